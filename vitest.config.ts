@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["src/**/*.test.ts", "test/**/*.test.ts", "examples/**/*.test.ts"],
+    globalSetup: ["test/postgres/global-setup.ts"],
+    // Crash and end-to-end tests start processes of their own; more workers than this only make them wait
+    // for each other on a machine with two cores.
+    maxWorkers: 2,
+    restoreMocks: true,
+  },
+});
