@@ -1,0 +1,56 @@
+/** Every code an error can carry, with the HTTP status it is answered with. docs/errors.md explains each. */
+export const ERROR_STATUS = {
+  invalid_json: 400,
+  invalid_field: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  body_too_large: 413,
+  queue_full: 429,
+  draining: 503,
+  scheduler_disabled: 503,
+  storage_unavailable: 503,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+/** What a caller may do about an error by waiting: these may succeed when tried again. */
+const RETRYABLE: ReadonlySet<ErrorCode> = new Set(["queue_full", "draining", "storage_unavailable"]);
+
+/**
+ * The one error Rota throws at its users. `message` says which field or thing is wrong and what to do instead.
+ *
+ * @example
+ * catch (error) { if (error instanceof RotaError && error.code === "queue_full") await later(); }
+ */
+export class RotaError extends Error {
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: ErrorCode, message: string, options: { details?: Record<string, unknown>; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "RotaError";
+    this.code = code;
+    this.details = options.details;
+  }
+
+  get status(): number {
+    return ERROR_STATUS[this.code];
+  }
+
+  get retryable(): boolean {
+    return RETRYABLE.has(this.code);
+  }
+
+  /** The body of an HTTP answer: `{code, error, retryable?, details?}`. */
+  toJSON(): { code: ErrorCode; error: string; retryable?: true; details?: Readonly<Record<string, unknown>> } {
+    return {
+      code: this.code,
+      error: this.message,
+      ...(this.retryable ? { retryable: true as const } : {}),
+      ...(this.details === undefined ? {} : { details: this.details }),
+    };
+  }
+}

@@ -1,0 +1,50 @@
+import type { TaskState } from "./task-state.ts";
+
+export const EVENT_TYPES = [
+  "task.created",
+  "task.started",
+  "task.progress",
+  "task.retrying",
+  "task.completed",
+  "task.failed",
+  "task.cancelled",
+  "task.rejected",
+] as const;
+
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** Something that happened. `seq` grows with every event; reading on after the last one seen misses nothing. */
+export interface RotaEvent {
+  readonly seq: number;
+  readonly type: EventType;
+  readonly tenantId: string;
+  readonly taskId: string;
+  readonly agentId: string;
+  readonly lane: string;
+  /** The state this event moved the task to. */
+  readonly state: TaskState;
+  /** RFC 3339. */
+  readonly timestamp: string;
+  /** With `task.completed`. */
+  readonly result?: unknown;
+  /** With `task.failed`, `task.cancelled`, `task.rejected` and `task.retrying`: why. */
+  readonly error?: string;
+  /** With `task.progress`: what the executor reported. */
+  readonly progress?: unknown;
+  /** With `task.started`: the attempt that starts; with `task.retrying`: the attempt that ended. */
+  readonly attempt?: number;
+  /** With `task.retrying`: RFC 3339, when the next try may start. */
+  readonly retryAt?: string;
+}
+
+/** The state a task is in after an event of this type; null: the event itself says which. */
+export const STATE_AFTER: Readonly<Record<EventType, TaskState | null>> = {
+  "task.created": null,
+  "task.started": "running",
+  "task.progress": "running",
+  "task.retrying": null,
+  "task.completed": "done",
+  "task.failed": "failed",
+  "task.cancelled": "cancelled",
+  "task.rejected": "rejected",
+};

@@ -1,0 +1,19 @@
+export const STRATEGIES = ["fair-fifo", "priority-fifo"] as const;
+export type Strategy = (typeof STRATEGIES)[number];
+
+/** A named pool of concurrency. */
+export interface Lane {
+  readonly name: string;
+  /** How many of its tasks one process runs at once. */
+  readonly concurrency: number;
+  /** How many run at once over all nodes; null: no bound beyond the sum of the processes. */
+  readonly total: number | null;
+  /** How many of one agent's tasks run at once in this lane, over all nodes; null: no bound. */
+  readonly perAgent: number | null;
+  readonly strategy: Strategy;
+}
+
+/** Work that names a lane nobody configured goes here. */
+export const FALLBACK_LANE = "main";
+/** The lane of actions, instructions and custom payloads. */
+export const TASKS_LANE = "tasks";

@@ -1,0 +1,58 @@
+import { type RetryPolicy, retryDelayMs } from "./retry-policy.ts";
+
+/** How one attempt ended, as the runner saw it. */
+export type Outcome =
+  | { readonly kind: "done"; readonly result: unknown }
+  /** `permanent`: trying again would only fail again. `retryAfterMs`: the other side asked for this wait. */
+  | { readonly kind: "failed"; readonly error: string; readonly permanent: boolean; readonly retryAfterMs?: number }
+  /** Past the task's own deadline: never retried. */
+  | { readonly kind: "deadline"; readonly error: string }
+  /** The node is going away: back to the queue without counting it, or failed when no retry is left. */
+  | { readonly kind: "interrupted"; readonly error: string };
+
+/** What an outcome does to the task: the state it moves to. */
+export type Settlement =
+  | { readonly to: "done"; readonly result: unknown }
+  | { readonly to: "failed"; readonly error: string }
+  /** A retry, counted, that starts no earlier than `runAt`. */
+  | { readonly to: "delayed"; readonly error: string; readonly runAt: number }
+  /** Back to its place in the queue, not counted as a retry. */
+  | { readonly to: "queued"; readonly error: string };
+
+export interface SettleContext {
+  readonly retryPolicy: RetryPolicy;
+  readonly retryCount: number;
+  readonly deadline: number | null;
+  readonly now: number;
+  readonly random: () => number;
+}
+
+/** The one place that maps an outcome to a state. */
+export function settle(outcome: Outcome, context: SettleContext): Settlement {
+  switch (outcome.kind) {
+    case "done":
+      return { to: "done", result: outcome.result };
+    case "deadline":
+      return { to: "failed", error: outcome.error };
+    case "interrupted":
+      return hasRetriesLeft(context) ? { to: "queued", error: outcome.error } : { to: "failed", error: outcome.error };
+    case "failed": {
+      if (outcome.permanent || !hasRetriesLeft(context)) return { to: "failed", error: outcome.error };
+      const runAt = context.now + retryWaitMs(outcome.retryAfterMs, context);
+      // A retry that could only start after the deadline would be a promise nobody can keep.
+      if (context.deadline !== null && runAt >= context.deadline) return { to: "failed", error: outcome.error };
+      return { to: "delayed", error: outcome.error, runAt };
+    }
+  }
+}
+
+function hasRetriesLeft(context: SettleContext): boolean {
+  return context.retryCount < context.retryPolicy.maxRetries;
+}
+
+/** The other side's wish counts when it is longer than our own wait, up to the policy's longest wait. */
+function retryWaitMs(retryAfterMs: number | undefined, context: SettleContext): number {
+  const own = retryDelayMs(context.retryPolicy, context.retryCount, context.random);
+  if (retryAfterMs === undefined) return own;
+  return Math.max(own, Math.min(retryAfterMs, context.retryPolicy.maxBackoffMs));
+}

@@ -1,0 +1,89 @@
+import type { Attempt, AttemptOutcome, Task, TaskSpec } from "./task.ts";
+import type { TaskState } from "./task-state.ts";
+
+/** One execution as the storage keeps it. Times are milliseconds since 1970. */
+export interface AttemptRecord {
+  readonly number: number;
+  readonly startedAt: number;
+  readonly endedAt: number | null;
+  readonly outcome: AttemptOutcome | null;
+  readonly error: string | null;
+  readonly node: string;
+}
+
+/** A task as the storage keeps it. Times are milliseconds since 1970; null means it has not happened or is not set. */
+export interface TaskRecord {
+  /** Order of acceptance, and the key everything inside refers to it by. */
+  readonly seq: number;
+  readonly id: string;
+  readonly tenant: string;
+  readonly agent: string;
+  readonly lane: string;
+  readonly priority: number;
+  readonly state: TaskState;
+  readonly position: number;
+  readonly createdAt: number;
+  readonly runAt: number | null;
+  readonly deadline: number | null;
+  readonly retryCount: number;
+  readonly startedAt: number | null;
+  readonly completedAt: number | null;
+  readonly spec: TaskSpec;
+  /** Undefined until done. */
+  readonly result: unknown;
+  readonly error: string | null;
+  /** Every execution in order, the one in progress last. */
+  readonly attempts: readonly AttemptRecord[];
+}
+
+/** What users see of a record. */
+export function toTask(record: TaskRecord): Task {
+  const { work, metadata, retryPolicy, timeoutMs } = record.spec;
+  const last = record.attempts.at(-1);
+  return {
+    taskId: record.id,
+    agentId: record.agent,
+    kind: work.kind,
+    lane: record.lane,
+    priority: record.priority,
+    state: record.state,
+    position: record.position,
+    createdAt: rfc3339(record.createdAt),
+    ...withoutKind(work),
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(record.runAt === null ? {} : { runAt: rfc3339(record.runAt) }),
+    ...(record.deadline === null ? {} : { deadline: rfc3339(record.deadline) }),
+    ...(timeoutMs === null ? {} : { timeout: timeoutMs }),
+    retryPolicy,
+    retryCount: record.retryCount,
+    ...(record.startedAt === null ? {} : { startedAt: rfc3339(record.startedAt) }),
+    ...(record.completedAt === null ? {} : { completedAt: rfc3339(record.completedAt) }),
+    ...(record.startedAt === null || record.completedAt === null
+      ? {}
+      : { latencyMs: record.completedAt - record.startedAt }),
+    ...(last === undefined || last.endedAt === null ? {} : { executionTimeMs: last.endedAt - last.startedAt }),
+    ...(record.result === undefined ? {} : { result: record.result }),
+    ...(record.error === null ? {} : { error: record.error }),
+    attempts: record.attempts.map(toAttempt),
+  };
+}
+
+function toAttempt(attempt: AttemptRecord): Attempt {
+  return {
+    number: attempt.number,
+    startedAt: rfc3339(attempt.startedAt),
+    endedAt: attempt.endedAt === null ? null : rfc3339(attempt.endedAt),
+    outcome: attempt.outcome,
+    error: attempt.error,
+    node: attempt.node,
+  };
+}
+
+function withoutKind<T extends { kind: unknown }>({ kind: _kind, ...rest }: T): Omit<T, "kind"> {
+  return rest;
+}
+
+/** Milliseconds since 1970 as users read and write them. */
+export function rfc3339(ms: number): string {
+  return new Date(ms).toISOString();
+}

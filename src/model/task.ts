@@ -1,0 +1,94 @@
+import type { RetryPolicy } from "./retry-policy.ts";
+import type { TaskState } from "./task-state.ts";
+
+export const TASK_KINDS = ["action", "instruction", "message", "custom"] as const;
+export type TaskKind = (typeof TASK_KINDS)[number];
+
+/** The agent that always exists. */
+export const DEFAULT_AGENT = "index";
+/** Whose work it is when nobody says: local use without keys. */
+export const DEFAULT_TENANT = "default";
+
+/** What a task asks for: exactly one of the four kinds, fixed at submission. */
+export type TaskWork =
+  | {
+      readonly kind: "action";
+      readonly action: string;
+      readonly tabId?: string;
+      readonly ref?: string;
+      readonly selector?: string;
+      readonly params?: Readonly<Record<string, unknown>>;
+    }
+  | {
+      readonly kind: "instruction";
+      readonly instruction: string;
+      readonly llmConfig?: Readonly<Record<string, unknown>>;
+    }
+  | { readonly kind: "message"; readonly message: string }
+  | { readonly kind: "custom"; readonly payload: unknown };
+
+/** The part of a task that never changes after submission and that no query looks into. */
+export interface TaskSpec {
+  readonly work: TaskWork;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly retryPolicy: RetryPolicy;
+  /** Per attempt, from its start; null: only the deadline bounds it. */
+  readonly timeoutMs: number | null;
+}
+
+/** How one execution of a task ended. */
+export const ATTEMPT_OUTCOMES = ["done", "failed", "cancelled", "interrupted", "lost"] as const;
+export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
+
+/** One execution of a task, as users see it. */
+export interface Attempt {
+  readonly number: number;
+  readonly startedAt: string;
+  /** Null while it runs. */
+  readonly endedAt: string | null;
+  readonly outcome: AttemptOutcome | null;
+  readonly error: string | null;
+  readonly node: string;
+}
+
+/** A task as users see it: over HTTP, in the library and by executors alike. Times are RFC 3339. */
+export interface Task {
+  readonly taskId: string;
+  readonly agentId: string;
+  readonly kind: TaskKind;
+  readonly lane: string;
+  readonly priority: number;
+  readonly state: TaskState;
+  /** Its place among the agent's waiting tasks at submission; 0 when it could not start yet. */
+  readonly position: number;
+  readonly createdAt: string;
+
+  readonly action?: string;
+  readonly tabId?: string;
+  readonly ref?: string;
+  readonly selector?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly instruction?: string;
+  readonly llmConfig?: Readonly<Record<string, unknown>>;
+  readonly message?: string;
+  readonly payload?: unknown;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+
+  readonly runAt?: string;
+  readonly deadline?: string;
+  /** Milliseconds per attempt. */
+  readonly timeout?: number;
+  readonly retryPolicy: RetryPolicy;
+  readonly retryCount: number;
+
+  /** The first execution. */
+  readonly startedAt?: string;
+  readonly completedAt?: string;
+  /** From the first start to the end. */
+  readonly latencyMs?: number;
+  /** The last attempt alone. */
+  readonly executionTimeMs?: number;
+  readonly result?: unknown;
+  readonly error?: string;
+  readonly attempts: readonly Attempt[];
+}
