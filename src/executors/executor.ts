@@ -1,0 +1,38 @@
+import type { Log } from "../model/log.ts";
+import type { Task } from "../model/task.ts";
+
+/**
+ * What does the work of a task. It knows nothing of queues: it is handed a task, and what it returns (any JSON) is the
+ * result. A throw fails the attempt, which is retried while retries are left; a `PermanentError` is not.
+ *
+ * @example
+ * const executor: Executor = async (task, { signal, progress }) => {
+ *   progress({ step: "asking" });
+ *   return askModel(task.instruction, { signal });
+ * };
+ */
+export type Executor = (task: Task, context: ExecutorContext) => unknown;
+
+export interface ExecutorContext {
+  /** Fires when the attempt is over for Rota: timed out, past its deadline, cancelled or interrupted. */
+  readonly signal: AbortSignal;
+  /** Every line names the task and the attempt. */
+  readonly log: Log;
+  /** Tells how far it is: any JSON up to 16 KiB. Reports that come faster than they are written keep the latest. */
+  readonly progress: (data: unknown) => void;
+  /** Reports what it cost. */
+  readonly usage: (usage: Usage) => void;
+}
+
+export interface Usage {
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly contextWindow?: number;
+}
+
+/** An executor that the configuration can name. */
+export type ExecutorConfig =
+  /** Answers its input. */
+  | { readonly type: "echo" }
+  /** Posts the task as JSON; the JSON or text answer is the result. */
+  | { readonly type: "http"; readonly url: string; readonly headers?: Readonly<Record<string, string>> };

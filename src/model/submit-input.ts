@@ -1,0 +1,79 @@
+import type { PriorityName } from "./priority.ts";
+import type { RetryPolicy } from "./retry-policy.ts";
+import type { TaskState } from "./task-state.ts";
+
+/**
+ * What is handed in to make a task: exactly one of `action`, `instruction`, `message` and `payload`, and what is
+ * common to all four.
+ *
+ * @example
+ * { agentId: "research", instruction: "Summarise today's papers", priority: "high", timeout: 60_000 }
+ */
+export type SubmitInput = ActionInput | InstructionInput | MessageInput | CustomInput;
+
+interface CommonInput {
+  /** Who does it; `index` when left out, but an `action` has to name it. */
+  readonly agentId?: string;
+  /** Lower goes first: `critical` 0, `high` 1, `normal` 2 (default), `low` 3, or any integer. */
+  readonly priority?: number | PriorityName;
+  /** For the whole task, waiting and retries included: RFC 3339 with a zone, or a Date. */
+  readonly deadline?: string | Date;
+  /** Milliseconds for each attempt, from its start: 1 000 to 600 000. */
+  readonly timeout?: number;
+  /** Start not before: RFC 3339 with a zone, or a Date. */
+  readonly runAt?: string | Date;
+  /** How it is tried again after a failure; what is left out comes from the kind's default. */
+  readonly retryPolicy?: Partial<RetryPolicy>;
+  /** The pool of concurrency it runs in; a name nobody configured means `main`. */
+  readonly lane?: string;
+  /** Yours: stored with the task and handed back. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** Drives a browser tab: lane `tasks`, not retried, `deadline` 60 s after it could first start. */
+export interface ActionInput extends CommonInput {
+  readonly agentId: string;
+  readonly action: string;
+  readonly tabId?: string;
+  readonly ref?: string;
+  readonly selector?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly instruction?: never;
+  readonly message?: never;
+  readonly payload?: never;
+}
+
+/** Asks an agent to do something: lane `tasks`, 3 retries, `timeout` 120 000. */
+export interface InstructionInput extends CommonInput {
+  readonly instruction: string;
+  readonly llmConfig?: Readonly<Record<string, unknown>>;
+  readonly action?: never;
+  readonly message?: never;
+  readonly payload?: never;
+}
+
+/** Says something to an agent: lane `main`, tried again only if its node is lost, `timeout` 120 000. */
+export interface MessageInput extends CommonInput {
+  readonly message: string;
+  readonly action?: never;
+  readonly instruction?: never;
+  readonly payload?: never;
+}
+
+/** Any JSON for your own executor: lane `tasks`, not retried, `timeout` 120 000. */
+export interface CustomInput extends CommonInput {
+  readonly payload: unknown;
+  readonly action?: never;
+  readonly instruction?: never;
+  readonly message?: never;
+}
+
+/** What is known of a task once it is stored. */
+export interface SubmittedTask {
+  readonly taskId: string;
+  readonly state: TaskState;
+  /** Its place among the agent's waiting tasks, itself included; 0 when it cannot start yet. */
+  readonly position: number;
+  /** RFC 3339. */
+  readonly createdAt: string;
+}

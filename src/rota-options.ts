@@ -1,0 +1,70 @@
+import type { Executor, ExecutorConfig } from "./executors/executor.ts";
+import type { Clock } from "./model/clock.ts";
+import type { Strategy } from "./model/lane.ts";
+import type { Log } from "./model/log.ts";
+import type { RetryPolicy } from "./model/retry-policy.ts";
+import type { TaskKind } from "./model/task.ts";
+
+/** Everything `createRota` can be told; each has a default. */
+export interface RotaOptions {
+  /** `sqlite:rota.db` (default), `sqlite::memory:` or `postgres://…`. */
+  readonly storage?: string;
+  readonly scheduler?: SchedulerOptions;
+  /** Pools of concurrency besides `tasks`, which the `scheduler` numbers describe: a number is its concurrency. */
+  readonly lanes?: Readonly<Record<string, number | LaneOptions>>;
+  /** How a failed instruction is tried again when it does not say. */
+  readonly retry?: Partial<RetryPolicy>;
+  readonly timeouts?: TimeoutOptions;
+  readonly agents?: Readonly<Record<string, AgentOptions>>;
+  /** What does the work of agents that have no executor of their own, by the kind of task. */
+  readonly executors?: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
+  /** How long running work may go on after `stop()` or `drain()`. */
+  readonly shutdownGraceSec?: number;
+  /** Silent when left out. A pino logger fits. */
+  readonly log?: Log;
+  /** For tests: where time comes from. */
+  readonly clock?: Clock;
+  /** For tests: chance, in [0, 1). */
+  readonly random?: () => number;
+}
+
+export interface SchedulerOptions {
+  /** False: nothing is accepted or run, reads work. */
+  readonly enabled?: boolean;
+  readonly strategy?: Strategy;
+  /** Waiting tasks in all; one more is rejected. */
+  readonly maxQueueSize?: number;
+  /** Waiting tasks of one agent; one more is rejected. */
+  readonly maxPerAgent?: number;
+  /** Running tasks of the lane `tasks`, over all nodes. */
+  readonly maxInflight?: number;
+  /** Running tasks of one agent in the lane `tasks`, over all nodes. */
+  readonly maxPerAgentInflight?: number;
+  /** Running tasks of the lane `tasks` in this process. */
+  readonly workerCount?: number;
+  /** How long ended tasks and events are kept; 300 in memory, 30 days on a durable storage. */
+  readonly resultTTLSec?: number;
+}
+
+export interface LaneOptions {
+  /** How many of its tasks this process runs at once. */
+  readonly concurrency: number;
+  /** How many run at once over all nodes; left out: no bound beyond the sum of the processes. */
+  readonly total?: number;
+}
+
+export interface TimeoutOptions {
+  /** For an attempt of a task that says nothing. */
+  readonly defaultMs?: number;
+  /** The longest a task may ask for. */
+  readonly maxMs?: number;
+}
+
+export interface AgentOptions {
+  /** Does its work; else the executor of the task's kind does. */
+  readonly executor?: Executor | ExecutorConfig;
+  /** Where its tasks run when they do not say. */
+  readonly lane?: string;
+  /** How many of its tasks run at once, over all lanes and nodes; left out: no bound of its own. */
+  readonly maxInflight?: number;
+}
