@@ -1,0 +1,54 @@
+import { isTerminal, type TaskState, type TerminalState, type WaitingState } from "../../model/task-state.ts";
+import type { CancelledTask } from "../storage.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { type EndedLease, endTask, LEASE_COLUMNS } from "./end-attempt.ts";
+import { endWaitingTask } from "./end-waiting-task.ts";
+import { Ledger } from "./ledger.ts";
+
+/** Ends tasks, waiting or running, and fences the attempts of those that run. */
+export async function cancelTasks(
+  db: SqliteDatabase,
+  params: { tenant: string; ids: readonly string[]; error: string | null },
+): Promise<CancelledTask[]> {
+  const cancelled = db.write((now) => {
+    const ledger = new Ledger(db);
+    const answers = params.ids.map((id) => cancelTask(db, ledger, { ...params, id, now }));
+    ledger.save();
+    const tokens = answers.flatMap((answer) =>
+      answer.found && answer.was === null ? (answer.token ?? []) : [],
+    );
+    db.signal({ kind: "events" });
+    // A slot, an agent's limit or a lane's total may have become free.
+    if (tokens.length > 0) {
+      db.signal({ kind: "fenced", tokens });
+      db.signal({ kind: "work" });
+    }
+    return answers;
+  });
+  await db.durable();
+  return cancelled;
+}
+
+function cancelTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  { tenant, id, error, now }: { tenant: string; id: string; error: string | null; now: number },
+): CancelledTask {
+  const task = db
+    .prepare<{ seq: number; line: number; rank: number; resting_state: TaskState }>(
+      "select seq, line, rank, resting_state from task where tenant = ? and id = ?",
+    )
+    .get(tenant, id);
+  if (task === undefined) return { id, found: false };
+  if (isTerminal(task.resting_state)) return { id, found: true, was: task.resting_state as TerminalState };
+  const lease = db
+    .prepare<EndedLease>(`delete from lease where task_seq = ? returning ${LEASE_COLUMNS}`)
+    .get(task.seq);
+  if (lease === undefined) {
+    const waiting = { ...task, resting_state: task.resting_state as WaitingState };
+    endWaitingTask(db, ledger, waiting, { state: "cancelled", error, now });
+    return { id, found: true, was: null, token: null };
+  }
+  endTask(db, ledger, lease, { state: "cancelled", outcome: "cancelled", result: null, error, now });
+  return { id, found: true, was: null, token: lease.token };
+}

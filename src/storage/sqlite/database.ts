@@ -1,0 +1,167 @@
+import Sqlite from "better-sqlite3";
+import type { Clock } from "../../model/clock.ts";
+import { RotaError } from "../../model/errors.ts";
+import { readMigrations } from "../migrations.ts";
+import type { StorageSignal } from "../storage.ts";
+import { migrate } from "./migrate.ts";
+import { lockForThisProcess } from "./process-lock.ts";
+import { type FlushFile, WalSync } from "./wal-sync.ts";
+
+/** Pages the write-ahead log may grow to before a commit writes them back (16 MiB): few, larger pauses. */
+const CHECKPOINT_PAGES = 4000;
+const CACHE_KIB = 64 * 1024;
+
+export interface SqliteOptions {
+  /** A file, or `:memory:`. */
+  readonly path: string;
+  readonly clock: Clock;
+  /** For tests that simulate a power cut. */
+  readonly flushWal?: FlushFile;
+}
+
+/** The connection: transactions, prepared statements, numbers, durability. The operations are in files of their own. */
+export class SqliteDatabase {
+  readonly clock: Clock;
+  readonly #db: Sqlite.Database;
+  readonly #statements = new Map<string, Sqlite.Statement>();
+  readonly #listeners = new Set<(signal: StorageSignal) => void>();
+  readonly #begin: Sqlite.Statement;
+  readonly #commit: Sqlite.Statement;
+  readonly #rollback: Sqlite.Statement;
+  readonly #lock: { release(): void } | null;
+  readonly #sync: WalSync | null;
+  #lastEventSeq: number;
+  #lastTaskSeq: number;
+  #signals: StorageSignal[] = [];
+  #closing: Promise<void> | null = null;
+
+  constructor(options: SqliteOptions) {
+    const inMemory = options.path === ":memory:";
+    this.clock = options.clock;
+    this.#lock = inMemory ? null : lockForThisProcess(options.path);
+    try {
+      this.#db = new Sqlite(options.path);
+      this.#db.pragma("journal_mode = wal");
+      this.#db.pragma("synchronous = normal");
+      this.#db.pragma(`cache_size = -${CACHE_KIB}`);
+      this.#db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+      this.#db.pragma("temp_store = memory");
+      migrate(this.#db, readMigrations(new URL("./migrations/", import.meta.url)));
+      // A write of any kind makes sure that the log file exists before it is opened for flushing.
+      this.#db.pragma("user_version = 1");
+      this.#sync = inMemory ? null : new WalSync(`${options.path}-wal`, options.flushWal);
+      this.#begin = this.#db.prepare("begin immediate");
+      this.#commit = this.#db.prepare("commit");
+      this.#rollback = this.#db.prepare("rollback");
+      this.#lastEventSeq = this.#highWater("event");
+      this.#lastTaskSeq = this.#highWater("task");
+    } catch (error) {
+      this.#lock?.release();
+      throw toRotaError(error);
+    }
+  }
+
+  get durableStore(): boolean {
+    return this.#sync !== null;
+  }
+
+  /** Prepares a statement once. Rows come back as objects; integers as numbers, which all of ours fit. */
+  prepare<Row = unknown>(sql: string): Sqlite.Statement<unknown[], Row> {
+    this.#assertOpen();
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement as Sqlite.Statement<unknown[], Row>;
+  }
+
+  /** Runs `work` as one transaction, all or nothing; then tells the listeners what it signalled. */
+  write<Result>(work: (now: number) => Result): Result {
+    this.#assertOpen();
+    let result: Result;
+    try {
+      this.#begin.run();
+      result = work(this.clock.now());
+      this.#commit.run();
+    } catch (error) {
+      this.#signals = [];
+      if (this.#db.inTransaction) this.#rollback.run();
+      throw toRotaError(error);
+    }
+    this.#sync?.committed();
+    this.#tell();
+    return result;
+  }
+
+  /** Resolves once everything committed so far survives a power cut. */
+  async durable(): Promise<void> {
+    this.#assertOpen();
+    if (this.#sync === null) return;
+    try {
+      await this.#sync.durable();
+    } catch (error) {
+      throw toRotaError(error);
+    }
+  }
+
+  nextEventSeq(): number {
+    this.#lastEventSeq += 1;
+    return this.#lastEventSeq;
+  }
+
+  nextTaskSeq(): number {
+    this.#lastTaskSeq += 1;
+    return this.#lastTaskSeq;
+  }
+
+  /** To be told when the transaction in progress is committed. */
+  signal(signal: StorageSignal): void {
+    this.#signals.push(signal);
+  }
+
+  subscribe(listener: (signal: StorageSignal) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#listeners.clear();
+    await this.#sync?.close();
+    this.#db.close();
+    this.#lock?.release();
+  }
+
+  #tell(): void {
+    if (this.#signals.length === 0) return;
+    const signals = this.#signals;
+    this.#signals = [];
+    for (const listener of this.#listeners) for (const signal of signals) listener(signal);
+  }
+
+  #highWater(name: "event" | "task"): number {
+    const row = this.#db
+      .prepare<[string], { value: number }>(
+        `select max(coalesce((select max(seq) from ${name}), 0),
+                    coalesce((select value from high_water where name = ?), 0)) as value`,
+      )
+      .get(name);
+    return row?.value ?? 0;
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
+  }
+}
+
+function toRotaError(error: unknown): unknown {
+  if (error instanceof Sqlite.SqliteError) {
+    return new RotaError("storage_unavailable", `SQLite: ${error.message}`, { cause: error });
+  }
+  return error;
+}

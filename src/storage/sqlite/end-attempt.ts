@@ -1,0 +1,107 @@
+import type { AttemptOutcome } from "../../model/task.ts";
+import type { SqliteDatabase } from "./database.ts";
+import type { Ledger, Line } from "./ledger.ts";
+import { writeEvent } from "./write-event.ts";
+
+/** A lease that was taken away: the attempt it stood for is over, one way or another. */
+export interface EndedLease {
+  readonly task_seq: number;
+  readonly token: number;
+  readonly node: string;
+  readonly line: number;
+  readonly attempt: number;
+  readonly started_at: number;
+}
+
+export const LEASE_COLUMNS = "task_seq, token, node, line, attempt, started_at";
+
+/** Ends the task together with the attempt. */
+export function endTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lease: EndedLease,
+  end: {
+    state: "done" | "failed" | "cancelled";
+    outcome: AttemptOutcome;
+    result: string | null;
+    error: string | null;
+    now: number;
+  },
+): void {
+  const line = release(ledger, lease);
+  db.prepare(
+    `update task set resting_state = ?, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
+                     last_started_at = ?, last_outcome = ?, last_node = ?, result = ?, error = ?
+      where seq = ?`,
+  ).run(
+    end.state,
+    end.now,
+    lease.attempt,
+    lease.started_at,
+    lease.started_at,
+    end.outcome,
+    lease.node,
+    end.result,
+    end.error,
+    lease.task_seq,
+  );
+  ledger.count(line.tenant, "queued", -1);
+  ledger.count(line.tenant, end.state, 1);
+  writeEvent(db, {
+    type: end.state === "done" ? "task.completed" : end.state === "failed" ? "task.failed" : "task.cancelled",
+    at: end.now,
+    tenant: line.tenant,
+    taskSeq: lease.task_seq,
+    data: end.error === null ? null : { error: end.error },
+  });
+}
+
+/** Ends the attempt alone: the task waits for another. */
+export function returnTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lease: EndedLease,
+  back: {
+    to: "queued" | "delayed";
+    outcome: AttemptOutcome;
+    counted: boolean;
+    error: string;
+    runAt: number;
+    now: number;
+  },
+): void {
+  const line = release(ledger, lease);
+  db.prepare(
+    `insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node) values (?, ?, ?, ?, ?, ?, ?)`,
+  ).run(lease.task_seq, lease.attempt, lease.started_at, back.now, back.outcome, back.error, lease.node);
+  const task = db
+    .prepare<{ rank: number }>(
+      `update task set resting_state = ?, run_at = case when ? = 'delayed' then ? else run_at end,
+                       retry_count = retry_count + ?, executions = ?, started_at = coalesce(started_at, ?)
+        where seq = ? returning rank`,
+    )
+    .get(back.to, back.to, back.runAt, back.counted ? 1 : 0, lease.attempt, lease.started_at, lease.task_seq);
+  if (task === undefined) throw new Error(`task ${lease.task_seq} of a lease is gone`);
+  line.waiting += 1;
+  ledger.lane(line.lane).waiting += 1;
+  if (back.to === "queued") {
+    ledger.addReady(line, { rank: task.rank, task_seq: lease.task_seq });
+  } else {
+    ledger.count(line.tenant, "queued", -1);
+    ledger.count(line.tenant, "delayed", 1);
+  }
+  writeEvent(db, {
+    type: "task.retrying",
+    at: back.now,
+    tenant: line.tenant,
+    taskSeq: lease.task_seq,
+    data: { attempt: lease.attempt, error: back.error, retryAt: back.runAt, state: back.to },
+  });
+}
+
+function release(ledger: Ledger, lease: EndedLease): Line {
+  const line = ledger.line(lease.line);
+  line.inflight -= 1;
+  ledger.lane(line.lane).inflight -= 1;
+  return line;
+}

@@ -1,0 +1,42 @@
+import type { WaitingState } from "../../model/task-state.ts";
+import type { SqliteDatabase } from "./database.ts";
+import type { Ledger } from "./ledger.ts";
+import { writeEvent } from "./write-event.ts";
+
+/** A task that no attempt holds and that has not ended. */
+export interface WaitingTask {
+  readonly seq: number;
+  readonly line: number;
+  readonly rank: number;
+  readonly resting_state: WaitingState;
+}
+
+export const WAITING_COLUMNS = "t.seq, t.line, t.rank, t.resting_state";
+
+/** Ends a task without an attempt. */
+export function endWaitingTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  task: WaitingTask,
+  end: { state: "failed" | "cancelled"; error: string | null; now: number },
+): void {
+  const line = ledger.line(task.line);
+  line.waiting -= 1;
+  ledger.lane(line.lane).waiting -= 1;
+  if (task.resting_state === "queued") ledger.removeReady(line, { rank: task.rank, task_seq: task.seq });
+  db.prepare("update task set resting_state = ?, completed_at = ?, error = ? where seq = ?").run(
+    end.state,
+    end.now,
+    end.error,
+    task.seq,
+  );
+  ledger.count(line.tenant, task.resting_state, -1);
+  ledger.count(line.tenant, end.state, 1);
+  writeEvent(db, {
+    type: end.state === "failed" ? "task.failed" : "task.cancelled",
+    at: end.now,
+    tenant: line.tenant,
+    taskSeq: task.seq,
+    data: end.error === null ? null : { error: end.error },
+  });
+}

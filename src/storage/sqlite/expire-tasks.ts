@@ -1,0 +1,35 @@
+import type { SqliteDatabase } from "./database.ts";
+import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
+import { Ledger } from "./ledger.ts";
+
+/** Fails waiting tasks whose deadline has passed. */
+export async function expireTasks(
+  db: SqliteDatabase,
+  params: { limit: number },
+): Promise<{ expired: number }> {
+  const expired = db.write((now) => {
+    const ledger = new Ledger(db);
+    const count = expireOverdue(db, ledger, params.limit, now);
+    ledger.save();
+    if (count > 0) db.signal({ kind: "events" });
+    return count;
+  });
+  await db.durable();
+  return { expired };
+}
+
+/** The same inside a transaction. Running tasks are passed over: their runner ends them. */
+export function expireOverdue(db: SqliteDatabase, ledger: Ledger, limit: number, now: number): number {
+  const overdue = db
+    .prepare<WaitingTask>(
+      `select ${WAITING_COLUMNS} from task t
+        where t.deadline is not null and t.resting_state in ('waiting_dependency', 'delayed', 'queued')
+          and t.deadline <= ? and not exists (select 1 from lease l where l.task_seq = t.seq)
+        order by t.deadline, t.seq limit ?`,
+    )
+    .all(now, limit);
+  for (const task of overdue) {
+    endWaitingTask(db, ledger, task, { state: "failed", error: "deadline exceeded while queued", now });
+  }
+  return overdue.length;
+}

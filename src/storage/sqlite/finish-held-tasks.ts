@@ -1,0 +1,78 @@
+import type { Settlement } from "../../model/outcome.ts";
+import type { TaskState } from "../../model/task-state.ts";
+import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { type EndedLease, endTask, LEASE_COLUMNS, returnTask } from "./end-attempt.ts";
+import type { Ledger } from "./ledger.ts";
+import { writeEvent } from "./write-event.ts";
+
+/** Ends the attempts that this node still holds, inside a transaction; the rest has been lost and changes nothing. */
+export function finishHeldTasks(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  params: Pick<FinishAndClaimParams, "node" | "finishes">,
+  now: number,
+): FinishedAndClaimed["finished"] {
+  const takeLease = db.prepare<EndedLease>(
+    `delete from lease where task_seq = ? and token = ? and node = ? returning ${LEASE_COLUMNS}`,
+  );
+  const finished: { token: number; state: TaskState }[] = [];
+  for (const { seq, token, settlement } of params.finishes) {
+    const lease = takeLease.get(seq, token, params.node);
+    if (lease === undefined) continue;
+    applySettlement(db, ledger, lease, settlement, now);
+    finished.push({ token, state: settlement.to });
+  }
+  return finished;
+}
+
+function applySettlement(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lease: EndedLease,
+  settlement: Settlement,
+  now: number,
+): void {
+  switch (settlement.to) {
+    case "done": {
+      const result = JSON.stringify(settlement.result) ?? "null";
+      endTask(db, ledger, lease, { state: "done", outcome: "done", result, error: null, now });
+      break;
+    }
+    case "failed": {
+      const { error } = settlement;
+      endTask(db, ledger, lease, { state: "failed", outcome: "failed", result: null, error, now });
+      break;
+    }
+    case "delayed":
+      returnTask(db, ledger, lease, { ...settlement, outcome: "failed", counted: true, now });
+      break;
+    case "queued":
+      returnTask(db, ledger, lease, {
+        ...settlement,
+        outcome: "interrupted",
+        counted: false,
+        runAt: now,
+        now,
+      });
+      break;
+  }
+}
+
+/** Writes what running attempts report, as long as they hold their lease. */
+export function writeProgress(
+  db: SqliteDatabase,
+  params: Pick<FinishAndClaimParams, "node" | "progress">,
+  now: number,
+): void {
+  const findLease = db.prepare<{ attempt: number; tenant: string }>(
+    `select l.attempt, n.tenant from lease l join line n on n.id = l.line
+      where l.task_seq = ? and l.token = ? and l.node = ?`,
+  );
+  for (const { seq, token, progress } of params.progress) {
+    const lease = findLease.get(seq, token, params.node);
+    if (lease === undefined) continue;
+    const { attempt, tenant } = lease;
+    writeEvent(db, { type: "task.progress", at: now, tenant, taskSeq: seq, data: { progress, attempt } });
+  }
+}

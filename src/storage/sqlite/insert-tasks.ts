@@ -1,0 +1,163 @@
+import Sqlite from "better-sqlite3";
+import { RotaError } from "../../model/errors.ts";
+import { rejectionError } from "../admission.ts";
+import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { Ledger } from "./ledger.ts";
+import { writeEvent } from "./write-event.ts";
+
+/** Takes new tasks in, each admitted or rejected by itself. */
+export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
+  const inserted = insertOnce(db, params);
+  await db.durable();
+  return inserted;
+}
+
+function insertOnce(db: SqliteDatabase, params: InsertTasksParams): InsertedTask[] {
+  try {
+    return writeTasks(db, params, () => null);
+  } catch (error) {
+    // Looking every id up first would cost each submit a search for what almost never happens.
+    if (!isDoubledId(error)) throw error;
+    return writeTasks(db, params, (id) => alreadyInserted(db, id));
+  }
+}
+
+function writeTasks(
+  db: SqliteDatabase,
+  { tasks, limits }: InsertTasksParams,
+  known: (id: string) => InsertedTask | null,
+): InsertedTask[] {
+  return db.write((now) => {
+    const ledger = new Ledger(db);
+    const admission = {
+      ...limits,
+      waiting: ledger.allLanes().reduce((sum, { waiting }) => sum + waiting, 0),
+    };
+    const answers = tasks.map((task) => known(task.id) ?? insertTask(db, ledger, task, admission, now));
+    ledger.save();
+    db.signal({ kind: "events" });
+    if (answers.some(({ state }) => state === "queued")) db.signal({ kind: "work" });
+    if (answers.some(({ runAt, deadline }) => runAt !== null || deadline !== null))
+      db.signal({ kind: "due" });
+    return answers;
+  });
+}
+
+interface InsertTasksParams {
+  readonly tasks: readonly NewTask[];
+  readonly limits: AdmissionLimits;
+}
+
+/** The limits, with how many tasks wait in all lanes so far. */
+type Admission = AdmissionLimits & { waiting: number };
+
+function insertTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  task: NewTask,
+  admission: Admission,
+  now: number,
+): InsertedTask {
+  const line = ledger.lineOf(task.lane, task.tenant, task.agent);
+  let agentWaiting = 0;
+  for (const { waiting } of ledger.linesOfAgent(task.tenant, task.agent)) agentWaiting += waiting;
+  const rejection = refuse(admission, agentWaiting);
+  const delayed = task.runAt !== null && task.runAt > now;
+  const answer: InsertedTask = {
+    seq: db.nextTaskSeq(),
+    id: task.id,
+    state: rejection !== null ? "rejected" : delayed ? "delayed" : "queued",
+    position: rejection !== null || delayed ? 0 : agentWaiting + 1,
+    createdAt: now,
+    runAt: task.runAt,
+    deadline: task.deadline ?? defaultDeadline(task, now),
+    rejection,
+  };
+  const error = rejection === null ? null : rejectionError(rejection.full);
+  const rank = task.priority;
+  db.prepare(
+    `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
+                       deadline, deadline_after_ms, max_retries_if_lost, completed_at, spec, error)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  ).run(
+    answer.seq,
+    task.id,
+    task.tenant,
+    task.agent,
+    line.id,
+    task.priority,
+    rank,
+    answer.state,
+    answer.position,
+    now,
+    task.runAt,
+    answer.deadline,
+    task.deadline === null ? task.deadlineAfterMs : null,
+    task.maxRetriesIfLost,
+    rejection === null ? null : now,
+    JSON.stringify(task.spec),
+    error,
+  );
+  if (rejection === null) {
+    admission.waiting += 1;
+    line.waiting += 1;
+    ledger.lane(task.lane).waiting += 1;
+    if (!delayed) ledger.addReady(line, { rank, task_seq: answer.seq });
+  }
+  ledger.count(task.tenant, answer.state, 1);
+  writeEvent(db, {
+    type: rejection === null ? "task.created" : "task.rejected",
+    at: now,
+    tenant: task.tenant,
+    taskSeq: answer.seq,
+    data: error === null ? { state: answer.state } : { error },
+  });
+  return answer;
+}
+
+function refuse(admission: Admission, agentWaiting: number): InsertedTask["rejection"] {
+  if (admission.waiting >= admission.maxQueueSize) return { full: "global", queued: admission.waiting };
+  if (agentWaiting >= admission.maxPerAgent) return { full: "agent", queued: agentWaiting };
+  return null;
+}
+
+/** The default deadline counts from the moment the task could first start. */
+function defaultDeadline(task: NewTask, now: number): number | null {
+  if (task.deadlineAfterMs === null) return null;
+  return Math.max(now, task.runAt ?? now) + task.deadlineAfterMs;
+}
+
+function isDoubledId(error: unknown): boolean {
+  const cause = error instanceof RotaError ? error.cause : undefined;
+  return cause instanceof Sqlite.SqliteError && cause.code === "SQLITE_CONSTRAINT_UNIQUE";
+}
+
+/** The answer to a task that an earlier insert, whose answer got lost, has already stored. */
+function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | null {
+  const row = db
+    .prepare<{
+      seq: number;
+      resting_state: string;
+      position: number;
+      created_at: number;
+      run_at: number | null;
+      deadline: number | null;
+      error: string | null;
+    }>("select seq, resting_state, position, created_at, run_at, deadline, error from task where id = ?")
+    .get(id);
+  if (row === undefined) return null;
+  const rejected = row.resting_state === "rejected";
+  return {
+    seq: row.seq,
+    id,
+    state: rejected ? "rejected" : row.position === 0 ? "delayed" : "queued",
+    position: row.position,
+    createdAt: row.created_at,
+    runAt: row.run_at,
+    deadline: row.deadline,
+    rejection: rejected
+      ? { full: row.error === rejectionError("global") ? "global" : "agent", queued: 0 }
+      : null,
+  };
+}

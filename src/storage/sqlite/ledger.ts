@@ -1,0 +1,268 @@
+import type { Strategy } from "../../model/lane.ts";
+import type { SqliteDatabase } from "./database.ts";
+
+/** A row of `line`, being changed. */
+export interface Line {
+  readonly id: number;
+  readonly lane: string;
+  readonly tenant: string;
+  readonly agent: string;
+  readonly agent_max: number | null;
+  waiting: number;
+  ready: number;
+  inflight: number;
+  head_rank: number | null;
+  head_seq: number | null;
+  last_served: number;
+}
+
+/** A row of `lane`, being changed. */
+export interface LaneRow {
+  readonly name: string;
+  readonly total: number | null;
+  readonly per_agent: number | null;
+  readonly strategy: Strategy;
+  waiting: number;
+  inflight: number;
+  ahead_streak: number;
+}
+
+export interface ReadyEntry {
+  readonly rank: number;
+  readonly task_seq: number;
+}
+
+/**
+ * The counters that one transaction touches. They are read when first needed, changed in memory, and written once at
+ * the end, however many tasks moved: a busy line costs one update per transaction.
+ */
+export class Ledger {
+  readonly #db: SqliteDatabase;
+  readonly #lines = new Map<number, Line>();
+  readonly #asRead = new Map<Line, Line>();
+  readonly #lanes = new Map<string, LaneRow>();
+  readonly #byName = new Map<string, Line>();
+  readonly #byAgent = new Map<string, Line[]>();
+  readonly #tally = new Map<string, Map<string, number>>();
+
+  constructor(db: SqliteDatabase) {
+    this.#db = db;
+  }
+
+  lane(name: string): LaneRow {
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      lane = this.#db.prepare<LaneRow>("select * from lane where name = ?").get(name);
+      if (lane === undefined) throw new Error(`lane "${name}" is not configured`);
+      this.#lanes.set(name, lane);
+    }
+    return lane;
+  }
+
+  allLanes(): LaneRow[] {
+    const names = this.#db.prepare<{ name: string }>("select name from lane").all();
+    return names.map(({ name }) => this.lane(name));
+  }
+
+  line(id: number): Line {
+    const known = this.#lines.get(id);
+    if (known !== undefined) return known;
+    const row = this.#db.prepare<Line>(`select ${LINE_COLUMNS} from line where id = ?`).get(id);
+    if (row === undefined) throw new Error(`line ${id} is gone`);
+    return this.adopt(row);
+  }
+
+  /** The line of these three, made when it is the first time. */
+  lineOf(lane: string, tenant: string, agent: string): Line {
+    const name = `${lane}\n${tenant}\n${agent}`;
+    let line = this.#byName.get(name);
+    if (line === undefined) {
+      line = this.#find(lane, tenant, agent) ?? this.#create(lane, tenant, agent);
+      this.#byName.set(name, line);
+    }
+    return line;
+  }
+
+  /** Every line of an agent: one for each lane it has ever used. */
+  linesOfAgent(tenant: string, agent: string): readonly Line[] {
+    const name = `${tenant}\n${agent}`;
+    let lines = this.#byAgent.get(name);
+    if (lines === undefined) {
+      lines = this.#db
+        .prepare<Line>(`select ${LINE_COLUMNS} from line where tenant = ? and agent = ?`)
+        .all(tenant, agent)
+        .map((row) => this.adopt(row));
+      this.#byAgent.set(name, lines);
+    }
+    return lines;
+  }
+
+  /** Takes a row that a query read, unless this transaction has changed it already. */
+  adopt(row: Line): Line {
+    const known = this.#lines.get(row.id);
+    if (known !== undefined) return known;
+    this.#lines.set(row.id, row);
+    this.#asRead.set(row, { ...row });
+    return row;
+  }
+
+  /** Lines of a lane that this transaction has read, whether or not an index would find them as they are now. */
+  linesTouchedIn(lane: string): Line[] {
+    return [...this.#lines.values()].filter((line) => line.lane === lane);
+  }
+
+  /** How many more tasks this line may start, its lane's total aside. */
+  room(line: Line): number {
+    const perAgent = this.lane(line.lane).per_agent ?? Number.POSITIVE_INFINITY;
+    const ofLine = Math.min(line.ready, perAgent - line.inflight);
+    if (line.agent_max === null) return ofLine;
+    const inflight = this.linesOfAgent(line.tenant, line.agent).reduce(
+      (sum, { inflight }) => sum + inflight,
+      0,
+    );
+    return Math.min(ofLine, line.agent_max - inflight);
+  }
+
+  /** Whether the head of the line goes ahead of fairness. */
+  isAhead(line: Line): boolean {
+    return (
+      line.head_rank !== null && (line.head_rank <= 0 || this.lane(line.lane).strategy === "priority-fifo")
+    );
+  }
+
+  addReady(line: Line, entry: ReadyEntry): void {
+    this.#db
+      .prepare("insert into ready (line, rank, task_seq) values (?, ?, ?)")
+      .run(line.id, entry.rank, entry.task_seq);
+    line.ready += 1;
+    if (
+      line.head_rank === null ||
+      line.head_seq === null ||
+      comesBefore(entry, line.head_rank, line.head_seq)
+    ) {
+      line.head_rank = entry.rank;
+      line.head_seq = entry.task_seq;
+    }
+  }
+
+  removeReady(line: Line, entry: ReadyEntry): void {
+    const removed = this.#db
+      .prepare("delete from ready where line = ? and rank = ? and task_seq = ?")
+      .run(line.id, entry.rank, entry.task_seq);
+    if (removed.changes !== 1) throw new Error(`task ${entry.task_seq} is not ready in line ${line.id}`);
+    line.ready -= 1;
+    if (line.head_seq === entry.task_seq) this.#moveHead(line, this.#readyFrom(line, 1)[0]);
+  }
+
+  /** Takes the first `count` tasks out of the ready set of a line that has counted them as started. */
+  takeReady(line: Line, count: number): ReadyEntry[] {
+    // One more than asked for: the one after them is the new head.
+    const entries = this.#readyFrom(line, count + 1);
+    const taken = entries.slice(0, count);
+    const last = taken.at(-1);
+    if (last === undefined || taken.length < count)
+      throw new Error(`line ${line.id} has fewer ready than it counts`);
+    this.#db
+      .prepare("delete from ready where line = ? and (rank, task_seq) <= (?, ?)")
+      .run(line.id, last.rank, last.task_seq);
+    this.#moveHead(line, entries[count]);
+    return taken;
+  }
+
+  /** Moves `tasks` tasks of a tenant in or out of a state. */
+  count(tenant: string, state: string, tasks: number): void {
+    let states = this.#tally.get(tenant);
+    if (states === undefined) {
+      states = new Map();
+      this.#tally.set(tenant, states);
+    }
+    states.set(state, (states.get(state) ?? 0) + tasks);
+  }
+
+  /** Writes down what has changed; the last step of a transaction. `limitsChanged`: lines may start more or less now. */
+  save({ limitsChanged = false } = {}): void {
+    const saveLine = this.#db.prepare(
+      `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
+                       startable = ?, ahead = ? where id = ?`,
+    );
+    // An agent with a limit of its own can be filled or freed in one lane and so change in all others.
+    for (const line of [...this.#lines.values()]) {
+      if (line.agent_max !== null) this.linesOfAgent(line.tenant, line.agent);
+    }
+    for (const line of this.#lines.values()) {
+      if (!limitsChanged && line.agent_max === null && !hasChanged(line, this.#asRead.get(line))) continue;
+      saveLine.run(
+        line.waiting,
+        line.ready,
+        line.inflight,
+        line.head_rank,
+        line.head_seq,
+        line.last_served,
+        this.room(line) > 0 ? 1 : 0,
+        this.isAhead(line) ? 1 : 0,
+        line.id,
+      );
+    }
+    const saveLane = this.#db.prepare(
+      "update lane set waiting = ?, inflight = ?, ahead_streak = ? where name = ?",
+    );
+    for (const lane of this.#lanes.values())
+      saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.name);
+    const saveTally = this.#db.prepare(
+      `insert into tally (tenant, state, tasks) values (?, ?, ?)
+       on conflict (tenant, state) do update set tasks = tasks + excluded.tasks`,
+    );
+    for (const [tenant, states] of this.#tally) {
+      for (const [state, tasks] of states) if (tasks !== 0) saveTally.run(tenant, state, tasks);
+    }
+  }
+
+  #find(lane: string, tenant: string, agent: string): Line | undefined {
+    const row = this.#db
+      .prepare<Line>(`select ${LINE_COLUMNS} from line where lane = @lane and tenant = @tenant and agent = @agent`)
+      .get({ lane, tenant, agent });
+    return row === undefined ? undefined : this.adopt(row);
+  }
+
+  #create(lane: string, tenant: string, agent: string): Line {
+    const row = this.#db
+      .prepare<Line>(
+        `insert into line (lane, tenant, agent, agent_max)
+         values (@lane, @tenant, @agent, (select max_inflight from agent where tenant = @tenant and agent = @agent))
+         returning ${LINE_COLUMNS}`,
+      )
+      .get({ lane, tenant, agent });
+    const line = this.adopt(row as Line);
+    this.#byAgent.get(`${tenant}\n${agent}`)?.push(line);
+    return line;
+  }
+
+  #readyFrom(line: Line, limit: number): ReadyEntry[] {
+    return this.#db
+      .prepare<ReadyEntry>("select rank, task_seq from ready where line = ? order by rank, task_seq limit ?")
+      .all(line.id, limit);
+  }
+
+  #moveHead(line: Line, head: ReadyEntry | undefined): void {
+    line.head_rank = head?.rank ?? null;
+    line.head_seq = head?.task_seq ?? null;
+  }
+}
+
+export const LINE_COLUMNS =
+  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served";
+
+function hasChanged(line: Line, asRead: Line | undefined): boolean {
+  return (
+    line.waiting !== asRead?.waiting ||
+    line.inflight !== asRead.inflight ||
+    line.ready !== asRead.ready ||
+    line.head_seq !== asRead.head_seq ||
+    line.head_rank !== asRead.head_rank ||
+    line.last_served !== asRead.last_served
+  );
+}
+
+function comesBefore(entry: ReadyEntry, rank: number, seq: number): boolean {
+  return entry.rank < rank || (entry.rank === rank && entry.task_seq < seq);
+}

@@ -1,0 +1,44 @@
+import type { SqliteDatabase } from "./database.ts";
+import { Ledger } from "./ledger.ts";
+
+/** Moves delayed tasks whose moment has come into the queue. */
+export async function promoteDue(
+  db: SqliteDatabase,
+  params: { limit: number },
+): Promise<{ promoted: number }> {
+  const promoted = db.write((now) => {
+    const due = db
+      .prepare<{ seq: number; line: number; rank: number }>(
+        `select seq, line, rank from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit ?`,
+      )
+      .all(now, params.limit);
+    const ledger = new Ledger(db);
+    const queue = db.prepare("update task set resting_state = 'queued' where seq = ?");
+    for (const task of due) {
+      queue.run(task.seq);
+      const line = ledger.line(task.line);
+      ledger.addReady(line, { rank: task.rank, task_seq: task.seq });
+      ledger.count(line.tenant, "delayed", -1);
+      ledger.count(line.tenant, "queued", 1);
+    }
+    ledger.save();
+    if (due.length > 0) db.signal({ kind: "work" });
+    return due.length;
+  });
+  return { promoted };
+}
+
+/** The earliest moment at which something delayed may start or something waiting is overdue. */
+export async function nextDueAt(db: SqliteDatabase): Promise<number | null> {
+  const row = db
+    .prepare<{ run_at: number | null; deadline: number | null }>(
+      `select (select min(run_at) from task where resting_state = 'delayed') as run_at,
+              (select t.deadline from task t
+                where t.deadline is not null and t.resting_state in ('waiting_dependency', 'delayed', 'queued')
+                  and not exists (select 1 from lease l where l.task_seq = t.seq)
+                order by t.deadline limit 1) as deadline`,
+    )
+    .get();
+  const moments = [row?.run_at ?? null, row?.deadline ?? null].filter((moment) => moment !== null);
+  return moments.length === 0 ? null : Math.min(...moments);
+}

@@ -1,0 +1,101 @@
+import type { TaskRecord } from "../../model/task-record.ts";
+import { HELD_STATES, type TaskState } from "../../model/task-state.ts";
+import type { ListTasksParams, QueueDepth } from "../storage.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecord } from "./task-row.ts";
+
+export async function getTask(
+  db: SqliteDatabase,
+  params: { tenant: string; id: string },
+): Promise<TaskRecord | null> {
+  await db.durable();
+  const row = db
+    .prepare<TaskRow>(`select ${TASK_COLUMNS} from ${TASK_TABLES} where t.tenant = ? and t.id = ?`)
+    .get(params.tenant, params.id);
+  return row === undefined ? null : toTaskRecord(db, row);
+}
+
+/** Newest first. Each state is read through its own index and the pages are merged, so that rare states stay cheap. */
+export async function listTasks(
+  db: SqliteDatabase,
+  params: ListTasksParams,
+): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }> {
+  await db.durable();
+  const sources = params.states?.map(stateCondition) ?? ["1"];
+  const rows = [...new Set(sources)]
+    .flatMap((source) => listFrom(db, params, source))
+    .sort((a, b) => b.seq - a.seq)
+    .slice(0, params.limit + 1);
+  const page = rows.slice(0, params.limit);
+  const last = page.at(-1);
+  return {
+    tasks: page.map((row) => toTaskRecord(db, row)),
+    nextCursor: rows.length > params.limit && last !== undefined ? last.seq : null,
+  };
+}
+
+function listFrom(db: SqliteDatabase, params: ListTasksParams, source: string): TaskRow[] {
+  const conditions = ["t.tenant = @tenant", source];
+  if (params.agent !== undefined) conditions.push("t.agent = @agent");
+  if (params.priority !== undefined) conditions.push("t.priority = @priority");
+  if (params.lane !== undefined) conditions.push("n.lane = @lane");
+  if (params.cursor !== undefined) conditions.push("t.seq < @cursor");
+  const { states: _states, ...filters } = params;
+  return db
+    .prepare<TaskRow>(
+      `select ${TASK_COLUMNS} from ${TASK_TABLES} where ${conditions.join(" and ")} order by t.seq desc limit @page`,
+    )
+    .all({ ...filters, page: params.limit + 1 });
+}
+
+function stateCondition(state: TaskState): string {
+  // A held task is found by its lease, and rests as queued.
+  if ((HELD_STATES as readonly TaskState[]).includes(state)) {
+    return `t.seq in (select task_seq from lease where state = '${state}')`;
+  }
+  return state === "queued"
+    ? "t.resting_state = 'queued' and l.task_seq is null"
+    : `t.resting_state = '${state}'`;
+}
+
+export async function countTasks(
+  db: SqliteDatabase,
+  params: { tenant: string },
+): Promise<Partial<Record<TaskState, number>>> {
+  await db.durable();
+  const counts: Partial<Record<TaskState, number>> = {};
+  const resting = db
+    .prepare<{ state: TaskState; tasks: number }>(
+      "select state, tasks from tally where tenant = ? and tasks > 0",
+    )
+    .all(params.tenant);
+  for (const { state, tasks } of resting) counts[state] = tasks;
+  const held = db
+    .prepare<{ state: TaskState; tasks: number }>(
+      `select l.state, count(*) as tasks from lease l join line n on n.id = l.line where n.tenant = ? group by l.state`,
+    )
+    .all(params.tenant);
+  for (const { state, tasks } of held) {
+    counts[state] = tasks;
+    counts.queued = (counts.queued ?? 0) - tasks;
+  }
+  if (counts.queued === 0) delete counts.queued;
+  return counts;
+}
+
+export async function queueDepth(db: SqliteDatabase, params: { tenant: string }): Promise<QueueDepth> {
+  await db.durable();
+  const lines = db
+    .prepare<{ agent: string; ready: number; inflight: number }>(
+      `select agent, sum(ready) as ready, sum(inflight) as inflight from line
+        where tenant = ? and (ready > 0 or inflight > 0) group by agent`,
+    )
+    .all(params.tenant);
+  return {
+    queued: lines.reduce((sum, { ready }) => sum + ready, 0),
+    inflight: lines.reduce((sum, { inflight }) => sum + inflight, 0),
+    agents: Object.fromEntries(
+      lines.filter(({ ready }) => ready > 0).map(({ agent, ready }) => [agent, ready]),
+    ),
+  };
+}

@@ -1,0 +1,99 @@
+import type { AttemptOutcome } from "../../model/task.ts";
+import type { TaskState } from "../../model/task-state.ts";
+import type { RetriedTask } from "../storage.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { Ledger } from "./ledger.ts";
+import { writeEvent } from "./write-event.ts";
+
+interface EndedTask {
+  readonly seq: number;
+  readonly line: number;
+  readonly rank: number;
+  readonly resting_state: TaskState;
+  readonly created_at: number;
+  readonly run_at: number | null;
+  readonly deadline: number | null;
+  readonly deadline_after_ms: number | null;
+  readonly executions: number;
+  readonly last_started_at: number | null;
+  readonly last_outcome: AttemptOutcome | null;
+  readonly error: string | null;
+}
+
+/** Puts a failed or cancelled task back into the queue. */
+export async function retryTask(
+  db: SqliteDatabase,
+  params: { tenant: string; id: string },
+): Promise<RetriedTask> {
+  const retried = db.write((now): RetriedTask => {
+    const task = db
+      .prepare<EndedTask>(
+        `select t.seq, t.line, t.rank, coalesce(l.state, t.resting_state) as resting_state, t.created_at, t.run_at,
+                t.deadline, t.deadline_after_ms, t.executions, t.last_started_at, t.last_outcome, t.error
+           from task t left join lease l on l.task_seq = t.seq where t.tenant = ? and t.id = ?`,
+      )
+      .get(params.tenant, params.id);
+    if (task === undefined) return { found: false };
+    if (task.resting_state !== "failed" && task.resting_state !== "cancelled") {
+      return { found: true, was: task.resting_state };
+    }
+    return requeue(db, params, task, now);
+  });
+  await db.durable();
+  return retried;
+}
+
+function requeue(
+  db: SqliteDatabase,
+  { tenant, id }: { tenant: string; id: string },
+  task: EndedTask,
+  now: number,
+): RetriedTask {
+  const ledger = new Ledger(db);
+  const line = ledger.line(task.line);
+  line.waiting += 1;
+  ledger.lane(line.lane).waiting += 1;
+  ledger.addReady(line, { rank: task.rank, task_seq: task.seq });
+  ledger.count(tenant, task.resting_state, -1);
+  ledger.count(tenant, "queued", 1);
+  const position = ledger
+    .linesOfAgent(line.tenant, line.agent)
+    .reduce((sum, { waiting }) => sum + waiting, 0);
+  const deadline = task.deadline_after_ms === null ? task.deadline : now + task.deadline_after_ms;
+  if (task.last_started_at !== null) {
+    // The attempt that had ended the task becomes an earlier one.
+    db.prepare(
+      `insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
+       select seq, executions, last_started_at, completed_at, last_outcome, error, last_node from task where seq = ?`,
+    ).run(task.seq);
+  }
+  db.prepare(
+    `update task set resting_state = 'queued', position = ?, deadline = ?, retry_count = 0, completed_at = null,
+                     last_started_at = null, last_outcome = null, last_node = null, error = null
+      where seq = ?`,
+  ).run(position, deadline, task.seq);
+  ledger.save();
+  const error = task.error === null ? {} : { error: task.error };
+  writeEvent(db, {
+    type: "task.retrying",
+    at: now,
+    tenant,
+    taskSeq: task.seq,
+    data: { attempt: task.executions, ...error, retryAt: now, state: "queued" },
+  });
+  db.signal({ kind: "events" });
+  db.signal({ kind: "work" });
+  if (deadline !== null) db.signal({ kind: "due" });
+  const { seq, created_at: createdAt, run_at: runAt } = task;
+  const inserted = {
+    seq,
+    id,
+    state: "queued",
+    position,
+    createdAt,
+    runAt,
+    deadline,
+    rejection: null,
+  } as const;
+  return { found: true, was: null, task: inserted };
+}
