@@ -1,0 +1,141 @@
+import { describe, expect, test } from "vitest";
+import type { AdmissionLimits, NewTask } from "../storage.ts";
+import { newTask, type OpenWorld, OTHER_LANE, only, ROOMY, TENANT, type World } from "./world.ts";
+
+export function describeAdmission(open: OpenWorld): void {
+  describe("admission", () => {
+    function submitWithin(world: World, limits: Partial<AdmissionLimits>, ...tasks: Partial<NewTask>[]) {
+      return world.storage.tasks.insert({ tasks: tasks.map(newTask), limits: { ...ROOMY, ...limits } });
+    }
+
+    test("rejects what comes when the whole queue is full, task by task", async () => {
+      const world = await open();
+      const inserted = await submitWithin(world, { maxQueueSize: 2 }, {}, { agent: "b" }, { agent: "c" }, {});
+      expect(inserted.map(({ rejection }) => rejection)).toEqual([
+        null,
+        null,
+        { full: "global", queued: 2 },
+        { full: "global", queued: 2 },
+      ]);
+    });
+
+    test("rejects what comes when the agent's share is full, and takes others' tasks", async () => {
+      const world = await open();
+      const inserted = await submitWithin(
+        world,
+        { maxPerAgent: 1 },
+        {},
+        {},
+        { agent: "b" },
+        { tenant: "zeta" },
+        {},
+      );
+      expect(inserted.map(({ rejection }) => rejection)).toEqual([
+        null,
+        { full: "agent", queued: 1 },
+        null,
+        null,
+        { full: "agent", queued: 1 },
+      ]);
+    });
+
+    test("looks at the whole queue before the agent's share of it", async () => {
+      const world = await open();
+      const inserted = await submitWithin(world, { maxQueueSize: 1, maxPerAgent: 1 }, {}, {});
+      expect(inserted[1]?.rejection).toEqual({ full: "global", queued: 1 });
+    });
+
+    test("counts an agent's tasks over all lanes, also those taken in by the same call", async () => {
+      const world = await open();
+      const lanes = [{}, { lane: OTHER_LANE }, {}, { lane: OTHER_LANE }];
+      const inserted = await submitWithin(world, { maxPerAgent: 2 }, ...lanes);
+      expect(inserted.map(({ state }) => state)).toEqual(["queued", "queued", "rejected", "rejected"]);
+      expect(inserted[3]?.rejection).toEqual({ full: "agent", queued: 2 });
+    });
+
+    test("counts delayed tasks as waiting, and neither rejected, running nor ended ones", async () => {
+      const world = await open();
+      await world.submit({ runAt: world.clock.now() + 1000 }, { id: "runs", priority: 0 }, { id: "gone" });
+      await world.claim({ limit: 1 });
+      await world.storage.tasks.cancel({ tenant: TENANT, ids: ["gone"], error: null });
+      await submitWithin(world, { maxQueueSize: 0 }, {});
+      const inserted = await submitWithin(world, { maxQueueSize: 2 }, {}, {});
+      expect(inserted.map(({ rejection }) => rejection)).toEqual([null, { full: "global", queued: 2 }]);
+    });
+
+    test("has room again once a task has started, expired or been cancelled", async () => {
+      const world = await open();
+      await world.submit(
+        { id: "starts", priority: 0 },
+        { id: "expires", deadline: world.clock.now() + 1 },
+        { id: "stops" },
+      );
+      const full = async () => only(await submitWithin(world, { maxPerAgent: 3 }, {})).state;
+      expect(await full()).toBe("rejected");
+      await world.claim();
+      expect(await full()).toBe("queued");
+      expect(await full()).toBe("rejected");
+      world.clock.step(1);
+      await world.storage.tasks.expire({ limit: 10 });
+      expect(await full()).toBe("queued");
+      await world.storage.tasks.cancel({ tenant: TENANT, ids: ["stops"], error: null });
+      expect(await full()).toBe("queued");
+      expect(await full()).toBe("rejected");
+    });
+
+    test("counts a task again that went back to waiting", async () => {
+      const world = await open();
+      await world.submit({});
+      const claimed = only(await world.claim());
+      await world.finish(claimed, { to: "delayed", error: "later", runAt: world.clock.now() + 10 });
+      expect(only(await submitWithin(world, { maxQueueSize: 1 }, {})).rejection).toEqual({
+        full: "global",
+        queued: 1,
+      });
+    });
+
+    test("keeps a rejected task, ended the moment it came", async () => {
+      const world = await open();
+      const now = world.clock.now();
+      await submitWithin(world, { maxQueueSize: 0 }, { id: "all" });
+      await submitWithin(world, { maxPerAgent: 0 }, { id: "own" });
+      expect(await world.task("all")).toMatchObject({
+        state: "rejected",
+        position: 0,
+        createdAt: now,
+        completedAt: now,
+        startedAt: null,
+        error: "rejected: global queue full",
+        attempts: [],
+      });
+      expect(await world.task("own")).toMatchObject({
+        state: "rejected",
+        error: "rejected: agent queue full",
+      });
+      expect(await world.claim({ limit: 10 })).toEqual([]);
+      expect(
+        (await world.events()).map(({ taskId, type, state, data }) => ({ taskId, type, state, data })),
+      ).toEqual([
+        {
+          taskId: "all",
+          type: "task.rejected",
+          state: "rejected",
+          data: { error: "rejected: global queue full" },
+        },
+        {
+          taskId: "own",
+          type: "task.rejected",
+          state: "rejected",
+          data: { error: "rejected: agent queue full" },
+        },
+      ]);
+    });
+
+    test("rejects a task for later like one for now", async () => {
+      const world = await open();
+      const inserted = await submitWithin(world, { maxQueueSize: 0 }, { runAt: world.clock.now() + 1000 });
+      expect(only(inserted)).toMatchObject({ state: "rejected", position: 0 });
+      expect(await world.storage.tasks.nextDueAt()).toBeNull();
+    });
+  });
+}

@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { AGENT, LANE, type OpenWorld, only, TENANT } from "./world.ts";
+
+export function describeEvents(open: OpenWorld): void {
+  describe("events", () => {
+    test("tell a task's life in order, each with the state it led to", async () => {
+      const { storage, submit, claim, finish, clock, events } = await open();
+      await submit({ id: "t", runAt: clock.now() + 10 });
+      clock.step(10);
+      await storage.tasks.promoteDue({ limit: 1 });
+      await finish(only(await claim()), { to: "queued", error: "again" });
+      clock.step(5);
+      const at = clock.now();
+      await finish(only(await claim()), { to: "done", result: { ok: true } });
+      const base = { taskId: "t", tenant: TENANT, agent: AGENT, lane: LANE, seq: expect.any(Number) };
+      expect(await events()).toEqual([
+        {
+          ...base,
+          type: "task.created",
+          at: at - 15,
+          state: "delayed",
+          result: undefined,
+          data: { state: "delayed" },
+        },
+        {
+          ...base,
+          type: "task.started",
+          at: at - 5,
+          state: "running",
+          result: undefined,
+          data: { attempt: 1 },
+        },
+        {
+          ...base,
+          type: "task.retrying",
+          at: at - 5,
+          state: "queued",
+          result: undefined,
+          data: { attempt: 1, error: "again", retryAt: at - 5, state: "queued" },
+        },
+        { ...base, type: "task.started", at, state: "running", result: undefined, data: { attempt: 2 } },
+        { ...base, type: "task.completed", at, state: "done", result: { ok: true }, data: null },
+      ]);
+    });
+
+    test("are numbered upwards and read on after the last one seen", async () => {
+      const { storage, submit } = await open();
+      await submit({}, {}, {}, {}, {});
+      const all = await storage.events.read({ after: 0, limit: 100 });
+      const numbers = all.map(({ seq }) => seq);
+      expect(numbers).toHaveLength(5);
+      expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+      const seen: typeof all = [];
+      for (let after = 0; seen.length < 5; after = seen.at(-1)?.seq ?? after) {
+        const page = await storage.events.read({ after, limit: 2 });
+        expect(page.length).toBeGreaterThan(0);
+        seen.push(...page);
+      }
+      expect(seen).toEqual(all);
+      expect(await storage.events.read({ after: numbers.at(-1) ?? 0, limit: 2 })).toEqual([]);
+    });
+
+    test("come in the order of the tasks that one step moves", async () => {
+      const { storage, submit, events } = await open();
+      await submit({ id: "b" }, { id: "a" }, { id: "c" });
+      await storage.tasks.cancel({ tenant: TENANT, ids: ["c", "a"], error: null });
+      expect((await events()).map(({ taskId }) => taskId)).toEqual(["b", "a", "c", "c", "a"]);
+    });
+
+    test("say how far they reach", async () => {
+      const { storage, submit, events } = await open();
+      expect(await storage.events.range()).toEqual({ oldest: 0, newest: 0 });
+      await submit({}, {});
+      const all = await events();
+      expect(await storage.events.range()).toEqual({ oldest: all[0]?.seq, newest: all[1]?.seq });
+    });
+
+    test("are read without changing anything", async () => {
+      const { storage, submit, events } = await open();
+      await submit({});
+      const first = await events();
+      await storage.tasks.list({ tenant: TENANT, limit: 5 });
+      await storage.tasks.nextDueAt();
+      expect(await events()).toEqual(first);
+    });
+
+    test("are found after a limit that only holds events of tasks that are gone", async () => {
+      const { storage, submit, events, clock } = await open();
+      for (let count = 0; count < 20; count += 1) await submit({ id: `gone${count}` });
+      const ids = Array.from({ length: 20 }, (_, index) => `gone${index}`);
+      await storage.tasks.cancel({ tenant: TENANT, ids, error: null });
+      await submit({ id: "stays" });
+      clock.step(5000);
+      // The first slice takes the events that created them, and with those the tasks; the rest lie about.
+      await storage.tasks.prune({ retentionMs: 1000, rejectedMax: 10, limit: 20 });
+      expect(await storage.events.read({ after: 0, limit: 3 })).toEqual(await events());
+      expect(only(await events()).taskId).toBe("stays");
+    });
+  });
+}

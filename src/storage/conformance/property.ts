@@ -1,0 +1,2 @@
+import type { StorageHarness } from "./world.ts";
+export function describeProperties(_harness: StorageHarness): void {}

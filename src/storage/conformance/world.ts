@@ -1,0 +1,131 @@
+import { onTestFinished } from "vitest";
+import type { Clock } from "../../model/clock.ts";
+import type { Lane } from "../../model/lane.ts";
+import type { Settlement } from "../../model/outcome.ts";
+import { DEFAULT_RETRY_POLICY } from "../../model/retry-policy.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
+import type {
+  AdmissionLimits,
+  ClaimedTask,
+  FinishedAndClaimed,
+  InsertedTask,
+  NewTask,
+  Storage,
+  StoredEvent,
+} from "../storage.ts";
+import { SteppedClock } from "./clock.ts";
+
+/** How a driver is opened for the suite. */
+export interface StorageHarness {
+  /** Opens a storage that nobody has used yet. `dispose` lets go of everything, the storage included. */
+  open(clock: Clock): Promise<{ storage: Storage; dispose(): Promise<void> }>;
+  /** How many command sequences the property tests try: what the driver can do in some twenty seconds. */
+  readonly propertyRuns: number;
+}
+
+/** A fresh storage with two nodes, two lanes without bounds, and short words for what tests do all the time. */
+export interface World {
+  readonly storage: Storage;
+  readonly clock: SteppedClock;
+  submit(...tasks: Partial<NewTask>[]): Promise<InsertedTask[]>;
+  claim(params?: { node?: string; lane?: string; limit?: number }): Promise<ClaimedTask[]>;
+  finish(claimed: ClaimedTask, settlement: Settlement, node?: string): Promise<FinishedAndClaimed>;
+  /** The task, which must be there. */
+  task(id: string, tenant?: string): Promise<TaskRecord>;
+  events(after?: number): Promise<StoredEvent[]>;
+  configureLane(name: string, lane: Partial<Omit<Lane, "concurrency" | "name">>): Promise<void>;
+  /** Declares a node dead, as its neighbours would. */
+  crash(node: string): Promise<void>;
+}
+
+export type OpenWorld = () => Promise<World>;
+
+export const TENANT = "acme";
+export const AGENT = "scout";
+export const LANE = "tasks";
+export const OTHER_LANE = "main";
+export const NODE = "north";
+export const OTHER_NODE = "south";
+
+/** Limits that no test reaches by accident. */
+export const ROOMY: AdmissionLimits = { maxQueueSize: 1_000_000, maxPerAgent: 1_000_000 };
+
+const UNBOUNDED = { total: null, perAgent: null, strategy: "fair-fifo" } as const;
+
+/** Opens a world for each test that asks for one and closes it with the test. */
+export function worldOpener(harness: StorageHarness): OpenWorld {
+  return async () => {
+    const clock = new SteppedClock();
+    const { storage, dispose } = await harness.open(clock);
+    onTestFinished(dispose);
+    const world = makeWorld(storage, clock);
+    await world.configureLane(LANE, {});
+    await world.configureLane(OTHER_LANE, {});
+    await storage.nodes.register({ node: NODE });
+    await storage.nodes.register({ node: OTHER_NODE });
+    return world;
+  };
+}
+
+function makeWorld(storage: Storage, clock: SteppedClock): World {
+  return {
+    storage,
+    clock,
+    submit: (...tasks) => storage.tasks.insert({ tasks: tasks.map(newTask), limits: ROOMY }),
+    async claim({ node = NODE, lane = LANE, limit = 1 } = {}) {
+      const params = { node, finishes: [], progress: [], claims: [{ lane, limit }] };
+      const { claimed } = await storage.tasks.finishAndClaim(params);
+      return [...claimed];
+    },
+    finish({ token, task: { seq } }, settlement, node = NODE) {
+      const finishes = [{ seq, token, settlement }];
+      return storage.tasks.finishAndClaim({ node, finishes, progress: [], claims: [] });
+    },
+    async task(id, tenant = TENANT) {
+      const task = await storage.tasks.get({ tenant, id });
+      if (task === null) throw new Error(`There is no task ${id}.`);
+      return task;
+    },
+    events: (after = 0) => storage.events.read({ after, limit: 100_000 }),
+    configureLane: (name, lane) => storage.lanes.configure({ lanes: [{ name, ...UNBOUNDED, ...lane }] }),
+    async crash(node) {
+      const record = (await storage.nodes.list()).find((candidate) => candidate.node === node);
+      await storage.nodes.markDead({ node, beat: record?.beat ?? -1 });
+    },
+  };
+}
+
+let lastId = 0;
+
+/** A task that asks for nothing in particular. Ids are unique unless a test says otherwise. */
+export function newTask(overrides: Partial<NewTask> = {}): NewTask {
+  lastId += 1;
+  return {
+    id: `task-${lastId}`,
+    tenant: TENANT,
+    agent: AGENT,
+    lane: LANE,
+    priority: 2,
+    runAt: null,
+    deadline: null,
+    deadlineAfterMs: null,
+    maxRetriesIfLost: 3,
+    spec: customSpec({}),
+    ...overrides,
+  };
+}
+
+export function customSpec(payload: unknown): NewTask["spec"] {
+  return { work: { kind: "custom", payload }, retryPolicy: DEFAULT_RETRY_POLICY, timeoutMs: null };
+}
+
+export function idsOf(claimed: readonly ClaimedTask[]): string[] {
+  return claimed.map(({ task }) => task.id);
+}
+
+/** The only one of a list that must hold exactly one. */
+export function only<T>(items: readonly T[]): T {
+  const [item] = items;
+  if (item === undefined || items.length > 1) throw new Error(`Expected one, got ${items.length}.`);
+  return item;
+}

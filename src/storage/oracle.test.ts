@@ -1,0 +1,10 @@
+import { describeStorage } from "./conformance/index.ts";
+import { openOracle } from "./oracle.ts";
+
+describeStorage("the oracle", {
+  propertyRuns: 20,
+  async open(clock) {
+    const storage = openOracle({ clock });
+    return { storage, dispose: () => storage.close() };
+  },
+});

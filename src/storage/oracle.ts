@@ -1,0 +1,74 @@
+/**
+ * The storage contract in plain TypeScript: arrays, loops and no cleverness. The drivers are proved against it, so
+ * whatever a rule means is what it says here. Operations run to their end without yielding, which is all the
+ * transaction it needs.
+ */
+import type { Clock } from "../model/clock.ts";
+import { RotaError } from "../model/errors.ts";
+import { cancelTasks } from "./oracle/cancel-tasks.ts";
+import { eventRange, readEvents } from "./oracle/events.ts";
+import { expireTasks } from "./oracle/expire-tasks.ts";
+import { finishAndClaim } from "./oracle/finish-and-claim.ts";
+import { insertTasks } from "./oracle/insert-tasks.ts";
+import { configureAgent, configureLanes, listLanes } from "./oracle/lanes-and-agents.ts";
+import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.ts";
+import { heartbeat, listNodes, markNodeDead, registerNode, removeNode } from "./oracle/nodes.ts";
+import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
+import { prune } from "./oracle/prune.ts";
+import { rescueTasks } from "./oracle/rescue-tasks.ts";
+import { retryTask } from "./oracle/retry-task.ts";
+import { emptyState, type OracleState } from "./oracle/state.ts";
+import type { Storage } from "./storage.ts";
+
+export function openOracle({ clock }: { clock: Clock }): Storage {
+  const state = emptyState(clock);
+  let closed = false;
+
+  function on<Params, Answer>(operation: (state: OracleState, params: Params) => Answer) {
+    return async (params: Params): Promise<Answer> => {
+      if (closed) throw new RotaError("storage_unavailable", "The storage is closed.");
+      return operation(state, params);
+    };
+  }
+
+  return {
+    capabilities: { durable: false, exclusive: true },
+    tasks: {
+      insert: on(insertTasks),
+      finishAndClaim: on(finishAndClaim),
+      get: on(getTask),
+      list: on(listTasks),
+      counts: on(countTasks),
+      queueDepth: on(queueDepth),
+      cancel: on(cancelTasks),
+      retry: on(retryTask),
+      promoteDue: on(promoteDue),
+      expire: on(expireTasks),
+      nextDueAt: on<void, number | null>(nextDueAt),
+      rescue: on(rescueTasks),
+      prune: on(prune),
+    },
+    events: { read: on(readEvents), range: on<void, ReturnType<typeof eventRange>>(eventRange) },
+    nodes: {
+      register: on(registerNode),
+      heartbeat: on(heartbeat),
+      list: on<void, ReturnType<typeof listNodes>>(listNodes),
+      markDead: on(markNodeDead),
+      remove: on(removeNode),
+    },
+    lanes: { configure: on(configureLanes), list: on<void, ReturnType<typeof listLanes>>(listLanes) },
+    agents: { configure: on(configureAgent) },
+    // Everything is counted anew whenever it is asked for, so that no counter can be wrong.
+    counters: { recountOne: on(() => []), recountAll: on<void, never[]>(() => []) },
+
+    now: on<void, number>(() => clock.now()),
+    subscribe(listener) {
+      state.listeners.add(listener);
+      return () => void state.listeners.delete(listener);
+    },
+    async close() {
+      closed = true;
+      state.listeners.clear();
+    },
+  };
+}

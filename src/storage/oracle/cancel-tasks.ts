@@ -1,0 +1,27 @@
+import { isTerminal } from "../../model/task-state.ts";
+import type { CancelledTask } from "../storage.ts";
+import { addEvent, endAttempt, endTask, findTask, type OracleState, tell } from "./state.ts";
+
+export function cancelTasks(
+  state: OracleState,
+  { tenant, ids, error }: { tenant: string; ids: readonly string[]; error: string | null },
+): CancelledTask[] {
+  const answers = ids.map((id) => cancelTask(state, tenant, id, error));
+  const tokens = answers.flatMap((answer) =>
+    "token" in answer && answer.token !== null ? [answer.token] : [],
+  );
+  tell(state, { kind: "events" }, { kind: "work" });
+  if (tokens.length > 0) tell(state, { kind: "fenced", tokens });
+  return answers;
+}
+
+function cancelTask(state: OracleState, tenant: string, id: string, error: string | null): CancelledTask {
+  const task = findTask(state, { tenant, id });
+  if (task === undefined) return { id, found: false };
+  if (isTerminal(task.state)) return { id, found: true, was: task.state };
+  const token = task.held?.token ?? null;
+  if (token !== null) endAttempt(state, task, "cancelled", error);
+  endTask(state, task, "cancelled", error);
+  addEvent(state, "task.cancelled", task, error === null ? null : { error });
+  return { id, found: true, was: null, token };
+}

@@ -1,0 +1,36 @@
+import { STATE_AFTER } from "../../model/event.ts";
+import type { StoredEvent } from "../storage.ts";
+import { copyJson, type OracleEvent, type OracleState } from "./state.ts";
+
+export function readEvents(
+  state: OracleState,
+  { after, limit }: { after: number; limit: number },
+): StoredEvent[] {
+  return state.events
+    .filter((event) => event.seq > after)
+    .flatMap((event) => toStored(state, event) ?? [])
+    .slice(0, limit);
+}
+
+export function eventRange(state: OracleState): { oldest: number; newest: number } {
+  return { oldest: state.events[0]?.seq ?? 0, newest: state.events.at(-1)?.seq ?? 0 };
+}
+
+/** Undefined when the task is gone: then there is nobody left to tell about. */
+function toStored(state: OracleState, event: OracleEvent): StoredEvent | undefined {
+  const task = state.tasks.find((candidate) => candidate.seq === event.taskSeq);
+  if (task === undefined) return undefined;
+  const { seq, type, at, data } = event;
+  return {
+    seq,
+    type,
+    at,
+    tenant: task.tenant,
+    taskId: task.id,
+    agent: task.agent,
+    lane: task.lane,
+    state: STATE_AFTER[type] ?? data?.state ?? task.state,
+    result: type === "task.completed" ? copyJson(task.result) : undefined,
+    data: copyJson(data),
+  };
+}

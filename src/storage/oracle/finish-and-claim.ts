@@ -1,0 +1,111 @@
+import type { Settlement } from "../../model/outcome.ts";
+import type { ClaimedTask, FinishAndClaimParams, FinishedAndClaimed, Held } from "../storage.ts";
+import { chooseTask } from "./choose-task.ts";
+import { expireTasks } from "./expire-tasks.ts";
+import {
+  addEvent,
+  copyJson,
+  endAttempt,
+  endTask,
+  failTask,
+  type OracleLane,
+  type OracleState,
+  type OracleTask,
+  tell,
+  toRecord,
+} from "./state.ts";
+
+/** How many overdue tasks one step fails on its way, so that a heap of them cannot hold it up. */
+const EXPIRED_MAX = 1000;
+
+export function finishAndClaim(state: OracleState, params: FinishAndClaimParams): FinishedAndClaimed {
+  const { node, progress, finishes, claims } = params;
+  const record = state.nodes.get(node);
+  if (record === undefined || record.dead) return { finished: [], claimed: [], expired: 0 };
+
+  for (const report of progress) {
+    const task = findHeld(state, node, report);
+    if (task)
+      addEvent(state, "task.progress", task, { progress: report.progress, attempt: task.attempts.length });
+  }
+  const finished: { token: number; state: OracleTask["state"] }[] = [];
+  for (const finish of finishes) {
+    const task = findHeld(state, node, finish);
+    if (task === undefined) continue;
+    applySettlement(state, task, finish.settlement);
+    finished.push({ token: finish.token, state: task.state });
+  }
+  const { expired } = expireTasks(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
+  const claimed = claims.flatMap(({ lane, limit }) => claimFromLane(state, node, lane, limit));
+  tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  return { finished, claimed, expired };
+}
+
+function findHeld(state: OracleState, node: string, { seq, token }: Held): OracleTask | undefined {
+  const task = state.tasks.find((candidate) => candidate.seq === seq);
+  return task?.held?.token === token && task.held.node === node ? task : undefined;
+}
+
+function applySettlement(state: OracleState, task: OracleTask, settlement: Settlement): void {
+  const attempt = task.attempts.length;
+  switch (settlement.to) {
+    case "done":
+      endAttempt(state, task, "done", null);
+      endTask(state, task, "done", null);
+      task.result = copyJson(settlement.result);
+      addEvent(state, "task.completed", task, null);
+      return;
+    case "failed":
+      endAttempt(state, task, "failed", settlement.error);
+      failTask(state, task, settlement.error);
+      return;
+    case "delayed": {
+      const { error, runAt } = settlement;
+      endAttempt(state, task, "failed", error);
+      task.state = "delayed";
+      task.runAt = runAt;
+      task.retryCount += 1;
+      addEvent(state, "task.retrying", task, { attempt, error, retryAt: runAt, state: "delayed" });
+      return;
+    }
+    case "queued": {
+      const { error } = settlement;
+      endAttempt(state, task, "interrupted", error);
+      task.state = "queued";
+      addEvent(state, "task.retrying", task, { attempt, error, retryAt: state.clock.now(), state: "queued" });
+      return;
+    }
+  }
+}
+
+function claimFromLane(state: OracleState, node: string, name: string, limit: number): ClaimedTask[] {
+  const lane = state.lanes.get(name);
+  if (lane === undefined) return [];
+  const claimed: ClaimedTask[] = [];
+  while (claimed.length < limit && hasRoom(state, lane)) {
+    const chosen = chooseTask(state, lane);
+    if (chosen === undefined) break;
+    const token = startTask(state, node, chosen.head);
+    chosen.line.lastServed = token;
+    claimed.push({ token, task: toRecord(chosen.head) });
+  }
+  return claimed;
+}
+
+function hasRoom(state: OracleState, lane: OracleLane): boolean {
+  return (
+    lane.total === null ||
+    state.tasks.filter((task) => task.held && task.lane === lane.name).length < lane.total
+  );
+}
+
+function startTask(state: OracleState, node: string, task: OracleTask): number {
+  const now = state.clock.now();
+  const number = task.attempts.length + 1;
+  const token = addEvent(state, "task.started", task, { attempt: number });
+  task.state = "running";
+  task.startedAt ??= now;
+  task.held = { node, token };
+  task.attempts.push({ number, startedAt: now, endedAt: null, outcome: null, error: null, node });
+  return token;
+}

@@ -1,0 +1,49 @@
+import type { TaskRecord } from "../../model/task-record.ts";
+import type { TaskState } from "../../model/task-state.ts";
+import type { ListTasksParams, QueueDepth } from "../storage.ts";
+import { findTask, type OracleState, toRecord } from "./state.ts";
+
+export function getTask(state: OracleState, params: { tenant: string; id: string }): TaskRecord | null {
+  const task = findTask(state, params);
+  return task === undefined ? null : toRecord(task);
+}
+
+export function listTasks(
+  state: OracleState,
+  params: ListTasksParams,
+): { tasks: TaskRecord[]; nextCursor: number | null } {
+  const { tenant, agent, states, priority, lane, limit, cursor } = params;
+  const found = state.tasks
+    .filter((task) => task.tenant === tenant)
+    .filter((task) => agent === undefined || task.agent === agent)
+    .filter((task) => states === undefined || states.includes(task.state))
+    .filter((task) => priority === undefined || task.priority === priority)
+    .filter((task) => lane === undefined || task.lane === lane)
+    .filter((task) => cursor === undefined || task.seq < cursor)
+    .reverse();
+  const page = found.slice(0, limit);
+  const nextCursor = found.length > page.length ? (page.at(-1)?.seq ?? null) : null;
+  return { tasks: page.map(toRecord), nextCursor };
+}
+
+export function countTasks(
+  state: OracleState,
+  { tenant }: { tenant: string },
+): Partial<Record<TaskState, number>> {
+  const counts: Partial<Record<TaskState, number>> = {};
+  for (const task of state.tasks) {
+    if (task.tenant === tenant) counts[task.state] = (counts[task.state] ?? 0) + 1;
+  }
+  return counts;
+}
+
+export function queueDepth(state: OracleState, { tenant }: { tenant: string }): QueueDepth {
+  const ofTenant = state.tasks.filter((task) => task.tenant === tenant);
+  const queued = ofTenant.filter((task) => task.state === "queued");
+  const byAgent = Map.groupBy(queued, (task) => task.agent);
+  return {
+    queued: queued.length,
+    inflight: ofTenant.filter((task) => task.held).length,
+    agents: Object.fromEntries([...byAgent].map(([agent, tasks]) => [agent, tasks.length])),
+  };
+}

@@ -1,0 +1,36 @@
+import type { NodeRecord } from "../storage.ts";
+import type { OracleState } from "./state.ts";
+
+export function registerNode(state: OracleState, { node }: { node: string }): void {
+  state.nodes.set(node, { node, beat: 0, dead: false });
+}
+
+export function heartbeat(
+  state: OracleState,
+  { node }: { node: string },
+): { alive: boolean; tokens: number[] } {
+  const record = state.nodes.get(node);
+  if (record === undefined || record.dead) return { alive: false, tokens: [] };
+  record.beat += 1;
+  return { alive: true, tokens: tokensHeld(state, node) };
+}
+
+export function listNodes(state: OracleState): NodeRecord[] {
+  return [...state.nodes.values()].map((record) => ({ ...record }));
+}
+
+/** A node that has renewed since it was looked at is alive, whatever the looker thought. */
+export function markNodeDead(state: OracleState, { node, beat }: { node: string; beat: number }): boolean {
+  const record = state.nodes.get(node);
+  if (record === undefined || record.dead || record.beat !== beat) return false;
+  record.dead = true;
+  return true;
+}
+
+export function removeNode(state: OracleState, { node }: { node: string }): void {
+  if (state.nodes.get(node)?.dead && tokensHeld(state, node).length === 0) state.nodes.delete(node);
+}
+
+function tokensHeld(state: OracleState, node: string): number[] {
+  return state.tasks.flatMap((task) => (task.held?.node === node ? [task.held.token] : []));
+}

@@ -1,0 +1,39 @@
+import { isTerminal } from "../../model/task-state.ts";
+import type { OracleState, OracleTask } from "./state.ts";
+
+/**
+ * The log leads: walking its oldest entries finds what has ended long enough ago without looking at anything else.
+ * Events of a task that is gone lie about unread until their own turn comes.
+ */
+export function prune(
+  state: OracleState,
+  { retentionMs, rejectedMax, limit }: { retentionMs: number; rejectedMax: number; limit: number },
+): { tasks: number; more: boolean } {
+  const cutoff = state.clock.now() - retentionMs;
+  const firstKept = state.events.findIndex((event) => event.at >= cutoff);
+  const old = state.events.slice(0, firstKept === -1 ? undefined : firstKept).slice(0, limit);
+  state.events = state.events.slice(old.length);
+
+  const named = new Set(old.map((event) => event.taskSeq));
+  const ended = state.tasks.filter((task) => named.has(task.seq) && hasEndedBefore(task, cutoff));
+  remove(state, ended);
+  const surplus = surplusOfRejected(state, rejectedMax).slice(0, limit);
+  remove(state, surplus);
+  return { tasks: ended.length + surplus.length, more: old.length === limit || surplus.length === limit };
+}
+
+function hasEndedBefore(task: OracleTask, cutoff: number): boolean {
+  return isTerminal(task.state) && task.completedAt !== null && task.completedAt < cutoff;
+}
+
+function surplusOfRejected(state: OracleState, rejectedMax: number): OracleTask[] {
+  const rejected = state.tasks.filter((task) => task.state === "rejected");
+  return [...Map.groupBy(rejected, (task) => task.tenant).values()].flatMap((ofTenant) =>
+    ofTenant.slice(0, Math.max(0, ofTenant.length - rejectedMax)),
+  );
+}
+
+function remove(state: OracleState, tasks: readonly OracleTask[]): void {
+  const gone = new Set(tasks);
+  state.tasks = state.tasks.filter((task) => !gone.has(task));
+}

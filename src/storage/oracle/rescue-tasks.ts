@@ -1,0 +1,27 @@
+import { addEvent, endAttempt, failTask, type OracleState, type OracleTask, tell } from "./state.ts";
+
+export function rescueTasks(
+  state: OracleState,
+  { node, limit }: { node: string; limit: number },
+): { requeued: number; failed: number } {
+  if (!state.nodes.get(node)?.dead) return { requeued: 0, failed: 0 };
+  const lost = state.tasks.filter((task) => task.held?.node === node).slice(0, limit);
+  const requeued = lost.filter((task) => rescueTask(state, task)).length;
+  if (lost.length > 0) tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  return { requeued, failed: lost.length - requeued };
+}
+
+/** Whether it got another try: a lost one counts as a retry. */
+function rescueTask(state: OracleState, task: OracleTask): boolean {
+  const error = "worker lost";
+  const attempt = task.attempts.length;
+  endAttempt(state, task, "lost", error);
+  if (task.retryCount >= task.maxRetriesIfLost) {
+    failTask(state, task, error);
+    return false;
+  }
+  task.state = "queued";
+  task.retryCount += 1;
+  addEvent(state, "task.retrying", task, { attempt, error, retryAt: state.clock.now(), state: "queued" });
+  return true;
+}

@@ -1,0 +1,27 @@
+import type { RetriedTask } from "../storage.ts";
+import { toInserted } from "./insert-tasks.ts";
+import { addEvent, countWaiting, findTask, type OracleState, tell } from "./state.ts";
+
+/** Whoever asks for a retry has been let in before: admission is not asked again. */
+export function retryTask(state: OracleState, params: { tenant: string; id: string }): RetriedTask {
+  const task = findTask(state, params);
+  if (task === undefined) return { found: false };
+  if (task.state !== "failed" && task.state !== "cancelled") return { found: true, was: task.state };
+
+  const now = state.clock.now();
+  const error = task.error;
+  task.position = countWaiting(state, task) + 1;
+  task.state = "queued";
+  task.retryCount = 0;
+  task.error = null;
+  task.completedAt = null;
+  if (task.defaultDeadlineMs !== null) task.deadline = now + task.defaultDeadlineMs;
+  addEvent(state, "task.retrying", task, {
+    attempt: task.attempts.length,
+    ...(error === null ? {} : { error }),
+    retryAt: now,
+    state: "queued",
+  });
+  tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  return { found: true, was: null, task: toInserted(task) };
+}

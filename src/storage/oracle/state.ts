@@ -1,0 +1,170 @@
+import type { Clock } from "../../model/clock.ts";
+import type { EventType } from "../../model/event.ts";
+import type { Lane } from "../../model/lane.ts";
+import type { AttemptOutcome } from "../../model/task.ts";
+import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
+import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
+import type { EventData, NodeRecord, StorageSignal } from "../storage.ts";
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+export interface OracleState {
+  readonly clock: Clock;
+  /** In the order of `seq`. */
+  tasks: OracleTask[];
+  /** In the order they were created: the last tie between lines is decided by it. */
+  readonly lines: OracleLine[];
+  /** In the order of `seq`. */
+  events: OracleEvent[];
+  readonly lanes: Map<string, OracleLane>;
+  /** Only agents that were configured, by `agentKey`. */
+  readonly agentLimits: Map<string, number | null>;
+  readonly nodes: Map<string, Mutable<NodeRecord>>;
+  readonly listeners: Set<(signal: StorageSignal) => void>;
+  /** Numbers are never given out twice, whatever is deleted. */
+  lastTaskSeq: number;
+  lastEventSeq: number;
+}
+
+export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
+  attempts: Mutable<AttemptRecord>[];
+  /** Set when the deadline is the default one, which a manual retry grants anew. */
+  readonly defaultDeadlineMs: number | null;
+  readonly maxRetriesIfLost: number;
+  readonly rejection: { full: "global" | "agent"; queued: number } | null;
+  /** The lease; null when nobody runs it. */
+  held: { readonly node: string; readonly token: number } | null;
+}
+
+export interface OracleLine {
+  readonly lane: string;
+  readonly tenant: string;
+  readonly agent: string;
+  /** Token of its last start; 0: never. */
+  lastServed: number;
+}
+
+export interface OracleLane extends Omit<Lane, "concurrency"> {
+  /** How many critical tasks in a row went ahead of fairness. */
+  aheadStreak: number;
+}
+
+export interface OracleEvent {
+  readonly seq: number;
+  readonly type: EventType;
+  readonly at: number;
+  readonly taskSeq: number;
+  readonly data: EventData | null;
+}
+
+export function emptyState(clock: Clock): OracleState {
+  return {
+    clock,
+    tasks: [],
+    lines: [],
+    events: [],
+    lanes: new Map(),
+    agentLimits: new Map(),
+    nodes: new Map(),
+    listeners: new Set(),
+    lastTaskSeq: 0,
+    lastEventSeq: 0,
+  };
+}
+
+export function agentKey(params: { tenant: string; agent: string }): string {
+  return JSON.stringify([params.tenant, params.agent]);
+}
+
+export function isWaiting(task: { state: TaskState }): boolean {
+  return (WAITING_STATES as readonly TaskState[]).includes(task.state);
+}
+
+export function isSameAgent(
+  a: { tenant: string; agent: string },
+  b: { tenant: string; agent: string },
+): boolean {
+  return a.tenant === b.tenant && a.agent === b.agent;
+}
+
+/** Everything the agent has waiting, in all lanes. */
+export function countWaiting(state: OracleState, agent: { tenant: string; agent: string }): number {
+  return state.tasks.filter((task) => isWaiting(task) && isSameAgent(task, agent)).length;
+}
+
+export function findTask(state: OracleState, params: { tenant: string; id: string }): OracleTask | undefined {
+  return state.tasks.find((task) => task.tenant === params.tenant && task.id === params.id);
+}
+
+/** Writes an event; its number doubles as the token when it tells of a start. */
+export function addEvent(
+  state: OracleState,
+  type: EventType,
+  task: OracleTask,
+  data: EventData | null,
+): number {
+  state.lastEventSeq += 1;
+  const at = state.clock.now();
+  state.events.push({ seq: state.lastEventSeq, type, at, taskSeq: task.seq, data: copyJson(data) });
+  return state.lastEventSeq;
+}
+
+/** Moves a task to its end. */
+export function endTask(
+  state: OracleState,
+  task: OracleTask,
+  end: TerminalState,
+  error: string | null,
+): void {
+  task.state = end;
+  task.error = error;
+  task.completedAt = state.clock.now();
+}
+
+/** The end of a task that failed, whoever found out. */
+export function failTask(state: OracleState, task: OracleTask, error: string): void {
+  endTask(state, task, "failed", error);
+  addEvent(state, "task.failed", task, { error });
+}
+
+/** Takes the lease from a running task and closes its attempt. */
+export function endAttempt(
+  state: OracleState,
+  task: OracleTask,
+  outcome: AttemptOutcome,
+  error: string | null,
+): void {
+  const attempt = task.attempts.at(-1);
+  if (task.held === null || attempt === undefined)
+    throw new Error("Only a running task has an attempt to end.");
+  task.held = null;
+  Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
+}
+
+/** What a database gives back of what it was given: a copy, with whatever JSON cannot say left out. */
+export function copyJson<T>(value: T): T {
+  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
+}
+
+export function toRecord(task: OracleTask): TaskRecord {
+  const {
+    defaultDeadlineMs: _1,
+    maxRetriesIfLost: _2,
+    rejection: _3,
+    held: _4,
+    result,
+    spec,
+    attempts,
+    ...rest
+  } = task;
+  return {
+    ...rest,
+    spec: copyJson(spec),
+    result: copyJson(result),
+    attempts: attempts.map((attempt) => ({ ...attempt })),
+  };
+}
+
+export function tell(state: OracleState, ...signals: StorageSignal[]): void {
+  for (const signal of signals) for (const listener of state.listeners) listener(signal);
+}
