@@ -1,0 +1,274 @@
+import { globSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { join, posix } from "node:path";
+import { expect, test } from "vitest";
+import { scanSource } from "./layers/scan-source.ts";
+
+/**
+ * Who may import whom. Imports point one way, toward `model`. A part may always import itself; a file belongs to the
+ * part with the longest matching path. To change the architecture, change this table.
+ */
+const PARTS: Record<string, readonly string[]> = {
+  "src/model/": [],
+
+  "src/schedules/": ["src/model/"],
+  "src/outbound/": ["src/model/"],
+  "src/config/": ["src/model/"],
+
+  // The files that lie directly in storage/ are the contract and what every driver shares.
+  "src/storage/": ["src/model/"],
+  "src/storage/sqlite/": ["src/model/", "src/storage/"],
+  "src/storage/postgres/": ["src/model/", "src/storage/"],
+  "src/storage/oracle.ts": ["src/model/", "src/storage/", "src/storage/oracle/"],
+  "src/storage/oracle/": ["src/model/", "src/storage/"],
+  "src/storage/conformance/": ["src/model/", "src/storage/", "src/storage/oracle.ts", "src/testing/"],
+
+  "src/executors/": ["src/model/", "src/outbound/", "src/executors/executor.ts", "src/executors/errors.ts"],
+  "src/executors/executor.ts": ["src/model/"],
+  "src/executors/errors.ts": ["src/model/"],
+
+  "src/events/": ["src/model/", "src/storage/"],
+  "src/tenants/": ["src/model/", "src/storage/"],
+  "src/webhooks/": ["src/model/", "src/storage/", "src/outbound/"],
+
+  // Contracts, never an implementation.
+  "src/engine/": [
+    "src/model/",
+    "src/schedules/",
+    "src/storage/",
+    "src/executors/executor.ts",
+    "src/executors/errors.ts",
+  ],
+
+  // What rota.ts and the client both offer, and what the CLI, MCP and the dashboard speak through.
+  "src/rota-interface.ts": ["src/model/", "src/executors/executor.ts", "src/rota-options.ts"],
+  "src/rota-options.ts": ["src/model/", "src/executors/executor.ts"],
+
+  // The one place that joins all parts.
+  "src/rota.ts": [
+    "src/model/",
+    "src/config/",
+    "src/schedules/",
+    "src/outbound/",
+    "src/storage/",
+    "src/storage/sqlite/",
+    "src/storage/postgres/",
+    "src/executors/",
+    "src/executors/executor.ts",
+    "src/executors/errors.ts",
+    "src/events/",
+    "src/tenants/",
+    "src/webhooks/",
+    "src/engine/",
+    "src/rota-interface.ts",
+    "src/rota-options.ts",
+  ],
+
+  "src/api/": ["src/model/"],
+  "src/server/": [
+    "src/model/",
+    "src/config/",
+    "src/events/",
+    "src/tenants/",
+    "src/api/",
+    "src/rota.ts",
+    "src/rota-interface.ts",
+    "src/rota-options.ts",
+  ],
+  "src/client/": ["src/api/", "src/rota-interface.ts"],
+  "src/mcp/": ["src/api/", "src/client/", "src/rota-interface.ts"],
+  "src/cli/": [
+    "src/model/",
+    "src/config/",
+    "src/api/",
+    "src/client/",
+    "src/mcp/",
+    "src/server/",
+    "src/rota.ts",
+    "src/rota-interface.ts",
+    "src/rota-options.ts",
+  ],
+
+  // Public surfaces: the library and its helpers for users' tests.
+  "src/index.ts": [
+    "src/model/",
+    "src/config/",
+    "src/storage/",
+    "src/executors/executor.ts",
+    "src/executors/errors.ts",
+    "src/client/",
+    "src/rota.ts",
+    "src/rota-interface.ts",
+    "src/rota-options.ts",
+  ],
+  "src/testing/": ["src/model/", "src/rota.ts", "src/rota-interface.ts", "src/rota-options.ts"],
+};
+
+/** Loaded only when chosen: nobody outside may load a driver with the file that names it. */
+const LOADED_WHEN_CHOSEN = ["src/storage/sqlite/", "src/storage/postgres/"];
+
+/** Packages that only these parts may import. */
+const PACKAGE_HOMES: Record<string, readonly string[]> = {
+  "better-sqlite3": ["src/storage/sqlite/"],
+  pg: ["src/storage/postgres/"],
+  vitest: ["src/storage/conformance/"],
+};
+
+const ENVIRONMENT_READERS = ["src/config/", "src/cli/main.ts"];
+
+/** Files with an `import()` that cannot be checked by reading, such as one of a user's own module. */
+const OPAQUE_IMPORTERS: readonly string[] = [];
+
+test("every import in src keeps to the table", () => {
+  const root = join(import.meta.dirname, "..");
+  const files = globSync("src/**/*.ts", { cwd: root }).map((file) => file.replaceAll("\\", "/"));
+  expect(files).not.toEqual([]);
+  const sources = files.sort().map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
+  expect(sources.flatMap(findFaults)).toEqual([]);
+});
+
+test("the table names only parts that it has", () => {
+  const named = [
+    ...Object.values(PARTS).flat(),
+    ...LOADED_WHEN_CHOSEN,
+    ...Object.values(PACKAGE_HOMES).flat(),
+  ];
+  expect(named.filter((part) => !(part in PARTS))).toEqual([]);
+});
+
+test("the table has no circle", () => {
+  const walk = (part: string, path: string[]): void => {
+    expect(path).not.toContain(part);
+    for (const next of PARTS[part] ?? []) walk(next, [...path, part]);
+  };
+  for (const part of Object.keys(PARTS)) walk(part, []);
+});
+
+interface SourceFile {
+  path: string;
+  text: string;
+}
+
+/** Everything in one file that the rules do not allow, one sentence each. */
+function findFaults({ path, text }: SourceFile): string[] {
+  const { imports, opaqueImports, code } = scanSource(text);
+  const part = partOf(path);
+  if (part === undefined) return [`${path} belongs to no part of the table in test/layers.test.ts`];
+  // A test may take in whatever it needs to prove its promise.
+  if (path.endsWith(".test.ts")) return [];
+
+  const faults: string[] = [];
+  for (const { specifier, kind, line } of imports) {
+    const isOurs = specifier.startsWith(".");
+    const fault = isOurs
+      ? faultOfOurs(part, posix.join(posix.dirname(path), specifier), kind)
+      : faultOfPackage(part, specifier, kind);
+    if (fault !== undefined) faults.push(`${path}:${line} ${fault}`);
+  }
+  if (!OPAQUE_IMPORTERS.includes(path)) {
+    for (const line of opaqueImports)
+      faults.push(`${path}:${line} imports what cannot be read from the source`);
+  }
+  if (!ENVIRONMENT_READERS.some((reader) => path.startsWith(reader))) {
+    if (ENVIRONMENT.test(code)) faults.push(`${path} reads the environment, which only src/config may`);
+  }
+  if (part === "src/model/") {
+    for (const [, name] of code.matchAll(IMPURE)) faults.push(`${path} uses ${name}, but src/model is pure`);
+  }
+  return faults;
+}
+
+const ENVIRONMENT =
+  /\bprocess\s*\??\.\s*env\b|\bprocess\s*(?:\?\.)?\s*\[|\{[^{}]*\benv\b[^{}]*\}\s*=\s*process\b/;
+const IMPURE =
+  /(?<![.\w$])(setTimeout|setInterval|setImmediate|queueMicrotask|fetch|process|Date\.now|Math\.random|performance|new Date\(\))(?![\w$])/g;
+
+function faultOfOurs(part: string, target: string, kind: string): string | undefined {
+  const targetPart = partOf(target);
+  if (targetPart === undefined) return `imports ${target}, which belongs to no part of the table`;
+  if (target.endsWith(".test.ts")) return `imports ${target}, a test`;
+  if (targetPart === part) return undefined;
+  if (!PARTS[part]?.includes(targetPart))
+    return `imports ${target}, but ${part} may not import ${targetPart}`;
+  if (LOADED_WHEN_CHOSEN.includes(targetPart) && kind === "static") {
+    return `loads ${target}, which is to be loaded only when chosen: import it with import()`;
+  }
+  return undefined;
+}
+
+function faultOfPackage(part: string, specifier: string, kind: string): string | undefined {
+  if (isBuiltin(specifier)) {
+    if (part === "src/model/") return `imports ${specifier}, but src/model is pure`;
+    // `env` from node:process would be the environment by another name.
+    return /^(?:node:)?process$/.test(specifier) ? `imports ${specifier}: use the global process` : undefined;
+  }
+  const name = specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+  const homes = PACKAGE_HOMES[name];
+  if (homes === undefined || homes.includes(part) || kind === "type") return undefined;
+  return `imports ${name}, which only ${homes.join(" and ")} may`;
+}
+
+/** The part with the longest path that the file lies under; none for a folder the table does not know. */
+function partOf(path: string): string | undefined {
+  const candidates = Object.keys(PARTS).filter((part) => belongsTo(path, part));
+  return candidates.sort((a, b) => b.length - a.length)[0];
+}
+
+function belongsTo(path: string, part: string): boolean {
+  if (!part.endsWith("/")) return path === part;
+  // storage/ itself is the contract: a folder in it must be a part of its own, or a new driver would slip in.
+  if (part === "src/storage/") return posix.dirname(path) === "src/storage";
+  return path.startsWith(part);
+}
+
+function faultsIn(path: string, text: string): string[] {
+  return findFaults({ path, text });
+}
+
+test("the check lets pass what the table allows", () => {
+  expect(faultsIn("src/engine/intake.ts", 'import { Task } from "../model/task.ts";')).toEqual([]);
+  expect(faultsIn("src/engine/intake.ts", 'import { now } from "./service.ts";')).toEqual([]);
+  expect(faultsIn("src/rota.ts", 'const { open } = await import("./storage/sqlite/open.ts");')).toEqual([]);
+  expect(faultsIn("src/storage/sqlite/open.ts", 'import Database from "better-sqlite3";')).toEqual([]);
+  expect(faultsIn("src/config/load.ts", "export const home = process.env.HOME;")).toEqual([]);
+  expect(faultsIn("src/engine/intake.test.ts", 'import "../storage/sqlite/open.ts"; process.env.X;')).toEqual(
+    [],
+  );
+  expect(faultsIn("src/model/a.ts", "clock.setTimeout(new Date(dueAt)); // Date.now()")).toEqual([]);
+});
+
+test.each([
+  ["an import against the arrows", "src/model/task.ts", 'import "../engine/intake.ts";'],
+  ["a type taken against the arrows", "src/model/task.ts", 'import type { A } from "../storage/storage.ts";'],
+  ["a re-export against the arrows", "src/schedules/cron.ts", 'export * from "../storage/storage.ts";'],
+  ["a late import against the arrows", "src/engine/runner.ts", 'await import("../executors/echo.ts");'],
+  [
+    "an implementation where only contracts are known",
+    "src/engine/a.ts",
+    'import "../storage/sqlite/open.ts";',
+  ],
+  ["a driver that imports another driver", "src/storage/postgres/a.ts", 'import "../sqlite/database.ts";'],
+  ["a driver loaded before it is chosen", "src/rota.ts", 'import { open } from "./storage/sqlite/open.ts";'],
+  ["a driver's package outside the driver", "src/engine/a.ts", 'import { Pool } from "pg";'],
+  ["a test tool in shipped code", "src/testing/index.ts", 'import { test } from "vitest";'],
+  ["an import of a test", "src/engine/a.ts", 'import "./intake.test.ts";'],
+  ["a file in a folder the table does not know", "src/utils/strings.ts", ""],
+  ["a driver the table does not know", "src/storage/mysql/open.ts", ""],
+  ["a file the table does not know", "src/helpers.ts", ""],
+  ["a test in a folder the table does not know", "src/utils/strings.test.ts", ""],
+  ["an import from a folder the table does not know", "src/engine/a.ts", 'import "../utils/strings.ts";'],
+  ["an import nobody can check", "src/engine/a.ts", "await import(`../storage/${name}/open.ts`);"],
+  ["an environment variable read outside config", "src/engine/a.ts", "process.env.HOME;"],
+  ["the environment taken as a whole", "src/server/a.ts", "const { env } = process;"],
+  ["the environment by its other name", "src/server/a.ts", 'import { env } from "node:process";'],
+  ["a file system in the model", "src/model/task.ts", 'import { readFileSync } from "node:fs";'],
+  ["a network in the model", "src/model/task.ts", 'import type { Socket } from "net";'],
+  ["a timer in the model", "src/model/task.ts", "setTimeout(() => {}, 1);"],
+  ["the wall clock in the model", "src/model/task.ts", "export const at = Date.now();"],
+  ["chance in the model", "src/model/task.ts", "export const id = Math.random();"],
+])("the check refuses %s", (_what, path, text) => {
+  expect(faultsIn(path, text)).toHaveLength(1);
+});
