@@ -125,6 +125,17 @@ export function describeLanesAndAgents(open: OpenWorld): void {
       ]);
     });
 
+    test("may start in one lane what an end in another has just made room for", async () => {
+      const { storage, submit, claim } = await open();
+      await storage.agents.configure({ tenant: TENANT, agent: AGENT, maxInflight: 1 });
+      await submit({ lane: OTHER_LANE }, { id: "next" });
+      const { token, task } = only(await claim({ lane: OTHER_LANE }));
+      const finishes = [{ seq: task.seq, token, settlement: { to: "done", result: null } as const }];
+      const claims = [{ lane: LANE, limit: 1 }];
+      const { claimed } = await storage.tasks.finishAndClaim({ node: NODE, finishes, progress: [], claims });
+      expect(idsOf(claimed)).toEqual(["next"]);
+    });
+
     test("keep a limit that was set before their first task", async () => {
       const { storage, submit, claim } = await open();
       await storage.agents.configure({ tenant: TENANT, agent: "new", maxInflight: 1 });

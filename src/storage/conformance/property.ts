@@ -1,2 +1,104 @@
+import { isDeepStrictEqual } from "node:util";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { openOracle } from "../oracle.ts";
+import { SteppedClock } from "./clock.ts";
+import { anyCommand, type Command, configureAgent, configureLane, LANES, submit } from "./commands.ts";
+import { Side } from "./side.ts";
 import type { StorageHarness } from "./world.ts";
-export function describeProperties(_harness: StorageHarness): void {}
+
+/** A slow machine tries fewer sequences rather than holding up the whole run. */
+const TIME_LIMIT_MS = 20_000;
+const TEST_TIMEOUT_MS = 120_000;
+
+export function describeProperties(harness: StorageHarness): void {
+  const runs = (numRuns: number) => ({ numRuns, interruptAfterTimeLimit: TIME_LIMIT_MS });
+
+  describe("any sequence of commands", { timeout: TEST_TIMEOUT_MS }, () => {
+    test("ends as the oracle says, answer by answer, and leaves every counter right", async () => {
+      const sequences = fc.array(anyCommand, { minLength: 1, maxLength: 60, size: "max" });
+      await fc.assert(
+        fc.asyncProperty(sequences, (commands) => compareWithOracle(harness, commands)),
+        runs(harness.propertyRuns),
+      );
+    });
+
+    test("is claimed from alike, k at once or one k times", async () => {
+      const preparation = fc.array(fc.oneof(submit, submit, configureLane, configureAgent, anyCommand), {
+        minLength: 2,
+        maxLength: 15,
+        size: "max",
+      });
+      await fc.assert(
+        fc.asyncProperty(
+          preparation,
+          fc.constantFrom(...LANES),
+          fc.integer({ min: 1, max: 24 }),
+          (commands, lane, k) => compareClaims(harness, commands, lane, k),
+        ),
+        runs(Math.ceil(harness.propertyRuns / 2)),
+      );
+    });
+  });
+}
+
+async function compareWithOracle(harness: StorageHarness, commands: readonly Command[]): Promise<void> {
+  const clock = new SteppedClock();
+  const { storage, dispose } = await harness.open(clock);
+  try {
+    const model = await Side.start(openOracle({ clock }), clock);
+    const real = await Side.start(storage, clock);
+    for (const [index, command] of commands.entries()) {
+      if (command.do === "wait") clock.step(command.ms);
+      const expected = await model.run(command);
+      expectSame(await real.run(command), expected, `the answer to command ${index}`);
+      const { faults: _none, ...seen } = await model.look();
+      expectSame(await real.look(), { ...seen, faults: [] }, `what is seen after command ${index}`);
+    }
+  } finally {
+    await dispose();
+  }
+}
+
+/** Two storages are led to the same place; then one is asked for k tasks and the other k times for one. */
+async function compareClaims(
+  harness: StorageHarness,
+  commands: readonly Command[],
+  lane: string,
+  k: number,
+): Promise<void> {
+  const clock = new SteppedClock();
+  const [atOnce, oneByOne] = await Promise.all([harness.open(clock), harness.open(clock)]);
+  try {
+    const sides = [
+      await Side.start(atOnce.storage, clock),
+      await Side.start(oneByOne.storage, clock),
+    ] as const;
+    for (const command of commands) {
+      if (command.do === "wait") clock.step(command.ms);
+      for (const side of sides) await side.run(command);
+    }
+    const expected: unknown[] = [];
+    for (let count = 0; count < k; count += 1) expected.push(...(await claim(sides[1], lane, 1)));
+    expect(await claim(sides[0], lane, k)).toEqual(expected);
+    expectSame(await sides[0].look(), await sides[1].look(), "what is seen afterwards");
+  } finally {
+    await Promise.all([atOnce.dispose(), oneByOne.dispose()]);
+  }
+}
+
+async function claim(side: Side, lane: string, limit: number): Promise<unknown[]> {
+  const answer = await side.run({
+    do: "step",
+    node: 0,
+    finishes: [],
+    progress: [],
+    claims: [{ lane, limit }],
+  });
+  return (answer as { claimed: unknown[] }).claimed;
+}
+
+/** `expect` explains well and compares slowly: it is only asked where there may be something to explain. */
+function expectSame(actual: unknown, expected: unknown, what: string): void {
+  if (!isDeepStrictEqual(actual, expected)) expect(actual, what).toEqual(expected);
+}

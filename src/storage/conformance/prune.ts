@@ -97,6 +97,23 @@ export function describePrune(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
+    test("counts the rejected tasks that are left after those of old age have gone", async () => {
+      const world = await open();
+      const reject = (...ids: string[]) =>
+        world.storage.tasks.insert({
+          tasks: ids.map((id) => newTask({ id })),
+          limits: { maxQueueSize: 0, maxPerAgent: 0 },
+        });
+      await reject("a", "b", "c");
+      world.clock.step(2000);
+      await reject("d", "e");
+      expect(await world.storage.tasks.prune({ ...params, rejectedMax: 2 })).toEqual({
+        tasks: 3,
+        more: false,
+      });
+      expect(await remaining(world)).toEqual(["e", "d"]);
+    });
+
     test("never gives out a number again", async () => {
       const world = await open();
       await runOne(world, "a");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type OpenWorld, OTHER_NODE, only } from "./world.ts";
+import { type OpenWorld, OTHER_NODE } from "./world.ts";
 
 export function describeTenants(open: OpenWorld): void {
   describe("the wall between tenants", () => {
@@ -68,14 +68,21 @@ export function describeTenants(open: OpenWorld): void {
 
     test("tells apart names that only differ where a careless key would join them", async () => {
       const { storage, submit, claim } = await open();
-      await storage.agents.configure({ tenant: "a", agent: "b/c", maxInflight: 1 });
-      await submit(
-        { tenant: "a", agent: "b/c" },
-        { tenant: "a/b", agent: "c" },
-        { tenant: "a/b", agent: "c" },
-      );
-      expect(await claim({ limit: 3 })).toHaveLength(3);
-      expect(only(await submit({ tenant: "A", agent: "b/c" })).position).toBe(1);
+      for (const joint of ["/", "\n", " ", ":", ","]) {
+        const mine = { tenant: "a", agent: `b${joint}c` };
+        const theirs = { tenant: `a${joint}b`, agent: "c" };
+        await storage.agents.configure({ ...mine, maxInflight: 1 });
+        const inserted = await submit(mine, theirs, theirs);
+        expect(inserted.map(({ position }) => position)).toEqual([1, 1, 2]);
+        expect(await claim({ limit: 9 })).toHaveLength(3);
+      }
+    });
+
+    test("tells apart names that differ in case or in the spaces around them", async () => {
+      const { submit } = await open();
+      const tenants = ["acme", "Acme", "acme ", " acme", "ácme", "a\u0301cme"];
+      const inserted = await submit(...tenants.map((tenant) => ({ tenant })));
+      expect(inserted.map(({ position }) => position)).toEqual(tenants.map(() => 1));
     });
   });
 }

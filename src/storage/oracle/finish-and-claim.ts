@@ -52,7 +52,8 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
     case "done":
       endAttempt(state, task, "done", null);
       endTask(state, task, "done", null);
-      task.result = copyJson(settlement.result);
+      // Whoever is done has a result: null when nothing was said.
+      task.result = copyJson(settlement.result ?? null);
       addEvent(state, "task.completed", task, null);
       return;
     case "failed":

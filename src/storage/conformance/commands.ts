@@ -1,0 +1,169 @@
+import fc from "fast-check";
+import { STRATEGIES, type Strategy } from "../../model/lane.ts";
+
+/**
+ * What the property tests do to a storage. Commands are plain data, so that a failing sequence can be read and shrunk.
+ * `pick` names something by its place in a list of what there is when the command runs, modulo the list's length.
+ */
+export type Command =
+  | { do: "submit"; tasks: SubmittedTask[]; maxQueueSize: number; maxPerAgent: number }
+  | {
+      do: "step";
+      node: number;
+      finishes: Finish[];
+      progress: Pick[];
+      claims: { lane: string; limit: number }[];
+    }
+  | { do: "cancel"; tenant: string; picks: number[]; error: string | null }
+  | { do: "retry"; pick: number }
+  | { do: "expire"; limit: number }
+  | { do: "promote"; limit: number }
+  | { do: "wait"; ms: number }
+  | { do: "crash"; node: number }
+  | { do: "rescue"; pick: number; limit: number }
+  | { do: "heartbeat"; node: number }
+  | { do: "configureLane"; name: string; total: number | null; perAgent: number | null; strategy: Strategy }
+  | { do: "configureAgent"; tenant: string; agent: string; maxInflight: number | null }
+  | { do: "prune"; retentionMs: number; rejectedMax: number; limit: number }
+  | { do: "recount"; random: number };
+
+export interface SubmittedTask {
+  /** An id that was used before; null: a new one. */
+  repeats: number | null;
+  tenant: string;
+  agent: string;
+  lane: string;
+  priority: number;
+  runAfterMs: number | null;
+  deadlineMs: number | null;
+  deadlineAfterMs: number | null;
+  maxRetriesIfLost: number;
+}
+
+/** `held`: only among attempts that may still hold their lease; else among all there ever were. */
+export interface Pick {
+  pick: number;
+  held: boolean;
+}
+
+export interface Finish extends Pick {
+  to: "done" | "failed" | "delayed" | "queued";
+  afterMs: number;
+}
+
+export const TENANTS = ["acme", "zeta"];
+export const AGENTS = ["a", "b", "c"];
+export const LANES = ["tasks", "main"];
+/** How many processes there are. One that crashed comes back under a new name. */
+export const NODES = 2;
+
+const pick = fc.nat({ max: 50 });
+const node = fc.nat({ max: NODES - 1 });
+const tenant = fc.constantFrom(...TENANTS);
+const agent = fc.constantFrom(...AGENTS);
+const lane = fc.constantFrom(...LANES);
+const attempt = { pick, held: mostly(fc.constant(true), fc.constant(false)) };
+
+const submittedTask: fc.Arbitrary<SubmittedTask> = record({
+  repeats: mostly(fc.constant(null), pick),
+  tenant,
+  agent,
+  lane,
+  priority: fc.constantFrom(2, 2, 2, 1, 3, 0, 0, -1),
+  runAfterMs: mostly(fc.constant(null), fc.integer({ min: -5, max: 40 })),
+  deadlineMs: mostly(fc.constant(null), fc.integer({ min: -2, max: 60 })),
+  deadlineAfterMs: orNull(fc.integer({ min: 1, max: 60 })),
+  maxRetriesIfLost: fc.nat({ max: 2 }),
+});
+
+const finish: fc.Arbitrary<Finish> = record({
+  ...attempt,
+  to: fc.constantFrom("done", "failed", "delayed", "queued"),
+  afterMs: fc.nat({ max: 30 }),
+});
+
+export const submit: fc.Arbitrary<Command> = record({
+  do: fc.constant("submit"),
+  tasks: fc.array(submittedTask, { minLength: 1, maxLength: 8 }),
+  maxQueueSize: mostly(fc.constant(1000), fc.nat({ max: 12 })),
+  maxPerAgent: mostly(fc.constant(1000), fc.nat({ max: 5 })),
+});
+
+const step: fc.Arbitrary<Command> = record({
+  do: fc.constant("step"),
+  node,
+  finishes: fc.array(finish, { maxLength: 4 }),
+  progress: fc.array(record(attempt), { maxLength: 1 }),
+  claims: fc.uniqueArray(record({ lane, limit: fc.nat({ max: 10 }) }), {
+    selector: (claim) => claim.lane,
+    maxLength: LANES.length,
+  }),
+});
+
+export const configureLane: fc.Arbitrary<Command> = record({
+  do: fc.constant("configureLane"),
+  name: lane,
+  total: orNull(fc.integer({ min: 1, max: 6 })),
+  perAgent: orNull(fc.integer({ min: 1, max: 3 })),
+  strategy: fc.constantFrom(...STRATEGIES),
+});
+
+export const configureAgent: fc.Arbitrary<Command> = record({
+  do: fc.constant("configureAgent"),
+  tenant,
+  agent,
+  maxInflight: orNull(fc.integer({ min: 1, max: 3 })),
+});
+
+export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 6, arbitrary: submit },
+  { weight: 10, arbitrary: step },
+  {
+    weight: 2,
+    arbitrary: record({
+      do: fc.constant("cancel"),
+      tenant,
+      picks: fc.array(pick, { minLength: 1, maxLength: 4 }),
+      error: orNull(fc.constant("stop")),
+    }),
+  },
+  { weight: 2, arbitrary: record({ do: fc.constant("retry"), pick }) },
+  { weight: 1, arbitrary: record({ do: fc.constant("expire"), limit: fc.nat({ max: 3 }) }) },
+  { weight: 2, arbitrary: record({ do: fc.constant("promote"), limit: fc.nat({ max: 3 }) }) },
+  { weight: 3, arbitrary: record({ do: fc.constant("wait"), ms: fc.nat({ max: 25 }) }) },
+  { weight: 1, arbitrary: record({ do: fc.constant("crash"), node }) },
+  { weight: 2, arbitrary: record({ do: fc.constant("rescue"), pick, limit: fc.nat({ max: 3 }) }) },
+  { weight: 1, arbitrary: record({ do: fc.constant("heartbeat"), node }) },
+  { weight: 1, arbitrary: configureLane },
+  { weight: 1, arbitrary: configureAgent },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("prune"),
+      retentionMs: fc.nat({ max: 60 }),
+      rejectedMax: fc.nat({ max: 3 }),
+      limit: fc.constantFrom(1, 2, 5, 1000),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("recount"),
+      random: fc.double({ min: 0, max: 0.999, noNaN: true }),
+    }),
+  },
+);
+
+/** Plain objects, which a failing test prints more readably than ones without a prototype. */
+function record<T>(fields: { [Key in keyof T]: fc.Arbitrary<T[Key]> }) {
+  return fc.record<T>(fields, { noNullPrototype: true });
+}
+
+function orNull<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
+  return fc.option(arbitrary);
+}
+
+/** The usual case, and now and then the other one. */
+function mostly<T, U>(usual: fc.Arbitrary<T>, other: fc.Arbitrary<U>): fc.Arbitrary<T | U> {
+  return fc.oneof({ weight: 5, arbitrary: usual }, { weight: 1, arbitrary: other });
+}

@@ -1,0 +1,10 @@
+import { describeStorage } from "./conformance/index.ts";
+import { openSqlite } from "./sqlite/open.ts";
+
+describeStorage("SQLite in memory", {
+  propertyRuns: 300,
+  async open(clock) {
+    const storage = await openSqlite({ path: ":memory:", clock });
+    return { storage, dispose: () => storage.close() };
+  },
+});
