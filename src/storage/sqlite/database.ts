@@ -65,6 +65,11 @@ export class SqliteDatabase {
     return this.#sync !== null;
   }
 
+  now(): number {
+    this.#assertOpen();
+    return this.clock.now();
+  }
+
   /** Prepares a statement once. Rows come back as objects; integers as numbers, which all of ours fit. */
   prepare<Row = unknown>(sql: string): Sqlite.Statement<unknown[], Row> {
     this.#assertOpen();

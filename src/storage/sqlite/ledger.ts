@@ -74,7 +74,7 @@ export class Ledger {
 
   /** The line of these three, made when it is the first time. */
   lineOf(lane: string, tenant: string, agent: string): Line {
-    const name = `${lane}\n${tenant}\n${agent}`;
+    const name = `${lane.length} ${lane} ${agentName(tenant, agent)}`;
     let line = this.#byName.get(name);
     if (line === undefined) {
       line = this.#find(lane, tenant, agent) ?? this.#create(lane, tenant, agent);
@@ -85,7 +85,7 @@ export class Ledger {
 
   /** Every line of an agent: one for each lane it has ever used. */
   linesOfAgent(tenant: string, agent: string): readonly Line[] {
-    const name = `${tenant}\n${agent}`;
+    const name = agentName(tenant, agent);
     let lines = this.#byAgent.get(name);
     if (lines === undefined) {
       lines = this.#db
@@ -106,8 +106,9 @@ export class Ledger {
     return row;
   }
 
-  /** Lines of a lane that this transaction has read, whether or not an index would find them as they are now. */
+  /** Lines of a lane that this transaction may have changed, whether or not an index would find them as they are now. */
   linesTouchedIn(lane: string): Line[] {
+    this.#readSiblings();
     return [...this.#lines.values()].filter((line) => line.lane === lane);
   }
 
@@ -185,10 +186,7 @@ export class Ledger {
       `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
                        startable = ?, ahead = ? where id = ?`,
     );
-    // An agent with a limit of its own can be filled or freed in one lane and so change in all others.
-    for (const line of [...this.#lines.values()]) {
-      if (line.agent_max !== null) this.linesOfAgent(line.tenant, line.agent);
-    }
+    this.#readSiblings();
     for (const line of this.#lines.values()) {
       if (!limitsChanged && line.agent_max === null && !hasChanged(line, this.#asRead.get(line))) continue;
       saveLine.run(
@@ -208,18 +206,28 @@ export class Ledger {
     );
     for (const lane of this.#lanes.values())
       saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.name);
-    const saveTally = this.#db.prepare(
-      `insert into tally (tenant, state, tasks) values (?, ?, ?)
-       on conflict (tenant, state) do update set tasks = tasks + excluded.tasks`,
-    );
+    const addToTally = this.#db.prepare("update tally set tasks = tasks + ? where tenant = ? and state = ?");
+    const startTally = this.#db.prepare("insert into tally (tasks, tenant, state) values (?, ?, ?)");
     for (const [tenant, states] of this.#tally) {
-      for (const [state, tasks] of states) if (tasks !== 0) saveTally.run(tenant, state, tasks);
+      for (const [state, tasks] of states) {
+        if (tasks === 0) continue;
+        if (addToTally.run(tasks, tenant, state).changes === 0) startTally.run(tasks, tenant, state);
+      }
+    }
+  }
+
+  /** An agent with a limit of its own can be filled or freed in one lane and so change in all others. */
+  #readSiblings(): void {
+    for (const line of [...this.#lines.values()]) {
+      if (line.agent_max !== null) this.linesOfAgent(line.tenant, line.agent);
     }
   }
 
   #find(lane: string, tenant: string, agent: string): Line | undefined {
     const row = this.#db
-      .prepare<Line>(`select ${LINE_COLUMNS} from line where lane = @lane and tenant = @tenant and agent = @agent`)
+      .prepare<Line>(
+        `select ${LINE_COLUMNS} from line where lane = @lane and tenant = @tenant and agent = @agent`,
+      )
       .get({ lane, tenant, agent });
     return row === undefined ? undefined : this.adopt(row);
   }
@@ -233,7 +241,7 @@ export class Ledger {
       )
       .get({ lane, tenant, agent });
     const line = this.adopt(row as Line);
-    this.#byAgent.get(`${tenant}\n${agent}`)?.push(line);
+    this.#byAgent.get(agentName(tenant, agent))?.push(line);
     return line;
   }
 
@@ -251,6 +259,11 @@ export class Ledger {
 
 export const LINE_COLUMNS =
   "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served";
+
+/** A tenant's name may hold anything: its length is what tells where it ends. */
+function agentName(tenant: string, agent: string): string {
+  return `${tenant.length} ${tenant} ${agent}`;
+}
 
 function hasChanged(line: Line, asRead: Line | undefined): boolean {
   return (

@@ -45,7 +45,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       recountOne: (params) => recountOne(db, params),
       recountAll: () => recountAll(db),
     },
-    now: async () => options.clock.now(),
+    now: async () => db.now(),
     subscribe: (listener) => db.subscribe(listener),
     close: () => db.close(),
   };

@@ -10,10 +10,9 @@ export async function prune(
   params: { retentionMs: number; rejectedMax: number; limit: number },
 ): Promise<{ tasks: number; more: boolean }> {
   return db.write((now) => {
-    const ledger = new Ledger(db);
-    const byAge = pruneEvents(db, ledger, now - params.retentionMs, params.limit);
-    const rejected = pruneRejected(db, ledger, params.rejectedMax, params.limit);
-    ledger.save();
+    // Each has a ledger of its own: how many rejected tasks there are is counted after the old ones have gone.
+    const byAge = pruneEvents(db, now - params.retentionMs, params.limit);
+    const rejected = pruneRejected(db, params.rejectedMax, params.limit);
     return {
       tasks: byAge.tasks + rejected,
       more: byAge.events === params.limit || rejected === params.limit,
@@ -21,12 +20,7 @@ export async function prune(
   });
 }
 
-function pruneEvents(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  cutoff: number,
-  limit: number,
-): { events: number; tasks: number } {
+function pruneEvents(db: SqliteDatabase, cutoff: number, limit: number): { events: number; tasks: number } {
   const oldest = db
     .prepare<{ seq: number; at: number; task_seq: number }>(
       "select seq, at, task_seq from event order by seq limit ?",
@@ -38,9 +32,11 @@ function pruneEvents(
   if (last === undefined) return { events: 0, tasks: 0 };
   keepNumber(db, "event", last.seq);
   db.prepare("delete from event where seq <= ?").run(last.seq);
+  const ledger = new Ledger(db);
   let tasks = 0;
   for (const seq of new Set(past.map(({ task_seq }) => task_seq)))
     tasks += deleteEnded(db, ledger, seq, cutoff);
+  ledger.save();
   return { events: past.length, tasks };
 }
 
@@ -58,12 +54,13 @@ function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, cutoff: nu
   return 1;
 }
 
-function pruneRejected(db: SqliteDatabase, ledger: Ledger, max: number, limit: number): number {
+function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
   const crowded = db
     .prepare<{ tenant: string; tasks: number }>(
       "select tenant, tasks from tally where state = 'rejected' and tasks > ?",
     )
     .all(max);
+  const ledger = new Ledger(db);
   let deleted = 0;
   for (const { tenant, tasks } of crowded) {
     const seqs = db
@@ -73,6 +70,7 @@ function pruneRejected(db: SqliteDatabase, ledger: Ledger, max: number, limit: n
       .all(tenant, Math.min(tasks - max, limit - deleted));
     for (const { seq } of seqs) deleted += deleteEnded(db, ledger, seq, Number.MAX_SAFE_INTEGER);
   }
+  ledger.save();
   return deleted;
 }
 
