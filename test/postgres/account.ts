@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import type { KeeperOrders } from "./keeper.ts";
 
@@ -13,15 +14,26 @@ export interface Account {
   hasSetpriv: boolean;
 }
 
-// PostgreSQL refuses to run as root. 65534 is nobody's uid everywhere; a number needs no entry in /etc/passwd.
-const UNPRIVILEGED_ID = 65534;
-
 export async function chooseAccount(): Promise<Account> {
   const uid = process.getuid?.() ?? -1;
   const gid = process.getgid?.() ?? -1;
   const hasSetpriv = await isSetprivUsable();
   if (uid !== 0) return { uid, gid, isOurs: true, hasSetpriv };
-  return { uid: UNPRIVILEGED_ID, gid: UNPRIVILEGED_ID, isOurs: false, hasSetpriv };
+  return { ...(await findUnprivileged()), isOurs: false, hasSetpriv };
+}
+
+const NOBODY = 65534;
+
+/** PostgreSQL refuses to run as root, and initdb refuses an account that /etc/passwd does not name. */
+async function findUnprivileged(): Promise<{ uid: number; gid: number }> {
+  const lines = (await readFile("/etc/passwd", "utf8")).split("\n");
+  const accounts = lines
+    .map((line) => line.split(":"))
+    .map(([, , uid, gid]) => ({ uid: Number(uid), gid: Number(gid) }))
+    .filter(({ uid, gid }) => uid > 0 && gid > 0);
+  const account = accounts.find(({ uid }) => uid === NOBODY) ?? accounts[0];
+  if (account === undefined) throw new Error("PostgreSQL cannot run as root, and there is no other account.");
+  return account;
 }
 
 /** BusyBox has a `setpriv` without these options and macOS has none, so that it is tried rather than looked for. */

@@ -26,7 +26,7 @@ describe("startPostgres", () => {
   beforeAll(async () => {
     server = await startPostgres({ durable: true });
   });
-  afterAll(() => server.stop());
+  afterAll(() => server?.stop());
 
   test("waits for the disk when it is to be durable", async () => {
     const client = await connect(server.url);
