@@ -1,3 +1,18 @@
+import { hostname } from "node:os";
+import { Agents } from "./agents.ts";
+import { Engine } from "./engine/engine.ts";
+import { idMaker } from "./engine/new-id.ts";
+import { StorageClock } from "./engine/storage-clock.ts";
+import { systemClock } from "./engine/system-clock.ts";
+import { EventLog } from "./events/event-log.ts";
+import { LocalRota } from "./local-rota.ts";
+import { silentLog } from "./model/log.ts";
+import { openStorage } from "./open-storage.ts";
+import type { Rota } from "./rota-interface.ts";
+import type { RotaOptions } from "./rota-options.ts";
+import { resolveSettings, type Settings } from "./rota-settings.ts";
+import type { Storage } from "./storage/storage.ts";
+
 export type {
   EventsOptions,
   Rota,
@@ -15,3 +30,62 @@ export type {
   SchedulerOptions,
   TimeoutOptions,
 } from "./rota-options.ts";
+
+const DEFAULT_STORAGE = "sqlite:rota.db";
+
+/**
+ * Opens the storage and makes a scheduler on it. Tasks can be submitted right away; `start()` begins to run them.
+ *
+ * @example
+ * const rota = await createRota({ storage: "sqlite::memory:" });
+ * rota.agent("greeter", async (task) => `Hello, ${task.message}!`);
+ * await rota.start();
+ * const { taskId } = await rota.tasks.submit({ agentId: "greeter", message: "world" });
+ * console.log((await rota.tasks.wait(taskId)).result); // Hello, world!
+ * await rota.stop();
+ */
+export async function createRota(options: RotaOptions = {}): Promise<Rota> {
+  const settings = resolveSettings(options);
+  const storage = await openStorage(options.storage ?? DEFAULT_STORAGE, options.clock ?? systemClock);
+  try {
+    return await joinRota({ options, settings, storage });
+  } catch (error) {
+    await storage.close();
+    throw error;
+  }
+}
+
+export interface RotaParts {
+  readonly options: RotaOptions;
+  readonly settings: Settings;
+  readonly storage: Storage;
+}
+
+/** Joins all parts around a storage. */
+export async function joinRota({ options, settings, storage }: RotaParts): Promise<Rota> {
+  const { clock = systemClock, random = Math.random, log = silentLog } = options;
+  const storageClock = new StorageClock({ clock, storage });
+  await storageClock.sync();
+  // Before anything else: tasks can be submitted as soon as this answers.
+  await storage.lanes.configure({ lanes: settings.lanes });
+  const agents = new Agents({
+    agents: options.agents ?? {},
+    executors: options.executors ?? {},
+    now: () => clock.now(),
+  });
+  const eventLog = new EventLog({ storage, clock, log });
+  const engine = new Engine({
+    storage,
+    storageClock,
+    clock,
+    random,
+    log,
+    newNodeId: idMaker(`${hostname()}-${process.pid}-`, clock),
+    concurrency: Object.fromEntries(settings.lanes.map(({ name, concurrency }) => [name, concurrency])),
+    limits: () => settings.limits,
+    retentionMs: settings.resultTTLSec(storage.capabilities) * 1_000,
+    findExecutor: (record) => agents.executorFor(record),
+    spansLanes: (agent) => agents.maxInflight(agent) !== null,
+  });
+  return new LocalRota({ settings, storage, storageClock, agents, engine, eventLog, clock, log });
+}

@@ -1,0 +1,63 @@
+import { createExecutor } from "./executors/create-executor.ts";
+import { echo } from "./executors/echo.ts";
+import type { Executor, ExecutorConfig } from "./executors/executor.ts";
+import { DEFAULT_AGENT, type TaskKind } from "./model/task.ts";
+import type { TaskRecord } from "./model/task-record.ts";
+import type { AgentOptions } from "./rota-options.ts";
+
+interface Agent {
+  readonly executor: Executor | undefined;
+  readonly lane: string | undefined;
+  readonly maxInflight: number | null;
+}
+
+export interface AgentsOptions {
+  readonly agents: Readonly<Record<string, AgentOptions>>;
+  readonly executors: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
+  readonly now: () => number;
+}
+
+/** The agents this process knows, and who does their work. */
+export class Agents {
+  readonly #agents = new Map<string, Agent>();
+  readonly #byKind = new Map<TaskKind, Executor>();
+  readonly #now: () => number;
+
+  constructor({ agents, executors, now }: AgentsOptions) {
+    this.#now = now;
+    for (const [kind, executor] of Object.entries(executors)) {
+      this.#byKind.set(kind as TaskKind, createExecutor(executor, { now }));
+    }
+    for (const [id, options] of Object.entries(agents)) this.set(id, options);
+  }
+
+  set(id: string, { executor, lane, maxInflight }: AgentOptions): void {
+    this.#agents.set(id, {
+      executor: executor === undefined ? undefined : createExecutor(executor, { now: this.#now }),
+      lane,
+      maxInflight: maxInflight ?? null,
+    });
+  }
+
+  laneOf(id: string): string | undefined {
+    return this.#agents.get(id)?.lane;
+  }
+
+  /** Null: no bound of its own. */
+  maxInflight(id: string): number | null {
+    return this.#agents.get(id)?.maxInflight ?? null;
+  }
+
+  ids(): string[] {
+    return [...this.#agents.keys()];
+  }
+
+  /** The agent's own, else that of the kind; the agent that always exists answers its input if it has neither. */
+  executorFor({ agent, spec }: TaskRecord): Executor | undefined {
+    return (
+      this.#agents.get(agent)?.executor ??
+      this.#byKind.get(spec.work.kind) ??
+      (agent === DEFAULT_AGENT ? echo : undefined)
+    );
+  }
+}

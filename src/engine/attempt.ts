@@ -1,0 +1,81 @@
+import type { ExecutorContext, Usage } from "../executors/executor.ts";
+import type { Log } from "../model/log.ts";
+import type { TaskRecord } from "../model/task-record.ts";
+
+export interface AttemptHooks {
+  readonly log: Log;
+  /** Called with each report while the attempt lasts. */
+  readonly onProgress: (attempt: Attempt, data: unknown) => void;
+  readonly onUsage: (attempt: Attempt, usage: Usage) => void;
+}
+
+/**
+ * One execution of a task in this process, and what its executor is handed. At twenty thousand tasks a second most
+ * executors look at none of it, so that the signal, the log and the functions are made when they are first read.
+ */
+export class Attempt implements ExecutorContext {
+  readonly token: number;
+  readonly record: TaskRecord;
+  /** By the monotonic clock; Infinity: no timeout. */
+  readonly timesOutAt: number;
+  /** Decided, for whatever reason: nothing that the executor does any more changes anything. */
+  over = false;
+  /** When it was told to stop, by the monotonic clock; null while it was not. */
+  abortedAt: number | null = null;
+
+  readonly #hooks: AttemptHooks;
+  #controller: AbortController | null = null;
+  #abortReason: Error | null = null;
+  #log: Log | null = null;
+  #progress: ((data: unknown) => void) | null = null;
+  #usage: ((usage: Usage) => void) | null = null;
+
+  constructor(params: { token: number; record: TaskRecord; timesOutAt: number; hooks: AttemptHooks }) {
+    this.token = params.token;
+    this.record = params.record;
+    this.timesOutAt = params.timesOutAt;
+    this.#hooks = params.hooks;
+  }
+
+  get number(): number {
+    return this.record.attempts.at(-1)?.number ?? 1;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== null) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  get log(): Log {
+    this.#log ??= this.#hooks.log.child({
+      taskId: this.record.id,
+      agentId: this.record.agent,
+      attempt: this.number,
+    });
+    return this.#log;
+  }
+
+  get progress(): (data: unknown) => void {
+    this.#progress ??= (data) => {
+      if (!this.over) this.#hooks.onProgress(this, data);
+    };
+    return this.#progress;
+  }
+
+  get usage(): (usage: Usage) => void {
+    this.#usage ??= (usage) => {
+      if (!this.over) this.#hooks.onUsage(this, usage);
+    };
+    return this.#usage;
+  }
+
+  /** Tells the executor to stop. A listener of its own that throws does not reach us: Node reports it. */
+  abort(reason: Error, at: number): void {
+    this.abortedAt = at;
+    this.#abortReason = reason;
+    this.#controller?.abort(reason);
+  }
+}

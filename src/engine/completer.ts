@@ -1,0 +1,96 @@
+import type { Outcome } from "../model/outcome.ts";
+import { settle } from "../model/outcome.ts";
+import type { ClaimedTask, FinishAndClaimParams } from "../storage/storage.ts";
+import type { Attempt } from "./attempt.ts";
+import { checkJson, PROGRESS_BYTES_MAX } from "./result-json.ts";
+
+export type Finish = FinishAndClaimParams["finishes"][number] & {
+  readonly lane: string;
+  readonly agent: string;
+};
+export type Report = FinishAndClaimParams["progress"][number];
+
+export interface Completed {
+  readonly finishes: readonly Finish[];
+  readonly progress: readonly Report[];
+}
+
+export interface CompleterOptions {
+  readonly storageNow: () => number;
+  readonly random: () => number;
+}
+
+/** Turns outcomes into ends to be written, and holds them until they are. Nothing is forgotten before it is stored. */
+export class Completer {
+  readonly #options: CompleterOptions;
+  #finishes: Finish[] = [];
+  /** The latest report of each attempt. */
+  readonly #progress = new Map<number, Report>();
+
+  constructor(options: CompleterOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#finishes.length + this.#progress.size;
+  }
+
+  get finishes(): number {
+    return this.#finishes.length;
+  }
+
+  finish(attempt: Attempt, outcome: Outcome): void {
+    const { record, token } = attempt;
+    const settlement = settle(outcome, {
+      retryPolicy: record.spec.retryPolicy,
+      retryCount: record.retryCount,
+      deadline: record.deadline,
+      now: this.#options.storageNow(),
+      random: this.#options.random,
+    });
+    this.#finishes.push({ seq: record.seq, token, settlement, lane: record.lane, agent: record.agent });
+  }
+
+  /** Hands a task back that was claimed but never started: its place in the queue is the old one. */
+  putBack({ token, task }: ClaimedTask, error: string): void {
+    const settlement = { to: "queued", error } as const;
+    this.#finishes.push({ seq: task.seq, token, settlement, lane: task.lane, agent: task.agent });
+  }
+
+  report(attempt: Attempt, data: unknown): void {
+    const checked = checkJson("progress", data, PROGRESS_BYTES_MAX);
+    // A report is a courtesy: one that cannot be kept must not fail the work it tells of.
+    if (!checked.ok) attempt.log.warn({}, `${checked.error}; it is left out`);
+    else
+      this.#progress.set(attempt.token, {
+        seq: attempt.record.seq,
+        token: attempt.token,
+        progress: checked.value,
+      });
+  }
+
+  /** Forgets the reports of an attempt that holds nothing any more. */
+  drop(attempt: Attempt): void {
+    this.#progress.delete(attempt.token);
+  }
+
+  /** Hands over up to `max` ends, oldest first, and as many reports. What could not be written is given back. */
+  take(max: number): Completed {
+    const finishes = this.#finishes.length <= max ? this.#finishes : this.#finishes.slice(0, max);
+    this.#finishes = this.#finishes.length <= max ? [] : this.#finishes.slice(max);
+    const progress: Report[] = [];
+    for (const report of this.#progress.values()) {
+      if (progress.length === max) break;
+      progress.push(report);
+    }
+    for (const { token } of progress) this.#progress.delete(token);
+    return { finishes, progress };
+  }
+
+  giveBack({ finishes, progress }: Completed): void {
+    this.#finishes = [...finishes, ...this.#finishes];
+    for (const report of progress) {
+      if (!this.#progress.has(report.token)) this.#progress.set(report.token, report);
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import type { ClaimedTask, FinishedAndClaimed, Storage } from "../storage/storage.ts";
+import { errorText } from "./attempt-error.ts";
+import type { Completed, Completer, Finish } from "./completer.ts";
+import type { LaneClaim, LaneSlots } from "./lane-slots.ts";
+import type { Metrics } from "./metrics.ts";
+import type { Runner } from "./runner.ts";
+import { Service, type ServiceOptions } from "./service.ts";
+import { isStorageAway } from "./storage-away.ts";
+
+/** Ends written in one transaction: more would only make the others wait longer for theirs. */
+const FINISHES_MAX = 200;
+/** Signals can be lost: every lane is asked at least this often. */
+const POLL_MS = 5_000;
+/** An end that alone fails this often, by no fault of the connection, is one that cannot be stored. */
+const ALONE_TRIES_MAX = 5;
+
+export interface DispatcherOptions extends ServiceOptions {
+  readonly storage: Storage;
+  readonly node: string;
+  readonly slots: LaneSlots;
+  readonly runner: Runner;
+  readonly completer: Completer;
+  readonly metrics: Metrics;
+  /** Whether an end of this agent's tasks can make room in other lanes than their own. */
+  readonly spansLanes: (agent: string) => boolean;
+  /** Told when a retry was written down that is due at this moment of the storage's clock. */
+  readonly onRetryAt: (runAt: number) => void;
+}
+
+/** Moves tasks: writes down what ended and starts what may start, both in one transaction, one at a time. */
+export class Dispatcher extends Service {
+  readonly name = "dispatcher";
+  readonly #options: DispatcherOptions;
+  #node: string;
+  #claiming = true;
+  #exchanging = false;
+  #lookedAt: number;
+  #finishesMax = FINISHES_MAX;
+  #aloneTries = 0;
+
+  constructor(options: DispatcherOptions) {
+    super(options);
+    this.#options = options;
+    this.#node = options.node;
+    this.#lookedAt = this.clock.monotonic();
+  }
+
+  /** There may be work in these lanes. */
+  wakeLanes(lanes: Iterable<string>): void {
+    let free = false;
+    for (const lane of lanes) free = this.#options.slots.wake(lane) || free;
+    if (free) this.wake();
+  }
+
+  /** There may be work anywhere. */
+  wakeAll(): void {
+    this.#options.slots.wakeAll();
+    this.wake();
+  }
+
+  /** From now on it only writes down what ends. */
+  stopClaiming(): void {
+    this.#claiming = false;
+  }
+
+  /** Whether everything that ended so far is written down. */
+  get flushed(): boolean {
+    return !this.#exchanging && this.#options.completer.finishes === 0;
+  }
+
+  /** Goes on in the name of another incarnation of this node. */
+  startClaimingAs(node: string): void {
+    this.#node = node;
+    this.#claiming = true;
+    this.wakeAll();
+  }
+
+  async tick(): Promise<number> {
+    this.#lookNowAndThen();
+    const { completer, slots } = this.#options;
+    const completed = completer.take(this.#finishesMax);
+    if (completed.finishes.some(({ agent }) => this.#options.spansLanes(agent))) slots.wakeAll();
+    const claims = this.#mayClaim() ? slots.claims(completed.finishes) : [];
+    if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
+      await this.#exchange(completed, claims);
+    }
+    return completer.size > 0 ? 0 : POLL_MS;
+  }
+
+  #mayClaim(): boolean {
+    // While an end is sought that cannot be stored, claims would only blur what fails.
+    return this.#claiming && this.#finishesMax === FINISHES_MAX;
+  }
+
+  #lookNowAndThen(): void {
+    if (this.clock.monotonic() - this.#lookedAt < POLL_MS) return;
+    this.#lookedAt = this.clock.monotonic();
+    this.#options.slots.wakeAll();
+  }
+
+  async #exchange(completed: Completed, claims: readonly LaneClaim[]): Promise<void> {
+    const { storage } = this.#options;
+    let answer: FinishedAndClaimed;
+    this.#exchanging = true;
+    try {
+      answer = await storage.tasks.finishAndClaim({ node: this.#node, ...completed, claims });
+    } catch (error) {
+      this.#keep(completed, error);
+      throw error;
+    } finally {
+      this.#exchanging = false;
+    }
+    this.#wroteDown(completed.finishes, answer);
+    this.#begin(answer.claimed, claims);
+  }
+
+  #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {
+    const { slots, metrics, onRetryAt } = this.#options;
+    const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
+    for (const { token, lane, agent, settlement } of finishes) {
+      slots.freed(lane);
+      const state = states.get(token);
+      if (state === undefined) continue;
+      metrics.ended(agent, state);
+      if (settlement.to === "delayed") onRetryAt(settlement.runAt);
+    }
+    metrics.expired(answer.expired);
+    this.#aloneTries = 0;
+    if (this.#finishesMax < FINISHES_MAX) {
+      this.#finishesMax = Math.min(this.#finishesMax * 2, FINISHES_MAX);
+      this.wake();
+    }
+  }
+
+  #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[]): void {
+    const { slots, runner, completer, metrics } = this.#options;
+    const given = new Map<string, number>();
+    for (const { task } of claimed) {
+      slots.took(task.lane);
+      given.set(task.lane, (given.get(task.lane) ?? 0) + 1);
+    }
+    for (const claim of claims) slots.answered(claim, given.get(claim.lane) ?? 0);
+    for (const task of claimed) {
+      if (this.#claiming) {
+        metrics.dispatched(task.task);
+        runner.run(task);
+      } else {
+        // Claimed just before this node was told to stop: it goes back as if nothing had happened.
+        completer.putBack(task, "not started: its node was stopping");
+      }
+    }
+  }
+
+  /**
+   * Nothing that ended is lost to a call that failed. When the connection is not to blame, one of the ends may be:
+   * it is looked for by halves, so that it does not hold up the others, and in the end failed rather than kept.
+   */
+  #keep(completed: Completed, error: unknown): void {
+    const { completer } = this.#options;
+    const { finishes } = completed;
+    if (finishes.length === 0 || isStorageAway(error)) return completer.giveBack(completed);
+    this.#finishesMax = Math.max(Math.floor(finishes.length / 2), 1);
+    if (finishes.length > 1 || ++this.#aloneTries < ALONE_TRIES_MAX) return completer.giveBack(completed);
+    const settlement = { to: "failed", error: `its end could not be stored: ${errorText(error)}` } as const;
+    completer.giveBack({ ...completed, finishes: finishes.map((finish) => ({ ...finish, settlement })) });
+  }
+}

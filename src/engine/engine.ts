@@ -1,0 +1,250 @@
+import type { Executor } from "../executors/executor.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Log } from "../model/log.ts";
+import type { TaskRecord } from "../model/task-record.ts";
+import type { AdmissionLimits, InsertedTask, NewTask, Storage, StorageSignal } from "../storage/storage.ts";
+import type { Attempt } from "./attempt.ts";
+import { Completer } from "./completer.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import { Incarnation } from "./incarnation.ts";
+import { Intake } from "./intake.ts";
+import { LaneSlots } from "./lane-slots.ts";
+import { Metrics } from "./metrics.ts";
+import { Pruner } from "./pruner.ts";
+import { Recounter } from "./recounter.ts";
+import { Rescuer } from "./rescuer.ts";
+import { Runner } from "./runner.ts";
+import type { StorageClock } from "./storage-clock.ts";
+import { Timekeeper } from "./timekeeper.ts";
+
+/** How often the last ends are tried to be written before the node goes without: a rescue finds their tasks. */
+const LAST_FLUSH_TRIES = 5;
+const LAST_FLUSH_PAUSE_MS = 500;
+
+export interface EngineOptions {
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  readonly newNodeId: () => string;
+  /** How many tasks of each lane run here at once. */
+  readonly concurrency: Readonly<Record<string, number>>;
+  readonly limits: () => AdmissionLimits;
+  readonly retentionMs: number;
+  readonly findExecutor: (record: TaskRecord) => Executor | undefined;
+  readonly spansLanes: (agent: string) => boolean;
+}
+
+/** The services that move tasks, joined: what one of them does wakes those who may now have something to do. */
+export class Engine {
+  readonly metrics = new Metrics();
+  readonly intake: Intake;
+  readonly #options: EngineOptions;
+  readonly #slots: LaneSlots;
+  readonly #completer: Completer;
+  readonly #runner: Runner;
+  readonly #incarnation: Incarnation;
+  readonly #dispatcher: Dispatcher;
+  readonly #timekeeper: Timekeeper;
+  readonly #heartbeat: Heartbeat;
+  readonly #rescuer: Rescuer;
+  readonly #pruner: Pruner;
+  readonly #recounter: Recounter;
+  #started = false;
+  #onIdle: (() => void) | null = null;
+
+  constructor(options: EngineOptions) {
+    const { storage, storageClock, clock, random, log } = options;
+    const { metrics } = this;
+    const service = { clock, random, log };
+    const node = () => this.#incarnation.node;
+    const storageNow = () => storageClock.now();
+    this.#options = options;
+    this.#slots = new LaneSlots(options.concurrency);
+    this.#completer = new Completer({ storageNow, random });
+    this.intake = new Intake({
+      storage,
+      clock,
+      random,
+      limits: options.limits,
+      onInserted: (tasks, answers) => this.#inserted(tasks, answers),
+    });
+    this.#runner = new Runner({
+      clock,
+      storageNow,
+      log,
+      findExecutor: options.findExecutor,
+      onOutcome: (attempt, outcome) => {
+        this.#completer.finish(attempt, outcome);
+        this.#dispatcher.wake();
+        this.#ifIdle();
+      },
+      onFenced: (attempt) => this.#fenced(attempt),
+      onProgress: (attempt, data) => {
+        this.#completer.report(attempt, data);
+        this.#dispatcher.wake();
+      },
+    });
+    this.#incarnation = new Incarnation({ ...service, storage, newNodeId: options.newNodeId });
+    this.#dispatcher = new Dispatcher({
+      ...service,
+      storage,
+      metrics,
+      node: this.#incarnation.node,
+      slots: this.#slots,
+      runner: this.#runner,
+      completer: this.#completer,
+      spansLanes: options.spansLanes,
+      onRetryAt: (runAt) => this.#timekeeper.expect(runAt),
+    });
+    const wakeAll = () => this.#dispatcher.wakeAll();
+    this.#timekeeper = new Timekeeper({ ...service, storage, storageClock, metrics, onPromoted: wakeAll });
+    this.#rescuer = new Rescuer({ ...service, storage, metrics, node, onRequeued: wakeAll });
+    this.#pruner = new Pruner({ ...service, storage, retentionMs: options.retentionMs });
+    this.#recounter = new Recounter({ ...service, storage });
+    this.#heartbeat = new Heartbeat({
+      ...service,
+      storage,
+      node,
+      tokens: () => this.#runner.tokens(),
+      onFenced: (tokens) => this.fence(tokens, "its lease was taken over"),
+      onLost: (reason) => this.#lost(reason),
+    });
+  }
+
+  /** How many tasks run here right now. */
+  get running(): number {
+    return this.#runner.size;
+  }
+
+  get node(): string {
+    return this.#incarnation.node;
+  }
+
+  async start(): Promise<void> {
+    await this.#incarnation.begin({
+      dispatcher: this.#dispatcher,
+      heartbeat: this.#heartbeat,
+      rescuer: this.#rescuer,
+    });
+    this.#started = true;
+    // On a storage of our own nobody else can take the work over, and there is no lease to renew.
+    if (!this.#options.storage.capabilities.exclusive) {
+      this.#heartbeat.start();
+      this.#incarnation.start();
+    }
+    for (const service of [this.#dispatcher, this.#rescuer, ...this.#background()]) service.start();
+  }
+
+  /** Starts nothing more, gives what runs `graceMs` to end, then interrupts it, and leaves nothing unwritten. */
+  async drain(graceMs: number): Promise<void> {
+    await this.intake.flush();
+    if (!this.#started) return;
+    this.#started = false;
+    this.#dispatcher.stopClaiming();
+    await Promise.all(this.#background().map((service) => service.stop()));
+    await this.#idle(graceMs);
+    this.#runner.interruptAll("interrupted by shutdown");
+    await this.#dispatcher.stop();
+    await this.#lastFlush();
+    await Promise.all([this.#heartbeat.stop(), this.#incarnation.stop(), this.#rescuer.stop()]);
+    await this.#leave();
+    this.#runner.close();
+  }
+
+  /** Stops attempts that hold nothing any more. */
+  fence(tokens: Iterable<number>, reason: string): void {
+    this.#runner.fence(tokens, reason);
+  }
+
+  /** A task was put back into the queue. */
+  wakeFor(task: InsertedTask): void {
+    this.#dispatcher.wakeAll();
+    this.#expect(task);
+  }
+
+  onSignal(signal: StorageSignal): void {
+    if (signal.kind === "fenced") this.fence(signal.tokens, "cancelled");
+    if (signal.kind === "work" || signal.kind === "reconnected") this.#dispatcher.wakeAll();
+    if (signal.kind === "due" || signal.kind === "reconnected") this.#timekeeper.wake();
+    if (signal.kind === "reconnected") this.#heartbeat.wake();
+  }
+
+  #background(): (Timekeeper | Pruner | Recounter)[] {
+    return [this.#timekeeper, this.#pruner, this.#recounter];
+  }
+
+  #inserted(tasks: readonly NewTask[], answers: readonly InsertedTask[]): void {
+    const agents = new Map(tasks.map(({ id, agent }) => [id, agent]));
+    for (const { id, rejection } of answers) {
+      this.metrics.submitted(agents.get(id) ?? "", { rejected: rejection !== null });
+    }
+    this.#dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
+    for (const answer of answers) this.#expect(answer);
+  }
+
+  #expect({ runAt, deadline }: InsertedTask): void {
+    const due = Math.min(runAt ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
+    if (due !== Number.POSITIVE_INFINITY) this.#timekeeper.expect(due);
+  }
+
+  #fenced(attempt: Attempt): void {
+    this.#slots.freed(attempt.record.lane);
+    this.#completer.drop(attempt);
+    this.#dispatcher.wakeAll();
+    this.#ifIdle();
+  }
+
+  #lost(reason: string): void {
+    this.fence(this.#runner.tokens(), `the node lost its lease: ${reason}`);
+    this.#incarnation.lose();
+    this.#options.log.error({ node: this.node, reason }, "lost its lease and aborted what it ran");
+  }
+
+  #ifIdle(): void {
+    if (this.#runner.size === 0) this.#onIdle?.();
+  }
+
+  async #idle(graceMs: number): Promise<void> {
+    if (this.#runner.size === 0 || graceMs <= 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.#options.clock.setTimer(graceMs, resolve);
+      this.#onIdle = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    this.#onIdle = null;
+  }
+
+  async #lastFlush(): Promise<void> {
+    for (let tries = 1; this.#completer.size > 0; ) {
+      try {
+        await this.#dispatcher.tick();
+      } catch (error) {
+        if (tries++ === LAST_FLUSH_TRIES) {
+          const ends = this.#completer.finishes;
+          this.#options.log.error(
+            { error, ends },
+            "could not write down what ended; another start will run it again",
+          );
+          return;
+        }
+        await new Promise<void>((resolve) => this.#options.clock.setTimer(LAST_FLUSH_PAUSE_MS, resolve));
+      }
+    }
+  }
+
+  async #leave(): Promise<void> {
+    try {
+      await this.#incarnation.end();
+    } catch (error) {
+      this.#options.log.warn(
+        { error, node: this.node },
+        "could not sign off; others will notice after a lease",
+      );
+    }
+  }
+}

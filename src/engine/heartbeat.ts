@@ -1,0 +1,107 @@
+import type { Timer } from "../model/clock.ts";
+import type { Storage } from "../storage/storage.ts";
+import { Service, type ServiceOptions } from "./service.ts";
+
+/** How long a node's work is safe from rescue after a renewal. */
+export const LEASE_MS = 15_000;
+const RENEW_EVERY_MS = 5_000;
+
+export interface HeartbeatOptions extends ServiceOptions {
+  readonly storage: Storage;
+  /** The incarnation to renew. */
+  readonly node: () => string;
+  /** The attempts that run right now. */
+  readonly tokens: () => readonly number[];
+  /** These attempts lost their lease, one by one. */
+  readonly onFenced: (tokens: readonly number[]) => void;
+  /** The lease is lost, or may be: everything must be aborted before this returns. */
+  readonly onLost: (reason: string) => void;
+}
+
+/**
+ * Renews the lease of what this node runs. When a renewal is missed for a whole lease, by either clock (the monotonic
+ * one stands still while a machine sleeps, the wall clock does not), others may have taken the work over already:
+ * this node lets go of it first and asks questions later.
+ */
+export class Heartbeat extends Service {
+  readonly name = "heartbeat";
+  readonly #options: HeartbeatOptions;
+  #renewed: { monotonic: number; wall: number };
+  #alarm: Timer | null = null;
+  #lost = false;
+
+  constructor(options: HeartbeatOptions) {
+    super(options);
+    this.#options = options;
+    this.#renewed = this.#now();
+  }
+
+  override start(): void {
+    this.reset();
+    super.start();
+  }
+
+  override async stop(): Promise<void> {
+    this.#alarm?.cancel();
+    this.#alarm = null;
+    // A renewal that hangs must not hang the stop; its answer no longer matters.
+    void super.stop();
+  }
+
+  /** A new incarnation was just registered. */
+  reset(): void {
+    this.#lost = false;
+    this.#renew(this.#now());
+  }
+
+  /** Whether the lease can still be counted on. */
+  get holds(): boolean {
+    return !this.#lost;
+  }
+
+  async tick(): Promise<number> {
+    this.#checkLease();
+    if (this.#lost) return RENEW_EVERY_MS;
+    const sent = this.#now();
+    const node = this.#options.node();
+    const running = this.#options.tokens();
+    const { alive, tokens } = await this.#options.storage.nodes.heartbeat({ node });
+    // The lease may have been lost, and a new incarnation begun, while the answer was on its way.
+    if (node !== this.#options.node() || this.#lost) return RENEW_EVERY_MS;
+    if (!alive) {
+      this.#lose("another node declared this one dead");
+      return RENEW_EVERY_MS;
+    }
+    this.#checkLease();
+    if (this.#lost) return RENEW_EVERY_MS;
+    this.#renew(sent);
+    const held = new Set(tokens);
+    this.#options.onFenced(running.filter((token) => !held.has(token)));
+    return RENEW_EVERY_MS;
+  }
+
+  /** Counted from before the renewal was sent: whoever watches sees it later, and so waits longer. */
+  #renew(sent: { monotonic: number; wall: number }): void {
+    this.#renewed = sent;
+    this.#alarm?.cancel();
+    const leftMs = sent.monotonic + LEASE_MS - this.clock.monotonic();
+    this.#alarm = this.clock.setTimer(Math.max(leftMs, 1), () => this.#checkLease());
+  }
+
+  #checkLease(): void {
+    if (this.#lost) return;
+    const { monotonic, wall } = this.#now();
+    const missedMs = Math.max(monotonic - this.#renewed.monotonic, wall - this.#renewed.wall);
+    if (missedMs >= LEASE_MS) this.#lose(`its lease was not renewed for ${Math.round(missedMs)} ms`);
+  }
+
+  #lose(reason: string): void {
+    this.#lost = true;
+    this.#alarm?.cancel();
+    this.#options.onLost(reason);
+  }
+
+  #now(): { monotonic: number; wall: number } {
+    return { monotonic: this.clock.monotonic(), wall: this.clock.now() };
+  }
+}

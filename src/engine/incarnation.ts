@@ -1,0 +1,87 @@
+import type { Storage } from "../storage/storage.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { Heartbeat } from "./heartbeat.ts";
+import type { Rescuer } from "./rescuer.ts";
+import { Service, type ServiceOptions } from "./service.ts";
+
+/** While all is well there is nothing to do. */
+const IDLE_MS = 60_000;
+/** How soon to look again whether the last ends of the old incarnation are written. */
+const FLUSH_LOOK_MS = 100;
+
+export interface IncarnationOptions extends ServiceOptions {
+  readonly storage: Storage;
+  readonly newNodeId: () => string;
+}
+
+/** The parts that act in the name of the incarnation. */
+export interface IncarnationParts {
+  readonly dispatcher: Dispatcher;
+  readonly heartbeat: Heartbeat;
+  readonly rescuer: Rescuer;
+}
+
+/**
+ * The name this process is known by to the others. A node that lost its lease does not come back under the old name:
+ * it writes down what had ended before, takes a new name, and rescues whatever is left of the old.
+ */
+export class Incarnation extends Service {
+  readonly name = "incarnation";
+  readonly #options: IncarnationOptions;
+  #parts: IncarnationParts | null = null;
+  #node: string;
+  #lost = false;
+
+  constructor(options: IncarnationOptions) {
+    super(options);
+    this.#options = options;
+    this.#node = options.newNodeId();
+  }
+
+  get node(): string {
+    return this.#node;
+  }
+
+  /** Whether the lease is gone and no new name is known yet. */
+  get lost(): boolean {
+    return this.#lost;
+  }
+
+  async begin(parts: IncarnationParts): Promise<void> {
+    this.#parts = parts;
+    await this.#options.storage.nodes.register({ node: this.#node });
+  }
+
+  /** Everything that ran has just been aborted. */
+  lose(): void {
+    this.#lost = true;
+    this.#parts?.dispatcher.stopClaiming();
+    this.wake();
+  }
+
+  async tick(): Promise<number> {
+    if (!this.#lost || this.#parts === null) return IDLE_MS;
+    const { dispatcher, heartbeat, rescuer } = this.#parts;
+    if (!dispatcher.flushed) return FLUSH_LOOK_MS;
+    const old = this.#node;
+    const next = this.#options.newNodeId();
+    await this.#options.storage.nodes.register({ node: next });
+    this.#node = next;
+    this.#lost = false;
+    heartbeat.reset();
+    dispatcher.startClaimingAs(next);
+    this.log.info({ node: next, before: old }, "goes on as a new incarnation");
+    await retire(this.#options.storage, rescuer, old);
+    return IDLE_MS;
+  }
+
+  /** On the way out: the others need not wait for a lease to see that nobody is here. */
+  async end(): Promise<void> {
+    if (this.#parts !== null) await retire(this.#options.storage, this.#parts.rescuer, this.#node);
+  }
+}
+
+async function retire(storage: Storage, rescuer: Rescuer, node: string): Promise<void> {
+  const record = (await storage.nodes.list()).find((candidate) => candidate.node === node);
+  if (record !== undefined) await rescuer.rescue(record);
+}

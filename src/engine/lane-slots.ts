@@ -1,0 +1,84 @@
+import type { Finish } from "./completer.ts";
+
+/** How many tasks of one lane this process runs, and whether it is worth asking for more. */
+interface Slots {
+  concurrency: number;
+  /** Attempts the storage believes this process runs: their ends may be decided, but are not yet written. */
+  held: number;
+  /** Whether the lane may have something to start: false once it gave less than it was asked for. */
+  hungry: boolean;
+  /** How often somebody said there may be work; tells a wake-up during a claim from one before it. */
+  wakes: number;
+}
+
+export interface LaneClaim {
+  readonly lane: string;
+  readonly limit: number;
+  readonly wakes: number;
+}
+
+/** The slots of this process, lane by lane. */
+export class LaneSlots {
+  readonly #slots = new Map<string, Slots>();
+
+  constructor(concurrency: Readonly<Record<string, number>>) {
+    for (const [lane, limit] of Object.entries(concurrency)) {
+      this.#slots.set(lane, { concurrency: limit, held: 0, hungry: true, wakes: 0 });
+    }
+  }
+
+  get held(): number {
+    let held = 0;
+    for (const slots of this.#slots.values()) held += slots.held;
+    return held;
+  }
+
+  /** There may be work in this lane. Answers whether a slot is free to take it. */
+  wake(lane: string): boolean {
+    const slots = this.#slots.get(lane);
+    if (slots === undefined) return false;
+    slots.hungry = true;
+    slots.wakes += 1;
+    return slots.held < slots.concurrency;
+  }
+
+  wakeAll(): void {
+    for (const lane of this.#slots.keys()) this.wake(lane);
+  }
+
+  /** What to ask for in the transaction that writes these ends, whose slots are free again in it. */
+  claims(finishes: readonly Finish[]): LaneClaim[] {
+    const freed = countByLane(finishes);
+    const claims: LaneClaim[] = [];
+    for (const [lane, slots] of this.#slots) {
+      const freedHere = freed.get(lane) ?? 0;
+      // An end makes room for the agent and the lane, so that work that had to wait may start now.
+      if (!slots.hungry && freedHere === 0) continue;
+      const limit = slots.concurrency - slots.held + freedHere;
+      if (limit > 0) claims.push({ lane, limit, wakes: slots.wakes });
+    }
+    return claims;
+  }
+
+  took(lane: string): void {
+    const slots = this.#slots.get(lane);
+    if (slots !== undefined) slots.held += 1;
+  }
+
+  freed(lane: string): void {
+    const slots = this.#slots.get(lane);
+    if (slots !== undefined) slots.held -= 1;
+  }
+
+  /** A lane that gave less than it was asked for has nothing more, unless somebody woke it while it was asked. */
+  answered(claim: LaneClaim, given: number): void {
+    const slots = this.#slots.get(claim.lane);
+    if (slots !== undefined) slots.hungry = given >= claim.limit || slots.wakes !== claim.wakes;
+  }
+}
+
+function countByLane(finishes: readonly Finish[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { lane } of finishes) counts.set(lane, (counts.get(lane) ?? 0) + 1);
+  return counts;
+}

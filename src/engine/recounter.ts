@@ -1,0 +1,25 @@
+import type { Storage } from "../storage/storage.ts";
+import { Service, type ServiceOptions } from "./service.ts";
+
+const EVERY_MS = 60_000;
+
+export interface RecounterOptions extends ServiceOptions {
+  readonly storage: Storage;
+}
+
+/** Counts one line a minute and compares: a counter that is off is mended, and is a fault worth hearing of. */
+export class Recounter extends Service {
+  readonly name = "recounter";
+  readonly #storage: Storage;
+
+  constructor(options: RecounterOptions) {
+    super(options);
+    this.#storage = options.storage;
+  }
+
+  async tick(): Promise<number> {
+    const faults = await this.#storage.counters.recountOne({ random: this.random() });
+    for (const fault of faults) this.log.error({ ...fault }, "a counter was off and has been mended");
+    return EVERY_MS;
+  }
+}

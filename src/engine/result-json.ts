@@ -1,0 +1,43 @@
+/** The most a result may take, as JSON. */
+export const RESULT_BYTES_MAX = 1_048_576;
+/** The most a report of progress may take, as JSON. */
+export const PROGRESS_BYTES_MAX = 16_384;
+
+export type Checked =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: string };
+
+/**
+ * A value of an executor as what JSON makes of it, or why it cannot be kept. Objects are copied: what the executor
+ * does to its own afterwards must not reach what is about to be stored.
+ */
+export function checkJson(what: string, value: unknown, bytesMax: number): Checked {
+  if (value === undefined || value === null) return { ok: true, value: null };
+  if (typeof value === "boolean") return { ok: true, value };
+  if (typeof value === "number") return { ok: true, value: Number.isFinite(value) ? value : null };
+  // A UTF-16 unit takes six bytes at most, as in \u0000.
+  if (typeof value === "string" && value.length * 6 + 2 <= bytesMax)
+    return { ok: true, value: value.toWellFormed() };
+  return checkText(what, value, bytesMax);
+}
+
+function checkText(what: string, value: unknown, bytesMax: number): Checked {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    return { ok: false, error: `${what} is not JSON: ${firstLine(error)}` };
+  }
+  if (text === undefined) return { ok: false, error: `${what} is not JSON: it is a ${typeof value}` };
+  const bytes = Buffer.byteLength(text);
+  if (bytes > bytesMax) {
+    return { ok: false, error: `${what} is too large: ${bytes} bytes of JSON, at most ${bytesMax} are kept` };
+  }
+  return { ok: true, value: JSON.parse(text) };
+}
+
+/** V8 draws a cycle over several lines; the first says what is wrong. */
+function firstLine(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.split("\n", 1)[0] ?? message;
+}

@@ -1,0 +1,197 @@
+import type { Executor, Usage } from "../executors/executor.ts";
+import type { Clock, Timer } from "../model/clock.ts";
+import type { Log } from "../model/log.ts";
+import type { Outcome } from "../model/outcome.ts";
+import { type TaskRecord, toTask } from "../model/task-record.ts";
+import type { ClaimedTask } from "../storage/storage.ts";
+import { Attempt, type AttemptHooks } from "./attempt.ts";
+import { cleanText, ERROR_BYTES_MAX, failureOf } from "./attempt-error.ts";
+import { checkJson, RESULT_BYTES_MAX } from "./result-json.ts";
+
+/** An executor that still runs this long after it was told to stop is named in the log. */
+const IGNORED_ABORT_MS = 5_000;
+/** Deadlines are moments of the wall clock, which may jump: look at least this often. */
+const DEADLINE_LOOK_MS = 5_000;
+
+export interface RunnerOptions {
+  readonly clock: Clock;
+  /** The storage's time: deadlines are in it. */
+  readonly storageNow: () => number;
+  readonly log: Log;
+  readonly findExecutor: (record: TaskRecord) => Executor | undefined;
+  /** Called once for each attempt, when its outcome is decided. */
+  readonly onOutcome: (attempt: Attempt, outcome: Outcome) => void;
+  /** Called instead when its lease is gone: there is nothing left to decide. */
+  readonly onFenced: (attempt: Attempt) => void;
+  readonly onProgress: (attempt: Attempt, data: unknown) => void;
+  readonly onUsage?: (attempt: Attempt, usage: Usage) => void;
+}
+
+/**
+ * Runs claimed tasks. An attempt is decided by whatever comes first: its executor returns or throws, its timeout or
+ * the task's deadline passes, its lease is lost, the node stops. From then on the executor is on its own.
+ */
+export class Runner {
+  readonly #options: RunnerOptions;
+  readonly #hooks: AttemptHooks;
+  readonly #running = new Map<number, Attempt>();
+  /** Told to stop and not yet returned. */
+  readonly #lingering = new Set<Attempt>();
+  // One timer for all: most attempts end long before their timeout, and a timer each would cost more than the rest.
+  #timer: Timer | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+    this.#hooks = {
+      log: options.log,
+      onProgress: options.onProgress,
+      onUsage: options.onUsage ?? (() => {}),
+    };
+  }
+
+  get size(): number {
+    return this.#running.size;
+  }
+
+  tokens(): number[] {
+    return [...this.#running.keys()];
+  }
+
+  run({ token, task: record }: ClaimedTask): void {
+    const attempt = this.#begin(token, record);
+    const executor = this.#options.findExecutor(record);
+    if (executor === undefined) {
+      const error = `no executor for agent "${record.agent}"`;
+      this.#decide(attempt, { kind: "failed", error, permanent: true });
+      return;
+    }
+    this.#watch(attempt);
+    void this.#execute(attempt, executor);
+  }
+
+  /** Stops attempts whose lease is gone: a cancel or a rescue got there first. Others are left alone. */
+  fence(tokens: Iterable<number>, reason: string): void {
+    for (const token of tokens) {
+      const attempt = this.#running.get(token);
+      if (attempt === undefined) continue;
+      this.#end(attempt, reason);
+      this.#options.onFenced(attempt);
+    }
+  }
+
+  /** Stops everything and hands it back: for a node that goes away. */
+  interruptAll(error: string): void {
+    for (const attempt of [...this.#running.values()]) this.#stop(attempt, { kind: "interrupted", error });
+  }
+
+  /** Lets go of the timer. Executors that never returned are not waited for. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+  }
+
+  #begin(token: number, record: TaskRecord): Attempt {
+    const { timeoutMs } = record.spec;
+    const timesOutAt =
+      timeoutMs === null ? Number.POSITIVE_INFINITY : this.#options.clock.monotonic() + timeoutMs;
+    const attempt = new Attempt({ token, record, timesOutAt, hooks: this.#hooks });
+    this.#running.set(token, attempt);
+    return attempt;
+  }
+
+  async #execute(attempt: Attempt, executor: Executor): Promise<void> {
+    try {
+      const result = await executor(toTask(attempt.record), attempt);
+      if (attempt.over) this.#returned(attempt);
+      else this.#decide(attempt, outcomeOf(result));
+    } catch (error) {
+      if (attempt.over) this.#returned(attempt);
+      else this.#decide(attempt, failureOf(error));
+    }
+  }
+
+  /** The executor came back, too late to matter. */
+  #returned(attempt: Attempt): void {
+    this.#lingering.delete(attempt);
+  }
+
+  #decide(attempt: Attempt, outcome: Outcome): void {
+    attempt.over = true;
+    this.#running.delete(attempt.token);
+    this.#options.onOutcome(attempt, outcome);
+  }
+
+  #stop(attempt: Attempt, outcome: Extract<Outcome, { error: string }>): void {
+    this.#end(attempt, outcome.error);
+    this.#options.onOutcome(attempt, outcome);
+  }
+
+  #end(attempt: Attempt, reason: string): void {
+    attempt.over = true;
+    this.#running.delete(attempt.token);
+    this.#lingering.add(attempt);
+    const now = this.#options.clock.monotonic();
+    attempt.abort(new DOMException(reason, "AbortError"), now);
+    this.#wakeAt(now + IGNORED_ABORT_MS);
+  }
+
+  #watch(attempt: Attempt): void {
+    const { deadline } = attempt.record;
+    this.#wakeAt(attempt.timesOutAt);
+    if (deadline !== null) this.#wakeAt(this.#deadlineLook(deadline));
+  }
+
+  #deadlineLook(deadline: number): number {
+    const leftMs = Math.max(deadline - this.#options.storageNow(), 0);
+    return this.#options.clock.monotonic() + Math.min(leftMs, DEADLINE_LOOK_MS);
+  }
+
+  #wakeAt(at: number): void {
+    if (at >= this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = this.#options.clock.setTimer(Math.max(at - this.#options.clock.monotonic(), 1), this.#look);
+  }
+
+  /** Ends what is past its time, and waits for the next that will be. */
+  #look = (): void => {
+    this.close();
+    const now = this.#options.clock.monotonic();
+    const storageNow = this.#options.storageNow();
+    for (const attempt of [...this.#running.values()]) {
+      const { deadline, spec } = attempt.record;
+      if (deadline !== null && storageNow >= deadline) {
+        this.#stop(attempt, { kind: "deadline", error: "deadline exceeded" });
+      } else if (now >= attempt.timesOutAt) {
+        const error = `timed out after ${spec.timeoutMs} ms`;
+        this.#stop(attempt, { kind: "failed", error, permanent: false });
+      } else {
+        this.#watch(attempt);
+      }
+    }
+    this.#nameThoseWhoIgnoreTheirSignal(now);
+  };
+
+  #nameThoseWhoIgnoreTheirSignal(now: number): void {
+    for (const attempt of this.#lingering) {
+      const at = (attempt.abortedAt ?? now) + IGNORED_ABORT_MS;
+      if (now < at) {
+        this.#wakeAt(at);
+        continue;
+      }
+      this.#lingering.delete(attempt);
+      attempt.log.warn(
+        {},
+        `still runs ${IGNORED_ABORT_MS} ms after it was told to stop; its answer will change nothing`,
+      );
+    }
+  }
+}
+
+function outcomeOf(result: unknown): Outcome {
+  const checked = checkJson("result", result, RESULT_BYTES_MAX);
+  if (checked.ok) return { kind: "done", result: checked.value };
+  return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true };
+}

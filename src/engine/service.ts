@@ -1,0 +1,117 @@
+import type { Clock, Timer } from "../model/clock.ts";
+import type { Log } from "../model/log.ts";
+import { type Backoff, backoffMs } from "./backoff.ts";
+import { isStorageAway } from "./storage-away.ts";
+
+export interface ServiceOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+}
+
+/** A storage that is away is tried again this soon, and ever more patiently. */
+const RETRY: Backoff = { firstMs: 50, maxMs: 5_000 };
+
+/**
+ * Something that works in the background. `tick` does one unit of work and says how many milliseconds later to come
+ * back, `wake` asks for one sooner. Ticks never overlap; waking during one brings another right after it. A tick that
+ * throws is repeated, backing off; the log tells of the first failure in a row and of the recovery, not of each try.
+ */
+export abstract class Service {
+  protected readonly clock: Clock;
+  protected readonly log: Log;
+  protected readonly random: () => number;
+  #started = false;
+  #busy: Promise<void> | null = null;
+  #failures = 0;
+  #timer: Timer | null = null;
+  #immediate: NodeJS.Immediate | null = null;
+  /** When the next tick is due, by the monotonic clock. */
+  #dueAt = Number.POSITIVE_INFINITY;
+
+  constructor(options: ServiceOptions) {
+    this.clock = options.clock;
+    this.log = options.log;
+    this.random = options.random;
+  }
+
+  /** What the log calls it. */
+  abstract readonly name: string;
+
+  /** Does one unit of work; answers how long until the next, 0 for right after everybody else had a turn. */
+  abstract tick(): Promise<number>;
+
+  start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#failures = 0;
+    this.wake();
+  }
+
+  /** Resolves once the tick under way, if any, has ended. */
+  async stop(): Promise<void> {
+    this.#started = false;
+    this.#disarm();
+    await this.#busy;
+  }
+
+  /** Asks for a tick within `delayMs`. While failures are waited out, the wait stands. */
+  wake(delayMs = 0): void {
+    if (!this.#started || this.#immediate !== null) return;
+    const at = this.clock.monotonic() + delayMs;
+    if (at >= this.#dueAt) return;
+    if (this.#busy !== null) this.#dueAt = at;
+    else if (this.#failures === 0) this.#arm(at);
+  }
+
+  #arm(at: number): void {
+    this.#disarm();
+    this.#dueAt = at;
+    const delayMs = at - this.clock.monotonic();
+    // An immediate lets everything that is ready in this turn of the event loop gather first; a timer of 0 would
+    // wait a whole millisecond.
+    if (delayMs <= 0) this.#immediate = setImmediate(this.#run);
+    else this.#timer = this.clock.setTimer(delayMs, this.#run);
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    clearImmediate(this.#immediate ?? undefined);
+    this.#immediate = null;
+    this.#dueAt = Number.POSITIVE_INFINITY;
+  }
+
+  #run = (): void => {
+    this.#disarm();
+    this.#busy = this.#tickOnce().then((delayMs) => {
+      this.#busy = null;
+      if (!this.#started) return;
+      const own = this.clock.monotonic() + delayMs;
+      // Whoever woke it meanwhile may want it sooner, but not sooner than a failure is waited out.
+      this.#arm(this.#failures > 0 ? own : Math.min(own, this.#dueAt));
+    });
+  };
+
+  async #tickOnce(): Promise<number> {
+    try {
+      const delayMs = await this.tick();
+      if (this.#failures > 0) this.log.info({ service: this.name, failures: this.#failures }, "works again");
+      this.#failures = 0;
+      return delayMs;
+    } catch (error) {
+      if (this.#failures === 0 && this.#started) this.#tell(error);
+      this.#failures += 1;
+      return backoffMs(RETRY, this.#failures, this.random);
+    }
+  }
+
+  #tell(error: unknown): void {
+    const fields = { service: this.name, error };
+    if (isStorageAway(error)) {
+      this.log.warn(fields, "the storage does not answer; trying again until it does");
+    } else {
+      this.log.error(fields, "failed; trying again");
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import type { Storage } from "../storage/storage.ts";
+import type { Metrics } from "./metrics.ts";
+import { Service, type ServiceOptions } from "./service.ts";
+import type { StorageClock } from "./storage-clock.ts";
+
+/** Tasks moved in one transaction, so that a storm of due ones holds up nobody for long. */
+const SLICE = 500;
+/** The longest it sleeps: a clock that jumps, or a signal that got lost, is noticed after this at the latest. */
+const POLL_MS = 5_000;
+
+export interface TimekeeperOptions extends ServiceOptions {
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+  readonly metrics: Metrics;
+  /** Told when tasks were moved into the queue. */
+  readonly onPromoted: () => void;
+}
+
+/** Waits for the next due moment of anything: delayed tasks move into the queue, overdue ones are failed. */
+export class Timekeeper extends Service {
+  readonly name = "timekeeper";
+  readonly #options: TimekeeperOptions;
+
+  constructor(options: TimekeeperOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  /** Something is due at this moment of the storage's clock. */
+  expect(at: number): void {
+    this.wake(Math.max(at - this.#options.storageClock.now(), 0));
+  }
+
+  async tick(): Promise<number> {
+    const { storage, storageClock, metrics, onPromoted } = this.#options;
+    await storageClock.sync();
+    const { promoted } = await storage.tasks.promoteDue({ limit: SLICE });
+    if (promoted > 0) onPromoted();
+    const { expired } = await storage.tasks.expire({ limit: SLICE });
+    metrics.expired(expired);
+    if (promoted === SLICE || expired === SLICE) return 0;
+    return this.#untilNext(await storage.tasks.nextDueAt());
+  }
+
+  #untilNext(dueAt: number | null): number {
+    if (dueAt === null) return POLL_MS;
+    // At least a millisecond: a moment that is due but yields nothing, because the clocks differ by a hair, must not
+    // keep the process busy.
+    return Math.min(Math.max(dueAt - this.#options.storageClock.now(), 1), POLL_MS);
+  }
+}

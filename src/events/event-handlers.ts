@@ -1,0 +1,20 @@
+import type { RotaEvent } from "../model/event.ts";
+import type { Log } from "../model/log.ts";
+import type { EventLog } from "./event-log.ts";
+
+/** May be asynchronous; nobody waits for it. */
+export type EventHandler = (event: RotaEvent) => void | Promise<void>;
+
+/** Calls `handler` with every event from now on; one that throws or rejects is named in the log and goes on being called. */
+export function handleEvents(eventLog: EventLog, handler: EventHandler, log: Log): () => void {
+  const failed = (event: RotaEvent, error: unknown) =>
+    log.error({ error, event: event.type, taskId: event.taskId }, "an event handler failed");
+  return eventLog.listen((event) => {
+    try {
+      const answer = handler(event);
+      if (answer instanceof Promise) answer.catch((error) => failed(event, error));
+    } catch (error) {
+      failed(event, error);
+    }
+  });
+}

@@ -1,0 +1,129 @@
+import type { RotaEvent } from "../model/event.ts";
+import { type EventLog, PAGE } from "./event-log.ts";
+import { toEvent } from "./to-event.ts";
+
+/** Events kept for a reader that is slower than the log. Beyond it reads on from the storage at its own pace. */
+const BUFFER_MAX = 1_000;
+
+export interface EventReaderOptions {
+  /** The last event seen; 0 for all there are; undefined: from now on. */
+  readonly after?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onGap?: ((gap: { readonly after: number; readonly oldest: number }) => void) | undefined;
+}
+
+/**
+ * One reader's way through the log. Live, it is handed every event as it happens; behind, because it began in the
+ * past or its buffer overflowed, it reads pages from the storage until it has caught up. Either way it misses nothing
+ * and nobody waits for it.
+ */
+export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> {
+  readonly #log: EventLog;
+  readonly #options: EventReaderOptions;
+  readonly #stopListening: () => void;
+  readonly #begun: Promise<void>;
+  #buffer: RotaEvent[] = [];
+  /** The last event put into the buffer. */
+  #seen = 0;
+  #live = false;
+  #ended = false;
+  #wake: (() => void) | null = null;
+
+  constructor(log: EventLog, options: EventReaderOptions = {}) {
+    this.#log = log;
+    this.#options = options;
+    this.#stopListening = log.listen(
+      (event) => this.#offer(event),
+      () => this.#end(),
+    );
+    this.#begun = this.#begin();
+    // Whoever iterates is told; a reader that nobody iterates yet must not end the process.
+    this.#begun.catch(() => {});
+    if (options.signal?.aborted) this.#end();
+    else options.signal?.addEventListener("abort", this.#end, { once: true });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<RotaEvent, undefined>> {
+    try {
+      const value = await this.#next();
+      return value === undefined ? { done: true, value } : { done: false, value };
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+
+  async return(): Promise<IteratorResult<RotaEvent, undefined>> {
+    this.#end();
+    return { done: true, value: undefined };
+  }
+
+  async #next(): Promise<RotaEvent | undefined> {
+    await this.#begun;
+    while (!this.#ended) {
+      const event = this.#buffer.shift();
+      if (event !== undefined) return event;
+      if (this.#live) await this.#somethingNew();
+      else await this.#catchUp();
+    }
+    return undefined;
+  }
+
+  #somethingNew(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  async #begin(): Promise<void> {
+    await this.#log.ready;
+    const { after, onGap } = this.#options;
+    if (after === undefined) {
+      this.#seen = this.#log.position;
+      this.#live = true;
+      return;
+    }
+    const { oldest, newest } = await this.#log.storage.events.range();
+    // Beyond the newest lies nothing: the number is from another storage, or everything has been deleted since.
+    const beyond = after > newest;
+    if (after > 0 && newest > 0 && (beyond || after + 1 < oldest)) onGap?.({ after, oldest });
+    this.#seen = beyond ? 0 : after;
+  }
+
+  #offer(event: RotaEvent): void {
+    if (!this.#live || event.seq <= this.#seen) return;
+    if (this.#buffer.length >= BUFFER_MAX) {
+      this.#live = false;
+      return;
+    }
+    this.#push(event);
+    this.#wake?.();
+    this.#wake = null;
+  }
+
+  async #catchUp(): Promise<void> {
+    const handedOn = this.#log.position;
+    const page = await this.#log.storage.events.read({ after: this.#seen, limit: PAGE });
+    for (const stored of page) this.#push(toEvent(stored));
+    // Live again once everything that has been handed on so far is either in the buffer or no longer anywhere.
+    const nothingLeft = page.length === 0 && this.#log.position === handedOn;
+    this.#live = nothingLeft || this.#seen >= this.#log.position;
+  }
+
+  #push(event: RotaEvent): void {
+    this.#seen = event.seq;
+    this.#buffer.push(event);
+  }
+
+  #end = (): void => {
+    this.#ended = true;
+    this.#stopListening();
+    this.#options.signal?.removeEventListener("abort", this.#end);
+    this.#wake?.();
+    this.#wake = null;
+  };
+}

@@ -1,0 +1,88 @@
+import type { Clock } from "../model/clock.ts";
+import { RotaError } from "../model/errors.ts";
+import type { TaskRecord } from "../model/task-record.ts";
+import { isTerminal } from "../model/task-state.ts";
+import type { EventLog } from "./event-log.ts";
+
+export interface WaitOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Waits for tasks to end. All who wait share one listener, so that thousands of them cost each event one look-up. */
+export class TaskWaiter {
+  readonly #eventLog: EventLog;
+  readonly #clock: Clock;
+  readonly #waiting = new Map<string, Set<() => void>>();
+  #stopListening: (() => void) | null = null;
+
+  constructor({ eventLog, clock }: { eventLog: EventLog; clock: Clock }) {
+    this.#eventLog = eventLog;
+    this.#clock = clock;
+  }
+
+  /** Answers with the task once it has ended. */
+  async wait(tenant: string, id: string, options: WaitOptions = {}): Promise<TaskRecord> {
+    const giveUp = this.#giveUp(options);
+    let look = () => {};
+    const undo = this.#notice(id, () => look());
+    try {
+      await Promise.race([this.#eventLog.ready, giveUp.promise]);
+      for (;;) {
+        const ended = new Promise<void>((resolve) => {
+          look = resolve;
+        });
+        const task = await Promise.race([this.#eventLog.storage.tasks.get({ tenant, id }), giveUp.promise]);
+        if (task === null) throw new RotaError("not_found", "task not found");
+        if (isTerminal(task.state)) return task;
+        await Promise.race([ended, giveUp.promise]);
+      }
+    } finally {
+      undo();
+      giveUp.undo();
+    }
+  }
+
+  #notice(id: string, look: () => void): () => void {
+    const looks = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, looks.add(look));
+    this.#stopListening ??= this.#eventLog.listen(
+      (event) => {
+        if (isTerminal(event.state)) for (const waiting of this.#waiting.get(event.taskId) ?? []) waiting();
+      },
+      // Looking again meets a closed storage, which says so to whoever waits.
+      () => {
+        for (const looks of this.#waiting.values()) for (const waiting of looks) waiting();
+      },
+    );
+    return () => {
+      looks.delete(look);
+      if (looks.size === 0) this.#waiting.delete(id);
+      if (this.#waiting.size > 0) return;
+      this.#stopListening?.();
+      this.#stopListening = null;
+    };
+  }
+
+  /** A promise that rejects when the caller's patience ends, and never resolves. */
+  #giveUp({ signal, timeoutMs }: WaitOptions): { promise: Promise<never>; undo: () => void } {
+    const { promise, reject } = Promise.withResolvers<never>();
+    promise.catch(() => {});
+    const onAbort = () => reject(signal?.reason);
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener("abort", onAbort, { once: true });
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : this.#clock.setTimer(timeoutMs, () =>
+            reject(new DOMException(`the task had not ended after ${timeoutMs} ms`, "TimeoutError")),
+          );
+    return {
+      promise,
+      undo: () => {
+        signal?.removeEventListener("abort", onAbort);
+        timer?.cancel();
+      },
+    };
+  }
+}

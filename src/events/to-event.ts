@@ -1,0 +1,23 @@
+import type { RotaEvent } from "../model/event.ts";
+import { rfc3339 } from "../model/task-record.ts";
+import type { StoredEvent } from "../storage/storage.ts";
+
+/** What users see of a stored event. */
+export function toEvent(stored: StoredEvent): RotaEvent {
+  const { data } = stored;
+  return {
+    seq: stored.seq,
+    type: stored.type,
+    tenantId: stored.tenant,
+    taskId: stored.taskId,
+    agentId: stored.agent,
+    lane: stored.lane,
+    state: stored.state,
+    timestamp: rfc3339(stored.at),
+    ...(stored.type === "task.completed" ? { result: stored.result } : {}),
+    ...(data?.error === undefined ? {} : { error: data.error }),
+    ...(data?.progress === undefined ? {} : { progress: data.progress }),
+    ...(data?.attempt === undefined ? {} : { attempt: data.attempt }),
+    ...(data?.retryAt === undefined ? {} : { retryAt: rfc3339(data.retryAt) }),
+  };
+}

@@ -1,0 +1,37 @@
+/** The library: everything a program that embeds Rota needs. */
+export { HttpError, PermanentError } from "./executors/errors.ts";
+export type { Executor, ExecutorConfig, ExecutorContext, Usage } from "./executors/executor.ts";
+export type { Clock, Timer } from "./model/clock.ts";
+export { type ErrorCode, RotaError } from "./model/errors.ts";
+export type { EventType, RotaEvent } from "./model/event.ts";
+export type { Strategy } from "./model/lane.ts";
+export type { Log } from "./model/log.ts";
+export type { PriorityName } from "./model/priority.ts";
+export type { RetryPolicy } from "./model/retry-policy.ts";
+export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "./model/scheduler-stats.ts";
+export type {
+  ActionInput,
+  CustomInput,
+  InstructionInput,
+  MessageInput,
+  SubmitInput,
+  SubmittedTask,
+} from "./model/submit-input.ts";
+export type { Attempt, AttemptOutcome, Task, TaskKind } from "./model/task.ts";
+export type { TaskState, TerminalState } from "./model/task-state.ts";
+export type {
+  AgentOptions,
+  EventsOptions,
+  LaneOptions,
+  Rota,
+  RotaOptions,
+  RotaState,
+  SchedulerOptions,
+  SubmittedManyTask,
+  TaskFilter,
+  TaskPage,
+  TaskStateFilter,
+  Tasks,
+  TimeoutOptions,
+} from "./rota.ts";
+export { createRota } from "./rota.ts";

@@ -1,0 +1,182 @@
+import type { Agents } from "./agents.ts";
+import type { Engine } from "./engine/engine.ts";
+import { idMaker } from "./engine/new-id.ts";
+import type { StorageClock } from "./engine/storage-clock.ts";
+import { type EventHandler, handleEvents } from "./events/event-handlers.ts";
+import type { EventLog } from "./events/event-log.ts";
+import { EventReader } from "./events/event-reader.ts";
+import { TaskWaiter } from "./events/task-waiter.ts";
+import type { Executor } from "./executors/executor.ts";
+import type { Clock } from "./model/clock.ts";
+import { RotaError } from "./model/errors.ts";
+import { goDuration } from "./model/go-duration.ts";
+import type { Log } from "./model/log.ts";
+import type { SchedulerStats } from "./model/scheduler-stats.ts";
+import { DEFAULT_TENANT } from "./model/task.ts";
+import { checkAgentId, type TaskDefaults } from "./model/task-input.ts";
+import type { EventsOptions, Rota, RotaState, Tasks } from "./rota-interface.ts";
+import type { AgentOptions } from "./rota-options.ts";
+import type { Settings } from "./rota-settings.ts";
+import type { Storage } from "./storage/storage.ts";
+import { createTasks } from "./tasks.ts";
+
+export interface LocalRotaParts {
+  readonly settings: Settings;
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+  readonly agents: Agents;
+  readonly engine: Engine;
+  readonly eventLog: EventLog;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The scheduler in this process: what its users call, on top of the engine and the storage. */
+export class LocalRota implements Rota {
+  readonly tasks: Tasks;
+  readonly #parts: LocalRotaParts;
+  #state: RotaState = "created";
+  #starting: Promise<void> | null = null;
+  #draining: Promise<void> | null = null;
+  #stopping: Promise<void> | null = null;
+
+  constructor(parts: LocalRotaParts) {
+    const { storage, engine, eventLog, clock, settings } = parts;
+    this.#parts = parts;
+    this.tasks = createTasks({
+      tenant: DEFAULT_TENANT,
+      storage,
+      engine,
+      eventLog,
+      waiter: new TaskWaiter({ eventLog, clock }),
+      limits: () => settings.limits,
+      defaults: () => this.#taskDefaults(),
+      newTaskId: idMaker("tsk_", clock),
+      checkOpen: () => this.#checkOpen(),
+    });
+    storage.subscribe((signal) => {
+      if (signal.kind === "events" || signal.kind === "reconnected") eventLog.wake();
+      engine.onSignal(signal);
+    });
+  }
+
+  get state(): RotaState {
+    return this.#state;
+  }
+
+  agent(id: string, first: Executor | AgentOptions, handler?: Executor): void {
+    const options = typeof first === "function" ? { executor: first } : first;
+    checkAgentId(id);
+    this.#parts.agents.set(id, handler === undefined ? options : { ...options, executor: handler });
+    if (this.#state !== "running") return;
+    this.#configureAgent(id).catch((error) =>
+      this.#parts.log.error({ error, agentId: id }, "could not store the limits of an agent"),
+    );
+  }
+
+  start(): Promise<void> {
+    if (this.#stopping !== null || this.#draining !== null) {
+      return Promise.reject(new RotaError("draining", "this Rota was stopped: create a new one"));
+    }
+    this.#starting ??= this.#start().catch((error) => {
+      this.#starting = null;
+      throw error;
+    });
+    return this.#starting;
+  }
+
+  drain({ graceMs }: { graceMs?: number } = {}): Promise<void> {
+    this.#draining ??= this.#drain(graceMs ?? this.#parts.settings.shutdownGraceMs);
+    return this.#draining;
+  }
+
+  stop(options: { graceMs?: number } = {}): Promise<void> {
+    this.#stopping ??= this.#stop(options);
+    return this.#stopping;
+  }
+
+  events(options: EventsOptions = {}): EventReader {
+    return new EventReader(this.#parts.eventLog, options);
+  }
+
+  onEvent(handler: EventHandler): () => void {
+    return handleEvents(this.#parts.eventLog, handler, this.#parts.log);
+  }
+
+  async stats(): Promise<SchedulerStats> {
+    const { storage, engine, settings } = this.#parts;
+    const { scheduler } = settings;
+    const depth = await storage.tasks.queueDepth({ tenant: DEFAULT_TENANT });
+    return {
+      queue: { totalQueued: depth.queued, totalInflight: depth.inflight, agentCounts: depth.agents },
+      metrics: engine.metrics.snapshot(),
+      config: {
+        strategy: scheduler.strategy,
+        maxQueueSize: scheduler.maxQueueSize,
+        maxPerAgent: scheduler.maxPerAgent,
+        maxInflight: scheduler.maxInflight,
+        maxPerAgentFlight: scheduler.maxPerAgentInflight,
+        workerCount: scheduler.workerCount,
+        resultTTL: goDuration(settings.resultTTLSec(storage.capabilities)),
+      },
+    };
+  }
+
+  async health(): Promise<{ storage: "ok" | "unavailable" }> {
+    try {
+      await this.#parts.storage.now();
+      return { storage: "ok" };
+    } catch {
+      return { storage: "unavailable" };
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { storage, engine, agents, settings } = this.#parts;
+    for (const id of agents.ids()) await this.#configureAgent(id);
+    if (settings.scheduler.enabled) await engine.start();
+    if (this.#state === "created") this.#state = "running";
+  }
+
+  async #drain(graceMs: number): Promise<void> {
+    // A start that is under way ends first: what it began is then stopped in order.
+    await this.#starting?.catch(() => {});
+    this.#state = "draining";
+    await this.#parts.engine.drain(graceMs);
+    this.#state = "drained";
+  }
+
+  async #stop(options: { graceMs?: number }): Promise<void> {
+    await this.drain(options);
+    await this.#parts.eventLog.close();
+    await this.#parts.storage.close();
+    this.#state = "stopped";
+  }
+
+  async #configureAgent(agent: string): Promise<void> {
+    const { storage, agents } = this.#parts;
+    const maxInflight = agents.maxInflight(agent);
+    await storage.agents.configure({ tenant: DEFAULT_TENANT, agent, maxInflight });
+  }
+
+  #checkOpen(): void {
+    if (!this.#parts.settings.scheduler.enabled) {
+      throw new RotaError("scheduler_disabled", "the scheduler is disabled: set `scheduler.enabled` to true");
+    }
+    if (this.#draining !== null || this.#stopping !== null) {
+      throw new RotaError("draining", "this node is stopping and takes no new work");
+    }
+  }
+
+  #taskDefaults(): TaskDefaults {
+    const { settings, agents, storageClock } = this.#parts;
+    return {
+      now: storageClock.now(),
+      timeoutMs: settings.timeoutMs,
+      timeoutMaxMs: settings.timeoutMaxMs,
+      retryPolicy: settings.retryPolicy,
+      hasLane: (lane) => settings.lanes.some(({ name }) => name === lane),
+      laneOf: (agent) => agents.laneOf(agent),
+    };
+  }
+}

@@ -1,0 +1,108 @@
+import { RotaError } from "./errors.ts";
+import { nearestName } from "./nearest-name.ts";
+import { parseRfc3339 } from "./rfc3339.ts";
+
+/** What somebody handed in, before anything is known about it. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The error for a field that is wrong: says which, and what to write instead. */
+export function invalidField(field: string, message: string): RotaError {
+  return new RotaError("invalid_field", message, { details: { field } });
+}
+
+/** Refuses the first key that is none of the known, naming the one that was probably meant. */
+export function checkKnown(fields: Fields, known: readonly string[], prefix = ""): void {
+  for (const key of Object.keys(fields)) {
+    if (known.includes(key) || fields[key] === undefined) continue;
+    const nearest = nearestName(key, known);
+    const hint = nearest === undefined ? `known are ${list(known)}` : `did you mean \`${prefix}${nearest}\`?`;
+    throw invalidField(`${prefix}${key}`, `unknown field \`${prefix}${shown(key)}\`: ${hint}`);
+  }
+}
+
+export function optionalText(fields: Fields, field: string): string | undefined {
+  const value = fields[field];
+  if (value === undefined) return undefined;
+  if (typeof value !== "string")
+    throw invalidField(field, `\`${field}\` must be a string, not ${kindOf(value)}`);
+  return value;
+}
+
+export function requiredText(fields: Fields, field: string): string {
+  const text = optionalText(fields, field);
+  if (text === undefined || text.trim() === "") {
+    throw invalidField(field, `\`${field}\` must be a string that is not empty`);
+  }
+  return text;
+}
+
+export function optionalObject(fields: Fields, field: string): Fields | undefined {
+  const value = fields[field];
+  if (value === undefined) return undefined;
+  if (!isObject(value)) throw invalidField(field, `\`${field}\` must be an object, not ${kindOf(value)}`);
+  return value;
+}
+
+export interface NumberRange {
+  readonly min: number;
+  readonly max: number;
+  readonly integer?: boolean;
+  readonly unit?: string;
+}
+
+export function optionalNumber(
+  fields: Fields,
+  field: string,
+  range: NumberRange,
+  prefix = "",
+): number | undefined {
+  const value = fields[field];
+  if (value === undefined) return undefined;
+  const { min, max, integer = true, unit } = range;
+  const fits =
+    typeof value === "number" && value >= min && value <= max && (!integer || Number.isInteger(value));
+  if (fits) return value;
+  const what = `${integer ? "an integer" : "a number"}${unit === undefined ? "" : ` of ${unit}`}`;
+  throw invalidField(
+    `${prefix}${field}`,
+    `\`${prefix}${field}\` must be ${what} from ${min} to ${max}, not ${shown(value)}`,
+  );
+}
+
+/** A moment in milliseconds since 1970. */
+export function optionalMoment(fields: Fields, field: string): number | undefined {
+  const value = fields[field];
+  if (value === undefined) return undefined;
+  const moment =
+    value instanceof Date ? value.getTime() : typeof value === "string" ? parseRfc3339(value) : null;
+  if (moment !== null && !Number.isNaN(moment)) return moment;
+  const example = "2030-01-31T09:00:00Z";
+  throw invalidField(
+    field,
+    `\`${field}\` must be an RFC 3339 time with a zone, like "${example}", not ${shown(value)}`,
+  );
+}
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function list(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(", ");
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return /^[aeiou]/.test(typeof value) ? `an ${typeof value}` : `a ${typeof value}`;
+}
+
+const SHOWN_LENGTH_MAX = 60;
+
+/** A value as an error message can repeat it. */
+function shown(value: unknown): string {
+  if (typeof value === "object" && value !== null && !(value instanceof Date)) return kindOf(value);
+  const text = typeof value === "string" ? value : String(value);
+  const cut = text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
+  return typeof value === "string" ? JSON.stringify(cut).slice(1, -1) : cut;
+}

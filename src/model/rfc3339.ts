@@ -1,0 +1,34 @@
+const RFC_3339 =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+
+/**
+ * The moment a text like `2026-03-08T12:05:00Z` or `2026-03-08T13:05:00.5+01:00` names, in milliseconds since 1970;
+ * null when it names none: no zone, no such day, no such hour. (`Date.parse` takes 30 February and guesses zones.)
+ */
+export function parseRfc3339(text: string): number | null {
+  const match = RFC_3339.exec(text);
+  if (match === null) return null;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
+  if (hour > 23 || minute > 59 || second > 59) return null;
+  const offsetMs = offsetOf(match[8], match[9], match[10]);
+  if (offsetMs === null) return null;
+  date.setUTCHours(hour, minute, second, Math.trunc(Number(`0${match[7] ?? ""}`) * 1000));
+  return date.getTime() - offsetMs;
+}
+
+function offsetOf(sign: string | undefined, hours = "0", minutes = "0"): number | null {
+  if (sign === undefined) return 0;
+  if (Number(hours) > 23 || Number(minutes) > 59) return null;
+  const ms = (Number(hours) * 60 + Number(minutes)) * 60_000;
+  return sign === "-" ? -ms : ms;
+}

@@ -1,0 +1,61 @@
+import { checkKnown, type Fields, invalidField, optionalNumber, optionalText } from "./field-checks.ts";
+import { nearestName } from "./nearest-name.ts";
+import { PRIORITY_MAX, PRIORITY_MIN } from "./priority.ts";
+import { TASK_STATES, type TaskState } from "./task-state.ts";
+
+const LIST_DEFAULT = 100;
+const LIST_MAX = 1_000;
+
+/** What other systems call these states. */
+const STATE_ALIASES: Readonly<Record<string, TaskState>> = { pending: "queued", completed: "done" };
+
+export interface ParsedTaskFilter {
+  readonly agent?: string;
+  readonly states?: readonly TaskState[];
+  readonly priority?: number;
+  readonly lane?: string;
+  readonly limit: number;
+  readonly cursor?: number;
+}
+
+/** Checks which tasks somebody wants to see. Throws `invalid_field`. */
+export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
+  checkKnown(filter, ["agentId", "state", "priority", "lane", "limit", "cursor"]);
+  const agent = optionalText(filter, "agentId");
+  const states = parseStates(filter["state"]);
+  const priority = optionalNumber(filter, "priority", { min: PRIORITY_MIN, max: PRIORITY_MAX });
+  const lane = optionalText(filter, "lane");
+  const cursor = parseCursor(optionalText(filter, "cursor"));
+  return {
+    ...(agent === undefined ? {} : { agent }),
+    ...(states === undefined ? {} : { states }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(lane === undefined ? {} : { lane }),
+    ...(cursor === undefined ? {} : { cursor }),
+    limit: optionalNumber(filter, "limit", { min: 1, max: LIST_MAX }) ?? LIST_DEFAULT,
+  };
+}
+
+function parseStates(value: unknown): TaskState[] | undefined {
+  if (value === undefined) return undefined;
+  const words = typeof value === "string" ? value.split(",") : value;
+  if (!Array.isArray(words)) throw invalidField("state", "`state` must be a state or an array of states");
+  return [...new Set(words.map(parseState))];
+}
+
+function parseState(value: unknown): TaskState {
+  const word = String(value).trim();
+  if ((TASK_STATES as readonly string[]).includes(word)) return word as TaskState;
+  const alias = Object.hasOwn(STATE_ALIASES, word) ? STATE_ALIASES[word] : undefined;
+  if (alias !== undefined) return alias;
+  const nearest = nearestName(word, TASK_STATES);
+  const hint = nearest === undefined ? "" : `; did you mean \`${nearest}\`?`;
+  throw invalidField("state", `unknown \`state\`: it is one of ${TASK_STATES.join(", ")}${hint}`);
+}
+
+function parseCursor(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const cursor = Number(text);
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(cursor)) return cursor;
+  throw invalidField("cursor", "`cursor` must be the `nextCursor` of the page before");
+}

@@ -1,0 +1,250 @@
+import { RotaError } from "./errors.ts";
+import {
+  checkKnown,
+  type Fields,
+  invalidField,
+  isObject,
+  list,
+  optionalMoment,
+  optionalNumber,
+  optionalObject,
+  optionalText,
+  requiredText,
+} from "./field-checks.ts";
+import { FALLBACK_LANE, TASKS_LANE } from "./lane.ts";
+import { DEFAULT_PRIORITY, PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NAMES } from "./priority.ts";
+import type { RetryPolicy } from "./retry-policy.ts";
+import { checkRetryPolicy } from "./retry-policy-input.ts";
+import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "./task.ts";
+
+/** The most a task may take as JSON. */
+export const TASK_BYTES_MAX = 1_048_576;
+export const TIMEOUT_MIN_MS = 1_000;
+/** An action without a deadline has this long, from the moment it could first start. */
+const ACTION_DEADLINE_MS = 60_000;
+const AGENT_ID = /^[A-Za-z0-9._:@/-]{1,128}$/;
+
+/** A task as it was asked for, with everything that was left out filled in. Times are milliseconds since 1970. */
+export interface ParsedTask {
+  readonly agent: string;
+  readonly lane: string;
+  readonly priority: number;
+  readonly runAt: number | null;
+  readonly deadline: number | null;
+  readonly deadlineAfterMs: number | null;
+  readonly maxRetriesIfLost: number;
+  readonly spec: TaskSpec;
+}
+
+/** What fills in for what a task does not say. */
+export interface TaskDefaults {
+  readonly now: number;
+  readonly timeoutMs: number;
+  readonly timeoutMaxMs: number;
+  /** Of instructions; the other kinds are not retried unless they say so, but wait alike when they are. */
+  readonly retryPolicy: RetryPolicy;
+  readonly hasLane: (lane: string) => boolean;
+  /** The lane an agent's tasks run in; undefined when it does not say. */
+  readonly laneOf: (agent: string) => string | undefined;
+}
+
+const KIND_FIELDS = {
+  action: ["action", "tabId", "ref", "selector", "params"],
+  instruction: ["instruction", "llmConfig"],
+  message: ["message"],
+  custom: ["payload"],
+} as const satisfies Record<TaskKind, readonly string[]>;
+
+const COMMON_FIELDS = [
+  "agentId",
+  "priority",
+  "deadline",
+  "timeout",
+  "runAt",
+  "retryPolicy",
+  "lane",
+  "metadata",
+] as const;
+
+const ALL_FIELDS: readonly string[] = [...Object.values(KIND_FIELDS).flat(), ...COMMON_FIELDS];
+const ONE_OF = list(["action", "instruction", "message", "payload"]);
+
+/**
+ * Checks what somebody wants done and completes it. Throws `invalid_field`, naming the field and what to write
+ * instead.
+ */
+export function parseTaskInput(given: unknown, defaults: TaskDefaults): ParsedTask {
+  const input = asJson(given);
+  checkKnown(input, ALL_FIELDS);
+  const kind = kindOf(input);
+  const agent = parseAgent(input, kind);
+  const { runAt, deadline } = parseMoments(input, defaults.now);
+  const retryPolicy = parseRetryPolicy(input, kind, defaults.retryPolicy);
+  const metadata = optionalObject(input, "metadata");
+  return {
+    agent,
+    lane: parseLane(input, kind, agent, defaults),
+    priority: parsePriority(input),
+    runAt,
+    deadline,
+    deadlineAfterMs: kind === "action" && deadline === null ? ACTION_DEADLINE_MS : null,
+    maxRetriesIfLost: retriesIfLost(input, kind, retryPolicy),
+    spec: {
+      work: parseWork(input, kind),
+      ...(metadata === undefined ? {} : { metadata }),
+      retryPolicy,
+      timeoutMs: parseTimeout(input, kind, defaults),
+    },
+  };
+}
+
+/**
+ * The input as JSON makes it: a copy, which the caller can no longer change under our hands, without anything that
+ * could not be stored.
+ */
+function asJson(given: unknown): Fields {
+  if (!isObject(given)) {
+    throw new RotaError("invalid_field", `a task must be an object with exactly one of ${ONE_OF}`);
+  }
+  // A Date is a fine moment; as JSON it is the text that names the same.
+  const text = stringify(given);
+  if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
+    throw new RotaError("invalid_field", `the task is larger than ${TASK_BYTES_MAX} bytes of JSON`);
+  }
+  return JSON.parse(text) as Fields;
+}
+
+function stringify(given: Fields): string {
+  for (const [field, value] of Object.entries(given)) {
+    if (value instanceof Date && Number.isNaN(value.getTime())) {
+      throw invalidField(field, `\`${field}\` is a Date that names no moment`);
+    }
+    if (typeof value === "function" || typeof value === "symbol") {
+      throw invalidField(field, `\`${field}\` is not JSON: it is a ${typeof value}`);
+    }
+  }
+  try {
+    return JSON.stringify(given);
+  } catch (error) {
+    const [line] = String(error instanceof Error ? error.message : error).split("\n", 1);
+    throw new RotaError("invalid_field", `the task is not JSON: ${line}`, { cause: error });
+  }
+}
+
+function kindOf(input: Fields): TaskKind {
+  const kinds = (Object.keys(KIND_FIELDS) as TaskKind[]).filter(
+    (kind) => input[KIND_FIELDS[kind][0]] !== undefined,
+  );
+  const [kind, second] = kinds;
+  if (kind === undefined) {
+    throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there is none`);
+  }
+  if (second !== undefined) {
+    const found = list(kinds.map((each) => KIND_FIELDS[each][0]));
+    throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there are ${found}`);
+  }
+  refuseFieldsOfOthers(input, kind);
+  return kind;
+}
+
+function refuseFieldsOfOthers(input: Fields, kind: TaskKind): void {
+  for (const [other, [main, ...fields]] of Object.entries(KIND_FIELDS)) {
+    const stray = other === kind ? undefined : fields.find((field) => input[field] !== undefined);
+    if (stray !== undefined) {
+      throw invalidField(stray, `\`${stray}\` goes with \`${main}\`, not with \`${KIND_FIELDS[kind][0]}\``);
+    }
+  }
+}
+
+function parseWork(input: Fields, kind: TaskKind): TaskWork {
+  switch (kind) {
+    case "action": {
+      const params = optionalObject(input, "params");
+      return {
+        kind,
+        action: requiredText(input, "action"),
+        ...given("tabId", optionalText(input, "tabId")),
+        ...given("ref", optionalText(input, "ref")),
+        ...given("selector", optionalText(input, "selector")),
+        ...given("params", params),
+      };
+    }
+    case "instruction":
+      return {
+        kind,
+        instruction: requiredText(input, "instruction"),
+        ...given("llmConfig", optionalObject(input, "llmConfig")),
+      };
+    case "message":
+      return { kind, message: requiredText(input, "message") };
+    case "custom":
+      return { kind, payload: input["payload"] };
+  }
+}
+
+function given<Key extends string, Value>(key: Key, value: Value | undefined): { [K in Key]?: Value } {
+  return (value === undefined ? {} : { [key]: value }) as { [K in Key]?: Value };
+}
+
+function parseAgent(input: Fields, kind: TaskKind): string {
+  const agent = optionalText(input, "agentId");
+  if (agent === undefined && kind === "action") {
+    throw invalidField("agentId", "`agentId` is required for an `action`: the agent that does it");
+  }
+  return agent === undefined ? DEFAULT_AGENT : checkAgentId(agent);
+}
+
+/** Refuses what cannot be the id of an agent. */
+export function checkAgentId(agent: string): string {
+  if (typeof agent === "string" && AGENT_ID.test(agent)) return agent;
+  throw invalidField("agentId", "`agentId` must be 1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -");
+}
+
+function parseLane(input: Fields, kind: TaskKind, agent: string, defaults: TaskDefaults): string {
+  const byKind = kind === "message" ? FALLBACK_LANE : TASKS_LANE;
+  const lane = optionalText(input, "lane") ?? defaults.laneOf(agent) ?? byKind;
+  return defaults.hasLane(lane) ? lane : FALLBACK_LANE;
+}
+
+function parsePriority(input: Fields): number {
+  const priority = input["priority"];
+  if (priority === undefined) return DEFAULT_PRIORITY;
+  if (typeof priority === "string" && Object.hasOwn(PRIORITY_NAMES, priority)) {
+    return PRIORITY_NAMES[priority as keyof typeof PRIORITY_NAMES];
+  }
+  if (typeof priority !== "number" || !Number.isInteger(priority)) {
+    const names = Object.keys(PRIORITY_NAMES).join(", ");
+    throw invalidField("priority", `\`priority\` must be an integer, lower first, or one of ${names}`);
+  }
+  return optionalNumber(input, "priority", { min: PRIORITY_MIN, max: PRIORITY_MAX }) ?? DEFAULT_PRIORITY;
+}
+
+function parseMoments(input: Fields, now: number): { runAt: number | null; deadline: number | null } {
+  const runAt = optionalMoment(input, "runAt") ?? null;
+  const deadline = optionalMoment(input, "deadline") ?? null;
+  if (deadline !== null && deadline <= now) {
+    throw invalidField("deadline", "`deadline` is in the past: write a moment that is still to come");
+  }
+  if (deadline !== null && runAt !== null && deadline <= runAt) {
+    throw invalidField("deadline", "`deadline` must be after `runAt`: the task could never start");
+  }
+  return { runAt, deadline };
+}
+
+/** An action is bounded by its deadline; everything else by how long an attempt may take. */
+function parseTimeout(input: Fields, kind: TaskKind, defaults: TaskDefaults): number | null {
+  const range = { min: TIMEOUT_MIN_MS, max: defaults.timeoutMaxMs, unit: "milliseconds" };
+  return optionalNumber(input, "timeout", range) ?? (kind === "action" ? null : defaults.timeoutMs);
+}
+
+function parseRetryPolicy(input: Fields, kind: TaskKind, base: RetryPolicy): RetryPolicy {
+  const own = kind === "instruction" ? base : { ...base, maxRetries: 0 };
+  const fields = optionalObject(input, "retryPolicy");
+  return fields === undefined ? own : { ...own, ...checkRetryPolicy(fields, "retryPolicy.") };
+}
+
+/** A message is not retried by itself, but one whose node was lost gets a second chance unless it declined. */
+function retriesIfLost(input: Fields, kind: TaskKind, { maxRetries }: RetryPolicy): number {
+  const said = (input["retryPolicy"] as Fields | undefined)?.["maxRetries"] !== undefined;
+  return kind === "message" && !said ? 1 : maxRetries;
+}

@@ -1,0 +1,87 @@
+import { Agent, type BodyInit, fetch, type Response } from "undici";
+import { retryAfterMs } from "./retry-after.ts";
+
+/** How long the other side may take to accept a connection; an attempt's own timeout bounds everything after. */
+const CONNECT_TIMEOUT_MS = 10_000;
+/** How long a connection is kept for the next call. */
+const KEEP_ALIVE_MS = 30_000;
+
+// Calls may rightly take as long as an attempt may: the caller's signal ends them, not a timeout hidden in here.
+const agent = new Agent({
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  keepAliveTimeout: KEEP_ALIVE_MS,
+  connect: { timeout: CONNECT_TIMEOUT_MS },
+});
+
+export interface LimitedRequest {
+  readonly method: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: BodyInit;
+  readonly signal: AbortSignal;
+  /** How much of the answer is read; the rest is left unread and the connection dropped. */
+  readonly bodyBytesMax: number;
+  /** The moment a `Retry-After` date is counted from, in milliseconds since 1970. */
+  readonly now: number;
+}
+
+export interface LimitedResponse {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  /** Whether there was more than `bodyBytesMax`. */
+  readonly truncated: boolean;
+  readonly retryAfterMs: number | undefined;
+}
+
+/** One HTTP call with a bounded answer. Redirects are answers like any other: they are not followed. */
+export async function fetchWithLimits(url: string, request: LimitedRequest): Promise<LimitedResponse> {
+  const { method, headers, body, signal, bodyBytesMax, now } = request;
+  const response = await call(url, {
+    method,
+    ...(headers === undefined ? {} : { headers }),
+    ...(body === undefined ? {} : { body }),
+    signal,
+    redirect: "manual",
+    dispatcher: agent,
+  });
+  const { text, truncated } = await readBody(response, bodyBytesMax);
+  return {
+    status: response.status,
+    contentType: response.headers.get("content-type") ?? "",
+    body: text,
+    truncated,
+    retryAfterMs: retryAfterMs(response.headers.get("retry-after"), now),
+  };
+}
+
+async function call(url: string, init: Parameters<typeof fetch>[1]): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (error) {
+    // undici says only "fetch failed" and hides why in the cause.
+    const cause = error instanceof TypeError && error.cause instanceof Error ? error.cause : undefined;
+    if (cause === undefined) throw error;
+    throw new Error(`cannot reach ${new URL(url).origin}: ${reasonOf(cause)}`, { cause: error });
+  }
+}
+
+function reasonOf(cause: Error): string {
+  const { code } = cause as { code?: unknown };
+  // Several addresses that all refused make an AggregateError without a message of its own.
+  return cause.message || (typeof code === "string" ? code : cause.name);
+}
+
+async function readBody(response: Response, bytesMax: number): Promise<{ text: string; truncated: boolean }> {
+  if (response.body === null) return { text: "", truncated: false };
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk);
+    bytes += chunk.byteLength;
+    // Leaving the loop cancels the stream.
+    if (bytes > bytesMax) break;
+  }
+  const kept = Buffer.concat(chunks).subarray(0, bytesMax);
+  return { text: new TextDecoder().decode(kept), truncated: bytes > bytesMax };
+}

@@ -1,0 +1,150 @@
+import type { Engine } from "./engine/engine.ts";
+import type { EventLog } from "./events/event-log.ts";
+import type { TaskWaiter } from "./events/task-waiter.ts";
+import { RotaError } from "./model/errors.ts";
+import { invalidField } from "./model/field-checks.ts";
+import type { SubmitInput, SubmittedTask } from "./model/submit-input.ts";
+import { parseTaskFilter } from "./model/task-filter-input.ts";
+import { type ParsedTask, parseTaskInput, type TaskDefaults } from "./model/task-input.ts";
+import { rfc3339, toTask } from "./model/task-record.ts";
+import type { SubmittedManyTask, TaskFilter, Tasks } from "./rota-interface.ts";
+import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "./storage/storage.ts";
+
+/** Tasks handed in at once. */
+const SUBMIT_MANY_MAX = 10_000;
+
+export interface TasksOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly engine: Engine;
+  readonly eventLog: EventLog;
+  readonly waiter: TaskWaiter;
+  readonly limits: () => AdmissionLimits;
+  readonly defaults: () => TaskDefaults;
+  readonly newTaskId: () => string;
+  /** Throws while nothing is taken in. */
+  readonly checkOpen: () => void;
+}
+
+/** One tenant's tasks, as its users handle them. */
+export function createTasks(options: TasksOptions): Tasks {
+  const { tenant, storage, engine, eventLog, waiter, limits, defaults, newTaskId, checkOpen } = options;
+
+  async function submit(input: SubmitInput): Promise<SubmittedTask> {
+    checkOpen();
+    const task = newTask(parseTaskInput(input, defaults()));
+    await eventLog.tried;
+    const inserted = await engine.intake.add(task);
+    if (inserted.rejection !== null) throw queueFull(inserted, task.agent, limits());
+    return toSubmitted(inserted);
+  }
+
+  async function submitMany(inputs: readonly SubmitInput[]): Promise<SubmittedManyTask[]> {
+    checkOpen();
+    if (!Array.isArray(inputs) || inputs.length > SUBMIT_MANY_MAX) {
+      throw invalidField("tasks", `\`tasks\` must be an array of at most ${SUBMIT_MANY_MAX}`);
+    }
+    const tasks = parseAll(inputs, defaults()).map(newTask);
+    await eventLog.tried;
+    const inserted = await engine.intake.addMany(tasks);
+    return inserted.map((task) => ({
+      ...toSubmitted(task),
+      ...(task.rejection === null ? {} : { error: rejectionError(task.rejection) }),
+    }));
+  }
+
+  function newTask(parsed: ParsedTask): NewTask {
+    return { id: newTaskId(), tenant, ...parsed };
+  }
+
+  return {
+    submit,
+    submitMany,
+
+    async get(taskId) {
+      const record = await storage.tasks.get({ tenant, id: taskId });
+      if (record === null) throw notFound();
+      return toTask(record);
+    },
+
+    async list(filter: TaskFilter = {}) {
+      const params = parseTaskFilter({ ...filter });
+      const { tasks, nextCursor } = await storage.tasks.list({ tenant, ...params });
+      return {
+        tasks: tasks.map(toTask),
+        count: tasks.length,
+        nextCursor: nextCursor === null ? null : String(nextCursor),
+      };
+    },
+
+    async cancel(taskId) {
+      const [cancelled] = await storage.tasks.cancel({ tenant, ids: [taskId], error: null });
+      if (cancelled === undefined || !cancelled.found) throw notFound();
+      if (cancelled.was !== null) throw new RotaError("conflict", `task is already ${cancelled.was}`);
+      if (cancelled.token !== null) engine.fence([cancelled.token], "cancelled");
+      const record = await storage.tasks.get({ tenant, id: taskId });
+      if (record !== null) engine.metrics.cancelled(record.agent);
+      return { status: "cancelled", taskId };
+    },
+
+    async retry(taskId) {
+      checkOpen();
+      const retried = await storage.tasks.retry({ tenant, id: taskId });
+      if (!retried.found) throw notFound();
+      if (retried.was !== null) {
+        throw new RotaError(
+          "conflict",
+          `task is ${retried.was}: only a failed or cancelled one can be retried`,
+        );
+      }
+      engine.wakeFor(retried.task);
+      return toSubmitted(retried.task);
+    },
+
+    async wait(taskId, waitOptions = {}) {
+      return toTask(await waiter.wait(tenant, taskId, waitOptions));
+    },
+
+    async counts() {
+      const counts = await storage.tasks.counts({ tenant });
+      return { counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0) };
+    },
+  };
+}
+
+/** Every one is checked before any is stored. */
+function parseAll(inputs: readonly SubmitInput[], defaults: TaskDefaults): ParsedTask[] {
+  return inputs.map((input, index) => {
+    try {
+      return parseTaskInput(input, defaults);
+    } catch (error) {
+      if (!(error instanceof RotaError)) throw error;
+      const details = { ...error.details, index };
+      throw new RotaError(error.code, `tasks[${index}]: ${error.message}`, { details, cause: error });
+    }
+  });
+}
+
+function toSubmitted({ id, state, position, createdAt }: InsertedTask): SubmittedTask {
+  return { taskId: id, state, position, createdAt: rfc3339(createdAt) };
+}
+
+function notFound(): RotaError {
+  return new RotaError("not_found", "task not found");
+}
+
+function queueFull({ id, rejection }: InsertedTask, agentId: string, limits: AdmissionLimits): RotaError {
+  return new RotaError("queue_full", rejectionError(rejection), {
+    details: {
+      agentId,
+      queued: rejection?.queued,
+      maxQueue: limits.maxQueueSize,
+      maxPerAgent: limits.maxPerAgent,
+      taskId: id,
+    },
+  });
+}
+
+function rejectionError(rejection: InsertedTask["rejection"]): string {
+  return rejection?.full === "agent" ? "rejected: agent queue full" : "rejected: global queue full";
+}
