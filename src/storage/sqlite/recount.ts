@@ -2,12 +2,16 @@ import type { CounterFault } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
 
-/** Counting a longer line than this would hold up everybody else for what is a precaution. */
+/** Counting more than this would hold up everybody else for what is a precaution. */
 const RECOUNTED_TASKS_MAX = 10_000;
 
 /** Recounts one line, and mends it and its lane if it is off. */
 export async function recountOne(db: SqliteDatabase, params: { random: number }): Promise<CounterFault[]> {
   return db.write(() => {
+    const parked = db
+      .prepare<{ tasks: number }>(`select sum(tasks) as tasks from tally where ${PARKED}`)
+      .get();
+    if ((parked?.tasks ?? 0) > RECOUNTED_TASKS_MAX) return [];
     const newest = db.prepare<{ id: number | null }>("select max(id) as id from line").get()?.id ?? 0;
     const line = db
       .prepare<Line>(
@@ -15,17 +19,19 @@ export async function recountOne(db: SqliteDatabase, params: { random: number })
       )
       .get(Math.ceil(params.random * newest), RECOUNTED_TASKS_MAX);
     if (line === undefined) return [];
-    const faults = faultsOf(db, line);
-    if (faults.length > 0) mend(db, line);
+    const counted = db.prepare<LineCount>(`${COUNT_LINES} where id = ?`).get(line.id) as LineCount;
+    const faults = lineFaults(line, counted);
+    if (faults.length > 0) mend(db, line, counted);
     return faults;
   });
 }
 
 /** Recounts everything and changes nothing. */
 export async function recountAll(db: SqliteDatabase): Promise<CounterFault[]> {
-  const lines = db.prepare<Line>(`select ${LINE_COLUMNS} from line`).all();
+  const lines = db.prepare<Line>(`select ${LINE_COLUMNS} from line order by id`).all();
+  const counts = db.prepare<LineCount>(`${COUNT_LINES} order by id`).all();
   return [
-    ...lines.flatMap((line) => faultsOf(db, line)),
+    ...lines.flatMap((line, index) => lineFaults(line, counts[index] as LineCount)),
     ...flagFaults(db),
     ...laneFaults(db),
     ...tallyFaults(db),
@@ -40,33 +46,29 @@ interface LineCount {
   readonly head_seq: number | null;
 }
 
-function countLine(db: SqliteDatabase, id: number): LineCount {
-  return db
-    .prepare<LineCount>(
-      `select (select count(*) from task t where t.line = @id and t.completed_at is null
-                 and not exists (select 1 from lease l where l.task_seq = t.seq)) as waiting,
-              (select count(*) from ready where line = @id) as ready,
-              (select count(*) from lease where line = @id) as inflight,
-              (select rank from ready where line = @id order by rank, task_seq limit 1) as head_rank,
-              (select task_seq from ready where line = @id order by rank, task_seq limit 1) as head_seq`,
-    )
-    .get({ id }) as LineCount;
+/** What waits without being ready. */
+const PARKED = "state in ('waiting_dependency', 'delayed')";
+
+const COUNT_LINES = `
+  with parked as materialized
+         (select line, count(*) as tasks from task where resting_state in ('waiting_dependency', 'delayed') group by line),
+       held as materialized (select line, count(*) as tasks from lease group by line)
+  select (select count(*) from ready where line = id)
+           + coalesce((select tasks from parked where line = id), 0) as waiting,
+         (select count(*) from ready where line = id) as ready,
+         coalesce((select tasks from held where line = id), 0) as inflight,
+         (select rank from ready where line = id order by rank, task_seq limit 1) as head_rank,
+         (select task_seq from ready where line = id order by rank, task_seq limit 1) as head_seq
+    from line`;
+
+function lineFaults(line: Line, counted: LineCount): CounterFault[] {
+  return (["waiting", "ready", "inflight", "head_rank", "head_seq"] as const).flatMap((column) =>
+    compare(`line ${line.lane}/${line.tenant}/${line.agent} ${column}`, line[column], counted[column]),
+  );
 }
 
-function faultsOf(db: SqliteDatabase, line: Line): CounterFault[] {
-  const counted = countLine(db, line.id);
-  return (["waiting", "ready", "inflight", "head_rank", "head_seq"] as const)
-    .filter((column) => line[column] !== counted[column])
-    .map((column) => ({
-      counter: `line ${line.lane}/${line.tenant}/${line.agent} ${column}`,
-      stored: line[column],
-      counted: counted[column],
-    }));
-}
-
-function mend(db: SqliteDatabase, line: Line): void {
+function mend(db: SqliteDatabase, line: Line, counted: LineCount): void {
   const ledger = new Ledger(db);
-  const counted = countLine(db, line.id);
   const lane = ledger.lane(line.lane);
   lane.waiting += counted.waiting - line.waiting;
   lane.inflight += counted.inflight - line.inflight;
@@ -76,18 +78,13 @@ function mend(db: SqliteDatabase, line: Line): void {
 
 function flagFaults(db: SqliteDatabase): CounterFault[] {
   const ledger = new Ledger(db);
-  const lines = db
+  return db
     .prepare<Line & { startable: 0 | 1; ahead: 0 | 1 }>(`select ${LINE_COLUMNS}, startable, ahead from line`)
-    .all();
-  return lines.flatMap((line) => {
-    const name = `line ${line.lane}/${line.tenant}/${line.agent}`;
-    const startable = ledger.room(line) > 0 ? 1 : 0;
-    const ahead = ledger.isAhead(line) ? 1 : 0;
-    return [
-      ...(line.startable === startable ? [] : [fault(`${name} startable`, line.startable, startable)]),
-      ...(line.ahead === ahead ? [] : [fault(`${name} ahead`, line.ahead, ahead)]),
-    ];
-  });
+    .all()
+    .flatMap((line) => [
+      ...compare(`line ${line.id} startable`, line.startable, ledger.room(line) > 0 ? 1 : 0),
+      ...compare(`line ${line.id} ahead`, line.ahead, ledger.isAhead(line) ? 1 : 0),
+    ]);
 }
 
 function laneFaults(db: SqliteDatabase): CounterFault[] {
@@ -106,26 +103,37 @@ function laneFaults(db: SqliteDatabase): CounterFault[] {
     )
     .all()
     .flatMap((lane) => [
-      ...(lane.waiting === lane.line_waiting
-        ? []
-        : [fault(`lane ${lane.name} waiting`, lane.waiting, lane.line_waiting)]),
-      ...(lane.inflight === lane.line_inflight
-        ? []
-        : [fault(`lane ${lane.name} inflight`, lane.inflight, lane.line_inflight)]),
+      ...compare(`lane ${lane.name} waiting`, lane.waiting, lane.line_waiting),
+      ...compare(`lane ${lane.name} inflight`, lane.inflight, lane.line_inflight),
     ]);
 }
 
+/** Also finds a ready task that is not queued, and a queued one that is neither ready nor held. */
 function tallyFaults(db: SqliteDatabase): CounterFault[] {
-  return db
-    .prepare<{ counter: string; stored: number; counted: number }>(
-      `select 'tally ' || tenant || ' ' || state as counter, sum(stored) as stored, sum(counted) as counted
+  const tallies = db
+    .prepare<{ tenant: string; state: string; stored: number; counted: number }>(
+      `select tenant, state, sum(stored) as stored, sum(counted) as counted
          from (select tenant, state, tasks as stored, 0 as counted from tally
                union all select tenant, resting_state, 0, count(*) from task group by tenant, resting_state)
-        group by tenant, state having sum(stored) <> sum(counted)`,
+        group by tenant, state`,
     )
     .all();
+  const places = db
+    .prepare<{ queued: number; placed: number }>(
+      `select (select count(*) from task where resting_state = 'queued') as queued,
+              (select count(*) from ready r join task t on t.seq = r.task_seq and t.resting_state = 'queued')
+                + (select count(*) from lease l join task t on t.seq = l.task_seq and t.resting_state = 'queued')
+                as placed`,
+    )
+    .get();
+  return [
+    ...tallies.flatMap(({ tenant, state, stored, counted }) =>
+      compare(`tally ${tenant} ${state}`, stored, counted),
+    ),
+    ...compare("queued tasks that are ready or held", places?.placed ?? 0, places?.queued ?? 0),
+  ];
 }
 
-function fault(counter: string, stored: number, counted: number): CounterFault {
-  return { counter, stored, counted };
+function compare(counter: string, stored: number | null, counted: number | null): CounterFault[] {
+  return stored === counted ? [] : [{ counter, stored, counted }];
 }
