@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import type { KeeperOrders } from "./keeper.ts";
+import type { Command } from "./keeper.ts";
 
 const run = promisify(execFile);
 
@@ -47,10 +47,10 @@ async function isSetprivUsable(): Promise<boolean> {
 }
 
 /**
- * How to start a long-running `command` as `account`. With setpriv the kernel ends it should even the keeper
+ * How to start `command` as `account`. With setpriv the kernel ends it should even the keeper
  * be killed; without, Node changes the account itself and the keeper alone sees to the end.
  */
-export function commandAs(account: Account, command: string, args: string[]): Omit<KeeperOrders, "folder"> {
+export function commandAs(account: Account, command: string, args: string[]): Command {
   const { uid, gid, isOurs, hasSetpriv } = account;
   const env = environment();
   if (!hasSetpriv) return { command, args, env, ...(isOurs ? {} : { uid, gid }) };

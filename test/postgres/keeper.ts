@@ -9,39 +9,55 @@ import { rmSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 export interface KeeperOrders {
+  /** Makes the data folder; ends by itself. */
+  prepare: Command;
+  /** The server. */
+  serve: Command;
+  /** What to remove at the end. */
+  folder: string;
+}
+
+export interface Command {
   command: string;
   args: string[];
   env: Record<string, string>;
-  /** The account to start the command as; absent when the command sees to it, or it is ours. */
+  /** The account to run it as; absent when the command sees to that, or it is ours. */
   uid?: number;
   gid?: number;
-  /** What to remove at the end. */
-  folder: string;
 }
 
 const orders = JSON.parse(process.argv[2] ?? "") as KeeperOrders;
 // The test process may be gone before it has read what we say.
 process.stdout.on("error", () => {});
 
-let server = start();
-let isRestarting = false;
+let isEnding = false;
+const preparing = start(orders.prepare);
+let child = preparing;
+preparing.once("close", (code) => {
+  if (!isEnding && code === 0) serve();
+});
 
 for await (const word of createInterface({ input: process.stdin })) {
   if (word !== "restart") continue;
-  isRestarting = true;
+  isEnding = true;
   // SIGINT is PostgreSQL's "fast" shutdown: connections are cut, data is written.
-  await end(server, "SIGINT");
-  isRestarting = false;
-  server = start();
+  await end(child, "SIGINT");
+  isEnding = false;
+  serve();
 }
+isEnding = true;
 // SIGQUIT is "immediate": the data is about to be removed, so nothing needs to be written.
-await end(server, "SIGQUIT");
+await end(child, "SIGQUIT");
 finish(0);
 
-function start(): ChildProcess {
-  const { command, args, env, uid, gid, folder } = orders;
-  const child = spawn(command, args, {
-    cwd: folder,
+function serve(): void {
+  child = start(orders.serve);
+}
+
+/** Starts one of the commands; says when the server is ready, and what went wrong with either. */
+function start({ command, args, env, uid, gid }: Command): ChildProcess {
+  const started = spawn(command, args, {
+    cwd: orders.folder,
     env,
     stdio: ["ignore", "ignore", "pipe"],
     ...(uid === undefined ? {} : { uid }),
@@ -49,30 +65,30 @@ function start(): ChildProcess {
   });
   let said = "";
   let isReady = false;
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+  started.stderr?.setEncoding("utf8").on("data", (text: string) => {
     // What the server says after it is ready (a cancelled statement, a broken constraint) is the tests' doing.
     if (isReady) return;
     said += text;
     if (!said.includes("ready to accept connections")) return;
     isReady = true;
-    say({ pid: child.pid });
+    say({ pid: started.pid });
   });
-  child.on("error", (error) => {
+  started.on("error", (error) => {
     say({ error: `${command}: ${error.message}` });
     finish(1);
   });
-  child.on("close", (code, signal) => {
-    if (isRestarting || process.stdin.readableEnded) return;
-    if (!isReady) say({ error: `PostgreSQL ended with ${signal ?? code}:\n${said}` });
+  started.on("close", (code, signal) => {
+    if (isEnding || (started === preparing && code === 0)) return;
+    if (!isReady) say({ error: `${command} ended with ${signal ?? code}:\n${said}` });
     finish(1);
   });
-  return child;
+  return started;
 }
 
-async function end(child: ChildProcess, signal: "SIGINT" | "SIGQUIT"): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill(signal);
-  await once(child, "close");
+async function end(running: ChildProcess, signal: "SIGINT" | "SIGQUIT"): Promise<void> {
+  if (running.exitCode !== null || running.signalCode !== null) return;
+  running.kill(signal);
+  await once(running, "close");
 }
 
 function say(message: object): void {
@@ -80,7 +96,8 @@ function say(message: object): void {
 }
 
 function finish(code: number): void {
-  rmSync(orders.folder, { recursive: true, force: true });
+  // A process that the ended one had started may still be writing its last file.
+  rmSync(orders.folder, { recursive: true, force: true, maxRetries: 10 });
   process.exitCode = code;
   process.stdin.destroy();
 }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { type Account, chooseAccount, commandAs, runAs } from "./account.ts";
+import { type Account, chooseAccount, commandAs } from "./account.ts";
 import { findBinaries } from "./binaries.ts";
 import type { KeeperOrders } from "./keeper.ts";
 
@@ -29,18 +29,49 @@ export interface PostgresServer {
  * every commit, as a production server does, and is what benchmarks must measure.
  */
 export async function startPostgres({ durable }: { durable: boolean }): Promise<PostgresServer> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await startOnPort(await findFreePort(), durable);
+    } catch (error) {
+      const isTaken = error instanceof Error && error.message.includes("could not bind");
+      if (isTaken && tries < PORT_TRIES_MAX) continue;
+      throw new Error("PostgreSQL could not be started; name one that runs in ROTA_TEST_POSTGRES_URL.", {
+        cause: error,
+      });
+    }
+  }
+}
+
+// Between our finding a free port and the server's taking it, another process can be quicker.
+const PORT_TRIES_MAX = 5;
+
+async function startOnPort(port: number, durable: boolean): Promise<PostgresServer> {
   const account = await chooseAccount();
   const folder = await makeFolder(account);
+  const password = randomBytes(16).toString("hex");
   try {
     const binaries = await findBinaries({ account, folder });
-    const password = randomBytes(16).toString("hex");
-    await createCluster({ account, folder, initdb: binaries.initdb, password });
-    return await startOnFreePort({ account, folder, postgres: binaries.postgres, password, durable });
+    const passwordFile = await writePassword({ account, folder, password });
+    const keeper = startKeeper({
+      prepare: commandAs(account, binaries.initdb, initdbArgs(folder, passwordFile)),
+      serve: commandAs(account, binaries.postgres, postgresArgs(folder, port, durable)),
+      folder,
+    });
+    let pid = await keeper.ready();
+    return {
+      url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+      get pid() {
+        return pid;
+      },
+      async restart() {
+        keeper.send("restart");
+        pid = await keeper.ready();
+      },
+      stop: () => keeper.stop(),
+    };
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
-    throw new Error("PostgreSQL could not be started; name one that runs in ROTA_TEST_POSTGRES_URL.", {
-      cause: error,
-    });
+    throw error;
   }
 }
 
@@ -53,18 +84,20 @@ async function makeFolder(account: Account): Promise<string> {
   return folder;
 }
 
-interface CreateClusterParams {
+async function writePassword(params: {
   account: Account;
   folder: string;
-  initdb: string;
   password: string;
+}): Promise<string> {
+  const { account, folder, password } = params;
+  const file = join(folder, "password");
+  await writeFile(file, password, { mode: 0o600 });
+  if (!account.isOurs) await chown(file, account.uid, account.gid);
+  return file;
 }
 
-async function createCluster({ account, folder, initdb, password }: CreateClusterParams): Promise<void> {
-  const passwordFile = join(folder, "password");
-  await writeFile(passwordFile, password, { mode: 0o600 });
-  if (!account.isOurs) await chown(passwordFile, account.uid, account.gid);
-  await runAs(account, folder, initdb, [
+function initdbArgs(folder: string, passwordFile: string): string[] {
+  return [
     "--no-sync",
     "--encoding=UTF8",
     "--locale=C",
@@ -75,52 +108,14 @@ async function createCluster({ account, folder, initdb, password }: CreateCluste
     // The password is random and short-lived; hashing it thousands of times would only slow down connecting.
     "--set=scram_iterations=1",
     `--pgdata=${join(folder, "data")}`,
-  ]);
+  ];
 }
 
-interface StartParams {
-  account: Account;
-  folder: string;
-  postgres: string;
-  password: string;
-  durable: boolean;
-}
-
-// Between our finding a free port and the server's taking it, another process can be quicker.
-const PORT_TRIES_MAX = 5;
-
-async function startOnFreePort(params: StartParams): Promise<PostgresServer> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await startOnPort(params, await findFreePort());
-    } catch (error) {
-      const isTaken = error instanceof Error && error.message.includes("could not bind");
-      if (!isTaken || tries === PORT_TRIES_MAX) throw error;
-    }
-  }
-}
-
-async function startOnPort(params: StartParams, port: number): Promise<PostgresServer> {
-  const { account, folder, postgres, password, durable } = params;
-  const settings = durable ? DURABLE_SETTINGS : QUICK_SETTINGS;
+function postgresArgs(folder: string, port: number, durable: boolean): string[] {
+  const settings = { ...COMMON_SETTINGS, ...(durable ? DURABLE_SETTINGS : QUICK_SETTINGS) };
   const args = ["-D", join(folder, "data"), "-p", String(port)];
-  for (const [name, value] of Object.entries({ ...COMMON_SETTINGS, ...settings })) {
-    args.push("-c", `${name}=${value}`);
-  }
-
-  const keeper = startKeeper({ ...commandAs(account, postgres, args), folder });
-  let pid = await keeper.ready();
-  return {
-    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
-    get pid() {
-      return pid;
-    },
-    async restart() {
-      keeper.send("restart");
-      pid = await keeper.ready();
-    },
-    stop: () => keeper.stop(),
-  };
+  for (const [name, value] of Object.entries(settings)) args.push("-c", `${name}=${value}`);
+  return args;
 }
 
 const COMMON_SETTINGS = {
