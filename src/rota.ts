@@ -1,16 +1,17 @@
 import { hostname } from "node:os";
-import { Agents } from "./agents.ts";
 import { Engine } from "./engine/engine.ts";
 import { idMaker } from "./engine/new-id.ts";
 import { StorageClock } from "./engine/storage-clock.ts";
 import { systemClock } from "./engine/system-clock.ts";
 import { EventLog } from "./events/event-log.ts";
-import { LocalRota } from "./local-rota.ts";
+import { Agents } from "./library/agents.ts";
+import { LocalRota } from "./library/local-rota.ts";
+import { resolveSettings, type Settings } from "./library/settings.ts";
+import type { Clock } from "./model/clock.ts";
+import { RotaError } from "./model/errors.ts";
 import { silentLog } from "./model/log.ts";
-import { openStorage } from "./open-storage.ts";
 import type { Rota } from "./rota-interface.ts";
 import type { RotaOptions } from "./rota-options.ts";
-import { resolveSettings, type Settings } from "./rota-settings.ts";
 import type { Storage } from "./storage/storage.ts";
 
 export type {
@@ -88,4 +89,23 @@ export async function joinRota({ options, settings, storage }: RotaParts): Promi
     spansLanes: (agent) => agents.maxInflight(agent) !== null,
   });
   return new LocalRota({ settings, storage, storageClock, agents, engine, eventLog, clock, log });
+}
+
+/** Opens the storage a URL names. A driver is loaded only when it is chosen, so that nobody needs the other's library. */
+async function openStorage(url: string, clock: Clock): Promise<Storage> {
+  if (url.startsWith("sqlite:")) {
+    const { openSqlite } = await import("./storage/sqlite/open.ts");
+    return openSqlite({ path: url.slice("sqlite:".length), clock });
+  }
+  if (/^postgres(?:ql)?:\/\//.test(url)) {
+    const { openPostgres } = await import("./storage/postgres/open.ts");
+    return openPostgres({ url });
+  }
+  // The rest of the URL may hold a password.
+  const scheme = /^[a-z]+:/i.exec(url)?.[0] ?? url.slice(0, 20);
+  throw new RotaError(
+    "invalid_field",
+    `\`storage\` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://…", not "${scheme}…"`,
+    { details: { field: "storage" } },
+  );
 }

@@ -44,8 +44,22 @@ const PARTS: Record<string, readonly string[]> = {
   "src/rota-interface.ts": ["src/model/", "src/executors/executor.ts", "src/rota-options.ts"],
   "src/rota-options.ts": ["src/model/", "src/executors/executor.ts"],
 
+  // What the methods of that interface do in this process.
+  "src/library/": [
+    "src/model/",
+    "src/storage/",
+    "src/executors/",
+    "src/executors/executor.ts",
+    "src/executors/errors.ts",
+    "src/events/",
+    "src/engine/",
+    "src/rota-interface.ts",
+    "src/rota-options.ts",
+  ],
+
   // The one place that joins all parts.
   "src/rota.ts": [
+    "src/library/",
     "src/model/",
     "src/config/",
     "src/schedules/",

@@ -156,12 +156,18 @@ export class Dispatcher extends Service {
    * it is looked for by halves, so that it does not hold up the others, and in the end failed rather than kept.
    */
   #keep(completed: Completed, error: unknown): void {
-    const { completer } = this.#options;
     const { finishes } = completed;
-    if (finishes.length === 0 || isStorageAway(error)) return completer.giveBack(completed);
-    this.#finishesMax = Math.max(Math.floor(finishes.length / 2), 1);
-    if (finishes.length > 1 || ++this.#aloneTries < ALONE_TRIES_MAX) return completer.giveBack(completed);
-    const settlement = { to: "failed", error: `its end could not be stored: ${errorText(error)}` } as const;
-    completer.giveBack({ ...completed, finishes: finishes.map((finish) => ({ ...finish, settlement })) });
+    let kept = finishes;
+    if (finishes.length > 0 && !isStorageAway(error)) {
+      this.#finishesMax = Math.max(Math.floor(finishes.length / 2), 1);
+      if (finishes.length === 1) this.#aloneTries += 1;
+      if (this.#aloneTries >= ALONE_TRIES_MAX) kept = finishes.map((finish) => unstorable(finish, error));
+    }
+    this.#options.completer.giveBack({ ...completed, finishes: kept });
   }
+}
+
+function unstorable(finish: Finish, error: unknown): Finish {
+  const settlement = { to: "failed", error: `its end could not be stored: ${errorText(error)}` } as const;
+  return { ...finish, settlement };
 }

@@ -1,9 +1,9 @@
-import { createExecutor } from "./executors/create-executor.ts";
-import { echo } from "./executors/echo.ts";
-import type { Executor, ExecutorConfig } from "./executors/executor.ts";
-import { DEFAULT_AGENT, type TaskKind } from "./model/task.ts";
-import type { TaskRecord } from "./model/task-record.ts";
-import type { AgentOptions } from "./rota-options.ts";
+import { createExecutor } from "../executors/create-executor.ts";
+import { echo } from "../executors/echo.ts";
+import type { Executor, ExecutorConfig } from "../executors/executor.ts";
+import { DEFAULT_AGENT, type TaskKind } from "../model/task.ts";
+import type { TaskRecord } from "../model/task-record.ts";
+import type { AgentOptions } from "../rota-options.ts";
 
 interface Agent {
   readonly executor: Executor | undefined;

@@ -1,23 +1,23 @@
+import type { Engine } from "../engine/engine.ts";
+import { idMaker } from "../engine/new-id.ts";
+import type { StorageClock } from "../engine/storage-clock.ts";
+import { type EventHandler, handleEvents } from "../events/event-handlers.ts";
+import type { EventLog } from "../events/event-log.ts";
+import { EventReader } from "../events/event-reader.ts";
+import { TaskWaiter } from "../events/task-waiter.ts";
+import type { Executor } from "../executors/executor.ts";
+import type { Clock } from "../model/clock.ts";
+import { RotaError } from "../model/errors.ts";
+import { goDuration } from "../model/go-duration.ts";
+import type { Log } from "../model/log.ts";
+import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import { DEFAULT_TENANT } from "../model/task.ts";
+import { checkAgentId, type TaskDefaults } from "../model/task-input.ts";
+import type { EventsOptions, Rota, RotaState, Tasks } from "../rota-interface.ts";
+import type { AgentOptions } from "../rota-options.ts";
+import type { Storage } from "../storage/storage.ts";
 import type { Agents } from "./agents.ts";
-import type { Engine } from "./engine/engine.ts";
-import { idMaker } from "./engine/new-id.ts";
-import type { StorageClock } from "./engine/storage-clock.ts";
-import { type EventHandler, handleEvents } from "./events/event-handlers.ts";
-import type { EventLog } from "./events/event-log.ts";
-import { EventReader } from "./events/event-reader.ts";
-import { TaskWaiter } from "./events/task-waiter.ts";
-import type { Executor } from "./executors/executor.ts";
-import type { Clock } from "./model/clock.ts";
-import { RotaError } from "./model/errors.ts";
-import { goDuration } from "./model/go-duration.ts";
-import type { Log } from "./model/log.ts";
-import type { SchedulerStats } from "./model/scheduler-stats.ts";
-import { DEFAULT_TENANT } from "./model/task.ts";
-import { checkAgentId, type TaskDefaults } from "./model/task-input.ts";
-import type { EventsOptions, Rota, RotaState, Tasks } from "./rota-interface.ts";
-import type { AgentOptions } from "./rota-options.ts";
-import type { Settings } from "./rota-settings.ts";
-import type { Storage } from "./storage/storage.ts";
+import type { Settings } from "./settings.ts";
 import { createTasks } from "./tasks.ts";
 
 export interface LocalRotaParts {
@@ -132,7 +132,7 @@ export class LocalRota implements Rota {
   }
 
   async #start(): Promise<void> {
-    const { storage, engine, agents, settings } = this.#parts;
+    const { engine, agents, settings } = this.#parts;
     for (const id of agents.ids()) await this.#configureAgent(id);
     if (settings.scheduler.enabled) await engine.start();
     if (this.#state === "created") this.#state = "running";

@@ -1,14 +1,14 @@
-import type { Engine } from "./engine/engine.ts";
-import type { EventLog } from "./events/event-log.ts";
-import type { TaskWaiter } from "./events/task-waiter.ts";
-import { RotaError } from "./model/errors.ts";
-import { invalidField } from "./model/field-checks.ts";
-import type { SubmitInput, SubmittedTask } from "./model/submit-input.ts";
-import { parseTaskFilter } from "./model/task-filter-input.ts";
-import { type ParsedTask, parseTaskInput, type TaskDefaults } from "./model/task-input.ts";
-import { rfc3339, toTask } from "./model/task-record.ts";
-import type { SubmittedManyTask, TaskFilter, Tasks } from "./rota-interface.ts";
-import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "./storage/storage.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { EventLog } from "../events/event-log.ts";
+import type { TaskWaiter } from "../events/task-waiter.ts";
+import { RotaError } from "../model/errors.ts";
+import { invalidField } from "../model/field-checks.ts";
+import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
+import { parseTaskFilter } from "../model/task-filter-input.ts";
+import { type ParsedTask, parseTaskInput, type TaskDefaults } from "../model/task-input.ts";
+import { rfc3339, toTask } from "../model/task-record.ts";
+import type { SubmittedManyTask, TaskFilter, Tasks } from "../rota-interface.ts";
+import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
 
 /** Tasks handed in at once. */
 const SUBMIT_MANY_MAX = 10_000;

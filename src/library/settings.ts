@@ -1,10 +1,10 @@
-import { checkKnown, type Fields, invalidField, isObject, optionalNumber } from "./model/field-checks.ts";
-import { type Lane, STRATEGIES, TASKS_LANE } from "./model/lane.ts";
-import { DEFAULT_RETRY_POLICY, type RetryPolicy } from "./model/retry-policy.ts";
-import { checkRetryPolicy } from "./model/retry-policy-input.ts";
-import { TIMEOUT_MIN_MS } from "./model/task-input.ts";
-import type { LaneOptions, RotaOptions, SchedulerOptions } from "./rota-options.ts";
-import type { AdmissionLimits } from "./storage/storage.ts";
+import { checkKnown, type Fields, invalidField, isObject, optionalNumber } from "../model/field-checks.ts";
+import { type Lane, STRATEGIES, TASKS_LANE } from "../model/lane.ts";
+import { DEFAULT_RETRY_POLICY, type RetryPolicy } from "../model/retry-policy.ts";
+import { checkRetryPolicy } from "../model/retry-policy-input.ts";
+import { TIMEOUT_MIN_MS } from "../model/task-input.ts";
+import type { LaneOptions, RotaOptions, SchedulerOptions } from "../rota-options.ts";
+import type { AdmissionLimits } from "../storage/storage.ts";
 
 const DEFAULT_LANES = { main: 30, subagent: 50, team: 100, cron: 30 } as const;
 const DEFAULT_SCHEDULER = {
