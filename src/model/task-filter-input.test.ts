@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { parseTaskFilter } from "./task-filter-input.ts";
+
+test("an empty filter is a page of a hundred of everything", () => {
+  expect(parseTaskFilter({})).toEqual({ limit: 100 });
+});
+
+test("takes states as one, several or in a text, by either name, each once", () => {
+  expect(parseTaskFilter({ state: "done" }).states).toEqual(["done"]);
+  expect(parseTaskFilter({ state: ["pending", "completed", "done"] }).states).toEqual(["queued", "done"]);
+  expect(parseTaskFilter({ state: "running, failed" }).states).toEqual(["running", "failed"]);
+});
+
+test("passes on what to look for", () => {
+  const filter = { agentId: "a", priority: 0, lane: "main", limit: 1_000, cursor: "42" };
+  expect(parseTaskFilter(filter)).toEqual({ agent: "a", priority: 0, lane: "main", limit: 1_000, cursor: 42 });
+});
+
+test.each([
+  [{ state: "finished" }, "unknown `state`"],
+  [{ state: "dine" }, "did you mean `done`?"],
+  [{ state: "constructor" }, "unknown `state`"],
+  [{ state: 5 }, "must be a state"],
+  [{ limit: 0 }, "from 1 to 1000"],
+  [{ limit: 1_001 }, "from 1 to 1000"],
+  [{ cursor: "abc" }, "`nextCursor` of the page before"],
+  [{ cursor: "9999999999999999" }, "`nextCursor` of the page before"],
+  [{ agent: "x" }, "did you mean `agentId`?"],
+])("refuses %j", (filter, message) => {
+  expect(() => parseTaskFilter(filter)).toThrow(message);
+});

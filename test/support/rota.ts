@@ -1,0 +1,38 @@
+import { onTestFinished } from "vitest";
+import { resolveSettings } from "../../src/library/settings.ts";
+import { joinRota, type Rota, type RotaOptions } from "../../src/rota.ts";
+import type { Storage } from "../../src/storage/storage.ts";
+import { ManualClock } from "../../src/testing/manual-clock.ts";
+import { RecordingLog } from "./recording-log.ts";
+import { type Meddler, meddle, openMemory } from "./storages.ts";
+
+export interface TestRota {
+  readonly rota: Rota;
+  readonly clock: ManualClock;
+  readonly log: RecordingLog;
+  readonly storage: Storage;
+}
+
+export interface TestRotaParams {
+  readonly options?: Omit<RotaOptions, "storage" | "clock" | "log">;
+  readonly clock?: ManualClock;
+  /** A fresh one in memory unless given. */
+  readonly storage?: Storage;
+  readonly meddler?: Meddler;
+}
+
+/** A Rota with all its parts, time standing still, that ends with the test. */
+export async function openTestRota(params: TestRotaParams = {}): Promise<TestRota> {
+  const { clock = new ManualClock(), options: given = {}, meddler = {} } = params;
+  const storage = params.storage ?? (await openMemory(clock));
+  const log = new RecordingLog();
+  const options = { random: () => 0.5, ...given, clock, log };
+  const settings = resolveSettings(options);
+  const rota = await joinRota({ options, settings, storage: meddle(storage, meddler) });
+  onTestFinished(async () => {
+    const stopped = rota.stop({ graceMs: 0 });
+    // Whatever the test broke may want to wait for time that nobody moves any more.
+    await Promise.race([stopped, clock.advance(120_000)]);
+  });
+  return { rota, clock, log, storage };
+}
