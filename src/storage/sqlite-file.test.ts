@@ -1,0 +1,201 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Sqlite from "better-sqlite3";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { SteppedClock } from "./conformance/clock.ts";
+import { describeStorage } from "./conformance/index.ts";
+import { idsOf, LANE, NODE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
+import { openSqlite } from "./sqlite/open.ts";
+import type { Storage } from "./storage.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "rota-sqlite-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let lastFile = 0;
+function newPath(): string {
+  lastFile += 1;
+  return join(folder, `${lastFile}.db`);
+}
+
+describeStorage("SQLite in a file", {
+  propertyRuns: 30,
+  async open(clock) {
+    const storage = await openSqlite({ path: newPath(), clock });
+    return { storage, dispose: () => storage.close() };
+  },
+});
+
+/** Opens a file with a lane and a node, and closes it with the test. */
+async function open(path: string, options: { flushWal?: () => Promise<void> } = {}) {
+  const clock = new SteppedClock();
+  const storage = await openSqlite({ path, clock, ...options });
+  onTestFinished(() => storage.close());
+  await storage.lanes.configure({
+    lanes: [{ name: LANE, total: null, perAgent: null, strategy: "fair-fifo" }],
+  });
+  return { storage, clock };
+}
+
+function insert(storage: Storage, ...ids: string[]) {
+  return storage.tasks.insert({ tasks: ids.map((id) => newTask({ id })), limits: ROOMY });
+}
+
+function claim(storage: Storage, limit: number) {
+  return storage.tasks.finishAndClaim({
+    node: NODE,
+    finishes: [],
+    progress: [],
+    claims: [{ lane: LANE, limit }],
+  });
+}
+
+describe("a SQLite file", () => {
+  test("keeps everything over a restart, leases and limits included", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await storage.nodes.register({ node: NODE });
+    await storage.agents.configure({ tenant: TENANT, agent: "scout", maxInflight: 2 });
+    await insert(storage, "a", "b", "c");
+    const { claimed } = await claim(storage, 1);
+    const look = async (from: Storage) => ({
+      tasks: await from.tasks.list({ tenant: TENANT, limit: 10 }),
+      events: await from.events.read({ after: 0, limit: 100 }),
+      nodes: await from.nodes.list(),
+      lanes: await from.lanes.list(),
+    });
+    const before = await look(storage);
+    await storage.close();
+
+    const { storage: again } = await open(path);
+    expect(await look(again)).toEqual(before);
+    expect((await again.nodes.heartbeat({ node: NODE })).tokens).toEqual(claimed.map(({ token }) => token));
+    expect(idsOf((await claim(again, 5)).claimed)).toEqual(["b"]);
+    expect(await again.counters.recountAll()).toEqual([]);
+  });
+
+  test("gives out no number again that was pruned before a restart", async () => {
+    const path = newPath();
+    const { storage, clock } = await open(path);
+    const [task] = await insert(storage, "a");
+    await storage.tasks.cancel({ tenant: TENANT, ids: ["a"], error: null });
+    const { newest } = await storage.events.range();
+    clock.step(2000);
+    await storage.tasks.prune({ retentionMs: 1000, rejectedMax: 0, limit: 10 });
+    expect(await storage.events.range()).toEqual({ oldest: 0, newest: 0 });
+    await storage.close();
+
+    const { storage: again } = await open(path);
+    const [next] = await insert(again, "b");
+    expect(next?.seq).toBeGreaterThan(task?.seq ?? 0);
+    expect((await again.events.range()).oldest).toBeGreaterThan(newest);
+  });
+
+  test("is refused to a second opener until the first has closed it", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await insert(storage, "a");
+    const second = openSqlite({ path, clock: new SteppedClock() });
+    await expect(second).rejects.toMatchObject({
+      code: "storage_unavailable",
+      message: expect.stringContaining(path),
+    });
+    await insert(storage, "b");
+    await storage.close();
+    const { storage: next } = await open(path);
+    expect(await next.tasks.counts({ tenant: TENANT })).toEqual({ queued: 2 });
+  });
+
+  test("can be read by others while it is open", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await insert(storage, "a");
+    const reader = new Sqlite(path, { readonly: true });
+    expect(reader.prepare("select id, state from task_state").all()).toEqual([{ id: "a", state: "queued" }]);
+    reader.close();
+  });
+
+  test("of a newer Rota is refused and left as it is", async () => {
+    const path = newPath();
+    await (await open(path)).storage.close();
+    const newer = new Sqlite(path);
+    newer.exec("insert into schema_version (version, name) values (9999, 'from the future')");
+    newer.close();
+    for (let tries = 0; tries < 2; tries += 1) {
+      const opening = openSqlite({ path, clock: new SteppedClock() });
+      await expect(opening).rejects.toMatchObject({
+        code: "storage_unavailable",
+        message: expect.stringContaining("9999"),
+      });
+    }
+  });
+
+  test("with a wrong counter says so, and mends the line that is looked at", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await insert(storage, "a", "b");
+    const hand = new Sqlite(path);
+    hand.exec("update line set waiting = 5, inflight = 3; update lane set waiting = 5, inflight = 3");
+    hand.close();
+    const faults = (await storage.counters.recountAll()).map(({ stored, counted }) => [stored, counted]);
+    expect(faults).toEqual(
+      expect.arrayContaining([
+        [5, 2],
+        [3, 0],
+      ]),
+    );
+    expect(await storage.counters.recountOne({ random: 0.5 })).not.toEqual([]);
+    expect(await storage.counters.recountAll()).toEqual([]);
+    expect(await storage.counters.recountOne({ random: 0.5 })).toEqual([]);
+  });
+});
+
+describe("a power cut", () => {
+  /** A file whose disk keeps only what was flushed. `cut` opens what is left of it. */
+  async function openOnDisk() {
+    const path = newPath();
+    const disk = newPath();
+    const flushWal = async () => {
+      for (const ending of ["", "-wal"]) {
+        if (existsSync(path + ending)) copyFileSync(path + ending, disk + ending);
+      }
+    };
+    const { storage } = await open(path, { flushWal });
+    await storage.nodes.register({ node: NODE });
+    return { storage, cut: async () => (await open(disk)).storage };
+  }
+
+  test("takes nothing back that was accepted", async () => {
+    const { storage, cut } = await openOnDisk();
+    await insert(storage, "a", "b");
+    await storage.tasks.cancel({ tenant: TENANT, ids: ["a"], error: null });
+    const left = await cut();
+    expect(await left.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1, cancelled: 1 });
+    expect(await left.counters.recountAll()).toEqual([]);
+  });
+
+  test("may take back an end that nobody was shown: the task is there to be run again", async () => {
+    const { storage, cut } = await openOnDisk();
+    await insert(storage, "a", "b");
+    const { claimed } = await claim(storage, 2);
+    const finishes = claimed.map(({ token, task: { seq } }) => ({
+      seq,
+      token,
+      settlement: { to: "done", result: 1 } as const,
+    }));
+    await storage.tasks.finishAndClaim({ node: NODE, finishes, progress: [], claims: [] });
+    expect(await (await cut()).tasks.counts({ tenant: TENANT })).toEqual({ queued: 2 });
+  });
+
+  test.for([
+    ["a task", (storage: Storage) => storage.tasks.get({ tenant: TENANT, id: "a" })],
+    ["a list", (storage: Storage) => storage.tasks.list({ tenant: TENANT, limit: 5 })],
+    ["the events", (storage: Storage) => storage.events.read({ after: 0, limit: 50 })],
+  ] as const)("after %s was shown leaves it as it was shown", async ([, show]) => {
+    const { storage, cut } = await openOnDisk();
+    await insert(storage, "a");
+    await claim(storage, 1);
+    const shown = await show(storage);
+    expect(await show(await cut())).toEqual(shown);
+  });
+});
