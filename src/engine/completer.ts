@@ -1,13 +1,16 @@
-import type { Outcome } from "../model/outcome.ts";
-import { settle } from "../model/outcome.ts";
-import type { ClaimedTask, FinishAndClaimParams } from "../storage/storage.ts";
+import { type Outcome, type Settlement, settle } from "../model/outcome.ts";
+import type { TaskRecord } from "../model/task-record.ts";
+import type { ClaimedTask, FinishAndClaimParams, Held } from "../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";
 import { checkJson, PROGRESS_BYTES_MAX } from "./result-json.ts";
 
-export type Finish = FinishAndClaimParams["finishes"][number] & {
+export interface Finish extends Held {
+  readonly settlement: Settlement;
   readonly lane: string;
   readonly agent: string;
-};
+  /** How often it alone could not be written. */
+  readonly failures: number;
+}
 export type Report = FinishAndClaimParams["progress"][number];
 
 export interface Completed {
@@ -48,13 +51,12 @@ export class Completer {
       now: this.#options.storageNow(),
       random: this.#options.random,
     });
-    this.#finishes.push({ seq: record.seq, token, settlement, lane: record.lane, agent: record.agent });
+    this.#finishes.push(finishOf(record, token, settlement));
   }
 
   /** Hands a task back that was claimed but never started: its place in the queue is the old one. */
   putBack({ token, task }: ClaimedTask, error: string): void {
-    const settlement = { to: "queued", error } as const;
-    this.#finishes.push({ seq: task.seq, token, settlement, lane: task.lane, agent: task.agent });
+    this.#finishes.push(finishOf(task, token, { to: "queued", error }));
   }
 
   report(attempt: Attempt, data: unknown): void {
@@ -87,10 +89,19 @@ export class Completer {
     return { finishes, progress };
   }
 
+  /** Gives one back behind all others. */
+  giveBackLast(finish: Finish): void {
+    this.#finishes.push(finish);
+  }
+
   giveBack({ finishes, progress }: Completed): void {
     this.#finishes = [...finishes, ...this.#finishes];
     for (const report of progress) {
       if (!this.#progress.has(report.token)) this.#progress.set(report.token, report);
     }
   }
+}
+
+function finishOf({ seq, lane, agent }: TaskRecord, token: number, settlement: Settlement): Finish {
+  return { seq, token, settlement, lane, agent, failures: 0 };
 }

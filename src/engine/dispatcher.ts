@@ -36,7 +36,6 @@ export class Dispatcher extends Service {
   #exchanging = false;
   #lookedAt: number;
   #finishesMax = FINISHES_MAX;
-  #aloneTries = 0;
 
   constructor(options: DispatcherOptions) {
     super(options);
@@ -125,11 +124,15 @@ export class Dispatcher extends Service {
       if (settlement.to === "delayed") onRetryAt(settlement.runAt);
     }
     metrics.expired(answer.expired);
-    this.#aloneTries = 0;
-    if (this.#finishesMax < FINISHES_MAX) {
-      this.#finishesMax = Math.min(this.#finishesMax * 2, FINISHES_MAX);
-      this.wake();
-    }
+    this.#askForMore();
+  }
+
+  /** After a success larger exchanges are dared again; with nothing left to blame, the largest. */
+  #askForMore(): void {
+    if (this.#finishesMax === FINISHES_MAX) return;
+    const left = this.#options.completer.finishes;
+    this.#finishesMax = left === 0 ? FINISHES_MAX : Math.min(this.#finishesMax * 2, FINISHES_MAX);
+    this.wake();
   }
 
   #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[]): void {
@@ -156,18 +159,24 @@ export class Dispatcher extends Service {
    * it is looked for by halves, so that it does not hold up the others, and in the end failed rather than kept.
    */
   #keep(completed: Completed, error: unknown): void {
-    const { finishes } = completed;
-    let kept = finishes;
-    if (finishes.length > 0 && !isStorageAway(error)) {
-      this.#finishesMax = Math.max(Math.floor(finishes.length / 2), 1);
-      if (finishes.length === 1) this.#aloneTries += 1;
-      if (this.#aloneTries >= ALONE_TRIES_MAX) kept = finishes.map((finish) => unstorable(finish, error));
+    const { completer } = this.#options;
+    const [first, second] = completed.finishes;
+    if (first !== undefined && !isStorageAway(error)) {
+      this.#finishesMax = Math.max(Math.floor(completed.finishes.length / 2), 1);
+      if (second === undefined) {
+        completer.giveBack({ ...completed, finishes: [] });
+        completer.giveBackLast(blamed(first, error));
+        return;
+      }
     }
-    this.#options.completer.giveBack({ ...completed, finishes: kept });
+    completer.giveBack(completed);
   }
 }
 
-function unstorable(finish: Finish, error: unknown): Finish {
+/** An end that failed alone: once more, or not at all. */
+function blamed(finish: Finish, error: unknown): Finish {
+  const failures = finish.failures + 1;
+  if (failures < ALONE_TRIES_MAX) return { ...finish, failures };
   const settlement = { to: "failed", error: `its end could not be stored: ${errorText(error)}` } as const;
-  return { ...finish, settlement };
+  return { ...finish, failures, settlement };
 }

@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import { claimedTask, type RecordOverrides } from "../../test/support/records.ts";
+import { RecordingLog } from "../../test/support/recording-log.ts";
+import { Attempt } from "./attempt.ts";
+import { Completer } from "./completer.ts";
+
+const NOW = 1_000_000;
+
+function makeCompleter() {
+  return new Completer({ storageNow: () => NOW, random: () => 0.5 });
+}
+
+function attemptOf(overrides: RecordOverrides = {}, log = new RecordingLog()) {
+  const { token, task } = claimedTask(overrides);
+  const hooks = { log, onProgress: () => {}, onUsage: () => {} };
+  return new Attempt({ token, record: task, timesOutAt: Number.POSITIVE_INFINITY, hooks });
+}
+
+test("an outcome becomes an end of the attempt that holds the token", () => {
+  const completer = makeCompleter();
+  const attempt = attemptOf({ lane: "main", agent: "a" });
+  completer.finish(attempt, { kind: "done", result: 5 });
+  expect(completer.take(10)).toEqual({
+    finishes: [
+      {
+        seq: attempt.record.seq,
+        token: attempt.token,
+        settlement: { to: "done", result: 5 },
+        lane: "main",
+        agent: "a",
+        failures: 0,
+      },
+    ],
+    progress: [],
+  });
+  expect(completer.size).toBe(0);
+});
+
+test("a failure is delayed by the storage's clock while retries are left", () => {
+  const completer = makeCompleter();
+  const failed = { kind: "failed", error: "x", permanent: false } as const;
+  completer.finish(attemptOf({ retryCount: 1, retryPolicy: { maxRetries: 2 } }), failed);
+  completer.finish(attemptOf({ retryCount: 2, retryPolicy: { maxRetries: 2 } }), failed);
+  expect(completer.take(10).finishes.map(({ settlement }) => settlement)).toEqual([
+    { to: "delayed", error: "x", runAt: NOW + 2_000 },
+    { to: "failed", error: "x" },
+  ]);
+});
+
+test("ends are handed over oldest first, no more than asked for", () => {
+  const completer = makeCompleter();
+  for (const result of [1, 2, 3]) completer.finish(attemptOf(), { kind: "done", result });
+  const results = () =>
+    completer.take(2).finishes.map(({ settlement }) => settlement.to === "done" && settlement.result);
+  expect(results()).toEqual([1, 2]);
+  expect(results()).toEqual([3]);
+});
+
+test("ends that could not be written come first the next time", () => {
+  const completer = makeCompleter();
+  completer.finish(attemptOf(), { kind: "done", result: 1 });
+  const taken = completer.take(10);
+  completer.finish(attemptOf(), { kind: "done", result: 2 });
+  completer.giveBack(taken);
+  expect(completer.take(10).finishes.map(({ settlement }) => settlement)).toEqual([
+    { to: "done", result: 1 },
+    { to: "done", result: 2 },
+  ]);
+});
+
+test("of several reports the latest is kept, also over one given back", () => {
+  const completer = makeCompleter();
+  const attempt = attemptOf();
+  completer.report(attempt, "old");
+  completer.report(attempt, "newer");
+  const taken = completer.take(10);
+  expect(taken.progress.map(({ progress }) => progress)).toEqual(["newer"]);
+  completer.report(attempt, "newest");
+  completer.giveBack(taken);
+  expect(completer.take(10).progress.map(({ progress }) => progress)).toEqual(["newest"]);
+});
+
+test("a report that cannot be kept is left out, and the log says so", () => {
+  const completer = makeCompleter();
+  const log = new RecordingLog();
+  const attempt = attemptOf({}, log);
+  completer.report(attempt, 10n);
+  completer.report(attempt, "x".repeat(20_000));
+  expect(completer.take(10).progress).toEqual([]);
+  expect(log.messages("warn")).toEqual([
+    "progress is not JSON: Do not know how to serialize a BigInt; it is left out",
+    "progress is too large: 20002 bytes of JSON, at most 16384 are kept; it is left out",
+  ]);
+});
+
+test("reports of an attempt that holds nothing any more are forgotten", () => {
+  const completer = makeCompleter();
+  const attempt = attemptOf();
+  completer.report(attempt, 1);
+  completer.drop(attempt);
+  expect(completer.size).toBe(0);
+});

@@ -1,0 +1,279 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { RecordingLog } from "../../test/support/recording-log.ts";
+import { away, type Meddler, meddle, openMemory } from "../../test/support/storages.ts";
+import type { Executor } from "../executors/executor.ts";
+import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
+import type { FinishAndClaimParams, NewTask } from "../storage/storage.ts";
+import { ManualClock, settle } from "../testing/manual-clock.ts";
+import { Gate } from "../testing/signals.ts";
+import { Engine } from "./engine.ts";
+import { StorageClock } from "./storage-clock.ts";
+
+const LIMITS = { maxQueueSize: 100_000, maxPerAgent: 100_000 };
+
+interface World {
+  readonly executor?: Executor;
+  readonly concurrency?: Record<string, number>;
+  readonly meddler?: Meddler;
+}
+
+async function makeWorld({ executor = () => {}, concurrency = { tasks: 4 }, meddler = {} }: World = {}) {
+  const clock = new ManualClock();
+  const log = new RecordingLog();
+  const storage = await openMemory(clock);
+  for (const name of ["tasks", "main"]) {
+    const lane = { name, total: null, perAgent: null, strategy: "fair-fifo" } as const;
+    await storage.lanes.configure({ lanes: [lane] });
+  }
+  const exchanges: FinishAndClaimParams[] = [];
+  const watched = meddle(storage, {
+    ...meddler,
+    before: (call) => {
+      if (call.operation === "tasks.finishAndClaim") exchanges.push(call.params);
+      return meddler.before?.(call);
+    },
+  });
+  const engine = new Engine({
+    storage: watched,
+    storageClock: new StorageClock({ clock, storage }),
+    clock,
+    random: () => 0,
+    log,
+    newNodeId: () => "node",
+    concurrency,
+    limits: () => LIMITS,
+    retentionMs: 60_000,
+    findExecutor: () => executor,
+    spansLanes: (agent) => agent === "spanning",
+  });
+  onTestFinished(async () => {
+    await Promise.race([engine.drain(0), clock.advance(60_000)]);
+    await storage.close();
+  });
+  const states = () => storage.tasks.counts({ tenant: "default" });
+  return { engine, clock, log, storage, exchanges, states };
+}
+
+let last = 0;
+
+function newTask(overrides: Partial<NewTask> = {}): NewTask {
+  return {
+    id: `task-${++last}`,
+    tenant: "default",
+    agent: "a",
+    lane: "tasks",
+    priority: 2,
+    runAt: null,
+    deadline: null,
+    deadlineAfterMs: null,
+    maxRetriesIfLost: 0,
+    spec: { work: { kind: "custom", payload: null }, retryPolicy: DEFAULT_RETRY_POLICY, timeoutMs: null },
+    ...overrides,
+  };
+}
+
+function many(count: number): NewTask[] {
+  return Array.from({ length: count }, () => newTask());
+}
+
+describe("the dispatcher", () => {
+  test("writes down what ended and claims what starts in one exchange", async () => {
+    const { engine, exchanges, states } = await makeWorld();
+    await engine.intake.addMany(many(12));
+    await engine.start();
+    await settle();
+    expect(await states()).toEqual({ done: 12 });
+    expect(exchanges.map(({ finishes, claims }) => [finishes.length, claims])).toEqual([
+      [0, [{ lane: "tasks", limit: 4, wakes: expect.any(Number) }]],
+      [4, [{ lane: "tasks", limit: 4, wakes: expect.any(Number) }]],
+      [4, [{ lane: "tasks", limit: 4, wakes: expect.any(Number) }]],
+      [4, [{ lane: "tasks", limit: 4, wakes: expect.any(Number) }]],
+    ]);
+  });
+
+  test("never runs more than its slots", async () => {
+    let running = 0;
+    let most = 0;
+    const gates: Gate[] = [];
+    const { engine, states } = await makeWorld({
+      concurrency: { tasks: 3 },
+      executor: async () => {
+        most = Math.max(most, ++running);
+        const gate = new Gate();
+        gates.push(gate);
+        await gate.opened;
+        running -= 1;
+      },
+    });
+    await engine.start();
+    await engine.intake.addMany(many(10));
+    for (let ended = 0; ended < 10; ended++) {
+      await settle();
+      gates[ended]?.open();
+    }
+    await settle();
+    expect(most).toBe(3);
+    expect(await states()).toEqual({ done: 10 });
+  });
+
+  test("asks nothing of the storage while nothing happens, but for a slow poll", async () => {
+    const { engine, clock, exchanges } = await makeWorld();
+    await engine.start();
+    await settle();
+    const before = exchanges.length;
+    await clock.advance(60_000);
+    expect(exchanges.length - before).toBeLessThanOrEqual(13);
+  });
+
+  test("finds work that nobody told it of within the poll", async () => {
+    const { engine, clock, storage, states } = await makeWorld();
+    await engine.start();
+    await settle();
+    // The engine does not hear the storage's own signals in this test.
+    await storage.tasks.insert({ tasks: many(1), limits: LIMITS });
+    await clock.advance(5_000);
+    expect(await states()).toEqual({ done: 1 });
+  });
+
+  test("serves a lane whose own slots are full no more than it may, and others meanwhile", async () => {
+    const { engine, states } = await makeWorld({
+      concurrency: { tasks: 1, main: 1 },
+      executor: (task) => (task.lane === "tasks" ? new Promise(() => {}) : null),
+    });
+    await engine.start();
+    await engine.intake.addMany([...many(3), newTask({ lane: "main" }), newTask({ lane: "main" })]);
+    await settle();
+    expect(await states()).toEqual({ done: 2, running: 1, queued: 2 });
+  });
+
+  test("an end of an agent with a limit over all lanes wakes all lanes", async () => {
+    const gate = new Gate();
+    const { engine, storage, states } = await makeWorld({
+      concurrency: { tasks: 1, main: 1 },
+      executor: (task) => (task.lane === "tasks" ? gate.opened : null),
+    });
+    await storage.agents.configure({ tenant: "default", agent: "spanning", maxInflight: 1 });
+    await engine.start();
+    await engine.intake.add(newTask({ agent: "spanning" }));
+    await settle();
+    await engine.intake.add(newTask({ agent: "spanning", lane: "main" }));
+    await settle();
+    expect(await states()).toEqual({ running: 1, queued: 1 });
+    gate.open();
+    await settle();
+    expect(await states()).toEqual({ done: 2 });
+  });
+
+  test("no exchange carries more than two hundred ends", async () => {
+    const { engine, exchanges, states } = await makeWorld({ concurrency: { tasks: 450 } });
+    await engine.intake.addMany(many(450));
+    await engine.start();
+    await settle();
+    expect(await states()).toEqual({ done: 450 });
+    expect(exchanges.map(({ finishes }) => finishes.length).filter((count) => count > 0)).toEqual([200, 200, 50]);
+  });
+});
+
+describe("when the storage is away", () => {
+  test("nothing that ended is lost, and the log says so once", async () => {
+    let broken = false;
+    let runs = 0;
+    const { engine, clock, log, states } = await makeWorld({
+      executor: () => {
+        runs += 1;
+        broken = true;
+      },
+      meddler: {
+        before: ({ operation }) => {
+          if (broken && operation === "tasks.finishAndClaim") throw away();
+        },
+      },
+    });
+    await engine.start();
+    await engine.intake.addMany(many(6));
+    await clock.advance(60_000);
+    expect(runs).toBe(4);
+    expect(await states()).toEqual({ running: 4, queued: 2 });
+    expect(log.messages().filter((message) => message.includes("does not answer"))).toHaveLength(1);
+
+    broken = false;
+    await clock.advance(5_000);
+    broken = false;
+    await clock.advance(5_000);
+    expect(await states()).toEqual({ done: 6 });
+    expect(runs).toBe(6);
+  });
+
+  test("an end whose answer got lost is written once, and its task does not run again", async () => {
+    let lose = true;
+    let runs = 0;
+    const { engine, clock, storage, states } = await makeWorld({
+      executor: () => {
+        runs += 1;
+      },
+      meddler: {
+        after: ({ operation, params }) => {
+          if (operation !== "tasks.finishAndClaim" || params.finishes.length === 0 || !lose) return;
+          lose = false;
+          throw away();
+        },
+      },
+    });
+    await engine.start();
+    await engine.intake.add(newTask({ id: "once" }));
+    await clock.advance(1_000);
+    expect(runs).toBe(1);
+    expect(await states()).toEqual({ done: 1 });
+    const task = await storage.tasks.get({ tenant: "default", id: "once" });
+    expect(task?.attempts).toHaveLength(1);
+  });
+
+  test("now and then, everything still ends exactly once", async () => {
+    let calls = 0;
+    let runs = 0;
+    const { engine, clock, states } = await makeWorld({
+      executor: () => {
+        runs += 1;
+      },
+      meddler: {
+        before: () => {
+          calls += 1;
+          if (calls % 3 === 0) throw away();
+        },
+      },
+    });
+    const starting = engine.start().catch(() => engine.start());
+    await clock.advance(100);
+    await starting;
+    const added = engine.intake.addMany(many(100));
+    await clock.advance(60_000);
+    await added;
+    expect(runs).toBe(100);
+    expect(await states()).toEqual({ done: 100 });
+  });
+});
+
+test("an end that cannot be stored holds up no other, and fails in the end", async () => {
+  const { engine, clock, storage, states } = await makeWorld({
+    executor: (task) => task.payload,
+    meddler: {
+      before: ({ operation, params }) => {
+        if (operation !== "tasks.finishAndClaim") return;
+        const { finishes } = params as FinishAndClaimParams;
+        if (finishes.some(({ settlement }) => settlement.to === "done" && settlement.result === "poison")) {
+          throw new Error("no room for this");
+        }
+      },
+    },
+  });
+  const poison = {
+    ...newTask().spec,
+    work: { kind: "custom", payload: "poison" },
+  } as const;
+  await engine.start();
+  await engine.intake.addMany([newTask(), newTask({ id: "poisoned", spec: poison }), ...many(10)]);
+  await clock.advance(30_000);
+  expect(await states()).toEqual({ done: 11, failed: 1 });
+  const task = await storage.tasks.get({ tenant: "default", id: "poisoned" });
+  expect(task?.error).toBe("its end could not be stored: no room for this");
+});

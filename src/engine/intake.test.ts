@@ -1,0 +1,165 @@
+import { describe, expect, test } from "vitest";
+import { away, type Call, meddle, openMemory } from "../../test/support/storages.ts";
+import type { InsertedTask, NewTask } from "../storage/storage.ts";
+import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
+import { ManualClock, settle } from "../testing/manual-clock.ts";
+import { Gate } from "../testing/signals.ts";
+import { Intake } from "./intake.ts";
+
+const LIMITS = { maxQueueSize: 100_000, maxPerAgent: 100_000 };
+
+async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  const lane = { name: "tasks", total: null, perAgent: null, strategy: "fair-fifo" } as const;
+  await storage.lanes.configure({ lanes: [lane] });
+  const batches: string[][] = [];
+  const told: string[] = [];
+  const intake = new Intake({
+    storage: meddle(storage, {
+      ...meddler,
+      before: (call) => {
+        if (call.operation === "tasks.insert") batches.push(idsOf(call));
+        return meddler.before?.(call);
+      },
+    }),
+    clock,
+    random: () => 0,
+    limits: () => LIMITS,
+    onInserted: (_tasks, answers) => told.push(...answers.map(({ id }) => id)),
+  });
+  return { intake, clock, storage, batches, told };
+}
+
+function idsOf({ params }: Call): string[] {
+  return params.tasks.map(({ id }: NewTask) => id);
+}
+
+let last = 0;
+
+function newTask(id = `task-${++last}`): NewTask {
+  return {
+    id,
+    tenant: "default",
+    agent: "a",
+    lane: "tasks",
+    priority: 2,
+    runAt: null,
+    deadline: null,
+    deadlineAfterMs: null,
+    maxRetriesIfLost: 0,
+    spec: { work: { kind: "custom", payload: null }, retryPolicy: DEFAULT_RETRY_POLICY, timeoutMs: null },
+  };
+}
+
+function many(count: number): NewTask[] {
+  return Array.from({ length: count }, () => newTask());
+}
+
+describe("tasks are written in handfuls:", () => {
+  test("one that comes alone waits for nobody", async () => {
+    const { intake, batches, told } = await makeIntake();
+    const inserted = await intake.add(newTask("alone"));
+    expect(inserted).toMatchObject({ id: "alone", state: "queued", position: 1 });
+    expect(batches).toEqual([["alone"]]);
+    expect(told).toEqual(["alone"]);
+  });
+
+  test("those of one turn of the event loop share a transaction, in order", async () => {
+    const { intake, batches } = await makeIntake();
+    const tasks = many(50);
+    const inserted = await Promise.all(tasks.map((task) => intake.add(task)));
+    expect(batches).toEqual([tasks.map(({ id }) => id)]);
+    expect(inserted.map(({ position }) => position)).toEqual(tasks.map((_, index) => index + 1));
+  });
+
+  test("those that arrive while one is written gather for the next", async () => {
+    const gate = new Gate();
+    const { intake, batches } = await makeIntake({
+      before: () => (batches.length === 1 ? gate.opened : undefined),
+    });
+    const first = intake.add(newTask("first"));
+    await settle();
+    const later: Promise<InsertedTask>[] = [];
+    for (const id of ["second", "third"]) {
+      later.push(intake.add(newTask(id)));
+      await settle();
+    }
+    expect(batches).toEqual([["first"]]);
+    gate.open();
+    await Promise.all([first, ...later]);
+    expect(batches).toEqual([["first"], ["second", "third"]]);
+  });
+
+  test("no transaction holds more than five hundred", async () => {
+    const { intake, batches } = await makeIntake();
+    await intake.addMany(many(1_200));
+    expect(batches.map(({ length }) => length)).toEqual([500, 500, 200]);
+  });
+
+  test("flushing waits for what is still to be written", async () => {
+    const { intake, storage } = await makeIntake();
+    void intake.addMany(many(600));
+    await intake.flush();
+    expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 600 });
+  });
+});
+
+describe("when the storage is away,", () => {
+  test("an insert is repeated under the same ids, and nothing is stored twice", async () => {
+    let failures = 2;
+    const { intake, clock, storage, batches, told } = await makeIntake({
+      // The second time everything was written, and only the answer got lost.
+      after: () => {
+        if (failures-- > 0) throw away();
+      },
+    });
+    const inserted = intake.addMany(many(3));
+    await clock.advance(1_000);
+    expect((await inserted).map(({ state }) => state)).toEqual(["queued", "queued", "queued"]);
+    expect(batches).toHaveLength(3);
+    expect(new Set(batches.flat()).size).toBe(3);
+    expect(told).toHaveLength(3);
+    expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 3 });
+  });
+
+  test("the caller is told after five tries, and the next ones are tried afresh", async () => {
+    let broken = true;
+    const { intake, clock, batches } = await makeIntake({
+      before: () => {
+        if (broken) throw away();
+      },
+    });
+    const failed = expect(intake.add(newTask())).rejects.toMatchObject({ code: "storage_unavailable" });
+    await clock.advance(10_000);
+    await failed;
+    expect(batches).toHaveLength(5);
+    broken = false;
+    await expect(intake.add(newTask("later"))).resolves.toMatchObject({ id: "later" });
+  });
+
+  test("so many wait and no more", async () => {
+    const gate = new Gate();
+    const { intake } = await makeIntake({ before: () => gate.opened });
+    const held = intake.addMany(many(500));
+    await settle();
+    const waiting = intake.addMany(many(20_000));
+    expect(() => intake.add(newTask())).toThrow("the storage does not keep up");
+    gate.open();
+    await Promise.all([held, waiting]);
+    await expect(intake.add(newTask())).resolves.toMatchObject({ state: "queued" });
+  });
+});
+
+test("a task that cannot be written takes no other along", async () => {
+  const { intake } = await makeIntake({
+    before: (call) => {
+      if (idsOf(call).includes("poison")) throw new Error("cannot be written");
+    },
+  });
+  const tasks = [...many(7), newTask("poison"), ...many(5)];
+  const settled = await Promise.allSettled(tasks.map((task) => intake.add(task)));
+  expect(settled.map(({ status }) => status)).toEqual(
+    tasks.map(({ id }) => (id === "poison" ? "rejected" : "fulfilled")),
+  );
+});
