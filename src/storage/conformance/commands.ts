@@ -52,7 +52,7 @@ export interface Finish extends Pick {
 }
 
 export const TENANTS = ["acme", "zeta"];
-export const AGENTS = ["a", "b", "c"];
+const AGENTS = ["a", "b", "c"];
 export const LANES = ["tasks", "main"];
 /** How many processes there are. One that crashed comes back under a new name. */
 export const NODES = 2;

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { openOracle } from "../oracle.ts";
 import { SteppedClock } from "./clock.ts";
 import { anyCommand, type Command, configureAgent, configureLane, LANES, submit } from "./commands.ts";
+import { runCommand } from "./run-command.ts";
 import { Side } from "./side.ts";
 import type { StorageHarness } from "./world.ts";
 
@@ -50,8 +51,8 @@ async function compareWithOracle(harness: StorageHarness, commands: readonly Com
     const real = await Side.start(storage, clock);
     for (const [index, command] of commands.entries()) {
       if (command.do === "wait") clock.step(command.ms);
-      const expected = await model.run(command);
-      expectSame(await real.run(command), expected, `the answer to command ${index}`);
+      const expected = await runCommand(model, command);
+      expectSame(await runCommand(real, command), expected, `the answer to command ${index}`);
       const { faults: _none, ...seen } = await model.look();
       expectSame(await real.look(), { ...seen, faults: [] }, `what is seen after command ${index}`);
     }
@@ -76,7 +77,7 @@ async function compareClaims(
     ] as const;
     for (const command of commands) {
       if (command.do === "wait") clock.step(command.ms);
-      for (const side of sides) await side.run(command);
+      for (const side of sides) await runCommand(side, command);
     }
     const expected: unknown[] = [];
     for (let count = 0; count < k; count += 1) expected.push(...(await claim(sides[1], lane, 1)));
@@ -88,7 +89,7 @@ async function compareClaims(
 }
 
 async function claim(side: Side, lane: string, limit: number): Promise<unknown[]> {
-  const answer = await side.run({
+  const answer = await runCommand(side, {
     do: "step",
     node: 0,
     finishes: [],

@@ -1,0 +1,136 @@
+import type { Settlement } from "../../model/outcome.ts";
+import type { FinishAndClaimParams, NewTask } from "../storage.ts";
+import type { Command, Finish, Pick, SubmittedTask } from "./commands.ts";
+import { choose, comparableTask, type Side } from "./side.ts";
+import { newTask } from "./world.ts";
+
+/** Does what the command says and answers in comparable terms. Waiting is done by whoever owns the clock. */
+export async function runCommand(side: Side, command: Command): Promise<unknown> {
+  const { tasks, nodes, lanes, agents, counters } = side.storage;
+  switch (command.do) {
+    case "submit":
+      return submit(side, command);
+    case "step":
+      return step(side, {
+        node: side.nodes[command.node] ?? "",
+        finishes: command.finishes.flatMap((finish) => toFinish(side, finish)),
+        progress: command.progress.flatMap((pick) => toProgress(side, pick)),
+        claims: command.claims,
+      });
+    case "cancel":
+      return cancel(side, command);
+    case "retry": {
+      const task = choose(side.tasks, command.pick) ?? { tenant: "acme", id: "unknown" };
+      const answer = await tasks.retry(task);
+      return "task" in answer ? { ...answer, task: { ...answer.task, seq: null } } : answer;
+    }
+    case "expire":
+      return tasks.expire(command);
+    case "promote":
+      return tasks.promoteDue(command);
+    case "wait":
+      return undefined;
+    case "crash":
+      return crash(side, command.node);
+    case "rescue":
+      return rescue(side, choose(side.crashed, command.pick) ?? "nobody", command.limit);
+    case "heartbeat": {
+      const { alive, tokens } = await nodes.heartbeat({ node: side.nodes[command.node] ?? "" });
+      return { alive, tokens: tokens.map((token) => side.claimOf(token)).sort((a, b) => a - b) };
+    }
+    case "configureLane": {
+      const { name, total, perAgent, strategy } = command;
+      return lanes.configure({ lanes: [{ name, total, perAgent, strategy }] });
+    }
+    case "configureAgent":
+      return agents.configure(command);
+    case "prune":
+      return prune(side, command);
+    case "recount":
+      return counters.recountOne(command);
+  }
+}
+
+async function submit(side: Side, { tasks, ...limits }: Extract<Command, { do: "submit" }>) {
+  const repeated = new Set<string>();
+  const inputs = tasks.map((task) => {
+    const earlier = task.repeats === null ? undefined : choose(side.tasks, task.repeats);
+    const input = toNewTask(side, task, earlier?.id ?? `task-${side.tasks.length}`);
+    if (earlier === undefined) side.tasks.push({ tenant: input.tenant, id: input.id });
+    else repeated.add(earlier.id);
+    return input;
+  });
+  const answers = await side.storage.tasks.insert({ tasks: inputs, limits });
+  return answers.map(({ seq: _seq, rejection, ...answer }) => {
+    // How full the queue was is told once and not kept.
+    const told = rejection !== null && repeated.has(answer.id) ? { full: rejection.full } : rejection;
+    return { ...answer, rejection: told };
+  });
+}
+
+function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
+  const { repeats: _repeats, runAfterMs, deadlineMs, ...task } = submitted;
+  const now = side.clock.now();
+  const runAt = runAfterMs === null ? null : now + runAfterMs;
+  return newTask({ ...task, id, runAt, deadline: deadlineMs === null ? null : now + deadlineMs });
+}
+
+async function step(side: Side, params: FinishAndClaimParams) {
+  const { finished, claimed, expired } = await side.storage.tasks.finishAndClaim(params);
+  const ended = finished.map(({ token, state }) => ({ claim: side.claimOf(token), state }));
+  side.claims.push(...claimed.map(({ token, task: { seq } }) => ({ seq, token })));
+  return { ended, claimed: claimed.map(({ task }) => comparableTask(task)), expired };
+}
+
+/** Any attempt, whoever holds it: a node that names another's is refused on both sides alike. */
+function toProgress(side: Side, pick: Pick): FinishAndClaimParams["progress"] {
+  const claim = side.chooseClaim(pick);
+  return claim === undefined ? [] : [{ ...claim, progress: "half way" }];
+}
+
+function toFinish(side: Side, finish: Finish): FinishAndClaimParams["finishes"] {
+  const claim = side.chooseClaim(finish);
+  return claim === undefined ? [] : [{ ...claim, settlement: toSettlement(side, finish) }];
+}
+
+function toSettlement(side: Side, { to, afterMs }: Finish): Settlement {
+  if (to === "done") return { to, result: { afterMs } };
+  if (to === "delayed") return { to, error: "try again", runAt: side.clock.now() + afterMs };
+  return { to, error: `was ${to}` };
+}
+
+async function cancel(side: Side, { tenant, picks, error }: Extract<Command, { do: "cancel" }>) {
+  const ids = picks.map((pick) => choose(side.tasks, pick)?.id ?? "unknown");
+  const answers = await side.storage.tasks.cancel({ tenant, ids, error });
+  return answers.map((answer) =>
+    "token" in answer && answer.token !== null ? { ...answer, token: side.claimOf(answer.token) } : answer,
+  );
+}
+
+async function crash(side: Side, node: number): Promise<boolean> {
+  const name = side.nodes[node] ?? "";
+  const beat = (await side.storage.nodes.list()).find((record) => record.node === name)?.beat ?? -1;
+  const died = await side.storage.nodes.markDead({ node: name, beat });
+  side.crashed.push(name);
+  await side.startNode(node);
+  return died;
+}
+
+/** Removing comes right after, as the engine does it; while the node still holds something it changes nothing. */
+async function rescue(side: Side, node: string, limit: number) {
+  const answer = await side.storage.tasks.rescue({ node, limit });
+  await side.storage.nodes.remove({ node });
+  return answer;
+}
+
+/** Slice by slice to the end: which of several tenants' surplus goes first is nobody's promise. */
+async function prune(side: Side, command: Extract<Command, { do: "prune" }>): Promise<number> {
+  const { retentionMs, rejectedMax, limit } = command;
+  let deleted = 0;
+  for (let slices = 0; slices < 10_000; slices += 1) {
+    const { tasks, more } = await side.storage.tasks.prune({ retentionMs, rejectedMax, limit });
+    deleted += tasks;
+    if (!more) return deleted;
+  }
+  throw new Error("Pruning comes to no end.");
+}
