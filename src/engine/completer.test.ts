@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { claimedTask, type RecordOverrides } from "../../test/support/records.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
+import { claimedTask, type RecordOverrides } from "../../test/support/records.ts";
 import { Attempt } from "./attempt.ts";
 import { Completer } from "./completer.ts";
 

@@ -1,85 +1,14 @@
-import { describe, expect, onTestFinished, test } from "vitest";
-import { RecordingLog } from "../../test/support/recording-log.ts";
-import { away, type Meddler, meddle, openMemory } from "../../test/support/storages.ts";
-import type { Executor } from "../executors/executor.ts";
-import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
-import type { FinishAndClaimParams, NewTask } from "../storage/storage.ts";
-import { ManualClock, settle } from "../testing/manual-clock.ts";
+import { describe, expect, test } from "vitest";
+import { makeEngine, manyTasks, newTask, ROOMY } from "../../test/support/engine.ts";
+import { away } from "../../test/support/storages.ts";
+import type { FinishAndClaimParams } from "../storage/storage.ts";
+import { settle } from "../testing/manual-clock.ts";
 import { Gate } from "../testing/signals.ts";
-import { Engine } from "./engine.ts";
-import { StorageClock } from "./storage-clock.ts";
-
-const LIMITS = { maxQueueSize: 100_000, maxPerAgent: 100_000 };
-
-interface World {
-  readonly executor?: Executor;
-  readonly concurrency?: Record<string, number>;
-  readonly meddler?: Meddler;
-}
-
-async function makeWorld({ executor = () => {}, concurrency = { tasks: 4 }, meddler = {} }: World = {}) {
-  const clock = new ManualClock();
-  const log = new RecordingLog();
-  const storage = await openMemory(clock);
-  for (const name of ["tasks", "main"]) {
-    const lane = { name, total: null, perAgent: null, strategy: "fair-fifo" } as const;
-    await storage.lanes.configure({ lanes: [lane] });
-  }
-  const exchanges: FinishAndClaimParams[] = [];
-  const watched = meddle(storage, {
-    ...meddler,
-    before: (call) => {
-      if (call.operation === "tasks.finishAndClaim") exchanges.push(call.params);
-      return meddler.before?.(call);
-    },
-  });
-  const engine = new Engine({
-    storage: watched,
-    storageClock: new StorageClock({ clock, storage }),
-    clock,
-    random: () => 0,
-    log,
-    newNodeId: () => "node",
-    concurrency,
-    limits: () => LIMITS,
-    retentionMs: 60_000,
-    findExecutor: () => executor,
-    spansLanes: (agent) => agent === "spanning",
-  });
-  onTestFinished(async () => {
-    await Promise.race([engine.drain(0), clock.advance(60_000)]);
-    await storage.close();
-  });
-  const states = () => storage.tasks.counts({ tenant: "default" });
-  return { engine, clock, log, storage, exchanges, states };
-}
-
-let last = 0;
-
-function newTask(overrides: Partial<NewTask> = {}): NewTask {
-  return {
-    id: `task-${++last}`,
-    tenant: "default",
-    agent: "a",
-    lane: "tasks",
-    priority: 2,
-    runAt: null,
-    deadline: null,
-    deadlineAfterMs: null,
-    maxRetriesIfLost: 0,
-    spec: { work: { kind: "custom", payload: null }, retryPolicy: DEFAULT_RETRY_POLICY, timeoutMs: null },
-    ...overrides,
-  };
-}
-
-function many(count: number): NewTask[] {
-  return Array.from({ length: count }, () => newTask());
-}
 
 describe("the dispatcher", () => {
   test("writes down what ended and claims what starts in one exchange", async () => {
-    const { engine, exchanges, states } = await makeWorld();
-    await engine.intake.addMany(many(12));
+    const { engine, exchanges, states } = await makeEngine();
+    await engine.intake.addMany(manyTasks(12));
     await engine.start();
     await settle();
     expect(await states()).toEqual({ done: 12 });
@@ -95,7 +24,7 @@ describe("the dispatcher", () => {
     let running = 0;
     let most = 0;
     const gates: Gate[] = [];
-    const { engine, states } = await makeWorld({
+    const { engine, states } = await makeEngine({
       concurrency: { tasks: 3 },
       executor: async () => {
         most = Math.max(most, ++running);
@@ -106,7 +35,7 @@ describe("the dispatcher", () => {
       },
     });
     await engine.start();
-    await engine.intake.addMany(many(10));
+    await engine.intake.addMany(manyTasks(10));
     for (let ended = 0; ended < 10; ended++) {
       await settle();
       gates[ended]?.open();
@@ -117,7 +46,7 @@ describe("the dispatcher", () => {
   });
 
   test("asks nothing of the storage while nothing happens, but for a slow poll", async () => {
-    const { engine, clock, exchanges } = await makeWorld();
+    const { engine, clock, exchanges } = await makeEngine();
     await engine.start();
     await settle();
     const before = exchanges.length;
@@ -126,29 +55,29 @@ describe("the dispatcher", () => {
   });
 
   test("finds work that nobody told it of within the poll", async () => {
-    const { engine, clock, storage, states } = await makeWorld();
+    const { engine, clock, storage, states } = await makeEngine();
     await engine.start();
     await settle();
     // The engine does not hear the storage's own signals in this test.
-    await storage.tasks.insert({ tasks: many(1), limits: LIMITS });
+    await storage.tasks.insert({ tasks: manyTasks(1), limits: ROOMY });
     await clock.advance(5_000);
     expect(await states()).toEqual({ done: 1 });
   });
 
   test("serves a lane whose own slots are full no more than it may, and others meanwhile", async () => {
-    const { engine, states } = await makeWorld({
+    const { engine, states } = await makeEngine({
       concurrency: { tasks: 1, main: 1 },
       executor: (task) => (task.lane === "tasks" ? new Promise(() => {}) : null),
     });
     await engine.start();
-    await engine.intake.addMany([...many(3), newTask({ lane: "main" }), newTask({ lane: "main" })]);
+    await engine.intake.addMany([...manyTasks(3), newTask({ lane: "main" }), newTask({ lane: "main" })]);
     await settle();
     expect(await states()).toEqual({ done: 2, running: 1, queued: 2 });
   });
 
   test("an end of an agent with a limit over all lanes wakes all lanes", async () => {
     const gate = new Gate();
-    const { engine, storage, states } = await makeWorld({
+    const { engine, storage, states } = await makeEngine({
       concurrency: { tasks: 1, main: 1 },
       executor: (task) => (task.lane === "tasks" ? gate.opened : null),
     });
@@ -165,12 +94,14 @@ describe("the dispatcher", () => {
   });
 
   test("no exchange carries more than two hundred ends", async () => {
-    const { engine, exchanges, states } = await makeWorld({ concurrency: { tasks: 450 } });
-    await engine.intake.addMany(many(450));
+    const { engine, exchanges, states } = await makeEngine({ concurrency: { tasks: 450 } });
+    await engine.intake.addMany(manyTasks(450));
     await engine.start();
     await settle();
     expect(await states()).toEqual({ done: 450 });
-    expect(exchanges.map(({ finishes }) => finishes.length).filter((count) => count > 0)).toEqual([200, 200, 50]);
+    expect(exchanges.map(({ finishes }) => finishes.length).filter((count) => count > 0)).toEqual([
+      200, 200, 50,
+    ]);
   });
 });
 
@@ -178,7 +109,7 @@ describe("when the storage is away", () => {
   test("nothing that ended is lost, and the log says so once", async () => {
     let broken = false;
     let runs = 0;
-    const { engine, clock, log, states } = await makeWorld({
+    const { engine, clock, log, states } = await makeEngine({
       executor: () => {
         runs += 1;
         broken = true;
@@ -190,7 +121,7 @@ describe("when the storage is away", () => {
       },
     });
     await engine.start();
-    await engine.intake.addMany(many(6));
+    await engine.intake.addMany(manyTasks(6));
     await clock.advance(60_000);
     expect(runs).toBe(4);
     expect(await states()).toEqual({ running: 4, queued: 2 });
@@ -207,7 +138,7 @@ describe("when the storage is away", () => {
   test("an end whose answer got lost is written once, and its task does not run again", async () => {
     let lose = true;
     let runs = 0;
-    const { engine, clock, storage, states } = await makeWorld({
+    const { engine, clock, storage, states } = await makeEngine({
       executor: () => {
         runs += 1;
       },
@@ -231,7 +162,7 @@ describe("when the storage is away", () => {
   test("now and then, everything still ends exactly once", async () => {
     let calls = 0;
     let runs = 0;
-    const { engine, clock, states } = await makeWorld({
+    const { engine, clock, states } = await makeEngine({
       executor: () => {
         runs += 1;
       },
@@ -245,7 +176,7 @@ describe("when the storage is away", () => {
     const starting = engine.start().catch(() => engine.start());
     await clock.advance(100);
     await starting;
-    const added = engine.intake.addMany(many(100));
+    const added = engine.intake.addMany(manyTasks(100));
     await clock.advance(60_000);
     await added;
     expect(runs).toBe(100);
@@ -254,8 +185,8 @@ describe("when the storage is away", () => {
 });
 
 test("an end that cannot be stored holds up no other, and fails in the end", async () => {
-  const { engine, clock, storage, states } = await makeWorld({
-    executor: (task) => task.payload,
+  const { engine, clock, task, states } = await makeEngine({
+    executor: ({ payload }) => payload,
     meddler: {
       before: ({ operation, params }) => {
         if (operation !== "tasks.finishAndClaim") return;
@@ -266,14 +197,9 @@ test("an end that cannot be stored holds up no other, and fails in the end", asy
       },
     },
   });
-  const poison = {
-    ...newTask().spec,
-    work: { kind: "custom", payload: "poison" },
-  } as const;
   await engine.start();
-  await engine.intake.addMany([newTask(), newTask({ id: "poisoned", spec: poison }), ...many(10)]);
+  await engine.intake.addMany([newTask(), newTask({ id: "poisoned", payload: "poison" }), ...manyTasks(10)]);
   await clock.advance(30_000);
   expect(await states()).toEqual({ done: 11, failed: 1 });
-  const task = await storage.tasks.get({ tenant: "default", id: "poisoned" });
-  expect(task?.error).toBe("its end could not be stored: no room for this");
+  expect((await task("poisoned")).error).toBe("its end could not be stored: no room for this");
 });

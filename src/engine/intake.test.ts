@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { manyTasks, newTask, ROOMY } from "../../test/support/engine.ts";
 import { away, type Call, meddle, openMemory } from "../../test/support/storages.ts";
 import type { InsertedTask, NewTask } from "../storage/storage.ts";
-import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 import { Gate } from "../testing/signals.ts";
 import { Intake } from "./intake.ts";
-
-const LIMITS = { maxQueueSize: 100_000, maxPerAgent: 100_000 };
 
 async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
   const clock = new ManualClock();
@@ -25,7 +23,7 @@ async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
     }),
     clock,
     random: () => 0,
-    limits: () => LIMITS,
+    limits: () => ROOMY,
     onInserted: (_tasks, answers) => told.push(...answers.map(({ id }) => id)),
   });
   return { intake, clock, storage, batches, told };
@@ -35,31 +33,10 @@ function idsOf({ params }: Call): string[] {
   return params.tasks.map(({ id }: NewTask) => id);
 }
 
-let last = 0;
-
-function newTask(id = `task-${++last}`): NewTask {
-  return {
-    id,
-    tenant: "default",
-    agent: "a",
-    lane: "tasks",
-    priority: 2,
-    runAt: null,
-    deadline: null,
-    deadlineAfterMs: null,
-    maxRetriesIfLost: 0,
-    spec: { work: { kind: "custom", payload: null }, retryPolicy: DEFAULT_RETRY_POLICY, timeoutMs: null },
-  };
-}
-
-function many(count: number): NewTask[] {
-  return Array.from({ length: count }, () => newTask());
-}
-
 describe("tasks are written in handfuls:", () => {
   test("one that comes alone waits for nobody", async () => {
     const { intake, batches, told } = await makeIntake();
-    const inserted = await intake.add(newTask("alone"));
+    const inserted = await intake.add(newTask({ id: "alone" }));
     expect(inserted).toMatchObject({ id: "alone", state: "queued", position: 1 });
     expect(batches).toEqual([["alone"]]);
     expect(told).toEqual(["alone"]);
@@ -67,7 +44,7 @@ describe("tasks are written in handfuls:", () => {
 
   test("those of one turn of the event loop share a transaction, in order", async () => {
     const { intake, batches } = await makeIntake();
-    const tasks = many(50);
+    const tasks = manyTasks(50);
     const inserted = await Promise.all(tasks.map((task) => intake.add(task)));
     expect(batches).toEqual([tasks.map(({ id }) => id)]);
     expect(inserted.map(({ position }) => position)).toEqual(tasks.map((_, index) => index + 1));
@@ -78,11 +55,11 @@ describe("tasks are written in handfuls:", () => {
     const { intake, batches } = await makeIntake({
       before: () => (batches.length === 1 ? gate.opened : undefined),
     });
-    const first = intake.add(newTask("first"));
+    const first = intake.add(newTask({ id: "first" }));
     await settle();
     const later: Promise<InsertedTask>[] = [];
     for (const id of ["second", "third"]) {
-      later.push(intake.add(newTask(id)));
+      later.push(intake.add(newTask({ id })));
       await settle();
     }
     expect(batches).toEqual([["first"]]);
@@ -93,13 +70,13 @@ describe("tasks are written in handfuls:", () => {
 
   test("no transaction holds more than five hundred", async () => {
     const { intake, batches } = await makeIntake();
-    await intake.addMany(many(1_200));
+    await intake.addMany(manyTasks(1_200));
     expect(batches.map(({ length }) => length)).toEqual([500, 500, 200]);
   });
 
   test("flushing waits for what is still to be written", async () => {
     const { intake, storage } = await makeIntake();
-    void intake.addMany(many(600));
+    void intake.addMany(manyTasks(600));
     await intake.flush();
     expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 600 });
   });
@@ -114,7 +91,7 @@ describe("when the storage is away,", () => {
         if (failures-- > 0) throw away();
       },
     });
-    const inserted = intake.addMany(many(3));
+    const inserted = intake.addMany(manyTasks(3));
     await clock.advance(1_000);
     expect((await inserted).map(({ state }) => state)).toEqual(["queued", "queued", "queued"]);
     expect(batches).toHaveLength(3);
@@ -135,15 +112,15 @@ describe("when the storage is away,", () => {
     await failed;
     expect(batches).toHaveLength(5);
     broken = false;
-    await expect(intake.add(newTask("later"))).resolves.toMatchObject({ id: "later" });
+    await expect(intake.add(newTask({ id: "later" }))).resolves.toMatchObject({ id: "later" });
   });
 
   test("so many wait and no more", async () => {
     const gate = new Gate();
     const { intake } = await makeIntake({ before: () => gate.opened });
-    const held = intake.addMany(many(500));
+    const held = intake.addMany(manyTasks(500));
     await settle();
-    const waiting = intake.addMany(many(20_000));
+    const waiting = intake.addMany(manyTasks(20_000));
     expect(() => intake.add(newTask())).toThrow("the storage does not keep up");
     gate.open();
     await Promise.all([held, waiting]);
@@ -157,7 +134,7 @@ test("a task that cannot be written takes no other along", async () => {
       if (idsOf(call).includes("poison")) throw new Error("cannot be written");
     },
   });
-  const tasks = [...many(7), newTask("poison"), ...many(5)];
+  const tasks = [...manyTasks(7), newTask({ id: "poison" }), ...manyTasks(5)];
   const settled = await Promise.allSettled(tasks.map((task) => intake.add(task)));
   expect(settled.map(({ status }) => status)).toEqual(
     tasks.map(({ id }) => (id === "poison" ? "rejected" : "fulfilled")),

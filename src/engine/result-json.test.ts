@@ -20,13 +20,19 @@ test.each([
 });
 
 test("what cannot be JSON says why", () => {
-  expect(check(10n)).toEqual({ ok: false, error: "result is not JSON: Do not know how to serialize a BigInt" });
+  expect(check(10n)).toEqual({
+    ok: false,
+    error: "result is not JSON: Do not know how to serialize a BigInt",
+  });
   expect(check({ deep: [10n] })).toMatchObject({ ok: false });
   expect(check(() => {})).toEqual({ ok: false, error: "result is not JSON: it is a function" });
   expect(check(Symbol("s"))).toEqual({ ok: false, error: "result is not JSON: it is a symbol" });
   const circle: Record<string, unknown> = {};
   circle["self"] = circle;
-  expect(check(circle)).toEqual({ ok: false, error: "result is not JSON: Converting circular structure to JSON" });
+  expect(check(circle)).toEqual({
+    ok: false,
+    error: "result is not JSON: Converting circular structure to JSON",
+  });
 });
 
 test("what is too large says how large", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { claimedTask } from "../../test/support/records.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
+import { claimedTask } from "../../test/support/records.ts";
 import { PermanentError } from "../executors/errors.ts";
 import type { Executor, ExecutorContext } from "../executors/executor.ts";
 import type { Outcome } from "../model/outcome.ts";

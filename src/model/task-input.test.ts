@@ -183,7 +183,11 @@ describe("refuses, naming the field and what to write instead:", () => {
     [{ payload: 1, retryPolicy: 3 }, "retryPolicy", "must be an object"],
     [{ payload: 1, retryPolicy: { maxRetries: 101 } }, "retryPolicy.maxRetries", "from 0 to 100"],
     [{ payload: 1, retryPolicy: { backoffMs: -1 } }, "retryPolicy.backoffMs", "from 0 to"],
-    [{ payload: 1, retryPolicy: { backoffMultiplier: 0.5 } }, "retryPolicy.backoffMultiplier", "from 1 to 10"],
+    [
+      { payload: 1, retryPolicy: { backoffMultiplier: 0.5 } },
+      "retryPolicy.backoffMultiplier",
+      "from 1 to 10",
+    ],
     [{ payload: 1, retryPolicy: { jitter: 2 } }, "retryPolicy.jitter", "from 0 to 1"],
     [{ payload: 1, retryPolicy: { retries: 2 } }, "retryPolicy.retries", "`retryPolicy.maxRetries`?"],
     [{ mesage: "x" }, "mesage", "unknown field `mesage`: did you mean `message`?"],
@@ -204,7 +208,9 @@ describe("refuses, naming the field and what to write instead:", () => {
   });
 
   test("a payload that JSON has no words for", () => {
-    expect(refusal({ payload: 10n }).error).toBe("the task is not JSON: Do not know how to serialize a BigInt");
+    expect(refusal({ payload: 10n }).error).toBe(
+      "the task is not JSON: Do not know how to serialize a BigInt",
+    );
     expect(refusal({ payload: () => {} }).error).toBe("`payload` is not JSON: it is a function");
   });
 

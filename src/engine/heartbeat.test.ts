@@ -1,0 +1,200 @@
+import { describe, expect, test } from "vitest";
+import { type EngineParams, makeEngine, newTask } from "../../test/support/engine.ts";
+import { asSharedStorage, away, openMemory } from "../../test/support/storages.ts";
+import type { Executor } from "../executors/executor.ts";
+import { ManualClock, settle } from "../testing/manual-clock.ts";
+
+/** A node among several: leases count. */
+async function makeNode(params: EngineParams = {}) {
+  const clock = params.clock ?? new ManualClock();
+  const storage = asSharedStorage(params.storage ?? (await openMemory(clock)));
+  return makeEngine({ ...params, clock, storage });
+}
+
+/** An executor that never ends by itself, and what became of each of its runs. */
+function makeEndless(): { executor: Executor; signals: AbortSignal[] } {
+  const signals: AbortSignal[] = [];
+  return {
+    signals,
+    executor: (_task, { signal }) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    },
+  };
+}
+
+describe("a node that renews its lease", () => {
+  test("does so every five seconds and keeps its work", async () => {
+    const { executor, signals } = makeEndless();
+    let beats = 0;
+    const { engine, clock, states } = await makeNode({
+      executor,
+      meddler: { before: ({ operation }) => void (operation === "nodes.heartbeat" && beats++) },
+    });
+    await engine.start();
+    await engine.intake.add(newTask());
+    await clock.advance(60_000);
+    expect(beats).toBe(13);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    expect(await states()).toEqual({ running: 1 });
+  });
+
+  test("stops an attempt that it no longer holds, and no other", async () => {
+    const { executor, signals } = makeEndless();
+    const { engine, clock, storage } = await makeNode({ executor });
+    await engine.start();
+    await engine.intake.addMany([newTask({ id: "cancelled" }), newTask({ id: "kept" })]);
+    await settle();
+    // The engine does not hear the storage's own signals in this test: another node cancels, and the word gets lost.
+    await storage.tasks.cancel({ tenant: "default", ids: ["cancelled"], error: null });
+    await clock.advance(5_000);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
+    expect(engine.running).toBe(1);
+  });
+
+  test("does not stop what it claimed while the renewal was on its way", async () => {
+    const { executor, signals } = makeEndless();
+    let claimMeanwhile: (() => Promise<void>) | null = null;
+    const { engine, clock } = await makeNode({
+      executor,
+      meddler: {
+        after: async ({ operation }) => {
+          if (operation === "nodes.heartbeat") await claimMeanwhile?.();
+        },
+      },
+    });
+    await engine.start();
+    await settle();
+    claimMeanwhile = async () => {
+      claimMeanwhile = null;
+      await engine.intake.add(newTask());
+      await settle();
+    };
+    await clock.advance(10_000);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  });
+});
+
+describe("a node that missed its lease", () => {
+  test("aborts its work first, and goes on as a new incarnation", async () => {
+    const { executor, signals } = makeEndless();
+    let broken = false;
+    const { engine, clock, log, task } = await makeNode({
+      executor,
+      meddler: {
+        before: () => {
+          if (broken) throw away();
+        },
+      },
+    });
+    await engine.start();
+    await engine.intake.add(newTask({ id: "orphan", maxRetriesIfLost: 5 }));
+    await settle();
+    const before = engine.node;
+    broken = true;
+    await clock.advance(14_999);
+    expect(signals[0]?.aborted).toBe(false);
+    await clock.advance(1);
+    expect(signals[0]?.aborted).toBe(true);
+    expect(engine.running).toBe(0);
+    expect(log.messages("error")).toContain("lost its lease and aborted what it ran");
+
+    broken = false;
+    await clock.advance(10_000);
+    expect(engine.node).not.toBe(before);
+    expect(await task("orphan")).toMatchObject({
+      state: "running",
+      attempts: [
+        { outcome: "lost", node: before },
+        { outcome: null, node: engine.node },
+      ],
+    });
+  });
+
+  test("by the wall clock alone, as after a sleep of the machine, does the same", async () => {
+    const { executor, signals } = makeEndless();
+    const { engine, clock } = await makeNode({ executor });
+    await engine.start();
+    await engine.intake.add(newTask({ maxRetriesIfLost: 5 }));
+    await settle();
+    const before = engine.node;
+    clock.set(clock.now() + 3_600_000);
+    await clock.advance(5_000);
+    expect(signals[0]?.aborted).toBe(true);
+    await clock.advance(1_000);
+    expect(engine.node).not.toBe(before);
+    expect(engine.running).toBe(1);
+  });
+
+  test("keeps its work when the clock is merely set back", async () => {
+    const { executor, signals } = makeEndless();
+    const { engine, clock } = await makeNode({ executor });
+    await engine.start();
+    await engine.intake.add(newTask());
+    await settle();
+    clock.set(clock.now() - 3_600_000);
+    await clock.advance(60_000);
+    expect(signals[0]?.aborted).toBe(false);
+  });
+
+  test("aborts also while a renewal hangs without an answer", async () => {
+    const { executor, signals } = makeEndless();
+    const { engine, clock } = await makeNode({
+      executor,
+      meddler: {
+        before: ({ operation }) =>
+          operation === "nodes.heartbeat" && hang ? new Promise<void>(() => {}) : undefined,
+      },
+    });
+    let hang = false;
+    await engine.start();
+    await engine.intake.add(newTask());
+    await settle();
+    hang = true;
+    await clock.advance(20_000);
+    expect(signals[0]?.aborted).toBe(true);
+  });
+
+  test("still writes down what had ended before", async () => {
+    let broken = false;
+    const { engine, clock, task } = await makeNode({
+      executor: () => {
+        broken = true;
+        return "the answer";
+      },
+      meddler: {
+        before: () => {
+          if (broken) throw away();
+        },
+      },
+    });
+    await engine.start();
+    await engine.intake.add(newTask({ id: "finished" }));
+    await clock.advance(30_000);
+    broken = false;
+    await clock.advance(10_000);
+    expect(await task("finished")).toMatchObject({ state: "done", result: "the answer" });
+    expect(engine.node).toBe("node-2");
+  });
+
+  test("and was declared dead meanwhile aborts, and its late answers change nothing", async () => {
+    const clock = new ManualClock();
+    const storage = await openMemory(clock);
+    const { executor, signals } = makeEndless();
+    const { engine, task } = await makeNode({ executor, clock, storage });
+    await engine.start();
+    await engine.intake.add(newTask({ id: "taken", maxRetriesIfLost: 0 }));
+    await settle();
+    const [record] = await storage.nodes.list();
+    await storage.nodes.markDead({ node: "node", beat: record?.beat ?? -1 });
+    await storage.tasks.rescue({ node: "node", limit: 10 });
+    await clock.advance(5_000);
+    expect(signals[0]?.aborted).toBe(true);
+    expect(await task("taken")).toMatchObject({ state: "failed", error: "worker lost" });
+    await clock.advance(5_000);
+    expect(engine.node).toBe("node-2");
+    await engine.intake.add(newTask({ id: "next" }));
+    await settle();
+    expect(await task("next")).toMatchObject({ state: "running" });
+  });
+});

@@ -1,0 +1,106 @@
+import { onTestFinished } from "vitest";
+import { Engine } from "../../src/engine/engine.ts";
+import { StorageClock } from "../../src/engine/storage-clock.ts";
+import type { Executor } from "../../src/executors/executor.ts";
+import { DEFAULT_RETRY_POLICY, type RetryPolicy } from "../../src/model/retry-policy.ts";
+import type { TaskRecord } from "../../src/model/task-record.ts";
+import type { FinishAndClaimParams, NewTask, Storage } from "../../src/storage/storage.ts";
+import { ManualClock } from "../../src/testing/manual-clock.ts";
+import { RecordingLog } from "./recording-log.ts";
+import { type Meddler, meddle, openMemory } from "./storages.ts";
+
+/** Limits that no test reaches by accident. */
+export const ROOMY = { maxQueueSize: 100_000, maxPerAgent: 100_000 };
+
+export interface EngineParams {
+  readonly executor?: Executor;
+  readonly concurrency?: Record<string, number>;
+  readonly meddler?: Meddler;
+  readonly clock?: ManualClock;
+  readonly storage?: Storage;
+  /** What its incarnations are called: this, and a number from the second on. */
+  readonly node?: string;
+}
+
+/** An engine on its own, with lanes `tasks` and `main`, that ends with the test. */
+export async function makeEngine(params: EngineParams = {}) {
+  const { executor = () => {}, concurrency = { tasks: 4 }, meddler = {}, node = "node" } = params;
+  const clock = params.clock ?? new ManualClock();
+  const storage = params.storage ?? (await openMemory(clock));
+  const log = new RecordingLog();
+  const exchanges: FinishAndClaimParams[] = [];
+  let incarnations = 0;
+  await storage.lanes.configure({
+    lanes: ["tasks", "main"].map((name) => ({ name, total: null, perAgent: null, strategy: "fair-fifo" })),
+  });
+  const watched = meddle(storage, {
+    ...meddler,
+    before: (call) => {
+      if (call.operation === "tasks.finishAndClaim") exchanges.push(call.params);
+      return meddler.before?.(call);
+    },
+  });
+  const engine = new Engine({
+    storage: watched,
+    storageClock: new StorageClock({ clock, storage: watched }),
+    clock,
+    random: () => 0,
+    log,
+    newNodeId: () => (++incarnations === 1 ? node : `${node}-${incarnations}`),
+    concurrency,
+    limits: () => ROOMY,
+    retentionMs: 60_000,
+    findExecutor: () => executor,
+    spansLanes: (agent) => agent === "spanning",
+  });
+  onTestFinished(async () => {
+    await Promise.race([engine.drain(0), clock.advance(60_000)]);
+    await storage.close();
+  });
+  return {
+    engine,
+    clock,
+    log,
+    storage,
+    exchanges,
+    states: () => storage.tasks.counts({ tenant: "default" }),
+    task: async (id: string): Promise<TaskRecord> => {
+      const task = await storage.tasks.get({ tenant: "default", id });
+      if (task === null) throw new Error(`there is no task ${id}`);
+      return task;
+    },
+  };
+}
+
+let last = 0;
+
+export interface TaskOverrides extends Partial<NewTask> {
+  readonly payload?: unknown;
+  readonly timeoutMs?: number;
+  readonly retryPolicy?: Partial<RetryPolicy>;
+}
+
+export function newTask(overrides: TaskOverrides = {}): NewTask {
+  const { payload = null, timeoutMs = null, retryPolicy = {}, ...task } = overrides;
+  return {
+    id: `task-${++last}`,
+    tenant: "default",
+    agent: "a",
+    lane: "tasks",
+    priority: 2,
+    runAt: null,
+    deadline: null,
+    deadlineAfterMs: null,
+    maxRetriesIfLost: 0,
+    spec: {
+      work: { kind: "custom", payload },
+      retryPolicy: { ...DEFAULT_RETRY_POLICY, ...retryPolicy },
+      timeoutMs,
+    },
+    ...task,
+  };
+}
+
+export function manyTasks(count: number): NewTask[] {
+  return Array.from({ length: count }, () => newTask());
+}
