@@ -15,6 +15,7 @@ export class TaskWaiter {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Set<() => void>>();
   #stopListening: (() => void) | null = null;
+  #closed = false;
 
   constructor({ eventLog, clock }: { eventLog: EventLog; clock: Clock }) {
     this.#eventLog = eventLog;
@@ -35,6 +36,7 @@ export class TaskWaiter {
         const task = await Promise.race([this.#eventLog.storage.tasks.get({ tenant, id }), giveUp.promise]);
         if (task === null) throw new RotaError("not_found", "task not found");
         if (isTerminal(task.state)) return task;
+        if (this.#closed) throw new RotaError("draining", "this node stopped before the task had ended");
         await Promise.race([ended, giveUp.promise]);
       }
     } finally {
@@ -50,8 +52,8 @@ export class TaskWaiter {
       (event) => {
         if (isTerminal(event.state)) for (const waiting of this.#waiting.get(event.taskId) ?? []) waiting();
       },
-      // Looking again meets a closed storage, which says so to whoever waits.
       () => {
+        this.#closed = true;
         for (const looks of this.#waiting.values()) for (const waiting of looks) waiting();
       },
     );

@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { openTestRota } from "../../test/support/rota.ts";
+import { settle } from "../testing/manual-clock.ts";
+import { Gate } from "../testing/signals.ts";
+
+async function makeWaiting() {
+  const gate = new Gate<unknown>();
+  const made = await openTestRota();
+  made.rota.agent("a", () => gate.opened);
+  await made.rota.start();
+  const { taskId } = await made.rota.tasks.submit({ agentId: "a", payload: 1 });
+  return { ...made, gate, taskId };
+}
+
+test("answers with the task once it has ended", async () => {
+  const { rota, gate, taskId } = await makeWaiting();
+  const waiting = rota.tasks.wait(taskId);
+  await settle();
+  gate.open("result");
+  expect(await waiting).toMatchObject({ taskId, state: "done", result: "result" });
+});
+
+test("answers at once for a task that has ended", async () => {
+  const { rota, gate, taskId } = await makeWaiting();
+  gate.open(null);
+  await settle();
+  expect(await rota.tasks.wait(taskId)).toMatchObject({ state: "done" });
+});
+
+test("answers however it ended, and everybody who waits", async () => {
+  const { rota, taskId } = await makeWaiting();
+  const waiting = [rota.tasks.wait(taskId), rota.tasks.wait(taskId)];
+  await settle();
+  await rota.tasks.cancel(taskId);
+  expect(await Promise.all(waiting)).toMatchObject([{ state: "cancelled" }, { state: "cancelled" }]);
+});
+
+test("throws `not_found` for a task that is not there", async () => {
+  const { rota } = await makeWaiting();
+  await expect(rota.tasks.wait("tsk_none")).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("gives up with its signal or after its time, and leaves nothing behind", async () => {
+  const { rota, clock, taskId } = await makeWaiting();
+  const stop = new AbortController();
+  const aborted = expect(rota.tasks.wait(taskId, { signal: stop.signal })).rejects.toBe("enough");
+  const late = expect(rota.tasks.wait(taskId, { timeoutMs: 3_000 })).rejects.toMatchObject({
+    name: "TimeoutError",
+  });
+  await settle();
+  stop.abort("enough");
+  await aborted;
+  await clock.advance(3_000);
+  await late;
+  await expect(rota.tasks.wait(taskId, { signal: AbortSignal.abort("before") })).rejects.toBe("before");
+});
+
+test("ends with an error when the node stops first", async () => {
+  const { rota, gate } = await makeWaiting();
+  const { taskId } = await rota.tasks.submit({ agentId: "a", payload: 1, runAt: new Date("2100-01-01") });
+  const waiting = expect(rota.tasks.wait(taskId)).rejects.toMatchObject({ code: "draining" });
+  await settle();
+  gate.open(null);
+  await rota.stop();
+  await waiting;
+});
