@@ -1,17 +1,42 @@
+import type { RotaError } from "../model/errors.ts";
+import { checkKnown, invalidField, isObject, optionalObject } from "../model/field-checks.ts";
+import { nearestName } from "../model/nearest-name.ts";
 import { echo } from "./echo.ts";
 import type { Executor, ExecutorConfig } from "./executor.ts";
 import { httpExecutor } from "./http.ts";
 
-/** The executor that a configuration describes; a function is one already. */
+const TYPES: readonly ExecutorConfig["type"][] = ["echo", "http"];
+
+/** The executor that a configuration describes; a function is one already. Throws `invalid_field`. */
 export function createExecutor(
   config: Executor | ExecutorConfig,
   { now }: { readonly now: () => number },
 ): Executor {
   if (typeof config === "function") return config;
+  if (!isObject(config))
+    throw invalidField("executor", "an executor must be a function or an object with a `type`");
   switch (config.type) {
     case "echo":
+      checkKnown(config, ["type"]);
       return echo;
     case "http":
+      checkKnown(config, ["type", "url", "headers"]);
+      checkUrl(config.url);
+      optionalObject(config, "headers");
       return httpExecutor({ ...config, now });
+    default:
+      throw unknownType((config as { type?: unknown }).type);
   }
+}
+
+function checkUrl(url: unknown): void {
+  const parsed = typeof url === "string" ? URL.parse(url) : null;
+  if (parsed !== null && /^https?:$/.test(parsed.protocol)) return;
+  throw invalidField("url", "`url` must be an http or https URL");
+}
+
+function unknownType(type: unknown): RotaError {
+  const nearest = nearestName(String(type), TYPES);
+  const hint = nearest === undefined ? `known are ${TYPES.join(", ")}` : `did you mean \`${nearest}\`?`;
+  return invalidField("type", `unknown executor type "${String(type).slice(0, 60)}": ${hint}`);
 }
