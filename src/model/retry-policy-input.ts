@@ -4,7 +4,9 @@ import type { RetryPolicy } from "./retry-policy.ts";
 /** A day: a retry that waits longer than this is a schedule. */
 const BACKOFF_MAX_MS = 86_400_000;
 
-const RETRY_FIELDS = {
+/** What each number may be. */
+export /** The range of each number of a retry policy. */
+export const RETRY_FIELDS = {
   maxRetries: { min: 0, max: 100 },
   backoffMs: { min: 0, max: BACKOFF_MAX_MS, unit: "milliseconds" },
   backoffMultiplier: { min: 1, max: 10, integer: false },

@@ -23,6 +23,8 @@ export const TIMEOUT_MIN_MS = 1_000;
 /** An action without a deadline has this long, from the moment it could first start. */
 const ACTION_DEADLINE_MS = 60_000;
 const AGENT_ID = /^[A-Za-z0-9._:@/-]{1,128}$/;
+/** What the id of an agent is, as a sentence goes on after "must be". */
+export const AGENT_ID_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -";
 
 /** A task as it was asked for, with everything that was left out filled in. Times are milliseconds since 1970. */
 export interface ParsedTask {
@@ -196,8 +198,12 @@ function parseAgent(input: Fields, kind: TaskKind): string {
 
 /** Refuses what cannot be the id of an agent. */
 export function checkAgentId(agent: string): string {
-  if (typeof agent === "string" && AGENT_ID.test(agent)) return agent;
-  throw invalidField("agentId", "`agentId` must be 1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -");
+  if (isAgentId(agent)) return agent;
+  throw invalidField("agentId", `\`agentId\` must be ${AGENT_ID_FORM}`);
+}
+
+export function isAgentId(agent: unknown): agent is string {
+  return typeof agent === "string" && AGENT_ID.test(agent);
 }
 
 function parseLane(input: Fields, kind: TaskKind, agent: string, defaults: TaskDefaults): string {
