@@ -1,0 +1,43 @@
+import type { Figure } from "./figure.ts";
+
+/** One storage's share of a part, run in a process of its own so that no measurement inherits another's memory. */
+export type Job = (setting: Setting) => Promise<Figure[]>;
+
+export interface Setting {
+  /** On a disk, ours, and removed at the end. */
+  readonly folder: string;
+  /** A superuser's connection to a PostgreSQL that waits for the disk; null when no job needs one. */
+  readonly postgresUrl: string | null;
+  readonly turns: number;
+  readonly sizes: Sizes;
+}
+
+export interface Sizes {
+  /** Tasks of one run of a drain. */
+  readonly drain: number;
+  /** Tasks of one run of submitting. */
+  readonly submit: number;
+  /** Tasks that wait in the large backlog, and tasks started from it in each run. */
+  readonly backlog: number;
+  readonly window: number;
+  readonly samples: number;
+  readonly idleSec: number;
+}
+
+export const FULL: Sizes = {
+  drain: 30_000,
+  submit: 20_000,
+  backlog: 1_000_000,
+  window: 20_000,
+  samples: 1_000,
+  idleSec: 10,
+};
+
+export const QUICK: Sizes = {
+  drain: 5_000,
+  submit: 4_000,
+  backlog: 50_000,
+  window: 4_000,
+  samples: 200,
+  idleSec: 5,
+};

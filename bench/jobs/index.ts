@@ -1,0 +1,29 @@
+import type { Job } from "../job.ts";
+import { growthOnPostgres, growthOnSqlite } from "./growth.ts";
+import { idleOnPostgres, idleOnSqlite } from "./idle.ts";
+import { latencyInMemory, latencyOnPostgres, latencyOnSqlite } from "./latency.ts";
+import { postgresJob } from "./postgres.ts";
+import { sqliteJob } from "./sqlite.ts";
+
+export const PARTS = ["sqlite", "postgres", "latency", "idle", "growth"] as const;
+export type Part = (typeof PARTS)[number];
+
+export interface JobEntry {
+  readonly part: Part;
+  readonly name: string;
+  readonly needsPostgres: boolean;
+  readonly run: Job;
+}
+
+/** Everything that can be measured, in the order in which it is told. */
+export const JOBS: readonly JobEntry[] = [
+  { part: "sqlite", name: "sqlite", needsPostgres: false, run: sqliteJob },
+  { part: "postgres", name: "postgres", needsPostgres: true, run: postgresJob },
+  { part: "latency", name: "latency in memory", needsPostgres: false, run: latencyInMemory },
+  { part: "latency", name: "latency on SQLite", needsPostgres: false, run: latencyOnSqlite },
+  { part: "latency", name: "latency on PostgreSQL", needsPostgres: true, run: latencyOnPostgres },
+  { part: "idle", name: "idle on SQLite", needsPostgres: false, run: idleOnSqlite },
+  { part: "idle", name: "idle on PostgreSQL", needsPostgres: true, run: idleOnPostgres },
+  { part: "growth", name: "growth on SQLite", needsPostgres: false, run: growthOnSqlite },
+  { part: "growth", name: "growth on PostgreSQL", needsPostgres: true, run: growthOnPostgres },
+];

@@ -1,0 +1,21 @@
+import { inPlace, type NewPlace } from "./place.ts";
+import { openRota, perSecond, taskInputs } from "./workload.ts";
+
+/** Tasks a second that one caller hands in by `submitMany`, one call after the other, nothing being run meanwhile. */
+export function measureSubmitMany(
+  newPlace: NewPlace,
+  { tasks, perCall }: { tasks: number; perCall: number },
+): Promise<number> {
+  return inPlace(newPlace, async (place) => {
+    const rota = await openRota(place.url, {});
+    const inputs = taskInputs(tasks);
+    const calls = Array.from({ length: Math.ceil(tasks / perCall) }, (_, call) =>
+      inputs.slice(call * perCall, (call + 1) * perCall),
+    );
+    const begun = performance.now();
+    for (const call of calls) await rota.tasks.submitMany(call);
+    const elapsedMs = performance.now() - begun;
+    await rota.stop();
+    return perSecond(tasks, elapsedMs);
+  });
+}
