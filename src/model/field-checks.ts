@@ -100,7 +100,7 @@ function kindOf(value: unknown): string {
 const SHOWN_LENGTH_MAX = 60;
 
 /** A value as an error message can repeat it. */
-export export function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (typeof value === "object" && value !== null && !(value instanceof Date)) return kindOf(value);
   const text = typeof value === "string" ? value : String(value);
   const cut = text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;

@@ -5,7 +5,6 @@ import type { RetryPolicy } from "./retry-policy.ts";
 const BACKOFF_MAX_MS = 86_400_000;
 
 /** What each number may be. */
-export /** The range of each number of a retry policy. */
 export const RETRY_FIELDS = {
   maxRetries: { min: 0, max: 100 },
   backoffMs: { min: 0, max: BACKOFF_MAX_MS, unit: "milliseconds" },
