@@ -59,6 +59,23 @@ export class Completer {
     this.#finishes.push(finishOf(task, token, { to: "queued", error }));
   }
 
+  /** The same for a task of which nothing but the lease is known, and which takes no slot here. */
+  putBackOrphan({ seq, token }: Held, error: string): void {
+    this.#finishes.push({
+      seq,
+      token,
+      settlement: { to: "queued", error },
+      lane: "",
+      agent: "",
+      failures: 0,
+    });
+  }
+
+  /** Whether an end of this attempt waits to be written. */
+  has(token: number): boolean {
+    return this.#finishes.some((finish) => finish.token === token);
+  }
+
   report(attempt: Attempt, data: unknown): void {
     const checked = checkJson("progress", data, PROGRESS_BYTES_MAX);
     // A report is a courtesy: one that cannot be kept must not fail the work it tells of.

@@ -33,7 +33,8 @@ export class Dispatcher extends Service {
   readonly #options: DispatcherOptions;
   #node: string;
   #claiming = true;
-  #exchanging = false;
+  #begun = 0;
+  #ended = 0;
   #lookedAt: number;
   #finishesMax = FINISHES_MAX;
 
@@ -64,7 +65,11 @@ export class Dispatcher extends Service {
 
   /** Whether everything that ended so far is written down. */
   get flushed(): boolean {
-    return !this.#exchanging && this.#options.completer.finishes === 0;
+    return this.#begun === this.#ended && this.#options.completer.finishes === 0;
+  }
+
+  get exchanges(): { readonly begun: number; readonly ended: number } {
+    return { begun: this.#begun, ended: this.#ended };
   }
 
   /** Goes on in the name of another incarnation of this node. */
@@ -100,14 +105,14 @@ export class Dispatcher extends Service {
   async #exchange(completed: Completed, claims: readonly LaneClaim[]): Promise<void> {
     const { storage } = this.#options;
     let answer: FinishedAndClaimed;
-    this.#exchanging = true;
+    this.#begun += 1;
     try {
       answer = await storage.tasks.finishAndClaim({ node: this.#node, ...completed, claims });
     } catch (error) {
       this.#keep(completed, error);
       throw error;
     } finally {
-      this.#exchanging = false;
+      this.#ended += 1;
     }
     this.#wroteDown(completed.finishes, answer);
     this.#begin(answer.claimed, claims);
@@ -122,6 +127,7 @@ export class Dispatcher extends Service {
       if (state === undefined) continue;
       metrics.ended(agent, state);
       if (settlement.to === "delayed") onRetryAt(settlement.runAt);
+      if (settlement.to === "queued") this.wakeAll();
     }
     metrics.expired(answer.expired);
     this.#askForMore();

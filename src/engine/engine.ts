@@ -2,7 +2,14 @@ import type { Executor } from "../executors/executor.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import type { TaskRecord } from "../model/task-record.ts";
-import type { AdmissionLimits, InsertedTask, NewTask, Storage, StorageSignal } from "../storage/storage.ts";
+import type {
+  AdmissionLimits,
+  Held,
+  InsertedTask,
+  NewTask,
+  Storage,
+  StorageSignal,
+} from "../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";
 import { Completer } from "./completer.ts";
 import { Dispatcher } from "./dispatcher.ts";
@@ -11,6 +18,7 @@ import { Incarnation } from "./incarnation.ts";
 import { Intake } from "./intake.ts";
 import { LaneSlots } from "./lane-slots.ts";
 import { Metrics } from "./metrics.ts";
+import { Orphans } from "./orphans.ts";
 import { Pruner } from "./pruner.ts";
 import { Recounter } from "./recounter.ts";
 import { Rescuer } from "./rescuer.ts";
@@ -52,6 +60,7 @@ export class Engine {
   readonly #rescuer: Rescuer;
   readonly #pruner: Pruner;
   readonly #recounter: Recounter;
+  readonly #orphans = new Orphans();
   #started = false;
   #onIdle: (() => void) | null = null;
 
@@ -110,6 +119,7 @@ export class Engine {
       node,
       tokens: () => this.#runner.tokens(),
       onFenced: (tokens) => this.fence(tokens, "its lease was taken over"),
+      onHeld: (held) => this.#putBackOrphans(held),
       onLost: (reason) => this.#lost(reason),
     });
   }
@@ -201,6 +211,16 @@ export class Engine {
     this.fence(this.#runner.tokens(), `the node lost its lease: ${reason}`);
     this.#incarnation.lose();
     this.#options.log.error({ node: this.node, reason }, "lost its lease and aborted what it ran");
+  }
+
+  #putBackOrphans(held: readonly Held[]): void {
+    const orphans = this.#orphans.check({
+      held,
+      knows: (token) => this.#runner.has(token) || this.#completer.has(token),
+      exchanges: this.#dispatcher.exchanges,
+    });
+    for (const orphan of orphans) this.#completer.putBackOrphan(orphan, "not started: its claim got lost");
+    if (orphans.length > 0) this.#dispatcher.wake();
   }
 
   #ifIdle(): void {

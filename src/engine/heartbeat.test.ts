@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type EngineParams, makeEngine, newTask } from "../../test/support/engine.ts";
 import { asSharedStorage, away, openMemory } from "../../test/support/storages.ts";
 import type { Executor } from "../executors/executor.ts";
+import type { Held, Storage } from "../storage/storage.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 
 /** A node among several: leases count. */
@@ -73,6 +74,51 @@ describe("a node that renews its lease", () => {
     await clock.advance(10_000);
     expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
   });
+});
+
+test("a claim whose answer got lost is put back, uncounted, and runs", async () => {
+  const clock = new ManualClock();
+  const shared = asSharedStorage(await openMemory(clock));
+  const handedOut: Held[] = [];
+  // Tells of what is held as a storage does that can lose answers, and loses the first that hands anything out.
+  const storage: Storage = {
+    ...shared,
+    tasks: {
+      ...shared.tasks,
+      finishAndClaim: async (params) => {
+        const answer = await shared.tasks.finishAndClaim(params);
+        handedOut.push(...answer.claimed.map(({ token, task: { seq } }) => ({ seq, token })));
+        if (answer.claimed.length > 0 && handedOut.length === answer.claimed.length) throw away();
+        return answer;
+      },
+    },
+    nodes: {
+      ...shared.nodes,
+      heartbeat: async (params) => {
+        const answer = await shared.nodes.heartbeat(params);
+        return { ...answer, held: handedOut.filter(({ token }) => answer.tokens.includes(token)) };
+      },
+    },
+  };
+  let runs = 0;
+  const { engine, task } = await makeEngine({
+    clock,
+    storage,
+    executor: () => {
+      runs += 1;
+    },
+  });
+  await engine.start();
+  await engine.intake.add(newTask({ id: "mislaid" }));
+  await clock.advance(4_000);
+  expect([(await task("mislaid")).state, runs]).toEqual(["running", 0]);
+  await clock.advance(8_000);
+  expect(await task("mislaid")).toMatchObject({
+    state: "done",
+    retryCount: 0,
+    attempts: [{ outcome: "interrupted" }, { outcome: "done" }],
+  });
+  expect(runs).toBe(1);
 });
 
 describe("a node that missed its lease", () => {

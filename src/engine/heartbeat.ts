@@ -1,5 +1,5 @@
 import type { Timer } from "../model/clock.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { Held, Storage } from "../storage/storage.ts";
 import { Service, type ServiceOptions } from "./service.ts";
 
 /** How long a node's work is safe from rescue after a renewal. */
@@ -12,10 +12,18 @@ export interface HeartbeatOptions extends ServiceOptions {
   readonly node: () => string;
   /** The attempts that run right now. */
   readonly tokens: () => readonly number[];
+  /** What the storage says this node runs; only storages that can lose an answer say it. */
+  readonly onHeld: (held: readonly Held[]) => void;
   /** These attempts lost their lease, one by one. */
   readonly onFenced: (tokens: readonly number[]) => void;
   /** The lease is lost, or may be: everything must be aborted before this returns. */
   readonly onLost: (reason: string) => void;
+}
+
+interface Renewal {
+  readonly alive: boolean;
+  readonly tokens: readonly number[];
+  readonly held?: readonly Held[];
 }
 
 /**
@@ -65,7 +73,7 @@ export class Heartbeat extends Service {
     const sent = this.#now();
     const node = this.#options.node();
     const running = this.#options.tokens();
-    const { alive, tokens } = await this.#options.storage.nodes.heartbeat({ node });
+    const { alive, tokens, held }: Renewal = await this.#options.storage.nodes.heartbeat({ node });
     // The lease may have been lost, and a new incarnation begun, while the answer was on its way.
     if (node !== this.#options.node() || this.#lost) return RENEW_EVERY_MS;
     if (!alive) {
@@ -75,8 +83,9 @@ export class Heartbeat extends Service {
     this.#checkLease();
     if (this.#lost) return RENEW_EVERY_MS;
     this.#renew(sent);
-    const held = new Set(tokens);
-    this.#options.onFenced(running.filter((token) => !held.has(token)));
+    const stillHeld = new Set(tokens);
+    this.#options.onFenced(running.filter((token) => !stillHeld.has(token)));
+    if (held !== undefined) this.#options.onHeld(held);
     return RENEW_EVERY_MS;
   }
 

@@ -54,6 +54,10 @@ export class Runner {
     return this.#running.size;
   }
 
+  has(token: number): boolean {
+    return this.#running.has(token);
+  }
+
   tokens(): number[] {
     return [...this.#running.keys()];
   }
