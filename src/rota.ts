@@ -8,8 +8,9 @@ import { Agents } from "./library/agents.ts";
 import { LocalRota } from "./library/local-rota.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
 import type { Clock } from "./model/clock.ts";
-import { RotaError } from "./model/errors.ts";
+import { invalidField } from "./model/field-checks.ts";
 import { silentLog } from "./model/log.ts";
+import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
 import type { Rota } from "./rota-interface.ts";
 import type { RotaOptions } from "./rota-options.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -93,19 +94,18 @@ export async function joinRota({ options, settings, storage }: RotaParts): Promi
 
 /** Opens the storage a URL names. A driver is loaded only when it is chosen, so that nobody needs the other's library. */
 async function openStorage(url: string, clock: Clock): Promise<Storage> {
-  if (url.startsWith("sqlite:")) {
-    const { openSqlite } = await import("./storage/sqlite/open.ts");
-    return openSqlite({ path: url.slice("sqlite:".length), clock });
+  const storage = parseStorageUrl(url);
+  switch (storage?.driver) {
+    case "sqlite": {
+      const { openSqlite } = await import("./storage/sqlite/open.ts");
+      return openSqlite({ path: storage.path, clock });
+    }
+    case "postgres": {
+      const { openPostgres } = await import("./storage/postgres/open.ts");
+      return openPostgres({ url: storage.url });
+    }
+    case undefined:
+      // The value is not repeated: it may hold a password.
+      throw invalidField("storage", `\`storage\` must be ${STORAGE_FORMS}`);
   }
-  if (/^postgres(?:ql)?:\/\//.test(url)) {
-    const { openPostgres } = await import("./storage/postgres/open.ts");
-    return openPostgres({ url });
-  }
-  // The rest of the URL may hold a password.
-  const scheme = /^[a-z]+:/i.exec(url)?.[0] ?? url.slice(0, 20);
-  throw new RotaError(
-    "invalid_field",
-    `\`storage\` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://…", not "${scheme}…"`,
-    { details: { field: "storage" } },
-  );
 }

@@ -47,6 +47,7 @@ const PARTS: Record<string, readonly string[]> = {
   // What the methods of that interface do in this process.
   "src/library/": [
     "src/model/",
+    "src/config/",
     "src/storage/",
     "src/executors/",
     "src/executors/executor.ts",

@@ -48,7 +48,7 @@ test("options take the place of defaults, one by one", () => {
 });
 
 test.each([
-  [{ schduler: {} }, "unknown field `schduler`: did you mean `scheduler`?"],
+  [{ schduler: {} }, "unknown option `schduler`: did you mean `scheduler`?"],
   [{ scheduler: { workerCont: 3 } }, "did you mean `scheduler.workerCount`?"],
   [{ scheduler: { workerCount: 0 } }, "`scheduler.workerCount` must be an integer from 1"],
   [{ scheduler: { maxQueueSize: "many" } }, "`scheduler.maxQueueSize` must be an integer"],
@@ -57,11 +57,11 @@ test.each([
   [{ scheduler: 4 }, "`scheduler` must be an object"],
   [{ lanes: { tasks: 4 } }, "`lanes.tasks` is described by `scheduler.workerCount`"],
   [{ lanes: { main: "many" } }, "`lanes.main` must be a number or an object"],
-  [{ lanes: { main: {} } }, "`lanes.main.concurrency` says how many run at once: it is required"],
-  [{ lanes: { main: { concurrency: 1, max: 2 } } }, "unknown field `lanes.main.max`"],
+  [{ lanes: { main: {} } }, "`lanes.main.concurrency` is missing: it must be an integer"],
+  [{ lanes: { main: { concurrency: 1, max: 2 } } }, "unknown option `lanes.main.max`"],
   [{ retry: { maxRetries: -1 } }, "`retry.maxRetries` must be an integer from 0 to 100"],
   [{ timeouts: { defaultMs: 5 } }, "`timeouts.defaultMs` must be an integer of milliseconds from 1000"],
-  [{ shutdownGraceSec: -1 }, "`shutdownGraceSec` must be a number from 0"],
+  [{ shutdownGraceSec: -1 }, "`shutdownGraceSec` must be a number of seconds from 0"],
 ])("refuses %j", (options, message) => {
   expect(() => resolveSettings(options as RotaOptions)).toThrow(message);
 });

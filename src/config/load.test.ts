@@ -1,0 +1,202 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { RotaError } from "../model/errors.ts";
+import { type LoadConfigParams, loadConfig } from "./load.ts";
+import { OPTIONS } from "./options.ts";
+
+/** A folder that holds a configuration file, if one is given. */
+function folderWith(file?: unknown): string {
+  const folder = mkdtempSync(join(tmpdir(), "rota-config-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  if (file !== undefined) {
+    writeFileSync(join(folder, "rota.config.json"), typeof file === "string" ? file : JSON.stringify(file));
+  }
+  return folder;
+}
+
+function load({ file, ...params }: Omit<LoadConfigParams, "file"> & { file?: unknown } = {}) {
+  return loadConfig({ folder: folderWith(file), environment: {}, ...params });
+}
+
+function faultsOf(params: Parameters<typeof load>[0]): string[] {
+  try {
+    load(params);
+  } catch (error) {
+    if (error instanceof RotaError) return (error.details?.["faults"] as string[]) ?? [error.message];
+  }
+  throw new Error("no fault was found");
+}
+
+test("without a file, variables and flags everything has its default", () => {
+  expect(load().config).toEqual({
+    server: { host: "127.0.0.1", port: 7682 },
+    storage: "sqlite:rota.db",
+    scheduler: {
+      enabled: true,
+      strategy: "fair-fifo",
+      maxQueueSize: 1_000,
+      maxPerAgent: 100,
+      maxInflight: 20,
+      maxPerAgentInflight: 10,
+      workerCount: 4,
+    },
+    lanes: {
+      main: { concurrency: 30 },
+      subagent: { concurrency: 50 },
+      team: { concurrency: 100 },
+      cron: { concurrency: 30 },
+    },
+    retry: { maxRetries: 3, backoffMs: 1_000, backoffMultiplier: 2, maxBackoffMs: 60_000, jitter: 0 },
+    timeouts: { defaultMs: 120_000, maxMs: 600_000 },
+    executors: {},
+    agents: {},
+    shutdownGraceSec: 30,
+  });
+});
+
+test("a variable counts more than the file, and a flag more than both", () => {
+  const { config } = load({
+    file: { server: { port: 1, host: "::1" }, storage: "sqlite:file.db", scheduler: { maxInflight: 2 } },
+    environment: { ROTA_SERVER_PORT: "3", ROTA_STORAGE: "sqlite:variable.db" },
+    flags: { "server.port": "4" },
+  });
+  expect(config.server).toEqual({ host: "::1", port: 4 });
+  expect(config.storage).toBe("sqlite:variable.db");
+  expect(config.scheduler.maxInflight).toBe(2);
+});
+
+test("each option has one variable of its own", () => {
+  const variables = OPTIONS.map(({ variable }) => variable);
+  expect(new Set(variables).size).toBe(variables.length);
+  expect(variables).toContain("ROTA_SCHEDULER_MAX_INFLIGHT");
+  expect(variables).toContain("ROTA_SCHEDULER_RESULT_TTL_SEC");
+  expect(variables).toContain("ROTA_SHUTDOWN_GRACE_SEC");
+});
+
+test("each option can be set by its variable, in the form of its default", () => {
+  for (const { path, variable, kind, defaultValue } of OPTIONS) {
+    if (defaultValue === undefined) continue;
+    const text = kind === "text" ? String(defaultValue) : JSON.stringify(defaultValue);
+    const { config } = load({ environment: { [variable]: text } });
+    expect(config, path.join(".")).toEqual(load().config);
+  }
+});
+
+test("variables set numbers, switches, lanes and JSON", () => {
+  const { config } = load({
+    file: { lanes: { "my-lane": 1 } },
+    environment: {
+      ROTA_SCHEDULER_ENABLED: "false",
+      ROTA_RETRY_JITTER: "0.25",
+      ROTA_LANE_MAIN: "7",
+      ROTA_LANE_CRON: '{"concurrency":3,"total":9}',
+      ROTA_LANE_MY_LANE: "2",
+      ROTA_LANE_NEW_ONE: "5",
+      ROTA_EXECUTORS_ACTION: '{"type":"http","url":"http://127.0.0.1:9/"}',
+      ROTA_AGENTS: '{"research":{"lane":"main"}}',
+      ROTA_STORAGE: "",
+    },
+  });
+  expect(config.scheduler.enabled).toBe(false);
+  expect(config.retry.jitter).toBe(0.25);
+  expect(config.lanes).toMatchObject({
+    main: { concurrency: 7 },
+    cron: { concurrency: 3, total: 9 },
+    "my-lane": { concurrency: 2 },
+    new_one: { concurrency: 5 },
+  });
+  expect(config.executors).toEqual({ action: { type: "http", url: "http://127.0.0.1:9/" } });
+  expect(config.agents).toEqual({ research: { lane: "main" } });
+  expect(config.storage, "an empty variable is not set").toBe("sqlite:rota.db");
+});
+
+test("everything that is wrong is reported at once, with its place and where it was written", () => {
+  const faults = faultsOf({
+    file: { schedulr: {}, server: { port: "abc" }, agents: { research: { maxInflight: 0 } } },
+    environment: { ROTA_SCHEDULER_WORKER_COUNT: "many" },
+    flags: { storage: "mysql://user:secret@host/db" },
+  });
+  expect(faults.sort()).toEqual([
+    "`agents.research.maxInflight` must be an integer from 1 to 10000000, not 0 (rota.config.json)",
+    "`scheduler.workerCount` must be an integer from 1 to 10000000, not many (ROTA_SCHEDULER_WORKER_COUNT)",
+    "`server.port` must be an integer from 0 to 65535, not abc (rota.config.json)",
+    '`storage` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://…" (--storage)',
+    "unknown option `schedulr`: did you mean `scheduler`? (rota.config.json)",
+  ]);
+});
+
+test.each([
+  [
+    { server: { host: "0.0.0.0" } },
+    /^`server.host` must be 127\.0\.0\.1, localhost or ::1, not 0\.0\.0\.0: .* API keys/,
+  ],
+  [{ server: 3 }, /^`server` must be an object, not 3/],
+  [
+    { scheduler: { maxinflight: 3 } },
+    /^unknown option `scheduler.maxinflight`: did you mean `scheduler.maxInflight`\?/,
+  ],
+  [{ lanes: { tasks: 3 } }, /^`lanes.tasks` is described by `scheduler.workerCount`/],
+  [{ lanes: { mine: "x" } }, /^`lanes.mine` must be a number or an object with `concurrency`/],
+  [{ lanes: { mine: { total: 3 } } }, /^`lanes.mine.concurrency` is missing/],
+  [{ executors: { action: { type: "htp" } } }, /^`executors.action.type` must be echo or http, not htp/],
+  [
+    { executors: { action: "echo" } },
+    /^`executors.action` must be an object whose `type` is echo or http, not echo/,
+  ],
+  [
+    { executors: { actoin: { type: "echo" } } },
+    /^unknown option `executors.actoin`: did you mean `executors.action`\?/,
+  ],
+  [
+    { executors: { message: { type: "http" } } },
+    /^`executors.message.url` is missing: it must be an http or https URL/,
+  ],
+  [
+    { executors: { message: { type: "http", url: "file:///x" } } },
+    /^`executors.message.url` must be an http or https URL/,
+  ],
+  [{ agents: { "two words": {} } }, /^`agents.two words`: the id of an agent is 1 to 128 of the characters/],
+  [{ agents: [] }, /^`agents` must be an object of agents, not an array/],
+  [{ timeouts: { maxMs: 10 } }, /^`timeouts.maxMs` must be an integer of milliseconds from 1000 to/],
+  [{ retry: { maxRetries: 101 } }, /^`retry.maxRetries` must be an integer from 0 to 100, not 101/],
+  [{ shutdownGraceSec: null }, /^`shutdownGraceSec` must be a number of seconds from 0 to \d+, not null/],
+])("the file %j has one fault", (file, sentence) => {
+  const faults = faultsOf({ file });
+  expect(faults).toHaveLength(1);
+  expect(faults[0]).toMatch(sentence);
+});
+
+test.each([
+  ["{", /^rota\.config\.json is not JSON: /],
+  ["[]", /^rota\.config\.json must hold an object/],
+  ['{"__proto__": 1}', /^unknown option `__proto__`/],
+])("the text %s is refused as a file", (file, sentence) => {
+  expect(faultsOf({ file })[0]).toMatch(sentence);
+});
+
+test("a file that begins with a byte order mark is read", () => {
+  expect(load({ file: '\ufeff{"server":{"port":5}}' }).config.server.port).toBe(5);
+});
+
+test("a file that is named has to be there", () => {
+  expect(() => loadConfig({ file: "/no/such/file.json", environment: {} })).toThrow(
+    "cannot read the configuration /no/such/file.json: there is no such file",
+  );
+});
+
+test("a variable that is none of ours is no fault, but one that nearly is gets a hint", () => {
+  const { hints } = load({
+    environment: { ROTA_SCHEDULER_MAX_INFLITE: "1", ROTA_PORT: "tcp://10.0.0.1:80", ROTATE: "1" },
+  });
+  expect(hints).toEqual([
+    "ROTA_SCHEDULER_MAX_INFLITE is not an option of Rota: did you mean ROTA_SCHEDULER_MAX_INFLIGHT?",
+  ]);
+});
+
+test("a section that is no object keeps its fault when a variable would set something in it", () => {
+  expect(faultsOf({ file: { scheduler: 5 }, environment: { ROTA_SCHEDULER_WORKER_COUNT: "3" } })).toEqual([
+    "`scheduler` must be an object, not 5 (rota.config.json)",
+  ]);
+});

@@ -1,0 +1,85 @@
+import { z } from "zod";
+import { shown } from "../model/field-checks.ts";
+import { nearestName } from "../model/nearest-name.ts";
+
+/** What zod hands to a message: where it is, and what was found there. */
+interface Fault {
+  readonly code?: string;
+  readonly path?: PropertyKey[] | undefined;
+  readonly input?: unknown;
+  readonly keys?: string[];
+}
+
+/** The sentence for a value that is not what it must be. */
+export function must(what: string): (fault: Fault) => string {
+  return ({ path, input }) =>
+    input === undefined
+      ? `\`${dotted(path)}\` is missing: it must ${what}`
+      : `\`${dotted(path)}\` must ${what}, not ${shown(input)}`;
+}
+
+export function dotted(path: readonly PropertyKey[] = []): string {
+  return path.map(String).join(".");
+}
+
+/** An object of which every key is known; an unknown one is refused with the name that was probably meant. */
+export function section<Shape extends z.core.$ZodLooseShape>(
+  shape: Shape,
+  what = "be an object",
+): z.ZodObject<Shape, z.core.$strict> {
+  const known = Object.keys(shape);
+  return z.strictObject(shape, {
+    error: (fault) => (fault.code === "unrecognized_keys" ? unknownKeys(fault, known) : must(what)(fault)),
+  });
+}
+
+/** zod makes one fault of all of them; `check` takes them apart again. */
+function unknownKeys({ keys = [], path = [] }: Fault, known: readonly string[]): string {
+  return keys.map((key) => unknownOption(key, known, path)).join("\n");
+}
+
+/** The sentence for an option that does not exist, with the one that was probably meant. */
+export function unknownOption(
+  key: string,
+  known: readonly string[],
+  path: readonly PropertyKey[] = [],
+): string {
+  const nearest = nearestName(key, known);
+  const hint =
+    nearest === undefined
+      ? `known are ${known.join(", ")}`
+      : `did you mean \`${dotted([...path, nearest])}\`?`;
+  return `unknown option \`${dotted([...path, key])}\`: ${hint}`;
+}
+
+export interface Range {
+  readonly min: number;
+  readonly max: number;
+  readonly integer?: boolean;
+  readonly unit?: string;
+}
+
+export function numberIn({ min, max, integer = true, unit }: Range): z.ZodNumber {
+  const what = `${integer ? "an integer" : "a number"}${unit === undefined ? "" : ` of ${unit}`}`;
+  const error = must(`be ${what} from ${min} to ${max}`);
+  const number = integer ? z.int({ error }) : z.number({ error });
+  return number.min(min, { error }).max(max, { error });
+}
+
+export function yesOrNo(): z.ZodBoolean {
+  return z.boolean({ error: must("be true or false") });
+}
+
+export function oneOf<const Choices extends readonly [string, ...string[]]>(choices: Choices) {
+  return z.enum(choices, { error: must(`be one of ${choices.join(", ")}`) });
+}
+
+export function or(choices: readonly string[]): string {
+  return choices.join(", ").replace(/, ([^,]*)$/, " or $1");
+}
+
+/** A text that `fits`; `what` says which ones do, as in "be an http or https URL". */
+export function textThat(what: string, fits: (text: string) => boolean): z.ZodString {
+  const error = must(what);
+  return z.string({ error }).refine(fits, { error });
+}

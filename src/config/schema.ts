@@ -1,0 +1,176 @@
+import { z } from "zod";
+import { isObject } from "../model/field-checks.ts";
+import { STRATEGIES, TASKS_LANE } from "../model/lane.ts";
+import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
+import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
+import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
+import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
+import { dotted, must, numberIn, oneOf, or, section, textThat, yesOrNo } from "./option-kinds.ts";
+
+/** A count that somebody might mean; more is a slip of the finger. */
+const COUNT = { min: 1, max: 10_000_000 } as const;
+const SECONDS = { min: 0, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as const;
+const TIMEOUT = { min: TIMEOUT_MIN_MS, max: 24 * 60 * 60 * 1_000, unit: "milliseconds" } as const;
+
+/** Names of this machine that no other machine can reach. */
+export const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1"] as const;
+
+const server = section({
+  host: z
+    .enum(LOOPBACK_HOSTS, {
+      error: (fault) =>
+        `${must(`be ${or(LOOPBACK_HOSTS)}`)(fault)}: serving other machines needs API keys, ` +
+        "which do not exist yet",
+    })
+    .default("127.0.0.1")
+    .describe("The address to listen on: `127.0.0.1`, `localhost` or `::1`."),
+  port: numberIn({ min: 0, max: 65_535 })
+    .default(7682)
+    .describe("The port to listen on; 0 picks a free one."),
+});
+
+const scheduler = section({
+  enabled: yesOrNo()
+    .default(true)
+    .describe("False: nothing is accepted or run (503 `scheduler_disabled`), reads work."),
+  strategy: oneOf(STRATEGIES)
+    .default("fair-fifo")
+    .describe(
+      "`fair-fifo`: the agent with the fewest running goes first; `priority-fifo`: the task with the lowest number.",
+    ),
+  maxQueueSize: numberIn(COUNT).default(1_000).describe("Waiting tasks in all; one more is rejected."),
+  maxPerAgent: numberIn(COUNT).default(100).describe("Waiting tasks of one agent; one more is rejected."),
+  maxInflight: numberIn(COUNT).default(20).describe("Running tasks of the lane `tasks`, over all nodes."),
+  maxPerAgentInflight: numberIn(COUNT)
+    .default(10)
+    .describe("Running tasks of one agent in the lane `tasks`, over all nodes."),
+  workerCount: numberIn(COUNT).default(4).describe("Running tasks of the lane `tasks` in this process."),
+  resultTTLSec: numberIn({ ...SECONDS, min: 1 })
+    .exactOptional()
+    .describe("How long ended tasks and events are kept: 300 in memory, 30 days on disk."),
+});
+
+const retry = section({
+  maxRetries: numberIn(RETRY_FIELDS.maxRetries)
+    .default(DEFAULT_RETRY_POLICY.maxRetries)
+    .describe("How often a failed instruction is tried again; other kinds are not unless they ask."),
+  backoffMs: numberIn(RETRY_FIELDS.backoffMs)
+    .default(DEFAULT_RETRY_POLICY.backoffMs)
+    .describe("The wait before the first retry."),
+  backoffMultiplier: numberIn(RETRY_FIELDS.backoffMultiplier)
+    .default(DEFAULT_RETRY_POLICY.backoffMultiplier)
+    .describe("How much longer each further wait is."),
+  maxBackoffMs: numberIn(RETRY_FIELDS.maxBackoffMs)
+    .default(DEFAULT_RETRY_POLICY.maxBackoffMs)
+    .describe("The longest wait."),
+  jitter: numberIn(RETRY_FIELDS.jitter)
+    .default(DEFAULT_RETRY_POLICY.jitter)
+    .describe("The share of a wait that chance may add or take away: 0.25 is a quarter either way."),
+});
+
+const timeouts = section({
+  defaultMs: numberIn(TIMEOUT)
+    .default(120_000)
+    .describe("For each attempt of a task that names no `timeout`."),
+  maxMs: numberIn(TIMEOUT).default(600_000).describe("The longest `timeout` a task may ask for."),
+});
+
+/** A number is short for `{ "concurrency": number }`. */
+const lane = z.preprocess(
+  (value) => (typeof value === "number" ? { concurrency: value } : value),
+  section(
+    {
+      concurrency: numberIn({ ...COUNT, min: 0 }),
+      total: numberIn({ ...COUNT, min: 0 }).exactOptional(),
+    },
+    "be a number or an object with `concurrency` and perhaps `total`",
+  ),
+);
+
+const lanes = z
+  .object(
+    {
+      main: lane.prefault(30).describe("Messages, and whatever names a lane that does not exist."),
+      subagent: lane.prefault(50).describe("Yours to use."),
+      team: lane.prefault(100).describe("Yours to use."),
+      cron: lane.prefault(30).describe("Yours to use."),
+      [TASKS_LANE]: z
+        .never({
+          error:
+            "`lanes.tasks` is described by `scheduler.workerCount`, `scheduler.maxInflight` and `scheduler.maxPerAgentInflight`",
+        })
+        .exactOptional(),
+    },
+    { error: must("be an object of lanes") },
+  )
+  .catchall(lane);
+
+const httpUrl = textThat("be an http or https URL", (text) =>
+  /^https?:$/.test(URL.parse(text)?.protocol ?? ""),
+);
+const executor = z.discriminatedUnion(
+  "type",
+  [
+    section({ type: z.literal("echo") }),
+    section({
+      type: z.literal("http"),
+      url: httpUrl,
+      headers: z
+        .record(z.string(), z.string({ error: must("be a string") }), {
+          error: must("be an object of strings"),
+        })
+        .exactOptional(),
+    }),
+  ],
+  { error: executorFault },
+);
+
+const EXECUTOR_TYPES = ["echo", "http"] as const;
+
+function executorFault(fault: Parameters<ReturnType<typeof must>>[0]): string {
+  if (!isObject(fault.input)) return must(`be an object whose \`type\` is ${or(EXECUTOR_TYPES)}`)(fault);
+  return must(`be ${or(EXECUTOR_TYPES)}`)({ ...fault, input: fault.input["type"] });
+}
+
+const executors = section({
+  action: executor.exactOptional().describe("Does `action` tasks."),
+  instruction: executor.exactOptional().describe("Does `instruction` tasks."),
+  message: executor.exactOptional().describe("Does `message` tasks."),
+  custom: executor.exactOptional().describe("Does `payload` tasks."),
+});
+
+const agent = section({
+  executor: executor.exactOptional(),
+  lane: z.string({ error: must("be the name of a lane") }).exactOptional(),
+  maxInflight: numberIn(COUNT).exactOptional(),
+});
+
+function agentsFault(fault: Parameters<ReturnType<typeof must>>[0]): string {
+  if (fault.code !== "invalid_key") return must("be an object of agents")(fault);
+  return `\`${dotted(fault.path)}\`: the id of an agent is ${AGENT_ID_FORM}`;
+}
+
+/** Everything that can be configured: the types, the defaults and what docs/configuration.md says of them. */
+export const configSchema = section({
+  server: server.prefault({}),
+  storage: z
+    // The value may hold a password, so that the sentence does not repeat it.
+    .string({ error: `\`storage\` must be ${STORAGE_FORMS}` })
+    .refine(isStorageUrl, { error: `\`storage\` must be ${STORAGE_FORMS}` })
+    .default("sqlite:rota.db")
+    .describe("Where tasks are kept: `sqlite:FILE`, `sqlite::memory:` or `postgres://…`."),
+  scheduler: scheduler.prefault({}),
+  lanes: lanes.prefault({}),
+  retry: retry.prefault({}),
+  timeouts: timeouts.prefault({}),
+  executors: executors.prefault({}),
+  agents: z
+    .record(z.string().refine(isAgentId), agent, { error: agentsFault })
+    .default({})
+    .describe("Agents by id, each with an `executor`, a `lane` and `maxInflight` of its own, all optional."),
+  shutdownGraceSec: numberIn({ ...SECONDS, integer: false })
+    .default(30)
+    .describe("How long running work may go on after SIGTERM or `stop()`."),
+});
+
+export type Config = z.output<typeof configSchema>;
