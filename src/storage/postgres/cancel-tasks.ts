@@ -1,0 +1,60 @@
+import type { TerminalState } from "../../model/task-state.ts";
+import type { CancelledTask } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+import { cleanText } from "./text.ts";
+
+/** Ends tasks, waiting or running, and fences the attempts of those that run. */
+export async function cancelTasks(
+  db: PostgresDatabase,
+  params: { tenant: string; ids: readonly string[]; error: string | null },
+): Promise<CancelledTask[]> {
+  const rows = await db.write<{ id: string; was: TerminalState | null; token: string | null }>({
+    name: "cancel_tasks",
+    text: "select * from cancel_tasks($1, $2, $3, $4)",
+    values: [params.tenant, params.ids, params.error === null ? null : cleanText(params.error)],
+  });
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const tokens = rows.flatMap(({ token }) => (token === null ? [] : [Number(token)]));
+  if (rows.some(({ was }) => was === null)) db.signal({ kind: "events" });
+  // A slot, an agent's limit or a lane's total may have become free.
+  if (tokens.length > 0) {
+    db.signal({ kind: "fenced", tokens });
+    db.signal({ kind: "work" });
+  }
+  return params.ids.map((id): CancelledTask => {
+    const row = byId.get(id);
+    if (row === undefined) return { id, found: false };
+    if (row.was !== null) return { id, found: true, was: row.was };
+    return { id, found: true, was: null, token: row.token === null ? null : Number(row.token) };
+  });
+}
+
+export const CANCEL_FUNCTIONS = `
+create function cancel_tasks(p_now bigint, p_tenant text, p_ids text[], p_error text)
+returns table (id text, was text, token bigint) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+  v_ended ended_attempt[];
+  v_waiting bigint[];
+begin
+  return query
+    select t.id, case when t.completed_at is not null then t.resting_state end, l.token
+      from task t left join lease l on l.task_seq = t.seq
+     where t.tenant = p_tenant and t.id = any (p_ids);
+  v_waiting := array(
+    select t.seq from unnest(p_ids) with ordinality u(id, place)
+      join task t on t.tenant = p_tenant and t.id = u.id and t.completed_at is null
+     where not exists (select 1 from lease l where l.task_seq = t.seq)
+     group by t.seq order by min(u.place));
+  with gone as (
+    delete from lease l using task t
+     where t.seq = l.task_seq and t.tenant = p_tenant and t.id = any (p_ids)
+    returning l.*, t.id)
+  select array_agg(row(array_position(p_ids, id), task_seq, node, line, attempt, started_at,
+                       'cancelled', 'cancelled', false, null, p_error, null)::ended_attempt)
+    into v_ended from gone;
+  if v_ended is not null then perform end_attempts(v_now, v_ended); end if;
+  if cardinality(v_waiting) > 0 then perform end_waiting(v_now, v_waiting, 'cancelled', p_error); end if;
+end $$;
+`;

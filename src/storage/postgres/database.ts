@@ -1,0 +1,165 @@
+import { randomUUID } from "node:crypto";
+import pg, { type PoolConfig } from "pg";
+import type { Clock } from "../../model/clock.ts";
+import { RotaError } from "../../model/errors.ts";
+import { readMigrations } from "../migrations.ts";
+import type { StorageSignal } from "../storage.ts";
+import { isTransient, toRotaError } from "./errors.ts";
+import { FUNCTION_SCHEMA } from "./functions.ts";
+import { migrate } from "./migrate.ts";
+import { Notifications } from "./notifications.ts";
+
+/** Writers take turns at the gate anyway; the rest are for reads beside them. */
+const CONNECTIONS_MAX = 6;
+const CONNECT_TIMEOUT_MS = 5000;
+const TRIES_MAX = 5;
+
+/**
+ * Settings of every connection. Timeouts end whatever would hold the gate for ever. Sequential scans are off because
+ * plans are made once, while tables are still small, and must hold when they are not.
+ */
+const SETTINGS = {
+  search_path: `${FUNCTION_SCHEMA},rota`,
+  statement_timeout: "30s",
+  lock_timeout: "20s",
+  idle_in_transaction_session_timeout: "10s",
+  enable_seqscan: "off",
+  jit: "off",
+  client_min_messages: "warning",
+};
+
+export interface PostgresOptions {
+  readonly url: string;
+  /** For tests: replaces the database's clock. */
+  readonly clock?: Clock;
+}
+
+export interface Statement {
+  /** Prepared under this name, once per connection. Left out: parsed each time. */
+  readonly name?: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** The connections: statements, signals, the clock. The operations are in files of their own. */
+export class PostgresDatabase {
+  readonly functionSchema = FUNCTION_SCHEMA;
+  readonly #pool: pg.Pool;
+  readonly #clock: Clock | undefined;
+  readonly #listeners = new Set<(signal: StorageSignal) => void>();
+  readonly #notifications: Notifications;
+  #closing: Promise<void> | null = null;
+
+  static async open(options: PostgresOptions): Promise<PostgresDatabase> {
+    const config = connectionConfig(options.url);
+    await migrateOnce(config);
+    const db = new PostgresDatabase(config, options.clock);
+    try {
+      await db.#notifications.start();
+    } catch (error) {
+      await db.close();
+      throw toRotaError(error);
+    }
+    return db;
+  }
+
+  private constructor(config: PoolConfig, clock: Clock | undefined) {
+    this.#clock = clock;
+    this.#pool = new pg.Pool({ ...config, max: CONNECTIONS_MAX });
+    // A connection that breaks while idle is replaced by the next query; unheard, its error would end the process.
+    this.#pool.on("error", () => undefined);
+    this.#notifications = new Notifications({
+      config,
+      self: randomUUID(),
+      send: (channel, payload) =>
+        this.#pool.query({ name: "notify", text: "select pg_notify($1, $2)", values: [channel, payload] }),
+      hear: (signal) => this.#tell(signal),
+    });
+  }
+
+  /** Calls a function that writes. Its first parameter, `$1`, is the time, null for the database's own. */
+  async write<Row extends object>(statement: Statement): Promise<Row[]> {
+    return this.read({ ...statement, values: [this.#clock?.now() ?? null, ...statement.values] });
+  }
+
+  async read<Row extends object>(statement: Statement): Promise<Row[]> {
+    for (let tries = 1; ; tries += 1) {
+      if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
+      try {
+        const { rows } = await this.#pool.query<Row>({ ...statement, values: [...statement.values] });
+        return rows;
+      } catch (error) {
+        if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
+      }
+    }
+  }
+
+  async now(): Promise<number> {
+    const [row] = await this.write<{ now: string }>({
+      name: "now",
+      text: "select coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) as now",
+      values: [],
+    });
+    return Number(row?.now);
+  }
+
+  /** Tells this process and the other nodes what a committed transaction may mean to them. */
+  signal(signal: StorageSignal): void {
+    this.#tell(signal);
+    this.signalOthers(signal);
+  }
+
+  signalOthers(signal: StorageSignal): void {
+    this.#notifications.tellOthers(signal);
+  }
+
+  /** What a heartbeat counted: while this node is alone, nobody needs to be notified. */
+  setOthersAlive(alive: boolean): void {
+    this.#notifications.othersAlive = alive;
+  }
+
+  subscribe(listener: (signal: StorageSignal) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#listeners.clear();
+    await this.#notifications.stop();
+    await this.#pool.end();
+  }
+
+  #tell(signal: StorageSignal): void {
+    for (const listener of this.#listeners) listener(signal);
+  }
+}
+
+function connectionConfig(url: string): PoolConfig {
+  return {
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: "rota",
+    options: Object.entries(SETTINGS)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(" "),
+  };
+}
+
+async function migrateOnce(config: PoolConfig): Promise<void> {
+  const client = new pg.Client(config);
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    await migrate(client, readMigrations(new URL("./migrations/", import.meta.url)));
+  } catch (error) {
+    throw toRotaError(error);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

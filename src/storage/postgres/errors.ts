@@ -1,0 +1,36 @@
+import { DatabaseError } from "pg";
+import { RotaError } from "../../model/errors.ts";
+
+/** Classes of SQLSTATE that say that the server, not the statement, was the trouble. */
+const AWAY_CLASSES = ["08", "53", "57", "58"];
+/** Deadlock and serialization failure: the transaction did nothing and may simply be tried again. */
+const TRY_AGAIN = ["40001", "40P01"];
+const UNIQUE_VIOLATION = "23505";
+
+export function isTransient(error: unknown): boolean {
+  return error instanceof DatabaseError && TRY_AGAIN.includes(error.code ?? "");
+}
+
+export function isUniqueViolation(error: unknown): boolean {
+  const cause = error instanceof RotaError ? error.cause : error;
+  return cause instanceof DatabaseError && cause.code === UNIQUE_VIOLATION;
+}
+
+/** A database that is away is something to wait for; anything else is a fault of ours and stays what it is. */
+export function toRotaError(error: unknown): unknown {
+  if (error instanceof RotaError || !(error instanceof Error)) return error;
+  const statementFault = error instanceof DatabaseError && !isAway(error);
+  if (statementFault) return error;
+  return new RotaError("storage_unavailable", `PostgreSQL: ${describe(error)}`, { cause: error });
+}
+
+function isAway(error: DatabaseError): boolean {
+  return AWAY_CLASSES.some((prefix) => error.code?.startsWith(prefix));
+}
+
+/** Connecting to a name with several addresses fails with one error for each and no message of its own. */
+function describe(error: Error): string {
+  if (error instanceof AggregateError)
+    return error.errors.map((cause) => String(cause?.message ?? cause)).join("; ");
+  return error.message;
+}

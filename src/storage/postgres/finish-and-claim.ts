@@ -1,0 +1,151 @@
+import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+import { type TaskRow, toTaskRecords } from "./task-row.ts";
+import { cleanText } from "./text.ts";
+
+/** One transaction and one round trip for what a busy node does all the time: end attempts, start others. */
+export async function finishAndClaim(
+  db: PostgresDatabase,
+  params: FinishAndClaimParams,
+): Promise<FinishedAndClaimed> {
+  const rows = await db.write<StepRow>({
+    name: "finish_and_claim",
+    text: "select what, number, (task).* from finish_and_claim($1, $2, $3, $4, $5, $6)",
+    values: [
+      params.node,
+      JSON.stringify(params.finishes.map(toFinishRow)),
+      JSON.stringify(params.progress.map(toProgressRow)),
+      params.claims.map(({ lane }) => lane),
+      params.claims.map(({ limit }) => limit),
+    ],
+  });
+  const stateOf = new Map(params.finishes.map(({ token, settlement }) => [token, settlement.to]));
+  const finished = rows
+    .filter(({ what }) => what === "finished")
+    .map(({ number }) => ({ token: Number(number), state: stateOf.get(Number(number)) ?? "failed" }));
+  const started = rows.filter(({ what }) => what === "started");
+  const tasks = await toTaskRecords(db, started);
+  const expired = Number(rows.find(({ what }) => what === "expired")?.number ?? 0);
+  if (rows.length + params.progress.length > 0) db.signal({ kind: "events" });
+  // The slots that an end freed may be what another node's tasks wait for.
+  if (finished.length > 0) db.signalOthers({ kind: "work" });
+  if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
+  return {
+    finished,
+    claimed: tasks.map((task, index) => ({ token: Number(started[index]?.number), task })),
+    expired,
+  };
+}
+
+interface StepRow extends TaskRow {
+  readonly what: "finished" | "started" | "expired";
+  /** The token; with `expired`, how many. */
+  readonly number: string;
+}
+
+function toFinishRow(
+  { seq, token, settlement }: FinishAndClaimParams["finishes"][number],
+  n: number,
+): object {
+  const finish = { n, seq, token, state: settlement.to };
+  switch (settlement.to) {
+    case "done":
+      return { ...finish, result: JSON.stringify(settlement.result) ?? "null" };
+    case "failed":
+    case "queued":
+      return { ...finish, error: cleanText(settlement.error) };
+    case "delayed":
+      return { ...finish, error: cleanText(settlement.error), run_at: settlement.runAt };
+  }
+}
+
+function toProgressRow(
+  { seq, token, progress }: FinishAndClaimParams["progress"][number],
+  n: number,
+): object {
+  // As text: the database neither looks into it nor refuses the characters that its own JSON refuses.
+  return { n, seq, token, progress: JSON.stringify(progress) ?? "null" };
+}
+
+export const FINISH_AND_CLAIM_FUNCTIONS = `
+-- A task with its lease, as TaskRow reads it.
+create type task_snapshot as (
+  seq bigint, id text, tenant text, agent text, lane text, priority integer, resting_state text, "position" integer,
+  created_at bigint, run_at bigint, deadline bigint, retry_count integer, executions integer, started_at bigint,
+  last_started_at bigint, last_outcome text, last_node text, completed_at bigint, spec text, result text, error text,
+  held_state text, held_attempt integer, held_node text, held_since bigint);
+
+create function finish_and_claim(
+  p_now bigint, p_node text, p_finishes json, p_progress json, p_lanes text[], p_limits integer[])
+returns table (what text, number bigint, task task_snapshot) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint;
+  v_expired integer;
+  v_seqs bigint[];
+begin
+  -- A claim that is lost is merely made again; an end is told of only after it is durable.
+  if json_array_length(p_finishes) = 0 then set local synchronous_commit = off; end if;
+  v_now := enter(p_now);
+  perform 1 from node where id = p_node and not dead;
+  if not found then return; end if;
+  if json_array_length(p_progress) > 0 then perform write_progress(v_now, p_node, p_progress); end if;
+  if json_array_length(p_finishes) > 0 then
+    return query
+      select 'finished', f.token, null::task_snapshot from unnest(finish_held_tasks(v_now, p_node, p_finishes)) f(token);
+  end if;
+  if cardinality(p_lanes) = 0 then return; end if;
+  v_expired := expire_overdue(v_now, 1000);
+  if v_expired > 0 then return query select 'expired', v_expired::bigint, null::task_snapshot; end if;
+  for i in 1 .. cardinality(p_lanes) loop
+    -- A statement of its own: the next one would not see leases that are written while it runs.
+    v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i]);
+    return query
+      select 'started', l.token,
+             row(t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.resting_state, t.position,
+                 t.created_at, t.run_at, t.deadline, t.retry_count, t.executions, t.started_at,
+                 t.last_started_at, t.last_outcome, t.last_node, t.completed_at, t.spec, t.result, t.error,
+                 l.state, l.attempt, l.node, l.started_at)::task_snapshot
+        from unnest(v_seqs) with ordinality c(seq, place)
+        join task t on t.seq = c.seq
+        join lease l on l.task_seq = c.seq
+       order by c.place;
+  end loop;
+end $$;
+
+-- Ends the attempts that this node still holds, and answers their tokens; the rest has been lost and changes nothing.
+create function finish_held_tasks(p_now bigint, p_node text, p_finishes json) returns bigint[] language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_ended ended_attempt[];
+  v_tokens bigint[];
+begin
+  with held as (
+    delete from lease l
+     using json_to_recordset(p_finishes)
+             as f(n bigint, seq bigint, token bigint, state text, result text, error text, run_at bigint)
+     where l.task_seq = f.seq and l.token = f.token and l.node = p_node
+    returning f.n, l.task_seq, l.token, l.line, l.attempt, l.started_at, f.state, f.result, f.error, f.run_at)
+  select array_agg(row(n, task_seq, p_node, line, attempt, started_at, state,
+           case state when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end,
+           state = 'delayed', result, error, run_at)::ended_attempt),
+         array_agg(token order by n)
+    into v_ended, v_tokens from held;
+  if v_ended is not null then perform end_attempts(p_now, v_ended); end if;
+  return v_tokens;
+end $$;
+
+-- Writes what running attempts report, as long as they hold their lease.
+create function write_progress(p_now bigint, p_node text, p_progress json) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_first bigint := take_event_numbers(json_array_length(p_progress));
+begin
+  insert into event (seq, type, at, tenant, task_seq, data)
+  select v_first + p.n, 'task.progress', p_now, n.tenant, p.seq,
+         '{"attempt":' || l.attempt || ',"progress":' || p.progress || '}'
+    from json_to_recordset(p_progress) as p(n bigint, seq bigint, token bigint, progress text)
+    join lease l on l.task_seq = p.seq and l.token = p.token and l.node = p_node
+    join line n on n.id = l.line;
+end $$;
+`;

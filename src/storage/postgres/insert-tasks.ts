@@ -1,0 +1,220 @@
+import { rejectionError } from "../admission.ts";
+import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+import { isUniqueViolation } from "./errors.ts";
+
+/** Takes new tasks in, each admitted or rejected by itself. */
+export async function insertTasks(
+  db: PostgresDatabase,
+  params: { tasks: readonly NewTask[]; limits: AdmissionLimits },
+): Promise<InsertedTask[]> {
+  if (params.tasks.length === 0) return [];
+  const inserted = await insertOnce(db, params);
+  db.signal({ kind: "events" });
+  if (inserted.some(({ state }) => state === "queued")) db.signal({ kind: "work" });
+  if (inserted.some(({ runAt, deadline }) => runAt !== null || deadline !== null)) db.signal({ kind: "due" });
+  return inserted;
+}
+
+async function insertOnce(
+  db: PostgresDatabase,
+  params: { tasks: readonly NewTask[]; limits: AdmissionLimits },
+): Promise<InsertedTask[]> {
+  try {
+    return await callInsert(db, params);
+  } catch (error) {
+    // Looking every id up first would cost each submit a search for what almost never happens.
+    if (!isUniqueViolation(error)) throw error;
+    const known = await alreadyInserted(db, params.tasks);
+    const unknown = params.tasks.filter(({ id }) => !known.has(id));
+    const inserted = unknown.length === 0 ? [] : await callInsert(db, { ...params, tasks: unknown });
+    const byId = new Map([...known, ...inserted.map((task) => [task.id, task] as const)]);
+    return params.tasks.flatMap(({ id }) => byId.get(id) ?? []);
+  }
+}
+
+async function callInsert(
+  db: PostgresDatabase,
+  { tasks, limits }: { tasks: readonly NewTask[]; limits: AdmissionLimits },
+): Promise<InsertedTask[]> {
+  const rows = await db.write<InsertedRow>({
+    name: "insert_tasks",
+    text: "select * from insert_tasks($1, $2, $3, $4)",
+    values: [JSON.stringify(tasks.map(toNewRow)), limits.maxQueueSize, limits.maxPerAgent],
+  });
+  return rows.map(toInserted);
+}
+
+interface InsertedRow {
+  readonly seq: string;
+  readonly id: string;
+  readonly state: "queued" | "delayed" | "rejected";
+  readonly position: number;
+  readonly created_at: string;
+  readonly run_at: string | null;
+  readonly deadline: string | null;
+  readonly full: "global" | "agent" | null;
+  readonly queued: string | null;
+}
+
+function toNewRow(task: NewTask, n: number): object {
+  return {
+    n,
+    id: task.id,
+    tenant: task.tenant,
+    agent: task.agent,
+    lane: task.lane,
+    priority: task.priority,
+    run_at: task.runAt,
+    deadline: task.deadline,
+    deadline_after_ms: task.deadlineAfterMs,
+    max_retries_if_lost: task.maxRetriesIfLost,
+    // As text: the database neither looks into it nor refuses the characters that its own JSON refuses.
+    spec: JSON.stringify(task.spec),
+  };
+}
+
+function toInserted(row: InsertedRow): InsertedTask {
+  return {
+    seq: Number(row.seq),
+    id: row.id,
+    state: row.state,
+    position: row.position,
+    createdAt: Number(row.created_at),
+    runAt: row.run_at === null ? null : Number(row.run_at),
+    deadline: row.deadline === null ? null : Number(row.deadline),
+    rejection: row.full === null ? null : { full: row.full, queued: Number(row.queued) },
+  };
+}
+
+/** The answers to tasks that an earlier insert, whose answer got lost, has already stored. */
+async function alreadyInserted(
+  db: PostgresDatabase,
+  tasks: readonly NewTask[],
+): Promise<Map<string, InsertedTask>> {
+  const rows = await db.read<InsertedRow>({
+    name: "already_inserted",
+    text: `select seq, id, position, created_at, run_at, deadline,
+                  case when resting_state = 'rejected' then 'rejected'
+                       when position = 0 then 'delayed' else 'queued' end as state,
+                  case when resting_state <> 'rejected' then null
+                       when error = $2 then 'global' else 'agent' end as full, 0 as queued
+             from task where id = any ($1)`,
+    values: [tasks.map(({ id }) => id), rejectionError("global")],
+  });
+  return new Map(rows.map((row) => [row.id, toInserted(row)]));
+}
+
+export const INSERT_FUNCTIONS = `
+-- A new task and what admission decided. n: order within the call, from 0. "full": which queue was, if one was.
+create type admitted_task as (
+  n bigint, seq bigint, id text, tenant text, agent text, line bigint, priority integer, state text, "position" integer,
+  run_at bigint, deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, spec text,
+  "full" text, queued bigint);
+
+create function insert_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
+returns table (seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint,
+               "full" text, queued bigint)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+  v_tasks admitted_task[];
+  v_first_event bigint;
+  v_deltas line_delta[];
+  v_tenants text[];
+  v_states text[];
+begin
+  perform make_lines(p_tasks);
+  v_tasks := admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
+  v_first_event := take_event_numbers(cardinality(v_tasks));
+  with admitted as (select * from unnest(v_tasks)),
+  stored as (
+    insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
+                      deadline, deadline_after_ms, max_retries_if_lost, completed_at, spec, error)
+    select seq, id, tenant, agent, line, priority, priority, state, position, v_now, run_at,
+           deadline, deadline_after_ms, max_retries_if_lost, case when "full" is not null then v_now end, spec,
+           'rejected: ' || "full" || ' queue full'
+      from admitted),
+  placed as (
+    insert into ready (line, rank, task_seq) select line, priority, seq from admitted where state = 'queued'),
+  told as (
+    insert into event (seq, type, at, tenant, task_seq, data)
+    select v_first_event + n, case when "full" is null then 'task.created' else 'task.rejected' end, v_now, tenant, seq,
+           case when "full" is null then '{"state":"' || state || '"}'
+                else '{"error":"rejected: ' || "full" || ' queue full"}' end
+      from admitted)
+  select array_agg(case when state = 'queued' then row(line, 1, 1, 0, null, priority, seq)::line_delta
+                        else row(line, 1, 0, 0, null, null, null)::line_delta end) filter (where "full" is null),
+         array_agg(tenant), array_agg(state)
+    into v_deltas, v_tenants, v_states from admitted;
+  if v_deltas is not null then perform apply_deltas(v_deltas); end if;
+  perform count_tasks(v_tenants, v_states, array_fill(1::bigint, array[cardinality(v_states)]));
+  return query
+    select seq, id, state, position, v_now, run_at, deadline, "full", queued from unnest(v_tasks) order by n;
+end $$;
+
+-- Lines, and the tallies of tenants, that these tasks are the first of.
+create function make_lines(p_tasks json) returns void language sql as $$
+  insert into line (lane, tenant, agent, agent_max)
+  select x.lane, x.tenant, x.agent, a.max_inflight
+    from (select lane, tenant, agent, min(n) as first
+            from json_to_recordset(p_tasks) as j(n bigint, lane text, tenant text, agent text)
+           group by lane, tenant, agent) x
+    left join agent a on a.tenant = x.tenant and a.agent = x.agent
+   where not exists (select 1 from line n where n.lane = x.lane and n.tenant = x.tenant and n.agent = x.agent)
+   order by x.first;
+  insert into tally (tenant, state, tasks)
+  select x.tenant, s.state, 0
+    from (select distinct tenant from json_to_recordset(p_tasks) as j(tenant text)) x
+   cross join unnest(array['waiting_dependency', 'delayed', 'queued', 'done', 'failed', 'cancelled', 'rejected'])
+                as s(state)
+   where not exists (select 1 from tally y where y.tenant = x.tenant and y.state = s.state);
+$$;
+
+-- Admits each task as if it came alone: by its place among its agent's tasks, then among all that had room there.
+create function admit_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
+returns admitted_task[] language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_first bigint := nextval('task_seq');
+  v_waiting bigint;
+  v_tasks admitted_task[];
+begin
+  perform setval('task_seq', v_first + json_array_length(p_tasks) - 1);
+  select coalesce(sum(waiting), 0) into v_waiting from lane;
+  with asked as (
+    select * from json_to_recordset(p_tasks) as j(
+      n bigint, id text, tenant text, agent text, lane text, priority integer, run_at bigint, deadline bigint,
+      deadline_after_ms bigint, max_retries_if_lost integer, spec text)),
+  agents as (
+    select a.tenant, a.agent, sum(o.waiting) as waiting
+      from (select distinct tenant, agent from asked) a
+      join line o on o.tenant = a.tenant and o.agent = a.agent
+     group by a.tenant, a.agent),
+  placed as (
+    select q.*, a.waiting as agent_waiting, row_number() over (partition by q.tenant, q.agent order by q.n) as place
+      from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent),
+  judged as (
+    select p.*, agent_waiting + place <= p_max_agent as agent_ok,
+           count(*) filter (where agent_waiting + place <= p_max_agent) over (order by n) as admitted_upto
+      from placed p),
+  decided as (
+    select j.*, case when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
+                     when not agent_ok then 'agent' end as "full"
+      from judged j)
+  select array_agg(row(d.n, v_first + d.n, d.id, d.tenant, d.agent, o.id, d.priority,
+           case when d."full" is not null then 'rejected' when d.run_at > p_now then 'delayed' else 'queued' end,
+           case when d."full" is not null or d.run_at > p_now then 0 else d.agent_waiting + d.place end,
+           d.run_at,
+           coalesce(d.deadline, greatest(p_now, d.run_at) + d.deadline_after_ms),
+           case when d.deadline is null then d.deadline_after_ms end,
+           d.max_retries_if_lost, d.spec, d."full",
+           case d."full" when 'global' then greatest(v_waiting, p_max_queue)
+                         when 'agent' then greatest(d.agent_waiting, p_max_agent) end)::admitted_task order by d.n)
+    into v_tasks
+    from decided d
+    join line o on o.lane = d.lane and o.tenant = d.tenant and o.agent = d.agent;
+  return v_tasks;
+end $$;
+`;

@@ -1,0 +1,42 @@
+import type { ClientBase } from "pg";
+import { type Migration, newerSchemaError } from "../migrations.ts";
+import { installFunctions } from "./functions.ts";
+
+/** Held while the schema is looked at or changed, so that nodes that start together do it one after the other. */
+const MIGRATION_LOCK = 7683;
+
+/** Brings the schema and the functions up to date. */
+export async function migrate(client: ClientBase, migrations: readonly Migration[]): Promise<void> {
+  await client.query("select pg_advisory_lock($1)", [MIGRATION_LOCK]);
+  try {
+    await client.query("create schema if not exists rota");
+    await client.query(
+      "create table if not exists rota.schema_version (version integer primary key, name text not null)",
+    );
+    const { rows } = await client.query<{ version: number | null }>(
+      "select max(version) as version from rota.schema_version",
+    );
+    const version = rows[0]?.version ?? 0;
+    if (version > migrations.length) throw newerSchemaError(version, migrations.length);
+    for (const migration of migrations.slice(version)) await applyMigration(client, migration);
+    await installFunctions(client);
+  } finally {
+    await client.query("select pg_advisory_unlock($1)", [MIGRATION_LOCK]);
+  }
+}
+
+async function applyMigration(client: ClientBase, migration: Migration): Promise<void> {
+  await client.query("begin");
+  try {
+    await client.query("set local search_path = rota");
+    await client.query(migration.sql);
+    await client.query("insert into rota.schema_version (version, name) values ($1, $2)", [
+      migration.version,
+      migration.name,
+    ]);
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  }
+}

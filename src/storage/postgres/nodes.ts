@@ -1,0 +1,77 @@
+import type { NodeStorage } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+
+export function postgresNodes(db: PostgresDatabase): NodeStorage {
+  return {
+    async register({ node }) {
+      await db.write({
+        name: "register_node",
+        text: "insert into node (id, beat_at, functions) values ($2, enter($1), $3)",
+        values: [node, db.functionSchema],
+      });
+      // So that those who were alone know that they no longer are.
+      db.signalOthers({ kind: "work" });
+    },
+    async heartbeat({ node }) {
+      const [row] = await db.write<{ alive: boolean; tokens: string[]; others: boolean }>({
+        name: "heartbeat",
+        text: "select * from heartbeat($1, $2)",
+        values: [node],
+      });
+      if (row?.alive) db.setOthersAlive(row.others);
+      return { alive: row?.alive ?? false, tokens: row?.tokens.map(Number) ?? [] };
+    },
+    async list() {
+      const rows = await db.read<{ id: string; beat: string; dead: boolean }>({
+        name: "list_nodes",
+        text: "select id, beat, dead from node order by id",
+        values: [],
+      });
+      return rows.map(({ id, beat, dead }) => ({ node: id, beat: Number(beat), dead }));
+    },
+    async markDead({ node, beat }) {
+      const rows = await db.write({
+        name: "mark_dead",
+        text: "select 1 from mark_dead($1, $2, $3) as marked where marked",
+        values: [node, beat],
+      });
+      return rows.length === 1;
+    },
+    async remove({ node }) {
+      await db.write({ name: "remove_node", text: "select remove_node($1, $2)", values: [node] });
+    },
+  };
+}
+
+export const NODE_FUNCTIONS = `
+-- Renewing takes no gate: it must get through while the gate is crowded, and it changes a row that is the node's own.
+create function heartbeat(p_now bigint, p_node text)
+returns table (alive boolean, tokens bigint[], others boolean) language plpgsql as $$
+#variable_conflict use_column
+begin
+  set local synchronous_commit = off;
+  update node set beat = beat + 1,
+                  beat_at = coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
+   where id = p_node and not dead;
+  if not found then return query select false, '{}'::bigint[], true; return; end if;
+  return query
+    select true, array(select token from lease where node = p_node),
+           exists (select 1 from node where id <> p_node and not dead);
+end $$;
+
+-- From the moment this commits, the node can end nothing: its ends look for a living node under the same gate.
+create function mark_dead(p_now bigint, p_node text, p_beat bigint) returns boolean language plpgsql as $$
+#variable_conflict use_column
+begin
+  perform enter(p_now);
+  update node set dead = true where id = p_node and beat = p_beat and not dead;
+  return found;
+end $$;
+
+create function remove_node(p_now bigint, p_node text) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  perform enter(p_now);
+  delete from node where id = p_node and dead and not exists (select 1 from lease where node = p_node);
+end $$;
+`;

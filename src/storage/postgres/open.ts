@@ -1,0 +1,52 @@
+import type { Storage } from "../storage.ts";
+import { cancelTasks } from "./cancel-tasks.ts";
+import { PostgresDatabase, type PostgresOptions } from "./database.ts";
+import { expireTasks } from "./expire-tasks.ts";
+import { finishAndClaim } from "./finish-and-claim.ts";
+import { insertTasks } from "./insert-tasks.ts";
+import { postgresAgents, postgresLanes } from "./lanes-and-agents.ts";
+import { postgresNodes } from "./nodes.ts";
+import { nextDueAt, promoteDue } from "./promote-due.ts";
+import { prune } from "./prune.ts";
+import { eventRange, readEvents } from "./read-events.ts";
+import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
+import { recountAll, recountOne } from "./recount.ts";
+import { rescueTasks } from "./rescue-tasks.ts";
+import { retryTask } from "./retry-task.ts";
+
+/** Opens a PostgreSQL database, which any number of nodes may share. */
+export async function openPostgres(options: PostgresOptions): Promise<Storage> {
+  const db = await PostgresDatabase.open(options);
+  return {
+    capabilities: { durable: true, exclusive: false },
+    tasks: {
+      insert: (params) => insertTasks(db, params),
+      finishAndClaim: (params) => finishAndClaim(db, params),
+      get: (params) => getTask(db, params),
+      list: (params) => listTasks(db, params),
+      counts: (params) => countTasks(db, params),
+      queueDepth: (params) => queueDepth(db, params),
+      cancel: (params) => cancelTasks(db, params),
+      retry: (params) => retryTask(db, params),
+      promoteDue: (params) => promoteDue(db, params),
+      expire: (params) => expireTasks(db, params),
+      nextDueAt: () => nextDueAt(db),
+      rescue: (params) => rescueTasks(db, params),
+      prune: (params) => prune(db, params),
+    },
+    events: {
+      read: (params) => readEvents(db, params),
+      range: () => eventRange(db),
+    },
+    nodes: postgresNodes(db),
+    lanes: postgresLanes(db),
+    agents: postgresAgents(db),
+    counters: {
+      recountOne: (params) => recountOne(db, params),
+      recountAll: () => recountAll(db),
+    },
+    now: () => db.now(),
+    subscribe: (listener) => db.subscribe(listener),
+    close: () => db.close(),
+  };
+}

@@ -1,0 +1,67 @@
+import type { PostgresDatabase } from "./database.ts";
+
+/**
+ * Deletes a slice of what is past its time. The log is the list of what to delete: walking it from its start finds the
+ * tasks that ended before the cutoff without an index on their end, which every finish would have to keep.
+ */
+export async function prune(
+  db: PostgresDatabase,
+  params: { retentionMs: number; rejectedMax: number; limit: number },
+): Promise<{ tasks: number; more: boolean }> {
+  const [row] = await db.write<{ tasks: number; more: boolean }>({
+    name: "prune",
+    text: "select * from prune($1, $2, $3, $4)",
+    values: [params.retentionMs, params.rejectedMax, params.limit],
+  });
+  return row ?? { tasks: 0, more: false };
+}
+
+export const PRUNE_FUNCTIONS = `
+create function prune(p_now bigint, p_retention_ms bigint, p_rejected_max bigint, p_limit integer)
+returns table (tasks integer, more boolean) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_cutoff bigint := enter(p_now) - p_retention_ms;
+  v_last bigint;
+  v_events integer;
+  v_seqs bigint[];
+  v_tasks integer := 0;
+  v_rejected integer := 0;
+  v_crowded record;
+begin
+  -- Losing this to a power cut means doing it again.
+  set local synchronous_commit = off;
+  with oldest as (select seq, at, task_seq from event order by seq limit p_limit),
+  past as (select * from oldest where seq < coalesce((select min(seq) from oldest where at >= v_cutoff), 9e18))
+  select max(seq), count(*)::integer, array_agg(distinct task_seq) into v_last, v_events, v_seqs from past;
+  if v_events > 0 then
+    delete from event where seq <= v_last;
+    v_tasks := delete_ended(v_seqs, v_cutoff);
+  end if;
+  for v_crowded in
+    select tenant, tasks from tally where state = 'rejected' and tasks > p_rejected_max order by tenant
+  loop
+    exit when v_rejected >= p_limit;
+    v_rejected := v_rejected + delete_ended(array(
+      select seq from task where tenant = v_crowded.tenant and resting_state = 'rejected' order by seq
+       limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint);
+  end loop;
+  return query select v_tasks + v_rejected, v_events = p_limit or v_rejected = p_limit;
+end $$;
+
+-- Deletes those of these tasks that had ended before the cutoff.
+create function delete_ended(p_seqs bigint[], p_cutoff bigint) returns integer language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_tenants text[];
+  v_states text[];
+begin
+  with gone as (
+    delete from task where seq = any (p_seqs) and completed_at < p_cutoff returning seq, tenant, resting_state),
+  tries as (delete from attempt a using gone where a.task_seq = gone.seq)
+  select array_agg(tenant), array_agg(resting_state) into v_tenants, v_states from gone;
+  if v_tenants is null then return 0; end if;
+  perform count_tasks(v_tenants, v_states, array_fill(-1::bigint, array[cardinality(v_states)]));
+  return cardinality(v_states);
+end $$;
+`;

@@ -1,0 +1,59 @@
+import { type EventType, STATE_AFTER } from "../../model/event.ts";
+import type { StoredEvent } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+
+interface EventRow {
+  readonly seq: string;
+  readonly type: EventType;
+  readonly at: string;
+  readonly tenant: string;
+  readonly data: string | null;
+  readonly task_id: string;
+  readonly agent: string;
+  readonly lane: string;
+  readonly result: string | null;
+}
+
+/**
+ * Up to `limit` events after `after`, oldest first. Sequences run ahead of commits, but numbers are taken under the
+ * gate and kept until the commit: whoever sees one sees all before it, so nothing is ever passed over.
+ */
+export async function readEvents(
+  db: PostgresDatabase,
+  params: { after: number; limit: number },
+): Promise<StoredEvent[]> {
+  const rows = await db.read<EventRow>({
+    name: "read_events",
+    text: `select e.seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
+                  case when e.type = 'task.completed' then t.result end as result
+             from event e join task t on t.seq = e.task_seq join line n on n.id = t.line
+            where e.seq > $1 order by e.seq limit $2`,
+    values: [params.after, params.limit],
+  });
+  return rows.map(toStoredEvent);
+}
+
+export async function eventRange(db: PostgresDatabase): Promise<{ oldest: number; newest: number }> {
+  const [row] = await db.read<{ oldest: string | null; newest: string | null }>({
+    name: "event_range",
+    text: "select min(seq) as oldest, max(seq) as newest from event",
+    values: [],
+  });
+  return { oldest: Number(row?.oldest ?? 0), newest: Number(row?.newest ?? 0) };
+}
+
+function toStoredEvent(row: EventRow): StoredEvent {
+  const data = row.data === null ? null : JSON.parse(row.data);
+  return {
+    seq: Number(row.seq),
+    type: row.type,
+    at: Number(row.at),
+    tenant: row.tenant,
+    taskId: row.task_id,
+    agent: row.agent,
+    lane: row.lane,
+    state: STATE_AFTER[row.type] ?? data.state,
+    result: row.result === null ? undefined : JSON.parse(row.result),
+    data,
+  };
+}

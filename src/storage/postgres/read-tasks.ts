@@ -1,0 +1,98 @@
+import type { TaskRecord } from "../../model/task-record.ts";
+import { HELD_STATES, type TaskState } from "../../model/task-state.ts";
+import type { ListTasksParams, QueueDepth } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
+
+export async function getTask(
+  db: PostgresDatabase,
+  params: { tenant: string; id: string },
+): Promise<TaskRecord | null> {
+  const rows = await db.read<TaskRow>({
+    name: "get_task",
+    text: `select ${TASK_COLUMNS} from ${TASK_TABLES} where t.tenant = $1 and t.id = $2`,
+    values: [params.tenant, params.id],
+  });
+  const [task] = await toTaskRecords(db, rows);
+  return task ?? null;
+}
+
+/** Newest first. Each state is read through its own index and the pages are merged, so that rare states stay cheap. */
+export async function listTasks(
+  db: PostgresDatabase,
+  params: ListTasksParams,
+): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }> {
+  const sources = new Set(params.states?.map(stateCondition) ?? ["true"]);
+  const { text, values } = listQuery(params, [...sources]);
+  // Which filters are set shapes the text, so there are too many of them to name: few are ever used.
+  const rows = await db.read<TaskRow>({ text, values });
+  const page = rows.slice(0, params.limit);
+  const last = page.at(-1);
+  return {
+    tasks: await toTaskRecords(db, page),
+    nextCursor: rows.length > params.limit && last !== undefined ? Number(last.seq) : null,
+  };
+}
+
+function listQuery(params: ListTasksParams, sources: readonly string[]): { text: string; values: unknown[] } {
+  const values: unknown[] = [params.tenant, params.limit + 1];
+  const conditions = ["t.tenant = $1"];
+  const filter = (condition: string, value: unknown) => {
+    if (value === undefined) return;
+    values.push(value);
+    conditions.push(`${condition} $${values.length}`);
+  };
+  filter("t.agent =", params.agent);
+  filter("t.priority =", params.priority);
+  filter("n.lane =", params.lane);
+  filter("t.seq <", params.cursor);
+  const pages = sources.map(
+    (source) =>
+      `(select ${TASK_COLUMNS} from ${TASK_TABLES} where ${[...conditions, source].join(" and ")}
+         order by t.seq desc limit $2)`,
+  );
+  return { text: `select * from (${pages.join(" union all ")}) pages order by seq desc limit $2`, values };
+}
+
+function stateCondition(state: TaskState): string {
+  // A held task is found by its lease, and rests as queued.
+  if ((HELD_STATES as readonly TaskState[]).includes(state)) return `l.state = '${state}'`;
+  return state === "queued"
+    ? "t.resting_state = 'queued' and l.task_seq is null"
+    : `t.resting_state = '${state}'`;
+}
+
+export async function countTasks(
+  db: PostgresDatabase,
+  params: { tenant: string },
+): Promise<Partial<Record<TaskState, number>>> {
+  const rows = await db.read<{ state: TaskState; tasks: string }>({
+    name: "count_tasks",
+    text: `with held as (select l.state, count(*) as tasks from lease l join line n on n.id = l.line
+                          where n.tenant = $1 group by l.state)
+           select state, tasks - case when state = 'queued' then (select coalesce(sum(tasks), 0) from held) else 0 end
+                    as tasks
+             from tally where tenant = $1
+           union all select state, tasks from held`,
+    values: [params.tenant],
+  });
+  return Object.fromEntries(
+    rows.filter(({ tasks }) => tasks !== "0").map(({ state, tasks }) => [state, Number(tasks)]),
+  );
+}
+
+export async function queueDepth(db: PostgresDatabase, params: { tenant: string }): Promise<QueueDepth> {
+  const lines = await db.read<{ agent: string; ready: string; inflight: string }>({
+    name: "queue_depth",
+    text: `select agent, sum(ready) as ready, sum(inflight) as inflight from line
+            where tenant = $1 and (ready > 0 or inflight > 0) group by agent`,
+    values: [params.tenant],
+  });
+  return {
+    queued: lines.reduce((sum, { ready }) => sum + Number(ready), 0),
+    inflight: lines.reduce((sum, { inflight }) => sum + Number(inflight), 0),
+    agents: Object.fromEntries(
+      lines.filter(({ ready }) => ready !== "0").map(({ agent, ready }) => [agent, Number(ready)]),
+    ),
+  };
+}

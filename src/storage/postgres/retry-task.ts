@@ -1,0 +1,84 @@
+import type { TaskState } from "../../model/task-state.ts";
+import type { RetriedTask } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+
+/** Puts a failed or cancelled task back into the queue. */
+export async function retryTask(
+  db: PostgresDatabase,
+  params: { tenant: string; id: string },
+): Promise<RetriedTask> {
+  const [row] = await db.write<{
+    was: TaskState | null;
+    seq: string;
+    position: number;
+    created_at: string;
+    run_at: string | null;
+    deadline: string | null;
+  }>({
+    name: "retry_task",
+    text: "select * from retry_task($1, $2, $3)",
+    values: [params.tenant, params.id],
+  });
+  if (row === undefined) return { found: false };
+  if (row.was !== null) return { found: true, was: row.was };
+  db.signal({ kind: "events" });
+  db.signal({ kind: "work" });
+  if (row.deadline !== null) db.signal({ kind: "due" });
+  return {
+    found: true,
+    was: null,
+    task: {
+      seq: Number(row.seq),
+      id: params.id,
+      state: "queued",
+      position: row.position,
+      createdAt: Number(row.created_at),
+      runAt: row.run_at === null ? null : Number(row.run_at),
+      deadline: row.deadline === null ? null : Number(row.deadline),
+      rejection: null,
+    },
+  };
+}
+
+export const RETRY_FUNCTIONS = `
+create function retry_task(p_now bigint, p_tenant text, p_id text)
+returns table (was text, seq bigint, "position" integer, created_at bigint, run_at bigint, deadline bigint)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+  v_task task;
+  v_held text;
+  v_position integer;
+begin
+  select * into v_task from task where tenant = p_tenant and id = p_id;
+  if not found then return; end if;
+  if v_task.resting_state not in ('failed', 'cancelled') then
+    select state into v_held from lease where task_seq = v_task.seq;
+    return query select coalesce(v_held, v_task.resting_state), v_task.seq, 0, 0::bigint, 0::bigint, 0::bigint;
+    return;
+  end if;
+  -- The attempt that had ended the task becomes an earlier one.
+  if v_task.last_started_at is not null then
+    insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
+    values (v_task.seq, v_task.executions, v_task.last_started_at, v_task.completed_at, v_task.last_outcome,
+            v_task.error, v_task.last_node);
+  end if;
+  insert into ready (line, rank, task_seq) values (v_task.line, v_task.rank, v_task.seq);
+  perform apply_deltas(array[row(v_task.line, 1, 1, 0, null, v_task.rank, v_task.seq)::line_delta]);
+  perform count_tasks(array[p_tenant, p_tenant], array[v_task.resting_state, 'queued'], array[-1, 1]::bigint[]);
+  select sum(s.waiting)::integer into v_position
+    from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_task.line;
+  insert into event (seq, type, at, tenant, task_seq, data)
+  values (take_event_numbers(1), 'task.retrying', v_now, p_tenant, v_task.seq,
+          json_strip_nulls(json_build_object('attempt', v_task.executions, 'error', v_task.error,
+                                             'retryAt', v_now, 'state', 'queued'))::text);
+  return query
+    update task t
+       set resting_state = 'queued', position = v_position, retry_count = 0, completed_at = null,
+           deadline = coalesce(v_now + t.deadline_after_ms, t.deadline),
+           last_started_at = null, last_outcome = null, last_node = null, error = null
+     where t.seq = v_task.seq
+    returning null::text, t.seq, t.position, t.created_at, t.run_at, t.deadline;
+end $$;
+`;
