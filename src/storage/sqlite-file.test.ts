@@ -91,6 +91,29 @@ describe("a SQLite file", () => {
     expect((await again.events.range()).oldest).toBeGreaterThan(newest);
   });
 
+  test("keeps nothing of a task that was pruned", async () => {
+    const path = newPath();
+    const { storage, clock } = await open(path);
+    await storage.nodes.register({ node: NODE });
+    await insert(storage, "a");
+    for (const to of ["queued", "failed"] as const) {
+      const { claimed } = await claim(storage, 1);
+      const finishes = claimed.map(({ token, task: { seq } }) => ({
+        seq,
+        token,
+        settlement: { to, error: "no" },
+      }));
+      await storage.tasks.finishAndClaim({ node: NODE, finishes, progress: [], claims: [] });
+    }
+    clock.step(2000);
+    await storage.tasks.prune({ retentionMs: 1000, rejectedMax: 0, limit: 10 });
+    const reader = new Sqlite(path, { readonly: true });
+    onTestFinished(() => void reader.close());
+    for (const table of ["task", "attempt", "event", "ready", "lease"]) {
+      expect(reader.prepare(`select * from ${table}`).all(), table).toEqual([]);
+    }
+  });
+
   test("is refused to a second opener until the first has closed it", async () => {
     const path = newPath();
     const { storage } = await open(path);

@@ -53,8 +53,11 @@ export class Side {
     return choose(held ? this.claims.slice(-8) : this.claims, pick);
   }
 
-  /** Everything that can be seen from outside, and every counter that is wrong. */
-  async look() {
+  /**
+   * Everything that can be seen from outside, and every counter that is wrong. The log is in the order of what happened;
+   * `after` says whether what just happened had one: tasks that are cancelled together are told of in any order.
+   */
+  async look(after: { inOrder: boolean } = { inOrder: true }) {
     const { tasks, nodes, lanes, counters, events } = this.storage;
     const [tenants, newEvents, range, dueAt, nodeList, laneList, faults] = await Promise.all([
       Promise.all(TENANTS.map((tenant) => this.#lookAtTenant(tenant))),
@@ -68,7 +71,9 @@ export class Side {
     this.#eventsSeen.push(...newEvents.map(({ seq }) => seq));
     return {
       tenants,
-      events: newEvents.map((event) => this.#comparableEvent(event)),
+      events: (after.inOrder ? newEvents : newEvents.toSorted(byTask)).map((event) =>
+        this.#comparableEvent(event),
+      ),
       range: {
         oldest: this.#eventsSeen.indexOf(range.oldest),
         newest: this.#eventsSeen.indexOf(range.newest),
@@ -97,6 +102,10 @@ export class Side {
 
 export function comparableTask({ seq: _seq, ...task }: TaskRecord): Omit<TaskRecord, "seq"> {
   return task;
+}
+
+function byTask(a: StoredEvent, b: StoredEvent): number {
+  return a.taskId < b.taskId ? -1 : 1;
 }
 
 export function choose<T>(items: readonly T[], pick: number): T | undefined {

@@ -1,0 +1,179 @@
+import { describe, expect, test } from "vitest";
+import {
+  allEvents,
+  done,
+  drain,
+  type Node,
+  openNodes,
+  settle,
+  submit,
+  tasksOf,
+} from "../../test/postgres/several-nodes.ts";
+import { LANE, OTHER_LANE, TENANT } from "./conformance/world.ts";
+import type { ClaimedTask, Storage, StoredEvent } from "./storage.ts";
+
+describe("nodes that claim at once", () => {
+  test("are handed every task once", async () => {
+    const { nodes, first } = await openNodes(4);
+    await submit(first, tasksOf(20, 1200));
+    const claims = [{ lane: LANE, limit: 7 }];
+    const handedOut = await Promise.all(
+      nodes.map(async ({ storage, node }) => {
+        const mine: string[] = [];
+        for (;;) {
+          const { claimed } = await storage.tasks.finishAndClaim({
+            node,
+            finishes: [],
+            progress: [],
+            claims,
+          });
+          if (claimed.length === 0) return mine;
+          mine.push(...claimed.map(({ task }) => task.id));
+        }
+      }),
+    );
+    expect(handedOut.flat()).toHaveLength(1200);
+    expect(new Set(handedOut.flat()).size).toBe(1200);
+    expect(await first.counters.recountAll()).toEqual([]);
+  });
+
+  test("keep the limits of lane and agent at every moment", async () => {
+    const { nodes, first } = await openNodes(4);
+    await first.lanes.configure({ lanes: [{ name: LANE, total: 9, perAgent: 2, strategy: "fair-fifo" }] });
+    await submit(first, tasksOf(6, 400));
+    await Promise.all(nodes.map((node) => drain(node, [LANE], 4)));
+    // A node that came away empty while the others held everything has left the rest to them.
+    await drain(nodes[0] as Node, [LANE], 4);
+    expect(await first.tasks.counts({ tenant: TENANT })).toEqual({ done: 400 });
+    const events = await allEvents(first);
+    expect(Math.max(...peaks(events, ({ lane }) => lane))).toBe(9);
+    expect(Math.max(...peaks(events, ({ agent }) => agent))).toBe(2);
+    expect(await first.counters.recountAll()).toEqual([]);
+  });
+
+  test("keep one agent's limit over two lanes", async () => {
+    const { nodes, first } = await openNodes(2);
+    await first.agents.configure({ tenant: TENANT, agent: "agent-0", maxInflight: 3 });
+    await submit(first, [...tasksOf(1, 150), ...tasksOf(1, 150, { lane: OTHER_LANE })]);
+    await Promise.all(nodes.map((node, index) => drain(node, index === 0 ? [LANE] : [OTHER_LANE], 2)));
+    for (const node of nodes) await drain(node, [LANE, OTHER_LANE], 5);
+    expect(await first.tasks.counts({ tenant: TENANT })).toEqual({ done: 300 });
+    expect(peaks(await allEvents(first), ({ agent }) => agent)).toEqual([3]);
+    expect(await first.counters.recountAll()).toEqual([]);
+  });
+});
+
+describe("everything at once on four connections", () => {
+  test("reaches no caller as an error and ends every task once", async () => {
+    const { nodes, first } = await openNodes(4);
+    await first.lanes.configure({ lanes: [{ name: LANE, total: 20, perAgent: 3, strategy: "fair-fifo" }] });
+    await first.agents.configure({ tenant: TENANT, agent: "agent-1", maxInflight: 2 });
+    const ids: string[] = [];
+    await Promise.all(nodes.map((node, index) => doAnything(node, chance(index + 1), ids)));
+    expect(await first.counters.recountAll()).toEqual([]);
+    await finishEverything(first);
+    const counts = await first.tasks.counts({ tenant: TENANT });
+    expect(Object.keys(counts).filter((state) => !["done", "failed", "cancelled"].includes(state))).toEqual(
+      [],
+    );
+    expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(ids.length);
+    expect(await first.counters.recountAll()).toEqual([]);
+  });
+
+  const ROUNDS = 120;
+
+  async function doAnything(self: Node, random: (below: number) => number, ids: string[]): Promise<void> {
+    const { storage } = self;
+    let node = self.node;
+    let held: readonly ClaimedTask[] = [];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const some = () => ids[random(ids.length)] ?? "none";
+      switch (random(8)) {
+        case 0: {
+          const runAt = random(3) === 0 ? (await storage.now()) + random(20) : null;
+          const lane = random(2) === 0 ? LANE : OTHER_LANE;
+          const inserted = await submit(
+            storage,
+            tasksOf(5, 1 + random(10), { runAt, lane, priority: random(4) }),
+          );
+          ids.push(...inserted.map(({ id }) => id));
+          break;
+        }
+        case 1:
+          await storage.tasks.cancel({ tenant: TENANT, ids: [some(), some(), some()], error: null });
+          break;
+        case 2:
+          await storage.tasks.retry({ tenant: TENANT, id: some() });
+          break;
+        case 3:
+          await storage.tasks.promoteDue({ limit: 10 });
+          await storage.tasks.expire({ limit: 10 });
+          break;
+        case 4: {
+          // The node is declared dead by a neighbour and comes back under a new name.
+          await rescue(storage, node);
+          node = `${self.node}-${round}`;
+          held = [];
+          await storage.nodes.register({ node });
+          break;
+        }
+        default: {
+          const finishes = settle(held).map((finish) => ({ ...finish, settlement: anyEnd(random) }));
+          const claims = [LANE, OTHER_LANE].map((lane) => ({ lane, limit: random(6) }));
+          held = (await storage.tasks.finishAndClaim({ node, finishes, progress: [], claims })).claimed;
+        }
+      }
+    }
+    await rescue(storage, node);
+  }
+
+  function anyEnd(random: (below: number) => number) {
+    const ends = [done, { to: "failed", error: "no" }, { to: "queued", error: "again" }] as const;
+    return ends[random(ends.length)] ?? done;
+  }
+
+  async function rescue(storage: Storage, node: string): Promise<void> {
+    const record = (await storage.nodes.list()).find((candidate) => candidate.node === node);
+    await storage.nodes.markDead({ node, beat: record?.beat ?? -1 });
+    for (let slice = 1; slice > 0; ) {
+      const { requeued, failed } = await storage.tasks.rescue({ node, limit: 3 });
+      slice = requeued + failed;
+    }
+    await storage.nodes.remove({ node });
+  }
+
+  async function finishEverything(storage: Storage): Promise<void> {
+    await storage.nodes.register({ node: "last" });
+    for (
+      let dueAt = await storage.tasks.nextDueAt();
+      dueAt !== null;
+      dueAt = await storage.tasks.nextDueAt()
+    ) {
+      await storage.tasks.promoteDue({ limit: 1000 });
+    }
+    await drain({ storage, node: "last" }, [LANE, OTHER_LANE], 10);
+  }
+});
+
+/** The most that was in flight at once for each name, by the log, which is in the order of what happened. */
+function peaks(events: readonly StoredEvent[], nameOf: (event: StoredEvent) => string): number[] {
+  const inflight = new Map<string, number>();
+  const peak = new Map<string, number>();
+  for (const event of events) {
+    const change =
+      event.type === "task.started" ? 1 : ["task.created", "task.progress"].includes(event.type) ? 0 : -1;
+    const now = (inflight.get(nameOf(event)) ?? 0) + change;
+    inflight.set(nameOf(event), now);
+    peak.set(nameOf(event), Math.max(peak.get(nameOf(event)) ?? 0, now));
+  }
+  return [...peak.values()];
+}
+
+/** Chance that is the same in every run. */
+function chance(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}

@@ -1,0 +1,61 @@
+import { Client } from "pg";
+import { afterAll, onTestFinished } from "vitest";
+import { LANE, newTask, OTHER_LANE, ROOMY } from "../../src/storage/conformance/world.ts";
+import { openPostgres } from "../../src/storage/postgres/open.ts";
+import type { ClaimedTask, NewTask, Storage, StoredEvent } from "../../src/storage/storage.ts";
+import { prepareDatabaseCopies } from "./database-copies.ts";
+
+/** Databases that are set up and empty; they go when the test file that imports this has ended. */
+export const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
+afterAll(() => copies.drop());
+
+/** Several processes on one database: a storage and a node for each, and a connection to look behind the scenes. */
+export async function openNodes(count: number) {
+  const database = await copies.copy();
+  const admin = new Client({ connectionString: database.url });
+  await admin.connect();
+  const storages = await Promise.all(
+    Array.from({ length: count }, () => openPostgres({ url: database.url })),
+  );
+  onTestFinished(async () => {
+    await Promise.all([admin.end(), ...storages.map((storage) => storage.close())]);
+    await database.drop();
+  });
+  const nodes = storages.map((storage, index) => ({ storage, node: `node-${index}` }));
+  const [first] = nodes;
+  if (first === undefined) throw new Error("There is at least one node.");
+  const bounds = { total: null, perAgent: null, strategy: "fair-fifo" } as const;
+  await first.storage.lanes.configure({ lanes: [LANE, OTHER_LANE].map((name) => ({ name, ...bounds })) });
+  for (const { storage, node } of nodes) await storage.nodes.register({ node });
+  return { nodes, first: first.storage, admin };
+}
+
+export type Node = Awaited<ReturnType<typeof openNodes>>["nodes"][number];
+
+export function submit(storage: Storage, tasks: readonly Partial<NewTask>[]) {
+  return storage.tasks.insert({ tasks: tasks.map(newTask), limits: ROOMY });
+}
+
+export function tasksOf(agents: number, count: number, overrides: Partial<NewTask> = {}): Partial<NewTask>[] {
+  return Array.from({ length: count }, (_, index) => ({ agent: `agent-${index % agents}`, ...overrides }));
+}
+
+export const done = { to: "done", result: null } as const;
+
+export function settle(claimed: readonly ClaimedTask[]) {
+  return claimed.map(({ token, task: { seq } }) => ({ seq, token, settlement: done }));
+}
+
+/** Runs what there is to run until a claim comes back empty. */
+export async function drain({ storage, node }: Node, lanes: readonly string[], limit: number): Promise<void> {
+  const claims = lanes.map((lane) => ({ lane, limit }));
+  let held: readonly ClaimedTask[] = [];
+  do {
+    const finishes = settle(held);
+    held = (await storage.tasks.finishAndClaim({ node, finishes, progress: [], claims })).claimed;
+  } while (held.length > 0);
+}
+
+export function allEvents(storage: Storage): Promise<StoredEvent[]> {
+  return storage.events.read({ after: 0, limit: 1_000_000 });
+}
