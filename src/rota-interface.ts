@@ -1,5 +1,6 @@
 import type { Executor } from "./executors/executor.ts";
 import type { RotaEvent } from "./model/event.ts";
+import type { PriorityName } from "./model/priority.ts";
 import type { SchedulerStats } from "./model/scheduler-stats.ts";
 import type { SubmitInput, SubmittedTask } from "./model/submit-input.ts";
 import type { Task } from "./model/task.ts";
@@ -109,7 +110,7 @@ export type TaskStateFilter = TaskState | "pending" | "completed";
 export interface TaskFilter {
   readonly agentId?: string;
   readonly state?: TaskStateFilter | readonly TaskStateFilter[];
-  readonly priority?: number;
+  readonly priority?: number | PriorityName;
   readonly lane?: string;
   /** 100 unless told, at most 1000. */
   readonly limit?: number;

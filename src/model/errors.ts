@@ -9,6 +9,7 @@ export const ERROR_STATUS = {
   conflict: 409,
   body_too_large: 413,
   queue_full: 429,
+  internal_error: 500,
   draining: 503,
   scheduler_disabled: 503,
   storage_unavailable: 503,
@@ -29,7 +30,11 @@ export class RotaError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>> | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { details?: Record<string, unknown>; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "RotaError";
     this.code = code;
@@ -45,7 +50,12 @@ export class RotaError extends Error {
   }
 
   /** The body of an HTTP answer: `{code, error, retryable?, details?}`. */
-  toJSON(): { code: ErrorCode; error: string; retryable?: true; details?: Readonly<Record<string, unknown>> } {
+  toJSON(): {
+    code: ErrorCode;
+    error: string;
+    retryable?: true;
+    details?: Readonly<Record<string, unknown>>;
+  } {
     return {
       code: this.code,
       error: this.message,

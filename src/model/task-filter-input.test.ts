@@ -22,7 +22,12 @@ test("passes on what to look for", () => {
   });
 });
 
+test("takes a priority by its name", () => {
+  expect(parseTaskFilter({ priority: "high" }).priority).toBe(1);
+});
+
 test.each([
+  [{ priority: "urgent" }, "must be an integer, lower first, or one of critical, high, normal, low"],
   [{ state: "finished" }, "unknown `state`"],
   [{ state: "dine" }, "did you mean `done`?"],
   [{ state: "constructor" }, "unknown `state`"],

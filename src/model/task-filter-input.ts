@@ -1,6 +1,6 @@
 import { checkKnown, type Fields, invalidField, optionalNumber, optionalText } from "./field-checks.ts";
 import { nearestName } from "./nearest-name.ts";
-import { PRIORITY_MAX, PRIORITY_MIN } from "./priority.ts";
+import { optionalPriority } from "./priority-input.ts";
 import { TASK_STATES, type TaskState } from "./task-state.ts";
 
 const LIST_DEFAULT = 100;
@@ -23,7 +23,7 @@ export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   checkKnown(filter, ["agentId", "state", "priority", "lane", "limit", "cursor"]);
   const agent = optionalText(filter, "agentId");
   const states = parseStates(filter["state"]);
-  const priority = optionalNumber(filter, "priority", { min: PRIORITY_MIN, max: PRIORITY_MAX });
+  const priority = optionalPriority(filter);
   const lane = optionalText(filter, "lane");
   const cursor = parseCursor(optionalText(filter, "cursor"));
   return {

@@ -12,7 +12,8 @@ import {
   requiredText,
 } from "./field-checks.ts";
 import { FALLBACK_LANE, TASKS_LANE } from "./lane.ts";
-import { DEFAULT_PRIORITY, PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NAMES } from "./priority.ts";
+import { DEFAULT_PRIORITY } from "./priority.ts";
+import { optionalPriority } from "./priority-input.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import { checkRetryPolicy } from "./retry-policy-input.ts";
 import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "./task.ts";
@@ -86,7 +87,7 @@ export function parseTaskInput(given: unknown, defaults: TaskDefaults): ParsedTa
   return {
     agent,
     lane: parseLane(input, kind, agent, defaults),
-    priority: parsePriority(input),
+    priority: optionalPriority(input) ?? DEFAULT_PRIORITY,
     runAt,
     deadline,
     deadlineAfterMs: kind === "action" && deadline === null ? ACTION_DEADLINE_MS : null,
@@ -210,19 +211,6 @@ function parseLane(input: Fields, kind: TaskKind, agent: string, defaults: TaskD
   const byKind = kind === "message" ? FALLBACK_LANE : TASKS_LANE;
   const lane = optionalText(input, "lane") ?? defaults.laneOf(agent) ?? byKind;
   return defaults.hasLane(lane) ? lane : FALLBACK_LANE;
-}
-
-function parsePriority(input: Fields): number {
-  const priority = input["priority"];
-  if (priority === undefined) return DEFAULT_PRIORITY;
-  if (typeof priority === "string" && Object.hasOwn(PRIORITY_NAMES, priority)) {
-    return PRIORITY_NAMES[priority as keyof typeof PRIORITY_NAMES];
-  }
-  if (typeof priority !== "number" || !Number.isInteger(priority)) {
-    const names = Object.keys(PRIORITY_NAMES).join(", ");
-    throw invalidField("priority", `\`priority\` must be an integer, lower first, or one of ${names}`);
-  }
-  return optionalNumber(input, "priority", { min: PRIORITY_MIN, max: PRIORITY_MAX }) ?? DEFAULT_PRIORITY;
 }
 
 function parseMoments(input: Fields, now: number): { runAt: number | null; deadline: number | null } {

@@ -1,0 +1,54 @@
+import Fastify, { type FastifyError, type FastifyInstance } from "fastify";
+import type { Log } from "../model/log.ts";
+import type { Rota } from "../rota-interface.ts";
+import { answerBrokenRequest, REQUEST_TIMEOUT_MS } from "./middleware/broken-requests.ts";
+import { answerErrors, BODY_BYTES_MAX, sendError, toRotaError } from "./middleware/errors.ts";
+import { acceptJsonBodies } from "./middleware/json-body.ts";
+import { refuseUnknownQuery } from "./middleware/known-query.ts";
+import { refuseUnknownRoutes } from "./middleware/known-routes.ts";
+import { allowLocalOnly } from "./middleware/local-only.ts";
+import { healthRoutes } from "./routes/health.ts";
+import { taskRoutes } from "./routes/tasks.ts";
+
+export interface ServerOptions {
+  readonly rota: Rota;
+  readonly log: Log;
+}
+
+/** The HTTP server for one Rota: everything but the address it listens on. */
+export function createServer({ rota, log }: ServerOptions): FastifyInstance {
+  const app = Fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    // Reads go on until the last connection is closed; what may no longer be done, the library refuses by itself.
+    return503OnClosing: false,
+    http: {
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      // Node would answer a request without `Host` with an empty page; `allowLocalOnly` says what is wrong.
+      requireHostHeader: false,
+    },
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      // The length of a request's line is bounded by Node. An id that is too long is one that does not exist.
+      maxParamLength: Number.MAX_SAFE_INTEGER,
+    },
+    clientErrorHandler: answerBrokenRequest,
+    frameworkErrors: (error: FastifyError, _request, reply) => sendError(reply, toRotaError(error)),
+  });
+  // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
+  app.addHook("onRequest", allowLocalOnly);
+  refuseUnknownRoutes(app);
+  refuseUnknownQuery(app);
+  acceptJsonBodies(app);
+  answerErrors(app, log);
+  // The schemas of api/ say what an answer looks like, and the tests hold the answers to them; checking each one again
+  // before it is sent would only make a fault of ours the caller's.
+  app.setSerializerCompiler(() => JSON.stringify);
+  for (const prefix of ["", "/v1"]) {
+    app.register(healthRoutes, { prefix, rota });
+    app.register(taskRoutes, { prefix, rota });
+  }
+  return app;
+}

@@ -1,0 +1,54 @@
+import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
+import { type ErrorCode, RotaError } from "../../model/errors.ts";
+import type { Log } from "../../model/log.ts";
+
+/** The most a body may take. */
+export const BODY_BYTES_MAX = 1_048_576;
+
+/** When it makes sense to try again, in seconds. A full queue has room as soon as one task starts. */
+const RETRY_AFTER_SEC: Readonly<Partial<Record<ErrorCode, number>>> = {
+  queue_full: 1,
+  draining: 5,
+  storage_unavailable: 5,
+};
+
+/** Answers every error, also those of the HTTP library, as `{code, error, retryable?, details?}`. */
+export function answerErrors(app: FastifyInstance, log: Log): void {
+  app.setErrorHandler<FastifyError>((given, request, reply) => {
+    const error = toRotaError(given);
+    if (error.code === "internal_error") {
+      log.error({ error: given, method: request.method, url: request.url }, "a request failed unexpectedly");
+    }
+    return sendError(reply, error);
+  });
+}
+
+export function sendError(reply: FastifyReply, error: RotaError): FastifyReply {
+  const retryAfterSec = RETRY_AFTER_SEC[error.code];
+  if (retryAfterSec !== undefined) reply.header("retry-after", retryAfterSec);
+  return reply.code(error.status).send(error.toJSON());
+}
+
+export function toRotaError(error: FastifyError): RotaError {
+  if (error instanceof RotaError) return error;
+  switch (error.code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return new RotaError("body_too_large", `the body is larger than ${BODY_BYTES_MAX} bytes`);
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return new RotaError(
+        "invalid_json",
+        "send the body as JSON, with the header `content-type: application/json`",
+      );
+    case "FST_ERR_BAD_URL":
+      return new RotaError(
+        "invalid_field",
+        "the path is not a URL: a `%` must be followed by two hexadecimal digits",
+      );
+  }
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
+    return new RotaError("invalid_json", `the request cannot be read: ${error.message}`, { cause: error });
+  }
+  return new RotaError("internal_error", "something went wrong inside Rota; its log says what", {
+    cause: error,
+  });
+}
