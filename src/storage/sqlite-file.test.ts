@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
@@ -127,6 +127,18 @@ describe("a SQLite file", () => {
     await storage.close();
     const { storage: next } = await open(path);
     expect(await next.tasks.counts({ tenant: TENANT })).toEqual({ queued: 2 });
+  });
+
+  test.each([
+    ["a folder that does not exist", "no/such.db", /: there is no folder .*no$/],
+    ["a folder", ".", /: files in .* cannot be written, or it is not a file$/],
+    ["a file of another kind", "text.db", /: it is not a SQLite database$/],
+  ])("says in a sentence why %s cannot be opened", async (_what, name, reason) => {
+    writeFileSync(join(folder, "text.db"), "This is a text and was never anything else. ".repeat(50));
+    await expect(openSqlite({ path: join(folder, name), clock: new SteppedClock() })).rejects.toMatchObject({
+      code: "storage_unavailable",
+      message: expect.stringMatching(reason),
+    });
   });
 
   test("can be read by others while it is open", async () => {

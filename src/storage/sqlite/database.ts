@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import Sqlite from "better-sqlite3";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
@@ -38,8 +39,9 @@ export class SqliteDatabase {
   constructor(options: SqliteOptions) {
     const inMemory = options.path === ":memory:";
     this.clock = options.clock;
-    this.#lock = inMemory ? null : lockForThisProcess(options.path);
+    let lock: { release(): void } | null = null;
     try {
+      lock = inMemory ? null : lockForThisProcess(options.path);
       this.#db = new Sqlite(options.path);
       this.#db.pragma("journal_mode = wal");
       this.#db.pragma("synchronous = normal");
@@ -56,9 +58,10 @@ export class SqliteDatabase {
       this.#lastEventSeq = this.#highWater("event");
       this.#lastTaskSeq = this.#highWater("task");
     } catch (error) {
-      this.#lock?.release();
-      throw toRotaError(error);
+      lock?.release();
+      throw cannotOpen(options.path, error);
     }
+    this.#lock = lock;
   }
 
   get durableStore(): boolean {
@@ -161,6 +164,33 @@ export class SqliteDatabase {
 
   #assertOpen(): void {
     if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
+  }
+}
+
+function cannotOpen(path: string, error: unknown): unknown {
+  if (error instanceof RotaError) return error;
+  const { code = "", message } = error as Error & { code?: string };
+  return new RotaError(
+    "storage_unavailable",
+    `cannot open the database ${path}: ${reasonFor(code, path) ?? message}`,
+    {
+      cause: error,
+    },
+  );
+}
+
+function reasonFor(code: string, path: string): string | undefined {
+  switch (code) {
+    case "ENOENT":
+      return `there is no folder ${dirname(path)}`;
+    case "SQLITE_CANTOPEN":
+      return `files in ${dirname(path)} cannot be written, or it is not a file`;
+    case "SQLITE_READONLY":
+      return "it cannot be written";
+    case "SQLITE_NOTADB":
+      return "it is not a SQLite database";
+    default:
+      return undefined;
   }
 }
 
