@@ -21,10 +21,11 @@ export async function cancelTasks(
     db.signal({ kind: "fenced", tokens });
     db.signal({ kind: "work" });
   }
-  return params.ids.map((id): CancelledTask => {
+  return params.ids.map((id, index): CancelledTask => {
     const row = byId.get(id);
     if (row === undefined) return { id, found: false };
     if (row.was !== null) return { id, found: true, was: row.was };
+    if (params.ids.indexOf(id) < index) return { id, found: true, was: "cancelled" };
     return { id, found: true, was: null, token: row.token === null ? null : Number(row.token) };
   });
 }

@@ -19,7 +19,9 @@ export async function finishAndClaim(
       params.claims.map(({ limit }) => limit),
     ],
   });
-  const stateOf = new Map(params.finishes.map(({ token, settlement }) => [token, settlement.to]));
+  const stateOf = new Map(
+    params.finishes.toReversed().map(({ token, settlement }) => [token, settlement.to]),
+  );
   const finished = rows
     .filter(({ what }) => what === "finished")
     .map(({ number }) => ({ token: Number(number), state: stateOf.get(Number(number)) ?? "failed" }));
@@ -120,10 +122,14 @@ declare
   v_ended ended_attempt[];
   v_tokens bigint[];
 begin
-  with held as (
-    delete from lease l
-     using json_to_recordset(p_finishes)
+  with told as (
+    -- Of several ends of one attempt, the first counts.
+    select distinct on (token) *
+      from json_to_recordset(p_finishes)
              as f(n bigint, seq bigint, token bigint, state text, result text, error text, run_at bigint)
+     order by token, n),
+  held as (
+    delete from lease l using told f
      where l.task_seq = f.seq and l.token = f.token and l.node = p_node
     returning f.n, l.task_seq, l.token, l.line, l.attempt, l.started_at, f.state, f.result, f.error, f.run_at)
   select array_agg(row(n, task_seq, p_node, line, attempt, started_at, state,

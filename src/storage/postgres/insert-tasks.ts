@@ -26,7 +26,8 @@ async function insertOnce(
     // Looking every id up first would cost each submit a search for what almost never happens.
     if (!isUniqueViolation(error)) throw error;
     const known = await alreadyInserted(db, params.tasks);
-    const unknown = params.tasks.filter(({ id }) => !known.has(id));
+    const isFirst = (id: string, place: number) => params.tasks.findIndex((task) => task.id === id) === place;
+    const unknown = params.tasks.filter(({ id }, place) => !known.has(id) && isFirst(id, place));
     const inserted = unknown.length === 0 ? [] : await callInsert(db, { ...params, tasks: unknown });
     const byId = new Map([...known, ...inserted.map((task) => [task.id, task] as const)]);
     return params.tasks.flatMap(({ id }) => byId.get(id) ?? []);

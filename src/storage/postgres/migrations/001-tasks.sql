@@ -22,7 +22,7 @@ create table agent (
 -- The tasks of one agent in one lane, counted. All that choosing the next task looks at stands here.
 create table line (
   id            bigint generated always as identity primary key,
-  lane          text collate "C" not null,
+  lane          text collate "C" not null references lane,
   tenant        text collate "C" not null,
   agent         text collate "C" not null,
   agent_max     integer,                           -- agent.max_inflight, copied
