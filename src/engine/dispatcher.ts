@@ -33,6 +33,7 @@ export class Dispatcher extends Service {
   readonly #options: DispatcherOptions;
   #node: string;
   #claiming = true;
+  #closing = false;
   #begun = 0;
   #ended = 0;
   #lookedAt: number;
@@ -58,9 +59,15 @@ export class Dispatcher extends Service {
     this.wake();
   }
 
-  /** From now on it only writes down what ends. */
+  /** Only writes down what ends, until it is told who it is now. */
   stopClaiming(): void {
     this.#claiming = false;
+  }
+
+  /** Only writes down what ends, for good. */
+  closeDown(): void {
+    this.#claiming = false;
+    this.#closing = true;
   }
 
   /** Whether everything that ended so far is written down. */
@@ -75,7 +82,7 @@ export class Dispatcher extends Service {
   /** Goes on in the name of another incarnation of this node. */
   startClaimingAs(node: string): void {
     this.#node = node;
-    this.#claiming = true;
+    this.#claiming = !this.#closing;
     this.wakeAll();
   }
 

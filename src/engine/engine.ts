@@ -30,6 +30,12 @@ import { Timekeeper } from "./timekeeper.ts";
 const LAST_FLUSH_TRIES = 5;
 const LAST_FLUSH_PAUSE_MS = 500;
 
+/**
+ * How soon to look after a signal that something is due earlier than was known. Many come in a row while tasks with
+ * deadlines pour in, and each look costs three queries; what this process does itself it need not be told of.
+ */
+const DUE_SIGNAL_MS = 50;
+
 export interface EngineOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
@@ -153,7 +159,7 @@ export class Engine {
     await this.intake.flush();
     if (!this.#started) return;
     this.#started = false;
-    this.#dispatcher.stopClaiming();
+    this.#dispatcher.closeDown();
     await Promise.all(this.#background().map((service) => service.stop()));
     await this.#idle(graceMs);
     this.#runner.interruptAll("interrupted by shutdown");
@@ -178,7 +184,7 @@ export class Engine {
   onSignal(signal: StorageSignal): void {
     if (signal.kind === "fenced") this.fence(signal.tokens, "cancelled");
     if (signal.kind === "work" || signal.kind === "reconnected") this.#dispatcher.wakeAll();
-    if (signal.kind === "due" || signal.kind === "reconnected") this.#timekeeper.wake();
+    if (signal.kind === "due" || signal.kind === "reconnected") this.#timekeeper.wake(DUE_SIGNAL_MS);
     if (signal.kind === "reconnected") this.#heartbeat.wake();
   }
 

@@ -243,4 +243,18 @@ describe("a node that missed its lease", () => {
     await settle();
     expect(await task("next")).toMatchObject({ state: "running" });
   });
+
+  test("while it was stopping starts nothing more under its new name", async () => {
+    const { executor } = makeEndless();
+    const { engine, clock, states } = await makeNode({ executor });
+    await engine.start();
+    await engine.intake.addMany([newTask(), ...Array.from({ length: 9 }, () => newTask())]);
+    await settle();
+    const draining = engine.drain(60_000);
+    clock.set(clock.now() + 3_600_000);
+    await clock.advance(10_000);
+    await draining;
+    expect(engine.running).toBe(0);
+    expect((await states()).running).toBeUndefined();
+  });
 });

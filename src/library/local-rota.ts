@@ -20,6 +20,12 @@ import type { Agents } from "./agents.ts";
 import type { Settings } from "./settings.ts";
 import { createTasks } from "./tasks.ts";
 
+/**
+ * Timers of the clock never keep the process alive, but a Rota that was started does, until it is stopped: a program
+ * may well have nothing else to do than to wait for its next task. How often this does nothing is of no importance.
+ */
+const KEEP_ALIVE_MS = 60 * 60 * 1_000;
+
 export interface LocalRotaParts {
   readonly settings: Settings;
   readonly storage: Storage;
@@ -39,6 +45,7 @@ export class LocalRota implements Rota {
   #starting: Promise<void> | null = null;
   #draining: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
+  #keepAlive: NodeJS.Timeout | undefined;
 
   constructor(parts: LocalRotaParts) {
     const { storage, engine, eventLog, clock, settings } = parts;
@@ -135,7 +142,8 @@ export class LocalRota implements Rota {
     const { engine, agents, settings } = this.#parts;
     for (const id of agents.ids()) await this.#configureAgent(id);
     if (settings.scheduler.enabled) await engine.start();
-    if (this.#state === "created") this.#state = "running";
+    this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
+    this.#state = "running";
   }
 
   async #drain(graceMs: number): Promise<void> {
@@ -143,6 +151,7 @@ export class LocalRota implements Rota {
     await this.#starting?.catch(() => {});
     this.#state = "draining";
     await this.#parts.engine.drain(graceMs);
+    clearInterval(this.#keepAlive);
     this.#state = "drained";
   }
 
