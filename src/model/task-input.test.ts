@@ -219,6 +219,16 @@ describe("refuses, naming the field and what to write instead:", () => {
     expect(parse({ payload: "x".repeat(1_048_000) }).agent).toBe("index");
   });
 
+  test.each([501, 5_000, 300_000])("nested %d levels deep", (depth) => {
+    const payload = JSON.parse(`${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}`);
+    expect(refusal({ payload }).error).toBe("the task is nested deeper than 500 levels");
+  });
+
+  test("but not 500", () => {
+    const payload = JSON.parse(`${"[".repeat(499)}${"]".repeat(499)}`);
+    expect(parse({ payload }).spec.work).toEqual({ kind: "custom", payload });
+  });
+
   test("an own `__proto__` like any other unknown field", () => {
     expect(refusal(JSON.parse('{"payload":1,"__proto__":{"agentId":"x"}}')).error).toContain("unknown field");
   });

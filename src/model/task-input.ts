@@ -11,6 +11,7 @@ import {
   optionalText,
   requiredText,
 } from "./field-checks.ts";
+import { isDeeperThan } from "./json-depth.ts";
 import { FALLBACK_LANE, TASKS_LANE } from "./lane.ts";
 import { DEFAULT_PRIORITY } from "./priority.ts";
 import { optionalPriority } from "./priority-input.ts";
@@ -20,6 +21,8 @@ import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "./ta
 
 /** The most a task may take as JSON. */
 export const TASK_BYTES_MAX = 1_048_576;
+/** How deep it may be nested: what reads JSON level by level, in any language, must not run out of stack. */
+const TASK_DEPTH_MAX = 500;
 export const TIMEOUT_MIN_MS = 1_000;
 /** An action without a deadline has this long, from the moment it could first start. */
 const ACTION_DEADLINE_MS = 60_000;
@@ -114,6 +117,7 @@ function asJson(given: unknown): Fields {
   if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
     throw new RotaError("invalid_field", `the task is larger than ${TASK_BYTES_MAX} bytes of JSON`);
   }
+  if (isDeeperThan(TASK_DEPTH_MAX, text)) throw tooDeep();
   return JSON.parse(text) as Fields;
 }
 
@@ -129,9 +133,15 @@ function stringify(given: Fields): string {
   try {
     return JSON.stringify(given);
   } catch (error) {
+    // The stack ran out before the text was there to be measured.
+    if (error instanceof RangeError) throw tooDeep();
     const [line] = String(error instanceof Error ? error.message : error).split("\n", 1);
     throw new RotaError("invalid_field", `the task is not JSON: ${line}`, { cause: error });
   }
+}
+
+function tooDeep(): RotaError {
+  return new RotaError("invalid_field", `the task is nested deeper than ${TASK_DEPTH_MAX} levels`);
 }
 
 function kindOf(input: Fields): TaskKind {
