@@ -1,18 +1,10 @@
-import { Agent, type BodyInit, fetch, type Response } from "undici";
+import type { Agent, BodyInit, RequestInit, Response } from "undici";
 import { retryAfterMs } from "./retry-after.ts";
 
 /** How long the other side may take to accept a connection; an attempt's own timeout bounds everything after. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long a connection is kept for the next call. */
 const KEEP_ALIVE_MS = 30_000;
-
-// Calls may rightly take as long as an attempt may: the caller's signal ends them, not a timeout hidden in here.
-const agent = new Agent({
-  headersTimeout: 0,
-  bodyTimeout: 0,
-  keepAliveTimeout: KEEP_ALIVE_MS,
-  connect: { timeout: CONNECT_TIMEOUT_MS },
-});
 
 export interface LimitedRequest {
   readonly method: string;
@@ -43,7 +35,6 @@ export async function fetchWithLimits(url: string, request: LimitedRequest): Pro
     ...(body === undefined ? {} : { body }),
     signal,
     redirect: "manual",
-    dispatcher: agent,
   });
   const { text, truncated } = await readBody(response, bodyBytesMax);
   return {
@@ -55,15 +46,32 @@ export async function fetchWithLimits(url: string, request: LimitedRequest): Pro
   };
 }
 
-async function call(url: string, init: Parameters<typeof fetch>[1]): Promise<Response> {
+async function call(url: string, init: RequestInit): Promise<Response> {
+  outbound ??= loadOutbound();
+  const { fetch, agent } = await outbound;
   try {
-    return await fetch(url, init);
+    return await fetch(url, { ...init, dispatcher: agent });
   } catch (error) {
     // undici says only "fetch failed" and hides why in the cause.
     const cause = error instanceof TypeError && error.cause instanceof Error ? error.cause : undefined;
     if (cause === undefined) throw error;
     throw new Error(`cannot reach ${new URL(url).origin}: ${reasonOf(cause)}`, { cause: error });
   }
+}
+
+let outbound: ReturnType<typeof loadOutbound> | undefined;
+
+/** Loaded with the first call: it takes a tenth of a second, and most programs that embed Rota never call out. */
+async function loadOutbound(): Promise<{ fetch: typeof import("undici").fetch; agent: Agent }> {
+  const undici = await import("undici");
+  // Calls may rightly take as long as an attempt may: the caller's signal ends them, not a timeout hidden in here.
+  const agent = new undici.Agent({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+  });
+  return { fetch: undici.fetch, agent };
 }
 
 function reasonOf(cause: Error): string {

@@ -1,0 +1,151 @@
+import { Client } from "pg";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { createRota, type RotaEvent, type RotaOptions } from "../src/index.ts";
+import { openPostgres } from "../src/storage/postgres/open.ts";
+import { Gate, nextEvent, until } from "../src/testing/index.ts";
+import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
+
+const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
+afterAll(() => copies.drop());
+
+/** Nodes that share one PostgreSQL, with the time of the real world: the database has its own clock. */
+async function makeNodes() {
+  const { url } = await copies.copy();
+  const admin = new Client({ connectionString: url });
+  await admin.connect();
+  onTestFinished(() => admin.end());
+  return {
+    openNode: async (options: Omit<RotaOptions, "storage"> = {}) => {
+      const rota = await createRota({ ...options, storage: url });
+      onTestFinished(() => rota.stop({ graceMs: 0 }));
+      return rota;
+    },
+    /** Ends every connection that a node has to the database. */
+    cutConnections: () =>
+      admin.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+      ),
+  };
+}
+
+describe("nodes that share a database", () => {
+  test("run each other's tasks, and wait for them", async () => {
+    const { openNode } = await makeNodes();
+    const [front, back] = [await openNode(), await openNode()];
+    back.agent("worker", async (task) => ({ echoed: task.payload }));
+    await back.start();
+    const { taskId } = await front.tasks.submit({ agentId: "worker", payload: 7 });
+    expect(await front.tasks.wait(taskId)).toMatchObject({ state: "done", result: { echoed: 7 } });
+  });
+
+  test("see the same events in the same order", async () => {
+    const { openNode } = await makeNodes();
+    const nodes = [await openNode(), await openNode()];
+    const seen: RotaEvent[][] = [[], []];
+    for (const [index, rota] of nodes.entries()) {
+      rota.onEvent((event) => void seen[index]?.push(event));
+      await rota.start();
+    }
+    await Promise.all(nodes.map((rota) => rota.tasks.submitMany(Array(50).fill({ payload: 1 }))));
+    await until(() => seen.every((events) => events.length === 300), "three events of each of 100 tasks");
+    expect(seen[0]).toEqual(seen[1]);
+  });
+
+  test("cancel what another one runs: its signal fires", async () => {
+    const { openNode } = await makeNodes();
+    const [front, back] = [await openNode(), await openNode()];
+    const aborted = new Gate<unknown>();
+    back.agent("worker", (_task, { signal }) => {
+      signal.addEventListener("abort", () => aborted.open(signal.reason.message));
+      return new Promise(() => {});
+    });
+    const started = nextEvent(front, ({ type }) => type === "task.started");
+    await back.start();
+    const { taskId } = await front.tasks.submit({ agentId: "worker", payload: 1 });
+    await started;
+    await front.tasks.cancel(taskId);
+    expect(await aborted.opened).toBe("cancelled");
+    expect(await back.tasks.get(taskId)).toMatchObject({ state: "cancelled" });
+  });
+
+  test("together run no more than the total, and each no more than its own", async () => {
+    const { openNode } = await makeNodes();
+    const scheduler = { workerCount: 4, maxInflight: 6, maxPerAgentInflight: 6 };
+    let running = 0;
+    let most = 0;
+    const finished = new Gate();
+    let ended = 0;
+    const nodes = [await openNode({ scheduler }), await openNode({ scheduler })];
+    for (const rota of nodes) {
+      let own = 0;
+      rota.agent("worker", async () => {
+        most = Math.max(most, ++running);
+        expect(++own).toBeLessThanOrEqual(4);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+        own -= 1;
+        if (++ended === 200) finished.open();
+      });
+      await rota.start();
+    }
+    await nodes[0]?.tasks.submitMany(Array(100).fill({ agentId: "worker", payload: 1 }));
+    await until(async () => (await nodes[0]?.tasks.counts())?.counts.done === 100, "the first hundred");
+    await nodes[1]?.tasks.submitMany(Array(100).fill({ agentId: "worker", payload: 1 }));
+    await finished.opened;
+    expect(most).toBeLessThanOrEqual(6);
+  });
+
+  test("hand over what they ran when they stop", async () => {
+    const { openNode } = await makeNodes();
+    const [first, second] = [await openNode(), await openNode()];
+    first.agent("worker", () => new Promise(() => {}));
+    second.agent("worker", () => "done by the second");
+    const started = nextEvent(first, ({ type }) => type === "task.started");
+    await first.start();
+    const { taskId } = await second.tasks.submit({ agentId: "worker", instruction: "go on" });
+    await started;
+    await second.start();
+    await first.stop({ graceMs: 0 });
+    expect(await second.tasks.wait(taskId)).toMatchObject({
+      state: "done",
+      result: "done by the second",
+      retryCount: 0,
+      attempts: [{ outcome: "interrupted" }, { outcome: "done" }],
+    });
+  });
+});
+
+describe("when all connections are cut", () => {
+  test("what runs goes on, what ended is written down, and new work is taken in", async () => {
+    const { openNode, cutConnections } = await makeNodes();
+    const rota = await openNode();
+    const gate = new Gate<string>();
+    rota.agent("worker", (task) => (task.payload === "slow" ? gate.opened : "quick"));
+    const started = nextEvent(rota, ({ type }) => type === "task.started");
+    await rota.start();
+    const slow = await rota.tasks.submit({ agentId: "worker", payload: "slow" });
+    await started;
+    await cutConnections();
+    gate.open("survived");
+    const quick = await rota.tasks.submit({ agentId: "worker", payload: "quick" });
+    await until(async () => (await rota.tasks.counts()).counts.done === 2, "both to end");
+    expect(await rota.tasks.get(slow.taskId)).toMatchObject({
+      result: "survived",
+      attempts: [{ outcome: "done" }],
+    });
+    expect(await rota.tasks.get(quick.taskId)).toMatchObject({ result: "quick" });
+  });
+
+  test("readers of events miss nothing", async () => {
+    const { openNode, cutConnections } = await makeNodes();
+    const [rota, other] = [await openNode(), await openNode()];
+    const seen: string[] = [];
+    rota.onEvent(({ taskId }) => void seen.push(taskId));
+    const before = await rota.tasks.submit({ payload: 1 });
+    await until(() => seen.length === 1, "the first event");
+    await cutConnections();
+    const after = await other.tasks.submit({ payload: 2 });
+    await until(() => seen.length === 2, "the second event");
+    expect(seen).toEqual([before.taskId, after.taskId]);
+  });
+});
