@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { serve } from "../test/support/http-server.ts";
 import { openTestRota } from "../test/support/rota.ts";
 import { away } from "../test/support/storages.ts";
 import { createRota, type Executor, PermanentError, type RotaEvent } from "./index.ts";
@@ -237,6 +238,22 @@ describe("failing", () => {
       "task.failed",
     ]);
     expect(await rota.stats()).toMatchObject({ metrics: { tasksFailed: 1, dispatchCount: 3 } });
+  });
+
+  test("waits as long as the other side asked for", async () => {
+    const url = await serve((_request, response) =>
+      response.writeHead(429, { "retry-after": "7" }).end("busy"),
+    );
+    const { rota, clock } = await openTestRota({
+      options: { executors: { instruction: { type: "http", url } } },
+    });
+    const retrying = nextEvent(rota, ({ type }) => type === "task.retrying");
+    await rota.start();
+    await rota.tasks.submit({ instruction: "call" });
+    expect(await retrying).toMatchObject({
+      error: "HTTP 429: busy",
+      retryAt: new Date(clock.now() + 7_000).toISOString(),
+    });
   });
 
   test("for good is not retried", async () => {

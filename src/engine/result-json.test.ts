@@ -45,6 +45,13 @@ test("what is too large says how large", () => {
   expect(check({ list: Array(500).fill(0) })).toMatchObject({ ok: false });
 });
 
+test("what is nested too deep to be read again says so", () => {
+  const nested = (depth: number) => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`);
+  expect(check(nested(500), 10_000)).toMatchObject({ ok: true });
+  expect(check(nested(501), 10_000)).toEqual({ ok: false, error: "result is nested deeper than 500 levels" });
+  expect(check(nested(100_000), 1_000_000)).toMatchObject({ ok: false });
+});
+
 test("is a copy that nobody else can change", () => {
   const result = { list: [1] };
   const checked = check(result);

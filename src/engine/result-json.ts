@@ -1,3 +1,6 @@
+import { isDeeperThan } from "../model/json-depth.ts";
+import { JSON_DEPTH_MAX } from "../model/task-input.ts";
+
 /** The most a result may take, as JSON. */
 export const RESULT_BYTES_MAX = 1_048_576;
 /** The most a report of progress may take, as JSON. */
@@ -32,6 +35,9 @@ function checkText(what: string, value: unknown, bytesMax: number): Checked {
   const bytes = Buffer.byteLength(text);
   if (bytes > bytesMax) {
     return { ok: false, error: `${what} is too large: ${bytes} bytes of JSON, at most ${bytesMax} are kept` };
+  }
+  if (isDeeperThan(JSON_DEPTH_MAX, text)) {
+    return { ok: false, error: `${what} is nested deeper than ${JSON_DEPTH_MAX} levels` };
   }
   return { ok: true, value: JSON.parse(text) };
 }

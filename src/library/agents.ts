@@ -1,9 +1,14 @@
 import { createExecutor } from "../executors/create-executor.ts";
 import { echo } from "../executors/echo.ts";
 import type { Executor, ExecutorConfig } from "../executors/executor.ts";
-import { DEFAULT_AGENT, type TaskKind } from "../model/task.ts";
+import { checkKnown, optionalNumber, optionalObject, optionalText } from "../model/field-checks.ts";
+import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../model/task.ts";
+import { checkAgentId } from "../model/task-input.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { AgentOptions } from "../rota-options.ts";
+
+/** More than this at once is a slip of the finger. */
+const MAX_INFLIGHT_MAX = 10_000_000;
 
 interface Agent {
   readonly executor: Executor | undefined;
@@ -25,17 +30,23 @@ export class Agents {
 
   constructor({ agents, executors, now }: AgentsOptions) {
     this.#now = now;
+    checkKnown(executors, TASK_KINDS, "executors.");
     for (const [kind, executor] of Object.entries(executors)) {
       this.#byKind.set(kind as TaskKind, createExecutor(executor, { now }));
     }
     for (const [id, options] of Object.entries(agents)) this.set(id, options);
   }
 
-  set(id: string, { executor, lane, maxInflight }: AgentOptions): void {
+  /** Throws `invalid_field` for what cannot be. */
+  set(id: string, options: AgentOptions): void {
+    const prefix = `agents.${checkAgentId(id)}.`;
+    const fields = optionalObject({ [`agents.${id}`]: options }, `agents.${id}`) ?? {};
+    checkKnown(fields, ["executor", "lane", "maxInflight"], prefix);
+    const { executor } = options;
     this.#agents.set(id, {
       executor: executor === undefined ? undefined : createExecutor(executor, { now: this.#now }),
-      lane,
-      maxInflight: maxInflight ?? null,
+      lane: optionalText(fields, "lane"),
+      maxInflight: optionalNumber(fields, "maxInflight", { min: 1, max: MAX_INFLIGHT_MAX }, prefix) ?? null,
     });
   }
 

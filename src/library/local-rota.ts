@@ -12,7 +12,7 @@ import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
-import { checkAgentId, type TaskDefaults } from "../model/task-input.ts";
+import type { TaskDefaults } from "../model/task-input.ts";
 import type { EventsOptions, Rota, RotaState, Tasks } from "../rota-interface.ts";
 import type { AgentOptions } from "../rota-options.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -73,7 +73,6 @@ export class LocalRota implements Rota {
 
   agent(id: string, first: Executor | AgentOptions, handler?: Executor): void {
     const options = typeof first === "function" ? { executor: first } : first;
-    checkAgentId(id);
     this.#parts.agents.set(id, handler === undefined ? options : { ...options, executor: handler });
     if (this.#state !== "running") return;
     this.#configureAgent(id).catch((error) =>

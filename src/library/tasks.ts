@@ -62,6 +62,7 @@ export function createTasks(options: TasksOptions): Tasks {
     submitMany,
 
     async get(taskId) {
+      checkId(taskId);
       const record = await storage.tasks.get({ tenant, id: taskId });
       if (record === null) throw notFound();
       return toTask(record);
@@ -78,6 +79,7 @@ export function createTasks(options: TasksOptions): Tasks {
     },
 
     async cancel(taskId) {
+      checkId(taskId);
       const [cancelled] = await storage.tasks.cancel({ tenant, ids: [taskId], error: null });
       if (cancelled === undefined || !cancelled.found) throw notFound();
       if (cancelled.was !== null) throw new RotaError("conflict", `task is already ${cancelled.was}`);
@@ -89,6 +91,7 @@ export function createTasks(options: TasksOptions): Tasks {
 
     async retry(taskId) {
       checkOpen();
+      checkId(taskId);
       const retried = await storage.tasks.retry({ tenant, id: taskId });
       if (!retried.found) throw notFound();
       if (retried.was !== null) {
@@ -102,6 +105,7 @@ export function createTasks(options: TasksOptions): Tasks {
     },
 
     async wait(taskId, waitOptions = {}) {
+      checkId(taskId);
       return toTask(await waiter.wait(tenant, taskId, waitOptions));
     },
 
@@ -127,6 +131,11 @@ function parseAll(inputs: readonly SubmitInput[], defaults: TaskDefaults): Parse
 
 function toSubmitted({ id, state, position, createdAt }: InsertedTask): SubmittedTask {
   return { taskId: id, state, position, createdAt: rfc3339(createdAt) };
+}
+
+/** What does not look like an id names no task. PostgreSQL, for one, would not even look for a text with a NUL. */
+function checkId(taskId: string): void {
+  if (!/^[\w-]{1,100}$/.test(taskId)) throw notFound();
 }
 
 function notFound(): RotaError {

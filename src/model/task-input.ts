@@ -20,9 +20,9 @@ import { checkRetryPolicy } from "./retry-policy-input.ts";
 import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "./task.ts";
 
 /** The most a task may take as JSON. */
-export const TASK_BYTES_MAX = 1_048_576;
+const TASK_BYTES_MAX = 1_048_576;
 /** How deep it may be nested: what reads JSON level by level, in any language, must not run out of stack. */
-const TASK_DEPTH_MAX = 500;
+export const JSON_DEPTH_MAX = 500;
 export const TIMEOUT_MIN_MS = 1_000;
 /** An action without a deadline has this long, from the moment it could first start. */
 const ACTION_DEADLINE_MS = 60_000;
@@ -117,7 +117,7 @@ function asJson(given: unknown): Fields {
   if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
     throw new RotaError("invalid_field", `the task is larger than ${TASK_BYTES_MAX} bytes of JSON`);
   }
-  if (isDeeperThan(TASK_DEPTH_MAX, text)) throw tooDeep();
+  if (isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep();
   return JSON.parse(text) as Fields;
 }
 
@@ -141,7 +141,7 @@ function stringify(given: Fields): string {
 }
 
 function tooDeep(): RotaError {
-  return new RotaError("invalid_field", `the task is nested deeper than ${TASK_DEPTH_MAX} levels`);
+  return new RotaError("invalid_field", `the task is nested deeper than ${JSON_DEPTH_MAX} levels`);
 }
 
 function kindOf(input: Fields): TaskKind {
@@ -208,7 +208,7 @@ function parseAgent(input: Fields, kind: TaskKind): string {
 }
 
 /** Refuses what cannot be the id of an agent. */
-export function checkAgentId(agent: string): string {
+export function checkAgentId(agent: unknown): string {
   if (isAgentId(agent)) return agent;
   throw invalidField("agentId", `\`agentId\` must be ${AGENT_ID_FORM}`);
 }
