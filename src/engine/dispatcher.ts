@@ -16,7 +16,8 @@ const ALONE_TRIES_MAX = 5;
 
 export interface DispatcherOptions extends ServiceOptions {
   readonly storage: Storage;
-  readonly node: string;
+  /** The incarnation in whose name it acts. */
+  readonly node: () => string;
   readonly slots: LaneSlots;
   readonly runner: Runner;
   readonly completer: Completer;
@@ -31,7 +32,6 @@ export interface DispatcherOptions extends ServiceOptions {
 export class Dispatcher extends Service {
   readonly name = "dispatcher";
   readonly #options: DispatcherOptions;
-  #node: string;
   #claiming = true;
   #closing = false;
   #begun = 0;
@@ -42,7 +42,6 @@ export class Dispatcher extends Service {
   constructor(options: DispatcherOptions) {
     super(options);
     this.#options = options;
-    this.#node = options.node;
     this.#lookedAt = this.clock.monotonic();
   }
 
@@ -59,7 +58,7 @@ export class Dispatcher extends Service {
     this.wake();
   }
 
-  /** Only writes down what ends, until it is told who it is now. */
+  /** Only writes down what ends, until it may go on. */
   stopClaiming(): void {
     this.#claiming = false;
   }
@@ -79,9 +78,8 @@ export class Dispatcher extends Service {
     return { begun: this.#begun, ended: this.#ended };
   }
 
-  /** Goes on in the name of another incarnation of this node. */
-  startClaimingAs(node: string): void {
-    this.#node = node;
+  /** Goes on, unless it is to close down. */
+  startClaiming(): void {
     this.#claiming = !this.#closing;
     this.wakeAll();
   }
@@ -95,7 +93,8 @@ export class Dispatcher extends Service {
     if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
       await this.#exchange(completed, claims);
     }
-    return completer.size > 0 ? 0 : POLL_MS;
+    const more = completer.size > 0 || (this.#mayClaim() && slots.hungry);
+    return more ? 0 : POLL_MS;
   }
 
   #mayClaim(): boolean {
@@ -110,11 +109,11 @@ export class Dispatcher extends Service {
   }
 
   async #exchange(completed: Completed, claims: readonly LaneClaim[]): Promise<void> {
-    const { storage } = this.#options;
+    const { storage, node } = this.#options;
     let answer: FinishedAndClaimed;
     this.#begun += 1;
     try {
-      answer = await storage.tasks.finishAndClaim({ node: this.#node, ...completed, claims });
+      answer = await storage.tasks.finishAndClaim({ node: node(), ...completed, claims });
     } catch (error) {
       this.#keep(completed, error);
       throw error;

@@ -107,7 +107,7 @@ export class Engine {
       ...service,
       storage,
       metrics,
-      node: this.#incarnation.node,
+      node,
       slots: this.#slots,
       runner: this.#runner,
       completer: this.#completer,

@@ -48,6 +48,8 @@ export class Incarnation extends Service {
   }
 
   async begin(parts: IncarnationParts): Promise<void> {
+    // A name is tried once: the answer to an earlier try may have got lost, and the name with it.
+    if (this.#parts !== null) this.#node = this.#options.newNodeId();
     this.#parts = parts;
     await this.#options.storage.nodes.register({ node: this.#node });
   }
@@ -69,7 +71,7 @@ export class Incarnation extends Service {
     this.#node = next;
     this.#lost = false;
     heartbeat.reset();
-    dispatcher.startClaimingAs(next);
+    dispatcher.startClaiming();
     this.log.info({ node: next, before: old }, "goes on as a new incarnation");
     await retire(this.#options.storage, rescuer, old);
     return IDLE_MS;

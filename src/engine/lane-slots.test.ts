@@ -60,3 +60,17 @@ test("waking a lane without a free slot, or one that is not ours, is nothing to 
   expect(slots.wake("a")).toBe(false);
   expect(slots.wake("elsewhere")).toBe(false);
 });
+
+test("asks for a bounded number at a time, and stays hungry while it is given all of it", () => {
+  const slots = new LaneSlots({ a: 450 });
+  const given: number[] = [];
+  for (const left = { tasks: 420 }; slots.hungry; ) {
+    const [claim] = slots.claims([]);
+    const count = Math.min(claim?.limit ?? 0, left.tasks);
+    for (let i = 0; i < count; i++) slots.took("a");
+    left.tasks -= count;
+    slots.answered(claim as never, count);
+    given.push(count);
+  }
+  expect(given).toEqual([200, 200, 20]);
+});

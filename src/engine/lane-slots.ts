@@ -1,5 +1,8 @@
 import type { Finish } from "./completer.ts";
 
+/** Tasks claimed from one lane in one transaction: more would hold it, and everybody else, up for long. */
+const CLAIM_MAX = 200;
+
 /** How many tasks of one lane this process runs, and whether it is worth asking for more. */
 interface Slots {
   concurrency: number;
@@ -27,10 +30,10 @@ export class LaneSlots {
     }
   }
 
-  get held(): number {
-    let held = 0;
-    for (const slots of this.#slots.values()) held += slots.held;
-    return held;
+  /** Whether some lane has a free slot and may have something for it. */
+  get hungry(): boolean {
+    for (const slots of this.#slots.values()) if (slots.hungry && slots.held < slots.concurrency) return true;
+    return false;
   }
 
   /** There may be work in this lane. Answers whether a slot is free to take it. */
@@ -54,7 +57,7 @@ export class LaneSlots {
       const freedHere = freed.get(lane) ?? 0;
       // An end makes room for the agent and the lane, so that work that had to wait may start now.
       if (!slots.hungry && freedHere === 0) continue;
-      const limit = slots.concurrency - slots.held + freedHere;
+      const limit = Math.min(slots.concurrency - slots.held + freedHere, CLAIM_MAX);
       if (limit > 0) claims.push({ lane, limit, wakes: slots.wakes });
     }
     return claims;

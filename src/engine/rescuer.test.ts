@@ -128,6 +128,28 @@ test("on a storage of its own a node takes back at once what an earlier start le
   expect(await task("left")).toMatchObject({ state: "done" });
 });
 
+test("a start whose first try got lost can be made again", async () => {
+  const makeNode = await makeNodes();
+  let lose = true;
+  const { engine, storage, clock, states } = await makeNode({
+    node: "north",
+    meddler: {
+      after: ({ operation }) => {
+        if (operation !== "nodes.register" || !lose) return;
+        lose = false;
+        throw away();
+      },
+    },
+  });
+  await expect(engine.start()).rejects.toMatchObject({ code: "storage_unavailable" });
+  await engine.start();
+  await engine.intake.add(newTask());
+  await settle();
+  expect(await states()).toEqual({ done: 1 });
+  await clock.advance(25_000);
+  expect((await storage.nodes.list()).map(({ node }) => node)).toEqual([engine.node]);
+});
+
 test("a rescue does not overwrite a task that finished in the meantime", async () => {
   const makeNode = await makeNodes();
   const { engine, storage, clock, task } = await makeNode({ node: "south" });
