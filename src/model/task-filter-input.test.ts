@@ -28,6 +28,9 @@ test("takes a priority by its name", () => {
 
 test.each([
   [{ priority: "urgent" }, "must be an integer, lower first, or one of critical, high, normal, low"],
+  [{ agentId: "two words" }, "`agentId` must be 1 to 128 of the characters"],
+  [{ agentId: ["a", "b"] }, "`agentId` must be 1 to 128 of the characters"],
+  [{ lane: "a\0b" }, "`lane` must be the name of a lane"],
   [{ state: "finished" }, "unknown `state`"],
   [{ state: "dine" }, "did you mean `done`?"],
   [{ state: "constructor" }, "unknown `state`"],

@@ -1,6 +1,7 @@
 import { checkKnown, type Fields, invalidField, optionalNumber, optionalText } from "./field-checks.ts";
 import { nearestName } from "./nearest-name.ts";
 import { optionalPriority } from "./priority-input.ts";
+import { checkAgentId } from "./task-input.ts";
 import { TASK_STATES, type TaskState } from "./task-state.ts";
 
 const LIST_DEFAULT = 100;
@@ -21,10 +22,10 @@ export interface ParsedTaskFilter {
 /** Checks which tasks somebody wants to see. Throws `invalid_field`. */
 export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   checkKnown(filter, ["agentId", "state", "priority", "lane", "limit", "cursor"]);
-  const agent = optionalText(filter, "agentId");
+  const agent = filter["agentId"] === undefined ? undefined : checkAgentId(filter["agentId"]);
   const states = parseStates(filter["state"]);
   const priority = optionalPriority(filter);
-  const lane = optionalText(filter, "lane");
+  const lane = parseLane(optionalText(filter, "lane"));
   const cursor = parseCursor(optionalText(filter, "cursor"));
   return {
     ...(agent === undefined ? {} : { agent }),
@@ -51,6 +52,12 @@ function parseState(value: unknown): TaskState {
   const nearest = nearestName(word, TASK_STATES);
   const hint = nearest === undefined ? "" : `; did you mean \`${nearest}\`?`;
   throw invalidField("state", `unknown \`state\`: it is one of ${TASK_STATES.join(", ")}${hint}`);
+}
+
+function parseLane(lane: string | undefined): string | undefined {
+  // No database has such a name, and PostgreSQL would not even look for it.
+  if (lane?.includes("\0")) throw invalidField("lane", "`lane` must be the name of a lane");
+  return lane;
 }
 
 function parseCursor(text: string | undefined): number | undefined {

@@ -1,0 +1,291 @@
+import { describe, expect, test } from "vitest";
+import { openTestServer, sendRaw } from "../../../test/support/http.ts";
+import { errorAnswer } from "../../api/error.ts";
+
+/** The status and the body of an answer on a bare connection. */
+function parseRaw(answer: string) {
+  const [head = "", body = ""] = answer.split("\r\n\r\n");
+  const headers = new Map(
+    head
+      .split("\r\n")
+      .slice(1)
+      .map((line) => [line.split(":")[0]?.toLowerCase(), line.slice(line.indexOf(":") + 2)]),
+  );
+  expect(Number(headers.get("content-length"))).toBe(Buffer.byteLength(body));
+  return { status: Number(head.split(" ")[1]), headers, body: errorAnswer.parse(JSON.parse(body)) };
+}
+
+describe("which machine may ask:", () => {
+  test.each(["127.0.0.1", "127.0.0.1:7682", "localhost", "LocalHost:80", "[::1]", "[::1]:7682"])(
+    "a request to %s is answered",
+    async (host) => {
+      const { url } = await openTestServer({ start: false });
+      const answer = await sendRaw(url, `GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
+
+  test.each([
+    "evil.example",
+    "127.0.0.1.evil.example",
+    "localhost.",
+    "localhost:x",
+    "0.0.0.0",
+    "192.168.0.1",
+    "::1",
+    "[::2]",
+    "",
+  ])("a request to the host %j is refused", async (host) => {
+    const { url } = await openTestServer({ start: false });
+    const raw = await sendRaw(url, `GET /tasks HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    const { status, body } = parseRaw(raw);
+    expect([status, body.code]).toEqual([403, "forbidden"]);
+    expect(body.error).toMatch(
+      /^without API keys Rota answers this machine only: the `Host` of a request must be/,
+    );
+  });
+
+  test.each(["HTTP/1.1", "HTTP/1.0"])("a request of %s without a host is refused", async (version) => {
+    const { url } = await openTestServer({ start: false });
+    const { status, body } = parseRaw(
+      await sendRaw(url, `GET /health ${version}\r\nConnection: close\r\n\r\n`),
+    );
+    expect([status, body.code]).toEqual([403, "forbidden"]);
+    expect(body.error).toMatch(/has none$/);
+  });
+
+  test("a web page of this machine is answered, one from elsewhere is refused before anything happens", async () => {
+    const { ask, rota } = await openTestServer({ start: false });
+    const submit = (origin: string) => ask("/tasks", { json: { payload: 1 }, headers: { origin } });
+    for (const origin of ["http://localhost:5173", "http://127.0.0.1", "https://[::1]:8443"]) {
+      expect((await submit(origin)).status, origin).toBe(202);
+    }
+    for (const origin of ["http://evil.example", "null", "file://", "http://localhost.evil.example"]) {
+      const { status, body } = await submit(origin);
+      expect([status, errorAnswer.parse(body).code], origin).toEqual([403, "forbidden"]);
+    }
+    expect((await rota.tasks.counts()).total).toBe(3);
+  });
+});
+
+describe("which route:", () => {
+  test.each([
+    ["PUT", "/tasks", "GET, HEAD, POST"],
+    ["PATCH", "/v1/tasks", "GET, HEAD, POST"],
+    ["OPTIONS", "/tasks/", "GET, HEAD, POST"],
+    ["POST", "/tasks/tsk_1", "DELETE, GET, HEAD"],
+    ["PROPFIND", "/tasks/tsk_1", "DELETE, GET, HEAD"],
+    ["GET", "/tasks/tsk_1/cancel", "POST"],
+    ["DELETE", "/health?x=1", "GET, HEAD"],
+  ])("%s %s is not allowed, and the answer says what is", async (method, path, allowed) => {
+    const { ask } = await openTestServer({ start: false });
+    const { status, headers, body } = await ask(path, { method });
+    expect([status, errorAnswer.parse(body).code, headers.get("allow")]).toEqual([
+      405,
+      "method_not_allowed",
+      allowed,
+    ]);
+    expect(body.error).toContain(`does not take ${method}, only ${allowed}`);
+  });
+
+  test.each(["/", "/nope", "/v1", "/v2/tasks", "/tasks/a/b/c", "/TASKS", "//tasks"])(
+    "%s does not exist, whatever the body",
+    async (path) => {
+      const { ask } = await openTestServer({ start: false });
+      const { status, body } = await ask(path, { method: "POST", body: "no JSON" });
+      expect([status, errorAnswer.parse(body)]).toEqual([
+        404,
+        { code: "not_found", error: `there is no route POST ${path}` },
+      ]);
+    },
+  );
+
+  test("a path that is no URL is refused", async () => {
+    const { url } = await openTestServer({ start: false });
+    const raw = await sendRaw(url, "GET /tasks/%zz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    expect(parseRaw(raw)).toMatchObject({ status: 400, body: { code: "invalid_field" } });
+  });
+
+  test("a slash at the end changes nothing", async () => {
+    const { ask } = await openTestServer({ start: false });
+    expect((await ask("/tasks/")).status).toBe(200);
+    expect((await ask("/v1/health/")).status).toBe(200);
+  });
+});
+
+describe("which query:", () => {
+  test.each([
+    ["/tasks?agnetId=x", "unknown query parameter `agnetId`: did you mean `agentId`?"],
+    ["/v1/tasks?limit=5&Limit=5", "unknown query parameter `Limit`: did you mean `limit`?"],
+    ["/tasks?zzzzzzzz=1", "unknown query parameter `zzzzzzzz`: known are `agentId`, `state`, `priority`"],
+    ["/tasks?__proto__=1", "unknown query parameter `__proto__`"],
+    ["/tasks/tsk_1?verbose=1", "unknown query parameter `verbose`: this route takes none"],
+    ["/health?x", "unknown query parameter `x`: this route takes none"],
+    ["/tasks?limit=abc", "`limit` must be an integer from 1 to 1000, not abc"],
+    ["/tasks?limit=", "`limit` must be an integer from 1 to 1000, not "],
+    ["/tasks?limit=0", "`limit` must be an integer from 1 to 1000, not 0"],
+    ["/tasks?limit=1e2", "`limit` must be an integer from 1 to 1000, not 1e2"],
+    ["/tasks?limit=1&limit=2", "`limit` must be an integer from 1 to 1000, not an array"],
+    ["/tasks?priority=urgent", "`priority` must be an integer, lower first, or one of critical"],
+    ["/tasks?agentId=a&agentId=b", "`agentId` must be 1 to 128 of the characters"],
+    ["/tasks?state=dne", "did you mean `done`?"],
+    ["/tasks?cursor=x", "`cursor` must be the `nextCursor` of the page before"],
+  ])("%s is refused", async (path, message) => {
+    const { ask } = await openTestServer({ start: false });
+    const { status, body } = await ask(path);
+    expect([status, errorAnswer.parse(body).code]).toEqual([400, "invalid_field"]);
+    expect(body.error).toContain(message);
+  });
+});
+
+describe("which body:", () => {
+  const json = { "content-type": "application/json" };
+  test.each([
+    ["half a body", "{", json, "invalid_json", "the body is not JSON: "],
+    ["a text", "hello", json, "invalid_json", "the body is not JSON: "],
+    [
+      "bytes that are no text",
+      Buffer.from([0x22, 0xff, 0x22]),
+      json,
+      "invalid_json",
+      "the body is not UTF-8 text",
+    ],
+    [
+      "a form",
+      "message=hello",
+      {},
+      "invalid_json",
+      "send the body as JSON, with the header `content-type: application/json`",
+    ],
+    ["a type that is none", "{}", { "content-type": "nonsense" }, "invalid_json", "send the body as JSON"],
+    ["JSON of another type", "{}", { "content-type": "text/plain" }, "invalid_json", "send the body as JSON"],
+    ["nothing", "", json, "invalid_field", "a task must be an object with exactly one of"],
+    ["an array", "[]", json, "invalid_field", "a task must be an object with exactly one of"],
+    ["null", "null", json, "invalid_field", "a task must be an object with exactly one of"],
+    ["an unknown field", '{"mesage":"x"}', json, "invalid_field", "did you mean `message`?"],
+    [
+      "a `__proto__` as a field",
+      '{"__proto__":{"message":"x"}}',
+      json,
+      "invalid_field",
+      "unknown field `__proto__`",
+    ],
+    [
+      "more than a mebibyte",
+      `"${"x".repeat(1_048_576)}"`,
+      json,
+      "body_too_large",
+      "the body is larger than 1048576 bytes",
+    ],
+  ])("%s is refused and nothing is stored", async (_what, body, headers, code, message) => {
+    const { ask, rota } = await openTestServer({ start: false });
+    const answer = await ask("/tasks", { method: "POST", body, headers });
+    expect(errorAnswer.parse(answer.body).code).toBe(code);
+    expect(answer.status).toBe(code === "body_too_large" ? 413 : 400);
+    expect(answer.body.error).toContain(message);
+    expect((await rota.tasks.counts()).total).toBe(0);
+  });
+
+  test.each([
+    ["with a byte order mark", '\ufeff{"payload":1}', "application/json"],
+    ["with a character set", '{"payload":1}', "application/json; charset=utf-8"],
+    ["with spaces around", ' \n{"payload":1}\n', "Application/JSON"],
+  ])("JSON %s is taken", async (_what, body, type) => {
+    const { ask } = await openTestServer({ start: false });
+    expect((await ask("/tasks", { method: "POST", body, headers: { "content-type": type } })).status).toBe(
+      202,
+    );
+  });
+
+  test("a field that cancelling does not know is refused", async () => {
+    const { ask } = await openTestServer({ start: false });
+    const { taskId } = (await ask("/tasks", { json: { payload: 1 } })).body;
+    const { status, body } = await ask(`/tasks/${taskId}/cancel`, { json: { reason: "x" } });
+    expect([status, body.error]).toEqual([400, "unknown field `reason`: cancelling takes none"]);
+    expect((await ask(`/tasks/${taskId}/cancel`, { json: {} })).status).toBe(200);
+  });
+});
+
+describe("what is no whole request:", () => {
+  const huge = "x".repeat(20_000);
+  test.each([
+    ["no HTTP at all", "hello\r\n\r\n", 400, "invalid_json", "this is not an HTTP request"],
+    [
+      "half a request",
+      "POST /tasks HTTP/1.1\r\nHost: localhost\r\nContent-Le",
+      400,
+      "invalid_json",
+      "this is not an HTTP request",
+    ],
+    [
+      "half a body",
+      'POST /tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"payl',
+      400,
+      "invalid_json",
+      "this is not an HTTP request",
+    ],
+    [
+      "a broken chunk",
+      "POST /tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+      400,
+      "invalid_json",
+      "this is not an HTTP request",
+    ],
+    [
+      "headers without end",
+      `GET /health HTTP/1.1\r\nHost: localhost\r\nX: ${huge}\r\n\r\n`,
+      413,
+      "body_too_large",
+      "the headers are larger",
+    ],
+    [
+      "a line without end",
+      `GET /${huge} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+      413,
+      "body_too_large",
+      "the headers are larger",
+    ],
+  ])("%s gets an answer of the same shape", async (_what, bytes, status, code, message) => {
+    const { url, ask, rota } = await openTestServer({ start: false });
+    const answer = parseRaw(await sendRaw(url, bytes));
+    expect([answer.status, answer.body.code]).toEqual([status, code]);
+    expect(answer.body.error).toContain(message);
+    expect((await ask("/health")).status).toBe(200);
+    expect((await rota.tasks.counts()).total).toBe(0);
+  });
+
+  test("an expectation that nobody knows is passed over", async () => {
+    const { url } = await openTestServer({ start: false });
+    const raw = await sendRaw(
+      url,
+      "GET /health HTTP/1.1\r\nHost: localhost\r\nExpect: miracles\r\nConnection: close\r\n\r\n",
+    );
+    expect(raw).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});
+
+test("a fault of ours is answered as one and written to the log, and the server goes on", async () => {
+  const { ask, log } = await openTestServer({
+    start: false,
+    meddler: {
+      before: ({ operation }) => {
+        if (operation === "tasks.list") throw new TypeError("a secret of the inside");
+      },
+    },
+  });
+  const { status, body } = await ask("/tasks");
+  expect([status, errorAnswer.parse(body)]).toEqual([
+    500,
+    { code: "internal_error", error: "something went wrong inside Rota; its log says what" },
+  ]);
+  expect(log.lines).toContainEqual({
+    level: "error",
+    message: "a request failed unexpectedly",
+    fields: {
+      error: expect.objectContaining({ message: "a secret of the inside" }),
+      method: "GET",
+      url: "/tasks",
+    },
+  });
+  expect((await ask("/health")).status).toBe(200);
+});

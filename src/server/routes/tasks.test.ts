@@ -1,0 +1,178 @@
+import { expect, test } from "vitest";
+import { openTestServer } from "../../../test/support/http.ts";
+import { cancelledTask, submittedTask, task, taskPage } from "../../api/tasks.ts";
+import { Gate } from "../../testing/signals.ts";
+
+const PREFIXES = ["", "/v1"];
+
+test.each(PREFIXES)("%s/tasks takes a task, runs it and shows it", async (prefix) => {
+  const { ask, rota } = await openTestServer();
+  const submitted = await ask(`${prefix}/tasks`, { json: { message: "hello", metadata: { mine: 1 } } });
+  expect(submitted.status).toBe(202);
+  expect(submittedTask.parse(submitted.body)).toMatchObject({ state: "queued", position: 1 });
+
+  const { taskId } = submitted.body;
+  await rota.tasks.wait(taskId);
+  const shown = await ask(`${prefix}/tasks/${taskId}`);
+  expect(shown.status).toBe(200);
+  expect(task.parse(shown.body)).toMatchObject({
+    taskId,
+    agentId: "index",
+    kind: "message",
+    lane: "main",
+    state: "done",
+    result: "hello",
+    metadata: { mine: 1 },
+    attempts: [{ number: 1, outcome: "done" }],
+  });
+});
+
+test("every kind of task is shown as the schema says, waiting, running, done and failed", async () => {
+  const { ask, rota } = await openTestServer();
+  const gate = new Gate();
+  rota.agent("slow", () => gate.opened);
+  const inputs = [
+    {
+      agentId: "index",
+      action: "click",
+      tabId: "t",
+      ref: "e1",
+      selector: "a",
+      params: { x: 1 },
+      priority: 5,
+    },
+    { instruction: "do it", llmConfig: { model: "m" }, deadline: "2030-01-31T09:00:00+01:00" },
+    { message: "hello", runAt: "2030-01-31T09:00:00Z" },
+    { payload: null },
+    { agentId: "nobody", payload: 1, retryPolicy: { maxRetries: 0, jitter: 0.5 } },
+    { agentId: "slow", payload: [1], timeout: 1_000 },
+  ];
+  const ids = await Promise.all(inputs.map(async (json) => (await ask("/tasks", { json })).body.taskId));
+  await rota.tasks.wait(ids[0]);
+  await rota.tasks.wait(ids[4]);
+  const { body } = await ask("/tasks");
+  expect(taskPage.parse(body).count).toBe(6);
+  gate.open();
+});
+
+test("lists newest first, page by page, by every filter", async () => {
+  const { ask } = await openTestServer({ start: false });
+  const submit = async (json: object) => (await ask("/tasks", { json })).body.taskId as string;
+  const a1 = await submit({ agentId: "a", payload: 1 });
+  const b1 = await submit({ agentId: "b", message: "x", priority: "high" });
+  const a2 = await submit({ agentId: "a", payload: 2 });
+  await ask(`/tasks/${a1}`, { method: "DELETE" });
+  const ids = async (query: string) =>
+    ((await ask(`/tasks?${query}`)).body.tasks as { taskId: string }[]).map(({ taskId }) => taskId);
+
+  expect(await ids("")).toEqual([a2, b1, a1]);
+  expect(await ids("agentId=a")).toEqual([a2, a1]);
+  expect(await ids("state=queued")).toEqual([a2, b1]);
+  expect(await ids("state=pending,cancelled")).toEqual([a2, b1, a1]);
+  expect(await ids("state=cancelled&state=queued")).toEqual([a2, b1, a1]);
+  expect(await ids("lane=main")).toEqual([b1]);
+  expect(await ids("priority=1")).toEqual([b1]);
+  expect(await ids("priority=high")).toEqual([b1]);
+  expect(await ids("agentId=nobody")).toEqual([]);
+
+  const first = (await ask("/tasks?limit=2")).body;
+  expect(first).toMatchObject({ count: 2, tasks: [{ taskId: a2 }, { taskId: b1 }] });
+  const second = (await ask(`/tasks?limit=2&cursor=${first.nextCursor}`)).body;
+  expect(second).toMatchObject({ count: 1, tasks: [{ taskId: a1 }], nextCursor: null });
+});
+
+test.each(PREFIXES)("%s/tasks/{id} cancels by POST …/cancel and by DELETE, once", async (prefix) => {
+  const { ask } = await openTestServer({ start: false });
+  const ways = [
+    (id: string) => ask(`${prefix}/tasks/${id}/cancel`, { method: "POST" }),
+    (id: string) => ask(`${prefix}/tasks/${id}`, { method: "DELETE" }),
+  ];
+  for (const cancel of ways) {
+    const { taskId } = (await ask("/tasks", { json: { payload: 1 } })).body;
+    const cancelled = await cancel(taskId);
+    expect([cancelled.status, cancelledTask.parse(cancelled.body)]).toEqual([
+      200,
+      { status: "cancelled", taskId },
+    ]);
+    const again = await cancel(taskId);
+    expect([again.status, again.body]).toEqual([
+      409,
+      { code: "conflict", error: "task is already cancelled" },
+    ]);
+    expect((await ask(`/tasks/${taskId}`)).body.state).toBe("cancelled");
+  }
+});
+
+test("cancelling aborts what runs", async () => {
+  const { ask, rota } = await openTestServer();
+  const aborted = new Gate<unknown>();
+  const started = new Gate();
+  rota.agent("slow", (_task, { signal }) => {
+    signal.addEventListener("abort", () => aborted.open(signal.reason));
+    started.open();
+    return aborted.opened;
+  });
+  const { taskId } = (await ask("/tasks", { json: { agentId: "slow", payload: 1 } })).body;
+  await started.opened;
+  expect((await ask(`/tasks/${taskId}`)).body.state).toBe("running");
+  expect((await ask(`/tasks/${taskId}/cancel`, { method: "POST" })).status).toBe(200);
+  await aborted.opened;
+  expect((await ask(`/tasks/${taskId}`)).body.state).toBe("cancelled");
+});
+
+test("a task that has ended is not cancelled", async () => {
+  const { ask, rota } = await openTestServer();
+  const { taskId } = (await ask("/tasks", { json: { payload: 1 } })).body;
+  await rota.tasks.wait(taskId);
+  const answer = await ask(`/tasks/${taskId}/cancel`, { method: "POST" });
+  expect([answer.status, answer.body]).toEqual([409, { code: "conflict", error: "task is already done" }]);
+});
+
+test.each([
+  ["GET", "/tasks/tsk_nope"],
+  ["DELETE", "/tasks/tsk_nope"],
+  ["POST", "/tasks/tsk_nope/cancel"],
+  ["GET", `/tasks/${"x".repeat(5_000)}`],
+  ["GET", "/tasks/a%00b"],
+  ["GET", "/tasks/%F0%9F%A6%89"],
+  ["GET", "/v1/tasks/tsk_nope"],
+])("%s %s is not found", async (method, path) => {
+  const { ask } = await openTestServer({ start: false });
+  const answer = await ask(path, { method });
+  expect([answer.status, answer.body]).toEqual([404, { code: "not_found", error: "task not found" }]);
+});
+
+test("a full queue is answered with 429 and when to come back, and the task is kept as rejected", async () => {
+  const { ask } = await openTestServer({ start: false, options: { scheduler: { maxPerAgent: 1 } } });
+  await ask("/tasks", { json: { agentId: "a", payload: 1 } });
+  const { status, headers, body } = await ask("/tasks", { json: { agentId: "a", payload: 2 } });
+  expect(status).toBe(429);
+  expect(headers.get("retry-after")).toBe("1");
+  expect(body).toMatchObject({
+    code: "queue_full",
+    error: "rejected: agent queue full",
+    retryable: true,
+    details: { agentId: "a", queued: 1, maxQueue: 1_000, maxPerAgent: 1 },
+  });
+  expect((await ask(`/tasks/${body.details.taskId}`)).body.state).toBe("rejected");
+});
+
+test("a disabled scheduler takes nothing in, and reads work", async () => {
+  const { ask } = await openTestServer({ options: { scheduler: { enabled: false } } });
+  const { status, headers, body } = await ask("/tasks", { json: { payload: 1 } });
+  expect([status, body.code, headers.get("retry-after")]).toEqual([503, "scheduler_disabled", null]);
+  expect((await ask("/tasks")).body).toEqual({ tasks: [], count: 0, nextCursor: null });
+});
+
+test("what is free-form comes back as it was sent, also a key that JavaScript gives a meaning", async () => {
+  const { ask } = await openTestServer({ start: false });
+  const body =
+    '{"payload":{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"toString":1},"metadata":{"__proto__":[]}}';
+  const { taskId } = (
+    await ask("/tasks", { method: "POST", body, headers: { "content-type": "application/json" } })
+  ).body;
+  const shown = await ask(`/tasks/${taskId}`);
+  expect(JSON.stringify(shown.body.payload)).toBe(JSON.stringify(JSON.parse(body).payload));
+  expect(JSON.stringify(shown.body.metadata)).toBe('{"__proto__":[]}');
+  expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+});

@@ -1,0 +1,62 @@
+import { connect } from "node:net";
+import { onTestFinished } from "vitest";
+import { listen } from "../../src/server/listen.ts";
+import { openTestRota, type TestRota, type TestRotaParams } from "./rota.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Parsed if it is JSON, else the text. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows what it asked for.
+  readonly body: any;
+}
+
+/** One request; a body that is not a string is sent as JSON. */
+export async function ask(url: string, init: RequestInit & { json?: unknown } = {}): Promise<Answer> {
+  const { json, ...rest } = init;
+  const response = await fetch(url, {
+    ...rest,
+    ...(json === undefined
+      ? {}
+      : {
+          method: init.method ?? "POST",
+          body: JSON.stringify(json),
+          headers: { "content-type": "application/json", ...init.headers },
+        }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+}
+
+export interface TestServer extends TestRota {
+  readonly url: string;
+  ask(path: string, init?: Parameters<typeof ask>[1]): Promise<Answer>;
+}
+
+/** A server in this process on a free port, on a Rota whose time stands still. Both end with the test. */
+export async function openTestServer(params: TestRotaParams & { start?: boolean } = {}): Promise<TestServer> {
+  const parts = await openTestRota(params);
+  const { rota, log } = parts;
+  const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
+  onTestFinished(() => server.close());
+  if (params.start !== false) await rota.start();
+  return { ...parts, url: server.url, ask: (path, init) => ask(server.url + path, init) };
+}
+
+/** Sends bytes as they are and reads until the other side closes. */
+export function sendRaw(url: string, bytes: string | Buffer, { end = true } = {}): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname);
+    let answer = "";
+    socket.setEncoding("utf8");
+    socket.on("data", (chunk) => {
+      answer += chunk;
+    });
+    socket.on("error", reject);
+    socket.on("close", () => resolve(answer));
+    if (end) socket.end(bytes);
+    else socket.write(bytes);
+  });
+}
