@@ -1,0 +1,144 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { eventually, newFolder, npmStart, runRota, startServer } from "./server-process.ts";
+
+test("says in one line where it is, does what it is asked and stops when it is told to", async () => {
+  const server = await startServer();
+  expect(server.stdout()).toMatch(
+    /^Rota is ready at http:\/\/127\.0\.0\.1:\d+ \(storage sqlite::memory:\)\n$/,
+  );
+
+  const { status, body } = await server.ask("/tasks", { json: { message: "hello" } });
+  expect(status).toBe(202);
+  await eventually(
+    async () => (await server.ask(`/v1/tasks/${body.taskId}`)).body.state === "done",
+    "the task",
+  );
+  expect((await server.ask(`/tasks/${body.taskId}`)).body.result).toBe("hello");
+
+  server.kill("SIGTERM");
+  expect(await server.ended).toEqual({ code: 0, signal: null });
+  expect(server.stdout().split("\n")).toHaveLength(2);
+  const log = server
+    .stderr()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(log.map(({ level, msg }) => [level, msg])).toEqual([
+    ["info", "stopping"],
+    ["info", "stopped"],
+  ]);
+});
+
+test("listens on IPv6 when asked to", async () => {
+  const server = await startServer({ args: ["--host", "::1"] });
+  expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+  expect((await server.ask("/ready")).status).toBe(200);
+});
+
+test("reads rota.config.json where it is started, and variables and flags over it", async () => {
+  const folder = newFolder();
+  writeFileSync(
+    join(folder, "rota.config.json"),
+    JSON.stringify({ storage: "sqlite:file.db", scheduler: { maxPerAgent: 3, enabled: false } }),
+  );
+  const server = await startServer({
+    folder,
+    environment: { ROTA_SCHEDULER_ENABLED: "true", ROTA_SCHEDULER_MAX_INFLITE: "5" },
+    storage: "sqlite:flag.db",
+  });
+  expect(server.stdout()).toContain("(storage sqlite:flag.db)");
+  expect((await server.ask("/tasks", { json: { payload: 1 } })).status).toBe(202);
+  expect(server.stderr()).toContain("did you mean ROTA_SCHEDULER_MAX_INFLIGHT?");
+});
+
+describe("what stops it from starting is said in a sentence:", () => {
+  async function refusal(args: readonly string[], folder = newFolder()): Promise<string> {
+    const process = runRota(["serve", ...args], { folder });
+    expect(await process.ended).toEqual({ code: 1, signal: null });
+    expect(process.stdout()).toBe("");
+    expect(process.stderr()).not.toMatch(/^\s+at /m);
+    return process.stderr();
+  }
+
+  test("a port that is taken", async () => {
+    const { url } = await startServer();
+    const { port } = new URL(url);
+    expect(await refusal(["--port", port, "--storage", "sqlite::memory:"])).toBe(
+      `Rota cannot start: port ${port} of 127.0.0.1 is taken: stop the program that uses it, or choose another with --port\n`,
+    );
+  });
+
+  test("another Rota on the same file, which goes on undisturbed", async () => {
+    const file = join(newFolder(), "rota.db");
+    const first = await startServer({ storage: `sqlite:${file}` });
+    expect(await refusal(["--port", "0", "--storage", `sqlite:${file}`])).toBe(
+      `Rota cannot start: another Rota process is using ${file}: stop it first, give this one a file of its own, or use PostgreSQL to run several\n`,
+    );
+    expect((await first.ask("/tasks", { json: { payload: 1 } })).status).toBe(202);
+  });
+
+  test("a database that cannot be opened", async () => {
+    const folder = newFolder();
+    mkdirSync(join(folder, "rota.db"));
+    expect(await refusal(["--port", "0"], folder)).toBe(
+      "Rota cannot start: cannot open the database rota.db: files in . cannot be written, or it is not a file\n",
+    );
+    expect(await refusal(["--port", "0", "--storage", "sqlite:no/rota.db"])).toBe(
+      "Rota cannot start: cannot open the database no/rota.db: there is no folder no\n",
+    );
+  });
+
+  test("a PostgreSQL that is not there, without its password", async () => {
+    const sentence = await refusal(["--port", "0", "--storage", "postgres://rota:secret@127.0.0.1:1/rota"]);
+    expect(sentence).toMatch(/^Rota cannot start: .*127\.0\.0\.1:1.*\n$/);
+    expect(sentence).not.toContain("secret");
+  });
+
+  test("an address that others could reach", async () => {
+    expect(await refusal(["--host", "0.0.0.0"])).toBe(
+      "Rota cannot start: the configuration has a fault: `server.host` must be 127.0.0.1, localhost or ::1, not 0.0.0.0: " +
+        "serving other machines needs API keys, which do not exist yet (--host)\n",
+    );
+  });
+
+  test("everything that is wrong with the configuration", async () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, "mine.json"), '{"schduler":{},"storage":"rota.db"}');
+    expect(await refusal(["--config", "mine.json", "--port", "high"], folder)).toBe(
+      [
+        "Rota cannot start: the configuration has 3 faults:",
+        "- `server.port` must be an integer from 0 to 65535, not high (--port)",
+        '- `storage` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://…" (mine.json)',
+        "- unknown option `schduler`: did you mean `scheduler`? (mine.json)",
+        "",
+      ].join("\n"),
+    );
+  });
+
+  test("a flag that does not exist", async () => {
+    expect(await refusal(["--prot", "1"])).toContain(
+      "error: unknown option '--prot'\n(Did you mean --port?)",
+    );
+  });
+});
+
+test.each([
+  [["--version"], /^\d+\.\d+\.\d+\n$/],
+  [["--help"], /^Usage: rota .*serve \[options\]/s],
+  [["serve", "--help"], /^Usage: rota serve .*--port .*--host .*--storage .*--config /s],
+])("rota %s answers", async (args, answer) => {
+  const process = runRota(args);
+  expect(await process.ended).toEqual({ code: 0, signal: null });
+  expect(process.stdout()).toMatch(answer);
+});
+
+test("npm start hands its flags on, and SIGTERM to npm reaches the server", async () => {
+  const server = await npmStart(["--port", "0", "--storage", "sqlite::memory:"]);
+  expect((await server.ask("/ready")).status).toBe(200);
+  server.kill("SIGTERM");
+  expect(await server.ended).toEqual({ code: 0, signal: null });
+  expect(server.stderr()).toContain('"msg":"stopped"');
+  await expect(server.ask("/ready")).rejects.toThrow("fetch failed");
+});

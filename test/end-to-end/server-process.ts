@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { type Answer, ask } from "../support/http.ts";
+
+const ROOT = join(import.meta.dirname, "..", "..");
+const MAIN = join(ROOT, "src", "cli", "main.ts");
+
+/** Long enough for a busy machine; a test that waits in vain ends with a sentence. */
+const PATIENCE_MS = 20_000;
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface RunningProcess {
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  readonly ended: Promise<Ended>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+export interface ServerProcess extends RunningProcess {
+  readonly url: string;
+  ask(path: string, init?: Parameters<typeof ask>[1]): Promise<Answer>;
+}
+
+export interface ServeParams {
+  readonly args?: readonly string[];
+  readonly storage?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly folder?: string;
+}
+
+/** An empty folder that goes with the test. */
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "rota-end-to-end-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Runs `rota ARGS` as a process of its own, which ends with the test. */
+export function runRota(
+  args: readonly string[],
+  params: Omit<ServeParams, "args" | "storage"> = {},
+): RunningProcess {
+  return run(process.execPath, [MAIN, ...args], { folder: newFolder(), ...params });
+}
+
+/** Starts a server on a free port and waits until it says that it is ready. */
+export async function startServer(params: ServeParams = {}): Promise<ServerProcess> {
+  const { args = [], storage = "sqlite::memory:", ...rest } = params;
+  return ready(runRota(["serve", "--port", "0", "--storage", storage, ...args], rest));
+}
+
+/** The same by `npm start`, as the README says. */
+export async function npmStart(args: readonly string[]): Promise<ServerProcess> {
+  return ready(run("npm", ["start", "--silent", "--", ...args], { folder: ROOT }));
+}
+
+function run(
+  command: string,
+  args: readonly string[],
+  {
+    folder,
+    environment = {},
+  }: { readonly folder: string; readonly environment?: Readonly<Record<string, string>> },
+): RunningProcess {
+  // What the developer's own shell sets must not change what is tested.
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("ROTA_"));
+  const child = spawn(command, args, {
+    cwd: folder,
+    env: { ...Object.fromEntries(inherited), ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = once(child, "close").then(([code, signal]) => ({ code, signal }) as Ended);
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  return {
+    stdout: collect(child.stdout),
+    stderr: collect(child.stderr),
+    ended,
+    kill: (signal) => child.kill(signal),
+  };
+}
+
+function collect(stream: NonNullable<ChildProcess["stdout"]>): () => string {
+  let text = "";
+  stream.setEncoding("utf8").on("data", (chunk) => {
+    text += chunk;
+  });
+  return () => text;
+}
+
+async function ready(server: RunningProcess): Promise<ServerProcess> {
+  let hasEnded = false;
+  void server.ended.then(() => {
+    hasEnded = true;
+  });
+  await eventually(() => server.stdout().includes("\n") || hasEnded, "the server to be ready");
+  const url = /http:\/\/\S+/.exec(server.stdout())?.[0];
+  if (url === undefined) throw new Error(`the server did not start: ${server.stderr()}`);
+  return { ...server, url, ask: (path, init) => ask(url + path, init) };
+}
+
+/** Asks again and again, since what happens in another process sends no signal to this one. */
+export async function eventually(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  while (!(await condition())) {
+    if (performance.now() > giveUpAt) throw new Error(`waited ${PATIENCE_MS} ms in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
