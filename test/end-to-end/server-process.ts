@@ -110,10 +110,14 @@ async function ready(server: RunningProcess): Promise<ServerProcess> {
 }
 
 /** Asks again and again, since what happens in another process sends no signal to this one. */
-export async function eventually(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const giveUpAt = performance.now() + PATIENCE_MS;
+export async function eventually(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  patienceMs = PATIENCE_MS,
+): Promise<void> {
+  const giveUpAt = performance.now() + patienceMs;
   while (!(await condition())) {
-    if (performance.now() > giveUpAt) throw new Error(`waited ${PATIENCE_MS} ms in vain for ${what}`);
+    if (performance.now() > giveUpAt) throw new Error(`waited ${patienceMs} ms in vain for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
