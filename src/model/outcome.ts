@@ -4,7 +4,12 @@ import { type RetryPolicy, retryDelayMs } from "./retry-policy.ts";
 export type Outcome =
   | { readonly kind: "done"; readonly result: unknown }
   /** `permanent`: trying again would only fail again. `retryAfterMs`: the other side asked for this wait. */
-  | { readonly kind: "failed"; readonly error: string; readonly permanent: boolean; readonly retryAfterMs?: number }
+  | {
+      readonly kind: "failed";
+      readonly error: string;
+      readonly permanent: boolean;
+      readonly retryAfterMs?: number;
+    }
   /** Past the task's own deadline: never retried. */
   | { readonly kind: "deadline"; readonly error: string }
   /** The node is going away: back to the queue without counting it, or failed when no retry is left. */
@@ -35,12 +40,15 @@ export function settle(outcome: Outcome, context: SettleContext): Settlement {
     case "deadline":
       return { to: "failed", error: outcome.error };
     case "interrupted":
-      return hasRetriesLeft(context) ? { to: "queued", error: outcome.error } : { to: "failed", error: outcome.error };
+      return hasRetriesLeft(context)
+        ? { to: "queued", error: outcome.error }
+        : { to: "failed", error: outcome.error };
     case "failed": {
       if (outcome.permanent || !hasRetriesLeft(context)) return { to: "failed", error: outcome.error };
       const runAt = context.now + retryWaitMs(outcome.retryAfterMs, context);
       // A retry that could only start after the deadline would be a promise nobody can keep.
-      if (context.deadline !== null && runAt >= context.deadline) return { to: "failed", error: outcome.error };
+      if (context.deadline !== null && runAt >= context.deadline)
+        return { to: "failed", error: outcome.error };
       return { to: "delayed", error: outcome.error, runAt };
     }
   }

@@ -61,7 +61,9 @@ export function toTask(record: TaskRecord): Task {
     ...(record.startedAt === null || record.completedAt === null
       ? {}
       : { latencyMs: record.completedAt - record.startedAt }),
-    ...(last === undefined || last.endedAt === null ? {} : { executionTimeMs: last.endedAt - last.startedAt }),
+    ...(last === undefined || last.endedAt === null
+      ? {}
+      : { executionTimeMs: last.endedAt - last.startedAt }),
     ...(record.result === undefined ? {} : { result: record.result }),
     ...(record.error === null ? {} : { error: record.error }),
     attempts: record.attempts.map(toAttempt),

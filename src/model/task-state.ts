@@ -14,11 +14,20 @@ export const TASK_STATES = [
 export type TaskState = (typeof TASK_STATES)[number];
 
 /** States that are never left but by an explicit retry. */
-export const TERMINAL_STATES = ["done", "failed", "cancelled", "rejected"] as const satisfies readonly TaskState[];
+export const TERMINAL_STATES = [
+  "done",
+  "failed",
+  "cancelled",
+  "rejected",
+] as const satisfies readonly TaskState[];
 export type TerminalState = (typeof TERMINAL_STATES)[number];
 
 /** States that admission counts: accepted, and not yet started. */
-export const WAITING_STATES = ["waiting_dependency", "delayed", "queued"] as const satisfies readonly TaskState[];
+export const WAITING_STATES = [
+  "waiting_dependency",
+  "delayed",
+  "queued",
+] as const satisfies readonly TaskState[];
 export type WaitingState = (typeof WAITING_STATES)[number];
 
 /** States in which an attempt holds a lease. */

@@ -104,7 +104,11 @@ export interface TaskStorage {
    * Deletes a slice of what is past its time: events added before `now - retentionMs` and the tasks that had ended by
    * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. `more`: call again for the next slice.
    */
-  prune(params: { retentionMs: number; rejectedMax: number; limit: number }): Promise<{ tasks: number; more: boolean }>;
+  prune(params: {
+    retentionMs: number;
+    rejectedMax: number;
+    limit: number;
+  }): Promise<{ tasks: number; more: boolean }>;
 }
 
 export interface NewTask {

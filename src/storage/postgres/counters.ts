@@ -3,7 +3,8 @@
  * that makes limits exact on any number of nodes and event numbers follow the order of commit.
  */
 export const COUNTER_FUNCTIONS = `
--- What a statement moved in one line. served: token of the last start. added_*: the smallest entry put into ready.
+-- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start.
+-- added_*: the smallest entry put into ready.
 create type line_delta as (
   line bigint, waiting integer, ready integer, inflight integer, served bigint, added_rank bigint, added_seq bigint);
 
@@ -42,39 +43,43 @@ declare
 begin
   with moved as (
     select line, sum(waiting)::integer as waiting, sum(ready)::integer as ready, sum(inflight)::integer as inflight,
-           max(served) as served, (array_agg(added_rank order by added_rank, added_seq))[1] as added_rank,
-           (array_agg(added_seq order by added_rank, added_seq))[1] as added_seq
+           max(served) as served, min(array[added_rank, added_seq]) filter (where added_seq is not null) as added
       from unnest(p_deltas) group by line),
-  -- The new head is searched from where it can be at the earliest: before that lie only dead entries of the index.
-  bounded as (
-    select m.*, n.lane,
-           case when m.added_rank is null or (n.head_rank, n.head_seq) < (m.added_rank, m.added_seq)
-                then n.head_rank else m.added_rank end as from_rank,
-           case when m.added_rank is null or (n.head_rank, n.head_seq) < (m.added_rank, m.added_seq)
-                then n.head_seq else m.added_seq end as from_seq
-      from moved m join line n on n.id = m.line),
-  counted as (
-    update line n
-       set waiting = n.waiting + b.waiting,
-           ready = n.ready + b.ready,
-           inflight = n.inflight + b.inflight,
-           last_served = greatest(n.last_served, b.served),
-           head_rank = h.rank,
-           head_seq = h.task_seq,
-           startable = n.ready + b.ready > 0 and n.inflight + b.inflight < coalesce(l.per_agent, 2147483647),
-           ahead = coalesce(h.rank <= 0 or l.strategy = 'priority-fifo', false) and h.rank is not null
-      from bounded b
-      join lane l on l.name = b.lane
+  placed as (
+    select m.*, o.lane, l.per_agent, l.strategy, h.rank, h.seq
+      from moved m
+      join line o on o.id = m.line
+      join lane l on l.name = o.lane
+      -- What left: the new head is searched from the old one on, since before it lie only dead entries of the index.
       left join lateral (
         select r.rank, r.task_seq from ready r
-         where r.line = b.line and (r.rank, r.task_seq) >= (b.from_rank, b.from_seq)
-         order by r.rank, r.task_seq limit 1) h on true
-     where n.id = b.line
+         where m.ready < 0 and r.line = m.line and (r.rank, r.task_seq) >= (o.head_rank, o.head_seq)
+         order by r.rank, r.task_seq limit 1) next on true
+     cross join lateral (
+       select next.rank, next.task_seq where m.ready < 0
+       union all
+       select m.added[1], m.added[2]
+        where m.ready > 0 and (o.head_seq is null or (m.added[1], m.added[2]) < (o.head_rank, o.head_seq))
+       union all
+       select o.head_rank, o.head_seq
+        where m.ready = 0 or m.ready > 0 and (o.head_rank, o.head_seq) < (m.added[1], m.added[2])) h(rank, seq)),
+  counted as (
+    update line n
+       set waiting = n.waiting + p.waiting,
+           ready = n.ready + p.ready,
+           inflight = n.inflight + p.inflight,
+           last_served = greatest(n.last_served, p.served),
+           head_rank = p.rank,
+           head_seq = p.seq,
+           startable = n.ready + p.ready > 0 and n.inflight + p.inflight < coalesce(p.per_agent, 2147483647),
+           ahead = p.rank is not null and (p.rank <= 0 or p.strategy = 'priority-fifo')
+      from placed p
+     where n.id = p.line
     returning n.id, n.agent_max),
   totals as (
     update lane l set waiting = l.waiting + d.waiting, inflight = l.inflight + d.inflight
       from (select lane, sum(waiting)::integer as waiting, sum(inflight)::integer as inflight
-              from bounded group by lane) d
+              from placed group by lane) d
      where l.name = d.lane and (d.waiting <> 0 or d.inflight <> 0))
   select array_agg(id) filter (where agent_max is not null) into v_limited from counted;
   -- An agent with a limit of its own can be filled or freed in one lane and so change in all others.

@@ -10,7 +10,7 @@ export async function finishAndClaim(
 ): Promise<FinishedAndClaimed> {
   const rows = await db.write<StepRow>({
     name: "finish_and_claim",
-    text: "select what, number, (task).* from finish_and_claim($1, $2, $3, $4, $5, $6)",
+    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6)",
     values: [
       params.node,
       JSON.stringify(params.finishes.map(toFinishRow)),
@@ -69,17 +69,20 @@ function toProgressRow(
   return { n, seq, token, progress: JSON.stringify(progress) ?? "null" };
 }
 
-export const FINISH_AND_CLAIM_FUNCTIONS = `
--- A task with its lease, as TaskRow reads it.
-create type task_snapshot as (
+/** A task with its lease, as TaskRow reads it. */
+const SNAPSHOT_COLUMNS = `
   seq bigint, id text, tenant text, agent text, lane text, priority integer, resting_state text, "position" integer,
   created_at bigint, run_at bigint, deadline bigint, retry_count integer, executions integer, started_at bigint,
   last_started_at bigint, last_outcome text, last_node text, completed_at bigint, spec text, result text, error text,
-  held_state text, held_attempt integer, held_node text, held_since bigint);
+  held_state text, held_attempt integer, held_node text, held_since bigint`;
 
+export const FINISH_AND_CLAIM_FUNCTIONS = `
+create type task_snapshot as (${SNAPSHOT_COLUMNS});
+
+-- finished: number is the token. expired: number is how many. started: number is the token, the rest the task.
 create function finish_and_claim(
   p_now bigint, p_node text, p_finishes json, p_progress json, p_lanes text[], p_limits integer[])
-returns table (what text, number bigint, task task_snapshot) language plpgsql as $$
+returns table (what text, number bigint, ${SNAPSHOT_COLUMNS}) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint;
@@ -94,20 +97,21 @@ begin
   if json_array_length(p_progress) > 0 then perform write_progress(v_now, p_node, p_progress); end if;
   if json_array_length(p_finishes) > 0 then
     return query
-      select 'finished', f.token, null::task_snapshot from unnest(finish_held_tasks(v_now, p_node, p_finishes)) f(token);
+      select 'finished', f.token, (null::task_snapshot).*
+        from unnest(finish_held_tasks(v_now, p_node, p_finishes)) f(token);
   end if;
   if cardinality(p_lanes) = 0 then return; end if;
   v_expired := expire_overdue(v_now, 1000);
-  if v_expired > 0 then return query select 'expired', v_expired::bigint, null::task_snapshot; end if;
+  if v_expired > 0 then return query select 'expired', v_expired::bigint, (null::task_snapshot).*; end if;
   for i in 1 .. cardinality(p_lanes) loop
     -- A statement of its own: the next one would not see leases that are written while it runs.
     v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i]);
     return query
       select 'started', l.token,
-             row(t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.resting_state, t.position,
-                 t.created_at, t.run_at, t.deadline, t.retry_count, t.executions, t.started_at,
-                 t.last_started_at, t.last_outcome, t.last_node, t.completed_at, t.spec, t.result, t.error,
-                 l.state, l.attempt, l.node, l.started_at)::task_snapshot
+             t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.resting_state, t.position,
+             t.created_at, t.run_at, t.deadline, t.retry_count, t.executions, t.started_at,
+             t.last_started_at, t.last_outcome, t.last_node, t.completed_at, t.spec, t.result, t.error,
+             l.state, l.attempt, l.node, l.started_at
         from unnest(v_seqs) with ordinality c(seq, place)
         join task t on t.seq = c.seq
         join lease l on l.task_seq = c.seq

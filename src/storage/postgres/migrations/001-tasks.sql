@@ -34,12 +34,11 @@ create table line (
   last_served   bigint not null default 0,         -- token of its last start; 0: never
   startable     boolean not null default false,
   ahead         boolean not null default false,
-  unique (lane, tenant, agent),
+  unique (tenant, agent, lane),
   check ((ready = 0) = (head_seq is null)),
   check (not startable or ready > 0)
 ) with (fillfactor = 50);
 
-create index line_of_agent on line (tenant, agent);
 -- Only lines that can start something are in these two, so that full agents cost a claim nothing.
 create index line_by_fairness on line (lane, inflight, last_served, id) where startable;
 create index line_by_head on line (lane, head_rank, head_seq) where startable and ahead;

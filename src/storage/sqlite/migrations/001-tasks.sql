@@ -33,12 +33,11 @@ create table line (
   last_served   integer not null default 0,        -- token of its last start; 0: never
   startable     integer not null default 0 check (startable in (0, 1)),
   ahead         integer not null default 0 check (ahead in (0, 1)),
-  unique (lane, tenant, agent),
+  unique (tenant, agent, lane),
   check ((ready = 0) = (head_seq is null)),
   check (startable = 0 or ready > 0)
 ) strict;
 
-create index line_of_agent on line (tenant, agent);
 -- Only lines that can start something are in these two, so that full agents cost a claim nothing.
 create index line_by_fairness on line (lane, inflight, last_served, id) where startable = 1;
 create index line_by_head on line (lane, head_rank, head_seq) where startable = 1 and ahead = 1;
