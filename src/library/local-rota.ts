@@ -26,6 +26,9 @@ import { createTasks } from "./tasks.ts";
  */
 const KEEP_ALIVE_MS = 60 * 60 * 1_000;
 
+/** A storage that takes longer than this to say what time it is counts as away: whoever asks wants to know soon. */
+const HEALTH_MS = 2_000;
+
 export interface LocalRotaParts {
   readonly settings: Settings;
   readonly storage: Storage;
@@ -129,12 +132,16 @@ export class LocalRota implements Rota {
   }
 
   async health(): Promise<{ storage: "ok" | "unavailable" }> {
-    try {
-      await this.#parts.storage.now();
-      return { storage: "ok" };
-    } catch {
-      return { storage: "unavailable" };
-    }
+    const { storage, clock } = this.#parts;
+    const late = Promise.withResolvers<"unavailable">();
+    const timer = clock.setTimer(HEALTH_MS, () => late.resolve("unavailable"));
+    const answered = storage.now().then(
+      () => "ok" as const,
+      () => "unavailable" as const,
+    );
+    const found = await Promise.race([answered, late.promise]);
+    timer.cancel();
+    return { storage: found };
   }
 
   async #start(): Promise<void> {

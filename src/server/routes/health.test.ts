@@ -69,3 +69,24 @@ test("while its storage is away it lives and is not ready", async () => {
   isAway = false;
   expect((await ask("/ready")).status).toBe(200);
 });
+
+test("a storage that does not answer in time counts as away", async () => {
+  let hangs = false;
+  const asked = new Gate();
+  const { ask, clock } = await openTestServer({
+    start: false,
+    meddler: {
+      before: () => {
+        if (!hangs) return;
+        asked.open();
+        return new Promise(() => {});
+      },
+    },
+  });
+  hangs = true;
+  const answer = ask("/ready");
+  await asked.opened;
+  await clock.advance(2_000);
+  expect((await answer).body.code).toBe("storage_unavailable");
+  hangs = false;
+});
