@@ -75,3 +75,13 @@ test("setting the wall clock leaves the monotonic one and the timers alone", asy
   await clock.advance(1);
   expect([fired, clock.now()]).toEqual([true, 500_010]);
 });
+
+test("tells whole milliseconds, whatever was waited for", async () => {
+  const clock = new ManualClock(1_000);
+  let at = 0;
+  clock.setTimer(0.75, () => {
+    at = clock.now();
+  });
+  await clock.advance(1.5);
+  expect([at, clock.now(), clock.monotonic()]).toEqual([1_000, 1_001, 1.5]);
+});

@@ -26,7 +26,8 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    return this.#wall;
+    // Whole milliseconds, as Date.now() gives them, also when a timer was set for a part of one.
+    return Math.floor(this.#wall);
   }
 
   monotonic(): number {
