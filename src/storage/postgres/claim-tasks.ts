@@ -94,6 +94,8 @@ language plpgsql as $$
 declare
   v_first bigint := take_event_numbers(cardinality(p_lines));
   v_seqs bigint[];
+  v_tenants text[];
+  v_data text[];
   v_deltas line_delta[];
 begin
   with pick as (
@@ -118,17 +120,15 @@ begin
      where r.line = c.line and r.rank = c.rank and r.task_seq = c.task_seq),
   held as (
     insert into lease (task_seq, token, node, line, state, attempt, started_at)
-    select task_seq, token, p_node, line, 'running', attempt, p_now from chosen),
-  told as (
-    insert into event (seq, type, at, tenant, task_seq, data)
-    select token, 'task.started', p_now, tenant, task_seq, '{"attempt":' || attempt || '}' from chosen)
-  select (select array_agg(task_seq order by place) from chosen),
-         (select array_agg(row(line, -tasks, -tasks, tasks, served, null, null)::line_delta)
-            from (select line, count(*)::integer as tasks, max(token) as served from chosen group by line) s)
-    into v_seqs, v_deltas;
+    select task_seq, token, p_node, line, 'running', attempt, p_now from chosen)
+  select array_agg(task_seq order by place), array_agg(tenant order by place),
+         array_agg('{"attempt":' || attempt || '}' order by place),
+         array_agg(row(line, -1, -1, 1, token, null, null)::line_delta)
+    into v_seqs, v_tenants, v_data, v_deltas from chosen;
   if coalesce(cardinality(v_seqs), 0) <> cardinality(p_lines) then
     raise exception 'counters of lines % disagree with what is ready', p_lines;
   end if;
+  perform tell(v_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
   perform apply_deltas(v_deltas);
   return v_seqs;
 end $$;

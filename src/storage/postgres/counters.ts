@@ -26,6 +26,18 @@ begin
   return v_first;
 end $$;
 
+-- Writes events numbered from p_first on. Those that follow each other and say the same of different tasks share a row.
+create function tell(
+  p_first bigint, p_now bigint, p_types text[], p_tenants text[], p_task_seqs bigint[], p_data text[])
+returns void language sql as $$
+  insert into event (last_seq, count, type, at, tenant, task_seqs, data)
+  select p_first + max(place) - 1, count(*), type, p_now, tenant, array_agg(task_seq order by place), data
+    from (select *, place - row_number() over (partition by type, tenant, data order by place) as run
+            from unnest(p_types, p_tenants, p_task_seqs, p_data) with ordinality
+                   as e(type, tenant, task_seq, data, place)) e
+   group by type, tenant, data, run
+$$;
+
 -- How many more tasks a line may start, its lane's total aside. (A bare line is a geometric type.)
 create function room(p_line rota.line, p_per_agent integer) returns integer language sql stable as $$
   select least(
@@ -101,11 +113,22 @@ create function refresh_startable(p_lines bigint[]) returns void language sql as
           n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo'))
 $$;
 
--- Moves tasks of tenants in and out of states.
+-- Adds to, or takes from, how many tasks of tenants rest in states.
 create function count_tasks(p_tenants text[], p_states text[], p_tasks bigint[]) returns void language sql as $$
   update tally y set tasks = y.tasks + d.tasks
     from (select tenant, state, sum(tasks) as tasks
             from unnest(p_tenants, p_states, p_tasks) as u(tenant, state, tasks) group by tenant, state) d
+   where y.tenant = d.tenant and y.state = d.state and d.tasks <> 0
+$$;
+
+-- The same for tasks that moved from one state to another.
+create function count_moves(p_tenants text[], p_from text[], p_to text[]) returns void language sql as $$
+  update tally y set tasks = y.tasks + d.tasks
+    from (select tenant, state, sum(tasks) as tasks
+            from (select tenant, from_state as state, -1 as tasks from unnest(p_tenants, p_from) u(tenant, from_state)
+                  union all
+                  select tenant, to_state, 1 from unnest(p_tenants, p_to) u(tenant, to_state)) moved
+           group by tenant, state) d
    where y.tenant = d.tenant and y.state = d.state and d.tasks <> 0
 $$;
 `;

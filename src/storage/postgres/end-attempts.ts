@@ -9,16 +9,15 @@ create type ended_attempt as (
 create function end_attempts(p_now bigint, p_ended ended_attempt[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_first bigint;
   v_deltas line_delta[];
+  v_seqs bigint[];
+  v_types text[];
+  v_data text[];
   v_tenants text[];
   v_states text[];
-  v_tasks bigint[];
 begin
-  v_first := take_event_numbers(cardinality(p_ended));
-  with ended as materialized (
-    select e.*, e.state in ('done', 'failed', 'cancelled') as final, row_number() over (order by e.n) as place
-      from unnest(p_ended) e),
+  with ended as (
+    select e.*, e.state in ('done', 'failed', 'cancelled') as final from unnest(p_ended) e),
   settled as (
     update task t
        set resting_state = e.state,
@@ -33,32 +32,25 @@ begin
            run_at = case when e.state = 'delayed' then e.run_at else t.run_at end,
            retry_count = t.retry_count + case when e.counted then 1 else 0 end
       from ended e where t.seq = e.task_seq
-    returning t.seq, t.tenant, t.rank),
+    returning e.n, t.seq, t.tenant, t.rank, e.line, e.node, e.attempt, e.started_at, e.state, e.final, e.outcome,
+              e.error, e.run_at),
   tried as (
     insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
-    select task_seq, attempt, started_at, p_now, outcome, error, node from ended where not final),
+    select seq, attempt, started_at, p_now, outcome, error, node from settled where not final),
   back as (
-    insert into ready (line, rank, task_seq)
-    select e.line, s.rank, s.seq from ended e join settled s on s.seq = e.task_seq where e.state = 'queued'),
-  told as (
-    insert into event (seq, type, at, tenant, task_seq, data)
-    select v_first + e.place - 1,
-           case e.state when 'done' then 'task.completed' when 'failed' then 'task.failed'
-                        when 'cancelled' then 'task.cancelled' else 'task.retrying' end,
-           p_now, s.tenant, e.task_seq,
-           case when not e.final then json_build_object(
-                  'attempt', e.attempt, 'error', e.error, 'retryAt', coalesce(e.run_at, p_now), 'state', e.state)::text
-                when e.error is not null then json_build_object('error', e.error)::text end
-      from ended e join settled s on s.seq = e.task_seq)
-  select array_agg(row(e.line, case when e.final then 0 else 1 end, case when e.state = 'queued' then 1 else 0 end, -1,
-                       null, case when e.state = 'queued' then s.rank end,
-                       case when e.state = 'queued' then s.seq end)::line_delta),
-         array_agg(s.tenant), array_agg(e.state), array_agg(1)
-    into v_deltas, v_tenants, v_states, v_tasks
-    from ended e join settled s on s.seq = e.task_seq;
+    insert into ready (line, rank, task_seq) select line, rank, seq from settled where state = 'queued')
+  select array_agg(case when state = 'queued' then row(line, 1, 1, -1, null, rank, seq)::line_delta
+                        else row(line, (not final)::integer, 0, -1, null, null, null)::line_delta end),
+         array_agg(seq order by n), array_agg(tenant order by n), array_agg(state order by n),
+         array_agg(case state when 'done' then 'task.completed' when 'failed' then 'task.failed'
+                              when 'cancelled' then 'task.cancelled' else 'task.retrying' end order by n),
+         array_agg(case when not final then json_build_object('attempt', attempt, 'error', error,
+                                              'retryAt', coalesce(run_at, p_now), 'state', state)::text
+                        when error is not null then json_build_object('error', error)::text end order by n)
+    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data from settled;
+  perform tell(take_event_numbers(cardinality(v_seqs)), p_now, v_types, v_tenants, v_seqs, v_data);
   perform apply_deltas(v_deltas);
-  perform count_tasks(v_tenants || v_tenants, v_states || array_fill('queued'::text, array[cardinality(v_states)]),
-                      v_tasks || array_fill(-1::bigint, array[cardinality(v_tasks)]));
+  perform count_moves(v_tenants, array_fill('queued'::text, array[cardinality(v_states)]), v_states);
 end $$;
 
 -- Ends tasks that no attempt holds, in the order given.
@@ -66,12 +58,11 @@ create function end_waiting(p_now bigint, p_seqs bigint[], p_state text, p_error
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_first bigint;
+  v_many integer[] := array[cardinality(p_seqs)];
   v_deltas line_delta[];
   v_tenants text[];
   v_from text[];
 begin
-  v_first := take_event_numbers(cardinality(p_seqs));
   with waiting as materialized (
     select t.seq, t.tenant, t.line, t.rank, t.resting_state, u.place
       from unnest(p_seqs) with ordinality u(seq, place) join task t on t.seq = u.seq),
@@ -80,18 +71,14 @@ begin
      where r.line = w.line and r.rank = w.rank and r.task_seq = w.seq and w.resting_state = 'queued'),
   settled as (
     update task t set resting_state = p_state, completed_at = p_now, error = p_error
-      from waiting w where t.seq = w.seq),
-  told as (
-    insert into event (seq, type, at, tenant, task_seq, data)
-    select v_first + place - 1, 'task.' || p_state, p_now, tenant, seq,
-           case when p_error is not null then json_build_object('error', p_error)::text end
-      from waiting)
-  select array_agg(row(line, -1, case when resting_state = 'queued' then -1 else 0 end, 0, null, null, null)::line_delta),
-         array_agg(tenant), array_agg(resting_state)
+      from waiting w where t.seq = w.seq)
+  select array_agg(row(line, -1, -(resting_state = 'queued')::integer, 0, null, null, null)::line_delta),
+         array_agg(tenant order by place), array_agg(resting_state order by place)
     into v_deltas, v_tenants, v_from from waiting;
+  perform tell(take_event_numbers(v_many[1]), p_now, array_fill('task.' || p_state, v_many), v_tenants, p_seqs,
+               array_fill(case when p_error is not null then json_build_object('error', p_error)::text end, v_many));
   perform apply_deltas(v_deltas);
-  perform count_tasks(v_tenants || v_tenants, v_from || array_fill(p_state, array[cardinality(v_from)]),
-                      array_fill(-1::bigint, array[cardinality(v_from)]) || array_fill(1::bigint, array[cardinality(v_from)]));
+  perform count_moves(v_tenants, v_from, array_fill(p_state, v_many));
 end $$;
 
 -- Fails waiting tasks whose deadline has passed. Running ones are passed over: their runner ends them.

@@ -149,13 +149,18 @@ end $$;
 create function write_progress(p_now bigint, p_node text, p_progress json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_first bigint := take_event_numbers(json_array_length(p_progress));
+  v_seqs bigint[];
+  v_tenants text[];
+  v_data text[];
 begin
-  insert into event (seq, type, at, tenant, task_seq, data)
-  select v_first + p.n, 'task.progress', p_now, n.tenant, p.seq,
-         '{"attempt":' || l.attempt || ',"progress":' || p.progress || '}'
+  select array_agg(p.seq order by p.n), array_agg(n.tenant order by p.n),
+         array_agg('{"attempt":' || l.attempt || ',"progress":' || p.progress || '}' order by p.n)
+    into v_seqs, v_tenants, v_data
     from json_to_recordset(p_progress) as p(n bigint, seq bigint, token bigint, progress text)
     join lease l on l.task_seq = p.seq and l.token = p.token and l.node = p_node
     join line n on n.id = l.line;
+  if v_seqs is null then return; end if;
+  perform tell(take_event_numbers(cardinality(v_seqs)), p_now,
+               array_fill('task.progress'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
 end $$;
 `;

@@ -121,14 +121,18 @@ language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
   v_tasks admitted_task[];
-  v_first_event bigint;
   v_deltas line_delta[];
+  v_seqs bigint[];
   v_tenants text[];
   v_states text[];
+  v_types text[];
+  v_data text[];
 begin
-  perform make_lines(p_tasks);
   v_tasks := admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
-  v_first_event := take_event_numbers(cardinality(v_tasks));
+  if cardinality(v_tasks) is distinct from json_array_length(p_tasks) then
+    perform make_lines(p_tasks);
+    v_tasks := admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
+  end if;
   with admitted as (select * from unnest(v_tasks)),
   stored as (
     insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
@@ -138,17 +142,15 @@ begin
            'rejected: ' || "full" || ' queue full'
       from admitted),
   placed as (
-    insert into ready (line, rank, task_seq) select line, priority, seq from admitted where state = 'queued'),
-  told as (
-    insert into event (seq, type, at, tenant, task_seq, data)
-    select v_first_event + n, case when "full" is null then 'task.created' else 'task.rejected' end, v_now, tenant, seq,
-           case when "full" is null then '{"state":"' || state || '"}'
-                else '{"error":"rejected: ' || "full" || ' queue full"}' end
-      from admitted)
+    insert into ready (line, rank, task_seq) select line, priority, seq from admitted where state = 'queued')
   select array_agg(case when state = 'queued' then row(line, 1, 1, 0, null, priority, seq)::line_delta
                         else row(line, 1, 0, 0, null, null, null)::line_delta end) filter (where "full" is null),
-         array_agg(tenant), array_agg(state)
-    into v_deltas, v_tenants, v_states from admitted;
+         array_agg(seq order by n), array_agg(tenant order by n), array_agg(state order by n),
+         array_agg(case when "full" is null then 'task.created' else 'task.rejected' end order by n),
+         array_agg(case when "full" is null then '{"state":"' || state || '"}'
+                        else '{"error":"rejected: ' || "full" || ' queue full"}' end order by n)
+    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data from admitted;
+  perform tell(take_event_numbers(cardinality(v_seqs)), v_now, v_types, v_tenants, v_seqs, v_data);
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   perform count_tasks(v_tenants, v_states, array_fill(1::bigint, array[cardinality(v_states)]));
   return query

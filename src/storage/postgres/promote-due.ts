@@ -48,11 +48,8 @@ begin
   select array_agg(row(line, 0, 1, 0, null, rank, seq)::line_delta), array_agg(tenant)
     into v_deltas, v_tenants from due;
   perform apply_deltas(v_deltas);
-  perform count_tasks(v_tenants || v_tenants,
-                      array_fill('delayed'::text, array[cardinality(v_seqs)])
-                        || array_fill('queued'::text, array[cardinality(v_seqs)]),
-                      array_fill(-1::bigint, array[cardinality(v_seqs)])
-                        || array_fill(1::bigint, array[cardinality(v_seqs)]));
+  perform count_moves(v_tenants, array_fill('delayed'::text, array[cardinality(v_seqs)]),
+                      array_fill('queued'::text, array[cardinality(v_seqs)]));
   return cardinality(v_seqs);
 end $$;
 `;

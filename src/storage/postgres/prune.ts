@@ -31,11 +31,19 @@ declare
 begin
   -- Losing this to a power cut means doing it again.
   set local synchronous_commit = off;
-  with oldest as (select seq, at, task_seq from event order by seq limit p_limit),
-  past as (select * from oldest where seq < coalesce((select min(seq) from oldest where at >= v_cutoff), 9e18))
-  select max(seq), count(*)::integer, array_agg(distinct task_seq) into v_last, v_events, v_seqs from past;
+  -- A row goes whole: a slice can be larger than asked for by one row.
+  with oldest as (
+    select last_seq, count, at, task_seqs, sum(count) over (order by last_seq) as upto
+      from event order by last_seq limit p_limit),
+  past as (
+    select * from oldest
+     where upto - count < p_limit
+       and last_seq < coalesce((select min(last_seq) from oldest where at >= v_cutoff), 9e18))
+  select max(last_seq), coalesce(sum(count), 0)::integer,
+         (select array_agg(distinct seq) from past, unnest(task_seqs) seq)
+    into v_last, v_events, v_seqs from past;
   if v_events > 0 then
-    delete from event where seq <= v_last;
+    delete from event where last_seq <= v_last;
     v_tasks := delete_ended(v_seqs, v_cutoff);
   end if;
   for v_crowded in
@@ -46,7 +54,7 @@ begin
       select seq from task where tenant = v_crowded.tenant and resting_state = 'rejected' order by seq
        limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint);
   end loop;
-  return query select v_tasks + v_rejected, v_events = p_limit or v_rejected = p_limit;
+  return query select v_tasks + v_rejected, v_events >= p_limit or v_rejected = p_limit;
 end $$;
 
 -- Deletes those of these tasks that had ended before the cutoff.

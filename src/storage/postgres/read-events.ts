@@ -24,10 +24,13 @@ export async function readEvents(
 ): Promise<StoredEvent[]> {
   const rows = await db.read<EventRow>({
     name: "read_events",
-    text: `select e.seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
+    text: `select e.last_seq - e.count + u.place as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
                   case when e.type = 'task.completed' then t.result end as result
-             from event e join task t on t.seq = e.task_seq join line n on n.id = t.line
-            where e.seq > $1 order by e.seq limit $2`,
+             from (select * from event where last_seq > $1 order by last_seq limit $2) e
+            cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, place)
+             join task t on t.seq = u.task_seq join line n on n.id = t.line
+            where e.last_seq - e.count + u.place > $1
+            order by seq limit $2`,
     values: [params.after, params.limit],
   });
   return rows.map(toStoredEvent);
@@ -36,7 +39,8 @@ export async function readEvents(
 export async function eventRange(db: PostgresDatabase): Promise<{ oldest: number; newest: number }> {
   const [row] = await db.read<{ oldest: string | null; newest: string | null }>({
     name: "event_range",
-    text: "select min(seq) as oldest, max(seq) as newest from event",
+    text: `select (select last_seq - count + 1 from event order by last_seq limit 1) as oldest,
+                  (select max(last_seq) from event) as newest`,
     values: [],
   });
   return { oldest: Number(row?.oldest ?? 0), newest: Number(row?.newest ?? 0) };

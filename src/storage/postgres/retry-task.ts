@@ -66,13 +66,12 @@ begin
   end if;
   insert into ready (line, rank, task_seq) values (v_task.line, v_task.rank, v_task.seq);
   perform apply_deltas(array[row(v_task.line, 1, 1, 0, null, v_task.rank, v_task.seq)::line_delta]);
-  perform count_tasks(array[p_tenant, p_tenant], array[v_task.resting_state, 'queued'], array[-1, 1]::bigint[]);
+  perform count_moves(array[p_tenant], array[v_task.resting_state], array['queued']);
   select sum(s.waiting)::integer into v_position
     from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_task.line;
-  insert into event (seq, type, at, tenant, task_seq, data)
-  values (take_event_numbers(1), 'task.retrying', v_now, p_tenant, v_task.seq,
-          json_strip_nulls(json_build_object('attempt', v_task.executions, 'error', v_task.error,
-                                             'retryAt', v_now, 'state', 'queued'))::text);
+  perform tell(take_event_numbers(1), v_now, array['task.retrying'], array[p_tenant], array[v_task.seq],
+               array[json_strip_nulls(json_build_object('attempt', v_task.executions, 'error', v_task.error,
+                                                        'retryAt', v_now, 'state', 'queued'))::text]);
   return query
     update task t
        set resting_state = 'queued', position = v_position, retry_count = 0, completed_at = null,
