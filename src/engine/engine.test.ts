@@ -39,7 +39,9 @@ async function liveThrough({ seed, faultPercent, steps }: Plan): Promise<void> {
     };
     const meddler = { before: spoil, after: spoil };
     const executor = whimsical({ random, clock, live, doubled });
-    nodes.push(await makeEngine({ node, clock, storage, executor, meddler, concurrency: { tasks: 3, main: 2 } }));
+    nodes.push(
+      await makeEngine({ node, clock, storage, executor, meddler, concurrency: { tasks: 3, main: 2 } }),
+    );
   }
   const starting = nodes.map(({ engine }) => startAtLast(() => engine.start(), clock));
   await clock.advance(2_000);
