@@ -4,7 +4,6 @@ import { makeEngine, newTask } from "../../test/support/engine.ts";
 import { asSharedStorage, away, openMemory } from "../../test/support/storages.ts";
 import type { Executor } from "../executors/executor.ts";
 import { isTerminal } from "../model/task-state.ts";
-import type { Held, Storage } from "../storage/storage.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 
 /** What a run is made of: each number is a share of a hundred or an amount, and everything follows from the seed. */
@@ -28,7 +27,7 @@ test("whatever fails on the way, every task ends once and never runs twice at a 
 async function liveThrough({ seed, faultPercent, steps }: Plan): Promise<void> {
   const random = randomFrom(seed);
   const clock = new ManualClock();
-  const storage = tellingWhatIsHeld(asSharedStorage(await openMemory(clock)));
+  const storage = asSharedStorage(await openMemory(clock));
   const doubled: string[] = [];
   const live = new Map<string, Set<AbortSignal>>();
   const weather = { faultPercent, cutOff: new Set<string>() };
@@ -132,29 +131,6 @@ function randomTask(random: () => number, clock: ManualClock) {
     maxRetriesIfLost: Math.floor(random() * 3),
     retryPolicy: { maxRetries: Math.floor(random() * 3) },
   });
-}
-
-/** A storage that can lose answers says what it believes a node holds. */
-function tellingWhatIsHeld(storage: Storage): Storage {
-  const handedOut = new Map<number, Held>();
-  return {
-    ...storage,
-    tasks: {
-      ...storage.tasks,
-      finishAndClaim: async (params) => {
-        const answer = await storage.tasks.finishAndClaim(params);
-        for (const { token, task } of answer.claimed) handedOut.set(token, { seq: task.seq, token });
-        return answer;
-      },
-    },
-    nodes: {
-      ...storage.nodes,
-      heartbeat: async (params) => {
-        const answer = await storage.nodes.heartbeat(params);
-        return { ...answer, held: answer.tokens.flatMap((token) => handedOut.get(token) ?? []) };
-      },
-    },
-  };
 }
 
 async function startAtLast(start: () => Promise<void>, clock: ManualClock): Promise<void> {

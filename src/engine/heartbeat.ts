@@ -12,18 +12,12 @@ export interface HeartbeatOptions extends ServiceOptions {
   readonly node: () => string;
   /** The attempts that run right now. */
   readonly tokens: () => readonly number[];
-  /** What the storage says this node runs; only storages that can lose an answer say it. */
+  /** What the storage says this node runs. */
   readonly onHeld: (held: readonly Held[]) => void;
   /** These attempts lost their lease, one by one. */
   readonly onFenced: (tokens: readonly number[]) => void;
   /** The lease is lost, or may be: everything must be aborted before this returns. */
   readonly onLost: (reason: string) => void;
-}
-
-interface Renewal {
-  readonly alive: boolean;
-  readonly tokens: readonly number[];
-  readonly held?: readonly Held[];
 }
 
 /**
@@ -73,7 +67,7 @@ export class Heartbeat extends Service {
     const sent = this.#now();
     const node = this.#options.node();
     const running = this.#options.tokens();
-    const { alive, tokens, held }: Renewal = await this.#options.storage.nodes.heartbeat({ node });
+    const { alive, held } = await this.#options.storage.nodes.heartbeat({ node });
     // The lease may have been lost, and a new incarnation begun, while the answer was on its way.
     if (node !== this.#options.node() || this.#lost) return RENEW_EVERY_MS;
     if (!alive) {
@@ -83,9 +77,9 @@ export class Heartbeat extends Service {
     this.#checkLease();
     if (this.#lost) return RENEW_EVERY_MS;
     this.#renew(sent);
-    const stillHeld = new Set(tokens);
+    const stillHeld = new Set(held.map(({ token }) => token));
     this.#options.onFenced(running.filter((token) => !stillHeld.has(token)));
-    if (held !== undefined) this.#options.onHeld(held);
+    this.#options.onHeld(held);
     return RENEW_EVERY_MS;
   }
 

@@ -32,10 +32,11 @@ describe("readers of the log", () => {
     });
     await Promise.all(
       nodes.slice(0, 4).map(async (node, index) => {
-        for (let round = 0; round < 40; round += 1) {
+        for (let round = 0; round < 15; round += 1) {
+          const { newest } = await node.storage.events.range();
           const [task] = await submit(node.storage, tasksOf(3, 3));
-          const after = (await node.storage.events.range()).oldest - 1;
-          const told = await (readers[index % 2] as Node).storage.events.read({ after, limit: 100_000 });
+          const reader = readers[index % 2] as Node;
+          const told = await reader.storage.events.read({ after: newest, limit: 100_000 });
           expect(told.map(({ taskId }) => taskId)).toContain(task?.id);
           // A step that fails takes numbers with it: holes in the log are no gaps.
           if (round % 5 === 0)

@@ -69,7 +69,9 @@ describe("a SQLite file", () => {
 
     const { storage: again } = await open(path);
     expect(await look(again)).toEqual(before);
-    expect((await again.nodes.heartbeat({ node: NODE })).tokens).toEqual(claimed.map(({ token }) => token));
+    expect((await again.nodes.heartbeat({ node: NODE })).held).toEqual(
+      claimed.map(({ token, task }) => ({ seq: task.seq, token })),
+    );
     expect(idsOf((await claim(again, 5)).claimed)).toEqual(["b"]);
     expect(await again.counters.recountAll()).toEqual([]);
   });

@@ -245,9 +245,10 @@ export interface NodeStorage {
   register(params: { node: string }): Promise<void>;
   /**
    * Renews the lease of everything this incarnation runs. `alive: false`: it was declared dead and must abort all
-   * it runs. `tokens` are the attempts it still holds: anything else it runs has been fenced off.
+   * it runs. `held` are the attempts it holds: anything else it runs has been fenced off, and what it does not run
+   * although it holds it was claimed by a call whose answer got lost.
    */
-  heartbeat(params: { node: string }): Promise<{ alive: boolean; tokens: readonly number[] }>;
+  heartbeat(params: { node: string }): Promise<{ alive: boolean; held: readonly Held[] }>;
   list(): Promise<NodeRecord[]>;
   /** Declares an incarnation dead if it has not renewed since `beat`. From then on it can end nothing. */
   markDead(params: { node: string; beat: number }): Promise<boolean>;

@@ -50,7 +50,7 @@ export function describeCancelTasks(open: OpenWorld): void {
         result: undefined,
         attempts: [{ number: 1, endedAt: clock.now(), outcome: "cancelled", error: "stop", node: NODE }],
       });
-      expect((await storage.nodes.heartbeat({ node: NODE })).tokens).toEqual([]);
+      expect((await storage.nodes.heartbeat({ node: NODE })).held).toEqual([]);
       expect(only(await claim()).task.id).toBe("next");
     });
 

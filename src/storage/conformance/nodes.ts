@@ -25,7 +25,11 @@ export function describeNodes(open: OpenWorld): void {
       if (!done || !cancelled || !held) throw new Error("All three start.");
       await finish(done, { to: "done", result: null });
       await storage.tasks.cancel({ tenant: TENANT, ids: [cancelled.task.id], error: null });
-      expect(await storage.nodes.heartbeat({ node: NODE })).toEqual({ alive: true, tokens: [held.token] });
+      const { seq } = held.task;
+      expect(await storage.nodes.heartbeat({ node: NODE })).toEqual({
+        alive: true,
+        held: [{ seq, token: held.token }],
+      });
     });
 
     test("are declared dead only if they have not renewed since they were looked at", async () => {
@@ -44,7 +48,7 @@ export function describeNodes(open: OpenWorld): void {
       await world.submit({});
       await world.claim();
       await world.crash(NODE);
-      const dead = { alive: false, tokens: [] };
+      const dead = { alive: false, held: [] };
       expect(await world.storage.nodes.heartbeat({ node: NODE })).toEqual(dead);
       expect(await world.storage.nodes.heartbeat({ node: "stranger" })).toEqual(dead);
       expect(await find(world, NODE)).toEqual({ node: NODE, beat: 0, dead: true });

@@ -35,8 +35,8 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "rescue":
       return rescue(side, choose(side.crashed, command.pick) ?? "nobody", command.limit);
     case "heartbeat": {
-      const { alive, tokens } = await nodes.heartbeat({ node: side.nodes[command.node] ?? "" });
-      return { alive, tokens: tokens.map((token) => side.claimOf(token)).sort((a, b) => a - b) };
+      const { alive, held } = await nodes.heartbeat({ node: side.nodes[command.node] ?? "" });
+      return { alive, tokens: held.map(({ token }) => side.claimOf(token)).sort((a, b) => a - b) };
     }
     case "configureLane": {
       const { name, total, perAgent, strategy } = command;

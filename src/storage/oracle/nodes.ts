@@ -1,18 +1,15 @@
-import type { NodeRecord } from "../storage.ts";
+import type { Held, NodeRecord } from "../storage.ts";
 import type { OracleState } from "./state.ts";
 
 export function registerNode(state: OracleState, { node }: { node: string }): void {
   state.nodes.set(node, { node, beat: 0, dead: false });
 }
 
-export function heartbeat(
-  state: OracleState,
-  { node }: { node: string },
-): { alive: boolean; tokens: number[] } {
+export function heartbeat(state: OracleState, { node }: { node: string }): { alive: boolean; held: Held[] } {
   const record = state.nodes.get(node);
-  if (record === undefined || record.dead) return { alive: false, tokens: [] };
+  if (record === undefined || record.dead) return { alive: false, held: [] };
   record.beat += 1;
-  return { alive: true, tokens: tokensHeld(state, node) };
+  return { alive: true, held: heldBy(state, node) };
 }
 
 export function listNodes(state: OracleState): NodeRecord[] {
@@ -28,9 +25,9 @@ export function markNodeDead(state: OracleState, { node, beat }: { node: string;
 }
 
 export function removeNode(state: OracleState, { node }: { node: string }): void {
-  if (state.nodes.get(node)?.dead && tokensHeld(state, node).length === 0) state.nodes.delete(node);
+  if (state.nodes.get(node)?.dead && heldBy(state, node).length === 0) state.nodes.delete(node);
 }
 
-function tokensHeld(state: OracleState, node: string): number[] {
-  return state.tasks.flatMap((task) => (task.held?.node === node ? [task.held.token] : []));
+function heldBy(state: OracleState, node: string): Held[] {
+  return state.tasks.flatMap(({ seq, held }) => (held?.node === node ? [{ seq, token: held.token }] : []));
 }

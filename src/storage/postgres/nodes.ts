@@ -13,13 +13,14 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
       db.signalOthers({ kind: "work" });
     },
     async heartbeat({ node }) {
-      const [row] = await db.write<{ alive: boolean; tokens: string[]; others: boolean }>({
+      const [row] = await db.write<{ alive: boolean; seqs: string[]; tokens: string[]; others: boolean }>({
         name: "heartbeat",
         text: "select * from heartbeat($1, $2)",
         values: [node],
       });
       if (row?.alive) db.setOthersAlive(row.others);
-      return { alive: row?.alive ?? false, tokens: row?.tokens.map(Number) ?? [] };
+      const held = row?.seqs.map((seq, index) => ({ seq: Number(seq), token: Number(row.tokens[index]) }));
+      return { alive: row?.alive ?? false, held: held ?? [] };
     },
     async list() {
       const rows = await db.read<{ id: string; beat: string; dead: boolean }>({
@@ -46,17 +47,18 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
 export const NODE_FUNCTIONS = `
 -- Renewing takes no gate: it must get through while the gate is crowded, and it changes a row that is the node's own.
 create function heartbeat(p_now bigint, p_node text)
-returns table (alive boolean, tokens bigint[], others boolean) language plpgsql as $$
+returns table (alive boolean, seqs bigint[], tokens bigint[], others boolean) language plpgsql as $$
 #variable_conflict use_column
 begin
   set local synchronous_commit = off;
   update node set beat = beat + 1,
                   beat_at = coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
    where id = p_node and not dead;
-  if not found then return query select false, '{}'::bigint[], true; return; end if;
+  if not found then return query select false, '{}'::bigint[], '{}'::bigint[], true; return; end if;
   return query
-    select true, array(select token from lease where node = p_node),
-           exists (select 1 from node where id <> p_node and not dead);
+    select true, coalesce(array_agg(task_seq order by task_seq), '{}'), coalesce(array_agg(token order by task_seq), '{}'),
+           exists (select 1 from node where id <> p_node and not dead)
+      from lease where node = p_node;
 end $$;
 
 -- From the moment this commits, the node can end nothing: its ends look for a living node under the same gate.

@@ -1,4 +1,4 @@
-import type { NodeRecord, NodeStorage } from "../storage.ts";
+import type { Held, NodeRecord, NodeStorage } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 /** Incarnations of this process: one lives, those before it are dead as soon as it says so. */
@@ -12,9 +12,11 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
         const renewed = db
           .prepare("update node set beat = beat + 1, beat_at = ? where id = ? and dead = 0")
           .run(now, node);
-        if (renewed.changes === 0) return { alive: false, tokens: [] };
-        const leases = db.prepare<{ token: number }>("select token from lease where node = ?").all(node);
-        return { alive: true, tokens: leases.map(({ token }) => token) };
+        if (renewed.changes === 0) return { alive: false, held: [] };
+        const held = db
+          .prepare<Held>("select task_seq as seq, token from lease where node = ? order by task_seq")
+          .all(node);
+        return { alive: true, held };
       });
     },
     async list() {
