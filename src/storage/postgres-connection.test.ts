@@ -40,8 +40,8 @@ describe("an answer that is lost", () => {
       const insert = () => storage.tasks.insert({ tasks, limits: ROOMY });
       await lose("insert_tasks", insert);
       expect(await direct.tasks.counts({ tenant: TENANT })).toEqual({ queued: round * 5 });
-      const positions = (await insert()).map(({ id, state }) => ({ id, state }));
-      expect(positions).toEqual(tasks.map(({ id }) => ({ id, state: "queued" })));
+      const answers = (await insert()).map(({ id, state }) => ({ id, state }));
+      expect(answers).toEqual(tasks.map(({ id }) => ({ id, state: "queued" })));
     }
     expect(await direct.tasks.counts({ tenant: TENANT })).toEqual({ queued: 50 });
     expect(await allEvents(direct)).toHaveLength(50);

@@ -27,7 +27,7 @@ export async function openNodes(count: number) {
   const bounds = { total: null, perAgent: null, strategy: "fair-fifo" } as const;
   await first.storage.lanes.configure({ lanes: [LANE, OTHER_LANE].map((name) => ({ name, ...bounds })) });
   for (const { storage, node } of nodes) await storage.nodes.register({ node });
-  return { nodes, first: first.storage, admin };
+  return { nodes, first: first.storage, admin, url: database.url };
 }
 
 export type Node = Awaited<ReturnType<typeof openNodes>>["nodes"][number];

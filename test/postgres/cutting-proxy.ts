@@ -1,0 +1,67 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+export interface CuttingProxy {
+  /** The same database, reached through the proxy. */
+  url: string;
+  /**
+   * Loses the answer to the next message that holds `text`, such as the name of a statement, and cuts its connection.
+   * What it asked for is done all the same.
+   */
+  loseAnswerTo(text: string): void;
+  close(): void;
+}
+
+/**
+ * Stands between a storage and its PostgreSQL, to lose an answer for certain. A connection that is merely killed breaks
+ * before the commit nearly every time, which is the easy case.
+ */
+export async function startCuttingProxy(databaseUrl: string): Promise<CuttingProxy> {
+  const { hostname, port } = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  let doomed: string | null = null;
+
+  const proxy = createServer((client) => {
+    const server = connect(Number(port), hostname);
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      sockets.add(socket);
+      // Either end may be torn down at any moment; then the other goes too.
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+    }
+    let isDoomed = false;
+    client.on("data", (data) => {
+      if (doomed !== null && data.includes(doomed)) {
+        isDoomed = true;
+        doomed = null;
+      }
+      server.write(data);
+    });
+    server.on("data", (data) => {
+      if (isDoomed) client.destroy();
+      else client.write(data);
+    });
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+
+  const url = new URL(databaseUrl);
+  url.hostname = "127.0.0.1";
+  url.port = String((proxy.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    loseAnswerTo(text) {
+      doomed = text;
+    },
+    close() {
+      proxy.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { Client } from "pg";
+import type { Clock } from "../../src/model/clock.ts";
+import { openPostgres } from "../../src/storage/postgres/open.ts";
+import type { Storage } from "../../src/storage/storage.ts";
+import type { DatabaseCopies } from "./database-copies.ts";
+
+export interface LentStorage {
+  storage: Storage;
+  /** Empties it for the next who needs one. */
+  dispose(): Promise<void>;
+}
+
+/**
+ * Lends open storages, one at a time to each, and empties them in between. Connecting and warming up takes ten times as
+ * long as most tests of the storage, so that doing it for each of them would be most of the time they take.
+ */
+export class LentStorages {
+  readonly #copies: DatabaseCopies;
+  readonly #free: Loan[] = [];
+
+  constructor(copies: DatabaseCopies) {
+    this.#copies = copies;
+  }
+
+  async lend(clock: Clock): Promise<LentStorage> {
+    const loan = this.#free.pop() ?? (await makeLoan(this.#copies));
+    loan.clock.lender = clock;
+    const dispose = async () => {
+      await empty(loan);
+      this.#free.push(loan);
+    };
+    return { storage: loan.storage, dispose };
+  }
+
+  async close(): Promise<void> {
+    for (const { storage, admin } of this.#free) await Promise.all([storage.close(), admin.end()]);
+  }
+}
+
+interface Loan {
+  storage: Storage;
+  readonly url: string;
+  readonly clock: LentClock;
+  readonly admin: Client;
+}
+
+/** A clock that shows the time of whoever has the storage now. */
+class LentClock implements Clock {
+  lender: Clock | undefined;
+
+  now(): number {
+    return this.#lender().now();
+  }
+
+  monotonic(): number {
+    return this.#lender().monotonic();
+  }
+
+  setTimer(delayMs: number, callback: () => void) {
+    return this.#lender().setTimer(delayMs, callback);
+  }
+
+  #lender(): Clock {
+    if (this.lender === undefined) throw new Error("Nobody has this storage now.");
+    return this.lender;
+  }
+}
+
+async function makeLoan(copies: DatabaseCopies): Promise<Loan> {
+  const { url } = await copies.copy();
+  const clock = new LentClock();
+  const admin = new Client({ connectionString: url });
+  await admin.connect();
+  return { storage: await openPostgres({ url, clock }), url, clock, admin };
+}
+
+async function empty(loan: Loan): Promise<void> {
+  await loan.admin.query(EMPTY);
+  // A test may have closed it, to see what it does then.
+  const isOpen = await loan.storage.now().then(
+    () => true,
+    () => false,
+  );
+  loan.clock.lender = undefined;
+  if (!isOpen) loan.storage = await openPostgres({ url: loan.url, clock: loan.clock });
+}
+
+const EMPTY = `
+do $$
+begin
+  execute (select 'truncate ' || string_agg(format('%I.%I', schemaname, tablename), ', ')
+             from pg_tables where schemaname = 'rota' and tablename <> 'schema_version');
+end $$`;
