@@ -1,3 +1,5 @@
+import { roomOf } from "./counters.ts";
+
 /**
  * Hands out up to `limit` tasks of a lane, in the order in which one claim after the other would have handed them out.
  * What it reads grows with `limit`, not with what waits. sqlite/claim-tasks.ts says the same in TypeScript.
@@ -40,18 +42,19 @@ end $$;
 
 -- The lines that hold the smallest (rank, seq), one entry for each task.
 create function choose_ahead(p_lane text, p_per_agent integer, p_count integer, p_critical_only boolean) returns bigint[]
-language sql stable as $$
-  select array_agg(id order by rank, task_seq) from (
-    select c.id, r.rank, r.task_seq
-      from (select n.id, n.head_rank, n.head_seq, room(n, p_per_agent) as room
+language plpgsql stable as $$
+begin
+  return array(
+    select c.id
+      from (select n.id, n.head_rank, n.head_seq, ${roomOf("n", "p_per_agent")} as room
               from line n where n.lane = p_lane and n.startable and n.ahead
              order by n.head_rank, n.head_seq limit p_count) c
      cross join lateral (
        select rank, task_seq from ready
         where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and (not p_critical_only or rank <= 0)
         order by rank, task_seq limit least(c.room, p_count)) r
-     order by r.rank, r.task_seq limit p_count) chosen
-$$;
+     order by r.rank, r.task_seq limit p_count);
+end $$;
 
 -- Fewest in flight first, ties to the one served longest ago, one entry for each start: a line's nth start here comes
 -- in the order of (in flight + n, n, last served).
@@ -69,7 +72,7 @@ declare
 begin
   select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), least(sum(room), p_count)
     into v_ids, v_inflight, v_served, v_room, v_supply
-    from (select n.id, n.inflight, n.last_served, room(n, p_per_agent) as room
+    from (select n.id, n.inflight, n.last_served, ${roomOf("n", "p_per_agent")} as room
             from line n where n.lane = p_lane and n.startable
            order by n.inflight, n.last_served, n.id limit p_count) c;
   if v_ids is null then return null; end if;

@@ -2,6 +2,18 @@
  * Functions that keep the counters of lines, lanes and tenants. Everything runs under the gate, one writer at a time:
  * that makes limits exact on any number of nodes and event numbers follow the order of commit.
  */
+/**
+ * How many more tasks line `n` may start, its lane's total aside. An expression rather than a function of the database:
+ * it is evaluated for every candidate of every claim, and calling it would cost more than all the rest of choosing.
+ */
+export function roomOf(n: string, perAgent: string, freed = "0"): string {
+  return `least(${n}.ready, ${perAgent} - ${n}.inflight + ${freed}, case when ${n}.agent_max is not null then
+    ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end)`;
+}
+
+/** Whether the head of line `n` goes ahead of fairness. */
+const AHEAD = "n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo')";
+
 export const COUNTER_FUNCTIONS = `
 -- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start.
 -- added_*: the smallest entry put into ready.
@@ -29,23 +41,16 @@ end $$;
 -- Writes events numbered from p_first on. Those that follow each other and say the same of different tasks share a row.
 create function tell(
   p_first bigint, p_now bigint, p_types text[], p_tenants text[], p_task_seqs bigint[], p_data text[])
-returns void language sql as $$
+returns void language plpgsql as $$
+#variable_conflict use_column
+begin
   insert into event (last_seq, count, type, at, tenant, task_seqs, data)
   select p_first + max(place) - 1, count(*), type, p_now, tenant, array_agg(task_seq order by place), data
     from (select *, place - row_number() over (partition by type, tenant, data order by place) as run
             from unnest(p_types, p_tenants, p_task_seqs, p_data) with ordinality
                    as e(type, tenant, task_seq, data, place)) e
-   group by type, tenant, data, run
-$$;
-
--- How many more tasks a line may start, its lane's total aside. (A bare line is a geometric type.)
-create function room(p_line rota.line, p_per_agent integer) returns integer language sql stable as $$
-  select least(
-    p_line.ready,
-    p_per_agent - p_line.inflight,
-    case when p_line.agent_max is not null then p_line.agent_max - (
-      select sum(s.inflight)::integer from line s where s.tenant = p_line.tenant and s.agent = p_line.agent) end)
-$$;
+   group by type, tenant, data, run;
+end $$;
 
 -- Writes down what moved: one update for each line and lane, after ready has been changed.
 create function apply_deltas(p_deltas line_delta[]) returns void language plpgsql as $$
@@ -102,33 +107,28 @@ begin
 end $$;
 
 -- Which of these lines can start something, and which go ahead, by the limits as they are now.
-create function refresh_startable(p_lines bigint[]) returns void language sql as $$
-  update line n
-     set startable = coalesce(room(n, l.per_agent), 0) > 0,
-         ahead = n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo')
-    from lane l
-   where n.id = any (p_lines) and l.name = n.lane
-     and (n.startable, n.ahead) is distinct from
-         (coalesce(room(n, l.per_agent), 0) > 0,
-          n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo'))
-$$;
+create function refresh_startable(p_lines bigint[]) returns void language plpgsql as $$
+begin
+  update line n set startable = f.startable, ahead = f.ahead
+    from (select n.id, coalesce(${roomOf("n", "l.per_agent")}, 0) > 0 as startable, ${AHEAD} as ahead
+            from line n join lane l on l.name = n.lane where n.id = any (p_lines)) f
+   where n.id = f.id and (n.startable, n.ahead) is distinct from (f.startable, f.ahead);
+end $$;
 
 -- Adds to, or takes from, how many tasks of tenants rest in states.
-create function count_tasks(p_tenants text[], p_states text[], p_tasks bigint[]) returns void language sql as $$
+create function count_tasks(p_tenants text[], p_states text[], p_tasks integer[]) returns void language plpgsql as $$
+begin
   update tally y set tasks = y.tasks + d.tasks
     from (select tenant, state, sum(tasks) as tasks
             from unnest(p_tenants, p_states, p_tasks) as u(tenant, state, tasks) group by tenant, state) d
-   where y.tenant = d.tenant and y.state = d.state and d.tasks <> 0
-$$;
+   where y.tenant = d.tenant and y.state = d.state and d.tasks <> 0;
+end $$;
 
 -- The same for tasks that moved from one state to another.
-create function count_moves(p_tenants text[], p_from text[], p_to text[]) returns void language sql as $$
-  update tally y set tasks = y.tasks + d.tasks
-    from (select tenant, state, sum(tasks) as tasks
-            from (select tenant, from_state as state, -1 as tasks from unnest(p_tenants, p_from) u(tenant, from_state)
-                  union all
-                  select tenant, to_state, 1 from unnest(p_tenants, p_to) u(tenant, to_state)) moved
-           group by tenant, state) d
-   where y.tenant = d.tenant and y.state = d.state and d.tasks <> 0
-$$;
+create function count_moves(p_tenants text[], p_from text[], p_to text[]) returns void language plpgsql as $$
+declare
+  v_many integer[] := array[cardinality(p_tenants)];
+begin
+  perform count_tasks(p_tenants || p_tenants, p_from || p_to, array_fill(-1, v_many) || array_fill(1, v_many));
+end $$;
 `;

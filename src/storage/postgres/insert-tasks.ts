@@ -152,13 +152,15 @@ begin
     into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data from admitted;
   perform tell(take_event_numbers(cardinality(v_seqs)), v_now, v_types, v_tenants, v_seqs, v_data);
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
-  perform count_tasks(v_tenants, v_states, array_fill(1::bigint, array[cardinality(v_states)]));
+  perform count_tasks(v_tenants, v_states, array_fill(1, array[cardinality(v_states)]));
   return query
     select seq, id, state, position, v_now, run_at, deadline, "full", queued from unnest(v_tasks) order by n;
 end $$;
 
 -- Lines, and the tallies of tenants, that these tasks are the first of.
-create function make_lines(p_tasks json) returns void language sql as $$
+create function make_lines(p_tasks json) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
   insert into line (lane, tenant, agent, agent_max)
   select x.lane, x.tenant, x.agent, a.max_inflight
     from (select lane, tenant, agent, min(n) as first
@@ -173,7 +175,7 @@ create function make_lines(p_tasks json) returns void language sql as $$
    cross join unnest(array['waiting_dependency', 'delayed', 'queued', 'done', 'failed', 'cancelled', 'rejected'])
                 as s(state)
    where not exists (select 1 from tally y where y.tenant = x.tenant and y.state = s.state);
-$$;
+end $$;
 
 -- Admits each task as if it came alone: by its place among its agent's tasks, then among all that had room there.
 create function admit_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)

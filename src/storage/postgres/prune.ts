@@ -69,7 +69,7 @@ begin
   tries as (delete from attempt a using gone where a.task_seq = gone.seq)
   select array_agg(tenant), array_agg(resting_state) into v_tenants, v_states from gone;
   if v_tenants is null then return 0; end if;
-  perform count_tasks(v_tenants, v_states, array_fill(-1::bigint, array[cardinality(v_states)]));
+  perform count_tasks(v_tenants, v_states, array_fill(-1, array[cardinality(v_states)]));
   return cardinality(v_states);
 end $$;
 `;

@@ -1,4 +1,5 @@
 import type { CounterFault } from "../storage.ts";
+import { roomOf } from "./counters.ts";
 import type { PostgresDatabase } from "./database.ts";
 
 /** Counting more than this would hold up everybody else for what is a precaution. */
@@ -53,7 +54,7 @@ create function count_lines(p_lines bigint[]) returns table (
      ('inflight', n.inflight, coalesce(h.tasks, 0)),
      ('head_rank', n.head_rank, f.rank),
      ('head_seq', n.head_seq, f.task_seq),
-     ('startable', n.startable::integer, (coalesce(room(n, l.per_agent), 0) > 0)::integer),
+     ('startable', n.startable::integer, (coalesce(${roomOf("n", "l.per_agent")}, 0) > 0)::integer),
      ('ahead', n.ahead::integer,
       (n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo'))::integer)) c
    where n.id = any (p_lines)
