@@ -13,7 +13,7 @@ const SECONDS = { min: 0, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as con
 const TIMEOUT = { min: TIMEOUT_MIN_MS, max: 24 * 60 * 60 * 1_000, unit: "milliseconds" } as const;
 
 /** Names of this machine that no other machine can reach. */
-export const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1"] as const;
+const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1"] as const;
 
 const server = section({
   host: z

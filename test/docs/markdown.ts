@@ -1,0 +1,56 @@
+export interface CodeBlock {
+  readonly language: string;
+  readonly text: string;
+  readonly line: number;
+}
+
+/** The fenced blocks of a page, in order. */
+export function codeBlocks(page: string): CodeBlock[] {
+  const blocks: CodeBlock[] = [];
+  for (const match of page.matchAll(/^```(\w*)\n(.*?)^```$/gms)) {
+    const [, language = "", text = ""] = match;
+    blocks.push({ language, text, line: page.slice(0, match.index).split("\n").length });
+  }
+  return blocks;
+}
+
+/** What stands between `<!-- name -->` and `<!-- /name -->`. */
+export function section(page: string, name: string): string {
+  const text = new RegExp(`<!-- ${name} -->\n(.*?)<!-- /${name} -->`, "s").exec(page)?.[1];
+  if (text === undefined) throw new Error(`the page has no section ${name}`);
+  return text;
+}
+
+/** The page with something else between `<!-- name -->` and `<!-- /name -->`. */
+export function replaceSection(page: string, name: string, text: string): string {
+  return page.replace(`<!-- ${name} -->\n${section(page, name)}`, () => `<!-- ${name} -->\n${text}`);
+}
+
+/** A table as the formatter likes it: columns of one width. */
+export function formatTable(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const [head = [], ...body] = rows;
+  const lines = [head, widths.map((width) => "-".repeat(width)), ...body];
+  return lines
+    .map((cells) => `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |\n`)
+    .join("");
+}
+
+/** The rows of a table, each as its cells. */
+export function tableRows(table: string): string[][] {
+  return table
+    .trim()
+    .split("\n")
+    .slice(2)
+    .map((row) =>
+      row
+        .slice(1, -1)
+        .split("|")
+        .map((cell) => cell.trim()),
+    );
+}
+
+/** The first cells of a table of names, without their backticks. */
+export function namesIn(table: string): string[] {
+  return tableRows(table).map(([name = ""]) => name.replaceAll("`", ""));
+}
