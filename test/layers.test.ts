@@ -129,7 +129,7 @@ const PACKAGE_HOMES: Record<string, readonly string[]> = {
   vitest: ["src/storage/conformance/"],
 };
 
-const ENVIRONMENT_READERS = ["src/config/", "src/cli/main.ts"];
+const ENVIRONMENT_READERS = ["src/config/"];
 
 /** Files with an `import()` that cannot be checked by reading, such as one of a user's own module. */
 const OPAQUE_IMPORTERS: readonly string[] = [];
