@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { startAgentProgram } from "./agent-program.ts";
@@ -87,4 +88,18 @@ test("a second signal ends it at once, and nothing is lost", async () => {
 
   const paused = await startServer({ storage, environment: { ROTA_SCHEDULER_ENABLED: "false" } });
   expect(["queued", "running"]).toContain((await paused.ask(`/tasks/${taskId}`)).body.state);
+});
+
+test("a request that never ends does not keep it from ending", async () => {
+  const server = await startServer();
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    "POST /tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{",
+  );
+  socket.on("error", () => {});
+  // Once another request is answered, the first one has arrived as well.
+  await server.ask("/health");
+  server.kill("SIGTERM");
+  expect(await server.ended).toEqual({ code: 0, signal: null });
 });
