@@ -37,7 +37,8 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   }
   const { expired } = expireTasks(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
   const claimed = claims.flatMap(({ lane, limit }) => claimFromLane(state, node, lane, limit));
-  tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
+  if (finished.length + claimed.length + expired + progress.length > 0) tell(state, { kind: "events" });
+  if (finished.some((finish) => finish.state === "delayed")) tell(state, { kind: "due" });
   return { finished, claimed, expired };
 }
 

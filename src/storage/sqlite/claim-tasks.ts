@@ -3,7 +3,6 @@ import type { ClaimedTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type LaneRow, type Ledger, LINE_COLUMNS, type Line, type ReadyEntry } from "./ledger.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecord } from "./task-row.ts";
-import { writeEvent } from "./write-event.ts";
 
 /**
  * Hands out up to `limit` tasks of a lane, inside a transaction, in the order in which one claim after the other would
@@ -18,7 +17,7 @@ export function claimTasks(
   const lane = ledger.lane(params.lane);
   const room = lane.total === null ? params.limit : Math.min(params.limit, lane.total - lane.inflight);
   const picks = room > 0 ? chooseTasks(db, ledger, lane, room) : [];
-  return picks.map((pick) => startAttempt(db, pick, params.node, now));
+  return picks.map((pick) => startAttempt(db, ledger, pick, params.node, now));
 }
 
 /** A task that was chosen. The token is also the number of its `task.started` event. */
@@ -121,7 +120,13 @@ function countStart(db: SqliteDatabase, lane: LaneRow, line: Line): number {
   return token;
 }
 
-function startAttempt(db: SqliteDatabase, pick: Pick, node: string, now: number): ClaimedTask {
+function startAttempt(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  pick: Pick,
+  node: string,
+  now: number,
+): ClaimedTask {
   const { line, taskSeq, token } = pick;
   const row = db
     .prepare<TaskRow>(
@@ -133,7 +138,7 @@ function startAttempt(db: SqliteDatabase, pick: Pick, node: string, now: number)
   db.prepare(
     "insert into lease (task_seq, token, node, line, state, attempt, started_at) values (?, ?, ?, ?, 'running', ?, ?)",
   ).run(taskSeq, token, node, line.id, attempt, now);
-  writeEvent(db, {
+  ledger.events.add({
     seq: token,
     type: "task.started",
     at: now,

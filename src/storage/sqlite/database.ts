@@ -55,8 +55,8 @@ export class SqliteDatabase {
       this.#begin = this.#db.prepare("begin immediate");
       this.#commit = this.#db.prepare("commit");
       this.#rollback = this.#db.prepare("rollback");
-      this.#lastEventSeq = this.#highWater("event");
-      this.#lastTaskSeq = this.#highWater("task");
+      this.#lastEventSeq = this.#highWater("event", "last_seq");
+      this.#lastTaskSeq = this.#highWater("task", "seq");
     } catch (error) {
       lock?.release();
       throw cannotOpen(options.path, error);
@@ -100,6 +100,13 @@ export class SqliteDatabase {
     this.#sync?.committed();
     this.#tell();
     return result;
+  }
+
+  /** Answers what `look` sees, once all of it survives a power cut: what was told must not be untold. */
+  async read<Result>(look: () => Result): Promise<Result> {
+    const seen = look();
+    await this.durable();
+    return seen;
   }
 
   /** Resolves once everything committed so far survives a power cut. */
@@ -152,10 +159,10 @@ export class SqliteDatabase {
     for (const listener of this.#listeners) for (const signal of signals) listener(signal);
   }
 
-  #highWater(name: "event" | "task"): number {
+  #highWater(name: "event" | "task", column: "last_seq" | "seq"): number {
     const row = this.#db
       .prepare<[string], { value: number }>(
-        `select max(coalesce((select max(seq) from ${name}), 0),
+        `select max(coalesce((select max(${column}) from ${name}), 0),
                     coalesce((select value from high_water where name = ?), 0)) as value`,
       )
       .get(name);
@@ -194,9 +201,18 @@ function reasonFor(code: string, path: string): string | undefined {
   }
 }
 
+/** Failures of the file or the disk, by the start of their code: something to wait for. */
+const AWAY_CODES = [
+  "SQLITE_BUSY",
+  "SQLITE_IOERR",
+  "SQLITE_FULL",
+  "SQLITE_CANTOPEN",
+  "SQLITE_READONLY",
+  "SQLITE_NOTADB",
+];
+
+/** A database that is away is something to wait for; anything else is a fault of ours and stays what it is. */
 function toRotaError(error: unknown): unknown {
-  if (error instanceof Sqlite.SqliteError) {
-    return new RotaError("storage_unavailable", `SQLite: ${error.message}`, { cause: error });
-  }
-  return error;
+  const away = error instanceof Sqlite.SqliteError && AWAY_CODES.some((code) => error.code.startsWith(code));
+  return away ? new RotaError("storage_unavailable", `SQLite: ${error.message}`, { cause: error }) : error;
 }

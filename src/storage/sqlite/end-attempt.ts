@@ -1,7 +1,6 @@
 import type { AttemptOutcome } from "../../model/task.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { Ledger, Line } from "./ledger.ts";
-import { writeEvent } from "./write-event.ts";
 
 /** A lease that was taken away: the attempt it stood for is over, one way or another. */
 export interface EndedLease {
@@ -47,7 +46,7 @@ export function endTask(
   );
   ledger.count(line.tenant, "queued", -1);
   ledger.count(line.tenant, end.state, 1);
-  writeEvent(db, {
+  ledger.events.add({
     type: end.state === "done" ? "task.completed" : end.state === "failed" ? "task.failed" : "task.cancelled",
     at: end.now,
     tenant: line.tenant,
@@ -90,7 +89,7 @@ export function returnTask(
     ledger.count(line.tenant, "queued", -1);
     ledger.count(line.tenant, "delayed", 1);
   }
-  writeEvent(db, {
+  ledger.events.add({
     type: "task.retrying",
     at: back.now,
     tenant: line.tenant,

@@ -1,7 +1,6 @@
 import type { WaitingState } from "../../model/task-state.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { Ledger } from "./ledger.ts";
-import { writeEvent } from "./write-event.ts";
 
 /** A task that no attempt holds and that has not ended. */
 export interface WaitingTask {
@@ -32,7 +31,7 @@ export function endWaitingTask(
   );
   ledger.count(line.tenant, task.resting_state, -1);
   ledger.count(line.tenant, end.state, 1);
-  writeEvent(db, {
+  ledger.events.add({
     type: end.state === "failed" ? "task.failed" : "task.cancelled",
     at: end.now,
     tenant: line.tenant,

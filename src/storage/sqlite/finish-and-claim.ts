@@ -16,7 +16,7 @@ export async function finishAndClaim(
   return db.write((now) => {
     if (!isAlive(db, params.node)) return { finished: [], claimed: [], expired: 0 };
     const ledger = new Ledger(db);
-    writeProgress(db, params, now);
+    writeProgress(db, ledger, params, now);
     const finished = finishHeldTasks(db, ledger, params, now);
     const expired = params.claims.length > 0 ? expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now) : 0;
     const claimed = params.claims.flatMap((claim) =>

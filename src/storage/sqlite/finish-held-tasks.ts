@@ -4,7 +4,6 @@ import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, LEASE_COLUMNS, returnTask } from "./end-attempt.ts";
 import type { Ledger } from "./ledger.ts";
-import { writeEvent } from "./write-event.ts";
 
 /** Ends the attempts that this node still holds, inside a transaction; the rest has been lost and changes nothing. */
 export function finishHeldTasks(
@@ -62,6 +61,7 @@ function applySettlement(
 /** Writes what running attempts report, as long as they hold their lease. */
 export function writeProgress(
   db: SqliteDatabase,
+  ledger: Ledger,
   params: Pick<FinishAndClaimParams, "node" | "progress">,
   now: number,
 ): void {
@@ -73,6 +73,6 @@ export function writeProgress(
     const lease = findLease.get(seq, token, params.node);
     if (lease === undefined) continue;
     const { attempt, tenant } = lease;
-    writeEvent(db, { type: "task.progress", at: now, tenant, taskSeq: seq, data: { progress, attempt } });
+    ledger.events.add({ type: "task.progress", at: now, tenant, taskSeq: seq, data: { progress, attempt } });
   }
 }

@@ -1,10 +1,8 @@
 import Sqlite from "better-sqlite3";
-import { RotaError } from "../../model/errors.ts";
 import { rejectionError } from "../admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger } from "./ledger.ts";
-import { writeEvent } from "./write-event.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
 export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
@@ -106,7 +104,7 @@ function insertTask(
     if (!delayed) ledger.addReady(line, { rank, task_seq: answer.seq });
   }
   ledger.count(task.tenant, answer.state, 1);
-  writeEvent(db, {
+  ledger.events.add({
     type: rejection === null ? "task.created" : "task.rejected",
     at: now,
     tenant: task.tenant,
@@ -129,8 +127,7 @@ function defaultDeadline(task: NewTask, now: number): number | null {
 }
 
 function isDoubledId(error: unknown): boolean {
-  const cause = error instanceof RotaError ? error.cause : undefined;
-  return cause instanceof Sqlite.SqliteError && cause.code === "SQLITE_CONSTRAINT_UNIQUE";
+  return error instanceof Sqlite.SqliteError && error.code === "SQLITE_CONSTRAINT_UNIQUE";
 }
 
 /** The answer to a task that an earlier insert, whose answer got lost, has already stored. */

@@ -1,5 +1,6 @@
 import type { Strategy } from "../../model/lane.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { EventLog } from "./event-log.ts";
 
 /** A row of `line`, being changed. */
 export interface Line {
@@ -33,10 +34,11 @@ export interface ReadyEntry {
 }
 
 /**
- * The counters that one transaction touches. They are read when first needed, changed in memory, and written once at
- * the end, however many tasks moved: a busy line costs one update per transaction.
+ * The counters that one transaction touches, and the events it tells. Counters are read when first needed, changed in
+ * memory, and written once at the end, however many tasks moved: a busy line costs one update per transaction.
  */
 export class Ledger {
+  readonly events: EventLog;
   readonly #db: SqliteDatabase;
   readonly #lines = new Map<number, Line>();
   readonly #asRead = new Map<Line, Line>();
@@ -47,6 +49,7 @@ export class Ledger {
 
   constructor(db: SqliteDatabase) {
     this.#db = db;
+    this.events = new EventLog(db);
   }
 
   lane(name: string): LaneRow {
@@ -206,6 +209,7 @@ export class Ledger {
     );
     for (const lane of this.#lanes.values())
       saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.name);
+    this.events.save();
     const addToTally = this.#db.prepare("update tally set tasks = tasks + ? where tenant = ? and state = ?");
     const startTally = this.#db.prepare("insert into tally (tasks, tenant, state) values (?, ?, ?)");
     for (const [tenant, states] of this.#tally) {

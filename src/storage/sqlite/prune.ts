@@ -15,29 +15,44 @@ export async function prune(
     const rejected = pruneRejected(db, params.rejectedMax, params.limit);
     return {
       tasks: byAge.tasks + rejected,
-      more: byAge.events === params.limit || rejected === params.limit,
+      more: byAge.events >= params.limit || rejected === params.limit,
     };
   });
 }
 
 function pruneEvents(db: SqliteDatabase, cutoff: number, limit: number): { events: number; tasks: number } {
-  const oldest = db
-    .prepare<{ seq: number; at: number; task_seq: number }>(
-      "select seq, at, task_seq from event order by seq limit ?",
-    )
-    .all(limit);
-  const fresh = oldest.findIndex(({ at }) => at >= cutoff);
-  const past = fresh === -1 ? oldest : oldest.slice(0, fresh);
+  const past = rowsBefore(db, cutoff, limit);
   const last = past.at(-1);
   if (last === undefined) return { events: 0, tasks: 0 };
-  keepNumber(db, "event", last.seq);
-  db.prepare("delete from event where seq <= ?").run(last.seq);
+  keepNumber(db, "event", last.last_seq);
+  db.prepare("delete from event where last_seq <= ?").run(last.last_seq);
   const ledger = new Ledger(db);
+  const seqs = new Set(past.flatMap(({ task_seqs }) => JSON.parse(task_seqs) as number[]));
   let tasks = 0;
-  for (const seq of new Set(past.map(({ task_seq }) => task_seq)))
-    tasks += deleteEnded(db, ledger, seq, cutoff);
+  for (const seq of seqs) tasks += deleteEnded(db, ledger, seq, cutoff);
   ledger.save();
-  return { events: past.length, tasks };
+  return { events: past.reduce((sum, { count }) => sum + count, 0), tasks };
+}
+
+interface LogRow {
+  readonly last_seq: number;
+  readonly count: number;
+  readonly at: number;
+  readonly task_seqs: string;
+}
+
+/** The oldest rows of the log, up to `limit` events of them. A row goes whole: the last one may go beyond. */
+function rowsBefore(db: SqliteDatabase, cutoff: number, limit: number): LogRow[] {
+  const oldest = db
+    .prepare<LogRow>("select last_seq, count, at, task_seqs from event order by last_seq limit ?")
+    .all(limit);
+  let events = 0;
+  const end = oldest.findIndex(({ at, count }) => {
+    if (at >= cutoff || events >= limit) return true;
+    events += count;
+    return false;
+  });
+  return end === -1 ? oldest : oldest.slice(0, end);
 }
 
 /** Deletes a task if it had ended before the cutoff, and answers how many that were. */

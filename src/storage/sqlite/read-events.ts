@@ -19,25 +19,30 @@ export async function readEvents(
   db: SqliteDatabase,
   params: { after: number; limit: number },
 ): Promise<StoredEvent[]> {
-  await db.durable();
-  const rows = db
-    .prepare<EventRow>(
-      `select e.seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
+  const rows = await db.read(() =>
+    db
+      .prepare<EventRow>(
+        `select e.last_seq - e.count + 1 + j.key as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
               case when e.type = 'task.completed' then t.result end as result
-         from event e join task t on t.seq = e.task_seq join line n on n.id = t.line
-        where e.seq > ? order by e.seq limit ?`,
-    )
-    .all(params.after, params.limit);
+         from event e, json_each(e.task_seqs) j
+         join task t on t.seq = j.value join line n on n.id = t.line
+        where e.last_seq > @after and e.last_seq - e.count + 1 + j.key > @after
+        order by e.last_seq, j.key limit @limit`,
+      )
+      .all(params),
+  );
   return rows.map(toStoredEvent);
 }
 
 export async function eventRange(db: SqliteDatabase): Promise<{ oldest: number; newest: number }> {
-  await db.durable();
-  const row = db
-    .prepare<{ oldest: number | null; newest: number | null }>(
-      "select (select min(seq) from event) as oldest, (select max(seq) from event) as newest",
-    )
-    .get();
+  const row = await db.read(() =>
+    db
+      .prepare<{ oldest: number | null; newest: number | null }>(
+        `select (select last_seq - count + 1 from event order by last_seq limit 1) as oldest,
+              (select max(last_seq) from event) as newest`,
+      )
+      .get(),
+  );
   return { oldest: row?.oldest ?? 0, newest: row?.newest ?? 0 };
 }
 

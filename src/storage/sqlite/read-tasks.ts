@@ -8,11 +8,12 @@ export async function getTask(
   db: SqliteDatabase,
   params: { tenant: string; id: string },
 ): Promise<TaskRecord | null> {
-  await db.durable();
-  const row = db
-    .prepare<TaskRow>(`select ${TASK_COLUMNS} from ${TASK_TABLES} where t.tenant = ? and t.id = ?`)
-    .get(params.tenant, params.id);
-  return row === undefined ? null : toTaskRecord(db, row);
+  return db.read(() => {
+    const row = db
+      .prepare<TaskRow>(`select ${TASK_COLUMNS} from ${TASK_TABLES} where t.tenant = ? and t.id = ?`)
+      .get(params.tenant, params.id);
+    return row === undefined ? null : toTaskRecord(db, row);
+  });
 }
 
 /** Newest first. Each state is read through its own index and the pages are merged, so that rare states stay cheap. */
@@ -20,18 +21,19 @@ export async function listTasks(
   db: SqliteDatabase,
   params: ListTasksParams,
 ): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }> {
-  await db.durable();
-  const sources = params.states?.map(stateCondition) ?? ["1"];
-  const rows = [...new Set(sources)]
-    .flatMap((source) => listFrom(db, params, source))
-    .sort((a, b) => b.seq - a.seq)
-    .slice(0, params.limit + 1);
-  const page = rows.slice(0, params.limit);
-  const last = page.at(-1);
-  return {
-    tasks: page.map((row) => toTaskRecord(db, row)),
-    nextCursor: rows.length > params.limit && last !== undefined ? last.seq : null,
-  };
+  const sources = new Set(params.states?.map(stateCondition) ?? ["1"]);
+  return db.read(() => {
+    const rows = [...sources]
+      .flatMap((source) => listFrom(db, params, source))
+      .sort((a, b) => b.seq - a.seq)
+      .slice(0, params.limit + 1);
+    const page = rows.slice(0, params.limit);
+    const last = page.at(-1);
+    return {
+      tasks: page.map((row) => toTaskRecord(db, row)),
+      nextCursor: rows.length > params.limit && last !== undefined ? last.seq : null,
+    };
+  });
 }
 
 function listFrom(db: SqliteDatabase, params: ListTasksParams, source: string): TaskRow[] {
@@ -62,19 +64,18 @@ export async function countTasks(
   db: SqliteDatabase,
   params: { tenant: string },
 ): Promise<Partial<Record<TaskState, number>>> {
-  await db.durable();
+  const [resting, held] = await db.read(() => [
+    db
+      .prepare<StateCount>("select state, tasks from tally where tenant = ? and tasks > 0")
+      .all(params.tenant),
+    db
+      .prepare<StateCount>(
+        `select l.state, count(*) as tasks from lease l join line n on n.id = l.line where n.tenant = ? group by l.state`,
+      )
+      .all(params.tenant),
+  ]);
   const counts: Partial<Record<TaskState, number>> = {};
-  const resting = db
-    .prepare<{ state: TaskState; tasks: number }>(
-      "select state, tasks from tally where tenant = ? and tasks > 0",
-    )
-    .all(params.tenant);
   for (const { state, tasks } of resting) counts[state] = tasks;
-  const held = db
-    .prepare<{ state: TaskState; tasks: number }>(
-      `select l.state, count(*) as tasks from lease l join line n on n.id = l.line where n.tenant = ? group by l.state`,
-    )
-    .all(params.tenant);
   for (const { state, tasks } of held) {
     counts[state] = tasks;
     counts.queued = (counts.queued ?? 0) - tasks;
@@ -83,14 +84,20 @@ export async function countTasks(
   return counts;
 }
 
+interface StateCount {
+  readonly state: TaskState;
+  readonly tasks: number;
+}
+
 export async function queueDepth(db: SqliteDatabase, params: { tenant: string }): Promise<QueueDepth> {
-  await db.durable();
-  const lines = db
-    .prepare<{ agent: string; ready: number; inflight: number }>(
-      `select agent, sum(ready) as ready, sum(inflight) as inflight from line
-        where tenant = ? and (ready > 0 or inflight > 0) group by agent`,
-    )
-    .all(params.tenant);
+  const lines = await db.read(() =>
+    db
+      .prepare<{ agent: string; ready: number; inflight: number }>(
+        `select agent, sum(ready) as ready, sum(inflight) as inflight from line
+          where tenant = ? and (ready > 0 or inflight > 0) group by agent`,
+      )
+      .all(params.tenant),
+  );
   return {
     queued: lines.reduce((sum, { ready }) => sum + ready, 0),
     inflight: lines.reduce((sum, { inflight }) => sum + inflight, 0),

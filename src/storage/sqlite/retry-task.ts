@@ -3,7 +3,6 @@ import type { TaskState } from "../../model/task-state.ts";
 import type { RetriedTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger } from "./ledger.ts";
-import { writeEvent } from "./write-event.ts";
 
 interface EndedTask {
   readonly seq: number;
@@ -72,15 +71,15 @@ function requeue(
                      last_started_at = null, last_outcome = null, last_node = null, error = null
       where seq = ?`,
   ).run(position, deadline, task.seq);
-  ledger.save();
   const error = task.error === null ? {} : { error: task.error };
-  writeEvent(db, {
+  ledger.events.add({
     type: "task.retrying",
     at: now,
     tenant,
     taskSeq: task.seq,
     data: { attempt: task.executions, ...error, retryAt: now, state: "queued" },
   });
+  ledger.save();
   db.signal({ kind: "events" });
   db.signal({ kind: "work" });
   if (deadline !== null) db.signal({ kind: "due" });

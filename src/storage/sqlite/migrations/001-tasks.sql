@@ -113,13 +113,16 @@ create table attempt (
   primary key (task_seq, number)
 ) strict, without rowid;
 
+-- The log. Neighbouring events that say the same of different tasks share a row: a transaction that starts fifty tasks
+-- writes one. The nth event of a row has the number last_seq - count + n.
 create table event (
-  seq       integer primary key,
-  type      text not null,
-  at        integer not null,
-  tenant    text not null,
-  task_seq  integer not null,
-  data      text
+  last_seq   integer primary key,
+  count      integer not null check (count > 0),
+  type       text not null,
+  at         integer not null,
+  tenant     text not null,
+  task_seqs  text not null,                        -- a JSON array
+  data       text
 ) strict;
 
 create table node (
