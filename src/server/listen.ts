@@ -18,7 +18,8 @@ export async function listen(
   const { host, port } = options;
   const app = createServer(options);
   try {
-    await app.listen({ host, port });
+    // By its name Fastify would listen with a second server for IPv6, which none of our settings reach.
+    await app.listen({ host: host === "localhost" ? "127.0.0.1" : host, port });
   } catch (error) {
     await app.close();
     throw cannotListen(error as NodeJS.ErrnoException, host, port);

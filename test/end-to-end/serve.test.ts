@@ -31,9 +31,12 @@ test("says in one line where it is, does what it is asked and stops when it is t
   ]);
 });
 
-test("listens on IPv6 when asked to", async () => {
-  const server = await startServer({ args: ["--host", "::1"] });
-  expect(server.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+test.each([
+  ["::1", "[::1]"],
+  ["localhost", "localhost"],
+])("listens on %s when asked to", async (host, shown) => {
+  const server = await startServer({ args: ["--host", host] });
+  expect(new URL(server.url).hostname).toBe(shown);
   expect((await server.ask("/ready")).status).toBe(200);
 });
 

@@ -1,6 +1,8 @@
+import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { openTestServer, sendRaw } from "../../../test/support/http.ts";
 import { errorAnswer } from "../../api/error.ts";
+import { answerBrokenRequest } from "./broken-requests.ts";
 
 /** The status and the body of an answer on a bare connection. */
 function parseRaw(answer: string) {
@@ -252,6 +254,14 @@ describe("what is no whole request:", () => {
     expect(answer.body.error).toContain(message);
     expect((await ask("/health")).status).toBe(200);
     expect((await rota.tasks.counts()).total).toBe(0);
+  });
+
+  test("a request that takes too long to arrive gets one too", () => {
+    const written: string[] = [];
+    const socket = { writable: true, end: (text: string) => written.push(text) } as unknown as Socket;
+    answerBrokenRequest(Object.assign(new Error(), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket);
+    const { status, body } = parseRaw(written.join(""));
+    expect([status, body.error]).toEqual([400, "the request did not arrive within 30000 ms"]);
   });
 
   test("an expectation that nobody knows is passed over", async () => {
