@@ -16,6 +16,7 @@ export interface LentStorage {
  */
 export class LentStorages {
   readonly #copies: DatabaseCopies;
+  readonly #all: Loan[] = [];
   readonly #free: Loan[] = [];
 
   constructor(copies: DatabaseCopies) {
@@ -23,7 +24,7 @@ export class LentStorages {
   }
 
   async lend(clock: Clock): Promise<LentStorage> {
-    const loan = this.#free.pop() ?? (await makeLoan(this.#copies));
+    const loan = this.#free.pop() ?? (await this.#make());
     loan.clock.lender = clock;
     const dispose = async () => {
       await empty(loan);
@@ -32,8 +33,14 @@ export class LentStorages {
     return { storage: loan.storage, dispose };
   }
 
+  async #make(): Promise<Loan> {
+    const loan = await makeLoan(this.#copies);
+    this.#all.push(loan);
+    return loan;
+  }
+
   async close(): Promise<void> {
-    for (const { storage, admin } of this.#free) await Promise.all([storage.close(), admin.end()]);
+    for (const { storage, admin } of this.#all) await Promise.all([storage.close(), admin.end()]);
   }
 }
 
