@@ -25,6 +25,8 @@ export function createServer({ rota, log }: ServerOptions): FastifyInstance {
     http: {
       headersTimeout: REQUEST_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
+      // Node looks for requests that take too long every 30 seconds, which would double the limit.
+      connectionsCheckingInterval: 5_000,
       // Node would answer a request without `Host` with an empty page; `allowLocalOnly` says what is wrong.
       requireHostHeader: false,
     },
