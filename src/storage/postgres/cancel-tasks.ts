@@ -55,7 +55,7 @@ begin
   select array_agg(row(array_position(p_ids, id), task_seq, node, line, attempt, started_at,
                        'cancelled', 'cancelled', false, null, p_error, null)::ended_attempt)
     into v_ended from gone;
-  if v_ended is not null then perform end_attempts(v_now, v_ended); end if;
+  if v_ended is not null then perform apply_deltas(end_attempts(v_now, v_ended)); end if;
   if cardinality(v_waiting) > 0 then perform end_waiting(v_now, v_waiting, 'cancelled', p_error); end if;
 end $$;
 `;

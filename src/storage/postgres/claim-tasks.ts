@@ -5,8 +5,9 @@ import { roomOf } from "./counters.ts";
  * What it reads grows with `limit`, not with what waits. sqlite/claim-tasks.ts says the same in TypeScript.
  */
 export const CLAIM_FUNCTIONS = `
-create function claim_tasks(p_now bigint, p_node text, p_lane text, p_limit integer) returns bigint[]
-language plpgsql as $$
+-- p_freed: what ends freed in lines and has not been written down; see can_wait.
+create function claim_tasks(p_now bigint, p_node text, p_lane text, p_limit integer, p_freed line_delta[])
+returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
   v_lane lane;
@@ -19,7 +20,7 @@ begin
   select * into v_lane from lane where name = p_lane;
   if not found then raise exception 'lane "%" is not configured', p_lane; end if;
   v_fair := v_lane.strategy = 'fair-fifo';
-  v_left := least(p_limit, v_lane.total - v_lane.inflight);
+  v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
   while v_left > 0 loop
     v_ahead_max := case when v_fair then least(v_left, 7 - v_lane.ahead_streak) else v_left end;
     v_lines := case when v_ahead_max > 0 then choose_ahead(p_lane, v_lane.per_agent, v_ahead_max, v_fair) end;
@@ -28,16 +29,29 @@ begin
     else
       exit when not v_fair;
       -- Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
-      v_lines := choose_fairly(p_lane, v_lane.per_agent, case when v_ahead_max > 0 then v_left else 1 end);
+      v_lines := choose_fairly(p_lane, v_lane.per_agent, case when v_ahead_max > 0 then v_left else 1 end, p_freed);
       exit when coalesce(cardinality(v_lines), 0) = 0;
       v_lane.ahead_streak := 0;
     end if;
-    v_started := v_started || start_attempts(p_now, p_node, v_lines);
+    v_started := v_started || start_attempts(p_now, p_node, v_lines, p_freed);
+    p_freed := null;
     v_left := v_left - cardinality(v_lines);
   end loop;
+  if p_freed is not null then perform apply_deltas(p_freed); end if;
   update lane set ahead_streak = v_lane.ahead_streak
    where name = p_lane and ahead_streak <> v_lane.ahead_streak;
   return v_started;
+end $$;
+
+-- Whether what was freed can be written down together with what is started in this lane. It can where all of it lies in
+-- this lane, nothing returned to its line, and only fairness decides.
+create function can_wait(p_freed line_delta[], p_lane text) returns boolean language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  return not exists (
+           select 1 from unnest(p_freed) f join line n on n.id = f.line
+            where f.ready <> 0 or n.lane <> p_lane or n.ahead or n.agent_max is not null)
+     and not exists (select 1 from line where lane = p_lane and startable and ahead);
 end $$;
 
 -- The lines that hold the smallest (rank, seq), one entry for each task.
@@ -58,7 +72,7 @@ end $$;
 
 -- Fewest in flight first, ties to the one served longest ago, one entry for each start: a line's nth start here comes
 -- in the order of (in flight + n, n, last served).
-create function choose_fairly(p_lane text, p_per_agent integer, p_count integer) returns bigint[]
+create function choose_fairly(p_lane text, p_per_agent integer, p_count integer, p_freed line_delta[]) returns bigint[]
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -70,11 +84,28 @@ declare
   v_span integer;
   v_lines bigint[];
 begin
-  select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), least(sum(room), p_count)
-    into v_ids, v_inflight, v_served, v_room, v_supply
-    from (select n.id, n.inflight, n.last_served, ${roomOf("n", "p_per_agent")} as room
-            from line n where n.lane = p_lane and n.startable
-           order by n.inflight, n.last_served, n.id limit p_count) c;
+  if p_freed is null then
+    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), least(sum(room), p_count)
+      into v_ids, v_inflight, v_served, v_room, v_supply
+      from (select n.id, n.inflight, n.last_served, ${roomOf("n", "p_per_agent")} as room
+              from line n where n.lane = p_lane and n.startable
+             order by n.inflight, n.last_served, n.id limit p_count) c;
+  else
+    -- The index does not know yet what was freed: those lines are looked at besides, with what they will have.
+    with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
+    candidate as (
+      select line as id from freed
+      union
+      (select n.id from line n where n.lane = p_lane and n.startable
+        order by n.inflight, n.last_served, n.id limit p_count + cardinality(p_freed))),
+    adjusted as (
+      select n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
+             ${roomOf("n", "p_per_agent", "coalesce(f.slots, 0)")} as room
+        from candidate c join line n on n.id = c.id left join freed f on f.line = c.id)
+    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), least(sum(room), p_count)
+      into v_ids, v_inflight, v_served, v_room, v_supply
+      from (select * from adjusted where room > 0 order by inflight, last_served, id limit p_count) c;
+  end if;
   if v_ids is null then return null; end if;
   -- All starts up to a level are listed, rather than p_count for each line; the level rises until they are enough.
   v_span := (p_count + cardinality(v_ids) - 1) / cardinality(v_ids);
@@ -90,8 +121,8 @@ begin
   return v_lines;
 end $$;
 
--- Starts the first tasks of these lines, one for each entry, in the order of the entries.
-create function start_attempts(p_now bigint, p_node text, p_lines bigint[]) returns bigint[]
+-- Starts the first tasks of these lines, one for each entry, in the order of the entries; writes p_freed down with it.
+create function start_attempts(p_now bigint, p_node text, p_lines bigint[], p_freed line_delta[]) returns bigint[]
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -132,7 +163,7 @@ begin
     raise exception 'counters of lines % disagree with what is ready', p_lines;
   end if;
   perform tell(v_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
-  perform apply_deltas(v_deltas);
+  perform apply_deltas(v_deltas || p_freed);
   return v_seqs;
 end $$;
 `;

@@ -63,23 +63,19 @@ begin
            max(served) as served, min(array[added_rank, added_seq]) filter (where added_seq is not null) as added
       from unnest(p_deltas) group by line),
   placed as (
-    select m.*, o.lane, l.per_agent, l.strategy, h.rank, h.seq
+    select m.*, o.lane, l.per_agent, l.strategy,
+           case when m.ready < 0 then next.rank when h.added_first then m.added[1] else o.head_rank end as rank,
+           case when m.ready < 0 then next.task_seq when h.added_first then m.added[2] else o.head_seq end as seq
       from moved m
       join line o on o.id = m.line
       join lane l on l.name = o.lane
+     cross join lateral (values (
+       m.ready > 0 and (o.head_seq is null or (m.added[1], m.added[2]) < (o.head_rank, o.head_seq)))) h(added_first)
       -- What left: the new head is searched from the old one on, since before it lie only dead entries of the index.
       left join lateral (
         select r.rank, r.task_seq from ready r
          where m.ready < 0 and r.line = m.line and (r.rank, r.task_seq) >= (o.head_rank, o.head_seq)
-         order by r.rank, r.task_seq limit 1) next on true
-     cross join lateral (
-       select next.rank, next.task_seq where m.ready < 0
-       union all
-       select m.added[1], m.added[2]
-        where m.ready > 0 and (o.head_seq is null or (m.added[1], m.added[2]) < (o.head_rank, o.head_seq))
-       union all
-       select o.head_rank, o.head_seq
-        where m.ready = 0 or m.ready > 0 and (o.head_rank, o.head_seq) < (m.added[1], m.added[2])) h(rank, seq)),
+         order by r.rank, r.task_seq limit 1) next on true),
   counted as (
     update line n
        set waiting = n.waiting + p.waiting,

@@ -5,8 +5,9 @@ create type ended_attempt as (
   n bigint, task_seq bigint, node text, line bigint, attempt integer, started_at bigint,
   state text, outcome text, counted boolean, result text, error text, run_at bigint);
 
--- Ends attempts: with their task (done, failed, cancelled), or alone (queued, delayed).
-create function end_attempts(p_now bigint, p_ended ended_attempt[]) returns void language plpgsql as $$
+-- Ends attempts: with their task (done, failed, cancelled), or alone (queued, delayed). What that moves in lines is
+-- answered, for the caller to write down.
+create function end_attempts(p_now bigint, p_ended ended_attempt[]) returns line_delta[] language plpgsql as $$
 #variable_conflict use_column
 declare
   v_deltas line_delta[];
@@ -49,8 +50,8 @@ begin
                         when error is not null then json_build_object('error', error)::text end order by n)
     into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data from settled;
   perform tell(take_event_numbers(cardinality(v_seqs)), p_now, v_types, v_tenants, v_seqs, v_data);
-  perform apply_deltas(v_deltas);
   perform count_moves(v_tenants, array_fill('queued'::text, array[cardinality(v_states)]), v_states);
+  return v_deltas;
 end $$;
 
 -- Ends tasks that no attempt holds, in the order given.
@@ -89,9 +90,8 @@ declare
 begin
   v_seqs := array(
     select t.seq from task t
-     where t.deadline is not null and t.resting_state in ('waiting_dependency', 'delayed', 'queued')
-       and t.deadline <= p_now and not exists (select 1 from lease l where l.task_seq = t.seq)
-     order by t.deadline, t.seq limit p_limit);
+     where t.expires_at <= p_now and not exists (select 1 from lease l where l.task_seq = t.seq)
+     order by t.expires_at, t.seq limit p_limit);
   if cardinality(v_seqs) > 0 then perform end_waiting(p_now, v_seqs, 'failed', 'deadline exceeded while queued'); end if;
   return cardinality(v_seqs);
 end $$;

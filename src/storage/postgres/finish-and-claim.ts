@@ -26,7 +26,10 @@ export async function finishAndClaim(
     .filter(({ what }) => what === "finished")
     .map(({ number }) => ({ token: Number(number), state: stateOf.get(Number(number)) ?? "failed" }));
   const started = rows.filter(({ what }) => what === "started");
-  const tasks = await toTaskRecords(db, started);
+  const tasks = await toTaskRecords(
+    db,
+    started.map((row) => ({ ...row, ...JUST_STARTED, held_node: params.node })),
+  );
   const expired = Number(rows.find(({ what }) => what === "expired")?.number ?? 0);
   if (rows.length + params.progress.length > 0) db.signal({ kind: "events" });
   // The slots that an end freed may be what another node's tasks wait for.
@@ -39,7 +42,19 @@ export async function finishAndClaim(
   };
 }
 
-interface StepRow extends TaskRow {
+/** What is the same for every task that just started. */
+const JUST_STARTED = {
+  resting_state: "queued",
+  last_started_at: null,
+  last_outcome: null,
+  last_node: null,
+  completed_at: null,
+  result: null,
+  error: null,
+  held_state: "running",
+} as const;
+
+interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
   readonly what: "finished" | "started" | "expired";
   /** The token; with `expired`, how many. */
   readonly number: string;
@@ -69,23 +84,24 @@ function toProgressRow(
   return { n, seq, token, progress: JSON.stringify(progress) ?? "null" };
 }
 
-/** A task with its lease, as TaskRow reads it. */
-const SNAPSHOT_COLUMNS = `
-  seq bigint, id text, tenant text, agent text, lane text, priority integer, resting_state text, "position" integer,
-  created_at bigint, run_at bigint, deadline bigint, retry_count integer, executions integer, started_at bigint,
-  last_started_at bigint, last_outcome text, last_node text, completed_at bigint, spec text, result text, error text,
-  held_state text, held_attempt integer, held_node text, held_since bigint`;
+/** What of a task is not the same for every one that just started. */
+const STARTED_COLUMNS = `
+  seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
+  run_at bigint, deadline bigint, retry_count integer, executions integer, started_at bigint, spec text,
+  held_attempt integer, held_since bigint`;
 
 export const FINISH_AND_CLAIM_FUNCTIONS = `
-create type task_snapshot as (${SNAPSHOT_COLUMNS});
+create type started_task as (${STARTED_COLUMNS});
 
 -- finished: number is the token. expired: number is how many. started: number is the token, the rest the task.
 create function finish_and_claim(
   p_now bigint, p_node text, p_finishes json, p_progress json, p_lanes text[], p_limits integer[])
-returns table (what text, number bigint, ${SNAPSHOT_COLUMNS}) language plpgsql as $$
+returns table (what text, number bigint, ${STARTED_COLUMNS}) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint;
+  v_tokens bigint[];
+  v_freed line_delta[];
   v_expired integer;
   v_seqs bigint[];
 begin
@@ -96,22 +112,23 @@ begin
   if not found then return; end if;
   if json_array_length(p_progress) > 0 then perform write_progress(v_now, p_node, p_progress); end if;
   if json_array_length(p_finishes) > 0 then
-    return query
-      select 'finished', f.token, (null::task_snapshot).*
-        from unnest(finish_held_tasks(v_now, p_node, p_finishes)) f(token);
+    select tokens, deltas into v_tokens, v_freed from finish_held_tasks(v_now, p_node, p_finishes);
+    return query select 'finished', t.token, (null::started_task).* from unnest(v_tokens) t(token);
+  end if;
+  -- A busy node frees and fills the same lines: then both are written down together.
+  if v_freed is not null and (cardinality(p_lanes) <> 1 or not can_wait(v_freed, p_lanes[1])) then
+    perform apply_deltas(v_freed);
+    v_freed := null;
   end if;
   if cardinality(p_lanes) = 0 then return; end if;
   v_expired := expire_overdue(v_now, 1000);
-  if v_expired > 0 then return query select 'expired', v_expired::bigint, (null::task_snapshot).*; end if;
+  if v_expired > 0 then return query select 'expired', v_expired::bigint, (null::started_task).*; end if;
   for i in 1 .. cardinality(p_lanes) loop
     -- A statement of its own: the next one would not see leases that are written while it runs.
-    v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i]);
+    v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i], v_freed);
     return query
-      select 'started', l.token,
-             t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.resting_state, t.position,
-             t.created_at, t.run_at, t.deadline, t.retry_count, t.executions, t.started_at,
-             t.last_started_at, t.last_outcome, t.last_node, t.completed_at, t.spec, t.result, t.error,
-             l.state, l.attempt, l.node, l.started_at
+      select 'started', l.token, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
+             t.run_at, t.deadline, t.retry_count, t.executions, t.started_at, t.spec, l.attempt, l.started_at
         from unnest(v_seqs) with ordinality c(seq, place)
         join task t on t.seq = c.seq
         join lease l on l.task_seq = c.seq
@@ -119,12 +136,13 @@ begin
   end loop;
 end $$;
 
--- Ends the attempts that this node still holds, and answers their tokens; the rest has been lost and changes nothing.
-create function finish_held_tasks(p_now bigint, p_node text, p_finishes json) returns bigint[] language plpgsql as $$
+-- Ends the attempts that this node still holds; the rest has been lost and changes nothing. What it frees in lines is
+-- the caller's to write down.
+create function finish_held_tasks(
+  p_now bigint, p_node text, p_finishes json, out tokens bigint[], out deltas line_delta[]) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_ended ended_attempt[];
-  v_tokens bigint[];
 begin
   with told as (
     -- Of several ends of one attempt, the first counts.
@@ -140,9 +158,8 @@ begin
            case state when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end,
            state = 'delayed', result, error, run_at)::ended_attempt),
          array_agg(token order by n)
-    into v_ended, v_tokens from held;
-  if v_ended is not null then perform end_attempts(p_now, v_ended); end if;
-  return v_tokens;
+    into v_ended, tokens from held;
+  if v_ended is not null then deltas := end_attempts(p_now, v_ended); end if;
 end $$;
 
 -- Writes what running attempts report, as long as they hold their lease.

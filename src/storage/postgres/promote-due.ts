@@ -20,11 +20,10 @@ export async function nextDueAt(db: PostgresDatabase): Promise<number | null> {
   const [row] = await db.read<{ due: string | null }>({
     name: "next_due_at",
     text: `select least(
-             (select run_at from task where resting_state = 'delayed' order by run_at limit 1),
-             (select t.deadline from task t
-               where t.deadline is not null and t.resting_state in ('waiting_dependency', 'delayed', 'queued')
-                 and not exists (select 1 from lease l where l.task_seq = t.seq)
-               order by t.deadline limit 1)) as due`,
+             (select due_at from task where due_at is not null order by due_at limit 1),
+             (select t.expires_at from task t
+               where t.expires_at is not null and not exists (select 1 from lease l where l.task_seq = t.seq)
+               order by t.expires_at limit 1)) as due`,
     values: [],
   });
   return row === undefined || row.due === null ? null : Number(row.due);
@@ -40,7 +39,7 @@ declare
   v_tenants text[];
 begin
   v_seqs := array(
-    select seq from task where resting_state = 'delayed' and run_at <= v_now order by run_at, seq limit p_limit);
+    select seq from task where due_at <= v_now order by due_at, seq limit p_limit);
   if cardinality(v_seqs) = 0 then return 0; end if;
   with due as (
     update task set resting_state = 'queued' where seq = any (v_seqs) returning seq, tenant, line, rank),

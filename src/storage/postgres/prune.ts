@@ -51,7 +51,7 @@ begin
   loop
     exit when v_rejected >= p_limit;
     v_rejected := v_rejected + delete_ended(array(
-      select seq from task where tenant = v_crowded.tenant and resting_state = 'rejected' order by seq
+      select seq from task where tenant = v_crowded.tenant and listed_state = 'rejected' order by seq
        limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint);
   end loop;
   return query select v_tasks + v_rejected, v_events >= p_limit or v_rejected = p_limit;

@@ -57,9 +57,8 @@ function listQuery(params: ListTasksParams, sources: readonly string[]): { text:
 function stateCondition(state: TaskState): string {
   // A held task is found by its lease, and rests as queued.
   if ((HELD_STATES as readonly TaskState[]).includes(state)) return `l.state = '${state}'`;
-  return state === "queued"
-    ? "t.resting_state = 'queued' and l.task_seq is null"
-    : `t.resting_state = '${state}'`;
+  if (state === "queued") return "t.resting_state = 'queued' and l.task_seq is null";
+  return state === "done" ? "t.resting_state = 'done'" : `t.listed_state = '${state}'`;
 }
 
 export async function countTasks(

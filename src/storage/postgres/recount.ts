@@ -45,7 +45,7 @@ create function count_lines(p_lines bigint[]) returns table (
     left join (select line, count(*) as tasks from ready where line = any (p_lines) group by line) r on r.line = n.id
     left join (select line, count(*) as tasks from lease where line = any (p_lines) group by line) h on h.line = n.id
     left join (select line, count(*) as tasks from task
-                where resting_state in ('waiting_dependency', 'delayed') and line = any (p_lines)
+                where listed_state in ('waiting_dependency', 'delayed') and line = any (p_lines)
                 group by line) p on p.line = n.id
     left join lateral (select rank, task_seq from ready where line = n.id order by rank, task_seq limit 1) f on true
    cross join lateral (values

@@ -39,7 +39,7 @@ begin
                        v_now)::ended_attempt)
     into v_ended from gone;
   if v_ended is null then return query select 0, 0; return; end if;
-  perform end_attempts(v_now, v_ended);
+  perform apply_deltas(end_attempts(v_now, v_ended));
   return query
     select count(*) filter (where state = 'queued')::integer, count(*) filter (where state = 'failed')::integer
       from unnest(v_ended);
