@@ -81,7 +81,7 @@ export interface Tasks {
   submitMany(inputs: readonly SubmitInput[]): Promise<SubmittedManyTask[]>;
   /** Throws `not_found`. */
   get(taskId: string): Promise<Task>;
-  /** Newest first. */
+  /** Newest first, a page at a time: `limit` tasks, or fewer if they are large. */
   list(filter?: TaskFilter): Promise<TaskPage>;
   /** Ends a task for good, waiting or running. Throws `not_found`, and `conflict` when it has already ended. */
   cancel(taskId: string): Promise<{ readonly status: "cancelled"; readonly taskId: string }>;

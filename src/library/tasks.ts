@@ -9,6 +9,7 @@ import { type ParsedTask, parseTaskInput, type TaskDefaults } from "../model/tas
 import { rfc3339, toTask } from "../model/task-record.ts";
 import type { SubmittedManyTask, TaskFilter, Tasks } from "../rota-interface.ts";
 import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
+import { listPage } from "./list-page.ts";
 
 /** Tasks handed in at once. */
 const SUBMIT_MANY_MAX = 10_000;
@@ -70,7 +71,7 @@ export function createTasks(options: TasksOptions): Tasks {
 
     async list(filter: TaskFilter = {}) {
       const params = parseTaskFilter({ ...filter });
-      const { tasks, nextCursor } = await storage.tasks.list({ tenant, ...params });
+      const { tasks, nextCursor } = await listPage(storage, { tenant, ...params });
       return {
         tasks: tasks.map(toTask),
         count: tasks.length,

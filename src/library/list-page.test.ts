@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { openTestRota } from "../../test/support/rota.ts";
+
+const MIB = 1_048_576;
+
+/** Walks through all pages of a list and answers how many tasks each has, and all of them. */
+async function pagesOf(rota: Awaited<ReturnType<typeof openTestRota>>["rota"], limit: number) {
+  const sizes: number[] = [];
+  const ids: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await rota.tasks.list({ limit, ...(cursor === undefined ? {} : { cursor }) });
+    expect(page.count).toBe(page.tasks.length);
+    sizes.push(page.count);
+    ids.push(...page.tasks.map(({ taskId }) => taskId));
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return { sizes, ids };
+}
+
+test("a page of small tasks has as many as were asked for", async () => {
+  const { rota } = await openTestRota({ options: { scheduler: { maxPerAgent: 1_000 } } });
+  const tasks = await rota.tasks.submitMany(Array.from({ length: 250 }, (_, index) => ({ payload: index })));
+  const newestFirst = tasks.map(({ taskId }) => taskId).reverse();
+  for (const limit of [1, 16, 17, 100, 249, 250, 1_000]) {
+    const { sizes, ids } = await pagesOf(rota, limit);
+    expect(sizes.slice(0, -1).every((size) => size === limit)).toBe(true);
+    expect(ids).toEqual(newestFirst);
+  }
+});
+
+test("a page of large tasks ends early, and the next one goes on where it ended", async () => {
+  const { rota } = await openTestRota();
+  const large = { payload: "x".repeat(MIB - 100) };
+  const tasks = await rota.tasks.submitMany([
+    ...Array.from({ length: 20 }, () => large),
+    ...Array.from({ length: 20 }, () => ({ payload: "small" })),
+    ...Array.from({ length: 20 }, () => large),
+  ]);
+  const { sizes, ids } = await pagesOf(rota, 1_000);
+  expect(ids).toEqual(tasks.map(({ taskId }) => taskId).reverse());
+  expect(sizes).toEqual([15, 35, 10]);
+});
