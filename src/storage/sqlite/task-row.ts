@@ -90,7 +90,8 @@ function attemptsOf(db: SqliteDatabase, row: TaskRow): AttemptRecord[] {
   return attempts;
 }
 
-function earlierAttempts(db: SqliteDatabase, seq: number): AttemptRecord[] {
+/** Those that ended without ending their task. */
+export function earlierAttempts(db: SqliteDatabase, seq: number): AttemptRecord[] {
   return db
     .prepare<AttemptRecord>(
       `select number, started_at as startedAt, ended_at as endedAt, outcome, error, node
