@@ -34,7 +34,7 @@ export async function nextDueAt(db: SqliteDatabase): Promise<number | null> {
     .prepare<{ run_at: number | null; deadline: number | null }>(
       `select (select min(run_at) from task where resting_state = 'delayed') as run_at,
               (select t.deadline from task t
-                where t.deadline is not null and t.resting_state in ('waiting_dependency', 'delayed', 'queued')
+                where t.deadline is not null and t.completed_at is null
                   and not exists (select 1 from lease l where l.task_seq = t.seq)
                 order by t.deadline limit 1) as deadline`,
     )

@@ -2,7 +2,7 @@ import type { TaskRecord } from "../../model/task-record.ts";
 import { HELD_STATES, type TaskState } from "../../model/task-state.ts";
 import type { ListTasksParams, QueueDepth } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecord } from "./task-row.ts";
+import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "./task-row.ts";
 
 export async function getTask(
   db: SqliteDatabase,
@@ -10,7 +10,7 @@ export async function getTask(
 ): Promise<TaskRecord | null> {
   return db.read(() => {
     const row = db
-      .prepare<TaskRow>(`select ${TASK_COLUMNS} from ${TASK_TABLES} where t.tenant = ? and t.id = ?`)
+      .prepare<TaskRow>(`select ${TASK_COLUMNS} from ${taskTables()} where t.tenant = ? and t.id = ?`)
       .get(params.tenant, params.id);
     return row === undefined ? null : toTaskRecord(db, row);
   });
@@ -21,10 +21,10 @@ export async function listTasks(
   db: SqliteDatabase,
   params: ListTasksParams,
 ): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }> {
-  const sources = new Set(params.states?.map(stateCondition) ?? ["1"]);
+  const states = new Set<TaskState | null>(params.states ?? [null]);
   return db.read(() => {
-    const rows = [...sources]
-      .flatMap((source) => listFrom(db, params, source))
+    const rows = [...states]
+      .flatMap((state) => listFrom(db, params, state))
       .sort((a, b) => b.seq - a.seq)
       .slice(0, params.limit + 1);
     const page = rows.slice(0, params.limit);
@@ -36,8 +36,8 @@ export async function listTasks(
   });
 }
 
-function listFrom(db: SqliteDatabase, params: ListTasksParams, source: string): TaskRow[] {
-  const conditions = ["t.tenant = @tenant", source];
+function listFrom(db: SqliteDatabase, params: ListTasksParams, state: TaskState | null): TaskRow[] {
+  const conditions = ["t.tenant = @tenant", stateCondition(state)];
   if (params.agent !== undefined) conditions.push("t.agent = @agent");
   if (params.priority !== undefined) conditions.push("t.priority = @priority");
   if (params.lane !== undefined) conditions.push("n.lane = @lane");
@@ -45,19 +45,33 @@ function listFrom(db: SqliteDatabase, params: ListTasksParams, source: string): 
   const { states: _states, ...filters } = params;
   return db
     .prepare<TaskRow>(
-      `select ${TASK_COLUMNS} from ${TASK_TABLES} where ${conditions.join(" and ")} order by t.seq desc limit @page`,
+      `select ${TASK_COLUMNS} from ${taskTables(indexFor(state, params.agent))}
+        where ${conditions.join(" and ")} order by t.seq desc limit @page`,
     )
     .all({ ...filters, page: params.limit + 1 });
 }
 
-function stateCondition(state: TaskState): string {
+function stateCondition(state: TaskState | null): string {
+  if (state === null) return "true";
   // A held task is found by its lease, and rests as queued.
-  if ((HELD_STATES as readonly TaskState[]).includes(state)) {
-    return `t.seq in (select task_seq from lease where state = '${state}')`;
-  }
+  if (isHeld(state)) return `t.seq in (select task_seq from lease where state = '${state}')`;
   return state === "queued"
     ? "t.resting_state = 'queued' and l.task_seq is null"
     : `t.resting_state = '${state}'`;
+}
+
+/** Named, because SQLite would guess, without statistics, and sort a tenant's every task to find the newest. */
+function indexFor(state: TaskState | null, agent: string | undefined): string {
+  const isRare = state !== null && state !== "queued" && state !== "done" && !isHeld(state);
+  if (isRare) return "indexed by task_by_state";
+  // By their number: from the newest on, or just those that are held.
+  return agent === undefined || (state !== null && isHeld(state))
+    ? "not indexed"
+    : "indexed by task_by_agent";
+}
+
+function isHeld(state: TaskState): boolean {
+  return (HELD_STATES as readonly TaskState[]).includes(state);
 }
 
 export async function countTasks(

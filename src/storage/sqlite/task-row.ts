@@ -38,7 +38,10 @@ export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority,
   t.last_node, t.completed_at, t.spec, t.result, t.error,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
 
-export const TASK_TABLES = "task t join line n on n.id = t.line left join lease l on l.task_seq = t.seq";
+/** `index`: the way into the table, where SQLite is not to choose it. */
+export function taskTables(index = ""): string {
+  return `task t ${index} join line n on n.id = t.line left join lease l on l.task_seq = t.seq`;
+}
 
 export function toTaskRecord(db: SqliteDatabase, row: TaskRow): TaskRecord {
   return {

@@ -1,4 +1,5 @@
--- Times are milliseconds since 1970. Numbers named seq grow and are never reused.
+-- Times are milliseconds since 1970. Numbers named seq grow and are never reused. Constraints and predicates spell lists
+-- out with `or`: for every `in` of more than two values SQLite would build a table in memory at every write.
 
 create table lane (
   name          text primary key,
@@ -52,8 +53,10 @@ create table task (
   rank              integer not null,              -- its order in ready; 0 and below is critical
   -- The state it rests in while no attempt holds it. A held task has a lease and still reads 'queued' here: a claim
   -- writes no task row. The view task_state says what users see.
-  resting_state     text not null check (resting_state in
-                      ('waiting_dependency', 'delayed', 'queued', 'done', 'failed', 'cancelled', 'rejected')),
+  resting_state     text not null check (
+                      resting_state = 'queued' or resting_state = 'done' or resting_state = 'failed' or
+                      resting_state = 'cancelled' or resting_state = 'rejected' or resting_state = 'delayed' or
+                      resting_state = 'waiting_dependency'),
   position          integer not null,
   created_at        integer not null,
   run_at            integer,
@@ -64,13 +67,15 @@ create table task (
   executions        integer not null default 0,    -- attempts that have ended
   started_at        integer,
   last_started_at   integer,                       -- these three: the attempt that ended the task; null: none did
-  last_outcome      text check (last_outcome in ('done', 'failed', 'cancelled', 'lost')),
+  last_outcome      text check (last_outcome = 'done' or last_outcome = 'failed' or last_outcome = 'cancelled' or
+                                last_outcome = 'lost'),
   last_node         text,
   completed_at      integer,
   spec              text not null,
   result            text,
   error             text,
-  check ((resting_state in ('done', 'failed', 'cancelled', 'rejected')) = (completed_at is not null)),
+  check ((resting_state = 'done' or resting_state = 'failed' or resting_state = 'cancelled' or
+          resting_state = 'rejected') = (completed_at is not null)),
   check (resting_state <> 'delayed' or run_at is not null),
   check (result is null or resting_state = 'done'),
   check ((last_started_at is null) = (last_outcome is null))
@@ -79,11 +84,11 @@ create table task (
 -- Queued and done are left out, so that the way most tasks go costs this index nothing; where they are listed, the walk
 -- from the newest finds them.
 create index task_by_state on task (tenant, resting_state, seq)
-  where resting_state in ('waiting_dependency', 'delayed', 'failed', 'cancelled', 'rejected');
+  where resting_state = 'waiting_dependency' or resting_state = 'delayed' or resting_state = 'failed' or
+        resting_state = 'cancelled' or resting_state = 'rejected';
 create index task_by_agent on task (tenant, agent, seq);
 create index task_due on task (run_at, seq) where resting_state = 'delayed';
-create index task_by_deadline on task (deadline, seq)
-  where deadline is not null and resting_state in ('waiting_dependency', 'delayed', 'queued');
+create index task_by_deadline on task (deadline, seq) where deadline is not null and completed_at is null;
 
 -- What could start right now, in order. Rows come and go and are never changed.
 create table ready (
@@ -110,7 +115,8 @@ create table attempt (
   number      integer not null check (number > 0),
   started_at  integer not null,
   ended_at    integer not null,
-  outcome     text not null check (outcome in ('done', 'failed', 'cancelled', 'interrupted', 'lost')),
+  outcome     text not null check (outcome = 'done' or outcome = 'failed' or outcome = 'cancelled' or
+                                   outcome = 'interrupted' or outcome = 'lost'),
   error       text,
   node        text not null,
   primary key (task_seq, number)
