@@ -82,9 +82,10 @@ async function submitUntilKilled(
 function expectEnded(task: Task, name: string): void {
   expect([name, isTerminal(task.state)]).toEqual([name, true]);
   expect(task.attempts.filter(({ endedAt }) => endedAt === null)).toEqual([]);
-  // Work that may not be repeated fails when its process is lost while it runs; all else gets done.
-  if (task.kind === "custom" && task.agentId === "worker" && task.state === "failed") {
-    expect(task.error).toBe("worker lost");
+  // What may not be repeated, or not once more, fails if it runs when its process is lost; all else gets done.
+  if (task.state === "failed" && task.kind !== "instruction") {
+    expect(task).toMatchObject({ error: "worker lost", retryCount: task.kind === "message" ? 1 : 0 });
+    expect(task.attempts.at(-1)?.outcome).toBe("lost");
     return;
   }
   expect(task).toMatchObject({
