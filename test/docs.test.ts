@@ -91,7 +91,8 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
         const shown = blocks[index + 1];
         const run = () => {
           const script = `${text.replaceAll("http://127.0.0.1:7682", server.url)}\nprintf '\\n%s' "$TASK"`;
-          const { stdout, stderr } = spawnSync("bash", ["-euc", script], {
+          const { stdout, stderr } = spawnSync("bash", ["--norc", "-euc", script], {
+            stdio: ["ignore", "pipe", "pipe"],
             encoding: "utf8",
             env: { ...process.env, TASK: task },
           });
