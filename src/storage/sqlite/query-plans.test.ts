@@ -1,0 +1,94 @@
+import Sqlite from "better-sqlite3";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { SteppedClock } from "../conformance/clock.ts";
+import { LANE, NODE, newTask, ROOMY, TENANT } from "../conformance/world.ts";
+import type { Storage } from "../storage.ts";
+import { openSqlite } from "./open.ts";
+
+/** Tables of a handful of rows, whatever the backlog: reading one whole is the cheapest way. */
+const SMALL_TABLES = ["lane", "CONSTANT ROW"];
+
+const prepare = Sqlite.prototype.prepare;
+const statements = new Map<string, Sqlite.Database>();
+let storage: Storage;
+
+beforeEach(async () => {
+  statements.clear();
+  vi.spyOn(Sqlite.prototype, "prepare").mockImplementation(function (this: Sqlite.Database, sql: string) {
+    statements.set(sql, this);
+    return prepare.call(this, sql);
+  });
+  storage = await openSqlite({ path: ":memory:", clock: new SteppedClock() });
+  await storage.nodes.register({ node: NODE });
+  await storage.lanes.configure({
+    lanes: [{ name: LANE, total: null, perAgent: null, strategy: "fair-fifo" }],
+  });
+  // Agents and lines are made once; what follows is what every task goes through.
+  await submit();
+  statements.clear();
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await storage.close();
+});
+
+test("a task goes its way without a table being scanned, sorted or built", async () => {
+  await submit();
+  for (let step = 0; step < 3; step += 1) await exchange();
+  await storage.tasks.promoteDue({ limit: 10 });
+  await storage.tasks.expire({ limit: 10 });
+  await storage.tasks.nextDueAt();
+  expect(statements.size).toBeGreaterThan(10);
+  expect([...statements].flatMap(([sql, db]) => expensiveSteps(db, sql))).toEqual([]);
+});
+
+test("a list of tasks sorts nothing, whatever it asks for", async () => {
+  const filters = [
+    {},
+    { agent: "scout" },
+    { states: ["queued"] },
+    { states: ["failed"] },
+    { states: ["done"], agent: "scout" },
+  ] as const;
+  for (const filter of filters) await storage.tasks.list({ tenant: TENANT, limit: 10, ...filter });
+  const lists = [...statements].filter(([sql]) => sql.includes("order by t.seq desc"));
+  expect(lists).toHaveLength(filters.length);
+  expect(lists.flatMap(([sql, db]) => plan(db, sql)).filter((step) => step.includes("TEMP B-TREE"))).toEqual(
+    [],
+  );
+});
+
+async function submit(): Promise<void> {
+  const tasks = Array.from({ length: 6 }, (_, index) => newTask({ agent: `agent-${index % 3}` }));
+  await storage.tasks.insert({ tasks, limits: ROOMY });
+}
+
+async function exchange(): Promise<void> {
+  const claims = [{ lane: LANE, limit: 3 }];
+  const { claimed } = await storage.tasks.finishAndClaim({ node: NODE, finishes: [], progress: [], claims });
+  const settlement = { to: "done", result: null } as const;
+  const finishes = claimed.map(({ token, task: { seq } }) => ({ seq, token, settlement }));
+  await storage.tasks.finishAndClaim({ node: NODE, finishes, progress: [], claims: [] });
+}
+
+function expensiveSteps(db: Sqlite.Database, sql: string): string[] {
+  const scans = plan(db, sql).filter(
+    (step) => /^SCAN|TEMP B-TREE/.test(step) && !SMALL_TABLES.some((table) => step === `SCAN ${table}`),
+  );
+  const built = explain<{ opcode: string }>(db, "explain", sql).filter(({ opcode }) =>
+    /Ephemeral/.test(opcode),
+  );
+  return [...scans, ...built.map(({ opcode }) => opcode)].map((step) => `${step}: ${sql}`);
+}
+
+function plan(db: Sqlite.Database, sql: string): string[] {
+  return explain<{ detail: string }>(db, "explain query plan", sql).map(({ detail }) => detail);
+}
+
+function explain<Row>(db: Sqlite.Database, how: string, sql: string): Row[] {
+  const names = [...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 1]);
+  const values = names.length > 0 ? [Object.fromEntries(names)] : [...sql.matchAll(/\?/g)].map(() => 1);
+  const statement = prepare.call(db, `${how} ${sql}`) as Sqlite.Statement<unknown[], Row>;
+  return statement.all(...values);
+}
