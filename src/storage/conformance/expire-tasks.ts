@@ -74,24 +74,31 @@ export function describeExpireTasks(open: OpenWorld): void {
       expect((await task("late")).state).toBe("queued");
     });
 
-    test("meets a task that has just come back with its deadline behind it", async () => {
-      const { storage, submit, claim, task, clock } = await open();
-      await submit({ id: "t", deadline: clock.now() + 10 });
-      const [held] = await claim();
-      if (held === undefined) throw new Error("It starts.");
-      clock.step(10);
-      const answer = await storage.tasks.finishAndClaim({
-        node: NODE,
-        finishes: [
-          { seq: held.task.seq, token: held.token, settlement: { to: "queued", error: "going away" } },
-        ],
-        progress: [],
-        claims: [{ lane: LANE, limit: 1 }],
-      });
-      expect(answer).toMatchObject({ finished: [{ state: "queued" }], expired: 1, claimed: [] });
-      const attempts = [{ outcome: "interrupted", error: "going away" }];
-      expect(await task("t")).toMatchObject({ state: "failed", error, attempts });
-    });
+    test.for(["queued", "delayed"] as const)(
+      "meets a task that has just come back %s with its deadline behind it",
+      async (to) => {
+        const { storage, submit, claim, task, clock } = await open();
+        await submit({ id: "t", deadline: clock.now() + 10 });
+        const [held] = await claim();
+        if (held === undefined) throw new Error("It starts.");
+        clock.step(10);
+        const settlement = { to, error: "not now", runAt: clock.now() + 5 };
+        const answer = await storage.tasks.finishAndClaim({
+          node: NODE,
+          finishes: [{ seq: held.task.seq, token: held.token, settlement }],
+          progress: [],
+          claims: [{ lane: LANE, limit: 1 }],
+        });
+        expect(answer).toMatchObject({ finished: [{ state: to }], expired: 1, claimed: [] });
+        const outcome = to === "queued" ? "interrupted" : "failed";
+        expect(await task("t")).toMatchObject({
+          state: "failed",
+          error,
+          attempts: [{ outcome, error: "not now" }],
+        });
+        expect(await storage.counters.recountAll()).toEqual([]);
+      },
+    );
 
     test("fails at most a thousand on the way to a claim", async () => {
       const { submit, clock, claim, storage } = await open();

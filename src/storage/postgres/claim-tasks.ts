@@ -50,7 +50,7 @@ create function can_wait(p_freed line_delta[], p_lane text) returns boolean lang
 begin
   return not exists (
            select 1 from unnest(p_freed) f join line n on n.id = f.line
-            where f.ready <> 0 or n.lane <> p_lane or n.ahead or n.agent_max is not null)
+            where f.waiting <> 0 or n.lane <> p_lane or n.ahead or n.agent_max is not null)
      and not exists (select 1 from line where lane = p_lane and startable and ahead);
 end $$;
 
