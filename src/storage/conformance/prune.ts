@@ -16,6 +16,21 @@ export function describePrune(open: OpenWorld): void {
       return tasks.map(({ id }) => id);
     }
 
+    test("forgets an agent of which nothing is left, its turn included", async () => {
+      const world = await open();
+      for (const agent of ["served-first", "served-last"]) {
+        await world.submit({ agent });
+        await world.finish(only(await world.claim()), { to: "done", result: null });
+      }
+      world.clock.step(2000);
+      await world.storage.tasks.prune(params);
+      await world.submit({ agent: "served-last" }, { agent: "served-first" });
+      expect((await world.claim({ limit: 2 })).map(({ task }) => task.agent)).toEqual([
+        "served-last",
+        "served-first",
+      ]);
+    });
+
     test("deletes what ended before the retention began, with its events", async () => {
       const world = await open();
       await runOne(world, "old");

@@ -36,4 +36,9 @@ function surplusOfRejected(state: OracleState, rejectedMax: number): OracleTask[
 function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   const gone = new Set(tasks);
   state.tasks = state.tasks.filter((task) => !gone.has(task));
+  // An agent of which nothing is left is forgotten: agents that come and go must not pile up.
+  for (const { tenant, agent } of gone) {
+    const isLeft = state.tasks.some((task) => task.tenant === tenant && task.agent === agent);
+    if (!isLeft) state.lines = state.lines.filter((line) => line.tenant !== tenant || line.agent !== agent);
+  }
 }

@@ -13,7 +13,7 @@ export interface OracleState {
   /** In the order of `seq`. */
   tasks: OracleTask[];
   /** In the order they were created: the last tie between lines is decided by it. */
-  readonly lines: OracleLine[];
+  lines: OracleLine[];
   /** In the order of `seq`. */
   events: OracleEvent[];
   readonly lanes: Map<string, OracleLane>;

@@ -62,13 +62,19 @@ create function delete_ended(p_seqs bigint[], p_cutoff bigint) returns integer l
 #variable_conflict use_column
 declare
   v_tenants text[];
+  v_agents text[];
   v_states text[];
 begin
   with gone as (
-    delete from task where seq = any (p_seqs) and completed_at < p_cutoff returning seq, tenant, resting_state),
+    delete from task where seq = any (p_seqs) and completed_at < p_cutoff
+    returning seq, tenant, agent, resting_state),
   tries as (delete from attempt a using gone where a.task_seq = gone.seq)
-  select array_agg(tenant), array_agg(resting_state) into v_tenants, v_states from gone;
+  select array_agg(tenant), array_agg(agent), array_agg(resting_state) into v_tenants, v_agents, v_states from gone;
   if v_tenants is null then return 0; end if;
+  -- An agent of which no task is left loses its lines: agents that come and go must not pile up.
+  delete from line n using (select distinct tenant, agent from unnest(v_tenants, v_agents) u(tenant, agent)) g
+   where n.tenant = g.tenant and n.agent = g.agent
+     and not exists (select 1 from task t where t.tenant = g.tenant and t.agent = g.agent);
   perform count_tasks(v_tenants, v_states, array_fill(-1, array[cardinality(v_states)]));
   return cardinality(v_states);
 end $$;

@@ -58,15 +58,24 @@ function rowsBefore(db: SqliteDatabase, cutoff: number, limit: number): LogRow[]
 /** Deletes a task if it had ended before the cutoff, and answers how many that were. */
 function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, cutoff: number): number {
   const task = db
-    .prepare<{ tenant: string; resting_state: string }>(
-      "delete from task where seq = ? and completed_at < ? returning tenant, resting_state",
+    .prepare<{ tenant: string; agent: string; resting_state: string }>(
+      "delete from task where seq = ? and completed_at < ? returning tenant, agent, resting_state",
     )
     .get(seq, cutoff);
   if (task === undefined) return 0;
   db.prepare("delete from attempt where task_seq = ?").run(seq);
   keepNumber(db, "task", seq);
   ledger.count(task.tenant, task.resting_state, -1);
+  forgetAgent(db, task);
   return 1;
+}
+
+/** An agent of which no task is left loses its lines: agents that come and go must not pile up. */
+function forgetAgent(db: SqliteDatabase, agent: { tenant: string; agent: string }): void {
+  db.prepare(
+    `delete from line where tenant = @tenant and agent = @agent
+        and not exists (select 1 from task where tenant = @tenant and agent = @agent)`,
+  ).run(agent);
 }
 
 function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
