@@ -2,8 +2,8 @@
 // Every Node since 10 can read this file, so that one which is too old is told so in a sentence.
 const [major, minor] = process.versions.node.split(".").map(Number);
 
-if (major < 22 || (major === 22 && minor < 18)) {
-  console.error(`Rota needs Node 22.18 or newer; this is ${process.version}.`);
+if (major < 22 || (major === 22 && minor < 19)) {
+  console.error(`Rota needs Node 22.19 or newer; this is ${process.version}.`);
   process.exitCode = 1;
 } else {
   import("../dist/cli/main.js").catch((error) => {

@@ -6,7 +6,7 @@ const { spawnSync } = require("child_process");
 const fs = require("fs");
 const path = require("path");
 
-const NODE_MINIMUM = [22, 18];
+const NODE_MINIMUM = [22, 19];
 const ROOT = path.join(__dirname, "..");
 
 main();

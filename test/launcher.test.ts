@@ -15,7 +15,7 @@ function launchOn(version: string): { status: number | null; stderr: string } {
   return spawnSync(process.execPath, [...args, launcher, "--version"], { encoding: "utf8" });
 }
 
-test.each(["12.22.12", "20.20.2", "22.17.9"])(
+test.each(["12.22.12", "20.20.2", "22.18.0"])(
   "Node %s is told in one sentence that it is too old",
   (version) => {
     const { status, stderr } = launchOn(version);

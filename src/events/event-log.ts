@@ -4,8 +4,8 @@ import type { Log } from "../model/log.ts";
 import type { Storage } from "../storage/storage.ts";
 import { toEvent } from "./to-event.ts";
 
-/** Events read at once. */
-export const PAGE = 500;
+/** Events read at once. A result can take a mebibyte, so that many of them must not be read together. */
+export const PAGE = 200;
 /** A signal may be lost: look at least this often while somebody listens. */
 const POLL_MS = 5_000;
 /** A storage that is away is asked again after this. */

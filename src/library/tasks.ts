@@ -8,6 +8,7 @@ import { parseTaskFilter } from "../model/task-filter-input.ts";
 import { type ParsedTask, parseTaskInput, type TaskDefaults } from "../model/task-input.ts";
 import { rfc3339, toTask } from "../model/task-record.ts";
 import type { SubmittedManyTask, TaskFilter, Tasks } from "../rota-interface.ts";
+import { rejectionError } from "../storage/admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
 import { listPage } from "./list-page.ts";
 
@@ -36,7 +37,7 @@ export function createTasks(options: TasksOptions): Tasks {
     const task = newTask(parseTaskInput(input, defaults()));
     await eventLog.tried;
     const inserted = await engine.intake.add(task);
-    if (inserted.rejection !== null) throw queueFull(inserted, task.agent, limits());
+    if (inserted.rejection !== null) throw queueFull(inserted.rejection, task.agent, limits());
     return toSubmitted(inserted);
   }
 
@@ -50,7 +51,7 @@ export function createTasks(options: TasksOptions): Tasks {
     const inserted = await engine.intake.addMany(tasks);
     return inserted.map((task) => ({
       ...toSubmitted(task),
-      ...(task.rejection === null ? {} : { error: rejectionError(task.rejection) }),
+      ...(task.rejection === null ? {} : { error: rejectionError(task.rejection.full) }),
     }));
   }
 
@@ -143,18 +144,12 @@ function notFound(): RotaError {
   return new RotaError("not_found", "task not found");
 }
 
-function queueFull({ id, rejection }: InsertedTask, agentId: string, limits: AdmissionLimits): RotaError {
-  return new RotaError("queue_full", rejectionError(rejection), {
-    details: {
-      agentId,
-      queued: rejection?.queued,
-      maxQueue: limits.maxQueueSize,
-      maxPerAgent: limits.maxPerAgent,
-      taskId: id,
-    },
+function queueFull(
+  { full, queued }: NonNullable<InsertedTask["rejection"]>,
+  agentId: string,
+  { maxQueueSize: maxQueue, maxPerAgent }: AdmissionLimits,
+): RotaError {
+  return new RotaError("queue_full", rejectionError(full), {
+    details: { agentId, queued, maxQueue, maxPerAgent },
   });
-}
-
-function rejectionError(rejection: InsertedTask["rejection"]): string {
-  return rejection?.full === "agent" ? "rejected: agent queue full" : "rejected: global queue full";
 }
