@@ -1,5 +1,5 @@
 import type { RotaEvent } from "../model/event.ts";
-import { rfc3339 } from "../model/task-record.ts";
+import { rfc3339 } from "../model/rfc3339.ts";
 import type { StoredEvent } from "../storage/storage.ts";
 
 /** What users see of a stored event. */

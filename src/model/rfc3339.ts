@@ -32,3 +32,20 @@ function offsetOf(sign: string | undefined, hours = "0", minutes = "0"): number 
   const ms = (Number(hours) * 60 + Number(minutes)) * 60_000;
   return sign === "-" ? -ms : ms;
 }
+
+/** Milliseconds since 1970 as users read and write them. */
+export function rfc3339(ms: number): string {
+  const place = ms & (WRITTEN_MAX - 1);
+  if (written.ms[place] !== ms) {
+    written.ms[place] = ms;
+    written.text[place] = new Date(ms).toISOString();
+  }
+  return written.text[place] as string;
+}
+
+/**
+ * Tasks that move together share their times, and writing one down takes longer than anything else that a start does
+ * outside the database: the last few are remembered.
+ */
+const WRITTEN_MAX = 64;
+const written = { ms: new Array<number>(WRITTEN_MAX), text: new Array<string>(WRITTEN_MAX) };

@@ -1,3 +1,4 @@
+import { rfc3339 } from "./rfc3339.ts";
 import type { Attempt, AttemptOutcome, Task, TaskSpec } from "./task.ts";
 import type { TaskState } from "./task-state.ts";
 
@@ -84,20 +85,3 @@ function toAttempt(attempt: AttemptRecord): Attempt {
 function withoutKind<T extends { kind: unknown }>({ kind: _kind, ...rest }: T): Omit<T, "kind"> {
   return rest;
 }
-
-/** Milliseconds since 1970 as users read and write them. */
-export function rfc3339(ms: number): string {
-  const place = ms & (WRITTEN_MAX - 1);
-  if (written.ms[place] !== ms) {
-    written.ms[place] = ms;
-    written.text[place] = new Date(ms).toISOString();
-  }
-  return written.text[place] as string;
-}
-
-/**
- * Tasks that move together share their times, and writing one down takes longer than anything else that a start does
- * outside the database: the last few are remembered.
- */
-const WRITTEN_MAX = 64;
-const written = { ms: new Array<number>(WRITTEN_MAX), text: new Array<string>(WRITTEN_MAX) };
