@@ -2,6 +2,7 @@ import { describeStorage } from "./conformance/index.ts";
 import { openOracle } from "./oracle.ts";
 
 describeStorage("the oracle", {
+  capabilities: { durable: false, exclusive: true },
   propertyRuns: 20,
   async open(clock) {
     const storage = openOracle({ clock });

@@ -11,4 +11,8 @@ afterAll(async () => {
   await copies.drop();
 });
 
-describeStorage("PostgreSQL", { propertyRuns: 25, open: (clock) => storages.lend(clock) });
+describeStorage("PostgreSQL", {
+  capabilities: { durable: true, exclusive: false },
+  propertyRuns: 25,
+  open: (clock) => storages.lend(clock),
+});

@@ -19,6 +19,7 @@ function newPath(): string {
 }
 
 describeStorage("SQLite in a file", {
+  capabilities: { durable: true, exclusive: true },
   propertyRuns: 30,
   async open(clock) {
     const storage = await openSqlite({ path: newPath(), clock });

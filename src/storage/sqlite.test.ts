@@ -2,6 +2,7 @@ import { describeStorage } from "./conformance/index.ts";
 import { openSqlite } from "./sqlite/open.ts";
 
 describeStorage("SQLite in memory", {
+  capabilities: { durable: false, exclusive: true },
   propertyRuns: 300,
   async open(clock) {
     const storage = await openSqlite({ path: ":memory:", clock });

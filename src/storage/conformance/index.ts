@@ -1,4 +1,4 @@
-import { describe } from "vitest";
+import { describe, expect, test } from "vitest";
 import { describeAdmission } from "./admission.ts";
 import { describeCancelTasks } from "./cancel-tasks.ts";
 import { describeClaimFairness } from "./claim-fairness.ts";
@@ -26,6 +26,9 @@ import { type StorageHarness, worldOpener } from "./world.ts";
 export function describeStorage(name: string, harness: StorageHarness): void {
   describe(name, () => {
     const open = worldOpener(harness);
+    test("says whether it outlives the process and is this process's alone", async () => {
+      expect((await open()).storage.capabilities).toEqual(harness.capabilities);
+    });
     describeInsertTasks(open);
     describeAdmission(open);
     describeFinishAndClaim(open);

@@ -11,12 +11,15 @@ import type {
   InsertedTask,
   NewTask,
   Storage,
+  StorageCapabilities,
   StoredEvent,
 } from "../storage.ts";
 import { SteppedClock } from "./clock.ts";
 
 /** How a driver is opened for the suite. */
 export interface StorageHarness {
+  /** What it is to say of itself. */
+  readonly capabilities: StorageCapabilities;
   /** Opens a storage that nobody has used yet. `dispose` lets go of everything, the storage included. */
   open(clock: Clock): Promise<{ storage: Storage; dispose(): Promise<void> }>;
   /** How many command sequences the property tests try: what the driver can do in some twenty seconds. */
