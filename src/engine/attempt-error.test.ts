@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { hostileValues } from "../../test/support/hostile-values.ts";
 import { HttpError, PermanentError } from "../executors/errors.ts";
 import { cleanText, errorText, failureOf } from "./attempt-error.ts";
 
@@ -29,6 +30,29 @@ test("what throws when it is looked at is still a failure", () => {
   const circle: Record<string, unknown> = {};
   circle["self"] = circle;
   expect(errorText(circle)).toBe("failed with an error that cannot be shown");
+});
+
+test.each(hostileValues())("%s is a failure like any other", (_what, thrown) => {
+  expect(failureOf(thrown)).toEqual({
+    kind: "failed",
+    error: expect.stringMatching(/./),
+    permanent: false,
+  });
+});
+
+test("a name or a message that is not a string is shown as one", () => {
+  expect(errorText(Object.assign(new Error(""), { name: undefined }))).toBe("failed without a message");
+  expect(errorText(Object.assign(new Error(""), { name: 5 }))).toBe("5");
+  expect(errorText(Object.assign(new Error(""), { message: ["a", "b"] }))).toBe("a,b");
+});
+
+test("an error that throws when asked whether it is permanent is not", () => {
+  class Sly extends HttpError {
+    override get permanent(): boolean {
+      throw new Error("do not ask");
+    }
+  }
+  expect(failureOf(new Sly(400, "x"))).toEqual({ kind: "failed", error: "x", permanent: false });
 });
 
 test("a text that databases refuse is mended", () => {

@@ -72,7 +72,11 @@ export class Attempt implements ExecutorContext {
     return this.#usage;
   }
 
-  /** Tells the executor to stop. A listener of its own that throws does not reach us: Node reports it. */
+  /**
+   * Tells the executor to stop. What a listener of its own throws does not come back through this call: Node raises it
+   * as an uncaught exception, as it does for every event target. Catching it would mean replacing the methods of every
+   * signal handed out, which would then no longer be the platform's, so that docs/embedding.md says it instead.
+   */
   abort(reason: Error, at: number): void {
     this.abortedAt = at;
     this.#abortReason = reason;

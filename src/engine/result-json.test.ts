@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { hostileValues } from "../../test/support/hostile-values.ts";
 import { checkJson } from "./result-json.ts";
 
 function check(value: unknown, bytesMax = 1_000) {
@@ -33,6 +34,13 @@ test("what cannot be JSON says why", () => {
     ok: false,
     error: "result is not JSON: Converting circular structure to JSON",
   });
+});
+
+test.each(hostileValues())("%s is kept or says why not", (_what, value) => {
+  for (const given of [value, { inside: value }]) {
+    const checked = check(given);
+    expect(checked.ok ? "" : checked.error).toMatch(/^$|^result is not JSON: ./);
+  }
 });
 
 test("what is too large says how large", () => {

@@ -1,5 +1,6 @@
 import { isDeeperThan } from "../model/json-depth.ts";
 import { JSON_DEPTH_MAX } from "../model/task-input.ts";
+import { errorText } from "./attempt-error.ts";
 
 /** The most a result may take, as JSON. */
 export const RESULT_BYTES_MAX = 1_048_576;
@@ -12,7 +13,8 @@ export type Checked =
 
 /**
  * A value of an executor as what JSON makes of it, or why it cannot be kept. Objects are copied: what the executor
- * does to its own afterwards must not reach what is about to be stored.
+ * does to its own afterwards must not reach what is about to be stored. Never throws, whatever the value does when it
+ * is looked at.
  */
 export function checkJson(what: string, value: unknown, bytesMax: number): Checked {
   if (value === undefined || value === null) return { ok: true, value: null };
@@ -42,8 +44,8 @@ function checkText(what: string, value: unknown, bytesMax: number): Checked {
   return { ok: true, value: JSON.parse(text) };
 }
 
-/** V8 draws a cycle over several lines; the first says what is wrong. */
+/** V8 draws a cycle over several lines; the first says what is wrong. What a `toJSON` throws can be anything. */
 function firstLine(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return message.split("\n", 1)[0] ?? message;
+  const text = errorText(error);
+  return text.split("\n", 1)[0] || text;
 }

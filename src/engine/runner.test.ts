@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { hostileValues } from "../../test/support/hostile-values.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { claimedTask } from "../../test/support/records.ts";
 import { PermanentError } from "../executors/errors.ts";
@@ -62,6 +63,24 @@ describe("what the executor does decides:", () => {
     expect(outcomes).toEqual([{ kind: "failed", error: "late", permanent: false }]);
   });
 
+  test.each(hostileValues())("%s, thrown, fails its attempt", async (_what, thrown) => {
+    const { runner, outcomes } = makeRunner(async () => {
+      throw thrown;
+    });
+    runner.run(claimedTask());
+    await settle();
+    expect(outcomes).toMatchObject([{ kind: "failed", permanent: false }]);
+    expect(runner.size).toBe(0);
+  });
+
+  test.each(hostileValues())("%s, returned, ends its attempt", async (_what, value) => {
+    const { runner, outcomes } = makeRunner(() => value);
+    runner.run(claimedTask());
+    await settle();
+    expect(outcomes).toHaveLength(1);
+    expect(runner.size).toBe(0);
+  });
+
   test("a permanent error is not retried", async () => {
     const { runner, outcomes } = makeRunner(() => {
       throw new PermanentError("never");
@@ -92,6 +111,25 @@ describe("what the executor does decides:", () => {
       },
     ]);
   });
+});
+
+test("an outcome that nobody could take in is logged, and ends no process", async () => {
+  const clock = new ManualClock();
+  const log = new RecordingLog();
+  const runner = new Runner({
+    clock,
+    storageNow: () => clock.now(),
+    log,
+    findExecutor: () => () => 1,
+    onOutcome: () => {
+      throw new Error("our own fault");
+    },
+    onFenced: () => {},
+    onProgress: () => {},
+  });
+  runner.run(claimedTask());
+  await settle();
+  expect(log.messages("error")).toEqual(["could not take in how an attempt ended"]);
 });
 
 test("without an executor the task fails for good", () => {

@@ -105,14 +105,19 @@ export class Runner {
     return attempt;
   }
 
+  /** Never rejects: a rejection that nobody handles ends the process, and with it everything else that runs here. */
   async #execute(attempt: Attempt, executor: Executor): Promise<void> {
+    const outcome = await outcomeOf(attempt, executor);
+    if (attempt.over) {
+      this.#returned(attempt);
+      return;
+    }
     try {
-      const result = await executor(toTask(attempt.record), attempt);
-      if (attempt.over) this.#returned(attempt);
-      else this.#decide(attempt, outcomeOf(result));
+      this.#decide(attempt, outcome);
     } catch (error) {
-      if (attempt.over) this.#returned(attempt);
-      else this.#decide(attempt, failureOf(error));
+      // A fault of ours, not of the executor. The heartbeat's look for orphans puts the task back on a storage that
+      // is shared, the next start on one of our own.
+      this.#options.log.error({ error, taskId: attempt.record.id }, "could not take in how an attempt ended");
     }
   }
 
@@ -194,7 +199,15 @@ export class Runner {
   }
 }
 
-function outcomeOf(result: unknown): Outcome {
+async function outcomeOf(attempt: Attempt, executor: Executor): Promise<Outcome> {
+  try {
+    return outcomeOfResult(await executor(toTask(attempt.record), attempt));
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+function outcomeOfResult(result: unknown): Outcome {
   const checked = checkJson("result", result, RESULT_BYTES_MAX);
   if (checked.ok) return { kind: "done", result: checked.value };
   return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true };
