@@ -17,3 +17,9 @@ export interface Lane {
 export const FALLBACK_LANE = "main";
 /** The lane of actions, instructions and custom payloads. */
 export const TASKS_LANE = "tasks";
+
+/**
+ * An agent that was never served in a lane goes ahead of those that were, but as if it had been served so many events
+ * ago rather than never: a stream of agents that nobody has seen before must not starve the others.
+ */
+export const NEWCOMER_LEAD = 1000;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import { AHEAD_STREAK_MAX } from "../../model/priority.ts";
-import { idsOf, LANE, newTask, type OpenWorld, OTHER_LANE, ROOMY, type World } from "./world.ts";
+import { idsOf, LANE, newTask, type OpenWorld, OTHER_LANE, only, ROOMY, type World } from "./world.ts";
 
 export function describeClaimFairness(open: OpenWorld): void {
   /** Submits `count` tasks named `<agent><number from 1>`. */
@@ -29,6 +30,23 @@ export function describeClaimFairness(open: OpenWorld): void {
       await world.claim({ limit: 2 });
       await submitMany(world, "b", 3);
       expect(idsOf(await world.claim({ limit: 4 }))).toEqual(["b1", "b2", "a3", "b3"]);
+    });
+
+    test("does not let an agent wait for ever behind agents that nobody has seen before", async () => {
+      const world = await open();
+      await submitMany(world, "old", 1);
+      await world.finish(only(await world.claim()), { to: "done", result: null });
+      await world.submit({ id: "waiting", agent: "old" });
+      let newcomers = 0;
+      for (;;) {
+        await world.submit({ agent: `new-${newcomers}` });
+        const started = only(await world.claim());
+        await world.finish(started, { to: "done", result: null });
+        if (started.task.id === "waiting") break;
+        newcomers += 1;
+        expect(newcomers).toBeLessThan(NEWCOMER_LEAD);
+      }
+      expect(newcomers).toBeGreaterThan(10);
     });
 
     test("breaks ties by who was served longest ago, then by who came first", async () => {

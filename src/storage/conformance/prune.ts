@@ -16,6 +16,17 @@ export function describePrune(open: OpenWorld): void {
       return tasks.map(({ id }) => id);
     }
 
+    test("is not held up by what was written while the clock was ahead", async () => {
+      const world = await open();
+      world.clock.step(1_000_000);
+      await runOne(world, "from the future");
+      world.clock.step(-1_000_000);
+      await runOne(world, "after");
+      world.clock.step(2000);
+      expect(await world.storage.tasks.prune(params)).toEqual({ tasks: 2, more: false });
+      expect(await remaining(world)).toEqual([]);
+    });
+
     test("forgets an agent of which nothing is left, its turn included", async () => {
       const world = await open();
       for (const agent of ["served-first", "served-last"]) {

@@ -1,3 +1,4 @@
+import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
 import {
   addEvent,
@@ -80,7 +81,8 @@ function ensureLine(state: OracleState, { lane, tenant, agent }: NewTask): void 
   const isKnown = state.lines.some(
     (line) => line.lane === lane && line.tenant === tenant && line.agent === agent,
   );
-  if (!isKnown) state.lines.push({ lane, tenant, agent, lastServed: 0 });
+  if (isKnown) return;
+  state.lines.push({ lane, tenant, agent, lastServed: state.lastEventSeq - NEWCOMER_LEAD });
 }
 
 /** Ids are made by Rota itself and are nobody else's, whichever tenant asks. */

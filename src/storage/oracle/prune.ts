@@ -9,21 +9,24 @@ export function prune(
   state: OracleState,
   { retentionMs, rejectedMax, limit }: { retentionMs: number; rejectedMax: number; limit: number },
 ): { tasks: number; more: boolean } {
-  const cutoff = state.clock.now() - retentionMs;
-  const firstKept = state.events.findIndex((event) => event.at >= cutoff);
+  const now = state.clock.now();
+  const cutoff = now - retentionMs;
+  // What claims to be of the future was written while the clock was wrong: it must not keep everything behind it.
+  const isPast = (at: number) => at < cutoff || at > now;
+  const firstKept = state.events.findIndex((event) => !isPast(event.at));
   const old = state.events.slice(0, firstKept === -1 ? undefined : firstKept).slice(0, limit);
   state.events = state.events.slice(old.length);
 
   const named = new Set(old.map((event) => event.taskSeq));
-  const ended = state.tasks.filter((task) => named.has(task.seq) && hasEndedBefore(task, cutoff));
+  const ended = state.tasks.filter((task) => named.has(task.seq) && hasEnded(task, isPast));
   remove(state, ended);
   const surplus = surplusOfRejected(state, rejectedMax).slice(0, limit);
   remove(state, surplus);
   return { tasks: ended.length + surplus.length, more: old.length === limit || surplus.length === limit };
 }
 
-function hasEndedBefore(task: OracleTask, cutoff: number): boolean {
-  return isTerminal(task.state) && task.completedAt !== null && task.completedAt < cutoff;
+function hasEnded(task: OracleTask, isPast: (at: number) => boolean): boolean {
+  return isTerminal(task.state) && task.completedAt !== null && isPast(task.completedAt);
 }
 
 function surplusOfRejected(state: OracleState, rejectedMax: number): OracleTask[] {

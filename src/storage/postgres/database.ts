@@ -43,8 +43,9 @@ export interface Statement {
 
 /** The connections: statements, signals, the clock. The operations are in files of their own. */
 export class PostgresDatabase {
-  readonly functionSchema = FUNCTION_SCHEMA;
   readonly #pool: pg.Pool;
+  /** One connection that nothing else can take: a lease must be renewed while all others wait for the gate. */
+  readonly #lifeline: pg.Pool;
   readonly #clock: Clock | undefined;
   readonly #listeners = new Set<(signal: StorageSignal) => void>();
   readonly #notifications: Notifications;
@@ -66,8 +67,9 @@ export class PostgresDatabase {
   private constructor(config: PoolConfig, clock: Clock | undefined) {
     this.#clock = clock;
     this.#pool = new pg.Pool({ ...config, max: CONNECTIONS_MAX });
+    this.#lifeline = new pg.Pool({ ...config, max: 1 });
     // A connection that breaks while idle is replaced by the next query; unheard, its error would end the process.
-    this.#pool.on("error", () => undefined);
+    for (const pool of [this.#pool, this.#lifeline]) pool.on("error", () => undefined);
     this.#notifications = new Notifications({
       config,
       self: randomUUID(),
@@ -78,20 +80,17 @@ export class PostgresDatabase {
   }
 
   /** Calls a function that writes. Its first parameter, `$1`, is the time, null for the database's own. */
-  async write<Row extends object>(statement: Statement): Promise<Row[]> {
-    return this.read({ ...statement, values: [this.#clock?.now() ?? null, ...statement.values] });
+  write<Row extends object>(statement: Statement): Promise<Row[]> {
+    return this.#query(this.#pool, this.#atTime(statement));
   }
 
-  async read<Row extends object>(statement: Statement): Promise<Row[]> {
-    for (let tries = 1; ; tries += 1) {
-      if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
-      try {
-        const { rows } = await this.#pool.query<Row>({ ...statement, values: [...statement.values] });
-        return rows;
-      } catch (error) {
-        if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
-      }
-    }
+  read<Row extends object>(statement: Statement): Promise<Row[]> {
+    return this.#query(this.#pool, statement);
+  }
+
+  /** As `write`, for what must get through whatever else is going on. */
+  writeFirst<Row extends object>(statement: Statement): Promise<Row[]> {
+    return this.#query(this.#lifeline, this.#atTime(statement));
   }
 
   async now(): Promise<number> {
@@ -131,7 +130,23 @@ export class PostgresDatabase {
   async #close(): Promise<void> {
     this.#listeners.clear();
     await this.#notifications.stop();
-    await this.#pool.end();
+    await Promise.all([this.#pool.end(), this.#lifeline.end()]);
+  }
+
+  #atTime(statement: Statement): Statement {
+    return { ...statement, values: [this.#clock?.now() ?? null, ...statement.values] };
+  }
+
+  async #query<Row extends object>(pool: pg.Pool, statement: Statement): Promise<Row[]> {
+    for (let tries = 1; ; tries += 1) {
+      if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
+      try {
+        const { rows } = await pool.query<Row>({ ...statement, values: [...statement.values] });
+        return rows;
+      } catch (error) {
+        if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
+      }
+    }
   }
 
   #tell(signal: StorageSignal): void {
@@ -140,14 +155,17 @@ export class PostgresDatabase {
 }
 
 function connectionConfig(url: string): PoolConfig {
+  const address = new URL(url);
+  // Options in the URL would replace ours: both count, and where they disagree, ours.
+  const given = address.searchParams.get("options") ?? "";
+  address.searchParams.delete("options");
+  const own = Object.entries(SETTINGS).map(([name, value]) => `-c ${name}=${value}`);
   return {
-    connectionString: url,
+    connectionString: address.href,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     application_name: "rota",
-    options: Object.entries(SETTINGS)
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(" "),
+    options: [given, ...own].join(" ").trim(),
   };
 }
 

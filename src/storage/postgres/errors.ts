@@ -1,8 +1,11 @@
 import { DatabaseError } from "pg";
 import { RotaError } from "../../model/errors.ts";
 
-/** Classes of SQLSTATE that say that the server, not the statement, was the trouble. */
-const AWAY_CLASSES = ["08", "53", "57", "58"];
+/**
+ * Classes of SQLSTATE that say that the statement or its values were the trouble: data, constraints, limits, names and
+ * our own exceptions. Anything else passes: a restart, a fail-over that still refuses to write, a lock held too long.
+ */
+const STATEMENT_FAULTS = ["22", "23", "42", "54", "P0"];
 /** Deadlock and serialization failure: the transaction did nothing and may simply be tried again. */
 const TRY_AGAIN = ["40001", "40P01"];
 const UNIQUE_VIOLATION = "23505";
@@ -19,13 +22,12 @@ export function isUniqueViolation(error: unknown): boolean {
 /** A database that is away is something to wait for; anything else is a fault of ours and stays what it is. */
 export function toRotaError(error: unknown): unknown {
   if (error instanceof RotaError || !(error instanceof Error)) return error;
-  const statementFault = error instanceof DatabaseError && !isAway(error);
-  if (statementFault) return error;
+  if (error instanceof DatabaseError && isStatementFault(error)) return error;
   return new RotaError("storage_unavailable", `PostgreSQL: ${describe(error)}`, { cause: error });
 }
 
-function isAway(error: DatabaseError): boolean {
-  return AWAY_CLASSES.some((prefix) => error.code?.startsWith(prefix));
+function isStatementFault(error: DatabaseError): boolean {
+  return STATEMENT_FAULTS.some((prefix) => error.code?.startsWith(prefix));
 }
 
 /** Connecting to a name with several addresses fails with one error for each and no message of its own. */

@@ -37,42 +37,20 @@ const SOURCE = [
  */
 export const FUNCTION_SCHEMA = `rota_fn_${createHash("sha256").update(SOURCE).digest("hex").slice(0, 12)}`;
 
-/** Function schemas that no known node uses are dropped when nobody has opened them for this long. */
-const UNUSED_DAYS = 1;
-
-/** Installs the functions of this version, and removes those of versions that are no longer around. */
+/** Installs the functions of this version. Those of others stay: a node may still call them, and they are small. */
 export async function installFunctions(client: ClientBase): Promise<void> {
+  const { rowCount } = await client.query("select 1 from pg_namespace where nspname = $1", [FUNCTION_SCHEMA]);
+  if (rowCount !== 0) return;
   await client.query("begin");
   try {
-    const { rowCount } = await client.query("select 1 from pg_namespace where nspname = $1", [
-      FUNCTION_SCHEMA,
-    ]);
-    if (rowCount === 0) {
-      await client.query(`create schema ${FUNCTION_SCHEMA}`);
-      await client.query(`set local search_path = ${FUNCTION_SCHEMA}, rota`);
-      // Functions name each other in any order.
-      await client.query("set local check_function_bodies = off");
-      await client.query(SOURCE);
-    }
-    await client.query(`comment on schema ${FUNCTION_SCHEMA} is '${new Date().toISOString()}'`);
-    await client.query(DROP_UNUSED);
+    await client.query(`create schema ${FUNCTION_SCHEMA}`);
+    await client.query(`set local search_path = ${FUNCTION_SCHEMA}, rota`);
+    // Functions name each other in any order.
+    await client.query("set local check_function_bodies = off");
+    await client.query(SOURCE);
     await client.query("commit");
   } catch (error) {
     await client.query("rollback");
     throw error;
   }
 }
-
-const DROP_UNUSED = `
-do $$
-declare
-  v_schema text;
-begin
-  for v_schema in
-    select nspname from pg_namespace
-     where nspname like 'rota\\_fn\\_%' and nspname not in (select functions from rota.node)
-       and obj_description(oid, 'pg_namespace')::timestamptz < now() - interval '${UNUSED_DAYS} day'
-  loop
-    execute format('drop schema %I cascade', v_schema);
-  end loop;
-end $$`;

@@ -1,3 +1,4 @@
+import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import { rejectionError } from "../admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
@@ -161,8 +162,8 @@ end $$;
 create function make_lines(p_tasks json) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
-  insert into line (lane, tenant, agent, agent_max)
-  select x.lane, x.tenant, x.agent, a.max_inflight
+  insert into line (lane, tenant, agent, agent_max, last_served)
+  select x.lane, x.tenant, x.agent, a.max_inflight, (select last_value from event_seq) - ${NEWCOMER_LEAD}
     from (select lane, tenant, agent, min(n) as first
             from json_to_recordset(p_tasks) as j(n bigint, lane text, tenant text, agent text)
            group by lane, tenant, agent) x

@@ -1,4 +1,5 @@
 import type { ClientBase } from "pg";
+import { RotaError } from "../../model/errors.ts";
 import { type Migration, newerSchemaError } from "../migrations.ts";
 import { installFunctions } from "./functions.ts";
 
@@ -7,6 +8,7 @@ const MIGRATION_LOCK = 7683;
 
 /** Brings the schema and the functions up to date. */
 export async function migrate(client: ClientBase, migrations: readonly Migration[]): Promise<void> {
+  await checkEncoding(client);
   await client.query("select pg_advisory_lock($1)", [MIGRATION_LOCK]);
   try {
     await client.query("create schema if not exists rota");
@@ -39,4 +41,15 @@ async function applyMigration(client: ClientBase, migration: Migration): Promise
     await client.query("rollback");
     throw error;
   }
+}
+
+/** In any other encoding some text could be accepted and then not be stored. */
+async function checkEncoding(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ server_encoding: string }>("show server_encoding");
+  const encoding = rows[0]?.server_encoding;
+  if (encoding === "UTF8" || encoding === "SQL_ASCII") return;
+  throw new RotaError(
+    "storage_unavailable",
+    `the database has the encoding ${encoding}, Rota needs UTF8: create it with "create database … encoding 'UTF8' template template0"`,
+  );
 }

@@ -6,14 +6,19 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
     async register({ node }) {
       await db.write({
         name: "register_node",
-        text: "insert into node (id, beat_at, functions) values ($2, enter($1), $3)",
-        values: [node, db.functionSchema],
+        text: "insert into node (id, beat_at) values ($2, enter($1))",
+        values: [node],
       });
       // So that those who were alone know that they no longer are.
       db.signalOthers({ kind: "work" });
     },
     async heartbeat({ node }) {
-      const [row] = await db.write<{ alive: boolean; seqs: string[]; tokens: string[]; others: boolean }>({
+      const [row] = await db.writeFirst<{
+        alive: boolean;
+        seqs: string[];
+        tokens: string[];
+        others: boolean;
+      }>({
         name: "heartbeat",
         text: "select * from heartbeat($1, $2)",
         values: [node],

@@ -114,13 +114,19 @@ function merge(a: StorageSignal, b: StorageSignal): StorageSignal {
   return { kind: "fenced", tokens: [...a.tokens, ...b.tokens].slice(0, TOKENS_MAX) };
 }
 
-/** Anybody may notify on a channel: what is not ours is passed over. */
+/** Anybody may notify on a channel, a newer Rota too: what is not known here is passed over. */
 function parse(payload: string): Message | null {
   try {
-    const message: unknown = JSON.parse(payload);
-    const ours = typeof message === "object" && message !== null && "from" in message && "signals" in message;
-    return ours && Array.isArray(message.signals) ? (message as Message) : null;
+    const { from, signals }: { from: unknown; signals: unknown } = JSON.parse(payload);
+    if (typeof from !== "string" || !Array.isArray(signals)) return null;
+    return { from, signals: signals.filter(isSignal) };
   } catch {
     return null;
   }
+}
+
+function isSignal(value: unknown): value is StorageSignal {
+  if (typeof value !== "object" || value === null || !("kind" in value)) return false;
+  if (value.kind === "fenced") return "tokens" in value && Array.isArray(value.tokens);
+  return value.kind === "events" || value.kind === "work" || value.kind === "due";
 }

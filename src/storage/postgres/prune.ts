@@ -21,7 +21,8 @@ create function prune(p_now bigint, p_retention_ms bigint, p_rejected_max bigint
 returns table (tasks integer, more boolean) language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_cutoff bigint := enter(p_now) - p_retention_ms;
+  v_now bigint := enter(p_now);
+  v_cutoff bigint := v_now - p_retention_ms;
   v_last bigint;
   v_events integer;
   v_seqs bigint[];
@@ -31,20 +32,21 @@ declare
 begin
   -- Losing this to a power cut means doing it again.
   set local synchronous_commit = off;
-  -- A row goes whole: a slice can be larger than asked for by one row.
+  -- A row goes whole: a slice can be larger than asked for by one row. What claims to be of the future was written while
+  -- the clock was wrong: it must not keep everything behind it.
   with oldest as (
     select last_seq, count, at, task_seqs, sum(count) over (order by last_seq) as upto
       from event order by last_seq limit p_limit),
   past as (
     select * from oldest
      where upto - count < p_limit
-       and last_seq < coalesce((select min(last_seq) from oldest where at >= v_cutoff), 9e18))
+       and last_seq < coalesce((select min(last_seq) from oldest where at >= v_cutoff and at <= v_now), 9e18))
   select max(last_seq), coalesce(sum(count), 0)::integer,
          (select array_agg(distinct seq) from past, unnest(task_seqs) seq)
     into v_last, v_events, v_seqs from past;
   if v_events > 0 then
     delete from event where last_seq <= v_last;
-    v_tasks := delete_ended(v_seqs, v_cutoff);
+    v_tasks := delete_ended(v_seqs, v_cutoff, v_now);
   end if;
   for v_crowded in
     select tenant, tasks from tally where state = 'rejected' and tasks > p_rejected_max order by tenant
@@ -52,13 +54,13 @@ begin
     exit when v_rejected >= p_limit;
     v_rejected := v_rejected + delete_ended(array(
       select seq from task where tenant = v_crowded.tenant and listed_state = 'rejected' order by seq
-       limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint);
+       limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_now);
   end loop;
   return query select v_tasks + v_rejected, v_events >= p_limit or v_rejected = p_limit;
 end $$;
 
 -- Deletes those of these tasks that had ended before the cutoff.
-create function delete_ended(p_seqs bigint[], p_cutoff bigint) returns integer language plpgsql as $$
+create function delete_ended(p_seqs bigint[], p_cutoff bigint, p_now bigint) returns integer language plpgsql as $$
 #variable_conflict use_column
 declare
   v_tenants text[];
@@ -66,7 +68,7 @@ declare
   v_states text[];
 begin
   with gone as (
-    delete from task where seq = any (p_seqs) and completed_at < p_cutoff
+    delete from task where seq = any (p_seqs) and (completed_at < p_cutoff or completed_at > p_now)
     returning seq, tenant, agent, resting_state),
   tries as (delete from attempt a using gone where a.task_seq = gone.seq)
   select array_agg(tenant), array_agg(agent), array_agg(resting_state) into v_tenants, v_agents, v_states from gone;

@@ -120,6 +120,10 @@ export class SqliteDatabase {
     }
   }
 
+  get lastEventSeq(): number {
+    return this.#lastEventSeq;
+  }
+
   nextEventSeq(): number {
     this.#lastEventSeq += 1;
     return this.#lastEventSeq;

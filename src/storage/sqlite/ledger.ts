@@ -1,4 +1,4 @@
-import type { Strategy } from "../../model/lane.ts";
+import { NEWCOMER_LEAD, type Strategy } from "../../model/lane.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
 
@@ -239,11 +239,11 @@ export class Ledger {
   #create(lane: string, tenant: string, agent: string): Line {
     const row = this.#db
       .prepare<Line>(
-        `insert into line (lane, tenant, agent, agent_max)
-         values (@lane, @tenant, @agent, (select max_inflight from agent where tenant = @tenant and agent = @agent))
+        `insert into line (lane, tenant, agent, agent_max, last_served)
+         values (@lane, @tenant, @agent, (select max_inflight from agent where tenant = @tenant and agent = @agent), @served)
          returning ${LINE_COLUMNS}`,
       )
-      .get({ lane, tenant, agent });
+      .get({ lane, tenant, agent, served: this.#db.lastEventSeq - NEWCOMER_LEAD });
     const line = this.adopt(row as Line);
     this.#byAgent.get(agentName(tenant, agent))?.push(line);
     return line;

@@ -11,7 +11,7 @@ export async function prune(
 ): Promise<{ tasks: number; more: boolean }> {
   return db.write((now) => {
     // Each has a ledger of its own: how many rejected tasks there are is counted after the old ones have gone.
-    const byAge = pruneEvents(db, now - params.retentionMs, params.limit);
+    const byAge = pruneEvents(db, { now, cutoff: now - params.retentionMs }, params.limit);
     const rejected = pruneRejected(db, params.rejectedMax, params.limit);
     return {
       tasks: byAge.tasks + rejected,
@@ -20,8 +20,14 @@ export async function prune(
   });
 }
 
-function pruneEvents(db: SqliteDatabase, cutoff: number, limit: number): { events: number; tasks: number } {
-  const past = rowsBefore(db, cutoff, limit);
+/** What claims to be of the future was written while the clock was wrong: it must not keep everything behind it. */
+interface Age {
+  readonly now: number;
+  readonly cutoff: number;
+}
+
+function pruneEvents(db: SqliteDatabase, age: Age, limit: number): { events: number; tasks: number } {
+  const past = rowsBefore(db, age, limit);
   const last = past.at(-1);
   if (last === undefined) return { events: 0, tasks: 0 };
   keepNumber(db, "event", last.last_seq);
@@ -29,7 +35,7 @@ function pruneEvents(db: SqliteDatabase, cutoff: number, limit: number): { event
   const ledger = new Ledger(db);
   const seqs = new Set(past.flatMap(({ task_seqs }) => JSON.parse(task_seqs) as number[]));
   let tasks = 0;
-  for (const seq of seqs) tasks += deleteEnded(db, ledger, seq, cutoff);
+  for (const seq of seqs) tasks += deleteEnded(db, ledger, seq, age);
   ledger.save();
   return { events: past.reduce((sum, { count }) => sum + count, 0), tasks };
 }
@@ -42,26 +48,28 @@ interface LogRow {
 }
 
 /** The oldest rows of the log, up to `limit` events of them. A row goes whole: the last one may go beyond. */
-function rowsBefore(db: SqliteDatabase, cutoff: number, limit: number): LogRow[] {
+function rowsBefore(db: SqliteDatabase, { now, cutoff }: Age, limit: number): LogRow[] {
   const oldest = db
     .prepare<LogRow>("select last_seq, count, at, task_seqs from event order by last_seq limit ?")
     .all(limit);
   let events = 0;
   const end = oldest.findIndex(({ at, count }) => {
-    if (at >= cutoff || events >= limit) return true;
+    if ((at >= cutoff && at <= now) || events >= limit) return true;
     events += count;
     return false;
   });
   return end === -1 ? oldest : oldest.slice(0, end);
 }
 
+const ANY_AGE: Age = { now: 0, cutoff: Number.MAX_SAFE_INTEGER };
+
 /** Deletes a task if it had ended before the cutoff, and answers how many that were. */
-function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, cutoff: number): number {
+function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutoff }: Age): number {
   const task = db
     .prepare<{ tenant: string; agent: string; resting_state: string }>(
-      "delete from task where seq = ? and completed_at < ? returning tenant, agent, resting_state",
+      "delete from task where seq = ? and (completed_at < ? or completed_at > ?) returning tenant, agent, resting_state",
     )
-    .get(seq, cutoff);
+    .get(seq, cutoff, now);
   if (task === undefined) return 0;
   db.prepare("delete from attempt where task_seq = ?").run(seq);
   keepNumber(db, "task", seq);
@@ -92,7 +100,7 @@ function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
         "select seq from task where tenant = ? and resting_state = 'rejected' order by seq limit ?",
       )
       .all(tenant, Math.min(tasks - max, limit - deleted));
-    for (const { seq } of seqs) deleted += deleteEnded(db, ledger, seq, Number.MAX_SAFE_INTEGER);
+    for (const { seq } of seqs) deleted += deleteEnded(db, ledger, seq, ANY_AGE);
   }
   ledger.save();
   return deleted;

@@ -31,7 +31,7 @@ create table line (
   inflight      integer not null default 0 check (inflight >= 0),
   head_rank     bigint,                            -- the smallest (rank, task_seq) in ready; null: nothing is ready
   head_seq      bigint,
-  last_served   bigint not null default 0,         -- token of its last start; 0: never
+  last_served   bigint not null,                   -- token of its last start; at first, see NEWCOMER_LEAD
   startable     boolean not null default false,
   ahead         boolean not null default false,
   unique (tenant, agent, lane),
@@ -138,8 +138,7 @@ create table node (
   id          text collate "C" primary key,
   beat        bigint not null default 0,
   beat_at     bigint not null,
-  dead        boolean not null default false,
-  functions   text not null                        -- the schema with the functions that this incarnation calls
+  dead        boolean not null default false
 ) with (fillfactor = 50);
 
 -- How many tasks of a tenant rest in each state. What is in flight counts as 'queued' here.

@@ -31,7 +31,7 @@ create table line (
   inflight      integer not null default 0 check (inflight >= 0),
   head_rank     integer,                           -- the smallest (rank, task_seq) in ready; null: nothing is ready
   head_seq      integer,
-  last_served   integer not null default 0,        -- token of its last start; 0: never
+  last_served   integer not null,                  -- token of its last start; at first, see NEWCOMER_LEAD
   startable     integer not null default 0 check (startable in (0, 1)),
   ahead         integer not null default 0 check (ahead in (0, 1)),
   unique (tenant, agent, lane),
