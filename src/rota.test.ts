@@ -189,6 +189,35 @@ describe("agents", () => {
     expect(gates).toHaveLength(2);
   });
 
+  test.each(["nodes.register", "agents.configure"])(
+    "made known while it starts, during `%s`, keep to their limit as well",
+    async (during) => {
+      const stored: unknown[] = [];
+      let added = false;
+      const { rota } = await openTestRota({
+        options: { agents: { before: {} } },
+        meddler: {
+          before: ({ operation, params }) => {
+            if (operation === "agents.configure") stored.push(params);
+            if (operation !== during || added) return;
+            added = true;
+            rota.agent("before", { maxInflight: 3 }, endless);
+            rota.agent("late", { maxInflight: 1 }, endless);
+          },
+        },
+      });
+      await rota.start();
+      expect(stored).toContainEqual(expect.objectContaining({ agent: "late", maxInflight: 1 }));
+      expect(stored).toContainEqual(expect.objectContaining({ agent: "before", maxInflight: 3 }));
+      await rota.tasks.submitMany([
+        { agentId: "late", payload: 1 },
+        { agentId: "late", payload: 2 },
+      ]);
+      await settle();
+      expect(await rota.tasks.counts()).toMatchObject({ counts: { running: 1, queued: 1 } });
+    },
+  );
+
   test("with an id that cannot be are refused", async () => {
     const { rota } = await openTestRota();
     expect(() => rota.agent("two words", () => {})).toThrow("1 to 128 of the characters");

@@ -19,6 +19,7 @@ import type { Storage } from "../storage/storage.ts";
 import type { Agents } from "./agents.ts";
 import type { Settings } from "./settings.ts";
 import { createTasks } from "./tasks.ts";
+import { warnOfUnservedLanes } from "./unserved-lanes.ts";
 
 /**
  * Timers of the clock never keep the process alive, but a Rota that was started does, until it is stopped: a program
@@ -44,6 +45,9 @@ export interface LocalRotaParts {
 export class LocalRota implements Rota {
   readonly tasks: Tasks;
   readonly #parts: LocalRotaParts;
+  /** Agents whose limit the storage was not told yet, or not since it changed. */
+  readonly #unstored: Set<string>;
+  #storing: Promise<void> | null = null;
   #state: RotaState = "created";
   #starting: Promise<void> | null = null;
   #draining: Promise<void> | null = null;
@@ -53,6 +57,7 @@ export class LocalRota implements Rota {
   constructor(parts: LocalRotaParts) {
     const { storage, engine, eventLog, clock, settings } = parts;
     this.#parts = parts;
+    this.#unstored = new Set(parts.agents.ids());
     this.tasks = createTasks({
       tenant: DEFAULT_TENANT,
       storage,
@@ -77,10 +82,9 @@ export class LocalRota implements Rota {
   agent(id: string, first: Executor | AgentOptions, handler?: Executor): void {
     const options = typeof first === "function" ? { executor: first } : first;
     this.#parts.agents.set(id, handler === undefined ? options : { ...options, executor: handler });
-    if (this.#state !== "running") return;
-    this.#configureAgent(id).catch((error) =>
-      this.#parts.log.error({ error, agentId: id }, "could not store the limits of an agent"),
-    );
+    this.#unstored.add(id);
+    // Before that, `start()` does it, and tells its caller if it cannot.
+    if (this.#state === "running") void this.#storeLateAgents();
   }
 
   start(): Promise<void> {
@@ -145,11 +149,16 @@ export class LocalRota implements Rota {
   }
 
   async #start(): Promise<void> {
-    const { engine, agents, settings } = this.#parts;
-    for (const id of agents.ids()) await this.#configureAgent(id);
-    if (settings.scheduler.enabled) await engine.start();
+    const { engine, settings, storage, log } = this.#parts;
+    await this.#storeAgents();
+    if (settings.scheduler.enabled) {
+      await warnOfUnservedLanes({ storage, lanes: settings.lanes, log });
+      await engine.start();
+    }
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     this.#state = "running";
+    // Agents that were made known while the engine started: their limits, too, hold once this answers.
+    await this.#storeLateAgents();
   }
 
   async #drain(graceMs: number): Promise<void> {
@@ -168,10 +177,37 @@ export class LocalRota implements Rota {
     this.#state = "stopped";
   }
 
-  async #configureAgent(agent: string): Promise<void> {
+  /** Once it runs nobody is left to be told of a failure but the log; the next change of an agent tries again. */
+  async #storeLateAgents(): Promise<void> {
+    await this.#storeAgents().catch((error) =>
+      this.#parts.log.error({ error, agents: [...this.#unstored] }, "could not store the limits of agents"),
+    );
+  }
+
+  /** One after the other, and never twice at once: of two limits of one agent the later must be the one that stays. */
+  #storeAgents(): Promise<void> {
+    if (this.#unstored.size === 0) return this.#storing ?? Promise.resolve();
+    this.#storing ??= this.#storeUnstored();
+    return this.#storing;
+  }
+
+  async #storeUnstored(): Promise<void> {
     const { storage, agents } = this.#parts;
-    const maxInflight = agents.maxInflight(agent);
-    await storage.agents.configure({ tenant: DEFAULT_TENANT, agent, maxInflight });
+    try {
+      // A set goes on to what is added to it meanwhile.
+      for (const agent of this.#unstored) {
+        this.#unstored.delete(agent);
+        try {
+          const maxInflight = agents.maxInflight(agent);
+          await storage.agents.configure({ tenant: DEFAULT_TENANT, agent, maxInflight });
+        } catch (error) {
+          this.#unstored.add(agent);
+          throw error;
+        }
+      }
+    } finally {
+      this.#storing = null;
+    }
   }
 
   #checkOpen(): void {
