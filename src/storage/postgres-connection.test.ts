@@ -152,6 +152,36 @@ describe("a connection that breaks", () => {
   });
 });
 
+describe("a node", () => {
+  test("passes over notifications that it does not know", async () => {
+    const { nodes, first, admin } = await openNodes(2);
+    const listener = (nodes[1] as Node).storage;
+    const heard = new Promise<void>((resolve) => {
+      listener.subscribe(({ kind }) => kind === "work" && resolve());
+    });
+    const strange = [
+      "no JSON",
+      "null",
+      '{"from":"x"}',
+      '{"from":"x","signals":[null,{"kind":"fenced"},{"kind":"new"}]}',
+    ];
+    for (const payload of strange) await admin.query("select pg_notify('rota', $1)", [payload]);
+    await submit(first, [{}]);
+    await heard;
+  });
+
+  test("renews its lease while everything else waits for the gate", async () => {
+    const { first, admin } = await openNodes(1);
+    await admin.query("select pg_advisory_lock(7682)");
+    const waiting = Array.from({ length: 20 }, () =>
+      first.tasks.cancel({ tenant: TENANT, ids: ["x"], error: null }),
+    );
+    expect(await first.nodes.heartbeat({ node: "node-0" })).toMatchObject({ alive: true });
+    await admin.query("select pg_advisory_unlock(7682)");
+    expect(await Promise.all(waiting)).toHaveLength(20);
+  });
+});
+
 describe("a database", () => {
   test("is set up once by nodes that start on it at the same moment", async () => {
     const database = await createTestDatabase();
@@ -180,6 +210,42 @@ describe("a database", () => {
       code: "storage_unavailable",
       message: expect.stringContaining("9999"),
     });
+  });
+
+  test("that refuses to write is one to wait for, not a fault of what was to be written", async () => {
+    const { first, admin, url } = await openNodes(1);
+    const name = new URL(url).pathname.slice(1);
+    await admin.query(`alter database ${name} set default_transaction_read_only = on`);
+    await breakAll(admin);
+    const errors: unknown[] = [];
+    // The first few may still find the connections that were cut.
+    for (let tries = 0; tries < 20 && !String(errors.at(-1)).includes("read-only"); tries += 1) {
+      errors.push(await submit(first, [{}]).catch((error) => error));
+    }
+    expect(String(errors.at(-1))).toContain("read-only");
+    for (const error of errors) expect(error).toMatchObject({ code: "storage_unavailable" });
+  });
+
+  test("takes options from its URL besides Rota's own", async () => {
+    const { url } = await openNodes(1);
+    const storage = await openPostgres({ url: `${url}?options=-c%20work_mem%3D8MB` });
+    onTestFinished(() => storage.close());
+    expect(await submit(storage, [{}])).toHaveLength(1);
+  });
+
+  test("in another encoding than UTF8 is refused with what to write instead", async () => {
+    const { admin, url } = await openNodes(1);
+    const name = `latin_${process.pid}`;
+    await admin.query(`create database ${name} encoding 'LATIN1' locale 'C' template template0`);
+    onTestFinished(async () => {
+      const again = new Client({ connectionString: url });
+      await again.connect();
+      await again.query(`drop database ${name} with (force)`);
+      await again.end();
+    });
+    const address = new URL(url);
+    address.pathname = name;
+    await expect(openPostgres({ url: address.href })).rejects.toThrow("Rota needs UTF8");
   });
 
   test("that cannot be reached is an error that says so", async () => {

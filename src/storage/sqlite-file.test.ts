@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
@@ -130,6 +130,19 @@ describe("a SQLite file", () => {
     await storage.close();
     const { storage: next } = await open(path);
     expect(await next.tasks.counts({ tenant: TENANT })).toEqual({ queued: 2 });
+  });
+
+  test("is one file under all its names, for the lock as for the log", async () => {
+    const path = newPath();
+    await (await open(path)).storage.close();
+    const link = `${path}-link`;
+    symlinkSync(path, link);
+    const { storage } = await open(link);
+    await insert(storage, "a");
+    await expect(openSqlite({ path, clock: new SteppedClock() })).rejects.toThrow("another Rota process");
+    await storage.close();
+    const { storage: again } = await open(path);
+    expect(await again.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1 });
   });
 
   test.each([

@@ -6,6 +6,7 @@ import { readMigrations } from "../migrations.ts";
 import type { StorageSignal } from "../storage.ts";
 import { migrate } from "./migrate.ts";
 import { lockForThisProcess } from "./process-lock.ts";
+import { realPath } from "./real-path.ts";
 import { type FlushFile, WalSync } from "./wal-sync.ts";
 
 /** Pages the write-ahead log may grow to before a commit writes them back (16 MiB): few, larger pauses. */
@@ -40,9 +41,12 @@ export class SqliteDatabase {
     const inMemory = options.path === ":memory:";
     this.clock = options.clock;
     let lock: { release(): void } | null = null;
+    let db: Sqlite.Database | null = null;
     try {
-      lock = inMemory ? null : lockForThisProcess(options.path);
-      this.#db = new Sqlite(options.path);
+      const path = inMemory ? options.path : realPath(options.path);
+      lock = inMemory ? null : lockForThisProcess(path);
+      db = new Sqlite(path);
+      this.#db = db;
       this.#db.pragma("journal_mode = wal");
       this.#db.pragma("synchronous = normal");
       this.#db.pragma(`cache_size = -${CACHE_KIB}`);
@@ -51,13 +55,14 @@ export class SqliteDatabase {
       migrate(this.#db, readMigrations(new URL("./migrations/", import.meta.url)));
       // A write of any kind makes sure that the log file exists before it is opened for flushing.
       this.#db.pragma("user_version = 1");
-      this.#sync = inMemory ? null : new WalSync(`${options.path}-wal`, options.flushWal);
+      this.#sync = inMemory ? null : new WalSync(`${path}-wal`, options.flushWal);
       this.#begin = this.#db.prepare("begin immediate");
       this.#commit = this.#db.prepare("commit");
       this.#rollback = this.#db.prepare("rollback");
       this.#lastEventSeq = this.#highWater("event", "last_seq");
       this.#lastTaskSeq = this.#highWater("task", "seq");
     } catch (error) {
+      db?.close();
       lock?.release();
       throw cannotOpen(options.path, error);
     }
@@ -116,7 +121,9 @@ export class SqliteDatabase {
     try {
       await this.#sync.durable();
     } catch (error) {
-      throw toRotaError(error);
+      throw new RotaError("storage_unavailable", "SQLite: the log could not be forced to the disk", {
+        cause: error,
+      });
     }
   }
 

@@ -1,5 +1,3 @@
-import { realpathSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { RotaError } from "../../model/errors.ts";
 
@@ -9,9 +7,7 @@ import { RotaError } from "../../model/errors.ts";
  * system holds it, so it ends with the process however that ends, and `sqlite3` and backups can still read.
  */
 export function lockForThisProcess(path: string): { release(): void } {
-  // Two names of one file (a symbolic link, `./`) must meet at the same lock.
-  const lockPath = `${join(realpathSync(dirname(path)), basename(path))}.lock`;
-  const lock = new Sqlite(lockPath, { timeout: 0 });
+  const lock = new Sqlite(`${path}.lock`, { timeout: 0 });
   try {
     lock.exec("begin exclusive");
   } catch (error) {

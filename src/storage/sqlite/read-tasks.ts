@@ -24,7 +24,7 @@ export async function listTasks(
   const states = new Set<TaskState | null>(params.states ?? [null]);
   return db.read(() => {
     const rows = [...states]
-      .flatMap((state) => listFrom(db, params, state))
+      .flatMap((state) => listFrom(db, params, wayFor(db, params, state)))
       .sort((a, b) => b.seq - a.seq)
       .slice(0, params.limit + 1);
     const page = rows.slice(0, params.limit);
@@ -36,8 +36,8 @@ export async function listTasks(
   });
 }
 
-function listFrom(db: SqliteDatabase, params: ListTasksParams, state: TaskState | null): TaskRow[] {
-  const conditions = ["t.tenant = @tenant", stateCondition(state)];
+function listFrom(db: SqliteDatabase, params: ListTasksParams, { index, condition }: Way): TaskRow[] {
+  const conditions = ["t.tenant = @tenant", condition];
   if (params.agent !== undefined) conditions.push("t.agent = @agent");
   if (params.priority !== undefined) conditions.push("t.priority = @priority");
   if (params.lane !== undefined) conditions.push("n.lane = @lane");
@@ -45,33 +45,43 @@ function listFrom(db: SqliteDatabase, params: ListTasksParams, state: TaskState 
   const { states: _states, ...filters } = params;
   return db
     .prepare<TaskRow>(
-      `select ${TASK_COLUMNS} from ${taskTables(indexFor(state, params.agent))}
+      `select ${TASK_COLUMNS} from ${taskTables(index)}
         where ${conditions.join(" and ")} order by t.seq desc limit @page`,
     )
     .all({ ...filters, page: params.limit + 1 });
 }
 
-function stateCondition(state: TaskState | null): string {
-  if (state === null) return "true";
+/** A way into the tasks. SQLite would guess, without statistics, and sort a tenant's every task to find the newest. */
+interface Way {
+  readonly index: "not indexed" | "indexed by task_by_state" | "indexed by task_by_agent";
+  readonly condition: string;
+}
+
+/** Up to so many waiting tasks, queued ones are found by what is ready; among more, the walk from the newest soon finds some. */
+const READY_LISTED_MAX = 10_000;
+
+function wayFor(db: SqliteDatabase, { agent }: ListTasksParams, state: TaskState | null): Way {
+  const walk = agent === undefined ? "not indexed" : "indexed by task_by_agent";
+  if (state === null) return { index: walk, condition: "true" };
   // A held task is found by its lease, and rests as queued.
-  if (isHeld(state)) return `t.seq in (select task_seq from lease where state = '${state}')`;
-  return state === "queued"
-    ? "t.resting_state = 'queued' and l.task_seq is null"
-    : `t.resting_state = '${state}'`;
+  if ((HELD_STATES as readonly TaskState[]).includes(state)) {
+    return {
+      index: "not indexed",
+      condition: `t.seq in (select task_seq from lease where state = '${state}')`,
+    };
+  }
+  if (state === "queued") {
+    const few = waitingTasks(db) <= READY_LISTED_MAX;
+    return few
+      ? { index: "not indexed", condition: "t.seq in (select task_seq from ready)" }
+      : { index: walk, condition: "t.resting_state = 'queued' and l.task_seq is null" };
+  }
+  const condition = `t.resting_state = '${state}'`;
+  return { index: state === "done" ? walk : "indexed by task_by_state", condition };
 }
 
-/** Named, because SQLite would guess, without statistics, and sort a tenant's every task to find the newest. */
-function indexFor(state: TaskState | null, agent: string | undefined): string {
-  const isRare = state !== null && state !== "queued" && state !== "done" && !isHeld(state);
-  if (isRare) return "indexed by task_by_state";
-  // By their number: from the newest on, or just those that are held.
-  return agent === undefined || (state !== null && isHeld(state))
-    ? "not indexed"
-    : "indexed by task_by_agent";
-}
-
-function isHeld(state: TaskState): boolean {
-  return (HELD_STATES as readonly TaskState[]).includes(state);
+function waitingTasks(db: SqliteDatabase): number {
+  return db.prepare<{ tasks: number | null }>("select sum(waiting) as tasks from lane").get()?.tasks ?? 0;
 }
 
 export async function countTasks(
