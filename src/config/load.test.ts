@@ -157,6 +157,10 @@ test.each([
     { executors: { message: { type: "http", url: "file:///x" } } },
     /^`executors.message.url` must be an http or https URL/,
   ],
+  [
+    { agents: { a: { executor: { type: "http", url: "http://user:secret@x/" } } } },
+    /^`agents.a.executor.url` must have no user or password in it: write them as an `authorization` header/,
+  ],
   [{ agents: { "two words": {} } }, /^`agents.two words`: the id of an agent is 1 to 128 of the characters/],
   [{ agents: [] }, /^`agents` must be an object of agents, not an array/],
   [{ timeouts: { maxMs: 10 } }, /^`timeouts.maxMs` must be an integer of milliseconds from 1000 to/],
@@ -167,6 +171,15 @@ test.each([
   expect(faults).toHaveLength(1);
   expect(faults[0]).toMatch(sentence);
 });
+
+test.each(["http://user:secret@host/", "ftp://user:secret@host/", "http://user:secret@host:port/"])(
+  "the fault of an executor's URL %s does not repeat its password",
+  (url) => {
+    expect(faultsOf({ file: { executors: { message: { type: "http", url } } } }).join()).not.toContain(
+      "secret",
+    );
+  },
+);
 
 test.each([
   ["{", /^rota\.config\.json is not JSON: /],

@@ -77,9 +77,3 @@ export function oneOf<const Choices extends readonly [string, ...string[]]>(choi
 export function or(choices: readonly string[]): string {
   return choices.join(", ").replace(/, ([^,]*)$/, " or $1");
 }
-
-/** A text that `fits`; `what` says which ones do, as in "be an http or https URL". */
-export function textThat(what: string, fits: (text: string) => boolean): z.ZodString {
-  const error = must(what);
-  return z.string({ error }).refine(fits, { error });
-}

@@ -1,11 +1,12 @@
 import { z } from "zod";
+import { executorUrlFault } from "../model/executor-url.ts";
 import { isObject } from "../model/field-checks.ts";
 import { STRATEGIES, TASKS_LANE } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
-import { dotted, must, numberIn, oneOf, or, section, textThat, yesOrNo } from "./option-kinds.ts";
+import { dotted, must, numberIn, oneOf, or, section, yesOrNo } from "./option-kinds.ts";
 
 /** A count that somebody might mean; more is a slip of the finger. */
 const COUNT = { min: 1, max: 10_000_000 } as const;
@@ -105,9 +106,12 @@ const lanes = z
   )
   .catchall(lane);
 
-const httpUrl = textThat("be an http or https URL", (text) =>
-  /^https?:$/.test(URL.parse(text)?.protocol ?? ""),
-);
+const httpUrl = z
+  .string({ error: must("be an http or https URL") })
+  .refine((url) => executorUrlFault(url) === null, {
+    // The value may hold a password, so that the sentence does not repeat it.
+    error: ({ path, input }) => `\`${dotted(path)}\` must ${executorUrlFault(input)}`,
+  });
 const executor = z.discriminatedUnion(
   "type",
   [

@@ -30,6 +30,8 @@ test.each([
   [{ type: "http" }, "`url` must be an http or https URL"],
   [{ type: "http", url: "ftp://x/" }, "`url` must be an http or https URL"],
   [{ type: "http", url: "not a url" }, "`url` must be an http or https URL"],
+  [{ type: "http", url: "http://user:secret@x/" }, "`url` must have no user or password in it"],
+  [{ type: "http", url: "https://token@x/" }, "write them as an `authorization` header in `headers`"],
   [{ type: "http", url: "http://x/", header: {} }, "did you mean `headers`?"],
   [{ type: "echo", url: "http://x/" }, "unknown field `url`"],
   [null, "must be a function or an object"],

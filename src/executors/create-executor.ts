@@ -1,4 +1,5 @@
 import type { RotaError } from "../model/errors.ts";
+import { executorUrlFault } from "../model/executor-url.ts";
 import { checkKnown, invalidField, isObject, optionalObject } from "../model/field-checks.ts";
 import { nearestName } from "../model/nearest-name.ts";
 import { echo } from "./echo.ts";
@@ -30,9 +31,8 @@ export function createExecutor(
 }
 
 function checkUrl(url: unknown): void {
-  const parsed = typeof url === "string" ? URL.parse(url) : null;
-  if (parsed !== null && /^https?:$/.test(parsed.protocol)) return;
-  throw invalidField("url", "`url` must be an http or https URL");
+  const fault = executorUrlFault(url);
+  if (fault !== null) throw invalidField("url", `\`url\` must ${fault}`);
 }
 
 function unknownType(type: unknown): RotaError {
