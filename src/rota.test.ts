@@ -644,4 +644,14 @@ describe("events", () => {
     }
     expect(types).toEqual(["task.started", "task.completed"]);
   });
+
+  test.each([Number.NaN, -5, 1.5, Number.POSITIVE_INFINITY, "3", null, 10n, {}])(
+    "after %s are refused",
+    async (after) => {
+      const { rota } = await openTestRota();
+      expect(() => rota.events({ after: after as never })).toThrow(
+        expect.objectContaining({ code: "invalid_field", details: { field: "after" } }),
+      );
+    },
+  );
 });

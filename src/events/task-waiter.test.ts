@@ -55,6 +55,14 @@ test("gives up with its signal or after its time, and leaves nothing behind", as
   await expect(rota.tasks.wait(taskId, { signal: AbortSignal.abort("before") })).rejects.toBe("before");
 });
 
+test.each([Number.NaN, 0, -1, "5", null])("refuses to wait %s milliseconds", async (timeoutMs) => {
+  const { rota, taskId } = await makeWaiting();
+  await expect(rota.tasks.wait(taskId, { timeoutMs: timeoutMs as never })).rejects.toMatchObject({
+    code: "invalid_field",
+    details: { field: "timeoutMs" },
+  });
+});
+
 test("ends with an error when the node stops first", async () => {
   const { rota, gate } = await makeWaiting();
   const { taskId } = await rota.tasks.submit({ agentId: "a", payload: 1, runAt: new Date("2100-01-01") });

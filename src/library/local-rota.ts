@@ -8,6 +8,7 @@ import { TaskWaiter } from "../events/task-waiter.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
+import { optionalNumber } from "../model/field-checks.ts";
 import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
@@ -109,6 +110,7 @@ export class LocalRota implements Rota {
   }
 
   events(options: EventsOptions = {}): EventReader {
+    optionalNumber({ ...options }, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
     return new EventReader(this.#parts.eventLog, options);
   }
 

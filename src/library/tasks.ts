@@ -2,7 +2,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
 import { RotaError } from "../model/errors.ts";
-import { invalidField } from "../model/field-checks.ts";
+import { invalidField, shown } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
@@ -109,6 +109,7 @@ export function createTasks(options: TasksOptions): Tasks {
 
     async wait(taskId, waitOptions = {}) {
       checkId(taskId);
+      checkWait(waitOptions);
       return toTask(await waiter.wait(tenant, taskId, waitOptions));
     },
 
@@ -139,6 +140,15 @@ function toSubmitted({ id, state, position, createdAt }: InsertedTask): Submitte
 /** What does not look like an id names no task. PostgreSQL, for one, would not even look for a text with a NUL. */
 function checkId(taskId: string): void {
   if (!/^[\w-]{1,100}$/.test(taskId)) throw notFound();
+}
+
+/** Infinity is a fine way to say that there is no hurry; what is no number would fire at once, or never. */
+function checkWait({ timeoutMs }: { readonly timeoutMs?: unknown }): void {
+  if (timeoutMs === undefined || (typeof timeoutMs === "number" && timeoutMs > 0)) return;
+  throw invalidField(
+    "timeoutMs",
+    `\`timeoutMs\` must be a number of milliseconds above 0, not ${shown(timeoutMs)}`,
+  );
 }
 
 function notFound(): RotaError {
