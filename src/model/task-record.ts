@@ -61,14 +61,19 @@ export function toTask(record: TaskRecord): Task {
     ...(record.completedAt === null ? {} : { completedAt: rfc3339(record.completedAt) }),
     ...(record.startedAt === null || record.completedAt === null
       ? {}
-      : { latencyMs: record.completedAt - record.startedAt }),
+      : { latencyMs: between(record.startedAt, record.completedAt) }),
     ...(last === undefined || last.endedAt === null
       ? {}
-      : { executionTimeMs: last.endedAt - last.startedAt }),
+      : { executionTimeMs: between(last.startedAt, last.endedAt) }),
     ...(record.result === undefined ? {} : { result: record.result }),
     ...(record.error === null ? {} : { error: record.error }),
     attempts: record.attempts.map(toAttempt),
   };
+}
+
+/** Both are moments of a wall clock that may have been set back in between, and nothing takes less than no time. */
+function between(startedAt: number, endedAt: number): number {
+  return Math.max(endedAt - startedAt, 0);
 }
 
 function toAttempt(attempt: AttemptRecord): Attempt {
