@@ -28,6 +28,10 @@ test("what cannot be JSON says why", () => {
   expect(check({ deep: [10n] })).toMatchObject({ ok: false });
   expect(check(() => {})).toEqual({ ok: false, error: "result is not JSON: it is a function" });
   expect(check(Symbol("s"))).toEqual({ ok: false, error: "result is not JSON: it is a symbol" });
+  expect(check({ toJSON: () => undefined })).toEqual({
+    ok: false,
+    error: "result is not JSON: it is an object",
+  });
   const circle: Record<string, unknown> = {};
   circle["self"] = circle;
   expect(check(circle)).toEqual({

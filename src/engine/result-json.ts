@@ -1,3 +1,4 @@
+import { aTypeOf } from "../model/field-checks.ts";
 import { isDeeperThan } from "../model/json-depth.ts";
 import { JSON_DEPTH_MAX } from "../model/task-input.ts";
 import { errorText } from "./attempt-error.ts";
@@ -33,7 +34,7 @@ function checkText(what: string, value: unknown, bytesMax: number): Checked {
   } catch (error) {
     return { ok: false, error: `${what} is not JSON: ${firstLine(error)}` };
   }
-  if (text === undefined) return { ok: false, error: `${what} is not JSON: it is a ${typeof value}` };
+  if (text === undefined) return { ok: false, error: `${what} is not JSON: it is ${aTypeOf(value)}` };
   const bytes = Buffer.byteLength(text);
   if (bytes > bytesMax) {
     return { ok: false, error: `${what} is too large: ${bytes} bytes of JSON, at most ${bytesMax} are kept` };

@@ -73,13 +73,14 @@ export function optionalNumber(
 export function optionalMoment(fields: Fields, field: string): number | undefined {
   const value = fields[field];
   if (value === undefined) return undefined;
-  const moment =
-    value instanceof Date ? value.getTime() : typeof value === "string" ? parseRfc3339(value) : null;
-  if (moment !== null && !Number.isNaN(moment)) return moment;
+  // A Date as JSON is the text that names the same moment, or null when it names none.
+  const text = value instanceof Date ? value.toJSON() : value;
+  const moment = typeof text === "string" ? parseRfc3339(text) : null;
+  if (moment !== null) return moment;
   const example = "2030-01-31T09:00:00Z";
   throw invalidField(
     field,
-    `\`${field}\` must be an RFC 3339 time with a zone, like "${example}", not ${shown(value)}`,
+    `\`${field}\` must be an RFC 3339 time with a zone, in the years 0000 to 9999 of UTC, like "${example}", not ${shown(value)}`,
   );
 }
 
@@ -94,6 +95,11 @@ export function list(names: readonly string[]): string {
 function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
+  return aTypeOf(value);
+}
+
+/** The type of a value with its article. Safe for any value: `typeof` runs no code of it. */
+export function aTypeOf(value: unknown): string {
   return /^[aeiou]/.test(typeof value) ? `an ${typeof value}` : `a ${typeof value}`;
 }
 

@@ -1,9 +1,13 @@
 const RFC_3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
+const YEAR_0000_MS = Date.parse("0000-01-01T00:00:00Z");
+const YEAR_10000_MS = Date.UTC(10_000, 0);
+
 /**
  * The moment a text like `2026-03-08T12:05:00Z` or `2026-03-08T13:05:00.5+01:00` names, in milliseconds since 1970;
  * null when it names none: no zone, no such day, no such hour. (`Date.parse` takes 30 February and guesses zones.)
+ * Nor does one that its offset carries out of the years 0000 to 9999 of UTC: it could not be written as such a text.
  */
 export function parseRfc3339(text: string): number | null {
   const match = RFC_3339.exec(text);
@@ -23,7 +27,8 @@ export function parseRfc3339(text: string): number | null {
   const offsetMs = offsetOf(match[8], match[9], match[10]);
   if (offsetMs === null) return null;
   date.setUTCHours(hour, minute, second, Math.trunc(Number(`0${match[7] ?? ""}`) * 1000));
-  return date.getTime() - offsetMs;
+  const ms = date.getTime() - offsetMs;
+  return ms < YEAR_0000_MS || ms >= YEAR_10000_MS ? null : ms;
 }
 
 function offsetOf(sign: string | undefined, hours = "0", minutes = "0"): number | null {

@@ -175,6 +175,8 @@ describe("refuses, naming the field and what to write instead:", () => {
     [{ payload: 1, deadline: 1_800_000_000 }, "deadline", "RFC 3339"],
     [{ payload: 1, deadline: new Date(Number.NaN) }, "deadline", "names no moment"],
     [{ payload: 1, runAt: null }, "runAt", "RFC 3339"],
+    [{ payload: 1, runAt: "9999-12-31T23:59:59-23:59" }, "runAt", "in the years 0000 to 9999 of UTC"],
+    [{ payload: 1, deadline: "9999-12-31T23:59:59-23:59" }, "deadline", "in the years 0000 to 9999 of UTC"],
     [
       { payload: 1, runAt: "2026-03-10T00:00:00Z", deadline: "2026-03-10T00:00:00Z" },
       "deadline",
