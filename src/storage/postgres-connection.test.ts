@@ -83,13 +83,6 @@ describe("an answer that is lost", () => {
 });
 
 describe("a connection that breaks", () => {
-  async function breakAll(admin: Client): Promise<void> {
-    await admin.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid()`,
-    );
-  }
-
   /** Repeats what failed for want of a connection, as a caller does. */
   async function insist<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; tries < 50; tries += 1) {
@@ -253,3 +246,10 @@ describe("a database", () => {
     await expect(opening).rejects.toMatchObject({ code: "storage_unavailable" });
   });
 });
+
+async function breakAll(admin: Client): Promise<void> {
+  await admin.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`,
+  );
+}
