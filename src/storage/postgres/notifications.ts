@@ -74,15 +74,19 @@ export class Notifications {
   }
 
   async #keepListening(first: pg.Client): Promise<void> {
+    const { signal } = this.#stopping;
     let client: pg.Client | null = first;
     let waitMs = RECONNECT_MIN_MS;
-    while (!this.#stopping.signal.aborted) {
+    while (!signal.aborted) {
       if (client !== null) await ended(client);
-      if (this.#stopping.signal.aborted) return;
-      await delay(waitMs, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => undefined);
+      await delay(waitMs, undefined, { ref: false, signal }).catch(() => undefined);
+      if (signal.aborted) return;
       client = await this.#connect().catch(() => null);
       waitMs = client === null ? Math.min(waitMs * 2, RECONNECT_MAX_MS) : RECONNECT_MIN_MS;
-      if (client !== null) this.#hear({ kind: "reconnected" });
+      if (client === null) continue;
+      // Stopped meanwhile: `stop` has ended the connection before this one.
+      if (signal.aborted) await client.end().catch(() => undefined);
+      else this.#hear({ kind: "reconnected" });
     }
   }
 
