@@ -12,7 +12,7 @@ import { AT_ONCE } from "../workload.ts";
 export async function sqliteJob({ folder, sizes, turns }: Setting): Promise<Figure[]> {
   const places = sqlitePlaces({ folder });
   const drains = { folder, tasks: sizes.drain };
-  const inserts = { folder, tasks: sizes.submit, batch: 100 };
+  const inserts = { folder, tasks: sizes.submit };
   const submits = { tasks: sizes.submit, callers: AT_ONCE };
 
   const drain = await inTurns(turns, {
@@ -24,8 +24,9 @@ export async function sqliteJob({ folder, sizes, turns }: Setting): Promise<Figu
     rotaListening: () => measureDrain(places, { tasks: sizes.drain, listening: true }),
   });
   const submit = await inTurns(turns, {
-    raw: () => measureRawInserts({ ...inserts, synchronous: "normal" }),
-    rawFull: () => measureRawInserts({ ...inserts, synchronous: "full" }),
+    raw100: () => measureRawInserts({ ...inserts, batch: 100, synchronous: "normal" }),
+    raw100Full: () => measureRawInserts({ ...inserts, batch: 100, synchronous: "full" }),
+    raw50Full: () => measureRawInserts({ ...inserts, batch: AT_ONCE, synchronous: "full" }),
     many: () => measureSubmitMany(places, { tasks: sizes.submit, perCall: 100 }),
     concurrent: () => measureConcurrentSubmits(places, submits),
     throughput: () => measureThroughput(places, submits),
@@ -41,17 +42,26 @@ export async function sqliteJob({ folder, sizes, turns }: Setting): Promise<Figu
     figure("drain, 50 at once, somebody listening", "tasks/s", drain.rotaListening),
     shareOf("drain / raw, 100 at a time", { of: drain.rota, against: drain.raw100, goal: drainGoal }),
     shareOf("drain / raw, 50 at a time", { of: drain.rota, against: drain.raw50, goal: drainGoal }),
-    figure("raw inserts, 100 at a time, NORMAL", "tasks/s", submit.raw),
-    figure("raw inserts, 100 at a time, FULL", "tasks/s", submit.rawFull),
+    figure("raw inserts, 100 at a time, NORMAL", "tasks/s", submit.raw100),
+    figure("raw inserts, 100 at a time, FULL", "tasks/s", submit.raw100Full),
+    figure("raw inserts, 50 at a time, FULL", "tasks/s", submit.raw50Full),
     figure("submitMany of 100", "tasks/s", submit.many),
     figure("50 submits at once", "tasks/s", submit.concurrent),
     figure("50 submits at once, while they are run", "tasks/s", submit.throughput),
-    shareOf("submitMany / raw, NORMAL", { of: submit.many, against: submit.raw }),
-    shareOf("submitMany / raw, FULL", { of: submit.many, against: submit.rawFull, goal: { atLeast: 0.5 } }),
-    shareOf("50 submits / raw, NORMAL", { of: submit.concurrent, against: submit.raw }),
-    shareOf("50 submits / raw, FULL", {
+    shareOf("submitMany / raw, 100 at a time, NORMAL", { of: submit.many, against: submit.raw100 }),
+    shareOf("submitMany / raw, 100 at a time, FULL", {
+      of: submit.many,
+      against: submit.raw100Full,
+      goal: { atLeast: 0.5 },
+    }),
+    shareOf("50 submits / raw, 100 at a time, FULL", {
       of: submit.concurrent,
-      against: submit.rawFull,
+      against: submit.raw100Full,
+      goal: { atLeast: 0.4 },
+    }),
+    shareOf("50 submits / raw, 50 at a time, FULL", {
+      of: submit.concurrent,
+      against: submit.raw50Full,
       goal: { atLeast: 0.4 },
     }),
   ];
