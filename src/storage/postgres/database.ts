@@ -93,6 +93,11 @@ export class PostgresDatabase {
     return this.#query(this.#lifeline, this.#atTime(statement));
   }
 
+  /** Resolves once everything committed so far survives a crash: a commit that waits for the disk takes all others along. */
+  async durable(): Promise<void> {
+    await this.read({ name: "flush", text: "select pg_logical_emit_message(true, 'rota', '')", values: [] });
+  }
+
   async now(): Promise<number> {
     const [row] = await this.write<{ now: string }>({
       name: "now",

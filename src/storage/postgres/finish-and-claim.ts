@@ -105,6 +105,8 @@ declare
   v_expired integer;
   v_seqs bigint[];
 begin
+  -- A claim that is lost is merely made again, and whoever reads of it waits until it cannot be; see until-durable.ts.
+  if json_array_length(p_finishes) = 0 then set local synchronous_commit = off; end if;
   v_now := enter(p_now);
   perform 1 from node where id = p_node and not dead;
   if not found then return; end if;

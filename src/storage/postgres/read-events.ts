@@ -1,6 +1,7 @@
 import { type EventType, STATE_AFTER } from "../../model/event.ts";
 import type { StoredEvent } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { untilDurable } from "./until-durable.ts";
 
 interface EventRow {
   readonly seq: string;
@@ -33,6 +34,10 @@ export async function readEvents(
             order by seq limit $2`,
     values: [params.after, params.limit],
   });
+  await untilDurable(
+    db,
+    rows.map(({ type, at }) => (type === "task.started" ? at : null)),
+  );
   return rows.map(toStoredEvent);
 }
 

@@ -3,6 +3,7 @@ import { HELD_STATES, type TaskState } from "../../model/task-state.ts";
 import type { ListTasksParams, QueueDepth } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
+import { untilDurable } from "./until-durable.ts";
 
 export async function getTask(
   db: PostgresDatabase,
@@ -13,6 +14,10 @@ export async function getTask(
     text: `select ${TASK_COLUMNS} from ${TASK_TABLES} where t.tenant = $1 and t.id = $2`,
     values: [params.tenant, params.id],
   });
+  await untilDurable(
+    db,
+    rows.map(({ held_since }) => held_since),
+  );
   const [task] = await toTaskRecords(db, rows);
   return task ?? null;
 }
@@ -27,6 +32,10 @@ export async function listTasks(
   // Which filters are set shapes the text, so there are too many of them to name: few are ever used.
   const rows = await db.read<TaskRow>({ text, values });
   const page = rows.slice(0, params.limit);
+  await untilDurable(
+    db,
+    page.map(({ held_since }) => held_since),
+  );
   const last = page.at(-1);
   return {
     tasks: await toTaskRecords(db, page),
