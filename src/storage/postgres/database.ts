@@ -15,8 +15,9 @@ const CONNECT_TIMEOUT_MS = 5000;
 const TRIES_MAX = 5;
 
 /**
- * Settings of every connection. Timeouts end whatever would hold the gate for ever. Sequential scans are off because
- * plans are made once, while tables are still small, and must hold when they are not.
+ * Settings of every connection. Timeouts end whatever would hold the gate for ever. Plans are made once, where PostgreSQL
+ * would make them anew for every call with a single task, which takes longer than the call; sequential scans are off
+ * because they are made while tables are still small, and must hold when they are not.
  */
 const SETTINGS = {
   search_path: `${FUNCTION_SCHEMA},rota`,
@@ -25,6 +26,7 @@ const SETTINGS = {
   idle_in_transaction_session_timeout: "10s",
   enable_seqscan: "off",
   jit: "off",
+  plan_cache_mode: "force_generic_plan",
   client_min_messages: "warning",
 };
 
