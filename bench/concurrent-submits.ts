@@ -1,4 +1,4 @@
-import type { Rota } from "../src/rota.ts";
+import type { Rota } from "../src/interface/rota.ts";
 import { inPlace, type NewPlace } from "./place.ts";
 import { openRota, perSecond, StartCounter, taskInputs } from "./workload.ts";
 

@@ -1,4 +1,5 @@
-import { createRota, type Rota } from "../src/rota.ts";
+import type { Rota } from "../src/interface/rota.ts";
+import { createRota } from "../src/rota.ts";
 
 /** What one process runs at once, unless a measurement says otherwise. */
 export const AT_ONCE = 50;

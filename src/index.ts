@@ -1,7 +1,31 @@
 /** The library: everything a program that embeds Rota needs. */
 export { HttpError, PermanentError } from "./executors/errors.ts";
 export type { Executor, ExecutorConfig, ExecutorContext, Usage } from "./executors/executor.ts";
+export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "./interface/agents.ts";
+export type {
+  AgentOptions,
+  LaneOptions,
+  ReloadOptions,
+  RotaOptions,
+  SchedulerOptions,
+  TimeoutOptions,
+  WebhookOptions,
+} from "./interface/options.ts";
+export type { EventsOptions, Health, Reloaded, Rota, RotaApi, RotaState } from "./interface/rota.ts";
+export type {
+  CancelledTask,
+  SubmittedManyTask,
+  TaskCounts,
+  TaskFilter,
+  TaskPage,
+  TaskStateFilter,
+  Tasks,
+  WaitOptions,
+} from "./interface/tasks.ts";
+export type { DeliveryFilter, DeliveryPage, Webhooks } from "./interface/webhooks.ts";
+export type { BatchInput, BatchTaskInput, SubmittedBatch, SubmittedBatchTask } from "./model/batch.ts";
 export type { Clock, Timer } from "./model/clock.ts";
+export type { Delivery, DeliveryStatus } from "./model/delivery.ts";
 export { type ErrorCode, RotaError } from "./model/errors.ts";
 export type { EventType, RotaEvent } from "./model/event.ts";
 export type { Strategy } from "./model/lane.ts";
@@ -19,19 +43,4 @@ export type {
 } from "./model/submit-input.ts";
 export type { Attempt, AttemptOutcome, Task, TaskKind } from "./model/task.ts";
 export type { TaskState, TerminalState } from "./model/task-state.ts";
-export type {
-  AgentOptions,
-  EventsOptions,
-  LaneOptions,
-  Rota,
-  RotaOptions,
-  RotaState,
-  SchedulerOptions,
-  SubmittedManyTask,
-  TaskFilter,
-  TaskPage,
-  TaskStateFilter,
-  Tasks,
-  TimeoutOptions,
-} from "./rota.ts";
 export { createRota } from "./rota.ts";

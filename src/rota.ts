@@ -4,6 +4,8 @@ import { idMaker } from "./engine/new-id.ts";
 import { StorageClock } from "./engine/storage-clock.ts";
 import { systemClock } from "./engine/system-clock.ts";
 import { EventLog } from "./events/event-log.ts";
+import type { RotaOptions } from "./interface/options.ts";
+import type { Rota } from "./interface/rota.ts";
 import { Agents } from "./library/agents.ts";
 import { LocalRota } from "./library/local-rota.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
@@ -11,27 +13,7 @@ import type { Clock } from "./model/clock.ts";
 import { invalidField } from "./model/field-checks.ts";
 import { silentLog } from "./model/log.ts";
 import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
-import type { Rota } from "./rota-interface.ts";
-import type { RotaOptions } from "./rota-options.ts";
 import type { Storage } from "./storage/storage.ts";
-
-export type {
-  EventsOptions,
-  Rota,
-  RotaState,
-  SubmittedManyTask,
-  TaskFilter,
-  TaskPage,
-  TaskStateFilter,
-  Tasks,
-} from "./rota-interface.ts";
-export type {
-  AgentOptions,
-  LaneOptions,
-  RotaOptions,
-  SchedulerOptions,
-  TimeoutOptions,
-} from "./rota-options.ts";
 
 const DEFAULT_STORAGE = "sqlite:rota.db";
 

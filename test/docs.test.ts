@@ -164,6 +164,7 @@ test("the library knows exactly the fields of the schema", () => {
     retryPolicy: DEFAULT_RETRY_POLICY,
     hasLane: () => true,
     laneOf: () => undefined,
+    maxQueuedOf: () => null,
   };
   let sentence = "";
   try {

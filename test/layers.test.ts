@@ -10,6 +10,7 @@ import { scanSource } from "./layers/scan-source.ts";
  */
 const PARTS: Record<string, readonly string[]> = {
   "src/model/": [],
+  "src/version.ts": [],
 
   "src/schedules/": ["src/model/"],
   "src/outbound/": ["src/model/"],
@@ -41,21 +42,22 @@ const PARTS: Record<string, readonly string[]> = {
   ],
 
   // What rota.ts and the client both offer, and what the CLI, MCP and the dashboard speak through.
-  "src/rota-interface.ts": ["src/model/", "src/executors/executor.ts", "src/rota-options.ts"],
-  "src/rota-options.ts": ["src/model/", "src/executors/executor.ts"],
+  "src/interface/": ["src/model/", "src/executors/executor.ts"],
 
   // What the methods of that interface do in this process.
   "src/library/": [
+    "src/version.ts",
     "src/model/",
     "src/config/",
     "src/storage/",
     "src/executors/",
     "src/executors/executor.ts",
     "src/executors/errors.ts",
+    "src/outbound/",
     "src/events/",
+    "src/webhooks/",
     "src/engine/",
-    "src/rota-interface.ts",
-    "src/rota-options.ts",
+    "src/interface/",
   ],
 
   // The one place that joins all parts.
@@ -75,8 +77,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/tenants/",
     "src/webhooks/",
     "src/engine/",
-    "src/rota-interface.ts",
-    "src/rota-options.ts",
+    "src/interface/",
   ],
 
   "src/api/": ["src/model/"],
@@ -87,12 +88,12 @@ const PARTS: Record<string, readonly string[]> = {
     "src/tenants/",
     "src/api/",
     "src/rota.ts",
-    "src/rota-interface.ts",
-    "src/rota-options.ts",
+    "src/interface/",
   ],
-  "src/client/": ["src/api/", "src/rota-interface.ts"],
-  "src/mcp/": ["src/api/", "src/client/", "src/rota-interface.ts"],
+  "src/client/": ["src/model/", "src/api/", "src/interface/"],
+  "src/mcp/": ["src/model/", "src/api/", "src/client/", "src/interface/"],
   "src/cli/": [
+    "src/version.ts",
     "src/model/",
     "src/config/",
     "src/api/",
@@ -100,8 +101,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/mcp/",
     "src/server/",
     "src/rota.ts",
-    "src/rota-interface.ts",
-    "src/rota-options.ts",
+    "src/interface/",
   ],
 
   // Public surfaces: the library and its helpers for users' tests.
@@ -113,10 +113,9 @@ const PARTS: Record<string, readonly string[]> = {
     "src/executors/errors.ts",
     "src/client/",
     "src/rota.ts",
-    "src/rota-interface.ts",
-    "src/rota-options.ts",
+    "src/interface/",
   ],
-  "src/testing/": ["src/model/", "src/rota.ts", "src/rota-interface.ts", "src/rota-options.ts"],
+  "src/testing/": ["src/model/", "src/rota.ts", "src/interface/"],
 };
 
 /** Loaded only when chosen: nobody outside may load a driver with the file that names it. */

@@ -44,6 +44,11 @@ export const taskInput = z.strictObject({
   timeout: z.int().exactOptional().describe("Milliseconds for each attempt, 1 000 to 600 000."),
   runAt: time.exactOptional().describe("Start not before."),
   retryPolicy: retryPolicy.partial().exactOptional().describe("How it is tried again after a failure."),
+  callbackUrl: z
+    .string()
+    .exactOptional()
+    .describe("Where its end is told, with a `POST` of the task as it then is."),
+  webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
   lane: z.string().exactOptional().describe("The pool of concurrency it runs in."),
   metadata: anyObject.exactOptional().describe("Yours: stored with the task and handed back."),
 });
@@ -77,6 +82,8 @@ export const task = z.strictObject({
   createdAt: time,
   ...work,
   metadata: anyObject.exactOptional(),
+  batchId: z.string().exactOptional().describe("The batch it was handed in with."),
+  callbackUrl: z.string().exactOptional().describe("Where its end is told."),
   runAt: time.exactOptional(),
   deadline: time.exactOptional(),
   timeout: z.int().exactOptional(),
@@ -96,6 +103,7 @@ export const taskQuery = z.strictObject({
   agentId: z.string().exactOptional(),
   state: z.string().exactOptional().describe("One state or several, separated by commas."),
   priority: z.string().exactOptional().describe("A number or a name."),
+  batchId: z.string().exactOptional(),
   lane: z.string().exactOptional(),
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),

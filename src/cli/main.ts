@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { RotaError } from "../model/errors.ts";
-import { VERSION } from "../server/version.ts";
+import { VERSION } from "../version.ts";
 import { serveCommand } from "./serve.ts";
 
 const program = new Command("rota")

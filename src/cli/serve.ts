@@ -1,8 +1,9 @@
 import { Command } from "commander";
 import { loadConfig } from "../config/load.ts";
+import type { Rota } from "../interface/rota.ts";
 import type { Log } from "../model/log.ts";
 import { shownStorageUrl } from "../model/storage-url.ts";
-import { createRota, type Rota } from "../rota.ts";
+import { createRota } from "../rota.ts";
 import { listen, type RunningServer } from "../server/listen.ts";
 import { createLog } from "./log.ts";
 import { stopSignal } from "./stop-signal.ts";

@@ -12,6 +12,7 @@ export function toEvent(stored: StoredEvent): RotaEvent {
     taskId: stored.taskId,
     agentId: stored.agent,
     lane: stored.lane,
+    ...(stored.batch === null ? {} : { batchId: stored.batch }),
     state: stored.state,
     timestamp: rfc3339(stored.at),
     ...(stored.type === "task.completed" ? { result: stored.result } : {}),

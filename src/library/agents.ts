@@ -1,19 +1,20 @@
 import { createExecutor } from "../executors/create-executor.ts";
 import { echo } from "../executors/echo.ts";
 import type { Executor, ExecutorConfig } from "../executors/executor.ts";
+import type { AgentOptions } from "../interface/options.ts";
 import { checkKnown, optionalNumber, optionalObject, optionalText } from "../model/field-checks.ts";
 import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../model/task.ts";
 import { checkAgentId } from "../model/task-input.ts";
 import type { TaskRecord } from "../model/task-record.ts";
-import type { AgentOptions } from "../rota-options.ts";
 
 /** More than this at once is a slip of the finger. */
-const MAX_INFLIGHT_MAX = 10_000_000;
+const LIMIT = { min: 1, max: 10_000_000 } as const;
 
 interface Agent {
   readonly executor: Executor | undefined;
   readonly lane: string | undefined;
   readonly maxInflight: number | null;
+  readonly maxQueued: number | null;
 }
 
 export interface AgentsOptions {
@@ -41,12 +42,13 @@ export class Agents {
   set(id: string, options: AgentOptions): void {
     const prefix = `agents.${checkAgentId(id)}.`;
     const fields = optionalObject({ [`agents.${id}`]: options }, `agents.${id}`) ?? {};
-    checkKnown(fields, ["executor", "lane", "maxInflight"], prefix);
+    checkKnown(fields, ["executor", "lane", "maxInflight", "maxQueued"], prefix);
     const { executor } = options;
     this.#agents.set(id, {
       executor: executor === undefined ? undefined : createExecutor(executor, { now: this.#now }),
       lane: optionalText(fields, "lane"),
-      maxInflight: optionalNumber(fields, "maxInflight", { min: 1, max: MAX_INFLIGHT_MAX }, prefix) ?? null,
+      maxInflight: optionalNumber(fields, "maxInflight", LIMIT, prefix) ?? null,
+      maxQueued: optionalNumber(fields, "maxQueued", LIMIT, prefix) ?? null,
     });
   }
 
@@ -57,6 +59,11 @@ export class Agents {
   /** Null: no bound of its own. */
   maxInflight(id: string): number | null {
     return this.#agents.get(id)?.maxInflight ?? null;
+  }
+
+  /** Null: the limit for all agents holds. */
+  maxQueued(id: string): number | null {
+    return this.#agents.get(id)?.maxQueued ?? null;
   }
 
   ids(): string[] {

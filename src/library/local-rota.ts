@@ -6,6 +6,11 @@ import type { EventLog } from "../events/event-log.ts";
 import { EventReader } from "../events/event-reader.ts";
 import { TaskWaiter } from "../events/task-waiter.ts";
 import type { Executor } from "../executors/executor.ts";
+import type { Agents as AgentCalls } from "../interface/agents.ts";
+import type { AgentOptions } from "../interface/options.ts";
+import type { EventsOptions, Health, Reloaded, Rota, RotaState } from "../interface/rota.ts";
+import type { Tasks } from "../interface/tasks.ts";
+import type { Webhooks } from "../interface/webhooks.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import { optionalNumber } from "../model/field-checks.ts";
@@ -14,9 +19,8 @@ import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import type { TaskDefaults } from "../model/task-input.ts";
-import type { EventsOptions, Rota, RotaState, Tasks } from "../rota-interface.ts";
-import type { AgentOptions } from "../rota-options.ts";
 import type { Storage } from "../storage/storage.ts";
+import { VERSION } from "../version.ts";
 import type { Agents } from "./agents.ts";
 import type { Settings } from "./settings.ts";
 import { createTasks } from "./tasks.ts";
@@ -45,6 +49,8 @@ export interface LocalRotaParts {
 /** The scheduler in this process: what its users call, on top of the engine and the storage. */
 export class LocalRota implements Rota {
   readonly tasks: Tasks;
+  readonly agents: AgentCalls = undefined as never;
+  readonly webhooks: Webhooks = undefined as never;
   readonly #parts: LocalRotaParts;
   /** Agents whose limit the storage was not told yet, or not since it changed. */
   readonly #unstored: Set<string>;
@@ -68,6 +74,8 @@ export class LocalRota implements Rota {
       limits: () => settings.limits,
       defaults: () => this.#taskDefaults(),
       newTaskId: idMaker("tsk_", clock),
+      newBatchId: idMaker("bat_", clock),
+      checkCallback: async () => {},
       checkOpen: () => this.#checkOpen(),
     });
     storage.subscribe((signal) => {
@@ -137,7 +145,15 @@ export class LocalRota implements Rota {
     };
   }
 
-  async health(): Promise<{ storage: "ok" | "unavailable" }> {
+  async metrics(): Promise<string> {
+    throw new Error("not built yet");
+  }
+
+  async reload(): Promise<Reloaded> {
+    throw new Error("not built yet");
+  }
+
+  async health(): Promise<Health> {
     const { storage, clock } = this.#parts;
     const late = Promise.withResolvers<"unavailable">();
     const timer = clock.setTimer(HEALTH_MS, () => late.resolve("unavailable"));
@@ -147,7 +163,7 @@ export class LocalRota implements Rota {
     );
     const found = await Promise.race([answered, late.promise]);
     timer.cancel();
-    return { storage: found };
+    return { status: "ok", version: VERSION, state: this.#state, storage: found, config: { ok: true } };
   }
 
   async #start(): Promise<void> {
@@ -230,6 +246,7 @@ export class LocalRota implements Rota {
       retryPolicy: settings.retryPolicy,
       hasLane: (lane) => settings.lanes.some(({ name }) => name === lane),
       laneOf: (agent) => agents.laneOf(agent),
+      maxQueuedOf: (agent) => agents.maxQueued(agent),
     };
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RotaOptions } from "../rota-options.ts";
+import type { RotaOptions } from "../interface/options.ts";
 import { resolveSettings } from "./settings.ts";
 
 test("without options everything has its default", () => {

@@ -1,10 +1,10 @@
 import { check, faultsError } from "../config/check.ts";
 import { unknownOption } from "../config/option-kinds.ts";
 import { type Config, configSchema } from "../config/schema.ts";
+import type { RotaOptions } from "../interface/options.ts";
 import { isObject } from "../model/field-checks.ts";
 import { type Lane, TASKS_LANE } from "../model/lane.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
-import type { RotaOptions } from "../rota-options.ts";
 import type { AdmissionLimits } from "../storage/storage.ts";
 
 /** How long ended tasks are kept. */

@@ -1,6 +1,9 @@
 import type { Engine } from "../engine/engine.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
+import type { SubmittedManyTask, TaskFilter, Tasks } from "../interface/tasks.ts";
+import type { BatchInput, SubmittedBatch } from "../model/batch.ts";
+import { parseBatchInput, parseTaskInputs } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
 import { invalidField, shown } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
@@ -8,7 +11,6 @@ import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
 import { type ParsedTask, parseTaskInput, type TaskDefaults } from "../model/task-input.ts";
 import { toTask } from "../model/task-record.ts";
-import type { SubmittedManyTask, TaskFilter, Tasks } from "../rota-interface.ts";
 import { rejectionError } from "../storage/admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
 import { listPage } from "./list-page.ts";
@@ -25,20 +27,25 @@ export interface TasksOptions {
   readonly limits: () => AdmissionLimits;
   readonly defaults: () => TaskDefaults;
   readonly newTaskId: () => string;
+  readonly newBatchId: () => string;
+  /** Throws `invalid_field` for a URL that must not be called. */
+  readonly checkCallback: (url: string) => Promise<void>;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
 }
 
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): Tasks {
-  const { tenant, storage, engine, eventLog, waiter, limits, defaults, newTaskId, checkOpen } = options;
+  const { tenant, storage, engine, eventLog, waiter, limits, defaults, checkOpen } = options;
+  const { newTaskId, newBatchId, checkCallback } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
     const task = newTask(parseTaskInput(input, defaults()));
+    if (task.callbackUrl !== null) await checkCallback(task.callbackUrl);
     await eventLog.tried;
     const inserted = await engine.intake.add(task);
-    if (inserted.rejection !== null) throw queueFull(inserted.rejection, task.agent, limits());
+    if (inserted.rejection !== null) throw queueFull(inserted.rejection, task, limits());
     return toSubmitted(inserted);
   }
 
@@ -47,22 +54,48 @@ export function createTasks(options: TasksOptions): Tasks {
     if (!Array.isArray(inputs) || inputs.length > SUBMIT_MANY_MAX) {
       throw invalidField("tasks", `\`tasks\` must be an array of at most ${SUBMIT_MANY_MAX}`);
     }
-    const tasks = parseAll(inputs, defaults()).map(newTask);
-    await eventLog.tried;
-    const inserted = await engine.intake.addMany(tasks);
-    return inserted.map((task) => ({
-      ...toSubmitted(task),
-      ...(task.rejection === null ? {} : { error: rejectionError(task.rejection.full) }),
-    }));
+    const inserted = await insertAll(parseTaskInputs(inputs, defaults()));
+    return inserted.map((task) => ({ ...toSubmitted(task), ...rejectionOf(task) }));
   }
 
-  function newTask(parsed: ParsedTask): NewTask {
-    return { id: newTaskId(), tenant, ...parsed };
+  async function submitBatch(input: BatchInput): Promise<SubmittedBatch> {
+    checkOpen();
+    const batch = newBatchId();
+    const inserted = await insertAll(parseBatchInput(input, defaults()), batch);
+    return {
+      batchId: batch,
+      tasks: inserted.map((task) => ({
+        taskId: task.id,
+        state: task.state,
+        position: task.position,
+        ...rejectionOf(task),
+      })),
+      taskIds: inserted.map(({ id }) => id),
+      submitted: inserted.filter(({ rejection }) => rejection === null).length,
+      count: inserted.length,
+      createdAt: rfc3339(Math.min(...inserted.map(({ createdAt }) => createdAt))),
+    };
+  }
+
+  async function insertAll(
+    parsed: readonly ParsedTask[],
+    batch: string | null = null,
+  ): Promise<InsertedTask[]> {
+    const tasks = parsed.map((task) => newTask(task, batch));
+    const urls = new Set(tasks.flatMap(({ callbackUrl }) => callbackUrl ?? []));
+    for (const url of urls) await checkCallback(url);
+    await eventLog.tried;
+    return engine.intake.addMany(tasks);
+  }
+
+  function newTask(parsed: ParsedTask, batch: string | null = null): NewTask {
+    return { id: newTaskId(), tenant, batch, ...parsed };
   }
 
   return {
     submit,
     submitMany,
+    submitBatch,
 
     async get(taskId) {
       checkId(taskId);
@@ -87,8 +120,7 @@ export function createTasks(options: TasksOptions): Tasks {
       if (cancelled === undefined || !cancelled.found) throw notFound();
       if (cancelled.was !== null) throw new RotaError("conflict", `task is already ${cancelled.was}`);
       if (cancelled.token !== null) engine.fence([cancelled.token], "cancelled");
-      const record = await storage.tasks.get({ tenant, id: taskId });
-      if (record !== null) engine.metrics.cancelled(record.agent);
+      engine.metrics.cancelled(cancelled.agent);
       return { status: "cancelled", taskId };
     },
 
@@ -120,21 +152,12 @@ export function createTasks(options: TasksOptions): Tasks {
   };
 }
 
-/** Every one is checked before any is stored. */
-function parseAll(inputs: readonly SubmitInput[], defaults: TaskDefaults): ParsedTask[] {
-  return inputs.map((input, index) => {
-    try {
-      return parseTaskInput(input, defaults);
-    } catch (error) {
-      if (!(error instanceof RotaError)) throw error;
-      const details = { ...error.details, index };
-      throw new RotaError(error.code, `tasks[${index}]: ${error.message}`, { details, cause: error });
-    }
-  });
-}
-
 function toSubmitted({ id, state, position, createdAt }: InsertedTask): SubmittedTask {
   return { taskId: id, state, position, createdAt: rfc3339(createdAt) };
+}
+
+function rejectionOf({ rejection }: InsertedTask): { error?: string } {
+  return rejection === null ? {} : { error: rejectionError(rejection.full) };
 }
 
 /** What does not look like an id names no task. PostgreSQL, for one, would not even look for a text with a NUL. */
@@ -157,10 +180,10 @@ function notFound(): RotaError {
 
 function queueFull(
   { full, queued }: NonNullable<InsertedTask["rejection"]>,
-  agentId: string,
+  { agent: agentId, maxQueued }: NewTask,
   { maxQueueSize: maxQueue, maxPerAgent }: AdmissionLimits,
 ): RotaError {
   return new RotaError("queue_full", rejectionError(full), {
-    details: { agentId, queued, maxQueue, maxPerAgent },
+    details: { agentId, queued, maxQueue, maxPerAgent: maxQueued ?? maxPerAgent },
   });
 }

@@ -7,6 +7,7 @@ export const ERROR_STATUS = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  batch_too_large: 400,
   body_too_large: 413,
   queue_full: 429,
   internal_error: 500,

@@ -21,6 +21,7 @@ export interface RotaEvent {
   readonly taskId: string;
   readonly agentId: string;
   readonly lane: string;
+  readonly batchId?: string;
   /** The state this event moved the task to. */
   readonly state: TaskState;
   /** RFC 3339. */

@@ -24,6 +24,10 @@ interface CommonInput {
   readonly runAt?: string | Date;
   /** How it is tried again after a failure; what is left out comes from the kind's default. */
   readonly retryPolicy?: Partial<RetryPolicy>;
+  /** Where its end is told: `POST` with the task as it then is. */
+  readonly callbackUrl?: string;
+  /** Another name for `callbackUrl`. */
+  readonly webhookUrl?: string;
   /** The pool of concurrency it runs in; a name nobody configured means `main`. */
   readonly lane?: string;
   /** Yours: stored with the task and handed back. */

@@ -14,6 +14,7 @@ export interface ParsedTaskFilter {
   readonly agent?: string;
   readonly states?: readonly TaskState[];
   readonly priority?: number;
+  readonly batch?: string;
   readonly lane?: string;
   readonly limit: number;
   readonly cursor?: number;
@@ -21,16 +22,18 @@ export interface ParsedTaskFilter {
 
 /** Checks which tasks somebody wants to see. Throws `invalid_field`. */
 export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
-  checkKnown(filter, ["agentId", "state", "priority", "lane", "limit", "cursor"]);
+  checkKnown(filter, ["agentId", "state", "priority", "batchId", "lane", "limit", "cursor"]);
   const agent = filter["agentId"] === undefined ? undefined : checkAgentId(filter["agentId"]);
   const states = parseStates(filter["state"]);
   const priority = optionalPriority(filter);
-  const lane = parseLane(optionalText(filter, "lane"));
+  const batch = checkedName(filter, "batchId", "the id of a batch");
+  const lane = checkedName(filter, "lane", "the name of a lane");
   const cursor = parseCursor(optionalText(filter, "cursor"));
   return {
     ...(agent === undefined ? {} : { agent }),
     ...(states === undefined ? {} : { states }),
     ...(priority === undefined ? {} : { priority }),
+    ...(batch === undefined ? {} : { batch }),
     ...(lane === undefined ? {} : { lane }),
     ...(cursor === undefined ? {} : { cursor }),
     limit: optionalNumber(filter, "limit", { min: 1, max: LIST_MAX }) ?? LIST_DEFAULT,
@@ -54,10 +57,11 @@ function parseState(value: unknown): TaskState {
   throw invalidField("state", `unknown \`state\`: it is one of ${TASK_STATES.join(", ")}${hint}`);
 }
 
-function parseLane(lane: string | undefined): string | undefined {
-  // No database has such a name, and PostgreSQL would not even look for it.
-  if (lane?.includes("\0")) throw invalidField("lane", "`lane` must be the name of a lane");
-  return lane;
+/** What has a NUL in it is no name that any database has, and PostgreSQL would not even look for it. */
+function checkedName(filter: Fields, field: string, what: string): string | undefined {
+  const name = optionalText(filter, field);
+  if (name?.includes("\0")) throw invalidField(field, `\`${field}\` must be ${what}`);
+  return name;
 }
 
 function parseCursor(text: string | undefined): number | undefined {

@@ -12,6 +12,7 @@ const defaults: TaskDefaults = {
   timeoutMaxMs: 600_000,
   retryPolicy: DEFAULT_RETRY_POLICY,
   hasLane: (lane) => LANES.includes(lane),
+  maxQueuedOf: () => null,
   laneOf: (agent) => (agent === "crawler" ? "subagent" : undefined),
 };
 

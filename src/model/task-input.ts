@@ -1,3 +1,4 @@
+import { callbackUrlFault } from "./callback-url.ts";
 import { RotaError } from "./errors.ts";
 import {
   checkKnown,
@@ -39,6 +40,8 @@ export interface ParsedTask {
   readonly deadline: number | null;
   readonly deadlineAfterMs: number | null;
   readonly maxRetriesIfLost: number;
+  readonly maxQueued: number | null;
+  readonly callbackUrl: string | null;
   readonly spec: TaskSpec;
 }
 
@@ -52,6 +55,8 @@ export interface TaskDefaults {
   readonly hasLane: (lane: string) => boolean;
   /** The lane an agent's tasks run in; undefined when it does not say. */
   readonly laneOf: (agent: string) => string | undefined;
+  /** How many of an agent's tasks may wait; null when the limit for all agents holds. */
+  readonly maxQueuedOf: (agent: string) => number | null;
 }
 
 const KIND_FIELDS = {
@@ -68,6 +73,8 @@ const COMMON_FIELDS = [
   "timeout",
   "runAt",
   "retryPolicy",
+  "callbackUrl",
+  "webhookUrl",
   "lane",
   "metadata",
 ] as const;
@@ -95,6 +102,8 @@ export function parseTaskInput(given: unknown, defaults: TaskDefaults): ParsedTa
     deadline,
     deadlineAfterMs: kind === "action" && deadline === null ? ACTION_DEADLINE_MS : null,
     maxRetriesIfLost: retriesIfLost(input, kind, retryPolicy),
+    maxQueued: defaults.maxQueuedOf(agent),
+    callbackUrl: parseCallbackUrl(input),
     spec: {
       work: parseWork(input, kind),
       ...(metadata === undefined ? {} : { metadata }),
@@ -233,6 +242,24 @@ function parseMoments(input: Fields, now: number): { runAt: number | null; deadl
     throw invalidField("deadline", "`deadline` must be after `runAt`: the task could never start");
   }
   return { runAt, deadline };
+}
+
+/** `webhookUrl` is another name for it. Whether Rota may call there is for the address guard to say. */
+function parseCallbackUrl(input: Fields): string | null {
+  const callbackUrl = optionalUrl(input, "callbackUrl");
+  const webhookUrl = optionalUrl(input, "webhookUrl");
+  if (callbackUrl !== null && webhookUrl !== null && callbackUrl !== webhookUrl) {
+    throw invalidField("webhookUrl", "`webhookUrl` is another name for `callbackUrl`: write one of them");
+  }
+  return callbackUrl ?? webhookUrl;
+}
+
+function optionalUrl(input: Fields, field: string): string | null {
+  const text = optionalText(input, field);
+  if (text === undefined) return null;
+  const fault = callbackUrlFault(text);
+  if (fault !== null) throw invalidField(field, `\`${field}\` must ${fault}`);
+  return text;
 }
 
 /** An action is bounded by its deadline; everything else by how long an attempt may take. */

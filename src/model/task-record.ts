@@ -27,6 +27,8 @@ export interface TaskRecord {
   readonly runAt: number | null;
   readonly deadline: number | null;
   readonly retryCount: number;
+  readonly batch: string | null;
+  readonly callbackUrl: string | null;
   readonly startedAt: number | null;
   readonly completedAt: number | null;
   readonly spec: TaskSpec;
@@ -52,6 +54,8 @@ export function toTask(record: TaskRecord): Task {
     createdAt: rfc3339(record.createdAt),
     ...withoutKind(work),
     ...(metadata === undefined ? {} : { metadata }),
+    ...(record.batch === null ? {} : { batchId: record.batch }),
+    ...(record.callbackUrl === null ? {} : { callbackUrl: record.callbackUrl }),
     ...(record.runAt === null ? {} : { runAt: rfc3339(record.runAt) }),
     ...(record.deadline === null ? {} : { deadline: rfc3339(record.deadline) }),
     ...(timeoutMs === null ? {} : { timeout: timeoutMs }),

@@ -73,6 +73,10 @@ export interface Task {
   readonly message?: string;
   readonly payload?: unknown;
   readonly metadata?: Readonly<Record<string, unknown>>;
+  /** The batch it was handed in with. */
+  readonly batchId?: string;
+  /** Where its end is told. */
+  readonly callbackUrl?: string;
 
   readonly runAt?: string;
   readonly deadline?: string;

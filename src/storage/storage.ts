@@ -7,6 +7,7 @@
  * - Time is the storage's own clock, so that all nodes agree on it.
  * - What it answers may be told to the outside at once: it is durable. `finishAndClaim` is the exception and says how.
  */
+import type { DeliveryStatus } from "../model/delivery.ts";
 import type { EventType } from "../model/event.ts";
 import type { Lane } from "../model/lane.ts";
 import type { Settlement } from "../model/outcome.ts";
@@ -21,6 +22,7 @@ export interface Storage {
   readonly nodes: NodeStorage;
   readonly lanes: LaneStorage;
   readonly agents: AgentStorage;
+  readonly deliveries: DeliveryStorage;
   readonly counters: CounterStorage;
 
   /** The storage's clock, in milliseconds since 1970. */
@@ -54,6 +56,8 @@ export type StorageSignal =
   | { readonly kind: "due" }
   /** These attempts lost their lease to a cancel: whoever runs them should stop. */
   | { readonly kind: "fenced"; readonly tokens: readonly number[] }
+  /** The catalogue of agents was changed. */
+  | { readonly kind: "agents" }
   /** Signals may have been missed: look at everything. */
   | { readonly kind: "reconnected" };
 
@@ -124,6 +128,12 @@ export interface NewTask {
   readonly deadlineAfterMs: number | null;
   /** How many retries it has when its node is lost, where that differs from failing by itself. */
   readonly maxRetriesIfLost: number;
+  /** How many of its agent's tasks may wait, in place of `maxPerAgent`; null: that holds. */
+  readonly maxQueued: number | null;
+  /** Handed in together with others; null: by itself. */
+  readonly batch: string | null;
+  /** Where its end is told: ending it leaves a delivery. Null: nobody asked. */
+  readonly callbackUrl: string | null;
   readonly spec: TaskSpec;
 }
 
@@ -179,6 +189,7 @@ export interface ListTasksParams {
   readonly agent?: string;
   readonly states?: readonly TaskState[];
   readonly priority?: number;
+  readonly batch?: string;
   readonly lane?: string;
   readonly limit: number;
   /** From `nextCursor` of the page before. */
@@ -197,7 +208,13 @@ export type CancelledTask =
   /** It had ended before: nothing changed. */
   | { readonly id: string; readonly found: true; readonly was: TerminalState }
   /** `token` names the attempt that was fenced off; null when it was waiting. */
-  | { readonly id: string; readonly found: true; readonly was: null; readonly token: number | null };
+  | {
+      readonly id: string;
+      readonly found: true;
+      readonly was: null;
+      readonly token: number | null;
+      readonly agent: string;
+    };
 
 export type RetriedTask =
   | { readonly found: false }
@@ -222,6 +239,7 @@ export interface StoredEvent {
   readonly taskId: string;
   readonly agent: string;
   readonly lane: string;
+  readonly batch: string | null;
   readonly state: TaskState;
   /** Only with `task.completed`. */
   readonly result: unknown;
@@ -280,7 +298,110 @@ export interface LaneRecord extends Omit<Lane, "concurrency"> {
 export interface AgentStorage {
   /** Bounds how many tasks of an agent run at once over all lanes; null: no bound of its own. */
   configure(params: { tenant: string; agent: string; maxInflight: number | null }): Promise<void>;
+
+  /** Adds an agent to the catalogue, and its bound with it. False: there is one of that id, and nothing changed. */
+  create(params: AgentRecord): Promise<boolean>;
+  /** Replaces an agent of the catalogue. False: there is none. */
+  update(params: AgentRecord): Promise<boolean>;
+  /** Takes an agent out of the catalogue, and its bound away. False: there is none. */
+  delete(params: { tenant: string; agent: string }): Promise<boolean>;
+  /** The catalogue of all tenants, by tenant and id. */
+  list(): Promise<AgentRecord[]>;
 }
+
+/** An agent of the catalogue. */
+export interface AgentRecord {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly maxInflight: number | null;
+  /** What else was said of it, as JSON: the storage does not look into it. */
+  readonly definition: Readonly<Record<string, unknown>>;
+}
+
+// ------------------------------------------------------------------------------------------------------ deliveries
+
+/**
+ * Callbacks to be made. One comes into being with the end of a task that has a `callbackUrl`, in the transaction that
+ * ends it, and goes with its task. Its number is that of the event that tells of the end.
+ */
+export interface DeliveryStorage {
+  /**
+   * Hands out deliveries that are due, the longest due first. Each counts as tried, and is due again after `holdMs`:
+   * should whoever took it die, somebody else goes on then.
+   */
+  claim(params: { limit: number; holdMs: number }): Promise<ClaimedDelivery[]>;
+  /**
+   * Writes down what became of tries. One that was tried again since, or sent anew, stays as it is: `tries` must be
+   * the number that was handed out.
+   */
+  settle(params: { tries: readonly SettledTry[] }): Promise<void>;
+  /** When the next one is due; null when none is pending. */
+  nextDueAt(): Promise<number | null>;
+  /** Newest first. */
+  list(params: ListDeliveriesParams): Promise<{ deliveries: DeliveryRecord[]; nextCursor: number | null }>;
+  get(params: { tenant: string; seq: number }): Promise<DeliveryRecord | null>;
+  /** Makes one that is over due at once, as if it had never been tried. `was`: nothing changed. */
+  resend(params: { tenant: string; seq: number }): Promise<ResentDelivery>;
+}
+
+export interface DeliveryRecord {
+  readonly seq: number;
+  readonly tenant: string;
+  readonly taskSeq: number;
+  readonly taskId: string;
+  readonly url: string;
+  /** The end it tells of: the task may have been retried since. */
+  readonly end: TaskEnd;
+  readonly status: DeliveryStatus;
+  readonly tries: number;
+  readonly createdAt: number;
+  /** Null unless pending. */
+  readonly dueAt: number | null;
+  /** These three are null until it was tried, and null where there is nothing to tell. */
+  readonly lastTryAt: number | null;
+  readonly responseStatus: number | null;
+  readonly error: string | null;
+}
+
+/** What of a task is overwritten when it is retried after its end. */
+export interface TaskEnd {
+  readonly state: TerminalState;
+  readonly completedAt: number;
+  readonly error: string | null;
+  readonly retryCount: number;
+  /** How many attempts there had been. */
+  readonly attempts: number;
+}
+
+export interface ClaimedDelivery {
+  readonly delivery: DeliveryRecord;
+  /** As it is now. */
+  readonly task: TaskRecord;
+}
+
+export interface SettledTry {
+  readonly seq: number;
+  readonly tries: number;
+  readonly status: DeliveryStatus;
+  /** With `pending`: when to try again. */
+  readonly dueAt: number | null;
+  readonly responseStatus: number | null;
+  readonly error: string | null;
+}
+
+export interface ListDeliveriesParams {
+  readonly tenant: string;
+  readonly taskId?: string;
+  readonly status?: DeliveryStatus;
+  readonly limit: number;
+  /** From `nextCursor` of the page before. */
+  readonly cursor?: number;
+}
+
+export type ResentDelivery =
+  | { readonly found: false }
+  | { readonly found: true; readonly was: "pending" }
+  | { readonly found: true; readonly was: null; readonly delivery: DeliveryRecord };
 
 // ------------------------------------------------------------------------------------------------------- counters
 

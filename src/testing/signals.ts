@@ -1,5 +1,5 @@
+import type { Rota } from "../interface/rota.ts";
 import type { RotaEvent } from "../model/event.ts";
-import type { Rota } from "../rota-interface.ts";
 
 /** Long enough for a slow machine; a test that waits for something that never happens ends with a sentence. */
 const PATIENCE_MS = 5_000;

@@ -1,4 +1,6 @@
-import { createRota, type Rota, type RotaOptions } from "../rota.ts";
+import type { RotaOptions } from "../interface/options.ts";
+import type { Rota } from "../interface/rota.ts";
+import { createRota } from "../rota.ts";
 import { ManualClock } from "./manual-clock.ts";
 
 /**

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Task } from "../../src/index.ts";
+import type { Rota } from "../../src/interface/rota.ts";
 import { isTerminal } from "../../src/model/task-state.ts";
-import { createRota, type Rota } from "../../src/rota.ts";
+import { createRota } from "../../src/rota.ts";
 import { startAgentProgram } from "./agent-program.ts";
 import { eventually, newFolder, type ServerProcess, startServer } from "./server-process.ts";
 

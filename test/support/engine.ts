@@ -91,6 +91,9 @@ export function newTask(overrides: TaskOverrides = {}): NewTask {
     runAt: null,
     deadline: null,
     deadlineAfterMs: null,
+    maxQueued: null,
+    batch: null,
+    callbackUrl: null,
     maxRetriesIfLost: 0,
     spec: {
       work: { kind: "custom", payload },

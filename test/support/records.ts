@@ -28,6 +28,8 @@ export function claimedTask(overrides: RecordOverrides = {}): ClaimedTask {
       createdAt: 0,
       runAt: null,
       deadline: null,
+      batch: null,
+      callbackUrl: null,
       retryCount: 0,
       startedAt: 0,
       completedAt: null,

@@ -1,6 +1,8 @@
 import { onTestFinished } from "vitest";
+import type { RotaOptions } from "../../src/interface/options.ts";
+import type { Rota } from "../../src/interface/rota.ts";
 import { resolveSettings } from "../../src/library/settings.ts";
-import { joinRota, type Rota, type RotaOptions } from "../../src/rota.ts";
+import { joinRota } from "../../src/rota.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { RecordingLog } from "./recording-log.ts";

@@ -1,9 +1,10 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { z } from "zod";
 import { cancelledTask, submittedTask, task, taskInput, taskPage, taskQuery } from "../../api/tasks.ts";
+import type { Rota } from "../../interface/rota.ts";
+import type { TaskFilter } from "../../interface/tasks.ts";
 import { invalidField, isObject, shown } from "../../model/field-checks.ts";
 import type { SubmitInput } from "../../model/submit-input.ts";
-import type { Rota, TaskFilter } from "../../rota-interface.ts";
 
 const params = z.strictObject({ id: z.string() });
 

@@ -1,9 +1,9 @@
-import type { Executor, ExecutorConfig } from "./executors/executor.ts";
-import type { Clock } from "./model/clock.ts";
-import type { Strategy } from "./model/lane.ts";
-import type { Log } from "./model/log.ts";
-import type { RetryPolicy } from "./model/retry-policy.ts";
-import type { TaskKind } from "./model/task.ts";
+import type { Executor, ExecutorConfig } from "../executors/executor.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Strategy } from "../model/lane.ts";
+import type { Log } from "../model/log.ts";
+import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { TaskKind } from "../model/task.ts";
 
 /** Everything `createRota` can be told; each has a default. */
 export interface RotaOptions {
@@ -18,6 +18,7 @@ export interface RotaOptions {
   readonly agents?: Readonly<Record<string, AgentOptions>>;
   /** What does the work of agents that have no executor of their own, by the kind of task. */
   readonly executors?: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
+  readonly webhooks?: WebhookOptions;
   /** How long running work may go on after `stop()` or `drain()`. */
   readonly shutdownGraceSec?: number;
   /** Silent when left out. A pino logger fits. */
@@ -67,4 +68,16 @@ export interface AgentOptions {
   readonly lane?: string;
   /** How many of its tasks run at once, over all lanes and nodes; left out: no bound of its own. */
   readonly maxInflight?: number;
+  /** How many of its tasks may wait, in place of `scheduler.maxPerAgent`. */
+  readonly maxQueued?: number;
 }
+
+export interface WebhookOptions {
+  /** Hosts, addresses and networks (`10.0.0.0/8`) that callbacks may reach although they are not public. */
+  readonly allow?: readonly string[];
+  /** Signs callbacks, as Standard Webhooks describe it: `whsec_…`, base64. Left out: they are not signed. */
+  readonly secret?: string;
+}
+
+/** What `reload` is handed: the configuration as it should be now. */
+export type ReloadOptions = Omit<RotaOptions, "log" | "clock" | "random">;

@@ -1,0 +1,105 @@
+import type { Executor } from "../executors/executor.ts";
+import type { RotaEvent } from "../model/event.ts";
+import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { Agents } from "./agents.ts";
+import type { AgentOptions, ReloadOptions } from "./options.ts";
+import type { Tasks } from "./tasks.ts";
+import type { Webhooks } from "./webhooks.ts";
+
+/** What every way in can do, in this process (`createRota`) and over HTTP (`RotaClient`). */
+export interface RotaApi {
+  readonly tasks: Tasks;
+  readonly agents: Agents;
+  readonly webhooks: Webhooks;
+
+  /**
+   * What happens, in order, from now on or after an event seen before. A reader that falls behind misses nothing and
+   * holds up nobody.
+   *
+   * @example
+   * for await (const event of rota.events({ after: lastSeen })) console.log(event.type, event.taskId);
+   */
+  events(options?: EventsOptions): AsyncIterableIterator<RotaEvent, undefined>;
+  /** Calls `handler` with everything that happens from now on, in order; returns what undoes it. */
+  onEvent(handler: (event: RotaEvent) => void | Promise<void>): () => void;
+
+  stats(): Promise<SchedulerStats>;
+  /** How it is. */
+  health(): Promise<Health>;
+  /** What Prometheus reads: the text of `/metrics`. */
+  metrics(): Promise<string>;
+}
+
+/**
+ * A scheduler in this process.
+ *
+ * @example
+ * const rota = await createRota({ storage: "sqlite:rota.db" });
+ * rota.agent("research", async (task, { signal }) => askModel(task.instruction, { signal }));
+ * await rota.start();
+ * const { taskId } = await rota.tasks.submit({ agentId: "research", instruction: "What is new?" });
+ * const task = await rota.tasks.wait(taskId);
+ * await rota.stop();
+ */
+export interface Rota extends RotaApi {
+  readonly state: RotaState;
+
+  /**
+   * Makes an agent known, or changes it: who does its work, where, and how much of it at once. Limits hold once
+   * `start()` has answered, and right away when it already runs.
+   *
+   * @example
+   * rota.agent("research", async (task, { signal, progress }) => …);
+   * rota.agent("crawler", { lane: "subagent", maxInflight: 2 }, async (task) => …);
+   */
+  agent(id: string, handler: Executor): void;
+  agent(id: string, options: AgentOptions, handler?: Executor): void;
+
+  /** Begins to run tasks. What was submitted before waits for it, durably. */
+  start(): Promise<void>;
+  /**
+   * Takes no new work and starts none, gives what runs `graceMs` to end, then aborts it: back to the queue if it has
+   * retries left, else failed with `interrupted by shutdown`. Reads and events go on.
+   */
+  drain(options?: { graceMs?: number }): Promise<void>;
+  /** Drains, then lets go of the storage. Stopping twice is fine. */
+  stop(options?: { graceMs?: number }): Promise<void>;
+
+  /**
+   * Takes over what can change while running: limits, retention, lanes, agents, executors. What is left out or 0 keeps
+   * its value. Throws one `invalid_field` with everything that is wrong, and then changes nothing.
+   */
+  reload(options: ReloadOptions): Promise<Reloaded>;
+}
+
+/** `stopped` has let go of everything; `drained` still answers reads. */
+export type RotaState = "created" | "running" | "draining" | "drained" | "stopped";
+
+export interface EventsOptions {
+  /** The `seq` of the last event seen; 0 for all there are; left out: from now on. */
+  readonly after?: number;
+  /** Only what concerns this agent. */
+  readonly agentId?: string;
+  /** Only what concerns this batch. */
+  readonly batchId?: string;
+  /** Ends the iteration. */
+  readonly signal?: AbortSignal;
+  /** Called before the first event if some after `after` have been deleted, or are of another storage. */
+  readonly onGap?: (gap: { readonly after: number; readonly oldest: number }) => void;
+}
+
+export interface Health {
+  readonly status: "ok";
+  readonly version: string;
+  readonly state: RotaState;
+  readonly storage: "ok" | "unavailable";
+  /** Whether the configuration that was read last could be used. */
+  readonly config: { readonly ok: true } | { readonly ok: false; readonly error: string };
+}
+
+/** Options by their path: `scheduler.maxInflight`, `lanes.main`, `agents.research`. */
+export interface Reloaded {
+  readonly changed: readonly string[];
+  /** These differ from what runs, and take effect with the next start. */
+  readonly needsRestart: readonly string[];
+}

@@ -1,0 +1,79 @@
+import type { BatchInput, SubmittedBatch } from "../model/batch.ts";
+import type { PriorityName } from "../model/priority.ts";
+import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
+import type { Task } from "../model/task.ts";
+import type { TaskState } from "../model/task-state.ts";
+
+export interface Tasks {
+  /**
+   * Stores a task to be run; durable once this answers. Throws a `RotaError`: `invalid_field` says what to write
+   * instead, `queue_full` that there is no room (the task is kept as `rejected`).
+   */
+  submit(input: SubmitInput): Promise<SubmittedTask>;
+  /** All are checked before any is stored; then each is admitted or rejected by itself, in order. */
+  submitMany(inputs: readonly SubmitInput[]): Promise<SubmittedManyTask[]>;
+  /**
+   * The same for tasks that belong together: they share a `batchId`, and what the batch says of the agent and the
+   * callback holds for each that says nothing itself. At most 50 with an action among them, else 100.
+   */
+  submitBatch(input: BatchInput): Promise<SubmittedBatch>;
+  /** Throws `not_found`. */
+  get(taskId: string): Promise<Task>;
+  /** Newest first, a page at a time: `limit` tasks, or fewer if they are large. */
+  list(filter?: TaskFilter): Promise<TaskPage>;
+  /** Ends a task for good, waiting or running. Throws `not_found`, and `conflict` when it has already ended. */
+  cancel(taskId: string): Promise<CancelledTask>;
+  /** Puts a failed or cancelled task back into the queue. Throws `not_found`, and `conflict` for any other. */
+  retry(taskId: string): Promise<SubmittedTask>;
+  /**
+   * Answers with the task once it has ended, however it ended. Throws `not_found`; the signal's reason when that
+   * fires; and after `timeoutMs` the `TimeoutError` that `AbortSignal.timeout` would give.
+   */
+  wait(taskId: string, options?: WaitOptions): Promise<Task>;
+  /** How many tasks are in each state. */
+  counts(): Promise<TaskCounts>;
+}
+
+export interface WaitOptions {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+export interface SubmittedManyTask extends SubmittedTask {
+  /** Why it was rejected. */
+  readonly error?: string;
+}
+
+export interface CancelledTask {
+  readonly status: "cancelled";
+  readonly taskId: string;
+}
+
+export interface TaskCounts {
+  /** States without any are left out. */
+  readonly counts: Readonly<Partial<Record<TaskState, number>>>;
+  readonly total: number;
+}
+
+/** `pending` stands for `queued`, `completed` for `done`. */
+export type TaskStateFilter = TaskState | "pending" | "completed";
+
+export interface TaskFilter {
+  readonly agentId?: string;
+  readonly state?: TaskStateFilter | readonly TaskStateFilter[];
+  readonly priority?: number | PriorityName;
+  readonly batchId?: string;
+  readonly lane?: string;
+  /** 100 unless told, at most 1000. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string;
+}
+
+export interface TaskPage {
+  readonly tasks: readonly Task[];
+  /** Of this page. */
+  readonly count: number;
+  /** Null on the last page. */
+  readonly nextCursor: string | null;
+}

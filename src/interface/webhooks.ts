@@ -1,0 +1,28 @@
+import type { Delivery, DeliveryStatus } from "../model/delivery.ts";
+
+/** What became of the callbacks that tasks asked for. They are kept as long as their task. */
+export interface Webhooks {
+  /** Newest first, a page at a time. */
+  deliveries(filter?: DeliveryFilter): Promise<DeliveryPage>;
+  /** Throws `not_found`. */
+  get(deliveryId: string): Promise<Delivery>;
+  /** Sends it once more, at once and with its retries anew. Throws `not_found`, and `conflict` while it is pending. */
+  resend(deliveryId: string): Promise<Delivery>;
+}
+
+export interface DeliveryFilter {
+  readonly taskId?: string;
+  readonly status?: DeliveryStatus;
+  /** 100 unless told, at most 1000. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string;
+}
+
+export interface DeliveryPage {
+  readonly deliveries: readonly Delivery[];
+  /** Of this page. */
+  readonly count: number;
+  /** Null on the last page. */
+  readonly nextCursor: string | null;
+}

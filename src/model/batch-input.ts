@@ -1,0 +1,68 @@
+import { RotaError } from "./errors.ts";
+import { checkKnown, invalidField, isObject, optionalText, shown } from "./field-checks.ts";
+import { checkAgentId, type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
+
+/** Tasks of one batch, with an action among them and without. */
+export const BATCH_MAX = { actions: 50, others: 100 } as const;
+
+/**
+ * Checks tasks that are handed in together. Throws `batch_too_large`, or `invalid_field` for the first that is wrong,
+ * with its place.
+ */
+export function parseBatchInput(given: unknown, defaults: TaskDefaults): ParsedTask[] {
+  if (!isObject(given)) {
+    throw new RotaError("invalid_field", "a batch must be an object with `tasks`, an array");
+  }
+  checkKnown(given, ["agentId", "callbackUrl", "tasks"]);
+  const agentId = optionalText(given, "agentId");
+  if (agentId !== undefined) checkAgentId(agentId);
+  const callbackUrl = optionalText(given, "callbackUrl");
+  const tasks = checkTasks(given["tasks"]);
+  return parseTaskInputs(
+    tasks.map((task) => withDefaults(task, { agentId, callbackUrl })),
+    defaults,
+  );
+}
+
+/** Every one is checked before any is stored. */
+export function parseTaskInputs(inputs: readonly unknown[], defaults: TaskDefaults): ParsedTask[] {
+  return inputs.map((input, index) => {
+    try {
+      return parseTaskInput(input, defaults);
+    } catch (error) {
+      if (!(error instanceof RotaError)) throw error;
+      const details = { ...error.details, index };
+      throw new RotaError(error.code, `tasks[${index}]: ${error.message}`, { details, cause: error });
+    }
+  });
+}
+
+function checkTasks(tasks: unknown): readonly unknown[] {
+  if (!Array.isArray(tasks)) {
+    throw invalidField("tasks", `\`tasks\` must be an array of tasks, not ${shown(tasks)}`);
+  }
+  if (tasks.length === 0) throw invalidField("tasks", "`tasks` is empty: a batch has one task at least");
+  const hasAction = tasks.some((task) => isObject(task) && task["action"] !== undefined);
+  const max = hasAction ? BATCH_MAX.actions : BATCH_MAX.others;
+  if (tasks.length > max) {
+    throw new RotaError(
+      "batch_too_large",
+      `\`tasks\` has ${tasks.length} tasks, and a batch ${hasAction ? "with actions" : "without actions"} has at most ${max}: send several`,
+      { details: { field: "tasks", count: tasks.length, max } },
+    );
+  }
+  return tasks;
+}
+
+function withDefaults(
+  task: unknown,
+  { agentId, callbackUrl }: { agentId: string | undefined; callbackUrl: string | undefined },
+): unknown {
+  if (!isObject(task)) return task;
+  const hasUrl = task["callbackUrl"] !== undefined || task["webhookUrl"] !== undefined;
+  return {
+    ...task,
+    ...(agentId === undefined || task["agentId"] !== undefined ? {} : { agentId }),
+    ...(callbackUrl === undefined || hasUrl ? {} : { callbackUrl }),
+  };
+}

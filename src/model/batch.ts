@@ -1,0 +1,37 @@
+import type { SubmitInput } from "./submit-input.ts";
+import type { TaskState } from "./task-state.ts";
+
+/** Tasks handed in together. */
+export interface BatchInput {
+  /** Who does those tasks that do not say. */
+  readonly agentId?: string;
+  /** Where the end of each task is told that does not say. */
+  readonly callbackUrl?: string;
+  readonly tasks: readonly BatchTaskInput[];
+}
+
+/** As a task by itself; an action may leave the agent to the batch. */
+export type BatchTaskInput =
+  | SubmitInput
+  | (Omit<Extract<SubmitInput, { action: string }>, "agentId"> & { readonly agentId?: string });
+
+export interface SubmittedBatch {
+  readonly batchId: string;
+  /** In the order they were handed in. */
+  readonly tasks: readonly SubmittedBatchTask[];
+  /** Of all of them, rejected ones included. */
+  readonly taskIds: readonly string[];
+  /** How many were accepted. */
+  readonly submitted: number;
+  /** How many were handed in. */
+  readonly count: number;
+  readonly createdAt: string;
+}
+
+export interface SubmittedBatchTask {
+  readonly taskId: string;
+  readonly state: TaskState;
+  readonly position: number;
+  /** Why it was rejected. */
+  readonly error?: string;
+}

@@ -1,0 +1,26 @@
+import type { TerminalState } from "./task-state.ts";
+
+export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** One callback: that a task ended, told to the URL it named. Times are RFC 3339. */
+export interface Delivery {
+  /** Also its `webhook-id`: the same for every try, so that the receiver can tell a repetition. */
+  readonly deliveryId: string;
+  readonly taskId: string;
+  readonly url: string;
+  /** How the task had ended. */
+  readonly state: TerminalState;
+  /** `pending` waits for its next try, `failed` has none left. */
+  readonly status: DeliveryStatus;
+  /** How often it was tried. */
+  readonly tries: number;
+  readonly createdAt: string;
+  /** While pending. */
+  readonly nextTryAt?: string;
+  readonly lastTryAt?: string;
+  /** The HTTP status of the last answer, when there was one. */
+  readonly responseStatus?: number;
+  /** Why the last try failed. */
+  readonly error?: string;
+}
