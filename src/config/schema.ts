@@ -1,11 +1,10 @@
 import { z } from "zod";
-import { executorUrlFault } from "../model/executor-url.ts";
-import { isObject } from "../model/field-checks.ts";
 import { STRATEGIES, TASKS_LANE } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
+import { executor } from "./executor-schema.ts";
 import { dotted, must, numberIn, oneOf, or, section, yesOrNo } from "./option-kinds.ts";
 
 /** A count that somebody might mean; more is a slip of the finger. */
@@ -105,36 +104,6 @@ const lanes = z
     { error: must("be an object of lanes") },
   )
   .catchall(lane);
-
-const httpUrl = z
-  .string({ error: must("be an http or https URL") })
-  .refine((url) => executorUrlFault(url) === null, {
-    // The value may hold a password, so that the sentence does not repeat it.
-    error: ({ path, input }) => `\`${dotted(path)}\` must ${executorUrlFault(input)}`,
-  });
-const executor = z.discriminatedUnion(
-  "type",
-  [
-    section({ type: z.literal("echo") }),
-    section({
-      type: z.literal("http"),
-      url: httpUrl,
-      headers: z
-        .record(z.string(), z.string({ error: must("be a string") }), {
-          error: must("be an object of strings"),
-        })
-        .exactOptional(),
-    }),
-  ],
-  { error: executorFault },
-);
-
-const EXECUTOR_TYPES = ["echo", "http"] as const;
-
-function executorFault(fault: Parameters<ReturnType<typeof must>>[0]): string {
-  if (!isObject(fault.input)) return must(`be an object whose \`type\` is ${or(EXECUTOR_TYPES)}`)(fault);
-  return must(`be ${or(EXECUTOR_TYPES)}`)({ ...fault, input: fault.input["type"] });
-}
 
 const executors = section({
   action: executor.exactOptional().describe("Does `action` tasks."),
