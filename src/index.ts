@@ -14,6 +14,7 @@ export type {
 export type { EventsOptions, Health, Reloaded, Rota, RotaApi, RotaState } from "./interface/rota.ts";
 export type {
   CancelledTask,
+  LocalTasks,
   SubmittedManyTask,
   TaskCounts,
   TaskFilter,

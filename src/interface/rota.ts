@@ -3,7 +3,7 @@ import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
-import type { Tasks } from "./tasks.ts";
+import type { LocalTasks, Tasks } from "./tasks.ts";
 import type { Webhooks } from "./webhooks.ts";
 
 /** What every way in can do, in this process (`createRota`) and over HTTP (`RotaClient`). */
@@ -43,6 +43,7 @@ export interface RotaApi {
  */
 export interface Rota extends RotaApi {
   readonly state: RotaState;
+  readonly tasks: LocalTasks;
 
   /**
    * Makes an agent known, or changes it: who does its work, where, and how much of it at once. Limits hold once

@@ -10,11 +10,10 @@ export interface Tasks {
    * instead, `queue_full` that there is no room (the task is kept as `rejected`).
    */
   submit(input: SubmitInput): Promise<SubmittedTask>;
-  /** All are checked before any is stored; then each is admitted or rejected by itself, in order. */
-  submitMany(inputs: readonly SubmitInput[]): Promise<SubmittedManyTask[]>;
   /**
-   * The same for tasks that belong together: they share a `batchId`, and what the batch says of the agent and the
-   * callback holds for each that says nothing itself. At most 50 with an action among them, else 100.
+   * Tasks that belong together: all are checked before any is stored, then each is admitted or rejected by itself, in
+   * order. They share a `batchId`, and what the batch says of the agent and the callback holds for each that says
+   * nothing itself. At most 50 with an action among them, else 100.
    */
   submitBatch(input: BatchInput): Promise<SubmittedBatch>;
   /** Throws `not_found`. */
@@ -32,6 +31,12 @@ export interface Tasks {
   wait(taskId: string, options?: WaitOptions): Promise<Task>;
   /** How many tasks are in each state. */
   counts(): Promise<TaskCounts>;
+}
+
+/** What only a scheduler in this process can do: over HTTP so many tasks would not fit into one request. */
+export interface LocalTasks extends Tasks {
+  /** Up to 10 000 at once. All are checked before any is stored; then each is admitted or rejected by itself, in order. */
+  submitMany(inputs: readonly SubmitInput[]): Promise<SubmittedManyTask[]>;
 }
 
 export interface WaitOptions {

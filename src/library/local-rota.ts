@@ -9,7 +9,7 @@ import type { Executor } from "../executors/executor.ts";
 import type { Agents as AgentCalls } from "../interface/agents.ts";
 import type { AgentOptions } from "../interface/options.ts";
 import type { EventsOptions, Health, Reloaded, Rota, RotaState } from "../interface/rota.ts";
-import type { Tasks } from "../interface/tasks.ts";
+import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
@@ -48,7 +48,7 @@ export interface LocalRotaParts {
 
 /** The scheduler in this process: what its users call, on top of the engine and the storage. */
 export class LocalRota implements Rota {
-  readonly tasks: Tasks;
+  readonly tasks: LocalTasks;
   readonly agents: AgentCalls = undefined as never;
   readonly webhooks: Webhooks = undefined as never;
   readonly #parts: LocalRotaParts;

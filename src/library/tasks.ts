@@ -1,7 +1,7 @@
 import type { Engine } from "../engine/engine.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
-import type { SubmittedManyTask, TaskFilter, Tasks } from "../interface/tasks.ts";
+import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../interface/tasks.ts";
 import type { BatchInput, SubmittedBatch } from "../model/batch.ts";
 import { parseBatchInput, parseTaskInputs } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
@@ -35,7 +35,7 @@ export interface TasksOptions {
 }
 
 /** One tenant's tasks, as its users handle them. */
-export function createTasks(options: TasksOptions): Tasks {
+export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant, storage, engine, eventLog, waiter, limits, defaults, checkOpen } = options;
   const { newTaskId, newBatchId, checkCallback } = options;
 
