@@ -2,6 +2,7 @@ import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import { isTerminal } from "../model/task-state.ts";
+import { waitedInVain } from "../model/wait-input.ts";
 import type { EventLog } from "./event-log.ts";
 
 export interface WaitOptions {
@@ -76,9 +77,7 @@ export class TaskWaiter {
     const timer =
       timeoutMs === undefined
         ? undefined
-        : this.#clock.setTimer(timeoutMs, () =>
-            reject(new DOMException(`the task had not ended after ${timeoutMs} ms`, "TimeoutError")),
-          );
+        : this.#clock.setTimer(timeoutMs, () => reject(waitedInVain(timeoutMs)));
     return {
       promise,
       undo: () => {

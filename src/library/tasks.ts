@@ -5,12 +5,14 @@ import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../interface/tas
 import type { BatchInput, SubmittedBatch } from "../model/batch.ts";
 import { parseBatchInput, parseTaskInputs } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
-import { invalidField, shown } from "../model/field-checks.ts";
+import { invalidField } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
+import { looksLikeTaskId } from "../model/task-id.ts";
 import { type ParsedTask, parseTaskInput, type TaskDefaults } from "../model/task-input.ts";
 import { toTask } from "../model/task-record.ts";
+import { checkWait } from "../model/wait-input.ts";
 import { rejectionError } from "../storage/admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
 import { listPage } from "./list-page.ts";
@@ -160,18 +162,8 @@ function rejectionOf({ rejection }: InsertedTask): { error?: string } {
   return rejection === null ? {} : { error: rejectionError(rejection.full) };
 }
 
-/** What does not look like an id names no task. PostgreSQL, for one, would not even look for a text with a NUL. */
 function checkId(taskId: string): void {
-  if (!/^[\w-]{1,100}$/.test(taskId)) throw notFound();
-}
-
-/** Infinity is a fine way to say that there is no hurry; what is no number would fire at once, or never. */
-function checkWait({ timeoutMs }: { readonly timeoutMs?: unknown }): void {
-  if (timeoutMs === undefined || (typeof timeoutMs === "number" && timeoutMs > 0)) return;
-  throw invalidField(
-    "timeoutMs",
-    `\`timeoutMs\` must be a number of milliseconds above 0, not ${shown(timeoutMs)}`,
-  );
+  if (!looksLikeTaskId(taskId)) throw notFound();
 }
 
 function notFound(): RotaError {

@@ -1,5 +1,5 @@
 import type { Agent, BodyInit, RequestInit, Response } from "undici";
-import { retryAfterMs } from "./retry-after.ts";
+import { retryAfterMs } from "../model/retry-after.ts";
 
 /** How long the other side may take to accept a connection; an attempt's own timeout bounds everything after. */
 const CONNECT_TIMEOUT_MS = 10_000;

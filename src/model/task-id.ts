@@ -1,0 +1,4 @@
+/** What does not look like an id names no task. PostgreSQL, for one, would not even look for a text with a NUL. */
+export function looksLikeTaskId(taskId: unknown): taskId is string {
+  return typeof taskId === "string" && /^[\w-]{1,100}$/.test(taskId);
+}
