@@ -1,7 +1,6 @@
 import { hostname } from "node:os";
 import { Engine } from "./engine/engine.ts";
 import { idMaker } from "./engine/new-id.ts";
-import { StorageClock } from "./engine/storage-clock.ts";
 import { systemClock } from "./engine/system-clock.ts";
 import { EventLog } from "./events/event-log.ts";
 import type { RotaOptions } from "./interface/options.ts";
@@ -13,6 +12,7 @@ import type { Clock } from "./model/clock.ts";
 import { invalidField } from "./model/field-checks.ts";
 import { silentLog } from "./model/log.ts";
 import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
+import { StorageClock } from "./services/storage-clock.ts";
 import type { Storage } from "./storage/storage.ts";
 
 const DEFAULT_STORAGE = "sqlite:rota.db";

@@ -30,13 +30,17 @@ const PARTS: Record<string, readonly string[]> = {
 
   "src/events/": ["src/model/", "src/storage/"],
   "src/tenants/": ["src/model/", "src/storage/"],
-  "src/webhooks/": ["src/model/", "src/storage/", "src/outbound/"],
+
+  // The shape of everything that works in the background, and the storage's time as this process sees it.
+  "src/services/": ["src/model/", "src/storage/"],
+  "src/webhooks/": ["src/model/", "src/storage/", "src/outbound/", "src/services/"],
 
   // Contracts, never an implementation.
   "src/engine/": [
     "src/model/",
     "src/schedules/",
     "src/storage/",
+    "src/services/",
     "src/executors/executor.ts",
     "src/executors/errors.ts",
   ],
@@ -56,6 +60,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/outbound/",
     "src/events/",
     "src/webhooks/",
+    "src/services/",
     "src/engine/",
     "src/interface/",
   ],
@@ -76,6 +81,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/events/",
     "src/tenants/",
     "src/webhooks/",
+    "src/services/",
     "src/engine/",
     "src/interface/",
   ],

@@ -1,11 +1,11 @@
+import { Service, type ServiceOptions } from "../services/service.ts";
+import { isStorageAway } from "../services/storage-away.ts";
 import type { ClaimedTask, FinishedAndClaimed, Storage } from "../storage/storage.ts";
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
 import type { LaneClaim, LaneSlots } from "./lane-slots.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Runner } from "./runner.ts";
-import { Service, type ServiceOptions } from "./service.ts";
-import { isStorageAway } from "./storage-away.ts";
 
 /** Ends written in one transaction: more would only make the others wait longer for theirs. */
 const FINISHES_MAX = 200;

@@ -2,6 +2,7 @@ import type { Executor } from "../executors/executor.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import type { TaskRecord } from "../model/task-record.ts";
+import type { StorageClock } from "../services/storage-clock.ts";
 import type {
   AdmissionLimits,
   Held,
@@ -23,7 +24,6 @@ import { Pruner } from "./pruner.ts";
 import { Recounter } from "./recounter.ts";
 import { Rescuer } from "./rescuer.ts";
 import { Runner } from "./runner.ts";
-import type { StorageClock } from "./storage-clock.ts";
 import { Timekeeper } from "./timekeeper.ts";
 
 /** How often the last ends are tried to be written before the node goes without: a rescue finds their tasks. */

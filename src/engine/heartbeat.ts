@@ -1,6 +1,6 @@
 import type { Timer } from "../model/clock.ts";
+import { Service, type ServiceOptions } from "../services/service.ts";
 import type { Held, Storage } from "../storage/storage.ts";
-import { Service, type ServiceOptions } from "./service.ts";
 
 /** How long a node's work is safe from rescue after a renewal. */
 export const LEASE_MS = 15_000;

@@ -1,8 +1,8 @@
+import { Service, type ServiceOptions } from "../services/service.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Rescuer } from "./rescuer.ts";
-import { Service, type ServiceOptions } from "./service.ts";
 
 /** While all is well there is nothing to do. */
 const IDLE_MS = 60_000;

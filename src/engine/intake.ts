@@ -1,8 +1,8 @@
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
+import { type Backoff, backoffMs } from "../services/backoff.ts";
+import { isStorageAway } from "../services/storage-away.ts";
 import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
-import { type Backoff, backoffMs } from "./backoff.ts";
-import { isStorageAway } from "./storage-away.ts";
 
 /** Tasks written in one transaction. */
 const INSERT_MAX = 500;

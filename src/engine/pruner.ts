@@ -1,5 +1,5 @@
+import { Service, type ServiceOptions } from "../services/service.ts";
 import type { Storage } from "../storage/storage.ts";
-import { Service, type ServiceOptions } from "./service.ts";
 
 /** Rows deleted in one transaction. */
 const SLICE = 500;

@@ -1,5 +1,5 @@
+import { Service, type ServiceOptions } from "../services/service.ts";
 import type { Storage } from "../storage/storage.ts";
-import { Service, type ServiceOptions } from "./service.ts";
 
 const EVERY_MS = 60_000;
 

@@ -1,7 +1,7 @@
+import { Service, type ServiceOptions } from "../services/service.ts";
 import type { NodeRecord, Storage } from "../storage/storage.ts";
 import { LEASE_MS } from "./heartbeat.ts";
 import type { Metrics } from "./metrics.ts";
-import { Service, type ServiceOptions } from "./service.ts";
 
 const LOOK_EVERY_MS = 5_000;
 /** Attempts taken back in one transaction. */

@@ -1,7 +1,7 @@
+import { Service, type ServiceOptions } from "../services/service.ts";
+import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Metrics } from "./metrics.ts";
-import { Service, type ServiceOptions } from "./service.ts";
-import type { StorageClock } from "./storage-clock.ts";
 
 /** Tasks moved in one transaction, so that a storm of due ones holds up nobody for long. */
 const SLICE = 500;

@@ -1,6 +1,5 @@
 import type { Engine } from "../engine/engine.ts";
 import { idMaker } from "../engine/new-id.ts";
-import type { StorageClock } from "../engine/storage-clock.ts";
 import { type EventHandler, handleEvents } from "../events/event-handlers.ts";
 import type { EventLog } from "../events/event-log.ts";
 import { EventReader } from "../events/event-reader.ts";
@@ -19,6 +18,7 @@ import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import type { TaskDefaults } from "../model/task-input.ts";
+import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
 import type { Agents } from "./agents.ts";

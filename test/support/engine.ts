@@ -1,9 +1,9 @@
 import { onTestFinished } from "vitest";
 import { Engine } from "../../src/engine/engine.ts";
-import { StorageClock } from "../../src/engine/storage-clock.ts";
 import type { Executor } from "../../src/executors/executor.ts";
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from "../../src/model/retry-policy.ts";
 import type { TaskRecord } from "../../src/model/task-record.ts";
+import { StorageClock } from "../../src/services/storage-clock.ts";
 import type { FinishAndClaimParams, NewTask, Storage } from "../../src/storage/storage.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { RecordingLog } from "./recording-log.ts";
