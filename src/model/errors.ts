@@ -10,6 +10,7 @@ export const ERROR_STATUS = {
   batch_too_large: 400,
   body_too_large: 413,
   queue_full: 429,
+  rate_limited: 429,
   internal_error: 500,
   draining: 503,
   scheduler_disabled: 503,
@@ -19,7 +20,12 @@ export const ERROR_STATUS = {
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
 /** What a caller may do about an error by waiting: these may succeed when tried again. */
-const RETRYABLE: ReadonlySet<ErrorCode> = new Set(["queue_full", "draining", "storage_unavailable"]);
+const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
+  "queue_full",
+  "rate_limited",
+  "draining",
+  "storage_unavailable",
+]);
 
 /**
  * The one error Rota throws at its users. `message` says which field or thing is wrong and what to do instead.

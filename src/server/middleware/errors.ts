@@ -8,6 +8,7 @@ export const BODY_BYTES_MAX = 1_048_576;
 /** When it makes sense to try again, in seconds. A full queue has room as soon as one task starts. */
 const RETRY_AFTER_SEC: Readonly<Partial<Record<ErrorCode, number>>> = {
   queue_full: 1,
+  rate_limited: 1,
   draining: 5,
   storage_unavailable: 5,
 };
