@@ -1,0 +1,59 @@
+import ipaddr from "ipaddr.js";
+
+/** Something that callbacks may reach although it is not public. */
+export type AllowedTarget =
+  /** This host, whatever address it has. */
+  | { readonly kind: "host"; readonly name: string }
+  /** Every host below this one. */
+  | { readonly kind: "below"; readonly name: string }
+  /** These addresses, whatever name they are reached by. */
+  | { readonly kind: "network"; readonly network: Network };
+
+export type Network = readonly [address: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number];
+
+/** What an entry has to be, as the rest of "`webhooks.allow.0` must be …". */
+export const ALLOWED_TARGET_FORMS =
+  'a host ("hooks.internal", "*.example.internal"), an address ("10.0.0.5") or a network ("10.0.0.0/8"), ' +
+  "without scheme, port and path";
+
+/** Reads one entry of `webhooks.allow`; null when it is none of `ALLOWED_TARGET_FORMS`. */
+export function parseAllowedTarget(entry: string): AllowedTarget | null {
+  if (entry.includes("/")) return parseNetwork(entry);
+  if (entry.startsWith("*.")) {
+    const name = parseHost(entry.slice(2));
+    return name === null || parseAddress(name) !== null ? null : { kind: "below", name };
+  }
+  const name = ipaddr.IPv6.isValid(entry) ? entry : parseHost(entry);
+  if (name === null) return null;
+  const address = parseAddress(name);
+  if (address === null) return { kind: "host", name };
+  return { kind: "network", network: [address, address.kind() === "ipv4" ? 32 : 128] };
+}
+
+function parseNetwork(entry: string): AllowedTarget | null {
+  if (!ipaddr.IPv4.isValidCIDRFourPartDecimal(entry) && !ipaddr.IPv6.isValidCIDR(entry)) return null;
+  const [address, prefixLength] = ipaddr.parseCIDR(entry);
+  // Such an address counts as the IPv4 address in it: the network would never be looked at.
+  if (address.range() === "ipv4Mapped") return null;
+  return { kind: "network", network: [address, prefixLength] };
+}
+
+/** A host as URLs write it: lower case, punycode, an address in its usual form. Null when it is more than a host. */
+function parseHost(text: string): string | null {
+  const url = /[*\s]/.test(text) ? null : URL.parse(`http://${text}`);
+  if (url === null || url.href !== `http://${url.hostname}/`) return null;
+  // The default port would not show in the parsed URL.
+  if (/:\d*$/.test(text) && !text.endsWith("]")) return null;
+  return plainHost(url.hostname);
+}
+
+/** The host of a URL without what makes no difference: brackets and the dot of a fully qualified name. */
+export function plainHost(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.+$/, "");
+}
+
+/** An address, or the IPv4 address that it stands for; null when the text is none. */
+export function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
+  // ipaddr.js also takes "127.1" and "0177.0.0.1". URLs and resolvers write addresses out, so that the rest are names.
+  return ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text) ? ipaddr.process(text) : null;
+}

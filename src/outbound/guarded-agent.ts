@@ -1,0 +1,104 @@
+import type { LookupFunction, Socket } from "node:net";
+import type { Agent, buildConnector } from "undici";
+import { plainHost } from "../model/allowed-target.ts";
+import type { Lookup } from "./name-lookup.ts";
+
+/** How long the other side may take to accept a connection. */
+const CONNECT_TIMEOUT_MS = 10_000;
+/** How long a connection is kept for the next call. */
+const KEEP_ALIVE_MS = 30_000;
+
+/** What must not be connected to: calling it again will not help until the configuration changes. */
+export class TargetRefused extends Error {
+  override readonly name = "TargetRefused";
+}
+
+export interface GuardedAgentOptions {
+  /** What forbids to call a host, by its name alone; null: nothing. */
+  readonly hostFault: (host: string) => string | null;
+  /** What forbids to call this address of it; null: nothing. */
+  readonly addressFault: (host: string, address: string) => string | null;
+  readonly lookup: Lookup;
+}
+
+type Connect = ReturnType<typeof buildConnector>;
+
+/**
+ * An agent that looks where it is going three times: at the host, since addresses in a URL are never looked up; at
+ * every address a name has; and at the address it is connected to, before a single byte is sent there.
+ */
+export async function createGuardedAgent(options: GuardedAgentOptions): Promise<Agent> {
+  const undici = await import("undici");
+  return new undici.Agent({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connect: guardedConnect(
+      undici.buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false, lookup: guardedLookup(options) }),
+      options,
+    ),
+  });
+}
+
+function guardedConnect(connect: Connect, { hostFault, addressFault }: GuardedAgentOptions): Connect {
+  return (target, callback) => {
+    const host = plainHost(target.hostname);
+    const fault = hostFault(host);
+    if (fault !== null) {
+      callback(refused(fault), null);
+      return;
+    }
+    // TLS begins to talk as soon as it is connected: it is put on top once the connection is known to be a right one.
+    const { servername: _, ...plain } = target;
+    const port = target.port || (target.protocol === "https:" ? "443" : "80");
+    connect({ ...plain, protocol: "http:", port }, (...[error, socket]) => {
+      if (error !== null) {
+        callback(error, null);
+        return;
+      }
+      const wrong = socketFault(socket, (address) => addressFault(host, address));
+      if (wrong !== null) {
+        socket.destroy();
+        callback(wrong, null);
+      } else if (target.protocol === "https:") {
+        connect({ ...target, httpSocket: socket }, callback);
+      } else {
+        callback(null, socket);
+      }
+    });
+  };
+}
+
+function socketFault(socket: Socket, addressFault: (address: string) => string | null): Error | null {
+  if (socket.remoteAddress === undefined) return new Error("the connection was closed at once");
+  const fault = addressFault(socket.remoteAddress);
+  return fault === null ? null : refused(fault);
+}
+
+/** Resolves names for `net.connect`, and refuses one of which any address must not be called. */
+function guardedLookup({ lookup, addressFault }: GuardedAgentOptions): LookupFunction {
+  return (name, { family, all }, callback) => {
+    lookup(name).then(
+      (found) => {
+        const fault = found
+          .map(({ address }) => addressFault(plainHost(name), address))
+          .find((it) => it !== null);
+        const fitting = found.filter((each) => !family || each.family === familyNumber(family));
+        const [first] = fitting;
+        if (fault !== undefined && fault !== null) callback(refused(fault), []);
+        else if (first === undefined) callback(new Error(`${name} has no address`), []);
+        else if (all) callback(null, [...fitting]);
+        else callback(null, first.address, first.family);
+      },
+      (error) => callback(error, []),
+    );
+  };
+}
+
+function familyNumber(family: number | string): number {
+  return typeof family === "number" ? family : Number(family.replace("IPv", ""));
+}
+
+function refused(fault: string): TargetRefused {
+  return new TargetRefused(`the URL must ${fault}`);
+}

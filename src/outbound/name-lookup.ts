@@ -1,0 +1,79 @@
+import { lookup as dnsLookup } from "node:dns/promises";
+import type { Clock } from "../model/clock.ts";
+
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: number;
+}
+
+/** Every address a name has; rejects when it has none. */
+export type Lookup = (name: string) => Promise<readonly ResolvedAddress[]>;
+
+/** As the operating system resolves names, /etc/hosts included. */
+export const systemLookup: Lookup = (name) => dnsLookup(name, { all: true });
+
+/** How long whoever asks is kept waiting. */
+const WAIT_MS = 1_000;
+/** How long an answer is good for: a burst of submissions asks once. */
+const KEEP_MS = 10_000;
+/** Names remembered; the oldest goes first. */
+const NAMES_MAX = 1_000;
+/** The operating system resolves a few names at a time: more would only queue in front of everybody else's. */
+const UNDER_WAY_MAX = 16;
+
+export interface HurriedLookupOptions {
+  readonly lookup: Lookup;
+  readonly clock: Clock;
+}
+
+interface Remembered {
+  readonly addresses: Promise<readonly ResolvedAddress[] | null>;
+  /** By the monotonic clock. */
+  readonly until: number;
+}
+
+/** Asks for the addresses of names on behalf of somebody who waits: soon, or not at all. */
+export class HurriedLookup {
+  readonly #lookup: Lookup;
+  readonly #clock: Clock;
+  readonly #names = new Map<string, Remembered>();
+  #underWay = 0;
+
+  constructor({ lookup, clock }: HurriedLookupOptions) {
+    this.#lookup = lookup;
+    this.#clock = clock;
+  }
+
+  /** Null: they could not be found out in time, or there are none. */
+  async addresses(name: string): Promise<readonly ResolvedAddress[] | null> {
+    const known = this.#names.get(name);
+    const fresh = known !== undefined && this.#clock.monotonic() < known.until;
+    const addresses = fresh ? known.addresses : this.#ask(name);
+    if (addresses === null) return null;
+    const late = Promise.withResolvers<null>();
+    const timer = this.#clock.setTimer(WAIT_MS, () => late.resolve(null));
+    try {
+      return await Promise.race([addresses, late.promise]);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  #ask(name: string): Remembered["addresses"] | null {
+    if (this.#underWay >= UNDER_WAY_MAX) return null;
+    this.#underWay += 1;
+    const addresses = this.#lookup(name)
+      .catch(() => null)
+      .finally(() => {
+        this.#underWay -= 1;
+      });
+    // Deleted first, so that it is the newest again.
+    this.#names.delete(name);
+    this.#names.set(name, { addresses, until: this.#clock.monotonic() + KEEP_MS });
+    for (const oldest of this.#names.keys()) {
+      if (this.#names.size <= NAMES_MAX) break;
+      this.#names.delete(oldest);
+    }
+    return addresses;
+  }
+}
