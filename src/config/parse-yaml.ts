@@ -1,0 +1,68 @@
+import { type Alias, type Document, LineCounter, type Node, parseDocument, visit } from "yaml";
+import type { ParsedText, TextFault } from "./parsed-text.ts";
+
+/** Beyond this many faults the rest are most likely consequences. */
+const FAULTS_MAX = 20;
+/** How often aliases may be used, each counted with the aliases inside it: more is an attack, or soon feels like one. */
+const ALIASES_MAX = 1_000;
+
+/**
+ * What a YAML 1.2 text says: the core schema alone, without tags of anybody's own, and every key once. No fault repeats
+ * what stands in the text, since that may be a secret.
+ */
+export function parseYaml(text: string): ParsedText {
+  const lines = new LineCounter();
+  const document = parseDocument(text, {
+    version: "1.2",
+    schema: "core",
+    // `!!binary`, `!!set` and their like make values that JSON does not have.
+    resolveKnownTags: false,
+    uniqueKeys: true,
+    stringKeys: true,
+    // Pretty errors show the line.
+    prettyErrors: false,
+    lineCounter: lines,
+  });
+  const faultAt = (offset: number, message: string): TextFault => {
+    const { line, col } = lines.linePos(offset);
+    return { message, line, column: col };
+  };
+  const problems = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
+  const faults = problems
+    .slice(0, FAULTS_MAX)
+    // Behind a colon the library repeats what it found.
+    .map(({ code, message, pos }) => faultAt(pos[0], SENTENCES[code] ?? message.replace(/: .*$/s, "")));
+  if (faults.length === 0) faults.push(...aliasFaults(document, faultAt));
+  if (faults.length > 0) return { ok: false, faults };
+  try {
+    return { ok: true, value: document.toJS({ maxAliasCount: ALIASES_MAX }) };
+  } catch (error) {
+    return { ok: false, faults: [{ message: (error as Error).message }] };
+  }
+}
+
+/** Where the library's own words would not help the author of a file. */
+const SENTENCES: Readonly<Record<string, string>> = {
+  DUPLICATE_KEY: "this key stands here a second time: keep one of the two",
+  MULTIPLE_DOCS: "a second document begins here: write one only",
+  NON_STRING_KEY: "a key must be a text",
+  RESOURCE_EXHAUSTION: "this is nested too deep",
+  TAG_RESOLVE_FAILED: "this tag is not known: leave it out",
+};
+
+/** Aliases that name nothing, or something they stand in themselves. */
+function aliasFaults(document: Document.Parsed, faultAt: (offset: number, message: string) => TextFault) {
+  const faults: TextFault[] = [];
+  visit(document, {
+    Alias(_key, alias: Alias, path) {
+      const offset = alias.range?.[0] ?? 0;
+      const source = alias.resolve(document);
+      if (source === undefined)
+        faults.push(faultAt(offset, "this alias names an anchor that is not above it"));
+      else if ((path as readonly Node[]).includes(source)) {
+        faults.push(faultAt(offset, "this alias stands in what it names"));
+      }
+    },
+  });
+  return faults;
+}
