@@ -4,14 +4,15 @@ import type { Log } from "../model/log.ts";
 import type { Storage } from "../storage/storage.ts";
 import { toEvent } from "./to-event.ts";
 
-/** Events read at once. A result can take a mebibyte, so that many of them must not be read together. */
-export const PAGE = 200;
+/** What is read at once. A result can take a mebibyte, so that many of them must not be read together. */
+export const PAGE = { limit: 200, bytesMax: 4 * 1_048_576 } as const;
 /** A signal may be lost: look at least this often while somebody listens. */
 const POLL_MS = 5_000;
 /** A storage that is away is asked again after this. */
 const RETRY_MS = 500;
 
-export type EventListener = (event: RotaEvent) => void;
+/** `bytes`: what the event takes, about. */
+export type EventListener = (event: RotaEvent, bytes: number) => void;
 
 export interface EventLogOptions {
   readonly storage: Storage;
@@ -96,9 +97,9 @@ export class EventLog {
     let failures = 0;
     while (this.#listeners.size > 0) {
       try {
-        const read = await this.#handOnPage();
+        const more = await this.#handOnPage();
         failures = 0;
-        if (read < PAGE) await this.#sleep(POLL_MS);
+        if (!more) await this.#sleep(POLL_MS);
         // Between full pages everybody else gets a turn.
         else await new Promise((resolve) => setImmediate(resolve));
       } catch (error) {
@@ -127,15 +128,15 @@ export class EventLog {
     this.#tried = null;
   }
 
-  async #handOnPage(): Promise<number> {
+  async #handOnPage(): Promise<boolean> {
     this.#woken = false;
-    const page = await this.storage.events.read({ after: this.#position, limit: PAGE });
-    for (const stored of page) {
+    const { events, more } = await this.storage.events.read({ after: this.#position, ...PAGE });
+    for (const stored of events) {
       const event = toEvent(stored);
       this.#position = event.seq;
-      for (const listener of this.#listeners.keys()) listener(event);
+      for (const listener of this.#listeners.keys()) listener(event, stored.bytes);
     }
-    return page.length;
+    return more;
   }
 
   async #sleep(ms: number): Promise<void> {

@@ -2,8 +2,8 @@ import type { RotaEvent } from "../model/event.ts";
 import { type EventLog, PAGE } from "./event-log.ts";
 import { toEvent } from "./to-event.ts";
 
-/** Events kept for a reader that is slower than the log. Beyond it reads on from the storage at its own pace. */
-const BUFFER_MAX = 1_000;
+/** What is kept for a reader that is slower than the log. Beyond it reads on from the storage at its own pace. */
+const BUFFER_MAX = { events: 1_000, bytes: 8 * 1_048_576 } as const;
 
 export interface EventReaderOptions {
   /** The last event seen; 0 for all there are; undefined: from now on. */
@@ -22,7 +22,8 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
   readonly #options: EventReaderOptions;
   readonly #stopListening: () => void;
   readonly #begun: Promise<void>;
-  #buffer: RotaEvent[] = [];
+  #buffer: { readonly event: RotaEvent; readonly bytes: number }[] = [];
+  #bytes = 0;
   /** The last event put into the buffer. */
   #seen = 0;
   #live = false;
@@ -33,7 +34,7 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
     this.#log = log;
     this.#options = options;
     this.#stopListening = log.listen(
-      (event) => this.#offer(event),
+      (event, bytes) => this.#offer(event, bytes),
       () => this.#end(),
     );
     this.#begun = this.#begin();
@@ -65,8 +66,11 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
   async #next(): Promise<RotaEvent | undefined> {
     await this.#begun;
     while (!this.#ended) {
-      const event = this.#buffer.shift();
-      if (event !== undefined) return event;
+      const next = this.#buffer.shift();
+      if (next !== undefined) {
+        this.#bytes -= next.bytes;
+        return next.event;
+      }
       if (this.#live) await this.#somethingNew();
       else await this.#catchUp();
     }
@@ -94,29 +98,30 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
     this.#seen = beyond ? 0 : after;
   }
 
-  #offer(event: RotaEvent): void {
+  #offer(event: RotaEvent, bytes: number): void {
     if (!this.#live || event.seq <= this.#seen) return;
-    if (this.#buffer.length >= BUFFER_MAX) {
+    if (this.#buffer.length >= BUFFER_MAX.events || this.#bytes >= BUFFER_MAX.bytes) {
       this.#live = false;
       return;
     }
-    this.#push(event);
+    this.#push(event, bytes);
     this.#wake?.();
     this.#wake = null;
   }
 
   async #catchUp(): Promise<void> {
     const handedOn = this.#log.position;
-    const page = await this.#log.storage.events.read({ after: this.#seen, limit: PAGE });
-    for (const stored of page) this.#push(toEvent(stored));
+    const { events } = await this.#log.storage.events.read({ after: this.#seen, ...PAGE });
+    for (const stored of events) this.#push(toEvent(stored), stored.bytes);
     // Live again once everything that has been handed on so far is either in the buffer or no longer anywhere.
-    const nothingLeft = page.length === 0 && this.#log.position === handedOn;
+    const nothingLeft = events.length === 0 && this.#log.position === handedOn;
     this.#live = nothingLeft || this.#seen >= this.#log.position;
   }
 
-  #push(event: RotaEvent): void {
+  #push(event: RotaEvent, bytes: number): void {
     this.#seen = event.seq;
-    this.#buffer.push(event);
+    this.#bytes += bytes;
+    this.#buffer.push({ event, bytes });
   }
 
   #end = (): void => {

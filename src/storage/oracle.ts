@@ -5,12 +5,21 @@
  */
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
+import { configureAgent, createAgent, deleteAgent, listAgents, updateAgent } from "./oracle/agents.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
+import {
+  claimDeliveries,
+  getDelivery,
+  listDeliveries,
+  nextDeliveryAt,
+  resendDelivery,
+  settleDeliveries,
+} from "./oracle/deliveries.ts";
 import { eventRange, readEvents } from "./oracle/events.ts";
 import { expireTasks } from "./oracle/expire-tasks.ts";
 import { finishAndClaim } from "./oracle/finish-and-claim.ts";
 import { insertTasks } from "./oracle/insert-tasks.ts";
-import { configureAgent, configureLanes, listLanes } from "./oracle/lanes-and-agents.ts";
+import { configureLanes, listLanes } from "./oracle/lanes.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.ts";
 import { heartbeat, listNodes, markNodeDead, registerNode, removeNode } from "./oracle/nodes.ts";
 import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
@@ -57,7 +66,21 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       remove: on(removeNode),
     },
     lanes: { configure: on(configureLanes), list: on<void, ReturnType<typeof listLanes>>(listLanes) },
-    agents: { configure: on(configureAgent) },
+    agents: {
+      configure: on(configureAgent),
+      create: on(createAgent),
+      update: on(updateAgent),
+      delete: on(deleteAgent),
+      list: on<void, ReturnType<typeof listAgents>>(listAgents),
+    },
+    deliveries: {
+      claim: on(claimDeliveries),
+      settle: on(settleDeliveries),
+      nextDueAt: on<void, number | null>(nextDeliveryAt),
+      list: on(listDeliveries),
+      get: on(getDelivery),
+      resend: on(resendDelivery),
+    },
     // Everything is counted anew whenever it is asked for, so that no counter can be wrong.
     counters: { recountOne: on(() => []), recountAll: on<void, never[]>(() => []) },
 

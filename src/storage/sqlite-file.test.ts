@@ -61,7 +61,7 @@ describe("a SQLite file", () => {
     const { claimed } = await claim(storage, 1);
     const look = async (from: Storage) => ({
       tasks: await from.tasks.list({ tenant: TENANT, limit: 10 }),
-      events: await from.events.read({ after: 0, limit: 100 }),
+      events: await from.events.read({ after: 0, limit: 100, bytesMax: 1e9 }),
       nodes: await from.nodes.list(),
       lanes: await from.lanes.list(),
     });
@@ -241,7 +241,7 @@ describe("a power cut", () => {
   test.for([
     ["a task", (storage: Storage) => storage.tasks.get({ tenant: TENANT, id: "a" })],
     ["a list", (storage: Storage) => storage.tasks.list({ tenant: TENANT, limit: 5 })],
-    ["the events", (storage: Storage) => storage.events.read({ after: 0, limit: 50 })],
+    ["the events", (storage: Storage) => storage.events.read({ after: 0, limit: 50, bytesMax: 1e9 })],
   ] as const)("after %s was shown leaves it as it was shown", async ([, show]) => {
     const { storage, cut } = await openOnDisk();
     await insert(storage, "a");

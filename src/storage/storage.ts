@@ -225,10 +225,19 @@ export type RetriedTask =
 // --------------------------------------------------------------------------------------------------------- events
 
 export interface EventStorage {
-  /** Up to `limit` events after `after`, oldest first. Never passes over one that commits later. */
-  read(params: { after: number; limit: number }): Promise<StoredEvent[]>;
+  /**
+   * Up to `limit` events after `after`, oldest first; fewer when they take more than `bytesMax` together, but one at
+   * least. `more`: there are others right after them. Never passes over an event that commits later.
+   */
+  read(params: ReadEventsParams): Promise<{ events: StoredEvent[]; more: boolean }>;
   /** The numbers of the oldest and newest event there is; both 0 when there is none. */
   range(): Promise<{ oldest: number; newest: number }>;
+}
+
+export interface ReadEventsParams {
+  readonly after: number;
+  readonly limit: number;
+  readonly bytesMax: number;
 }
 
 export interface StoredEvent {
@@ -245,6 +254,8 @@ export interface StoredEvent {
   readonly result: unknown;
   /** What this type of event adds; see `RotaEvent`. */
   readonly data: EventData | null;
+  /** What `result` and `data` take, about. */
+  readonly bytes: number;
 }
 
 export interface EventData {

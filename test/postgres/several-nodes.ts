@@ -56,6 +56,6 @@ export async function drain({ storage, node }: Node, lanes: readonly string[], l
   } while (held.length > 0);
 }
 
-export function allEvents(storage: Storage): Promise<StoredEvent[]> {
-  return storage.events.read({ after: 0, limit: 1_000_000 });
+export async function allEvents(storage: Storage): Promise<StoredEvent[]> {
+  return (await storage.events.read({ after: 0, limit: 1_000_000, bytesMax: 1e9 })).events;
 }

@@ -19,6 +19,36 @@ export function describeAdmission(open: OpenWorld): void {
       ]);
     });
 
+    test("goes by the share that an agent has of its own, where it has one", async () => {
+      const world = await open();
+      const few = { agent: "few", maxQueued: 1 };
+      const many = { agent: "many", maxQueued: 3 };
+      const inserted = await submitWithin(
+        world,
+        { maxPerAgent: 2 },
+        few,
+        many,
+        {},
+        many,
+        few,
+        {},
+        many,
+        many,
+        {},
+      );
+      expect(inserted.map(({ position, rejection }) => rejection ?? position)).toEqual([
+        1,
+        1,
+        1,
+        2,
+        { full: "agent", queued: 1 },
+        2,
+        3,
+        { full: "agent", queued: 3 },
+        { full: "agent", queued: 2 },
+      ]);
+    });
+
     test("rejects what comes when the agent's share is full, and takes others' tasks", async () => {
       const world = await open();
       const inserted = await submitWithin(

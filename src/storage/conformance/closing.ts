@@ -34,10 +34,15 @@ export function describeClosing(open: OpenWorld): void {
         () => storage.tasks.nextDueAt(),
         () => storage.tasks.rescue({ node: NODE, limit: 1 }),
         () => storage.tasks.prune({ retentionMs: 1, rejectedMax: 1, limit: 1 }),
-        () => storage.events.read({ after: 0, limit: 1 }),
+        () => storage.events.read({ after: 0, limit: 1, bytesMax: 1 }),
         () => storage.events.range(),
         () => storage.nodes.heartbeat({ node: NODE }),
         () => storage.lanes.list(),
+        () => storage.agents.create({ tenant: TENANT, agent: "a", maxInflight: null, definition: {} }),
+        () => storage.agents.list(),
+        () => storage.deliveries.claim({ limit: 1, holdMs: 1 }),
+        () => storage.deliveries.nextDueAt(),
+        () => storage.deliveries.list({ tenant: TENANT, limit: 1 }),
         () => storage.counters.recountAll(),
       ];
       for (const call of calls) {

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { DELIVERY_STATUSES, type DeliveryStatus } from "../../model/delivery.ts";
 import { STRATEGIES, type Strategy } from "../../model/lane.ts";
 
 /**
@@ -24,6 +25,11 @@ export type Command =
   | { do: "heartbeat"; node: number }
   | { do: "configureLane"; name: string; total: number | null; perAgent: number | null; strategy: Strategy }
   | { do: "configureAgent"; tenant: string; agent: string; maxInflight: number | null }
+  | { do: "createAgent"; tenant: string; agent: string; maxInflight: number | null }
+  | { do: "deleteAgent"; tenant: string; agent: string }
+  | { do: "deliver"; holdMs: number }
+  | { do: "settleDelivery"; pick: number; status: DeliveryStatus; afterMs: number }
+  | { do: "resend"; tenant: string; pick: number }
   | { do: "prune"; retentionMs: number; rejectedMax: number; limit: number }
   | { do: "recount"; random: number };
 
@@ -38,6 +44,8 @@ export interface SubmittedTask {
   deadlineMs: number | null;
   deadlineAfterMs: number | null;
   maxRetriesIfLost: number;
+  batch: string | null;
+  callbackUrl: string | null;
 }
 
 /** `held`: only among attempts that may still hold their lease; else among all there ever were. */
@@ -74,6 +82,8 @@ const submittedTask: fc.Arbitrary<SubmittedTask> = record({
   deadlineMs: mostly(fc.constant(null), fc.integer({ min: -2, max: 60 })),
   deadlineAfterMs: orNull(fc.integer({ min: 1, max: 60 })),
   maxRetriesIfLost: fc.nat({ max: 2 }),
+  batch: mostly(fc.constant(null), fc.constant("together")),
+  callbackUrl: orNull(fc.constant("https://example.com/hook")),
 });
 
 const finish: fc.Arbitrary<Finish> = record({
@@ -136,6 +146,27 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: record({ do: fc.constant("heartbeat"), node }) },
   { weight: 1, arbitrary: configureLane },
   { weight: 1, arbitrary: configureAgent },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("createAgent"),
+      tenant,
+      agent,
+      maxInflight: orNull(fc.integer({ min: 1, max: 3 })),
+    }),
+  },
+  { weight: 1, arbitrary: record({ do: fc.constant("deleteAgent"), tenant, agent }) },
+  { weight: 2, arbitrary: record({ do: fc.constant("deliver"), holdMs: fc.nat({ max: 30 }) }) },
+  {
+    weight: 2,
+    arbitrary: record({
+      do: fc.constant("settleDelivery"),
+      pick,
+      status: fc.constantFrom(...DELIVERY_STATUSES),
+      afterMs: fc.nat({ max: 30 }),
+    }),
+  },
+  { weight: 1, arbitrary: record({ do: fc.constant("resend"), tenant, pick }) },
   {
     weight: 1,
     arbitrary: record({

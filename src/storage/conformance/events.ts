@@ -5,14 +5,22 @@ export function describeEvents(open: OpenWorld): void {
   describe("events", () => {
     test("tell a task's life in order, each with the state it led to", async () => {
       const { storage, submit, claim, finish, clock, events } = await open();
-      await submit({ id: "t", runAt: clock.now() + 10 });
+      await submit({ id: "t", batch: "together", runAt: clock.now() + 10 });
       clock.step(10);
       await storage.tasks.promoteDue({ limit: 1 });
       await finish(only(await claim()), { to: "queued", error: "again" });
       clock.step(5);
       const at = clock.now();
       await finish(only(await claim()), { to: "done", result: { ok: true } });
-      const base = { taskId: "t", tenant: TENANT, agent: AGENT, lane: LANE, seq: expect.any(Number) };
+      const base = {
+        taskId: "t",
+        tenant: TENANT,
+        agent: AGENT,
+        lane: LANE,
+        batch: "together",
+        seq: expect.any(Number),
+        bytes: expect.any(Number),
+      };
       expect(await events()).toEqual([
         {
           ...base,
@@ -46,18 +54,41 @@ export function describeEvents(open: OpenWorld): void {
     test("are numbered upwards and read on after the last one seen", async () => {
       const { storage, submit } = await open();
       await submit({}, {}, {}, {}, {});
-      const all = await storage.events.read({ after: 0, limit: 100 });
+      const { events: all } = await storage.events.read({ after: 0, limit: 100, bytesMax: 1e9 });
       const numbers = all.map(({ seq }) => seq);
       expect(numbers).toHaveLength(5);
       expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
       const seen: typeof all = [];
       for (let after = 0; seen.length < 5; after = seen.at(-1)?.seq ?? after) {
-        const page = await storage.events.read({ after, limit: 2 });
-        expect(page.length).toBeGreaterThan(0);
-        seen.push(...page);
+        const page = await storage.events.read({ after, limit: 2, bytesMax: 1e9 });
+        expect(page.events.length).toBeGreaterThan(0);
+        seen.push(...page.events);
+        expect(page.more).toBe(seen.length < 5);
       }
       expect(seen).toEqual(all);
-      expect(await storage.events.read({ after: numbers.at(-1) ?? 0, limit: 2 })).toEqual([]);
+      const after = numbers.at(-1) ?? 0;
+      expect(await storage.events.read({ after, limit: 2, bytesMax: 1e9 })).toEqual({
+        events: [],
+        more: false,
+      });
+    });
+
+    test("are read until they take more than was asked for, one at least", async () => {
+      const { storage, submit, claim, finish, events } = await open();
+      await submit({ id: "a" }, { id: "b" }, { id: "c" });
+      for (const claimed of await claim({ limit: 3 }))
+        await finish(claimed, { to: "done", result: "x".repeat(1_000) });
+      const all = await events();
+      const [first] = all.filter(({ type }) => type === "task.completed");
+      const after = (first?.seq ?? 0) - 1;
+      const read = async (bytesMax: number) => {
+        const page = await storage.events.read({ after, limit: 10, bytesMax });
+        expect(page.events).toEqual(all.filter(({ seq }) => seq > after).slice(0, page.events.length));
+        return [page.events.length, page.more];
+      };
+      expect(await read(1)).toEqual([1, true]);
+      expect(await read(1_500)).toEqual([2, true]);
+      expect(await read(10_000)).toEqual([3, false]);
     });
 
     test("come in the order of the tasks that one step moves", async () => {
@@ -93,7 +124,8 @@ export function describeEvents(open: OpenWorld): void {
       clock.step(5000);
       // The first slice takes the events that created them, and with those the tasks; the rest lie about.
       await storage.tasks.prune({ retentionMs: 1000, rejectedMax: 10, limit: 20 });
-      expect(await storage.events.read({ after: 0, limit: 3 })).toEqual(await events());
+      const page = await storage.events.read({ after: 0, limit: 3, bytesMax: 1e9 });
+      expect(page).toEqual({ events: await events(), more: false });
       expect(only(await events()).taskId).toBe("stays");
     });
   });

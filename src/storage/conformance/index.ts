@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { describeAdmission } from "./admission.ts";
+import { describeAgents } from "./agents.ts";
 import { describeCancelTasks } from "./cancel-tasks.ts";
 import { describeClaimFairness } from "./claim-fairness.ts";
 import { describeClosing } from "./closing.ts";
 import { describeCounters } from "./counters.ts";
+import { describeDeliveries } from "./deliveries.ts";
 import { describeEvents } from "./events.ts";
 import { describeExpireTasks } from "./expire-tasks.ts";
 import { describeFinishAndClaim } from "./finish-and-claim.ts";
@@ -35,6 +37,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeSettlements(open);
     describeClaimFairness(open);
     describeLanesAndAgents(open);
+    describeAgents(open);
     describeCancelTasks(open);
     describeRetryTask(open);
     describePromoteDue(open);
@@ -45,6 +48,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeTenants(open);
     describeText(open);
     describeEvents(open);
+    describeDeliveries(open);
     describeNodes(open);
     describeCounters(open);
     describeSignals(open);

@@ -16,7 +16,16 @@ export function describeInsertTasks(open: OpenWorld): void {
     test("stores what it is given and answers where it stands", async () => {
       const { submit, clock, task } = await open();
       const spec = { ...customSpec({ a: [1, null] }), metadata: { by: "me" }, timeoutMs: 250 };
-      const inserted = only(await submit({ id: "t", priority: 7, spec, deadline: clock.now() + 99 }));
+      const callbackUrl = "https://example.com/hook";
+      const given = {
+        id: "t",
+        priority: 7,
+        spec,
+        deadline: clock.now() + 99,
+        batch: "together",
+        callbackUrl,
+      };
+      const inserted = only(await submit(given));
       expect(inserted).toEqual({
         seq: expect.any(Number),
         id: "t",
@@ -40,6 +49,8 @@ export function describeInsertTasks(open: OpenWorld): void {
         runAt: null,
         deadline: clock.now() + 99,
         retryCount: 0,
+        batch: "together",
+        callbackUrl,
         startedAt: null,
         completedAt: null,
         spec,

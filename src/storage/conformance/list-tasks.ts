@@ -44,6 +44,29 @@ export function describeListTasks(open: OpenWorld): void {
       expect(await listIds(world, all)).toBe("f a");
     });
 
+    test("filters by batch, and by anything else within it", async () => {
+      const world = await open();
+      const batch = "together";
+      await world.submit(
+        { id: "a", batch },
+        { id: "b" },
+        { id: "c", batch, agent: "other" },
+        { id: "d", batch: "else" },
+        { id: "e", batch, priority: 1, lane: OTHER_LANE },
+        { id: "f", batch, runAt: world.clock.now() + 100 },
+      );
+      await world.finish(only(await world.claim()), { to: "done", result: null });
+      expect(await listIds(world, { batch })).toBe("f e c a");
+      expect(await listIds(world, { batch, states: ["done"] })).toBe("a");
+      expect(await listIds(world, { batch, states: ["queued", "delayed"] })).toBe("f e c");
+      expect(await listIds(world, { batch, agent: "other" })).toBe("c");
+      expect(await listIds(world, { batch, priority: 1, lane: OTHER_LANE })).toBe("e");
+      expect(await listIds(world, { batch: "unknown" })).toBe("");
+      await world.claim({ lane: OTHER_LANE });
+      expect(await listIds(world, { batch, states: ["running"] })).toBe("e");
+      expect((await world.task("e")).batch).toBe(batch);
+    });
+
     test("goes page by page, each task once, whatever is added meanwhile", async () => {
       const world = await open();
       await world.submit(...["a", "b", "c", "d", "e"].map((id) => ({ id })), { id: "x", agent: "other" });

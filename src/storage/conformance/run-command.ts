@@ -1,12 +1,12 @@
 import type { Settlement } from "../../model/outcome.ts";
 import type { FinishAndClaimParams, NewTask } from "../storage.ts";
 import type { Command, Finish, Pick, SubmittedTask } from "./commands.ts";
-import { choose, comparableTask, type Side } from "./side.ts";
+import { byEnd, choose, comparableDelivery, comparableTask, type Side } from "./side.ts";
 import { newTask } from "./world.ts";
 
 /** Does what the command says and answers in comparable terms. Waiting is done by whoever owns the clock. */
 export async function runCommand(side: Side, command: Command): Promise<unknown> {
-  const { tasks, nodes, lanes, agents, counters } = side.storage;
+  const { tasks, nodes, lanes, agents, deliveries, counters } = side.storage;
   switch (command.do) {
     case "submit":
       return submit(side, command);
@@ -44,6 +44,31 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     }
     case "configureAgent":
       return agents.configure(command);
+    case "createAgent": {
+      const { tenant, agent, maxInflight } = command;
+      return agents.create({ tenant, agent, maxInflight, definition: { maxInflight } });
+    }
+    case "deleteAgent":
+      return agents.delete(command);
+    case "deliver": {
+      // All that are due: of several that ended at once, which one goes first is nobody's promise.
+      const claimed = await deliveries.claim({ limit: 10_000, holdMs: command.holdMs });
+      const handedOut = claimed.map(({ delivery }) => delivery).sort(byEnd);
+      side.tries.push(...handedOut.map(({ seq, tries }) => ({ seq, tries })));
+      return handedOut.map(comparableDelivery);
+    }
+    case "settleDelivery": {
+      const { status, afterMs } = command;
+      const each = choose(side.tries, command.pick);
+      if (each === undefined) return undefined;
+      const dueAt = status === "pending" ? side.clock.now() + afterMs : null;
+      return deliveries.settle({ tries: [{ ...each, status, dueAt, responseStatus: 200, error: null }] });
+    }
+    case "resend": {
+      const seq = choose(side.tries, command.pick)?.seq ?? 0;
+      const answer = await deliveries.resend({ tenant: command.tenant, seq });
+      return "delivery" in answer ? comparableDelivery(answer.delivery) : answer;
+    }
     case "prune":
       return prune(side, command);
     case "recount":

@@ -1,5 +1,5 @@
 import type { TaskRecord } from "../../model/task-record.ts";
-import type { Storage, StoredEvent } from "../storage.ts";
+import type { DeliveryRecord, Storage, StoredEvent } from "../storage.ts";
 import type { SteppedClock } from "./clock.ts";
 import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
 
@@ -21,6 +21,8 @@ export class Side {
   readonly crashed: string[] = [];
   readonly tasks: { tenant: string; id: string }[] = [];
   readonly claims: Claim[] = [];
+  /** Deliveries that were handed out. */
+  readonly tries: { readonly seq: number; readonly tries: number }[] = [];
   readonly #eventsSeen: number[] = [];
 
   private constructor(storage: Storage, clock: SteppedClock) {
@@ -58,16 +60,19 @@ export class Side {
    * `after` says whether what just happened had one: tasks that are cancelled together are told of in any order.
    */
   async look(after: { inOrder: boolean } = { inOrder: true }) {
-    const { tasks, nodes, lanes, counters, events } = this.storage;
-    const [tenants, newEvents, range, dueAt, nodeList, laneList, faults] = await Promise.all([
-      Promise.all(TENANTS.map((tenant) => this.#lookAtTenant(tenant))),
-      events.read({ after: this.#eventsSeen.at(-1) ?? 0, limit: 10_000 }),
-      events.range(),
-      tasks.nextDueAt(),
-      nodes.list(),
-      lanes.list(),
-      counters.recountAll(),
-    ]);
+    const { tasks, nodes, lanes, agents, deliveries, counters, events } = this.storage;
+    const [tenants, { events: newEvents }, range, dueAt, deliveryAt, nodeList, laneList, catalogue, faults] =
+      await Promise.all([
+        Promise.all(TENANTS.map((tenant) => this.#lookAtTenant(tenant))),
+        events.read({ after: this.#eventsSeen.at(-1) ?? 0, limit: 10_000, bytesMax: 1e9 }),
+        events.range(),
+        tasks.nextDueAt(),
+        deliveries.nextDueAt(),
+        nodes.list(),
+        lanes.list(),
+        agents.list(),
+        counters.recountAll(),
+      ]);
     this.#eventsSeen.push(...newEvents.map(({ seq }) => seq));
     return {
       tenants,
@@ -79,6 +84,8 @@ export class Side {
         newest: this.#eventsSeen.indexOf(range.newest),
       },
       dueAt,
+      deliveryAt,
+      catalogue,
       nodes: nodeList.sort((a, b) => (a.node < b.node ? -1 : 1)),
       lanes: laneList.sort((a, b) => (a.name < b.name ? -1 : 1)),
       faults,
@@ -86,22 +93,40 @@ export class Side {
   }
 
   async #lookAtTenant(tenant: string) {
-    const [list, counts, depth] = await Promise.all([
+    const [list, together, { deliveries }, counts, depth] = await Promise.all([
       this.storage.tasks.list({ tenant, limit: 10_000 }),
+      this.storage.tasks.list({ tenant, batch: "together", limit: 10_000 }),
+      this.storage.deliveries.list({ tenant, limit: 10_000 }),
       this.storage.tasks.counts({ tenant }),
       this.storage.tasks.queueDepth({ tenant }),
     ]);
-    return { tasks: list.tasks.map(comparableTask), nextCursor: list.nextCursor, counts, depth };
+    return {
+      tasks: list.tasks.map(comparableTask),
+      nextCursor: list.nextCursor,
+      together: together.tasks.map(({ id }) => id),
+      deliveries: deliveries.sort(byEnd).map(comparableDelivery),
+      counts,
+      depth,
+    };
   }
 
   /** A start is told under the number that is its token. */
-  #comparableEvent({ seq, ...event }: StoredEvent) {
+  #comparableEvent({ seq, bytes: _bytes, ...event }: StoredEvent) {
     return { ...event, claim: event.type === "task.started" ? this.claimOf(seq) : null };
   }
 }
 
 export function comparableTask({ seq: _seq, ...task }: TaskRecord): Omit<TaskRecord, "seq"> {
   return task;
+}
+
+export function comparableDelivery({ seq: _seq, taskSeq: _taskSeq, ...delivery }: DeliveryRecord) {
+  return delivery;
+}
+
+/** Tasks that ended together did so in any order; the ends of one task follow each other. */
+export function byEnd(a: DeliveryRecord, b: DeliveryRecord): number {
+  return a.taskId === b.taskId ? a.seq - b.seq : a.taskId < b.taskId ? -1 : 1;
 }
 
 function byTask(a: StoredEvent, b: StoredEvent): number {

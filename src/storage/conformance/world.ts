@@ -89,7 +89,10 @@ function makeWorld(storage: Storage, clock: SteppedClock): World {
       if (task === null) throw new Error(`There is no task ${id}.`);
       return task;
     },
-    events: (after = 0) => storage.events.read({ after, limit: 100_000 }),
+    async events(after = 0) {
+      const { events } = await storage.events.read({ after, limit: 100_000, bytesMax: 1e9 });
+      return events;
+    },
     configureLane: (name, lane) => storage.lanes.configure({ lanes: [{ name, ...UNBOUNDED, ...lane }] }),
     async crash(node) {
       const record = (await storage.nodes.list()).find((candidate) => candidate.node === node);

@@ -1,15 +1,22 @@
 import { STATE_AFTER } from "../../model/event.ts";
-import type { StoredEvent } from "../storage.ts";
+import type { ReadEventsParams, StoredEvent } from "../storage.ts";
 import { copyJson, type OracleEvent, type OracleState } from "./state.ts";
 
 export function readEvents(
   state: OracleState,
-  { after, limit }: { after: number; limit: number },
-): StoredEvent[] {
-  return state.events
+  { after, limit, bytesMax }: ReadEventsParams,
+): { events: StoredEvent[]; more: boolean } {
+  const all = state.events
     .filter((event) => event.seq > after)
-    .flatMap((event) => toStored(state, event) ?? [])
-    .slice(0, limit);
+    .flatMap((event) => toStored(state, event) ?? []);
+  const events: StoredEvent[] = [];
+  let bytes = 0;
+  for (const event of all.slice(0, limit)) {
+    if (bytes >= bytesMax && events.length > 0) break;
+    events.push(event);
+    bytes += event.bytes;
+  }
+  return { events, more: events.length < all.length };
 }
 
 export function eventRange(state: OracleState): { oldest: number; newest: number } {
@@ -29,8 +36,14 @@ function toStored(state: OracleState, event: OracleEvent): StoredEvent | undefin
     taskId: task.id,
     agent: task.agent,
     lane: task.lane,
+    batch: task.batch,
     state: STATE_AFTER[type] ?? data?.state ?? task.state,
     result: type === "task.completed" ? copyJson(task.result) : undefined,
     data: copyJson(data),
+    bytes: lengthOf(type === "task.completed" ? task.result : undefined) + lengthOf(data ?? undefined),
   };
+}
+
+function lengthOf(value: unknown): number {
+  return JSON.stringify(value)?.length ?? 0;
 }

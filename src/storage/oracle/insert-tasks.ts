@@ -50,6 +50,8 @@ function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits)
     deadline:
       defaultDeadlineMs === null ? input.deadline : Math.max(now, input.runAt ?? now) + defaultDeadlineMs,
     retryCount: 0,
+    batch: input.batch,
+    callbackUrl: input.callbackUrl,
     startedAt: null,
     completedAt: rejection ? now : null,
     spec: copyJson(input.spec),
@@ -72,7 +74,8 @@ function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): Ora
   const waiting = state.tasks.filter(isWaiting).length;
   if (waiting >= limits.maxQueueSize) return { full: "global", queued: waiting };
   const waitingOfAgent = countWaiting(state, input);
-  if (waitingOfAgent >= limits.maxPerAgent) return { full: "agent", queued: waitingOfAgent };
+  if (waitingOfAgent >= (input.maxQueued ?? limits.maxPerAgent))
+    return { full: "agent", queued: waitingOfAgent };
   return null;
 }
 

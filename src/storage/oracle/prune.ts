@@ -39,6 +39,8 @@ function surplusOfRejected(state: OracleState, rejectedMax: number): OracleTask[
 function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   const gone = new Set(tasks);
   state.tasks = state.tasks.filter((task) => !gone.has(task));
+  const seqs = new Set(tasks.map(({ seq }) => seq));
+  state.deliveries = state.deliveries.filter(({ taskSeq }) => !seqs.has(taskSeq));
   // An agent of which nothing is left is forgotten: agents that come and go must not pile up.
   for (const { tenant, agent } of gone) {
     const isLeft = state.tasks.some((task) => task.tenant === tenant && task.agent === agent);

@@ -4,7 +4,7 @@ import type { Lane } from "../../model/lane.ts";
 import type { AttemptOutcome } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
-import type { EventData, NodeRecord, StorageSignal } from "../storage.ts";
+import type { AgentRecord, DeliveryRecord, EventData, NodeRecord, StorageSignal } from "../storage.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -19,6 +19,9 @@ export interface OracleState {
   readonly lanes: Map<string, OracleLane>;
   /** Only agents that were configured, by `agentKey`. */
   readonly agentLimits: Map<string, number | null>;
+  /** By `agentKey`. */
+  readonly catalogue: Map<string, AgentRecord>;
+  deliveries: Mutable<DeliveryRecord>[];
   readonly nodes: Map<string, Mutable<NodeRecord>>;
   readonly listeners: Set<(signal: StorageSignal) => void>;
   /** Numbers are never given out twice, whatever is deleted. */
@@ -65,6 +68,8 @@ export function emptyState(clock: Clock): OracleState {
     events: [],
     lanes: new Map(),
     agentLimits: new Map(),
+    catalogue: new Map(),
+    deliveries: [],
     nodes: new Map(),
     listeners: new Set(),
     lastTaskSeq: 0,
@@ -106,7 +111,39 @@ export function addEvent(
   state.lastEventSeq += 1;
   const at = state.clock.now();
   state.events.push({ seq: state.lastEventSeq, type, at, taskSeq: task.seq, data: copyJson(data) });
+  if (type === "task.completed" || type === "task.failed" || type === "task.cancelled")
+    addDelivery(state, task);
   return state.lastEventSeq;
+}
+
+/** The end of a task that has a callback leaves a delivery, numbered as the event that tells of it. */
+function addDelivery(state: OracleState, task: OracleTask): void {
+  const {
+    seq: taskSeq,
+    id: taskId,
+    tenant,
+    callbackUrl: url,
+    state: end,
+    completedAt,
+    error,
+    retryCount,
+  } = task;
+  if (url === null || completedAt === null) return;
+  state.deliveries.push({
+    seq: state.lastEventSeq,
+    tenant,
+    taskSeq,
+    taskId,
+    url,
+    end: { state: end as TerminalState, completedAt, error, retryCount, attempts: task.attempts.length },
+    status: "pending",
+    tries: 0,
+    createdAt: completedAt,
+    dueAt: completedAt,
+    lastTryAt: null,
+    responseStatus: null,
+    error: null,
+  });
 }
 
 /** Moves a task to its end. */

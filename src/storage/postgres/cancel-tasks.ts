@@ -8,11 +8,13 @@ export async function cancelTasks(
   db: PostgresDatabase,
   params: { tenant: string; ids: readonly string[]; error: string | null },
 ): Promise<CancelledTask[]> {
-  const rows = await db.write<{ id: string; was: TerminalState | null; token: string | null }>({
-    name: "cancel_tasks",
-    text: "select * from cancel_tasks($1, $2, $3, $4)",
-    values: [params.tenant, params.ids, params.error === null ? null : cleanText(params.error)],
-  });
+  const rows = await db.write<{ id: string; was: TerminalState | null; token: string | null; agent: string }>(
+    {
+      name: "cancel_tasks",
+      text: "select * from cancel_tasks($1, $2, $3, $4)",
+      values: [params.tenant, params.ids, params.error === null ? null : cleanText(params.error)],
+    },
+  );
   const byId = new Map(rows.map((row) => [row.id, row]));
   const tokens = rows.flatMap(({ token }) => (token === null ? [] : [Number(token)]));
   if (rows.some(({ was }) => was === null)) db.signal({ kind: "events" });
@@ -26,13 +28,19 @@ export async function cancelTasks(
     if (row === undefined) return { id, found: false };
     if (row.was !== null) return { id, found: true, was: row.was };
     if (params.ids.indexOf(id) < index) return { id, found: true, was: "cancelled" };
-    return { id, found: true, was: null, token: row.token === null ? null : Number(row.token) };
+    return {
+      id,
+      found: true,
+      was: null,
+      token: row.token === null ? null : Number(row.token),
+      agent: row.agent,
+    };
   });
 }
 
 export const CANCEL_FUNCTIONS = `
 create function cancel_tasks(p_now bigint, p_tenant text, p_ids text[], p_error text)
-returns table (id text, was text, token bigint) language plpgsql as $$
+returns table (id text, was text, token bigint, agent text) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
@@ -40,7 +48,7 @@ declare
   v_waiting bigint[];
 begin
   return query
-    select t.id, case when t.completed_at is not null then t.resting_state end, l.token
+    select t.id, case when t.completed_at is not null then t.resting_state end, l.token, t.agent
       from task t left join lease l on l.task_seq = t.seq
      where t.tenant = p_tenant and t.id = any (p_ids);
   v_waiting := array(

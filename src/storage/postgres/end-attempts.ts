@@ -16,6 +16,8 @@ declare
   v_data text[];
   v_tenants text[];
   v_states text[];
+  v_calls_back boolean;
+  v_first bigint;
 begin
   with ended as (
     select e.*, e.state in ('done', 'failed', 'cancelled') as final from unnest(p_ended) e),
@@ -34,7 +36,7 @@ begin
            retry_count = t.retry_count + case when e.counted then 1 else 0 end
       from ended e where t.seq = e.task_seq
     returning e.n, t.seq, t.tenant, t.rank, e.line, e.node, e.attempt, e.started_at, e.state, e.final, e.outcome,
-              e.error, e.run_at),
+              e.error, e.run_at, t.callback_url),
   tried as (
     insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
     select seq, attempt, started_at, p_now, outcome, error, node from settled where not final),
@@ -47,9 +49,12 @@ begin
                               when 'cancelled' then 'task.cancelled' else 'task.retrying' end order by n),
          array_agg(case when not final then json_build_object('attempt', attempt, 'error', error,
                                               'retryAt', coalesce(run_at, p_now), 'state', state)::text
-                        when error is not null then json_build_object('error', error)::text end order by n)
-    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data from settled;
-  perform tell(take_event_numbers(cardinality(v_seqs)), p_now, v_types, v_tenants, v_seqs, v_data);
+                        when error is not null then json_build_object('error', error)::text end order by n),
+         bool_or(final and callback_url is not null)
+    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data, v_calls_back from settled;
+  v_first := take_event_numbers(cardinality(v_seqs));
+  perform tell(v_first, p_now, v_types, v_tenants, v_seqs, v_data);
+  if v_calls_back then perform add_deliveries(v_first, v_seqs); end if;
   perform count_moves(v_tenants, array_fill('queued'::text, array[cardinality(v_states)]), v_states);
   return v_deltas;
 end $$;
@@ -63,9 +68,11 @@ declare
   v_deltas line_delta[];
   v_tenants text[];
   v_from text[];
+  v_calls_back boolean;
+  v_first bigint;
 begin
   with waiting as materialized (
-    select t.seq, t.tenant, t.line, t.rank, t.resting_state, u.place
+    select t.seq, t.tenant, t.line, t.rank, t.resting_state, t.callback_url, u.place
       from unnest(p_seqs) with ordinality u(seq, place) join task t on t.seq = u.seq),
   gone as (
     delete from ready r using waiting w
@@ -74,10 +81,13 @@ begin
     update task t set resting_state = p_state, completed_at = p_now, error = p_error
       from waiting w where t.seq = w.seq)
   select array_agg(row(line, -1, -(resting_state = 'queued')::integer, 0, null, null, null)::line_delta),
-         array_agg(tenant order by place), array_agg(resting_state order by place)
-    into v_deltas, v_tenants, v_from from waiting;
-  perform tell(take_event_numbers(v_many[1]), p_now, array_fill('task.' || p_state, v_many), v_tenants, p_seqs,
+         array_agg(tenant order by place), array_agg(resting_state order by place),
+         bool_or(callback_url is not null)
+    into v_deltas, v_tenants, v_from, v_calls_back from waiting;
+  v_first := take_event_numbers(v_many[1]);
+  perform tell(v_first, p_now, array_fill('task.' || p_state, v_many), v_tenants, p_seqs,
                array_fill(case when p_error is not null then json_build_object('error', p_error)::text end, v_many));
+  if v_calls_back then perform add_deliveries(v_first, p_seqs); end if;
   perform apply_deltas(v_deltas);
   perform count_moves(v_tenants, v_from, array_fill(p_state, v_many));
 end $$;

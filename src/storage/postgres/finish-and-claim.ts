@@ -87,7 +87,7 @@ function toProgressRow(
 /** What of a task is not the same for every one that just started. */
 const STARTED_COLUMNS = `
   seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
-  run_at bigint, deadline bigint, retry_count integer, executions integer, started_at bigint, spec text,
+  run_at bigint, deadline bigint, retry_count integer, batch text, callback_url text, executions integer, started_at bigint, spec text,
   held_attempt integer, held_since bigint`;
 
 export const FINISH_AND_CLAIM_FUNCTIONS = `
@@ -128,7 +128,7 @@ begin
     v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i], v_freed);
     return query
       select 'started', l.token, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
-             t.run_at, t.deadline, t.retry_count, t.executions, t.started_at, t.spec, l.attempt, l.started_at
+             t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at, t.spec, l.attempt, l.started_at
         from unnest(v_seqs) with ordinality c(seq, place)
         join task t on t.seq = c.seq
         join lease l on l.task_seq = c.seq

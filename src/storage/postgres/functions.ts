@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import type { ClientBase } from "pg";
+import { AGENT_FUNCTIONS } from "./agents.ts";
 import { CANCEL_FUNCTIONS } from "./cancel-tasks.ts";
 import { CLAIM_FUNCTIONS } from "./claim-tasks.ts";
 import { COUNTER_FUNCTIONS } from "./counters.ts";
+import { DELIVERY_FUNCTIONS } from "./deliveries.ts";
 import { ENDING_FUNCTIONS } from "./end-attempts.ts";
 import { FINISH_AND_CLAIM_FUNCTIONS } from "./finish-and-claim.ts";
 import { INSERT_FUNCTIONS } from "./insert-tasks.ts";
-import { LIMIT_FUNCTIONS } from "./lanes-and-agents.ts";
+import { LANE_FUNCTIONS } from "./lanes.ts";
 import { NODE_FUNCTIONS } from "./nodes.ts";
 import { PROMOTE_FUNCTIONS } from "./promote-due.ts";
 import { PRUNE_FUNCTIONS } from "./prune.ts";
@@ -16,6 +18,7 @@ import { RETRY_FUNCTIONS } from "./retry-task.ts";
 
 const SOURCE = [
   COUNTER_FUNCTIONS,
+  DELIVERY_FUNCTIONS,
   ENDING_FUNCTIONS,
   CLAIM_FUNCTIONS,
   FINISH_AND_CLAIM_FUNCTIONS,
@@ -26,7 +29,8 @@ const SOURCE = [
   RESCUE_FUNCTIONS,
   PRUNE_FUNCTIONS,
   NODE_FUNCTIONS,
-  LIMIT_FUNCTIONS,
+  LANE_FUNCTIONS,
+  AGENT_FUNCTIONS,
   RECOUNT_FUNCTIONS,
 ].join("\n");
 

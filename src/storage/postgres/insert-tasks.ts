@@ -71,6 +71,9 @@ function toNewRow(task: NewTask, n: number): object {
     deadline: task.deadline,
     deadline_after_ms: task.deadlineAfterMs,
     max_retries_if_lost: task.maxRetriesIfLost,
+    max_queued: task.maxQueued,
+    batch: task.batch,
+    callback_url: task.callbackUrl,
     // As text: the database neither looks into it nor refuses the characters that its own JSON refuses.
     spec: JSON.stringify(task.spec),
   };
@@ -111,8 +114,8 @@ export const INSERT_FUNCTIONS = `
 -- A new task and what admission decided. n: order within the call, from 0. "full": which queue was, if one was.
 create type admitted_task as (
   n bigint, seq bigint, id text, tenant text, agent text, line bigint, priority integer, state text, "position" integer,
-  run_at bigint, deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, spec text,
-  "full" text, queued bigint);
+  run_at bigint, deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, batch text,
+  callback_url text, spec text, "full" text, queued bigint);
 
 create function insert_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
 returns table (seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint,
@@ -137,9 +140,10 @@ begin
   with admitted as (select * from unnest(v_tasks)),
   stored as (
     insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
-                      deadline, deadline_after_ms, max_retries_if_lost, completed_at, spec, error)
+                      deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, spec, error)
     select seq, id, tenant, agent, line, priority, priority, state, position, v_now, run_at,
-           deadline, deadline_after_ms, max_retries_if_lost, case when "full" is not null then v_now end, spec,
+           deadline, deadline_after_ms, max_retries_if_lost, case when "full" is not null then v_now end, batch,
+           callback_url, spec,
            'rejected: ' || "full" || ' queue full'
       from admitted),
   placed as (
@@ -192,18 +196,19 @@ begin
   with asked as (
     select * from json_to_recordset(p_tasks) as j(
       n bigint, id text, tenant text, agent text, lane text, priority integer, run_at bigint, deadline bigint,
-      deadline_after_ms bigint, max_retries_if_lost integer, spec text)),
+      deadline_after_ms bigint, max_retries_if_lost integer, max_queued integer, batch text, callback_url text,
+      spec text)),
   agents as (
     select a.tenant, a.agent, sum(o.waiting) as waiting
       from (select distinct tenant, agent from asked) a
       join line o on o.tenant = a.tenant and o.agent = a.agent
      group by a.tenant, a.agent),
   placed as (
-    select q.*, a.waiting as agent_waiting, row_number() over (partition by q.tenant, q.agent order by q.n) as place
+    select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting, row_number() over (partition by q.tenant, q.agent order by q.n) as place
       from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent),
   judged as (
-    select p.*, agent_waiting + place <= p_max_agent as agent_ok,
-           count(*) filter (where agent_waiting + place <= p_max_agent) over (order by n) as admitted_upto
+    select p.*, agent_waiting + place <= max_agent as agent_ok,
+           count(*) filter (where agent_waiting + place <= max_agent) over (order by n) as admitted_upto
       from placed p),
   decided as (
     select j.*, case when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
@@ -215,9 +220,9 @@ begin
            d.run_at,
            coalesce(d.deadline, greatest(p_now, d.run_at) + d.deadline_after_ms),
            case when d.deadline is null then d.deadline_after_ms end,
-           d.max_retries_if_lost, d.spec, d."full",
+           d.max_retries_if_lost, d.batch, d.callback_url, d.spec, d."full",
            case d."full" when 'global' then greatest(v_waiting, p_max_queue)
-                         when 'agent' then greatest(d.agent_waiting, p_max_agent) end)::admitted_task order by d.n)
+                         when 'agent' then greatest(d.agent_waiting, d.max_agent) end)::admitted_task order by d.n)
     into v_tasks
     from decided d
     join line o on o.lane = d.lane and o.tenant = d.tenant and o.agent = d.agent;

@@ -1,10 +1,12 @@
 import type { Storage } from "../storage.ts";
+import { postgresAgents } from "./agents.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
+import { postgresDeliveries } from "./deliveries.ts";
 import { expireTasks } from "./expire-tasks.ts";
 import { finishAndClaim } from "./finish-and-claim.ts";
 import { insertTasks } from "./insert-tasks.ts";
-import { postgresAgents, postgresLanes } from "./lanes-and-agents.ts";
+import { postgresLanes } from "./lanes.ts";
 import { postgresNodes } from "./nodes.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
@@ -41,6 +43,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     nodes: postgresNodes(db),
     lanes: postgresLanes(db),
     agents: postgresAgents(db),
+    deliveries: postgresDeliveries(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
       recountAll: () => recountAll(db),

@@ -70,7 +70,8 @@ begin
   with gone as (
     delete from task where seq = any (p_seqs) and (completed_at < p_cutoff or completed_at > p_now)
     returning seq, tenant, agent, resting_state),
-  tries as (delete from attempt a using gone where a.task_seq = gone.seq)
+  tries as (delete from attempt a using gone where a.task_seq = gone.seq),
+  callbacks as (delete from delivery d using gone where d.task_seq = gone.seq)
   select array_agg(tenant), array_agg(agent), array_agg(resting_state) into v_tenants, v_agents, v_states from gone;
   if v_tenants is null then return 0; end if;
   -- An agent of which no task is left loses its lines: agents that come and go must not pile up.

@@ -1,5 +1,5 @@
 import { type EventType, STATE_AFTER } from "../../model/event.ts";
-import type { StoredEvent } from "../storage.ts";
+import type { ReadEventsParams, StoredEvent } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { untilDurable } from "./until-durable.ts";
 
@@ -12,7 +12,11 @@ interface EventRow {
   readonly task_id: string;
   readonly agent: string;
   readonly lane: string;
+  readonly batch: string | null;
   readonly result: string | null;
+  readonly bytes: string;
+  /** How many there were before those that take too much were left out. */
+  readonly found: string;
 }
 
 /**
@@ -21,25 +25,36 @@ interface EventRow {
  */
 export async function readEvents(
   db: PostgresDatabase,
-  params: { after: number; limit: number },
-): Promise<StoredEvent[]> {
+  params: ReadEventsParams,
+): Promise<{ events: StoredEvent[]; more: boolean }> {
+  const { after, limit, bytesMax } = params;
   const rows = await db.read<EventRow>({
     name: "read_events",
-    text: `select e.last_seq - e.count + u.place as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
-                  case when e.type = 'task.completed' then t.result end as result
-             from (select * from event where last_seq > $1 order by last_seq limit $2) e
-            cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, place)
-             join task t on t.seq = u.task_seq join line n on n.id = t.line
-            where e.last_seq - e.count + u.place > $1
-            order by seq limit $2`,
-    values: [params.after, params.limit],
+    text: EVENTS_AFTER,
+    values: [after, limit + 1, bytesMax],
   });
+  const page = rows.slice(0, limit);
   await untilDurable(
     db,
-    rows.map(({ type, at }) => (type === "task.started" ? at : null)),
+    page.map(({ type, at }) => (type === "task.started" ? at : null)),
   );
-  return rows.map(toStoredEvent);
+  return { events: page.map(toStoredEvent), more: page.length < Number(rows[0]?.found ?? 0) };
 }
+
+// The one beyond the limit tells whether there are more. A row is read if those before it left room.
+const EVENTS_AFTER = `
+  select * from (
+    select *, count(*) over () as found, sum(bytes) over (order by seq) - bytes as bytes_before from (
+      select e.last_seq - e.count + u.place as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
+             t.batch, case when e.type = 'task.completed' then t.result end as result,
+             coalesce(octet_length(e.data), 0)
+               + case when e.type = 'task.completed' then coalesce(octet_length(t.result), 0) else 0 end as bytes
+        from event e
+       cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, place)
+        join task t on t.seq = u.task_seq join line n on n.id = t.line
+       where e.last_seq > $1 and e.last_seq - e.count + u.place > $1
+       order by e.last_seq, u.place limit $2) next) page
+   where bytes_before < $3 order by seq`;
 
 export async function eventRange(db: PostgresDatabase): Promise<{ oldest: number; newest: number }> {
   const [row] = await db.read<{ oldest: string | null; newest: string | null }>({
@@ -61,8 +76,10 @@ function toStoredEvent(row: EventRow): StoredEvent {
     taskId: row.task_id,
     agent: row.agent,
     lane: row.lane,
+    batch: row.batch,
     state: STATE_AFTER[row.type] ?? data.state,
     result: row.result === null ? undefined : JSON.parse(row.result),
     data,
+    bytes: Number(row.bytes),
   };
 }

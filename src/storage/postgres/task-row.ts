@@ -17,6 +17,8 @@ export interface TaskRow {
   readonly run_at: string | null;
   readonly deadline: string | null;
   readonly retry_count: number;
+  readonly batch: string | null;
+  readonly callback_url: string | null;
   readonly executions: number;
   readonly started_at: string | null;
   readonly last_started_at: string | null;
@@ -34,7 +36,7 @@ export interface TaskRow {
 }
 
 export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.resting_state, t.position,
-  t.created_at, t.run_at, t.deadline, t.retry_count, t.executions, t.started_at, t.last_started_at, t.last_outcome,
+  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at, t.last_started_at, t.last_outcome,
   t.last_node, t.completed_at, t.spec, t.result, t.error,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
 
@@ -59,6 +61,8 @@ function toTaskRecord(row: TaskRow, earlier: readonly AttemptRecord[]): TaskReco
     runAt: toNumber(row.run_at),
     deadline: toNumber(row.deadline),
     retryCount: row.retry_count,
+    batch: row.batch,
+    callbackUrl: row.callback_url,
     startedAt: toNumber(row.started_at ?? row.held_since),
     completedAt: toNumber(row.completed_at),
     spec: JSON.parse(row.spec),

@@ -132,10 +132,13 @@ type QueuedTask = [
   executions: number,
   startedAt: number | null,
   spec: string,
+  batch: string | null,
+  callbackUrl: string | null,
 ];
 
 const QUEUED_TASK = `
-  select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec
+  select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec,
+         batch, callback_url
     from task where seq = ? and resting_state = 'queued'`;
 
 function startAttempt(
@@ -148,12 +151,26 @@ function startAttempt(
   const { line, taskSeq, token } = pick;
   const task = db.prepare<QueuedTask>(QUEUED_TASK).raw().get(taskSeq);
   if (task === undefined) throw new Error(`task ${taskSeq} is ready but not queued`);
-  const [id, priority, position, createdAt, runAt, deadline, retryCount, executions, startedAt, spec] = task;
+  const [
+    id,
+    priority,
+    position,
+    createdAt,
+    runAt,
+    deadline,
+    retryCount,
+    executions,
+    startedAt,
+    spec,
+    ...more
+  ] = task;
+  const [batch, callbackUrl] = more;
   const { tenant, agent, lane } = line;
   const attempt = executions + 1;
   db.prepare(
-    "insert into lease (task_seq, token, node, line, state, attempt, started_at) values (?, ?, ?, ?, 'running', ?, ?)",
-  ).run(taskSeq, token, node, line.id, attempt, now);
+    `insert into lease (task_seq, token, node, line, state, attempt, started_at, calls_back)
+     values (?, ?, ?, ?, 'running', ?, ?, ?)`,
+  ).run(taskSeq, token, node, line.id, attempt, now, callbackUrl === null ? 0 : 1);
   ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
   const attempts = executions === 0 ? [] : earlierAttempts(db, taskSeq);
   attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });
@@ -172,6 +189,8 @@ function startAttempt(
       runAt,
       deadline,
       retryCount,
+      batch,
+      callbackUrl,
       startedAt: startedAt ?? now,
       completedAt: null,
       spec: JSON.parse(spec),

@@ -1,4 +1,5 @@
 import type { AttemptOutcome } from "../../model/task.ts";
+import { addDelivery } from "./add-delivery.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { Ledger, Line } from "./ledger.ts";
 
@@ -10,9 +11,10 @@ export interface EndedLease {
   readonly line: number;
   readonly attempt: number;
   readonly started_at: number;
+  readonly calls_back: 0 | 1;
 }
 
-export const LEASE_COLUMNS = "task_seq, token, node, line, attempt, started_at";
+export const LEASE_COLUMNS = "task_seq, token, node, line, attempt, started_at, calls_back";
 
 /** Ends the task together with the attempt. */
 export function endTask(
@@ -46,13 +48,14 @@ export function endTask(
   );
   ledger.count(line.tenant, "queued", -1);
   ledger.count(line.tenant, end.state, 1);
-  ledger.events.add({
+  const event = ledger.events.add({
     type: end.state === "done" ? "task.completed" : end.state === "failed" ? "task.failed" : "task.cancelled",
     at: end.now,
     tenant: line.tenant,
     taskSeq: lease.task_seq,
     data: end.error === null ? null : { error: end.error },
   });
+  if (lease.calls_back === 1) addDelivery(db, event, lease.task_seq);
 }
 
 /** Ends the attempt alone: the task waits for another. */

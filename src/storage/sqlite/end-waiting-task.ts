@@ -1,4 +1,5 @@
 import type { WaitingState } from "../../model/task-state.ts";
+import { addDelivery } from "./add-delivery.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { Ledger } from "./ledger.ts";
 
@@ -8,9 +9,10 @@ export interface WaitingTask {
   readonly line: number;
   readonly rank: number;
   readonly resting_state: WaitingState;
+  readonly callback_url: string | null;
 }
 
-export const WAITING_COLUMNS = "t.seq, t.line, t.rank, t.resting_state";
+export const WAITING_COLUMNS = "t.seq, t.line, t.rank, t.resting_state, t.callback_url";
 
 /** Ends a task without an attempt. */
 export function endWaitingTask(
@@ -31,11 +33,12 @@ export function endWaitingTask(
   );
   ledger.count(line.tenant, task.resting_state, -1);
   ledger.count(line.tenant, end.state, 1);
-  ledger.events.add({
+  const event = ledger.events.add({
     type: end.state === "failed" ? "task.failed" : "task.cancelled",
     at: end.now,
     tenant: line.tenant,
     taskSeq: task.seq,
     data: end.error === null ? null : { error: end.error },
   });
+  if (task.callback_url !== null) addDelivery(db, event, task.seq);
 }

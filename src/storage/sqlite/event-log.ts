@@ -21,7 +21,7 @@ export class EventLog {
     this.#db = db;
   }
 
-  /** Adds an event. `seq`: a number that was taken before, in order. */
+  /** Adds an event and answers its number. `seq`: one that was taken before, in order. */
   add(event: {
     type: EventType;
     at: number;
@@ -29,7 +29,7 @@ export class EventLog {
     taskSeq: number;
     data: EventData | null;
     seq?: number;
-  }): void {
+  }): number {
     const { type, at, tenant, taskSeq } = event;
     const seq = event.seq ?? this.#db.nextEventSeq();
     const data = event.data === null ? null : JSON.stringify(event.data);
@@ -42,6 +42,7 @@ export class EventLog {
     } else {
       this.#runs.push({ type, at, tenant, data, taskSeqs: [taskSeq], lastSeq: seq });
     }
+    return seq;
   }
 
   save(): void {

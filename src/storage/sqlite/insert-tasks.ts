@@ -60,7 +60,7 @@ function insertTask(
   const line = ledger.lineOf(task.lane, task.tenant, task.agent);
   let agentWaiting = 0;
   for (const { waiting } of ledger.linesOfAgent(task.tenant, task.agent)) agentWaiting += waiting;
-  const rejection = refuse(admission, agentWaiting);
+  const rejection = refuse(admission, task, agentWaiting);
   const delayed = task.runAt !== null && task.runAt > now;
   const answer: InsertedTask = {
     seq: db.nextTaskSeq(),
@@ -76,8 +76,8 @@ function insertTask(
   const rank = task.priority;
   db.prepare(
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
-                       deadline, deadline_after_ms, max_retries_if_lost, completed_at, spec, error)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                       deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, spec, error)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     answer.seq,
     task.id,
@@ -94,6 +94,8 @@ function insertTask(
     task.deadline === null ? task.deadlineAfterMs : null,
     task.maxRetriesIfLost,
     rejection === null ? null : now,
+    task.batch,
+    task.callbackUrl,
     JSON.stringify(task.spec),
     error,
   );
@@ -114,9 +116,13 @@ function insertTask(
   return answer;
 }
 
-function refuse(admission: Admission, agentWaiting: number): InsertedTask["rejection"] {
+function refuse(
+  admission: Admission,
+  { maxQueued }: NewTask,
+  agentWaiting: number,
+): InsertedTask["rejection"] {
   if (admission.waiting >= admission.maxQueueSize) return { full: "global", queued: admission.waiting };
-  if (agentWaiting >= admission.maxPerAgent) return { full: "agent", queued: agentWaiting };
+  if (agentWaiting >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued: agentWaiting };
   return null;
 }
 

@@ -1,10 +1,12 @@
 import type { Storage } from "../storage.ts";
+import { sqliteAgents } from "./agents.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { SqliteDatabase, type SqliteOptions } from "./database.ts";
+import { sqliteDeliveries } from "./deliveries.ts";
 import { expireTasks } from "./expire-tasks.ts";
 import { finishAndClaim } from "./finish-and-claim.ts";
 import { insertTasks } from "./insert-tasks.ts";
-import { sqliteAgents, sqliteLanes } from "./lanes-and-agents.ts";
+import { sqliteLanes } from "./lanes.ts";
 import { sqliteNodes } from "./nodes.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
@@ -41,6 +43,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     nodes: sqliteNodes(db),
     lanes: sqliteLanes(db),
     agents: sqliteAgents(db),
+    deliveries: sqliteDeliveries(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
       recountAll: () => recountAll(db),

@@ -72,6 +72,7 @@ function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cut
     .get(seq, cutoff, now);
   if (task === undefined) return 0;
   db.prepare("delete from attempt where task_seq = ?").run(seq);
+  db.prepare("delete from delivery where task_seq = ?").run(seq);
   keepNumber(db, "task", seq);
   ledger.count(task.tenant, task.resting_state, -1);
   forgetAgent(db, task);

@@ -50,6 +50,7 @@ test("a list of tasks sorts nothing, whatever it asks for", async () => {
     { states: ["queued"] },
     { states: ["failed"] },
     { states: ["done"], agent: "scout" },
+    { states: ["done"], batch: "together" },
   ] as const;
   for (const filter of filters) await storage.tasks.list({ tenant: TENANT, limit: 10, ...filter });
   const lists = [...statements].filter(([sql]) => sql.includes("order by t.seq desc"));
@@ -57,6 +58,15 @@ test("a list of tasks sorts nothing, whatever it asks for", async () => {
   expect(lists.flatMap(([sql, db]) => plan(db, sql)).filter((step) => step.includes("TEMP B-TREE"))).toEqual(
     [],
   );
+});
+
+test("callbacks and events are found without a table being scanned or sorted", async () => {
+  await storage.deliveries.claim({ limit: 10, holdMs: 10 });
+  await storage.deliveries.nextDueAt();
+  await storage.deliveries.list({ tenant: TENANT, limit: 10, status: "failed" });
+  await storage.events.read({ after: 0, limit: 10, bytesMax: 1_000 });
+  expect(statements.size).toBeGreaterThanOrEqual(4);
+  expect([...statements].flatMap(([sql, db]) => expensiveSteps(db, sql))).toEqual([]);
 });
 
 async function submit(): Promise<void> {

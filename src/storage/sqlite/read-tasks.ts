@@ -40,6 +40,7 @@ function listFrom(db: SqliteDatabase, params: ListTasksParams, { index, conditio
   const conditions = ["t.tenant = @tenant", condition];
   if (params.agent !== undefined) conditions.push("t.agent = @agent");
   if (params.priority !== undefined) conditions.push("t.priority = @priority");
+  if (params.batch !== undefined) conditions.push("t.batch = @batch");
   if (params.lane !== undefined) conditions.push("n.lane = @lane");
   if (params.cursor !== undefined) conditions.push("t.seq < @cursor");
   const { states: _states, ...filters } = params;
@@ -53,14 +54,20 @@ function listFrom(db: SqliteDatabase, params: ListTasksParams, { index, conditio
 
 /** A way into the tasks. SQLite would guess, without statistics, and sort a tenant's every task to find the newest. */
 interface Way {
-  readonly index: "not indexed" | "indexed by task_by_state" | "indexed by task_by_agent";
+  readonly index:
+    | "not indexed"
+    | "indexed by task_by_state"
+    | "indexed by task_by_agent"
+    | "indexed by task_by_batch";
   readonly condition: string;
 }
 
 /** Up to so many waiting tasks, queued ones are found by what is ready; among more, the walk from the newest soon finds some. */
 const READY_LISTED_MAX = 10_000;
 
-function wayFor(db: SqliteDatabase, { agent }: ListTasksParams, state: TaskState | null): Way {
+function wayFor(db: SqliteDatabase, { agent, batch }: ListTasksParams, state: TaskState | null): Way {
+  // A batch is small: whatever else is asked for is found among its tasks.
+  if (batch !== undefined) return { index: "indexed by task_by_batch", condition: inState(state) };
   const walk = agent === undefined ? "not indexed" : "indexed by task_by_agent";
   if (state === null) return { index: walk, condition: "true" };
   // A held task is found by its lease, and rests as queued.
@@ -74,10 +81,17 @@ function wayFor(db: SqliteDatabase, { agent }: ListTasksParams, state: TaskState
     const few = waitingTasks(db) <= READY_LISTED_MAX;
     return few
       ? { index: "not indexed", condition: "t.seq in (select task_seq from ready)" }
-      : { index: walk, condition: "t.resting_state = 'queued' and l.task_seq is null" };
+      : { index: walk, condition: inState(state) };
   }
-  const condition = `t.resting_state = '${state}'`;
-  return { index: state === "done" ? walk : "indexed by task_by_state", condition };
+  return { index: state === "done" ? walk : "indexed by task_by_state", condition: inState(state) };
+}
+
+function inState(state: TaskState | null): string {
+  if (state === null) return "true";
+  if ((HELD_STATES as readonly TaskState[]).includes(state)) return `l.state = '${state}'`;
+  return state === "queued"
+    ? "t.resting_state = 'queued' and l.task_seq is null"
+    : `t.resting_state = '${state}'`;
 }
 
 function waitingTasks(db: SqliteDatabase): number {

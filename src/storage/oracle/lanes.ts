@@ -1,6 +1,6 @@
 import type { Lane } from "../../model/lane.ts";
 import type { LaneRecord } from "../storage.ts";
-import { agentKey, isWaiting, type OracleState, tell } from "./state.ts";
+import { isWaiting, type OracleState, tell } from "./state.ts";
 
 export function configureLanes(
   state: OracleState,
@@ -19,12 +19,4 @@ export function listLanes(state: OracleState): LaneRecord[] {
     const inflight = tasks.filter((task) => task.held).length;
     return { name, total, perAgent, strategy, waiting: tasks.filter(isWaiting).length, inflight };
   });
-}
-
-export function configureAgent(
-  state: OracleState,
-  params: { tenant: string; agent: string; maxInflight: number | null },
-): void {
-  state.agentLimits.set(agentKey(params), params.maxInflight);
-  tell(state, { kind: "work" });
 }

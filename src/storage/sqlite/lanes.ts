@@ -1,5 +1,5 @@
 import type { Strategy } from "../../model/lane.ts";
-import type { AgentStorage, LaneRecord, LaneStorage } from "../storage.ts";
+import type { LaneRecord, LaneStorage } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
 
@@ -43,29 +43,8 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
   };
 }
 
-export function sqliteAgents(db: SqliteDatabase): AgentStorage {
-  return {
-    async configure({ tenant, agent, maxInflight }) {
-      db.write(() => {
-        db.prepare(
-          `insert into agent (tenant, agent, max_inflight) values (?, ?, ?)
-           on conflict (tenant, agent) do update set max_inflight = excluded.max_inflight`,
-        ).run(tenant, agent, maxInflight);
-        db.prepare("update line set agent_max = ? where tenant = ? and agent = ?").run(
-          maxInflight,
-          tenant,
-          agent,
-        );
-        refreshLines(db, "tenant = ? and agent = ?", [tenant, agent]);
-        db.signal({ kind: "work" });
-      });
-      await db.durable();
-    },
-  };
-}
-
 /** A changed limit changes which lines can start something. */
-function refreshLines(db: SqliteDatabase, condition: string, values: readonly string[]): void {
+export function refreshLines(db: SqliteDatabase, condition: string, values: readonly string[]): void {
   const ledger = new Ledger(db);
   for (const line of db.prepare<Line>(`select ${LINE_COLUMNS} from line where ${condition}`).all(...values)) {
     ledger.adopt(line);

@@ -1,5 +1,5 @@
 import type { Strategy } from "../../model/lane.ts";
-import type { AgentStorage, LaneStorage } from "../storage.ts";
+import type { LaneStorage } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 
 export function postgresLanes(db: PostgresDatabase): LaneStorage {
@@ -36,21 +36,8 @@ export function postgresLanes(db: PostgresDatabase): LaneStorage {
   };
 }
 
-export function postgresAgents(db: PostgresDatabase): AgentStorage {
-  return {
-    async configure({ tenant, agent, maxInflight }) {
-      await db.write({
-        name: "configure_agent",
-        text: "select configure_agent($1, $2, $3, $4)",
-        values: [tenant, agent, maxInflight],
-      });
-      db.signal({ kind: "work" });
-    },
-  };
-}
-
 /** A changed limit changes which lines can start something. */
-export const LIMIT_FUNCTIONS = `
+export const LANE_FUNCTIONS = `
 create function configure_lanes(p_now bigint, p_lanes json) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
@@ -61,16 +48,5 @@ begin
     set total = excluded.total, per_agent = excluded.per_agent, strategy = excluded.strategy;
   perform refresh_startable(array(
     select n.id from line n join json_to_recordset(p_lanes) as j(name text) on j.name = n.lane));
-end $$;
-
-create function configure_agent(p_now bigint, p_tenant text, p_agent text, p_max integer) returns void
-language plpgsql as $$
-#variable_conflict use_column
-begin
-  perform enter(p_now);
-  insert into agent (tenant, agent, max_inflight) values (p_tenant, p_agent, p_max)
-  on conflict (tenant, agent) do update set max_inflight = excluded.max_inflight;
-  update line set agent_max = p_max where tenant = p_tenant and agent = p_agent;
-  perform refresh_startable(array(select id from line where tenant = p_tenant and agent = p_agent));
 end $$;
 `;

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import type { AgentRecord, StorageSignal } from "../storage.ts";
+import { type OpenWorld, TENANT } from "./world.ts";
+
+function record(over: Partial<AgentRecord> = {}): AgentRecord {
+  return { tenant: TENANT, agent: "scout", maxInflight: null, definition: { lane: "main" }, ...over };
+}
+
+export function describeAgents(open: OpenWorld): void {
+  describe("the catalogue of agents", () => {
+    test("keeps what it was told of an agent, once for each id", async () => {
+      const { agents } = (await open()).storage;
+      const scout = record({
+        definition: { executor: { type: "http", url: "https://a.example/é\u2028" }, "": [null] },
+      });
+      expect(await agents.list()).toEqual([]);
+      expect(await agents.create(scout)).toBe(true);
+      expect(await agents.create(record({ definition: {} }))).toBe(false);
+      expect(await agents.list()).toEqual([scout]);
+    });
+
+    test("lists by tenant and id", async () => {
+      const { agents } = (await open()).storage;
+      const names = [
+        ["b", "x"],
+        ["a", "y"],
+        ["a", "B"],
+        ["a", "a"],
+      ] as const;
+      for (const [tenant, agent] of names) await agents.create(record({ tenant, agent }));
+      expect((await agents.list()).map(({ tenant, agent }) => tenant + agent)).toEqual([
+        "aB",
+        "aa",
+        "ay",
+        "bx",
+      ]);
+    });
+
+    test("replaces and forgets only what is in it", async () => {
+      const { agents } = (await open()).storage;
+      expect(await agents.update(record())).toBe(false);
+      expect(await agents.delete({ tenant: TENANT, agent: "scout" })).toBe(false);
+      await agents.create(record());
+      expect(await agents.update(record({ tenant: "other" }))).toBe(false);
+      expect(await agents.update(record({ maxInflight: 3, definition: {} }))).toBe(true);
+      expect(await agents.list()).toEqual([record({ maxInflight: 3, definition: {} })]);
+      expect(await agents.delete({ tenant: TENANT, agent: "scout" })).toBe(true);
+      expect(await agents.list()).toEqual([]);
+    });
+
+    test("does not list an agent that merely has a bound, and takes it in when asked to", async () => {
+      const { agents } = (await open()).storage;
+      await agents.configure({ tenant: TENANT, agent: "scout", maxInflight: 2 });
+      expect(await agents.list()).toEqual([]);
+      expect(await agents.create(record({ maxInflight: 5 }))).toBe(true);
+      await agents.configure({ tenant: TENANT, agent: "scout", maxInflight: 7 });
+      expect(await agents.list()).toEqual([record({ maxInflight: 7 })]);
+    });
+
+    test("bounds what runs with its entry, and frees it with that", async () => {
+      const { storage, submit, claim } = await open();
+      const task = { agent: "scout" };
+      await submit(task, task, task, task);
+      await storage.agents.create(record({ maxInflight: 1 }));
+      expect(await claim({ limit: 9 })).toHaveLength(1);
+      await storage.agents.update(record({ maxInflight: 2 }));
+      expect(await claim({ limit: 9 })).toHaveLength(1);
+      await storage.agents.delete({ tenant: TENANT, agent: "scout" });
+      expect(await claim({ limit: 9 })).toHaveLength(2);
+    });
+
+    test("signals that it changed, and only then", async () => {
+      const { storage } = await open();
+      const heard: StorageSignal["kind"][] = [];
+      storage.subscribe(({ kind }) => heard.push(kind));
+      const changes = async () => heard.splice(0).filter((kind) => kind === "agents").length;
+      await storage.agents.create(record());
+      expect(await changes()).toBe(1);
+      await storage.agents.create(record());
+      await storage.agents.configure({ tenant: TENANT, agent: "scout", maxInflight: 1 });
+      expect(await changes()).toBe(0);
+      await storage.agents.update(record());
+      await storage.agents.delete({ tenant: TENANT, agent: "scout" });
+      expect(await changes()).toBe(2);
+    });
+  });
+}

@@ -1,0 +1,42 @@
+import type { AgentRecord } from "../storage.ts";
+import { agentKey, copyJson, type OracleState, tell } from "./state.ts";
+
+interface AgentName {
+  readonly tenant: string;
+  readonly agent: string;
+}
+
+export function configureAgent(state: OracleState, params: AgentName & { maxInflight: number | null }): void {
+  state.agentLimits.set(agentKey(params), params.maxInflight);
+  const listed = state.catalogue.get(agentKey(params));
+  if (listed !== undefined)
+    state.catalogue.set(agentKey(params), { ...listed, maxInflight: params.maxInflight });
+  tell(state, { kind: "work" });
+}
+
+export function createAgent(state: OracleState, record: AgentRecord): boolean {
+  return !state.catalogue.has(agentKey(record)) && save(state, record);
+}
+
+export function updateAgent(state: OracleState, record: AgentRecord): boolean {
+  return state.catalogue.has(agentKey(record)) && save(state, record);
+}
+
+export function deleteAgent(state: OracleState, agent: AgentName): boolean {
+  if (!state.catalogue.delete(agentKey(agent))) return false;
+  state.agentLimits.delete(agentKey(agent));
+  tell(state, { kind: "agents" }, { kind: "work" });
+  return true;
+}
+
+export function listAgents(state: OracleState): AgentRecord[] {
+  const byName = [...state.catalogue].sort(([a], [b]) => (a < b ? -1 : 1));
+  return byName.map(([, record]) => copyJson(record));
+}
+
+function save(state: OracleState, record: AgentRecord): true {
+  state.catalogue.set(agentKey(record), copyJson(record));
+  configureAgent(state, record);
+  tell(state, { kind: "agents" });
+  return true;
+}

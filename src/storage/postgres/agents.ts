@@ -1,0 +1,118 @@
+import type { AgentRecord, AgentStorage } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+
+/** Bounds of agents, and their catalogue. A row without a definition only holds a bound. */
+export function postgresAgents(db: PostgresDatabase): AgentStorage {
+  return {
+    async configure({ tenant, agent, maxInflight }) {
+      await db.write({
+        name: "configure_agent",
+        text: "select configure_agent($1, $2, $3, $4)",
+        values: [tenant, agent, maxInflight],
+      });
+      db.signal({ kind: "work" });
+    },
+    create: (record) => change(db, "create_agent", toValues(record)),
+    update: (record) => change(db, "update_agent", toValues(record)),
+    delete: ({ tenant, agent }) => change(db, "delete_agent", [tenant, agent]),
+    async list() {
+      const rows = await db.read<{
+        tenant: string;
+        agent: string;
+        max_inflight: number | null;
+        definition: string;
+      }>({
+        name: "list_agents",
+        text: `select tenant, agent, max_inflight, definition from agent
+                where definition is not null order by tenant, agent`,
+        values: [],
+      });
+      return rows.map(
+        ({ tenant, agent, max_inflight: maxInflight, definition }): AgentRecord => ({
+          tenant,
+          agent,
+          maxInflight,
+          definition: JSON.parse(definition),
+        }),
+      );
+    },
+  };
+}
+
+async function change(
+  db: PostgresDatabase,
+  name: "create_agent" | "update_agent" | "delete_agent",
+  values: readonly unknown[],
+): Promise<boolean> {
+  const parameters = values.map((_, index) => `, $${index + 2}`).join("");
+  const [row] = await db.write<{ done: boolean }>({
+    name,
+    text: `select ${name}($1${parameters}) as done`,
+    values,
+  });
+  if (row?.done !== true) return false;
+  db.signal({ kind: "agents" });
+  db.signal({ kind: "work" });
+  return true;
+}
+
+function toValues({ tenant, agent, maxInflight, definition }: AgentRecord): unknown[] {
+  return [tenant, agent, maxInflight, JSON.stringify(definition)];
+}
+
+export const AGENT_FUNCTIONS = `
+create function configure_agent(p_now bigint, p_tenant text, p_agent text, p_max integer) returns void
+language plpgsql as $$
+begin
+  perform enter(p_now);
+  perform save_bound(p_tenant, p_agent, p_max);
+end $$;
+
+create function save_bound(p_tenant text, p_agent text, p_max integer) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  insert into agent (tenant, agent, max_inflight) values (p_tenant, p_agent, p_max)
+  on conflict (tenant, agent) do update set max_inflight = excluded.max_inflight;
+  update line set agent_max = p_max where tenant = p_tenant and agent = p_agent;
+  perform refresh_startable(array(select id from line where tenant = p_tenant and agent = p_agent));
+end $$;
+
+create function is_listed(p_tenant text, p_agent text) returns boolean language plpgsql stable as $$
+begin
+  return exists (select 1 from agent where tenant = p_tenant and agent = p_agent and definition is not null);
+end $$;
+
+create function save_agent(p_tenant text, p_agent text, p_max integer, p_definition text) returns void
+language plpgsql as $$
+begin
+  perform save_bound(p_tenant, p_agent, p_max);
+  update agent set definition = p_definition where tenant = p_tenant and agent = p_agent;
+end $$;
+
+create function create_agent(p_now bigint, p_tenant text, p_agent text, p_max integer, p_definition text)
+returns boolean language plpgsql as $$
+begin
+  perform enter(p_now);
+  if is_listed(p_tenant, p_agent) then return false; end if;
+  perform save_agent(p_tenant, p_agent, p_max, p_definition);
+  return true;
+end $$;
+
+create function update_agent(p_now bigint, p_tenant text, p_agent text, p_max integer, p_definition text)
+returns boolean language plpgsql as $$
+begin
+  perform enter(p_now);
+  if not is_listed(p_tenant, p_agent) then return false; end if;
+  perform save_agent(p_tenant, p_agent, p_max, p_definition);
+  return true;
+end $$;
+
+create function delete_agent(p_now bigint, p_tenant text, p_agent text) returns boolean language plpgsql as $$
+begin
+  perform enter(p_now);
+  if not is_listed(p_tenant, p_agent) then return false; end if;
+  perform save_bound(p_tenant, p_agent, null);
+  delete from agent where tenant = p_tenant and agent = p_agent;
+  return true;
+end $$;
+`;

@@ -1,0 +1,79 @@
+import type { AgentRecord, AgentStorage } from "../storage.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { refreshLines } from "./lanes.ts";
+
+/** Bounds of agents, and their catalogue. A row without a definition only holds a bound. */
+export function sqliteAgents(db: SqliteDatabase): AgentStorage {
+  return {
+    async configure(params) {
+      db.write(() => saveBound(db, params));
+      await db.durable();
+    },
+    create: (record) => change(db, () => !isListed(db, record) && save(db, record)),
+    update: (record) => change(db, () => isListed(db, record) && save(db, record)),
+    delete: (agent) =>
+      change(db, () => {
+        if (!isListed(db, agent)) return false;
+        saveBound(db, { ...agent, maxInflight: null });
+        db.prepare("delete from agent where tenant = ? and agent = ?").run(agent.tenant, agent.agent);
+        return true;
+      }),
+    async list() {
+      const rows = await db.read(() =>
+        db
+          .prepare<{ tenant: string; agent: string; max_inflight: number | null; definition: string }>(
+            "select tenant, agent, max_inflight, definition from agent where definition is not null order by tenant, agent",
+          )
+          .all(),
+      );
+      return rows.map(
+        ({ tenant, agent, max_inflight: maxInflight, definition }): AgentRecord => ({
+          tenant,
+          agent,
+          maxInflight,
+          definition: JSON.parse(definition),
+        }),
+      );
+    },
+  };
+}
+
+async function change(db: SqliteDatabase, work: () => boolean): Promise<boolean> {
+  const changed = db.write(() => {
+    const done = work();
+    if (done) db.signal({ kind: "agents" });
+    return done;
+  });
+  await db.durable();
+  return changed;
+}
+
+function isListed(db: SqliteDatabase, { tenant, agent }: { tenant: string; agent: string }): boolean {
+  const row = db
+    .prepare("select 1 from agent where tenant = ? and agent = ? and definition is not null")
+    .get(tenant, agent);
+  return row !== undefined;
+}
+
+function save(db: SqliteDatabase, { definition, ...bound }: AgentRecord): true {
+  saveBound(db, bound);
+  db.prepare("update agent set definition = ? where tenant = ? and agent = ?").run(
+    JSON.stringify(definition),
+    bound.tenant,
+    bound.agent,
+  );
+  return true;
+}
+
+function saveBound(
+  db: SqliteDatabase,
+  { tenant, agent, maxInflight }: { tenant: string; agent: string; maxInflight: number | null },
+): void {
+  db.prepare(
+    `insert into agent (tenant, agent, max_inflight) values (?, ?, ?)
+     on conflict (tenant, agent) do update set max_inflight = excluded.max_inflight`,
+  ).run(tenant, agent, maxInflight);
+  db.prepare("update line set agent_max = ? where tenant = ? and agent = ?").run(maxInflight, tenant, agent);
+  refreshLines(db, "tenant = ? and agent = ?", [tenant, agent]);
+  db.signal({ kind: "work" });
+}
