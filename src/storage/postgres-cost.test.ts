@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openNodes, settle, submit, tasksOf } from "../../test/postgres/several-nodes.ts";
 import { LANE } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
+import { EVENTS_AFTER } from "./postgres/read-events.ts";
 import type { NewTask, Storage } from "./storage.ts";
 
 const CLAIM_MAX = 10;
@@ -33,6 +34,35 @@ async function pagesOfSmallClaim(): Promise<number> {
   await pagesOfClaim(admin);
   return pagesOfClaim(admin);
 }
+
+/** What reading ten events from the start of the log touches, with the plan that serves every call. */
+async function pagesOfEvents(admin: Client): Promise<number> {
+  await admin.query("begin");
+  await admin.query("set local search_path = rota");
+  await admin.query("set local enable_seqscan = off");
+  await admin.query("set local plan_cache_mode = force_generic_plan");
+  await admin.query(`prepare events (bigint, bigint, bigint) as ${EVENTS_AFTER}`);
+  const { rows } = await admin.query(
+    "explain (analyze, buffers, format json) execute events (0, 11, 1000000)",
+  );
+  await admin.query("rollback");
+  await admin.query("deallocate events");
+  const plan = rows[0]["QUERY PLAN"][0].Plan;
+  return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+}
+
+test("what a page of events touches does not grow with the log", async () => {
+  const { first, admin } = await openNodes(1);
+  for (let count = 0; count < 30; count += 1) await submit(first, tasksOf(1, 1));
+  // Enough for indexes to have a second level.
+  await submitAll(first, tasksOf(20, 1_000));
+  await pagesOfEvents(admin);
+  const small = await pagesOfEvents(admin);
+  for (let count = 0; count < 300; count += 1) await submit(first, tasksOf(1, 1));
+  await submitAll(first, tasksOf(20, 5_000));
+  await pagesOfEvents(admin);
+  expect(await pagesOfEvents(admin)).toBeLessThan(2 * small);
+});
 
 describe("what a claim touches", () => {
   test("does not grow with the tasks or the agents that wait", async () => {

@@ -42,7 +42,7 @@ export async function readEvents(
 }
 
 // The one beyond the limit tells whether there are more. A row is read if those before it left room.
-const EVENTS_AFTER = `
+export const EVENTS_AFTER = `
   select * from (
     select *, count(*) over () as found, sum(bytes) over (order by seq) - bytes as bytes_before from (
       select e.last_seq - e.count + u.place as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
