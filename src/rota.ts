@@ -55,7 +55,7 @@ export async function joinRota({ options, settings, storage }: RotaParts): Promi
   const agents = new Agents({
     agents: options.agents ?? {},
     executors: options.executors ?? {},
-    now: () => clock.now(),
+    clock,
   });
   const eventLog = new EventLog({ storage, clock, log });
   const engine = new Engine({

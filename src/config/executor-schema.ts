@@ -1,36 +1,41 @@
 import { z } from "zod";
-import { executorUrlFault } from "../model/executor-url.ts";
-import { isObject } from "../model/field-checks.ts";
-import { dotted, must, or, section } from "./option-kinds.ts";
+import {
+  choiceFault,
+  EXECUTOR_FIELDS,
+  EXECUTOR_TYPES,
+  type ExecutorConfig,
+  type ExecutorField,
+  type ExecutorType,
+} from "../model/executor-config.ts";
+import { isObject, or } from "../model/field-checks.ts";
+import { dotted, must, section } from "./option-kinds.ts";
 
-const EXECUTOR_TYPES = ["echo", "http"] as const;
-
-const httpUrl = z
-  .string({ error: must("be an http or https URL") })
-  .refine((url) => executorUrlFault(url) === null, {
-    // The value may hold a password, so that the sentence does not repeat it.
-    error: ({ path, input }) => `\`${dotted(path)}\` must ${executorUrlFault(input)}`,
-  });
+const [first, ...others] = EXECUTOR_TYPES.map(typeSchema) as [ExecutorSchema, ...ExecutorSchema[]];
 
 /** Who does the work: of a kind of task, or of an agent. */
-export const executor = z.discriminatedUnion(
-  "type",
-  [
-    section({ type: z.literal("echo") }),
-    section({
-      type: z.literal("http"),
-      url: httpUrl,
-      headers: z
-        .record(z.string(), z.string({ error: must("be a string") }), {
-          error: must("be an object of strings"),
-        })
-        .exactOptional(),
-    }),
-  ],
-  { error: executorFault },
-);
+export const executor = z.discriminatedUnion("type", [first, ...others], {
+  error: executorFault,
+}) as unknown as z.ZodType<ExecutorConfig, ExecutorConfig>;
+
+type ExecutorSchema = ReturnType<typeof typeSchema>;
+
+function typeSchema(type: ExecutorType) {
+  const fields: [string, ExecutorField][] = Object.entries(EXECUTOR_FIELDS[type]);
+  return section({
+    type: z.literal(type),
+    ...Object.fromEntries(fields.map(([name, field]) => [name, valueSchema(field)])),
+  });
+}
+
+function valueSchema({ required, fault }: ExecutorField) {
+  const value = z.unknown().refine((given) => fault(given) === null, {
+    error: ({ path, input }) =>
+      `\`${dotted(path)}\` ${input === undefined ? "is missing: it must" : "must"} ${fault(input)}`,
+  });
+  return required === true ? value : value.exactOptional();
+}
 
 function executorFault(fault: Parameters<ReturnType<typeof must>>[0]): string {
   if (!isObject(fault.input)) return must(`be an object whose \`type\` is ${or(EXECUTOR_TYPES)}`)(fault);
-  return must(`be ${or(EXECUTOR_TYPES)}`)({ ...fault, input: fault.input["type"] });
+  return `\`${dotted(fault.path)}\` must ${choiceFault(fault.input["type"], EXECUTOR_TYPES)}`;
 }

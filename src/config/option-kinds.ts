@@ -73,7 +73,3 @@ export function yesOrNo(): z.ZodBoolean {
 export function oneOf<const Choices extends readonly [string, ...string[]]>(choices: Choices) {
   return z.enum(choices, { error: must(`be one of ${choices.join(", ")}`) });
 }
-
-export function or(choices: readonly string[]): string {
-  return choices.join(", ").replace(/, ([^,]*)$/, " or $1");
-}

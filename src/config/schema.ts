@@ -1,11 +1,12 @@
 import { z } from "zod";
+import { or } from "../model/field-checks.ts";
 import { STRATEGIES, TASKS_LANE } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
 import { executor } from "./executor-schema.ts";
-import { dotted, must, numberIn, oneOf, or, section, yesOrNo } from "./option-kinds.ts";
+import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
 
 /** A count that somebody might mean; more is a slip of the finger. */
 const COUNT = { min: 1, max: 10_000_000 } as const;

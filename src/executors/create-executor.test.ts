@@ -1,12 +1,16 @@
 import { expect, test } from "vitest";
+import { hostileValues } from "../../test/support/hostile-values.ts";
+import { configSchema } from "../config/schema.ts";
+import { RotaError } from "../model/errors.ts";
 import type { Task } from "../model/task.ts";
-import { createExecutor } from "./create-executor.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
+import { createExecutor, executorUrls } from "./create-executor.ts";
 import type { ExecutorContext } from "./executor.ts";
 
-const now = () => 0;
+const clock = new ManualClock();
 
 function echoOf(task: Partial<Task>): unknown {
-  return createExecutor({ type: "echo" }, { now })(task as Task, {} as ExecutorContext);
+  return createExecutor({ type: "echo" }, { clock })(task as Task, {} as ExecutorContext);
 }
 
 test("echo answers its input", () => {
@@ -22,20 +26,110 @@ test("echo answers its input", () => {
 
 test("a function is an executor already", () => {
   const handler = () => 1;
-  expect(createExecutor(handler, { now })).toBe(handler);
+  expect(createExecutor(handler, { clock })).toBe(handler);
 });
 
-test.each([
-  [{ type: "htpp", url: "http://x" }, 'unknown executor type "htpp": did you mean `http`?'],
-  [{ type: "http" }, "`url` must be an http or https URL"],
-  [{ type: "http", url: "ftp://x/" }, "`url` must be an http or https URL"],
-  [{ type: "http", url: "not a url" }, "`url` must be an http or https URL"],
-  [{ type: "http", url: "http://user:secret@x/" }, "`url` must have no user or password in it"],
+const RIGHT: readonly object[] = [
+  { type: "echo" },
+  { type: "http", url: "https://example.com/hook?key=1" },
+  { type: "http", url: "http://[::1]:9/", headers: { authorization: "Bearer x", "X-Odd_~!": "a\tb é" } },
+  { type: "http", url: "http://x/", headers: {} },
+  { type: "tab-action", url: "http://127.0.0.1:9867" },
+  { type: "tab-action", url: "http://127.0.0.1:9867/base/", resolver: "fixed" },
+  { type: "tab-action", url: "http://x", resolver: "pinchtab", cacheSec: 0, headers: { authorization: "x" } },
+  { type: "tab-action", url: "http://x", resolver: "pinchtab", cacheSec: 0.5 },
+];
+
+const WRONG: readonly [config: unknown, message: string][] = [
+  [{ type: "htpp" }, "`executor.type` must be echo, http or tab-action, not htpp: did you mean `http`?"],
+  [{ type: "tabaction" }, "did you mean `tab-action`?"],
+  [{}, "`executor.type` must be echo, http or tab-action, not undefined"],
+  [{ type: null }, "`executor.type` must be echo, http or tab-action, not null"],
+  [{ type: ["http"] }, "`executor.type` must be echo, http or tab-action, not an array"],
+  [{ type: "constructor" }, "`executor.type` must be echo"],
+  [{ type: "__proto__" }, "`executor.type` must be echo"],
+  [{ type: "x".repeat(1_000_000) }, "`executor.type` must be echo"],
+  [{ type: "http" }, "`executor.url` must be an http or https URL"],
+  [{ type: "http", url: 7 }, "`executor.url` must be an http or https URL"],
+  [{ type: "http", url: "ftp://x/" }, "`executor.url` must be an http or https URL"],
+  [{ type: "http", url: "not a url" }, "`executor.url` must be an http or https URL"],
+  [{ type: "http", url: "http://user:secret@x/" }, "`executor.url` must have no user or password in it"],
   [{ type: "http", url: "https://token@x/" }, "write them as an `authorization` header in `headers`"],
-  [{ type: "http", url: "http://x/", header: {} }, "did you mean `headers`?"],
-  [{ type: "echo", url: "http://x/" }, "unknown field `url`"],
-  [null, "must be a function or an object"],
-  ["echo", "must be a function or an object"],
-])("refuses %j", (config, message) => {
-  expect(() => createExecutor(config as never, { now })).toThrow(message);
+  [
+    { type: "http", url: `http://x/${"y".repeat(3_000)}` },
+    "`executor.url` must have at most 2048 characters",
+  ],
+  [{ type: "http", url: "http://x/", header: {} }, "did you mean `executor.headers`?"],
+  [{ type: "http", url: "http://x/", headers: null }, "`executor.headers` must be an object of strings"],
+  [{ type: "http", url: "http://x/", headers: ["a"] }, "must be an object of strings"],
+  [{ type: "http", url: "http://x/", headers: { a: 1 } }, "an object of strings: `a` is not a string"],
+  [{ type: "http", url: "http://x/", headers: { "": "x" } }, "`executor.headers` must have names of letters"],
+  [{ type: "http", url: "http://x/", headers: { "a b": "x" } }, 'like `x-api-key`, not "a b"'],
+  [{ type: "http", url: "http://x/", headers: { "a\r\nb": "x" } }, 'not "a\\r\\nb"'],
+  [{ type: "http", url: "http://x/", headers: { a: "x\r\nb: c" } }, "without line breaks"],
+  [{ type: "http", url: "http://x/", headers: { a: "x\0" } }, "that of `a` is not"],
+  [{ type: "http", url: "http://x/", headers: { a: "\u{1f600}" } }, "in Latin-1"],
+  [{ type: "http", url: "http://x/", headers: { A: "x", a: "y" } }, "must have `a` only once"],
+  [{ type: "http", url: "http://x/", headers: { Host: "x" } }, "must not set `Host`, which belongs to the"],
+  [{ type: "http", url: "http://x/", headers: { "transfer-encoding": "chunked" } }, "must not set"],
+  [{ type: "http", url: "http://x/", headers: { a: "x".repeat(9_000) } }, "at most 8192 characters in all"],
+  [{ type: "tab-action" }, "`executor.url` must be an http or https URL"],
+  [{ type: "tab-action", url: "http://x/?a=1" }, "`executor.url` must end before any `?` or `#`"],
+  [{ type: "tab-action", url: "http://x/#a" }, "`executor.url` must end before any `?` or `#`"],
+  [{ type: "tab-action", url: "http://a:b@x/" }, "must have no user or password"],
+  [{ type: "tab-action", url: "http://x/", resolve: "fixed" }, "did you mean `executor.resolver`?"],
+  [
+    { type: "tab-action", url: "http://x/", resolver: "pinchtap" },
+    "`executor.resolver` must be fixed or pinchtab, not pinchtap: did you mean `pinchtab`?",
+  ],
+  [{ type: "tab-action", url: "http://x/", resolver: {} }, "must be fixed or pinchtab, not an object"],
+  [
+    { type: "tab-action", url: "http://x/", cacheSec: -1 },
+    "`executor.cacheSec` must be a number of seconds from 0 to 3600, not -1",
+  ],
+  [
+    { type: "tab-action", url: "http://x/", cacheSec: "5" },
+    "must be a number of seconds from 0 to 3600, not 5",
+  ],
+  [{ type: "tab-action", url: "http://x/", cacheSec: Number.NaN }, "must be a number of seconds"],
+  [{ type: "echo", url: "http://x/" }, "unknown field `executor.url`"],
+  [null, "`executor` must be a function or an object with a `type`, not null"],
+  ["echo", "`executor` must be a function or an object with a `type`, not echo"],
+  [[], "must be a function or an object with a `type`, not an array"],
+];
+
+test.each(RIGHT)("takes %j, as the configuration does", (config) => {
+  expect(createExecutor(config as never, { clock })).toBeTypeOf("function");
+  expect(configSchema.shape.executors.parse({ action: config })).toEqual({ action: config });
+});
+
+test.each(WRONG)("refuses %j, as the configuration does", (config, message) => {
+  expect(() => createExecutor(config as never, { clock })).toThrow(message);
+  expect(configSchema.shape.executors.safeParse({ action: config }).success).toBe(false);
+});
+
+test("names the field by where it stands, and never shows a secret", () => {
+  const create = (config: object) => () =>
+    createExecutor(config as never, { clock, name: "agents.a.executor" });
+  expect(create({ type: "http", url: "htp://secret" })).toThrow(
+    new RotaError("invalid_field", "`agents.a.executor.url` must be an http or https URL", {
+      details: { field: "agents.a.executor.url" },
+    }),
+  );
+  for (const headers of [{ a: "secret\n" }, { a: "secret".repeat(9_000) }, ["secret"], "secret"]) {
+    expect(create({ type: "http", url: "http://x/", headers })).toThrow(/^(?!.*secret)/s);
+  }
+});
+
+test.each(hostileValues())("is not harmed by %s", (_what, value) => {
+  for (const config of [value, { type: value }, { type: "http", url: value }]) {
+    if (typeof config === "function") continue;
+    expect(() => createExecutor(config as never, { clock })).toThrow();
+  }
+});
+
+test("tells which URLs an executor calls", () => {
+  expect(executorUrls({ type: "echo" })).toEqual([]);
+  expect(executorUrls({ type: "http", url: "http://a/" })).toEqual(["http://a/"]);
+  expect(executorUrls({ type: "tab-action", url: "http://b/", resolver: "pinchtab" })).toEqual(["http://b/"]);
 });

@@ -1,42 +1,43 @@
-import type { RotaError } from "../model/errors.ts";
-import { executorUrlFault } from "../model/executor-url.ts";
-import { checkKnown, invalidField, isObject, optionalObject } from "../model/field-checks.ts";
-import { nearestName } from "../model/nearest-name.ts";
+import type { Clock } from "../model/clock.ts";
+import { checkExecutorConfig } from "../model/executor-config.ts";
 import { echo } from "./echo.ts";
 import type { Executor, ExecutorConfig } from "./executor.ts";
 import { httpExecutor } from "./http.ts";
+import { mergeHeaders } from "./merge-headers.ts";
+import { PinchTabResolver } from "./pinchtab-resolver.ts";
+import { tabActionExecutor } from "./tab-action.ts";
+import { fixedResolver } from "./tab-resolver.ts";
 
-const TYPES: readonly ExecutorConfig["type"][] = ["echo", "http"];
+export interface CreateExecutorOptions {
+  readonly clock: Clock;
+  /** What the field that holds the configuration is called, for its faults: `executor` unless told. */
+  readonly name?: string;
+}
 
 /** The executor that a configuration describes; a function is one already. Throws `invalid_field`. */
-export function createExecutor(
-  config: Executor | ExecutorConfig,
-  { now }: { readonly now: () => number },
-): Executor {
-  if (typeof config === "function") return config;
-  if (!isObject(config))
-    throw invalidField("executor", "an executor must be a function or an object with a `type`");
+export function createExecutor(given: Executor | ExecutorConfig, options: CreateExecutorOptions): Executor {
+  if (typeof given === "function") return given;
+  const { clock, name } = options;
+  const config = checkExecutorConfig(given, name);
+  if (config.type === "echo") return echo;
+  const { url } = config;
+  const headers = mergeHeaders(config.headers);
   switch (config.type) {
-    case "echo":
-      checkKnown(config, ["type"]);
-      return echo;
     case "http":
-      checkKnown(config, ["type", "url", "headers"]);
-      checkUrl(config.url);
-      optionalObject(config, "headers");
-      return httpExecutor({ ...config, now });
-    default:
-      throw unknownType((config as { type?: unknown }).type);
+      return httpExecutor({ url, headers, clock });
+    case "tab-action": {
+      const { cacheSec } = config;
+      const resolver =
+        config.resolver === "pinchtab"
+          ? new PinchTabResolver({ url, headers, cacheSec, clock })
+          : fixedResolver(url);
+      return tabActionExecutor({ resolver, headers, clock });
+    }
   }
 }
 
-function checkUrl(url: unknown): void {
-  const fault = executorUrlFault(url);
-  if (fault !== null) throw invalidField("url", `\`url\` must ${fault}`);
-}
-
-function unknownType(type: unknown): RotaError {
-  const nearest = nearestName(String(type), TYPES);
-  const hint = nearest === undefined ? `known are ${TYPES.join(", ")}` : `did you mean \`${nearest}\`?`;
-  return invalidField("type", `unknown executor type "${String(type).slice(0, 60)}": ${hint}`);
+/** Every URL that an executor calls by its configuration: whoever may not call everywhere can check them first. */
+export function executorUrls(config: ExecutorConfig): readonly string[] {
+  // The instances that a PinchTab server names listen on the same host.
+  return config.type === "echo" ? [] : [config.url];
 }

@@ -1,3 +1,5 @@
+export type { ExecutorConfig } from "../model/executor-config.ts";
+
 import type { Log } from "../model/log.ts";
 import type { Task } from "../model/task.ts";
 
@@ -29,10 +31,3 @@ export interface Usage {
   readonly outputTokens?: number;
   readonly contextWindow?: number;
 }
-
-/** An executor that the configuration can name. */
-export type ExecutorConfig =
-  /** Answers its input. */
-  | { readonly type: "echo" }
-  /** Posts the task as JSON; the JSON or text answer is the result. */
-  | { readonly type: "http"; readonly url: string; readonly headers?: Readonly<Record<string, string>> };

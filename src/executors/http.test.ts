@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { serve } from "../../test/support/http-server.ts";
 import { silentLog } from "../model/log.ts";
 import type { Task } from "../model/task.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
 import type { ExecutorContext } from "./executor.ts";
 import { httpExecutor } from "./http.ts";
 
@@ -19,7 +20,10 @@ function run(url: string, headers?: Record<string, string>): unknown {
     progress: () => {},
     usage: () => {},
   };
-  return httpExecutor({ url, now: () => 0, ...(headers === undefined ? {} : { headers }) })(task, context);
+  return httpExecutor({ url, clock: new ManualClock(0), ...(headers === undefined ? {} : { headers }) })(
+    task,
+    context,
+  );
 }
 
 test("posts the task as JSON", async () => {

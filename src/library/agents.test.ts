@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { claimedTask } from "../../test/support/records.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
 import { Agents, type AgentsOptions } from "./agents.ts";
 
 function makeAgents(options: Partial<AgentsOptions> = {}): Agents {
-  return new Agents({ agents: {}, executors: {}, now: () => 0, ...options });
+  return new Agents({ agents: {}, executors: {}, clock: new ManualClock(0), ...options });
 }
 
 test("knows what it was told of each agent, and nothing of others", () => {

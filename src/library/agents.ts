@@ -2,6 +2,7 @@ import { createExecutor } from "../executors/create-executor.ts";
 import { echo } from "../executors/echo.ts";
 import type { Executor, ExecutorConfig } from "../executors/executor.ts";
 import type { AgentOptions } from "../interface/options.ts";
+import type { Clock } from "../model/clock.ts";
 import { checkKnown, optionalNumber, optionalObject, optionalText } from "../model/field-checks.ts";
 import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../model/task.ts";
 import { checkAgentId } from "../model/task-input.ts";
@@ -20,20 +21,20 @@ interface Agent {
 export interface AgentsOptions {
   readonly agents: Readonly<Record<string, AgentOptions>>;
   readonly executors: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
-  readonly now: () => number;
+  readonly clock: Clock;
 }
 
 /** The agents this process knows, and who does their work. */
 export class Agents {
   readonly #agents = new Map<string, Agent>();
   readonly #byKind = new Map<TaskKind, Executor>();
-  readonly #now: () => number;
+  readonly #clock: Clock;
 
-  constructor({ agents, executors, now }: AgentsOptions) {
-    this.#now = now;
+  constructor({ agents, executors, clock }: AgentsOptions) {
+    this.#clock = clock;
     checkKnown(executors, TASK_KINDS, "executors.");
     for (const [kind, executor] of Object.entries(executors)) {
-      this.#byKind.set(kind as TaskKind, createExecutor(executor, { now }));
+      this.#byKind.set(kind as TaskKind, createExecutor(executor, { clock, name: `executors.${kind}` }));
     }
     for (const [id, options] of Object.entries(agents)) this.set(id, options);
   }
@@ -45,7 +46,10 @@ export class Agents {
     checkKnown(fields, ["executor", "lane", "maxInflight", "maxQueued"], prefix);
     const { executor } = options;
     this.#agents.set(id, {
-      executor: executor === undefined ? undefined : createExecutor(executor, { now: this.#now }),
+      executor:
+        executor === undefined
+          ? undefined
+          : createExecutor(executor, { clock: this.#clock, name: `${prefix}executor` }),
       lane: optionalText(fields, "lane"),
       maxInflight: optionalNumber(fields, "maxInflight", LIMIT, prefix) ?? null,
       maxQueued: optionalNumber(fields, "maxQueued", LIMIT, prefix) ?? null,

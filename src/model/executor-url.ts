@@ -1,3 +1,6 @@
+/** Longer than any URL that a server would accept. */
+const URL_LENGTH_MAX = 2_048;
+
 /**
  * What is wrong with the URL of an executor, as the rest of "`url` must …"; null when nothing is. The sentence never
  * repeats the URL: whatever is wrong with it, it may hold a password.
@@ -9,5 +12,12 @@ export function executorUrlFault(url: unknown): string | null {
   if (parsed.username !== "" || parsed.password !== "") {
     return "have no user or password in it: write them as an `authorization` header in `headers`";
   }
-  return null;
+  return parsed.href.length > URL_LENGTH_MAX ? `have at most ${URL_LENGTH_MAX} characters` : null;
+}
+
+/** The same for a URL to which paths are added. */
+export function executorBaseUrlFault(url: unknown): string | null {
+  const fault = executorUrlFault(url);
+  if (fault !== null) return fault;
+  return /[?#]/.test(url as string) ? "end before any `?` or `#`: paths are added to it" : null;
 }

@@ -92,6 +92,11 @@ export function list(names: readonly string[]): string {
   return names.map((name) => `\`${name}\``).join(", ");
 }
 
+/** `a, b or c`. */
+export function or(choices: readonly string[]): string {
+  return choices.join(", ").replace(/, ([^,]*)$/, " or $1");
+}
+
 function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";

@@ -1,5 +1,8 @@
 import type { Agent, BodyInit, RequestInit, Response } from "undici";
 import { retryAfterMs } from "../model/retry-after.ts";
+import { brokenAnswer, noAnswer } from "./call-error.ts";
+import { TargetRefused } from "./guarded-agent.ts";
+import type { TargetGuard } from "./target-guard.ts";
 
 /** How long the other side may take to accept a connection; an attempt's own timeout bounds everything after. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -11,10 +14,12 @@ export interface LimitedRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: BodyInit;
   readonly signal: AbortSignal;
-  /** How much of the answer is read; the rest is left unread and the connection dropped. */
+  /** How much of the answer is read, unpacked if it comes packed; the rest is left and the connection dropped. */
   readonly bodyBytesMax: number;
   /** The moment a `Retry-After` date is counted from, in milliseconds since 1970. */
   readonly now: number;
+  /** Where the URL is one that a user gave: throws `TargetRefused` instead of connecting to what it forbids. */
+  readonly guard?: TargetGuard;
 }
 
 export interface LimitedResponse {
@@ -26,17 +31,23 @@ export interface LimitedResponse {
   readonly retryAfterMs: number | undefined;
 }
 
-/** One HTTP call with a bounded answer. Redirects are answers like any other: they are not followed. */
+/**
+ * One HTTP call with a bounded answer. Redirects are answers like any other: they are not followed. Throws a `CallError`
+ * when there is no answer, or only the beginning of one, and the signal's reason when that fires.
+ */
 export async function fetchWithLimits(url: string, request: LimitedRequest): Promise<LimitedResponse> {
-  const { method, headers, body, signal, bodyBytesMax, now } = request;
+  const { method, headers, body, signal, bodyBytesMax, now, guard } = request;
   const response = await call(url, {
+    ...(guard === undefined ? {} : { dispatcher: await guard.dispatcher() }),
     method,
     ...(headers === undefined ? {} : { headers }),
     ...(body === undefined ? {} : { body }),
     signal,
     redirect: "manual",
   });
-  const { text, truncated } = await readBody(response, bodyBytesMax);
+  const { text, truncated } = await readBody(response, bodyBytesMax).catch((error) => {
+    throw brokenAnswer(url, error);
+  });
   return {
     status: response.status,
     contentType: response.headers.get("content-type") ?? "",
@@ -50,12 +61,10 @@ async function call(url: string, init: RequestInit): Promise<Response> {
   outbound ??= loadOutbound();
   const { fetch, agent } = await outbound;
   try {
-    return await fetch(url, { ...init, dispatcher: agent });
+    return await fetch(url, { dispatcher: agent, ...init });
   } catch (error) {
-    // undici says only "fetch failed" and hides why in the cause.
-    const cause = error instanceof TypeError && error.cause instanceof Error ? error.cause : undefined;
-    if (cause === undefined) throw error;
-    throw new Error(`cannot reach ${new URL(url).origin}: ${reasonOf(cause)}`, { cause: error });
+    const cause = error instanceof TypeError ? error.cause : undefined;
+    throw cause instanceof TargetRefused ? cause : noAnswer(url, error);
   }
 }
 
@@ -74,12 +83,6 @@ async function loadOutbound(): Promise<{ fetch: typeof import("undici").fetch; a
   return { fetch: undici.fetch, agent };
 }
 
-function reasonOf(cause: Error): string {
-  const { code } = cause as { code?: unknown };
-  // Several addresses that all refused make an AggregateError without a message of its own.
-  return cause.message || (typeof code === "string" ? code : cause.name);
-}
-
 async function readBody(response: Response, bytesMax: number): Promise<{ text: string; truncated: boolean }> {
   if (response.body === null) return { text: "", truncated: false };
   const chunks: Uint8Array[] = [];
@@ -91,5 +94,7 @@ async function readBody(response: Response, bytesMax: number): Promise<{ text: s
     if (bytes > bytesMax) break;
   }
   const kept = Buffer.concat(chunks).subarray(0, bytesMax);
-  return { text: new TextDecoder().decode(kept), truncated: bytes > bytesMax };
+  const truncated = bytes > bytesMax;
+  // As a stream that goes on, a character that the cut went through is left out.
+  return { text: new TextDecoder().decode(kept, { stream: truncated }), truncated };
 }

@@ -1,0 +1,58 @@
+import { type Fields, isObject } from "../model/field-checks.ts";
+
+/** Who has which tab, by what a PinchTab server says. */
+export interface Places {
+  /** The instance that has a tab, by the tab's id. */
+  readonly tabs: Map<string, string>;
+  /** Where an instance listens, by its id; null when it says no port that could be one, as while it starts. */
+  readonly ports: ReadonlyMap<string, number | null>;
+}
+
+/**
+ * The tabs of `GET /instances/tabs`, each with its instance; null when that is not a list of tabs. It is read liberally:
+ * bare or under `tabs`, with `id` or `tabId`, and `instanceId`, `instance` or `instance.id`.
+ */
+export function readTabs(answer: unknown): Map<string, string> | null {
+  return readList(answer, "tabs", (tab) => {
+    const { instance } = tab;
+    return [
+      idOf(tab["id"]) ?? idOf(tab["tabId"]),
+      idOf(tab["instanceId"]) ?? idOf(isObject(instance) ? instance["id"] : instance),
+    ];
+  });
+}
+
+/** The instances of `GET /instances`, each with its port; null when that is not a list of instances. */
+export function readInstances(answer: unknown): Map<string, number | null> | null {
+  return readList(answer, "instances", ({ id, port }) => [idOf(id), portOf(port)]);
+}
+
+/** What lacks its half of a pair is passed over; of two with the same id the first counts. */
+function readList<Value>(
+  answer: unknown,
+  name: string,
+  read: (entry: Fields) => [id: string | undefined, value: Value | undefined],
+): Map<string, Value> | null {
+  const list = isObject(answer) && Object.hasOwn(answer, name) ? answer[name] : answer;
+  const found = new Map<string, Value>();
+  // A server written in Go says null for a list without anything in it.
+  if (list === null) return found;
+  if (!Array.isArray(list)) return null;
+  for (const entry of list) {
+    const [id, value] = isObject(entry) ? read(entry) : [];
+    if (id !== undefined && value !== undefined && !found.has(id)) found.set(id, value);
+  }
+  return found;
+}
+
+function idOf(value: unknown): string | undefined {
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function portOf(value: unknown): number | null {
+  const port = typeof value === "string" && /^\d{1,5}$/.test(value) ? Number(value) : value;
+  return Number.isInteger(port) && (port as number) >= 1 && (port as number) <= 65_535
+    ? (port as number)
+    : null;
+}

@@ -1,0 +1,133 @@
+import type { Clock } from "../model/clock.ts";
+import type { ExecutorHeaders } from "../model/executor-config.ts";
+import { shown } from "../model/field-checks.ts";
+import { SharedCall } from "../outbound/shared-call.ts";
+import { HttpError } from "./errors.ts";
+import { lookUpPlaces } from "./pinchtab-lookup.ts";
+import type { Places } from "./pinchtab-places.ts";
+import {
+  baseOf,
+  cannotResolve,
+  type ResolveTabParams,
+  type TabResolver,
+  unresolved,
+} from "./tab-resolver.ts";
+
+/** Tabs seldom move, and one that did is looked for again: this is there to spare a busy server. */
+const DEFAULT_CACHE_SEC = 5;
+
+export interface PinchTabResolverOptions {
+  /** Of the PinchTab server. */
+  readonly url: string;
+  readonly headers?: ExecutorHeaders;
+  /** How long an answer is remembered; 0: not at all. */
+  readonly cacheSec?: number | undefined;
+  readonly clock: Clock;
+}
+
+/** One question to the server, which all who want to know something meanwhile share. */
+interface Lookup {
+  /** Counts up: of two, the higher one saw the later state of things. */
+  readonly number: number;
+  readonly call: SharedCall<Places>;
+}
+
+/**
+ * Asks a PinchTab server which of its instances has a tab. Each answer tells it of all tabs, and is remembered for a
+ * little while.
+ */
+export class PinchTabResolver implements TabResolver {
+  readonly #options: PinchTabResolverOptions;
+  readonly #base: string;
+  readonly #cacheMs: number;
+  #lookup: Lookup | null = null;
+  /** How many lookups have begun. */
+  #begun = 0;
+  /** What the last lookup found, and when it began. */
+  #remembered: { readonly places: Places; readonly at: number } | null = null;
+
+  constructor(options: PinchTabResolverOptions) {
+    this.#options = options;
+    this.#base = baseOf(options.url);
+    this.#cacheMs = (options.cacheSec ?? DEFAULT_CACHE_SEC) * 1_000;
+  }
+
+  async resolve(params: ResolveTabParams): Promise<string> {
+    const remembered = this.#recall(params);
+    if (remembered !== undefined) return remembered;
+    let places: Places;
+    try {
+      places = await this.#findPlaces(params);
+    } catch (error) {
+      params.signal.throwIfAborted();
+      throw lookupFailure(params.tabId, error);
+    }
+    return this.#baseIn(places, params.tabId) ?? this.#fail(places, params.tabId);
+  }
+
+  /** Somebody else who found nothing there may already have looked for it again. */
+  #recall({ tabId, notAt }: ResolveTabParams): string | undefined {
+    if (this.#remembered === null) return undefined;
+    const { places, at } = this.#remembered;
+    if (this.#options.clock.monotonic() - at >= this.#cacheMs) return undefined;
+    const base = this.#baseIn(places, tabId);
+    if (base !== notAt) return base;
+    places.tabs.delete(tabId);
+    return undefined;
+  }
+
+  /**
+   * A lookup that is under way will do if it finds what is wanted. If not, it may have asked before the tab was opened
+   * or moved, and only one that began after this call can say that there is none.
+   */
+  async #findPlaces({ tabId, signal, notAt }: ResolveTabParams): Promise<Places> {
+    const begunBefore = this.#begun;
+    for (;;) {
+      const lookup = this.#joinLookup();
+      const places = await lookup.call.wait(signal);
+      const base = this.#baseIn(places, tabId);
+      if ((base !== undefined && base !== notAt) || lookup.number > begunBefore) return places;
+    }
+  }
+
+  #joinLookup(): Lookup {
+    if (this.#lookup === null || this.#lookup.call.isOver) this.#lookup = this.#beginLookup();
+    return this.#lookup;
+  }
+
+  #beginLookup(): Lookup {
+    this.#begun++;
+    const at = this.#options.clock.monotonic();
+    const call = new SharedCall(async (signal) => {
+      const places = await lookUpPlaces({ ...this.#options, base: this.#base, signal });
+      this.#remembered = { places, at };
+      return places;
+    });
+    return { number: this.#begun, call };
+  }
+
+  /** Instances listen on the same machine as the server, each on a port of its own. */
+  #baseIn({ tabs, ports }: Places, tabId: string): string | undefined {
+    const instance = tabs.get(tabId);
+    const port = instance === undefined ? undefined : ports.get(instance);
+    return typeof port === "number" ? `http://${new URL(this.#base).hostname}:${port}` : undefined;
+  }
+
+  #fail({ tabs, ports }: Places, tabId: string): never {
+    const instance = tabs.get(tabId);
+    if (instance === undefined) throw unresolved(tabId, "no instance has it", { permanent: true });
+    const name = `its instance "${shown(instance)}"`;
+    if (!ports.has(instance)) throw unresolved(tabId, `${name} is not in the list`, { permanent: true });
+    throw unresolved(tabId, `${name} has no port yet`, { permanent: false });
+  }
+}
+
+function lookupFailure(tabId: string, error: unknown): Error {
+  if (error instanceof HttpError) {
+    return new HttpError(error.status, cannotResolve(tabId) + error.message, {
+      retryAfterMs: error.retryAfterMs,
+    });
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  return unresolved(tabId, reason, { permanent: false, cause: error });
+}

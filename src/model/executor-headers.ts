@@ -1,0 +1,54 @@
+import { isObject, list, shown } from "./field-checks.ts";
+
+/** What a server takes as the name of a header field (RFC 9110, "token"). */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** What it takes as a value: Latin-1 without control characters, above all without line breaks. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** These say how the message travels, which is not for the configuration to decide. */
+const OF_THE_CONNECTION: readonly string[] = [
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+/** More than this is refused by most servers. */
+const HEADERS_LENGTH_MAX = 8_192;
+
+/**
+ * What is wrong with the header fields of an executor, as the rest of "`headers` must …"; null when nothing is. The
+ * sentence repeats no value: those are where tokens and passwords belong.
+ */
+export function executorHeadersFault(headers: unknown): string | null {
+  if (!isObject(headers)) return "be an object of strings";
+  const seen = new Set<string>();
+  let length = 0;
+  for (const [name, value] of Object.entries(headers)) {
+    const fault = nameFault(name, seen) ?? valueFault(name, value);
+    if (fault !== null) return fault;
+    seen.add(name.toLowerCase());
+    length += name.length + String(value).length;
+  }
+  return length > HEADERS_LENGTH_MAX ? `have at most ${HEADERS_LENGTH_MAX} characters in all` : null;
+}
+
+function nameFault(name: string, seen: ReadonlySet<string>): string | null {
+  if (!NAME.test(name)) {
+    return `have names of letters, digits and dashes, like \`x-api-key\`, not "${shown(name)}"`;
+  }
+  if (OF_THE_CONNECTION.includes(name.toLowerCase())) {
+    return `not set ${list([name])}, which belongs to the connection`;
+  }
+  return seen.has(name.toLowerCase()) ? `have ${list([shown(name)])} only once, however it is written` : null;
+}
+
+function valueFault(name: string, value: unknown): string | null {
+  const field = `\`${shown(name)}\``;
+  if (typeof value !== "string") return `be an object of strings: ${field} is not a string`;
+  if (VALUE.test(value)) return null;
+  return `have values without line breaks and other control characters, in Latin-1: that of ${field} is not`;
+}
