@@ -271,8 +271,7 @@ test.each(["http", "https"])(
       (error) => error,
     );
     expect(failure.cause).toBeInstanceOf(TargetRefused);
-    await expect.poll(() => sockets.every(({ closed }) => closed)).toBe(true);
-    expect(sockets).toHaveLength(1);
+    await until(() => sockets.length === 1 && sockets.every(({ closed }) => closed), "its end");
     expect(received).toEqual([]);
   },
 );
