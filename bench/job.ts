@@ -22,6 +22,8 @@ export interface Sizes {
   readonly window: number;
   readonly samples: number;
   readonly idleSec: number;
+  /** How long requests are made in each run. */
+  readonly httpSec: number;
 }
 
 export const FULL: Sizes = {
@@ -31,6 +33,7 @@ export const FULL: Sizes = {
   window: 20_000,
   samples: 1_000,
   idleSec: 10,
+  httpSec: 8,
 };
 
 export const QUICK: Sizes = {
@@ -40,4 +43,5 @@ export const QUICK: Sizes = {
   window: 4_000,
   samples: 200,
   idleSec: 5,
+  httpSec: 3,
 };

@@ -1,11 +1,12 @@
 import type { Job } from "../job.ts";
 import { growthOnPostgres, growthOnSqlite } from "./growth.ts";
+import { httpJob } from "./http.ts";
 import { idleOnPostgres, idleOnSqlite } from "./idle.ts";
 import { latencyInMemory, latencyOnPostgres, latencyOnSqlite } from "./latency.ts";
 import { postgresJob } from "./postgres.ts";
 import { sqliteJob } from "./sqlite.ts";
 
-export const PARTS = ["sqlite", "postgres", "latency", "idle", "growth"] as const;
+export const PARTS = ["sqlite", "postgres", "http", "latency", "idle", "growth"] as const;
 export type Part = (typeof PARTS)[number];
 
 export interface JobEntry {
@@ -19,6 +20,7 @@ export interface JobEntry {
 export const JOBS: readonly JobEntry[] = [
   { part: "sqlite", name: "sqlite", needsPostgres: false, run: sqliteJob },
   { part: "postgres", name: "postgres", needsPostgres: true, run: postgresJob },
+  { part: "http", name: "http on SQLite", needsPostgres: false, run: httpJob },
   { part: "latency", name: "latency in memory", needsPostgres: false, run: latencyInMemory },
   { part: "latency", name: "latency on SQLite", needsPostgres: false, run: latencyOnSqlite },
   { part: "latency", name: "latency on PostgreSQL", needsPostgres: true, run: latencyOnPostgres },
