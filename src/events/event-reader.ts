@@ -8,6 +8,8 @@ const BUFFER_MAX = { events: 1_000, bytes: 8 * 1_048_576 } as const;
 export interface EventReaderOptions {
   /** The last event seen; 0 for all there are; undefined: from now on. */
   readonly after?: number | undefined;
+  readonly agentId?: string | undefined;
+  readonly batchId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onGap?: ((gap: { readonly after: number; readonly oldest: number }) => void) | undefined;
 }
@@ -24,7 +26,7 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
   readonly #begun: Promise<void>;
   #buffer: { readonly event: RotaEvent; readonly bytes: number }[] = [];
   #bytes = 0;
-  /** The last event put into the buffer. */
+  /** The last event put into the buffer, or passed over because nobody asked for it. */
   #seen = 0;
   #live = false;
   #ended = false;
@@ -100,6 +102,10 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
 
   #offer(event: RotaEvent, bytes: number): void {
     if (!this.#live || event.seq <= this.#seen) return;
+    if (!this.#fits(event)) {
+      this.#seen = event.seq;
+      return;
+    }
     if (this.#buffer.length >= BUFFER_MAX.events || this.#bytes >= BUFFER_MAX.bytes) {
       this.#live = false;
       return;
@@ -112,10 +118,21 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
   async #catchUp(): Promise<void> {
     const handedOn = this.#log.position;
     const { events } = await this.#log.storage.events.read({ after: this.#seen, ...PAGE });
-    for (const stored of events) this.#push(toEvent(stored), stored.bytes);
+    for (const stored of events) {
+      const event = toEvent(stored);
+      if (this.#fits(event)) this.#push(event, stored.bytes);
+      else this.#seen = event.seq;
+    }
     // Live again once everything that has been handed on so far is either in the buffer or no longer anywhere.
     const nothingLeft = events.length === 0 && this.#log.position === handedOn;
     this.#live = nothingLeft || this.#seen >= this.#log.position;
+    // Whoever looks for little in a long log must not keep everybody else waiting while it looks.
+    if (this.#buffer.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  #fits(event: RotaEvent): boolean {
+    const { agentId = event.agentId, batchId = event.batchId } = this.#options;
+    return event.agentId === agentId && event.batchId === batchId;
   }
 
   #push(event: RotaEvent, bytes: number): void {

@@ -43,6 +43,8 @@ export interface RotaApi {
  */
 export interface Rota extends RotaApi {
   readonly state: RotaState;
+  /** Fires when it begins to drain: whoever waits on behalf of others can stop then. */
+  readonly draining: AbortSignal;
   readonly tasks: LocalTasks;
 
   /**

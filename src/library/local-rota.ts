@@ -12,7 +12,7 @@ import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
-import { optionalNumber } from "../model/field-checks.ts";
+import { checkEventsOptions } from "../model/events-options.ts";
 import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
@@ -60,6 +60,7 @@ export class LocalRota implements Rota {
   #draining: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
   #keepAlive: NodeJS.Timeout | undefined;
+  readonly #drainBegins = new AbortController();
 
   constructor(parts: LocalRotaParts) {
     const { storage, engine, eventLog, clock, settings } = parts;
@@ -86,6 +87,10 @@ export class LocalRota implements Rota {
 
   get state(): RotaState {
     return this.#state;
+  }
+
+  get draining(): AbortSignal {
+    return this.#drainBegins.signal;
   }
 
   agent(id: string, first: Executor | AgentOptions, handler?: Executor): void {
@@ -118,8 +123,7 @@ export class LocalRota implements Rota {
   }
 
   events(options: EventsOptions = {}): EventReader {
-    optionalNumber({ ...options }, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
-    return new EventReader(this.#parts.eventLog, options);
+    return new EventReader(this.#parts.eventLog, checkEventsOptions(options));
   }
 
   onEvent(handler: EventHandler): () => void {
@@ -183,6 +187,7 @@ export class LocalRota implements Rota {
     // A start that is under way ends first: what it began is then stopped in order.
     await this.#starting?.catch(() => {});
     this.#state = "draining";
+    this.#drainBegins.abort();
     await this.#parts.engine.drain(graceMs);
     clearInterval(this.#keepAlive);
     this.#state = "drained";

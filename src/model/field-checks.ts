@@ -28,6 +28,13 @@ export function optionalText(fields: Fields, field: string): string | undefined 
   return value;
 }
 
+/** What has a NUL in it is no name that any database has, and PostgreSQL would not even look for it. */
+export function checkName(fields: Fields, field: string, what: string): string | undefined {
+  const name = optionalText(fields, field);
+  if (name?.includes("\0")) throw invalidField(field, `\`${field}\` must be ${what}`);
+  return name;
+}
+
 export function requiredText(fields: Fields, field: string): string {
   const text = optionalText(fields, field);
   if (text === undefined || text.trim() === "") {

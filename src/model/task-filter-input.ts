@@ -1,4 +1,11 @@
-import { checkKnown, type Fields, invalidField, optionalNumber, optionalText } from "./field-checks.ts";
+import {
+  checkKnown,
+  checkName,
+  type Fields,
+  invalidField,
+  optionalNumber,
+  optionalText,
+} from "./field-checks.ts";
 import { nearestName } from "./nearest-name.ts";
 import { optionalPriority } from "./priority-input.ts";
 import { checkAgentId } from "./task-input.ts";
@@ -26,8 +33,8 @@ export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   const agent = filter["agentId"] === undefined ? undefined : checkAgentId(filter["agentId"]);
   const states = parseStates(filter["state"]);
   const priority = optionalPriority(filter);
-  const batch = checkedName(filter, "batchId", "the id of a batch");
-  const lane = checkedName(filter, "lane", "the name of a lane");
+  const batch = checkName(filter, "batchId", "the id of a batch");
+  const lane = checkName(filter, "lane", "the name of a lane");
   const cursor = parseCursor(optionalText(filter, "cursor"));
   return {
     ...(agent === undefined ? {} : { agent }),
@@ -55,13 +62,6 @@ function parseState(value: unknown): TaskState {
   const nearest = nearestName(word, TASK_STATES);
   const hint = nearest === undefined ? "" : `; did you mean \`${nearest}\`?`;
   throw invalidField("state", `unknown \`state\`: it is one of ${TASK_STATES.join(", ")}${hint}`);
-}
-
-/** What has a NUL in it is no name that any database has, and PostgreSQL would not even look for it. */
-function checkedName(filter: Fields, field: string, what: string): string | undefined {
-  const name = optionalText(filter, field);
-  if (name?.includes("\0")) throw invalidField(field, `\`${field}\` must be ${what}`);
-  return name;
 }
 
 function parseCursor(text: string | undefined): number | undefined {
