@@ -14,7 +14,9 @@ const PARTS: Record<string, readonly string[]> = {
 
   "src/schedules/": ["src/model/"],
   "src/outbound/": ["src/model/"],
-  "src/config/": ["src/model/"],
+  // The machine's own time, which a watcher waits by unless it is handed another.
+  "src/engine/system-clock.ts": ["src/model/"],
+  "src/config/": ["src/model/", "src/engine/system-clock.ts"],
 
   // The files that lie directly in storage/ are the contract and what every driver shares.
   "src/storage/": ["src/model/"],
@@ -83,11 +85,14 @@ const PARTS: Record<string, readonly string[]> = {
     "src/webhooks/",
     "src/services/",
     "src/engine/",
+    "src/engine/system-clock.ts",
     "src/interface/",
   ],
 
   "src/api/": ["src/model/"],
   "src/server/": [
+    "src/version.ts",
+    "src/engine/system-clock.ts",
     "src/model/",
     "src/config/",
     "src/events/",

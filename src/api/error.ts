@@ -1,12 +1,57 @@
 import { z } from "zod";
-import { ERROR_STATUS, type ErrorCode } from "../model/errors.ts";
+import { ERROR_STATUS, type ErrorCode, RotaError } from "../model/errors.ts";
 
 const CODES = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]];
 
+/** A sentence for each code, as somebody may come to read it. */
+const SENTENCES: Readonly<Record<ErrorCode, string>> = {
+  invalid_json: "send the body as JSON, with the header `content-type: application/json`",
+  invalid_field: "unknown field `instructoin`: did you mean `instruction`?",
+  unauthorized: "a key is missing or wrong",
+  forbidden: "without API keys Rota answers web pages of this machine only",
+  not_found: "task not found",
+  method_not_allowed: "/tasks does not take PUT, only GET, HEAD, POST",
+  conflict: "task is already done",
+  batch_too_large: "`tasks` has 51 tasks, and a batch with actions has at most 50: send several",
+  body_too_large: "the body is larger than 1048576 bytes",
+  queue_full: "rejected: global queue full",
+  rate_limited: "1000 event streams are open, and there can be no more: close some",
+  internal_error: "something went wrong inside Rota; its log says what",
+  draining: "this node is stopping and takes no new work",
+  scheduler_disabled: "the scheduler is disabled: set `scheduler.enabled` to true",
+  storage_unavailable: "the storage does not answer",
+};
+
 /** What every request that fails is answered with. */
-export const errorAnswer = z.strictObject({
-  code: z.enum(CODES).describe("What went wrong, for programs; docs/errors.md explains each."),
-  error: z.string().describe("What went wrong and what to do instead, for people."),
-  retryable: z.literal(true).exactOptional().describe("There when the same request may work later."),
-  details: z.record(z.string(), z.unknown()).exactOptional(),
-});
+export const errorAnswer = z
+  .strictObject({
+    code: z.enum(CODES).describe("What went wrong, for programs; docs/errors.md explains each."),
+    error: z.string().describe("What went wrong and what to do instead, for people."),
+    retryable: z.literal(true).exactOptional().describe("There when the same request may work later."),
+    details: z.record(z.string(), z.unknown()).exactOptional().describe("Depends on the code."),
+  })
+  .meta({
+    id: "Error",
+    description: "What every request that fails is answered with.",
+    examples: [exampleOf("invalid_field")],
+  });
+
+/** Any request can fail so, whatever it asks for. */
+const ALWAYS = ["invalid_json", "invalid_field", "forbidden", "body_too_large", "internal_error"] as const;
+
+type Always = (typeof ALWAYS)[number];
+type ErrorAnswers<Code extends ErrorCode> = Readonly<Record<(typeof ERROR_STATUS)[Code], typeof errorAnswer>>;
+
+/** How an operation answers what fails, by status: with what any request can fail with, and with these. */
+export function errorAnswers<Code extends ErrorCode>(...codes: readonly Code[]): ErrorAnswers<Code | Always> {
+  const byStatus = Map.groupBy<number, ErrorCode>([...ALWAYS, ...codes], (code) => ERROR_STATUS[code]);
+  const answers = [...byStatus].map(([status, alike]) => {
+    const description = alike.map((code) => `\`${code}\``).join(", ");
+    return [status, errorAnswer.meta({ description, examples: alike.map(exampleOf) })];
+  });
+  return Object.fromEntries(answers) as ErrorAnswers<Code | Always>;
+}
+
+function exampleOf(code: ErrorCode): ReturnType<RotaError["toJSON"]> {
+  return new RotaError(code, SENTENCES[code]).toJSON();
+}

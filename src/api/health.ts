@@ -1,16 +1,41 @@
 import { z } from "zod";
+import { errorAnswers } from "./error.ts";
 
-export const health = z.strictObject({
-  status: z.literal("ok"),
-  version: z.string(),
-  state: z.enum(["created", "running", "draining", "drained", "stopped"]),
-  storage: z.enum(["ok", "unavailable"]),
-  config: z
-    .union([
-      z.strictObject({ ok: z.literal(true) }),
-      z.strictObject({ ok: z.literal(false), error: z.string() }),
-    ])
-    .describe("Whether the configuration that was read last could be used."),
-});
+export const health = z
+  .strictObject({
+    status: z.literal("ok"),
+    version: z.string(),
+    state: z.enum(["created", "running", "draining", "drained", "stopped"]),
+    storage: z.enum(["ok", "unavailable"]),
+    config: z
+      .union([
+        z.strictObject({ ok: z.literal(true) }),
+        z.strictObject({ ok: z.literal(false), error: z.string() }),
+      ])
+      .describe("Whether the configuration that was read last could be used."),
+  })
+  .meta({
+    id: "Health",
+    description: "How the process is.",
+    examples: [{ status: "ok", version: "0.1.0", state: "running", storage: "ok", config: { ok: true } }],
+  });
 
-export const ready = z.strictObject({ status: z.literal("ready") });
+export const ready = z
+  .strictObject({ status: z.literal("ready") })
+  .meta({ id: "Ready", description: "It takes work.", examples: [{ status: "ready" }] });
+
+export const getHealth = {
+  operationId: "getHealth",
+  tags: ["node"],
+  summary: "How it is",
+  description: "Answers 200 as long as the process lives, whatever else is wrong.",
+  response: { 200: health, ...errorAnswers() },
+};
+
+export const getReady = {
+  operationId: "getReady",
+  tags: ["node"],
+  summary: "Whether to send it work",
+  description: "503 while the process stops or its database is away.",
+  response: { 200: ready, ...errorAnswers("draining", "storage_unavailable") },
+};

@@ -2,10 +2,41 @@ import { z } from "zod";
 import { PRIORITY_NAMES, type PriorityName } from "../model/priority.ts";
 import { ATTEMPT_OUTCOMES, TASK_KINDS } from "../model/task.ts";
 import { TASK_STATES } from "../model/task-state.ts";
+import { errorAnswers } from "./error.ts";
+import { time } from "./time.ts";
 
-const time = z.iso.datetime({ offset: true }).describe("RFC 3339, with a zone.");
 const anyObject = z.record(z.string(), z.unknown());
 const priorityName = z.enum(Object.keys(PRIORITY_NAMES) as [PriorityName, ...PriorityName[]]);
+
+const TASK_EXAMPLE = {
+  taskId: "tsk_019a8f6e",
+  agentId: "index",
+  kind: "custom",
+  lane: "tasks",
+  priority: 2,
+  state: "done",
+  position: 1,
+  createdAt: "2026-03-08T12:00:01.000Z",
+  payload: { n: 1 },
+  timeout: 120_000,
+  retryPolicy: { maxRetries: 0, backoffMs: 1_000, backoffMultiplier: 2, maxBackoffMs: 60_000, jitter: 0 },
+  retryCount: 0,
+  startedAt: "2026-03-08T12:00:01.003Z",
+  completedAt: "2026-03-08T12:00:01.005Z",
+  latencyMs: 2,
+  executionTimeMs: 2,
+  result: { n: 1 },
+  attempts: [
+    {
+      number: 1,
+      startedAt: "2026-03-08T12:00:01.003Z",
+      endedAt: "2026-03-08T12:00:01.005Z",
+      outcome: "done",
+      error: null,
+      node: "machine-4242-019a8f6d",
+    },
+  ],
+};
 
 const retryPolicy = z.strictObject({
   maxRetries: z.int(),
@@ -28,37 +59,63 @@ const work = {
   payload: z.unknown().optional().describe("Any JSON, for an executor of yours."),
 };
 
-export const taskInput = z.strictObject({
-  ...work,
-  agentId: z
-    .string()
-    .exactOptional()
-    .describe("Who does it: `index` unless named; an `action` has to name it."),
-  priority: z
-    .union([z.int(), priorityName])
-    .exactOptional()
-    .describe("Lower goes first: `critical` 0, `high` 1, `normal` 2 (default), `low` 3, or any integer."),
-  deadline: time
-    .exactOptional()
-    .describe("When the whole task must have ended, waiting and retries included."),
-  timeout: z.int().exactOptional().describe("Milliseconds for each attempt, 1 000 to 600 000."),
-  runAt: time.exactOptional().describe("Start not before."),
-  retryPolicy: retryPolicy.partial().exactOptional().describe("How it is tried again after a failure."),
-  callbackUrl: z
-    .string()
-    .exactOptional()
-    .describe("Where its end is told, with a `POST` of the task as it then is."),
-  webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
-  lane: z.string().exactOptional().describe("The pool of concurrency it runs in."),
-  metadata: anyObject.exactOptional().describe("Yours: stored with the task and handed back."),
-});
+export const taskInput = z
+  .strictObject({
+    ...work,
+    agentId: z
+      .string()
+      .exactOptional()
+      .describe("Who does it: `index` unless named; an `action` has to name it."),
+    priority: z
+      .union([z.int(), priorityName])
+      .exactOptional()
+      .describe("Lower goes first: `critical` 0, `high` 1, `normal` 2 (default), `low` 3, or any integer."),
+    deadline: time
+      .exactOptional()
+      .describe("When the whole task must have ended, waiting and retries included."),
+    timeout: z.int().exactOptional().describe("Milliseconds for each attempt, 1 000 to 600 000."),
+    runAt: time.exactOptional().describe("Start not before."),
+    retryPolicy: retryPolicy.partial().exactOptional().describe("How it is tried again after a failure."),
+    callbackUrl: z
+      .string()
+      .exactOptional()
+      .describe("Where its end is told, with a `POST` of the task as it then is."),
+    webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
+    lane: z.string().exactOptional().describe("The pool of concurrency it runs in."),
+    metadata: anyObject.exactOptional().describe("Yours: stored with the task and handed back."),
+  })
+  .meta({
+    id: "NewTask",
+    description:
+      "One unit of work: exactly one of `action`, `instruction`, `message` and `payload`, and what is common to all four.",
+    examples: [
+      { agentId: "research", instruction: "Summarise the news", priority: "high", metadata: { user: 42 } },
+      {
+        agentId: "crawler",
+        action: "click",
+        tabId: "8f9c7d4e",
+        ref: "e14",
+        deadline: "2030-01-31T09:00:00Z",
+      },
+      { message: "Happy new year", runAt: "2100-01-01T00:00:00Z" },
+      { payload: { n: 1 }, retryPolicy: { maxRetries: 2 }, callbackUrl: "https://example.com/hooks/done" },
+    ],
+  });
 
-export const submittedTask = z.strictObject({
-  taskId: z.string(),
-  state: z.enum(TASK_STATES),
-  position: z.int(),
-  createdAt: time,
-});
+export const submittedTask = z
+  .strictObject({
+    taskId: z.string(),
+    state: z.enum(TASK_STATES),
+    position: z.int(),
+    createdAt: time,
+  })
+  .meta({
+    id: "SubmittedTask",
+    description: "The task is stored and will be run.",
+    examples: [
+      { taskId: "tsk_019a8f6e", state: "queued", position: 1, createdAt: "2026-03-08T12:00:01.000Z" },
+    ],
+  });
 
 const attempt = z.strictObject({
   number: z.int(),
@@ -69,50 +126,158 @@ const attempt = z.strictObject({
   node: z.string(),
 });
 
-export const task = z.strictObject({
-  taskId: z.string(),
-  agentId: z.string(),
-  kind: z.enum(TASK_KINDS),
-  lane: z.string(),
-  priority: z.int(),
-  state: z.enum(TASK_STATES),
-  position: z
-    .int()
-    .describe("Its place among the agent's waiting tasks at submission; 0: it could not start yet."),
-  createdAt: time,
-  ...work,
-  metadata: anyObject.exactOptional(),
-  batchId: z.string().exactOptional().describe("The batch it was handed in with."),
-  callbackUrl: z.string().exactOptional().describe("Where its end is told."),
-  runAt: time.exactOptional(),
-  deadline: time.exactOptional(),
-  timeout: z.int().exactOptional(),
-  retryPolicy,
-  retryCount: z.int(),
-  startedAt: time.exactOptional().describe("The first execution."),
-  completedAt: time.exactOptional(),
-  latencyMs: z.number().exactOptional().describe("From the first start to the end."),
-  executionTimeMs: z.number().exactOptional().describe("The last attempt alone."),
-  result: z.unknown().optional(),
-  error: z.string().exactOptional(),
-  attempts: z.array(attempt).readonly(),
+export const task = z
+  .strictObject({
+    taskId: z.string(),
+    agentId: z.string(),
+    kind: z.enum(TASK_KINDS),
+    lane: z.string(),
+    priority: z.int(),
+    state: z.enum(TASK_STATES),
+    position: z
+      .int()
+      .describe("Its place among the agent's waiting tasks at submission; 0: it could not start yet."),
+    createdAt: time,
+    ...work,
+    metadata: anyObject.exactOptional(),
+    batchId: z.string().exactOptional().describe("The batch it was handed in with."),
+    callbackUrl: z.string().exactOptional().describe("Where its end is told."),
+    runAt: time.exactOptional(),
+    deadline: time.exactOptional(),
+    timeout: z.int().exactOptional(),
+    retryPolicy,
+    retryCount: z.int(),
+    startedAt: time.exactOptional().describe("The first execution."),
+    completedAt: time.exactOptional(),
+    latencyMs: z.number().exactOptional().describe("From the first start to the end."),
+    executionTimeMs: z.number().exactOptional().describe("The last attempt alone."),
+    result: z.unknown().optional(),
+    error: z.string().exactOptional(),
+    attempts: z.array(attempt).readonly(),
+  })
+  .meta({ id: "Task", description: "A task and all that became of it.", examples: [TASK_EXAMPLE] });
+
+const taskId = z.strictObject({ id: z.string().describe("The `taskId`.") });
+
+/** The query of one task. The library checks the values, here and in the query of a list. */
+const oneTaskQuery = z.strictObject({
+  wait: z
+    .string()
+    .exactOptional()
+    .describe(
+      "Seconds, 1 to 60: answer once the task has ended, or after that time with the task as it then is.",
+    ),
 });
 
-/** The query of a list. The library checks the values. */
-export const taskQuery = z.strictObject({
-  agentId: z.string().exactOptional(),
-  state: z.string().exactOptional().describe("One state or several, separated by commas."),
-  priority: z.string().exactOptional().describe("A number or a name."),
-  batchId: z.string().exactOptional(),
-  lane: z.string().exactOptional(),
+const taskQuery = z.strictObject({
+  agentId: z.string().exactOptional().describe("Of this agent."),
+  state: z.string().exactOptional().describe("In this state, or in one of several, separated by commas."),
+  priority: z.string().exactOptional().describe("Of this priority, a number or a name."),
+  batchId: z.string().exactOptional().describe("Of this batch."),
+  lane: z.string().exactOptional().describe("In this lane."),
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
 });
+export type TaskQuery = z.infer<typeof taskQuery>;
 
-export const taskPage = z.strictObject({
-  tasks: z.array(task).readonly().describe("Newest first."),
-  count: z.int().describe("Of this page."),
-  nextCursor: z.string().nullable().describe("Null on the last page."),
+export const taskPage = z
+  .strictObject({
+    tasks: z.array(task).readonly().describe("Newest first."),
+    count: z.int().describe("Of this page."),
+    nextCursor: z.string().nullable().describe("Null on the last page."),
+  })
+  .meta({
+    id: "TaskPage",
+    description: "Tasks, newest first.",
+    examples: [{ tasks: [TASK_EXAMPLE], count: 1, nextCursor: null }],
+  });
+
+export const cancelledTask = z.strictObject({ status: z.literal("cancelled"), taskId: z.string() }).meta({
+  id: "CancelledTask",
+  description: "The task has ended for good.",
+  examples: [{ status: "cancelled", taskId: "tsk_019a8f6e" }],
 });
 
-export const cancelledTask = z.strictObject({ status: z.literal("cancelled"), taskId: z.string() });
+export const taskCounts = z
+  .strictObject({
+    counts: z.partialRecord(z.enum(TASK_STATES), z.int()).describe("States without any are left out."),
+    total: z.int(),
+  })
+  .meta({
+    id: "TaskCounts",
+    description: "How many tasks are in each state.",
+    examples: [{ counts: { queued: 5, running: 2, done: 35 }, total: 42 }],
+  });
+
+// ------------------------------------------------------------------------------------------------------ operations
+
+const tags = ["tasks"];
+
+export const submitTask = {
+  operationId: "submitTask",
+  tags,
+  summary: "Submit a task",
+  description:
+    "202 means that the task is on disk and will be run. What is wrong is refused, and nothing is stored.",
+  body: taskInput,
+  response: {
+    202: submittedTask,
+    ...errorAnswers("queue_full", "draining", "scheduler_disabled", "storage_unavailable"),
+  },
+};
+
+export const listTasks = {
+  operationId: "listTasks",
+  tags,
+  summary: "List tasks",
+  description:
+    "Newest first. A page has `limit` tasks, or fewer if they are large; there are more as long as `nextCursor` is not null.",
+  querystring: taskQuery,
+  response: { 200: taskPage, ...errorAnswers("storage_unavailable") },
+};
+
+export const getTaskCounts = {
+  operationId: "getTaskCounts",
+  tags,
+  summary: "Count tasks by state",
+  description: "How many tasks are in each state.",
+  response: { 200: taskCounts, ...errorAnswers("storage_unavailable") },
+};
+
+export const getTask = {
+  operationId: "getTask",
+  tags,
+  summary: "Look at a task",
+  description: "The whole task. With `wait` the answer comes as soon as the task has ended.",
+  params: taskId,
+  querystring: oneTaskQuery,
+  response: { 200: task, ...errorAnswers("not_found", "rate_limited", "storage_unavailable") },
+};
+
+export const cancelTask = {
+  operationId: "cancelTask",
+  tags,
+  summary: "Cancel a task",
+  description: "A waiting task never starts; a running one is aborted, on whichever node it runs.",
+  params: taskId,
+  response: { 200: cancelledTask, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
+};
+
+export const deleteTask = {
+  ...cancelTask,
+  operationId: "deleteTask",
+  summary: "Cancel a task, by DELETE",
+  description: "The same as `POST …/cancel`: the task stays, and is cancelled.",
+};
+
+export const retryTask = {
+  operationId: "retryTask",
+  tags,
+  summary: "Run a failed or cancelled task again",
+  description: "It goes back into the queue with its retries anew; its earlier attempts stay listed.",
+  params: taskId,
+  response: {
+    202: submittedTask,
+    ...errorAnswers("not_found", "conflict", "draining", "scheduler_disabled", "storage_unavailable"),
+  },
+};

@@ -1,22 +1,27 @@
 import Fastify, { type FastifyError, type FastifyInstance } from "fastify";
+import { systemClock } from "../engine/system-clock.ts";
 import type { Rota } from "../interface/rota.ts";
+import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
+import { EventStreams } from "./event-stream.ts";
 import { answerBrokenRequest, REQUEST_TIMEOUT_MS } from "./middleware/broken-requests.ts";
 import { answerErrors, BODY_BYTES_MAX, sendError, toRotaError } from "./middleware/errors.ts";
 import { acceptJsonBodies } from "./middleware/json-body.ts";
-import { refuseUnknownQuery } from "./middleware/known-query.ts";
+import { refuseUnknownNames } from "./middleware/known-names.ts";
 import { refuseUnknownRoutes } from "./middleware/known-routes.ts";
 import { allowLocalOnly } from "./middleware/local-only.ts";
-import { healthRoutes } from "./routes/health.ts";
-import { taskRoutes } from "./routes/tasks.ts";
+import { registerRoutes } from "./routes.ts";
+import { TaskWaits } from "./task-waits.ts";
 
 export interface ServerOptions {
   readonly rota: Rota;
   readonly log: Log;
+  /** For tests: where the time of heartbeats comes from. */
+  readonly clock?: Clock;
 }
 
 /** The HTTP server for one Rota: everything but the address it listens on. */
-export function createServer({ rota, log }: ServerOptions): FastifyInstance {
+export function createServer({ rota, log, clock = systemClock }: ServerOptions): FastifyInstance {
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -42,15 +47,20 @@ export function createServer({ rota, log }: ServerOptions): FastifyInstance {
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.addHook("onRequest", allowLocalOnly);
   refuseUnknownRoutes(app);
-  refuseUnknownQuery(app);
+  refuseUnknownNames(app);
   acceptJsonBodies(app);
   answerErrors(app, log);
   // The schemas of api/ say what an answer looks like, and the tests hold the answers to them; checking each one again
   // before it is sent would only make a fault of ours the caller's.
   app.setSerializerCompiler(() => JSON.stringify);
-  for (const prefix of ["", "/v1"]) {
-    app.register(healthRoutes, { prefix, rota });
-    app.register(taskRoutes, { prefix, rota });
-  }
+
+  const streams = new EventStreams({ rota, clock, log });
+  const waits = new TaskWaits(rota);
+  registerRoutes(app, { rota, streams, waits });
+  // Those who wait would hold up the closing; whatever is under way ends by itself.
+  app.addHook("preClose", async () => {
+    streams.close();
+    waits.close();
+  });
   return app;
 }

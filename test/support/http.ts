@@ -37,8 +37,8 @@ export interface TestServer extends TestRota {
 /** A server in this process on a free port, on a Rota whose time stands still. Both end with the test. */
 export async function openTestServer(params: TestRotaParams & { start?: boolean } = {}): Promise<TestServer> {
   const parts = await openTestRota(params);
-  const { rota, log } = parts;
-  const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
+  const { rota, log, clock } = parts;
+  const server = await listen({ rota, log, clock, host: "127.0.0.1", port: 0 });
   onTestFinished(() => server.close());
   if (params.start !== false) await rota.start();
   return { ...parts, url: server.url, ask: (path, init) => ask(server.url + path, init) };

@@ -2,33 +2,37 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { RotaError } from "../../model/errors.ts";
 import { shown } from "../../model/field-checks.ts";
 
+/** The methods of each path, as `/tasks/:id`. */
+type Paths = ReadonlyMap<string, ReadonlySet<string>>;
+
 /**
  * Answers what no route answers: 405 with `Allow` where the path is known, else 404. It does so before the body is
  * looked at, so that a wrong address is not reported as a wrong body.
  */
 export function refuseUnknownRoutes(app: FastifyInstance): void {
-  const methodsByPath = new Map<string, Set<string>>();
+  const paths = new Map<string, Set<string>>();
   app.addHook("onRoute", ({ url, method }) => {
-    const methods = methodsByPath.get(url) ?? new Set();
+    const methods = paths.get(url) ?? new Set();
     for (const each of [method].flat()) methods.add(each);
-    methodsByPath.set(url, methods);
+    paths.set(url, methods);
   });
   app.addHook("onRequest", async (request, reply) => {
-    if (request.is404) refuse(request, reply, methodsByPath);
+    if (request.is404 || isNamesake(request, paths)) refuse(request, reply, paths);
   });
 }
 
-function refuse(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  methodsByPath: Map<string, Set<string>>,
-): never {
+/** `DELETE /tasks/stats` is no way to cancel a task called `stats`: a path that has a route of its own is that alone. */
+function isNamesake({ routeOptions, url }: FastifyRequest, paths: Paths): boolean {
+  return routeOptions.url?.includes(":") === true && paths.has(pathOf(url)) && !pathOf(url).includes(":");
+}
+
+function refuse(request: FastifyRequest, reply: FastifyReply, paths: Paths): never {
   const path = pathOf(request.url);
-  const route = [...methodsByPath].find(([pattern]) => matches(pattern, path));
-  if (route === undefined) {
+  const methods = paths.get(path) ?? [...paths].find(([pattern]) => matches(pattern, path))?.[1];
+  if (methods === undefined) {
     throw new RotaError("not_found", `there is no route ${shown(`${request.method} ${path}`)}`);
   }
-  const allowed = [...route[1]].sort().join(", ");
+  const allowed = [...methods].sort().join(", ");
   reply.header("allow", allowed);
   throw new RotaError(
     "method_not_allowed",

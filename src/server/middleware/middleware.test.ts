@@ -79,6 +79,13 @@ describe("which route:", () => {
     ["PROPFIND", "/tasks/tsk_1", "DELETE, GET, HEAD"],
     ["GET", "/tasks/tsk_1/cancel", "POST"],
     ["DELETE", "/health?x=1", "GET, HEAD"],
+    ["PATCH", "/tasks/batch", "POST"],
+    ["GET", "/tasks/batch", "POST"],
+    ["DELETE", "/tasks/stats", "GET, HEAD"],
+    ["DELETE", "/v1/tasks/events/", "GET, HEAD"],
+    ["POST", "/tasks/events", "GET, HEAD"],
+    ["PUT", "/v1/agents/a%2Fb", "DELETE, GET, HEAD, PATCH"],
+    ["DELETE", "/v1/webhooks/deliveries/1/resend", "POST"],
   ])("%s %s is not allowed, and the answer says what is", async (method, path, allowed) => {
     const { ask } = await openTestServer({ start: false });
     const { status, headers, body } = await ask(path, { method });
@@ -90,17 +97,25 @@ describe("which route:", () => {
     expect(body.error).toContain(`does not take ${method}, only ${allowed}`);
   });
 
-  test.each(["/", "/nope", "/v1", "/v2/tasks", "/tasks/a/b/c", "/TASKS", "//tasks"])(
-    "%s does not exist, whatever the body",
-    async (path) => {
-      const { ask } = await openTestServer({ start: false });
-      const { status, body } = await ask(path, { method: "POST", body: "no JSON" });
-      expect([status, errorAnswer.parse(body)]).toEqual([
-        404,
-        { code: "not_found", error: `there is no route POST ${path}` },
-      ]);
-    },
-  );
+  test.each([
+    "/",
+    "/nope",
+    "/v1",
+    "/v2/tasks",
+    "/tasks/a/b/c",
+    "/TASKS",
+    "//tasks",
+    "/agents",
+    "/webhooks/deliveries",
+    "/v1/agents/a/b",
+  ])("%s does not exist, whatever the body", async (path) => {
+    const { ask } = await openTestServer({ start: false });
+    const { status, body } = await ask(path, { method: "POST", body: "no JSON" });
+    expect([status, errorAnswer.parse(body)]).toEqual([
+      404,
+      { code: "not_found", error: `there is no route POST ${path}` },
+    ]);
+  });
 
   test("a path that is no URL is refused", async () => {
     const { url } = await openTestServer({ start: false });
@@ -121,7 +136,8 @@ describe("which query:", () => {
     ["/v1/tasks?limit=5&Limit=5", "unknown query parameter `Limit`: did you mean `limit`?"],
     ["/tasks?zzzzzzzz=1", "unknown query parameter `zzzzzzzz`: known are `agentId`, `state`, `priority`"],
     ["/tasks?__proto__=1", "unknown query parameter `__proto__`"],
-    ["/tasks/tsk_1?verbose=1", "unknown query parameter `verbose`: this route takes none"],
+    ["/tasks/tsk_1?verbose=1", "unknown query parameter `verbose`: known are `wait`"],
+    ["/tasks/stats?x=1", "unknown query parameter `x`: this route takes none"],
     ["/health?x", "unknown query parameter `x`: this route takes none"],
     ["/tasks?limit=abc", "`limit` must be an integer from 1 to 1000, not abc"],
     ["/tasks?limit=", "`limit` must be an integer from 1 to 1000, not "],
@@ -199,13 +215,34 @@ describe("which body:", () => {
     );
   });
 
-  test("a field that cancelling does not know is refused", async () => {
+  test.each([
+    [{ reason: "x" }, "unknown field `reason`: this route takes none"],
+    [["x"], "this route takes no body, and got an array"],
+    ["x", "this route takes no body, and got x"],
+    [0, "this route takes no body, and got 0"],
+  ])("a body of %j to a route that takes none is refused", async (json, message) => {
     const { ask } = await openTestServer({ start: false });
     const { taskId } = (await ask("/tasks", { json: { payload: 1 } })).body;
-    const { status, body } = await ask(`/tasks/${taskId}/cancel`, { json: { reason: "x" } });
-    expect([status, body.error]).toEqual([400, "unknown field `reason`: cancelling takes none"]);
-    expect((await ask(`/tasks/${taskId}/cancel`, { json: {} })).status).toBe(200);
+    const ways = [
+      () => ask(`/tasks/${taskId}/cancel`, { json }),
+      () => ask(`/tasks/${taskId}`, { method: "DELETE", json }),
+      () => ask(`/tasks/${taskId}/retry`, { json }),
+    ];
+    for (const way of ways) {
+      const { status, body } = await way();
+      expect([status, errorAnswer.parse(body).error]).toEqual([400, message]);
+    }
+    expect((await ask(`/tasks/${taskId}`)).body.state).toBe("queued");
   });
+
+  test.each([{}, null])(
+    "a body of %j says nothing, and a route that takes none lets it pass",
+    async (json) => {
+      const { ask } = await openTestServer({ start: false });
+      const { taskId } = (await ask("/tasks", { json: { payload: 1 } })).body;
+      expect((await ask(`/tasks/${taskId}/cancel`, { json })).status).toBe(200);
+    },
+  );
 });
 
 describe("what is no whole request:", () => {

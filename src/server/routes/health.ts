@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { health, ready } from "../../api/health.ts";
-import type { Rota } from "../../interface/rota.ts";
+import { getHealth, getReady } from "../../api/health.ts";
 import { RotaError } from "../../model/errors.ts";
+import type { RouteParts } from "../routes.ts";
 
 /** For whoever watches over the process: whether it lives, and whether it should be sent work. */
-export const healthRoutes: FastifyPluginAsyncZod<{ rota: Rota }> = async (app, { rota }) => {
-  app.get("/health", { schema: { response: { 200: health } } }, async () => rota.health());
+export const healthRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota }) => {
+  app.get("/health", { schema: getHealth }, async () => rota.health());
 
-  app.get("/ready", { schema: { response: { 200: ready } } }, async () => {
+  app.get("/ready", { schema: getReady }, async () => {
     if (rota.state !== "created" && rota.state !== "running") {
       throw new RotaError("draining", "this node is stopping and takes no new work");
     }

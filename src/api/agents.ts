@@ -1,0 +1,128 @@
+import { z } from "zod";
+import { EXECUTOR_TYPES, type ExecutorType } from "../model/executor-config.ts";
+import { errorAnswers } from "./error.ts";
+
+const executor = z
+  .looseObject({ type: z.enum(EXECUTOR_TYPES as [ExecutorType, ...ExecutorType[]]) })
+  .describe("Who does the work, with the fields of its type.");
+const limit = z.int().min(1);
+
+const settings = {
+  executor: executor
+    .exactOptional()
+    .describe("Does its work; left out: the executor of the task's kind does."),
+  lane: z.string().exactOptional().describe("Where its tasks run when they do not say."),
+  maxInflight: limit
+    .exactOptional()
+    .describe("How many of its tasks run at once, over all lanes and nodes; left out: no bound of its own."),
+  maxQueued: limit
+    .exactOptional()
+    .describe("How many of its tasks may wait, in place of `scheduler.maxPerAgent`."),
+};
+
+const AGENT_EXAMPLE = {
+  id: "research",
+  executor: { type: "http", url: "https://agents.example.com/research" },
+  lane: "main",
+  maxInflight: 2,
+};
+
+export const agentInput = z.strictObject({ id: z.string(), ...settings }).meta({
+  id: "NewAgent",
+  description: "Who does work, where, and how much of it at once.",
+  examples: [AGENT_EXAMPLE],
+});
+
+export const agentChanges = z
+  .strictObject({
+    executor: executor.nullable().exactOptional(),
+    lane: z.string().nullable().exactOptional(),
+    maxInflight: limit.nullable().exactOptional(),
+    maxQueued: limit.nullable().exactOptional(),
+  })
+  .meta({
+    id: "AgentChanges",
+    description: "What is left out stays; null takes it away.",
+    examples: [{ maxInflight: 5, lane: null }],
+  });
+
+export const agent = z
+  .strictObject({
+    id: z.string(),
+    ...settings,
+    source: z
+      .enum(["config", "stored", "built-in"])
+      .describe(
+        "The configuration (or the program), this API, or Rota itself. Only `stored` ones change here.",
+      ),
+  })
+  .meta({
+    id: "Agent",
+    description: "An agent that Rota knows.",
+    examples: [{ ...AGENT_EXAMPLE, source: "stored" }],
+  });
+
+export const agentList = z
+  .strictObject({ agents: z.array(agent).readonly().describe("By id."), count: z.int() })
+  .meta({
+    id: "AgentList",
+    description: "The agents that Rota knows.",
+    examples: [{ agents: [{ id: "index", source: "built-in" }], count: 1 }],
+  });
+
+export const deletedAgent = z.strictObject({ deleted: z.literal(true) }).meta({
+  id: "DeletedAgent",
+  description: "The agent is no longer listed; its tasks stay.",
+  examples: [{ deleted: true }],
+});
+
+// ------------------------------------------------------------------------------------------------------ operations
+
+const tags = ["agents"];
+const params = z.strictObject({ id: z.string().describe("The id, URL-encoded: a `/` in it is `%2F`.") });
+
+export const createAgent = {
+  operationId: "createAgent",
+  tags,
+  summary: "Make an agent known",
+  description: "Stored, and known to all nodes at once. A task may also name an agent that is not listed.",
+  body: agentInput,
+  response: { 201: agent, ...errorAnswers("conflict", "storage_unavailable") },
+};
+
+export const listAgents = {
+  operationId: "listAgents",
+  tags,
+  summary: "List agents",
+  description: "Those of the configuration, those made here, and `index`, which is always there.",
+  response: { 200: agentList, ...errorAnswers("storage_unavailable") },
+};
+
+export const getAgent = {
+  operationId: "getAgent",
+  tags,
+  summary: "Look at an agent",
+  description: "What is known of one agent.",
+  params,
+  response: { 200: agent, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+export const updateAgent = {
+  operationId: "updateAgent",
+  tags,
+  summary: "Change an agent",
+  description:
+    "What is left out stays, null takes it away. An agent of the configuration changes only there: 409.",
+  params,
+  body: agentChanges,
+  response: { 200: agent, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
+};
+
+export const deleteAgent = {
+  operationId: "deleteAgent",
+  tags,
+  summary: "Forget an agent",
+  description: "Its tasks stay, and are those of an agent that is not listed.",
+  params,
+  response: { 200: deletedAgent, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
+};

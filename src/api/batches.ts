@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { BATCH_MAX } from "../model/batch-input.ts";
+import { TASK_STATES } from "../model/task-state.ts";
+import { errorAnswers } from "./error.ts";
+import { taskInput } from "./tasks.ts";
+import { time } from "./time.ts";
+
+export const batchInput = z
+  .strictObject({
+    agentId: z.string().exactOptional().describe("Who does those tasks that do not say."),
+    callbackUrl: z.string().exactOptional().describe("Where the end of each task is told that does not say."),
+    tasks: z
+      .array(taskInput)
+      .min(1)
+      .max(BATCH_MAX.others)
+      .describe(`At most ${BATCH_MAX.actions} with an action among them, else ${BATCH_MAX.others}.`),
+  })
+  .meta({
+    id: "NewBatch",
+    description: "Tasks handed in together.",
+    examples: [
+      {
+        agentId: "crawler",
+        tasks: [
+          { action: "click", tabId: "8f9c7d4e", ref: "e14" },
+          { action: "scroll", tabId: "8f9c7d4e", params: { scrollY: 400 }, priority: "low" },
+        ],
+      },
+    ],
+  });
+
+export const submittedBatch = z
+  .strictObject({
+    batchId: z.string(),
+    tasks: z
+      .array(
+        z.strictObject({
+          taskId: z.string(),
+          state: z.enum(TASK_STATES),
+          position: z.int(),
+          error: z.string().exactOptional().describe("Why it was rejected."),
+        }),
+      )
+      .readonly()
+      .describe("In the order they were handed in."),
+    taskIds: z.array(z.string()).readonly().describe("Of all of them, rejected ones included."),
+    submitted: z.int().describe("How many were accepted."),
+    count: z.int().describe("How many were handed in."),
+    createdAt: time,
+  })
+  .meta({
+    id: "SubmittedBatch",
+    description: "What became of the tasks of a batch.",
+    examples: [
+      {
+        batchId: "bat_019a8f6e",
+        tasks: [
+          { taskId: "tsk_019a8f70", state: "queued", position: 1 },
+          { taskId: "tsk_019a8f71", state: "rejected", position: 0, error: "rejected: agent queue full" },
+        ],
+        taskIds: ["tsk_019a8f70", "tsk_019a8f71"],
+        submitted: 1,
+        count: 2,
+        createdAt: "2026-03-08T12:00:01.000Z",
+      },
+    ],
+  });
+
+export const submitBatch = {
+  operationId: "submitBatch",
+  tags: ["tasks"],
+  summary: "Submit many tasks at once",
+  description:
+    "All are checked before any is stored: a malformed one refuses the whole batch and is named by its index. Then each is accepted or rejected by itself.",
+  body: batchInput,
+  response: {
+    202: submittedBatch,
+    ...errorAnswers("batch_too_large", "draining", "scheduler_disabled", "storage_unavailable"),
+  },
+};

@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { EVENT_TYPES } from "../model/event.ts";
+import { TASK_STATES } from "../model/task-state.ts";
+import { errorAnswers } from "./error.ts";
+import { time } from "./time.ts";
+
+const EVENT_EXAMPLE = {
+  type: "task.completed",
+  tenantId: "default",
+  taskId: "tsk_019a8f6e",
+  agentId: "index",
+  lane: "tasks",
+  state: "done",
+  timestamp: "2026-03-08T12:00:01.005Z",
+  result: { n: 1 },
+};
+const STREAM_EXAMPLE = `retry: 1000
+
+id: 3
+event: ${EVENT_EXAMPLE.type}
+data: ${JSON.stringify(EVENT_EXAMPLE)}
+
+`;
+
+/** The `data` of an event of the stream. Its number is the `id` of the event. */
+export const event = z
+  .strictObject({
+    type: z.enum(EVENT_TYPES),
+    tenantId: z.string(),
+    taskId: z.string(),
+    agentId: z.string(),
+    lane: z.string(),
+    batchId: z.string().exactOptional(),
+    state: z.enum(TASK_STATES).describe("What the task is now."),
+    timestamp: time,
+    result: z.unknown().optional().describe("With `task.completed`."),
+    error: z
+      .string()
+      .exactOptional()
+      .describe("With `task.failed`, `task.cancelled`, `task.rejected` and `task.retrying`: why."),
+    progress: z.unknown().optional().describe("With `task.progress`: what the executor reported."),
+    attempt: z
+      .int()
+      .exactOptional()
+      .describe("With `task.started`: the attempt that starts; with `task.retrying`: the one that ended."),
+    retryAt: time.exactOptional().describe("With `task.retrying`: when the next try may start."),
+  })
+  .meta({
+    id: "Event",
+    description: "The `data` of an event; its `id` is the number to go on from, its `event` the type.",
+    examples: [EVENT_EXAMPLE],
+  });
+
+/** The `data` of the event `gap`. */
+export const gap = z
+  .strictObject({
+    after: z.int().describe("What was asked for: go on after this one."),
+    oldest: z.int().describe("The oldest event there is."),
+  })
+  .meta({
+    id: "Gap",
+    description: "The `data` of the event `gap`: some events after the one asked for have been deleted.",
+    examples: [{ after: 17, oldest: 400 }],
+  });
+
+const eventQuery = z.strictObject({
+  agentId: z.string().exactOptional().describe("Only what concerns this agent."),
+  batchId: z.string().exactOptional().describe("Only what concerns this batch."),
+  lastEventId: z
+    .string()
+    .exactOptional()
+    .describe("Stands in for the header `Last-Event-ID`, which counts when both are there."),
+});
+export type EventQuery = z.infer<typeof eventQuery>;
+
+const eventHeaders = z.object({
+  "last-event-id": z
+    .string()
+    .exactOptional()
+    .describe("The `id` of the last event seen: the stream goes on after it. 0 for all there are."),
+});
+
+export const streamEvents = {
+  operationId: "streamEvents",
+  tags: ["events"],
+  summary: "Follow what happens",
+  description:
+    "Server-sent events, from now on or after the one that `Last-Event-ID` names, without gap or doubling. Should events have been deleted that would have come, an event `gap` comes first. A comment every 15 seconds keeps the connection.",
+  querystring: eventQuery,
+  headers: eventHeaders,
+  response: {
+    200: {
+      description: "A stream that ends when the server stops.",
+      content: { "text/event-stream": { schema: z.string().meta({ examples: [STREAM_EXAMPLE] }) } },
+    },
+    ...errorAnswers("rate_limited", "draining"),
+  },
+};

@@ -1,0 +1,18 @@
+import { z } from "zod";
+import { errorAnswers } from "./error.ts";
+
+export const openApiDocument = z
+  .looseObject({ openapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) })
+  .meta({
+    id: "OpenApi",
+    description: "An OpenAPI 3.1 document.",
+    examples: [{ openapi: "3.1.0", info: { title: "Rota", version: "0.1.0" }, paths: {} }],
+  });
+
+export const getOpenApi = {
+  operationId: "getOpenApi",
+  tags: ["node"],
+  summary: "This description",
+  description: "Every route with what it takes and answers, as OpenAPI 3.1.",
+  response: { 200: openApiDocument, ...errorAnswers() },
+};

@@ -1,0 +1,90 @@
+import { z } from "zod";
+import { DELIVERY_STATUSES } from "../model/delivery.ts";
+import { TERMINAL_STATES } from "../model/task-state.ts";
+import { errorAnswers } from "./error.ts";
+import { time } from "./time.ts";
+
+const DELIVERY_EXAMPLE = {
+  deliveryId: "dlv_42",
+  taskId: "tsk_019a8f6e",
+  url: "https://example.com/hooks/done",
+  state: "done",
+  status: "delivered",
+  tries: 1,
+  createdAt: "2026-03-08T12:00:01.005Z",
+  lastTryAt: "2026-03-08T12:00:01.009Z",
+  responseStatus: 204,
+};
+
+export const delivery = z
+  .strictObject({
+    deliveryId: z.string().describe("Also the `webhook-id` that the receiver sees, the same for every try."),
+    taskId: z.string(),
+    url: z.string(),
+    state: z.enum(TERMINAL_STATES).describe("How the task had ended."),
+    status: z.enum(DELIVERY_STATUSES).describe("`pending` waits for its next try, `failed` has none left."),
+    tries: z.int().describe("How often it was tried."),
+    createdAt: time,
+    nextTryAt: time.exactOptional().describe("While pending."),
+    lastTryAt: time.exactOptional(),
+    responseStatus: z.int().exactOptional().describe("The HTTP status of the last answer."),
+    error: z.string().exactOptional().describe("Why the last try failed."),
+  })
+  .meta({
+    id: "Delivery",
+    description: "One callback: that a task ended, told to the URL it named.",
+    examples: [DELIVERY_EXAMPLE],
+  });
+
+export const deliveryPage = z
+  .strictObject({
+    deliveries: z.array(delivery).readonly().describe("Newest first."),
+    count: z.int().describe("Of this page."),
+    nextCursor: z.string().nullable().describe("Null on the last page."),
+  })
+  .meta({
+    id: "DeliveryPage",
+    description: "Callbacks, newest first.",
+    examples: [{ deliveries: [DELIVERY_EXAMPLE], count: 1, nextCursor: null }],
+  });
+
+const deliveryQuery = z.strictObject({
+  taskId: z.string().exactOptional().describe("Of this task."),
+  status: z.string().exactOptional().describe("`pending`, `delivered` or `failed`."),
+  limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
+  cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
+});
+export type DeliveryQuery = z.infer<typeof deliveryQuery>;
+
+// ------------------------------------------------------------------------------------------------------ operations
+
+const tags = ["webhooks"];
+const params = z.strictObject({ id: z.string().describe("The `deliveryId`.") });
+
+export const listDeliveries = {
+  operationId: "listDeliveries",
+  tags,
+  summary: "List callbacks",
+  description:
+    "What became of the callbacks that tasks asked for, newest first. They are kept as long as their task.",
+  querystring: deliveryQuery,
+  response: { 200: deliveryPage, ...errorAnswers("storage_unavailable") },
+};
+
+export const getDelivery = {
+  operationId: "getDelivery",
+  tags,
+  summary: "Look at a callback",
+  description: "What became of one callback.",
+  params,
+  response: { 200: delivery, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+export const resendDelivery = {
+  operationId: "resendDelivery",
+  tags,
+  summary: "Send a callback once more",
+  description: "At once, and with its retries anew. 409 while it is pending: then it is sent anyway.",
+  params,
+  response: { 202: delivery, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
+};

@@ -1,0 +1,118 @@
+import swagger, { type SwaggerTransform, type SwaggerTransformObject } from "@fastify/swagger";
+import Fastify from "fastify";
+import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
+import type { z } from "zod";
+import type { openApiDocument } from "../api/openapi.ts";
+import { VERSION } from "../version.ts";
+import { type RouteParts, registerRoutes } from "./routes.ts";
+
+type Document = z.infer<typeof openApiDocument>;
+
+const DESCRIPTION = `The scheduler for AI agents: it decides which agent works on what, and when.
+
+Every route but those of agents and webhooks is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. Every error has the same shape.`;
+
+const TAGS = [
+  { name: "tasks", description: "Hand in work, look at it, cancel it, run it again." },
+  { name: "events", description: "What happens, as it happens." },
+  { name: "scheduler", description: "The queue in numbers." },
+  { name: "agents", description: "Who does the work." },
+  { name: "webhooks", description: "What became of the callbacks that tasks asked for." },
+  { name: "node", description: "How this process is." },
+];
+
+let document: Promise<Document> | undefined;
+
+/** The OpenAPI document of the routes, which is the same for every server. */
+export function describeApi(parts: RouteParts): Promise<Document> {
+  document ??= makeDocument(parts);
+  return document;
+}
+
+/** Registers the routes with an app that listens to nobody, since the plugin that describes them must be there first. */
+async function makeDocument(parts: RouteParts): Promise<Document> {
+  const app = Fastify();
+  // Schemas are only read here, not compiled.
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => JSON.stringify);
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: { title: "Rota", version: VERSION, description: DESCRIPTION },
+      tags: TAGS,
+    },
+    transform: describeRoute(),
+    transformObject: joinComponents,
+  });
+  registerRoutes(app, parts);
+  await app.ready();
+  const made = app.swagger() as unknown as Document;
+  await app.close();
+  return made;
+}
+
+/** Adds what OpenAPI wants beside the schemas: what an answer means, with examples, and names that nobody shares. */
+function describeRoute(): SwaggerTransform {
+  const named = new Set<string>();
+  return (route) => {
+    const { schema, url } = jsonSchemaTransform(route);
+    const { operationId, response = {}, ...rest } = schema as RouteSchema;
+    const name = named.has(operationId) ? `${operationId}V1` : operationId;
+    named.add(name);
+    const given = route.schema.response as Readonly<Record<string, z.ZodType>>;
+    const answers = Object.entries(response).map(([status, answer]) => [
+      status,
+      describeAnswer(answer, given[status] as z.ZodType),
+    ]);
+    return { url, schema: { ...rest, operationId: name, response: Object.fromEntries(answers) } };
+  };
+}
+
+interface RouteSchema {
+  readonly operationId: string;
+  readonly response?: Readonly<Record<string, AnswerSchema>>;
+}
+
+interface AnswerSchema {
+  readonly description?: string;
+  readonly content?: object;
+}
+
+/** The plugin takes the description of an answer for that of its schema, and drops what stands beside a reference. */
+function describeAnswer(answer: AnswerSchema, given: z.ZodType): AnswerSchema {
+  if (answer.content !== undefined) return answer;
+  const { description = "", examples = [] } = given.meta() as { description?: string; examples?: Example[] };
+  const named = examples.map((value, index) => [value.code ?? `example ${index + 1}`, { value }]);
+  const { description: _description, ...schema } = answer;
+  return {
+    description,
+    content: { "application/json": { schema, examples: Object.fromEntries(named) } },
+  };
+}
+
+interface Example {
+  readonly code?: string;
+}
+
+/**
+ * Our schemas mean the same in requests and in answers, but are put down twice, once as `…Input`: the document says
+ * everything once.
+ */
+const joinComponents: SwaggerTransformObject = (given) => {
+  const text = JSON.stringify(jsonSchemaTransformObject(given));
+  const joined = JSON.parse(text.replaceAll(/("#\/components\/schemas\/\w+?)Input"/g, '$1"'), withoutNoise);
+  for (const name of Object.keys(joined.components.schemas)) {
+    if (name.endsWith("Input")) delete joined.components.schemas[name];
+  }
+  return joined;
+};
+
+/** Bounds that every number has, and patterns that only repeat what the format says. */
+function withoutNoise(key: string, value: unknown): unknown {
+  if ((key === "minimum" || key === "maximum") && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER) {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || !("format" in value)) return value;
+  const { pattern: _pattern, ...rest } = value as { pattern?: string; format: unknown };
+  return rest;
+}

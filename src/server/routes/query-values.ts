@@ -1,0 +1,13 @@
+/** In a query numbers come as text; one that is none stays a text, and the library says what it must be. */
+export function toNumber(text: unknown): unknown {
+  return typeof text === "string" && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
+/** The same for the fields of a query that are numbers. */
+export function withNumbers<Query extends object>(
+  query: Query,
+  ...names: (keyof Query)[]
+): { [Name in keyof Query]?: unknown } {
+  const numbers = names.filter((name) => query[name] !== undefined);
+  return { ...query, ...Object.fromEntries(numbers.map((name) => [name, toNumber(query[name])])) };
+}

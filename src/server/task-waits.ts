@@ -1,0 +1,53 @@
+import type { Rota } from "../interface/rota.ts";
+import { RotaError } from "../model/errors.ts";
+import { optionalNumber } from "../model/field-checks.ts";
+import type { Task } from "../model/task.ts";
+import { Places } from "./places.ts";
+
+/** Longer than this many proxies do not wait for an answer either. */
+const WAIT_MAX_SEC = 60;
+const WAITS_MAX = 10_000;
+
+/** Requests that are answered when a task has ended. */
+export class TaskWaits {
+  readonly #rota: Rota;
+  readonly #places = new Places({ max: WAITS_MAX, what: "requests that wait for a task" });
+  readonly #closing = new AbortController();
+
+  constructor(rota: Rota) {
+    this.#rota = rota;
+  }
+
+  get size(): number {
+    return this.#places.taken;
+  }
+
+  /**
+   * The task once it has ended; or as it is, once `seconds` are over or this node stops. `gone` fires when nobody is
+   * left to be told.
+   */
+  async wait(taskId: string, { seconds, gone }: { seconds: unknown; gone: AbortSignal }): Promise<Task> {
+    const wait = checkSeconds(seconds);
+    const { tasks, draining } = this.#rota;
+    const signal = AbortSignal.any([gone, draining, this.#closing.signal]);
+    const giveBack = this.#places.take();
+    try {
+      return await tasks.wait(taskId, { timeoutMs: wait * 1_000, signal });
+    } catch (error) {
+      if (error instanceof RotaError && error.code !== "draining") throw error;
+      return await tasks.get(taskId);
+    } finally {
+      giveBack();
+    }
+  }
+
+  /** Answers everybody at once. */
+  close(): void {
+    this.#closing.abort();
+  }
+}
+
+function checkSeconds(seconds: unknown): number {
+  const range = { min: 1, max: WAIT_MAX_SEC, unit: "seconds" };
+  return optionalNumber({ wait: seconds }, "wait", range) as number;
+}
