@@ -6,6 +6,7 @@ import { registerHooks } from "node:module";
 
 const SOURCES: Readonly<Record<string, string>> = {
   rota: new URL("../src/index.ts", import.meta.url).href,
+  "rota/client": new URL("../src/client/index.ts", import.meta.url).href,
   "rota/testing": new URL("../src/testing/index.ts", import.meta.url).href,
 };
 

@@ -1,0 +1,54 @@
+import type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
+import { invalidField } from "../model/field-checks.ts";
+import type { CallOptions } from "./call-options.ts";
+import type { Connection } from "./connection.ts";
+
+/** The catalogue of agents over HTTP. */
+export class HttpAgents implements Agents {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  create(input: AgentInput, { signal }: CallOptions = {}): Promise<AgentInfo> {
+    return this.#connection.ask({ method: "POST", path: "/v1/agents", body: input ?? null, signal });
+  }
+
+  list({ signal }: CallOptions = {}): Promise<AgentList> {
+    return this.#connection.ask({ path: "/v1/agents", signal });
+  }
+
+  async get(id: string, { signal }: CallOptions = {}): Promise<AgentInfo> {
+    return this.#connection.ask({ path: agentPath(id), signal });
+  }
+
+  async update(id: string, changes: AgentChanges, { signal }: CallOptions = {}): Promise<AgentInfo> {
+    return this.#connection.ask({
+      method: "PATCH",
+      path: agentPath(id),
+      body: changes ?? null,
+      signal,
+      // The same changes once more change nothing more.
+      repeatable: true,
+    });
+  }
+
+  async delete(id: string, { signal }: CallOptions = {}): Promise<{ readonly deleted: true }> {
+    return this.#connection.ask({
+      method: "DELETE",
+      path: agentPath(id),
+      signal,
+      repeatable: true,
+      whenDone: ({ code }) => (code === "not_found" ? { deleted: true } : undefined),
+    });
+  }
+}
+
+/** An empty name is the path of the list, and to a URL one or two dots are a way up, however they are encoded. */
+function agentPath(id: string): string {
+  if (id === "" || id === "." || id === "..") {
+    throw invalidField("id", `\`id\` must name an agent, and "${id}" cannot be named in a URL`);
+  }
+  return `/v1/agents/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,116 @@
+import { RotaError } from "../model/errors.ts";
+import { retryAfterMs } from "../model/retry-after.ts";
+import { AbortScope } from "./abort-scope.ts";
+import { answeredError } from "./answered-error.ts";
+import { answerTookTooLong, ConnectionError, connectionFailed, notRotasAnswer } from "./connection-error.ts";
+import { isRead, type Request, toFetch } from "./request.ts";
+import { type Failure, RetryBudget } from "./retry-budget.ts";
+import type { ClientSettings } from "./settings.ts";
+import { pause } from "./timers.ts";
+
+type Outcome = { readonly ok: true; readonly answer: unknown } | ({ readonly ok: false } & Failure);
+
+/** The way to one server: sends requests, again where that is safe, and turns answers into values and errors. */
+export class Connection {
+  readonly settings: ClientSettings;
+  /** Event streams that are about to begin. */
+  readonly #opening = new Set<Promise<unknown>>();
+
+  constructor(settings: ClientSettings) {
+    this.settings = settings;
+  }
+
+  /** The JSON, or the text, that a request is answered with. Throws a `RotaError` or a `ConnectionError`. */
+  async ask<Answer>(request: Request): Promise<Answer> {
+    request.signal?.throwIfAborted();
+    const { retry, clock, random } = this.settings;
+    const fetchArguments = toFetch(request, this.settings);
+    // Whoever reads events and then does something expects to hear of it, so streams are let begin first.
+    if (!isRead(request)) await Promise.allSettled(this.#opening);
+
+    const repeatable = request.repeatable ?? isRead(request);
+    const budget = new RetryBudget({ retry: request.retry ?? retry, clock, random, repeatable });
+    let mayBeDone = false;
+    for (;;) {
+      const outcome = await this.#try(request, fetchArguments);
+      if (outcome.ok) return outcome.answer as Answer;
+      const { error } = outcome;
+      const done = mayBeDone && error instanceof RotaError ? request.whenDone?.(error) : undefined;
+      if (done !== undefined) return done as Answer;
+      const pauseMs = budget.pauseAfter(outcome);
+      if (pauseMs === undefined) throw error;
+      mayBeDone ||= error instanceof ConnectionError && error.mayHaveHappened;
+      await pause(clock, pauseMs, request.signal);
+    }
+  }
+
+  /** Lets nothing be written until this has settled. */
+  holdWrites(opening: Promise<unknown>): void {
+    const forget = () => this.#opening.delete(opening);
+    this.#opening.add(opening);
+    opening.then(forget, forget);
+  }
+
+  /** An answer whose body is read as it arrives, once its head is here. It is tried once; `scope` ends it. */
+  async open(request: Request, scope: AbortScope): Promise<Response> {
+    const { timeoutMs, fetch } = this.settings;
+    const { url, init } = toFetch(request, this.settings);
+    scope.limit(timeoutMs);
+    try {
+      const response = await fetch(url, { ...init, signal: scope.signal });
+      if (response.ok) return response;
+      throw this.#failure(response, await response.text()).error;
+    } catch (error) {
+      throw this.#toError(error, scope, timeoutMs);
+    } finally {
+      scope.lift();
+    }
+  }
+
+  async #try(request: Request, { url, init }: ReturnType<typeof toFetch>): Promise<Outcome> {
+    const { clock, fetch } = this.settings;
+    const timeoutMs = request.timeoutMs ?? this.settings.timeoutMs;
+    const scope = new AbortScope(clock, request.signal);
+    scope.limit(timeoutMs);
+    try {
+      const response = await fetch(url, { ...init, signal: scope.signal });
+      const text = await response.text();
+      if (!response.ok) return { ok: false, ...this.#failure(response, text) };
+      return { ok: true, answer: request.text ? text : this.#json(response, text) };
+    } catch (error) {
+      request.signal?.throwIfAborted();
+      return { ok: false, error: this.#toError(error, scope, timeoutMs), retryAfterMs: undefined };
+    } finally {
+      scope.end();
+    }
+  }
+
+  #json({ status }: Response, text: string): unknown {
+    const json = parseJson(text);
+    if (json === undefined) throw notRotasAnswer(this.settings.url, status, text);
+    return json;
+  }
+
+  #failure({ status, headers }: Response, text: string): Failure {
+    const { url, clock } = this.settings;
+    return {
+      error: answeredError(status, parseJson(text)) ?? notRotasAnswer(url, status, text),
+      retryAfterMs: retryAfterMs(headers.get("retry-after"), clock.now()),
+    };
+  }
+
+  #toError(error: unknown, scope: AbortScope, timeoutMs: number): RotaError | ConnectionError {
+    if (error instanceof RotaError || error instanceof ConnectionError) return error;
+    const { url } = this.settings;
+    return scope.timedOut ? answerTookTooLong(url, timeoutMs) : connectionFailed(url, error);
+  }
+}
+
+/** Undefined for what is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

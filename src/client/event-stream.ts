@@ -1,0 +1,189 @@
+import type { EventsOptions } from "../interface/rota.ts";
+import type { RotaEvent } from "../model/event.ts";
+import { isObject, optionalNumber } from "../model/field-checks.ts";
+import { AbortScope } from "./abort-scope.ts";
+import type { Connection } from "./connection.ts";
+import { notRotasAnswer } from "./connection-error.ts";
+import { isPassing, pauseAfterFailures } from "./passing.ts";
+import { type SseMessage, SseParser } from "./sse-parser.ts";
+import { pause } from "./timers.ts";
+
+/** The server says something every 15 s, if only that it lives: a connection that is silent for this long is dead. */
+const SILENCE_MAX_MS = 45_000;
+/** Pauses before connecting again; the stream may say itself how long the first is to be. */
+const RECONNECT_MS = { first: 1_000, max: 30_000 } as const;
+
+interface OpenStream {
+  readonly body: ReadableStream<Uint8Array>;
+  /** Ends this connection alone. */
+  readonly scope: AbortScope;
+}
+
+/**
+ * One reader's way through the events of a server. A connection that is lost is made again, and reading goes on behind
+ * the last event that was handed out: none is missed, none comes twice.
+ */
+export class EventStream implements AsyncIterableIterator<RotaEvent, undefined> {
+  readonly #connection: Connection;
+  readonly #options: EventsOptions;
+  readonly #scope: AbortScope;
+  readonly #events: AsyncGenerator<RotaEvent, undefined>;
+  /** Where to go on; undefined while the server has not said where "from now on" begins. */
+  #after: number | undefined;
+  #reconnectMs: number = RECONNECT_MS.first;
+
+  /** Connects at once, so that nothing is missed that happens before the first call of `next`. */
+  constructor(connection: Connection, options: EventsOptions = {}) {
+    this.#after = optionalNumber({ ...options }, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
+    this.#connection = connection;
+    this.#options = options;
+    this.#scope = new AbortScope(connection.settings.clock, options.signal);
+    const first = this.#connectFirst();
+    connection.holdWrites(first);
+    this.#events = this.#read(first);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<RotaEvent, undefined>> {
+    return this.#events.next();
+  }
+
+  return(): Promise<IteratorResult<RotaEvent, undefined>> {
+    // A call of `next` that still waits would keep the generator from ending.
+    this.#scope.abort();
+    this.#scope.end();
+    return this.#events.return(undefined);
+  }
+
+  async *#read(first: Promise<OpenStream>): AsyncGenerator<RotaEvent, undefined> {
+    const { signal } = this.#scope;
+    try {
+      for (let stream = await first; ; stream = await this.#reconnect()) {
+        yield* this.#readUntilLost(stream);
+        signal.throwIfAborted();
+        this.#connection.settings.log.debug({}, "the event stream ended; connecting again");
+      }
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    } finally {
+      this.#scope.abort();
+      this.#scope.end();
+    }
+  }
+
+  async *#readUntilLost({ body, scope }: OpenStream): AsyncGenerator<RotaEvent, undefined> {
+    const parser = new SseParser();
+    const reader = body.getReader();
+    try {
+      for (;;) {
+        scope.limit(SILENCE_MAX_MS);
+        const chunk = await reader.read().catch(() => undefined);
+        scope.lift();
+        if (chunk === undefined || chunk.done) return undefined;
+        for (const message of parser.push(chunk.value)) {
+          const event = this.#take(message);
+          if (event === undefined) continue;
+          if (this.#scope.signal.aborted) return undefined;
+          yield event;
+        }
+        // Also without an event the server says how far it has looked.
+        const looked = toSeq(parser.lastEventId);
+        if (looked !== undefined) this.#after = Math.max(looked, this.#after ?? 0);
+        this.#reconnectMs = Math.min(parser.retryMs ?? RECONNECT_MS.first, RECONNECT_MS.max);
+      }
+    } finally {
+      scope.abort();
+      scope.end();
+    }
+  }
+
+  /** The event that a message tells; undefined for one that was told before, and for other messages. */
+  #take({ type, data, id }: SseMessage): RotaEvent | undefined {
+    const said = this.#parse(data);
+    if (type === "gap") {
+      const [after, oldest] = [Number(said["after"]), Number(said["oldest"])];
+      this.#after = Math.max(oldest - 1, 0);
+      this.#options.onGap?.({ after, oldest });
+      return undefined;
+    }
+    const seq = toSeq(id);
+    if (seq === undefined || (this.#after !== undefined && seq <= this.#after)) return undefined;
+    this.#after = seq;
+    return { seq, ...said } as RotaEvent;
+  }
+
+  #parse(data: string): Readonly<Record<string, unknown>> {
+    try {
+      const said = JSON.parse(data);
+      if (isObject(said)) return said;
+    } catch {
+      // Said below.
+    }
+    throw notRotasAnswer(this.#connection.settings.url, 200, data);
+  }
+
+  /** As often as any request is tried: an address that is wrong should be noticed. */
+  async #connectFirst(): Promise<OpenStream> {
+    const { retry, clock, random } = this.#connection.settings;
+    for (let failures = 1; ; failures++) {
+      try {
+        return await this.#connect();
+      } catch (error) {
+        if (failures > retry.tries || !isPassing(error)) throw error;
+        await pause(clock, pauseAfterFailures(failures, random), this.#scope.signal);
+      }
+    }
+  }
+
+  /** Until it works, the caller ends it, or the server answers that it never will. */
+  async #reconnect(): Promise<OpenStream> {
+    const { clock, random, log } = this.#connection.settings;
+    for (let failures = 1; ; failures++) {
+      const pauses = { first: this.#reconnectMs, max: RECONNECT_MS.max };
+      await pause(clock, pauseAfterFailures(failures, random, pauses), this.#scope.signal);
+      try {
+        return await this.#connect();
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        if (failures === 1) log.warn({ error }, "the event stream is lost; connecting until it works");
+      }
+    }
+  }
+
+  async #connect(): Promise<OpenStream> {
+    const { settings } = this.#connection;
+    const { agentId, batchId } = this.#options;
+    const scope = new AbortScope(settings.clock, this.#scope.signal);
+    try {
+      const response = await this.#connection.open(
+        {
+          path: "/v1/tasks/events",
+          query: { agentId, batchId },
+          headers: {
+            accept: "text/event-stream",
+            ...(this.#after === undefined ? {} : { "last-event-id": String(this.#after) }),
+          },
+        },
+        scope,
+      );
+      const { body } = response;
+      const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+      if (isStream && body !== null) return { body, scope };
+      throw notRotasAnswer(settings.url, response.status, "no event stream");
+    } catch (error) {
+      scope.abort();
+      scope.end();
+      throw error;
+    }
+  }
+}
+
+/** The number of an event; undefined for what is none. */
+function toSeq(id: string): number | undefined {
+  const seq = /^\d{1,16}$/.test(id) ? Number(id) : undefined;
+  return Number.isSafeInteger(seq) ? seq : undefined;
+}

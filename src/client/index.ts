@@ -1,0 +1,35 @@
+/** The client: what a program needs that talks to a Rota elsewhere, in Node or in a browser. */
+export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
+export type { EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
+export type {
+  CancelledTask,
+  TaskCounts,
+  TaskFilter,
+  TaskPage,
+  TaskStateFilter,
+  Tasks,
+  WaitOptions,
+} from "../interface/tasks.ts";
+export type { DeliveryFilter, DeliveryPage, Webhooks } from "../interface/webhooks.ts";
+export type { BatchInput, BatchTaskInput, SubmittedBatch, SubmittedBatchTask } from "../model/batch.ts";
+export type { Delivery, DeliveryStatus } from "../model/delivery.ts";
+export { type ErrorCode, RotaError } from "../model/errors.ts";
+export type { EventType, RotaEvent } from "../model/event.ts";
+export type { Log } from "../model/log.ts";
+export type { PriorityName } from "../model/priority.ts";
+export type { RetryPolicy } from "../model/retry-policy.ts";
+export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "../model/scheduler-stats.ts";
+export type {
+  ActionInput,
+  CustomInput,
+  InstructionInput,
+  MessageInput,
+  SubmitInput,
+  SubmittedTask,
+} from "../model/submit-input.ts";
+export type { Attempt, AttemptOutcome, Task, TaskKind } from "../model/task.ts";
+export type { TaskState, TerminalState } from "../model/task-state.ts";
+export type { CallOptions } from "./call-options.ts";
+export { ConnectionError } from "./connection-error.ts";
+export { RotaClient } from "./rota-client.ts";
+export type { RetryOptions, RotaClientOptions } from "./settings.ts";

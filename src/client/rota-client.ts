@@ -1,0 +1,77 @@
+import type { EventsOptions, Health, RotaApi } from "../interface/rota.ts";
+import type { RotaEvent } from "../model/event.ts";
+import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import { HttpAgents } from "./agents.ts";
+import type { CallOptions } from "./call-options.ts";
+import { Connection } from "./connection.ts";
+import { EventStream } from "./event-stream.ts";
+import { checkOptions, type RotaClientOptions } from "./settings.ts";
+import { HttpTasks } from "./tasks.ts";
+import { HttpWebhooks } from "./webhooks.ts";
+
+/**
+ * A Rota that runs elsewhere, over HTTP: the same methods as in the process itself, for Node and browsers.
+ *
+ * @example
+ * const rota = new RotaClient({ url: "http://127.0.0.1:7682" });
+ * const { taskId } = await rota.tasks.submit({ message: "hello" });
+ * const task = await rota.tasks.wait(taskId);
+ */
+export class RotaClient implements RotaApi {
+  readonly tasks: HttpTasks;
+  readonly agents: HttpAgents;
+  readonly webhooks: HttpWebhooks;
+  readonly #connection: Connection;
+
+  constructor(options: RotaClientOptions) {
+    this.#connection = new Connection(checkOptions(options));
+    this.tasks = new HttpTasks(this.#connection);
+    this.agents = new HttpAgents(this.#connection);
+    this.webhooks = new HttpWebhooks(this.#connection);
+  }
+
+  /** Where the server is. */
+  get url(): string {
+    return this.#connection.settings.url;
+  }
+
+  /**
+   * What happens, in order, over any number of connections. Throws when the first one cannot be made, and when the
+   * server refuses; ends with its signal, or when the loop over it is left.
+   */
+  events(options: EventsOptions = {}): EventStream {
+    return new EventStream(this.#connection, options);
+  }
+
+  /** A handler that throws is named in the log and goes on being called; so is what ends the stream for good. */
+  onEvent(handler: (event: RotaEvent) => void | Promise<void>): () => void {
+    const { log } = this.#connection.settings;
+    const stream = this.events();
+    const failed = (event: RotaEvent, error: unknown) =>
+      log.error({ error, event: event.type, taskId: event.taskId }, "an event handler failed");
+    const handleAll = async () => {
+      for await (const event of stream) {
+        try {
+          const answer = handler(event);
+          if (answer instanceof Promise) answer.catch((error) => failed(event, error));
+        } catch (error) {
+          failed(event, error);
+        }
+      }
+    };
+    handleAll().catch((error) => log.error({ error }, "the event stream ended; handlers hear nothing more"));
+    return () => void stream.return();
+  }
+
+  stats({ signal }: CallOptions = {}): Promise<SchedulerStats> {
+    return this.#connection.ask({ path: "/v1/scheduler/stats", signal });
+  }
+
+  health({ signal }: CallOptions = {}): Promise<Health> {
+    return this.#connection.ask({ path: "/health", signal });
+  }
+
+  metrics({ signal }: CallOptions = {}): Promise<string> {
+    return this.#connection.ask({ path: "/metrics", text: true, signal });
+  }
+}

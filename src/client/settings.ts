@@ -1,0 +1,95 @@
+import type { Clock } from "../model/clock.ts";
+import { checkKnown, invalidField, optionalNumber, optionalObject } from "../model/field-checks.ts";
+import { type Log, silentLog } from "../model/log.ts";
+import { realTime } from "./timers.ts";
+
+export interface RotaClientOptions {
+  /** Where the server is: `http://127.0.0.1:7682`, or behind a proxy `https://example.com/rota`. */
+  readonly url: string;
+  /** An API key, sent as `Authorization: Bearer …`. */
+  readonly key?: string;
+  /** How often a request that could not be served just now is sent again; false: never. */
+  readonly retry?: false | RetryOptions;
+  /** How long one answer may take, in milliseconds: 30 000 unless told. */
+  readonly timeoutMs?: number;
+  /** Told of handlers that throw and of connections that were lost; silent when left out. A pino logger fits. */
+  readonly log?: Log;
+  /** Sends the requests, in place of the global `fetch`. */
+  readonly fetch?: typeof fetch;
+  /** For tests: where time comes from. */
+  readonly clock?: Clock;
+  /** For tests: chance, in [0, 1). */
+  readonly random?: () => number;
+}
+
+export interface RetryOptions {
+  /** Further tries after the first: 3 unless told, at most 20. */
+  readonly tries?: number;
+  /** No further try begins later than this after the first, in milliseconds: 30 000 unless told. */
+  readonly withinMs?: number;
+}
+
+/** What the options say, checked and with every default filled in. */
+export interface ClientSettings {
+  /** Without a slash at the end. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly retry: Required<RetryOptions>;
+  readonly timeoutMs: number;
+  readonly log: Log;
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+export const NO_RETRY: Required<RetryOptions> = { tries: 0, withinMs: 0 };
+const DEFAULT_RETRY: Required<RetryOptions> = { tries: 3, withinMs: 30_000 };
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+const KNOWN = ["url", "key", "retry", "timeoutMs", "log", "fetch", "clock", "random"];
+
+/** Throws `invalid_field` for what cannot be. */
+export function checkOptions(options: RotaClientOptions): ClientSettings {
+  const fields = { ...options };
+  checkKnown(fields, KNOWN);
+  return {
+    url: checkUrl(options.url),
+    headers: checkKey(options.key),
+    retry: checkRetry(options.retry),
+    timeoutMs: optionalNumber(fields, "timeoutMs", { min: 1, max: 3_600_000 }) ?? DEFAULT_TIMEOUT_MS,
+    log: options.log ?? silentLog,
+    // Looked up anew for each request: in a browser it must be called by its own name, and tests replace it.
+    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    clock: options.clock ?? realTime,
+    random: options.random ?? Math.random,
+  };
+}
+
+function checkUrl(given: unknown): string {
+  const url = typeof given === "string" && URL.canParse(given) ? new URL(given) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "") {
+    throw invalidField("url", '`url` must be where Rota is, like "http://127.0.0.1:7682"');
+  }
+  // The value is not repeated: it holds a password.
+  if (url.username !== "" || url.password !== "") {
+    throw invalidField("url", "`url` must not hold a user or a password: an API key goes into `key`");
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+function checkKey(key: unknown): Record<string, string> {
+  if (key === undefined) return {};
+  if (typeof key === "string" && /^[\x21-\x7e]+$/.test(key)) return { authorization: `Bearer ${key}` };
+  throw invalidField("key", "`key` must be an API key as Rota showed it: letters and signs without spaces");
+}
+
+function checkRetry(retry: unknown): Required<RetryOptions> {
+  if (retry === false) return NO_RETRY;
+  const fields = optionalObject({ retry }, "retry") ?? {};
+  checkKnown(fields, ["tries", "withinMs"], "retry.");
+  return {
+    tries: optionalNumber(fields, "tries", { min: 0, max: 20 }, "retry.") ?? DEFAULT_RETRY.tries,
+    withinMs:
+      optionalNumber(fields, "withinMs", { min: 0, max: 3_600_000 }, "retry.") ?? DEFAULT_RETRY.withinMs,
+  };
+}

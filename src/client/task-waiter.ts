@@ -1,0 +1,97 @@
+import type { WaitOptions } from "../interface/tasks.ts";
+import { RotaError } from "../model/errors.ts";
+import type { Task } from "../model/task.ts";
+import { isTerminal } from "../model/task-state.ts";
+import { checkWait, waitedInVain } from "../model/wait-input.ts";
+import { AbortScope } from "./abort-scope.ts";
+import type { Connection } from "./connection.ts";
+import { isPassing, pauseAfterFailures } from "./passing.ts";
+import { NO_RETRY } from "./settings.ts";
+import { pause } from "./timers.ts";
+
+/** How long the server is asked to hold its answer. Proxies often cut a connection that was silent for 60. */
+const HOLD_SEC = 30;
+/** Browsers have six connections to a server for everything a page does; elsewhere it is the server that has limits. */
+const HOLDS_MAX = "document" in globalThis || "importScripts" in globalThis ? 4 : 50;
+/** Who finds no connection free looks this often instead; with many such, all together make 20 requests a second. */
+const LOOK_MS = { atLeast: 1_000, perWaiter: 50 } as const;
+
+/**
+ * Waits for tasks to end: the server holds its answer until the task has. A server that is started anew meanwhile is
+ * waited for, too, as long as the caller's patience lasts.
+ */
+export class TaskWaiter {
+  readonly #connection: Connection;
+  readonly #holdsMax: number;
+  #holds = 0;
+  #waiting = 0;
+
+  constructor(connection: Connection, { holdsMax = HOLDS_MAX }: { readonly holdsMax?: number } = {}) {
+    this.#connection = connection;
+    this.#holdsMax = holdsMax;
+  }
+
+  /** Answers with the task at that path once it has ended. Throws as the library does. */
+  async wait(path: string, { signal, timeoutMs }: WaitOptions = {}): Promise<Task> {
+    checkWait({ timeoutMs });
+    signal?.throwIfAborted();
+    const patience = new AbortScope(this.#connection.settings.clock, signal);
+    if (timeoutMs !== undefined) patience.limit(timeoutMs, () => waitedInVain(timeoutMs));
+    this.#waiting++;
+    try {
+      return await this.#untilEnded(path, patience.signal);
+    } finally {
+      this.#waiting--;
+      patience.end();
+    }
+  }
+
+  async #untilEnded(path: string, signal: AbortSignal): Promise<Task> {
+    const { clock, random } = this.#connection.settings;
+    for (let failures = 0; ; ) {
+      try {
+        const task = await this.#look(path, signal);
+        if (isTerminal(task.state)) return task;
+        failures = 0;
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        await pause(clock, pauseAfterFailures(++failures, random), signal);
+      }
+    }
+  }
+
+  /** The task as it is, once it has ended or after a while. */
+  async #look(path: string, signal: AbortSignal): Promise<Task> {
+    if (this.#holds >= this.#holdsMax) return this.#lookInTurn(path, signal);
+    const { clock, timeoutMs } = this.#connection.settings;
+    const began = clock.monotonic();
+    this.#holds++;
+    try {
+      const task = await this.#connection.ask<Task>({
+        path,
+        query: { wait: HOLD_SEC },
+        signal,
+        timeoutMs: HOLD_SEC * 1_000 + timeoutMs,
+        retry: NO_RETRY,
+      });
+      // A server that does not hold its answers, or no longer does as it is stopping, must not be asked without end.
+      if (!isTerminal(task.state) && clock.monotonic() - began < LOOK_MS.atLeast) {
+        await pause(clock, LOOK_MS.atLeast, signal);
+      }
+      return task;
+    } catch (error) {
+      if (error instanceof RotaError && error.code === "rate_limited") return this.#lookInTurn(path, signal);
+      throw error;
+    } finally {
+      this.#holds--;
+    }
+  }
+
+  async #lookInTurn(path: string, signal: AbortSignal): Promise<Task> {
+    const task = await this.#connection.ask<Task>({ path, signal, retry: NO_RETRY });
+    if (isTerminal(task.state)) return task;
+    const pauseMs = Math.max(LOOK_MS.atLeast, LOOK_MS.perWaiter * this.#waiting);
+    await pause(this.#connection.settings.clock, pauseMs, signal);
+    return task;
+  }
+}

@@ -1,0 +1,79 @@
+import type {
+  CancelledTask,
+  TaskCounts,
+  TaskFilter,
+  TaskPage,
+  Tasks,
+  WaitOptions,
+} from "../interface/tasks.ts";
+import type { BatchInput, SubmittedBatch } from "../model/batch.ts";
+import { RotaError } from "../model/errors.ts";
+import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
+import type { Task } from "../model/task.ts";
+import { looksLikeTaskId } from "../model/task-id.ts";
+import type { CallOptions } from "./call-options.ts";
+import type { Connection } from "./connection.ts";
+import { TaskWaiter } from "./task-waiter.ts";
+
+/** Tasks over HTTP. */
+export class HttpTasks implements Tasks {
+  readonly #connection: Connection;
+  readonly #waiter: TaskWaiter;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#waiter = new TaskWaiter(connection);
+  }
+
+  submit(input: SubmitInput, { signal }: CallOptions = {}): Promise<SubmittedTask> {
+    return this.#connection.ask({ method: "POST", path: "/v1/tasks", body: input ?? null, signal });
+  }
+
+  submitBatch(input: BatchInput, { signal }: CallOptions = {}): Promise<SubmittedBatch> {
+    return this.#connection.ask({ method: "POST", path: "/v1/tasks/batch", body: input ?? null, signal });
+  }
+
+  async get(taskId: string, { signal }: CallOptions = {}): Promise<Task> {
+    return this.#connection.ask({ path: taskPath(taskId), signal });
+  }
+
+  list(filter: TaskFilter = {}, { signal }: CallOptions = {}): Promise<TaskPage> {
+    return this.#connection.ask({ path: "/v1/tasks", query: { ...filter }, signal });
+  }
+
+  async cancel(taskId: string, { signal }: CallOptions = {}): Promise<CancelledTask> {
+    return this.#connection.ask({
+      method: "POST",
+      path: `${taskPath(taskId)}/cancel`,
+      signal,
+      repeatable: true,
+      whenDone: ({ code, message }): CancelledTask | undefined =>
+        code === "conflict" && message.endsWith("already cancelled")
+          ? { status: "cancelled", taskId }
+          : undefined,
+    });
+  }
+
+  async retry(taskId: string, { signal }: CallOptions = {}): Promise<SubmittedTask> {
+    return this.#connection.ask({ method: "POST", path: `${taskPath(taskId)}/retry`, signal });
+  }
+
+  async wait(taskId: string, options: WaitOptions = {}): Promise<Task> {
+    return this.#waiter.wait(taskPath(taskId), options);
+  }
+
+  counts({ signal }: CallOptions = {}): Promise<TaskCounts> {
+    return this.#connection.ask({ path: "/v1/tasks/stats", signal });
+  }
+}
+
+/** Routes that lie where a task's would. */
+const NOT_TASKS: readonly string[] = ["batch", "batches", "events", "stats"];
+
+/** What cannot be an id would lead to another route, so it is not asked for. */
+function taskPath(taskId: string): string {
+  if (!looksLikeTaskId(taskId) || NOT_TASKS.includes(taskId)) {
+    throw new RotaError("not_found", "task not found");
+  }
+  return `/v1/tasks/${taskId}`;
+}
