@@ -21,7 +21,7 @@ export function resultOf(response: LimitedResponse, { json }: HttpAnswerOptions)
     const answer = json === "always" || saysJson(response) ? parse(body) : body;
     if (fits(answer)) return answer;
   }
-  return { truncated: true, text: cutToFit(body) };
+  return cutShort(body);
 }
 
 export function isSuccess({ status }: LimitedResponse): boolean {
@@ -57,12 +57,19 @@ function parse(body: string): unknown {
 }
 
 function fits(answer: unknown): boolean {
-  return Buffer.byteLength(JSON.stringify(answer)) <= ANSWER_BYTES_MAX;
+  return bytesOf(answer) <= ANSWER_BYTES_MAX;
 }
 
-/** Quotes and line breaks take more room in JSON than in the text, so that a cut at the limit may still be too long. */
-function cutToFit(body: string): string {
-  let text = body;
-  while (!fits({ truncated: true, text })) text = text.slice(0, Math.floor(text.length * 0.9)).toWellFormed();
-  return text;
+function bytesOf(answer: unknown): number {
+  return Buffer.byteLength(JSON.stringify(answer));
+}
+
+/** Quotes and line breaks take more room in JSON than in the text, so that it is cut until it fits. */
+function cutShort(body: string): { truncated: true; text: string } {
+  let answer = { truncated: true as const, text: body };
+  for (let bytes = bytesOf(answer); bytes > ANSWER_BYTES_MAX; bytes = bytesOf(answer)) {
+    const length = Math.floor((answer.text.length * ANSWER_BYTES_MAX) / bytes) - 1;
+    answer = { truncated: true, text: answer.text.slice(0, length).toWellFormed() };
+  }
+  return answer;
 }

@@ -1,6 +1,4 @@
-import type { Clock } from "../model/clock.ts";
-import type { ExecutorHeaders } from "../model/executor-config.ts";
-import { fetchWithLimits } from "../outbound/fetch-with-limits.ts";
+import { type CallOptions, callOut } from "./call-out.ts";
 import { failureOf, isSuccess } from "./http-answer.ts";
 import { type Places, readInstances, readTabs } from "./pinchtab-places.ts";
 
@@ -9,11 +7,9 @@ const LOOKUP_MS = 10_000;
 /** Tens of thousands of tabs. */
 const LIST_BYTES_MAX = 4 * 1_048_576;
 
-export interface LookUpPlacesParams {
+export interface LookUpPlacesParams extends CallOptions {
   /** Of the PinchTab server, without a slash at its end. */
   readonly base: string;
-  readonly headers?: ExecutorHeaders;
-  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
@@ -38,19 +34,15 @@ export async function lookUpPlaces(params: LookUpPlacesParams): Promise<Places> 
 async function getList<List>(
   path: string,
   read: (answer: unknown) => List | null,
-  { base, headers, clock, signal }: LookUpPlacesParams,
+  params: LookUpPlacesParams,
 ): Promise<List> {
-  const response = await fetchWithLimits(base + path, {
-    method: "GET",
-    ...(headers === undefined ? {} : { headers }),
-    signal,
-    bodyBytesMax: LIST_BYTES_MAX,
-    now: clock.now(),
-  });
+  const { base, headers = {}, signal } = params;
+  const request = { method: "GET", headers, signal, bodyBytesMax: LIST_BYTES_MAX };
+  const response = await callOut(base + path, request, params);
   if (!isSuccess(response)) throw failureOf(response, `GET ${path} answered `);
   if (response.truncated) throw new Error(`GET ${path} answered more than ${LIST_BYTES_MAX} bytes`);
   const list = read(parse(response.body));
-  if (list === null) throw new Error(`GET ${path} answered something else than a list`);
+  if (list === null) throw new Error(`GET ${path} answered something else than a list in JSON`);
   return list;
 }
 

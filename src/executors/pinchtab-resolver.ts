@@ -1,8 +1,7 @@
-import type { Clock } from "../model/clock.ts";
-import type { ExecutorHeaders } from "../model/executor-config.ts";
 import { shown } from "../model/field-checks.ts";
 import { SharedCall } from "../outbound/shared-call.ts";
-import { HttpError } from "./errors.ts";
+import type { CallOptions } from "./call-out.ts";
+import { HttpError, PermanentError } from "./errors.ts";
 import { lookUpPlaces } from "./pinchtab-lookup.ts";
 import type { Places } from "./pinchtab-places.ts";
 import {
@@ -16,13 +15,11 @@ import {
 /** Tabs seldom move, and one that did is looked for again: this is there to spare a busy server. */
 const DEFAULT_CACHE_SEC = 5;
 
-export interface PinchTabResolverOptions {
+export interface PinchTabResolverOptions extends CallOptions {
   /** Of the PinchTab server. */
   readonly url: string;
-  readonly headers?: ExecutorHeaders;
   /** How long an answer is remembered; 0: not at all. */
   readonly cacheSec?: number | undefined;
-  readonly clock: Clock;
 }
 
 /** One question to the server, which all who want to know something meanwhile share. */
@@ -129,5 +126,5 @@ function lookupFailure(tabId: string, error: unknown): Error {
     });
   }
   const reason = error instanceof Error ? error.message : String(error);
-  return unresolved(tabId, reason, { permanent: false, cause: error });
+  return unresolved(tabId, reason, { permanent: error instanceof PermanentError, cause: error });
 }

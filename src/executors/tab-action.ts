@@ -1,36 +1,29 @@
-import type { Clock } from "../model/clock.ts";
-import type { ExecutorHeaders } from "../model/executor-config.ts";
 import type { Task } from "../model/task.ts";
 import { CallError } from "../outbound/call-error.ts";
-import { fetchWithLimits, type LimitedResponse } from "../outbound/fetch-with-limits.ts";
+import type { LimitedResponse } from "../outbound/fetch-with-limits.ts";
+import { type CallOptions, callOut } from "./call-out.ts";
 import { PermanentError } from "./errors.ts";
 import type { Executor } from "./executor.ts";
 import { ANSWER_BYTES_MAX, resultOf } from "./http-answer.ts";
 import { mergeHeaders } from "./merge-headers.ts";
 import { type TabResolver, unresolved } from "./tab-resolver.ts";
 
-export interface TabActionExecutorOptions {
+export interface TabActionExecutorOptions extends CallOptions {
   readonly resolver: TabResolver;
-  readonly headers?: ExecutorHeaders;
-  readonly clock: Clock;
 }
 
 /** Posts actions to whoever has the tab: `POST {base}/tabs/{tabId}/action`. The answer is the result. */
-export function tabActionExecutor({ resolver, headers, clock }: TabActionExecutorOptions): Executor {
+export function tabActionExecutor(options: TabActionExecutorOptions): Executor {
   return async (task, { signal }) => {
     const tabId = tabOf(task);
+    const own = { "content-type": "application/json", "x-agent-id": task.agentId };
+    const headers = mergeHeaders(options.headers, own);
     const body = JSON.stringify(actionOf(task));
-    const sent = mergeHeaders(headers, { "content-type": "application/json", "x-agent-id": task.agentId });
+    const request = { method: "POST", headers, body, signal, bodyBytesMax: ANSWER_BYTES_MAX };
     const post = (base: string) =>
-      fetchWithLimits(`${base}/tabs/${encodeURIComponent(tabId)}/action`, {
-        method: "POST",
-        headers: sent,
-        body,
-        signal,
-        bodyBytesMax: ANSWER_BYTES_MAX,
-        now: clock.now(),
-      });
-    return resultOf(await postToOwner({ resolver, tabId, signal, post }), { json: "always" });
+      callOut(`${base}/tabs/${encodeURIComponent(tabId)}/action`, request, options);
+    const answer = await postToOwner({ resolver: options.resolver, tabId, signal, post });
+    return resultOf(answer, { json: "always" });
   };
 }
 

@@ -1,0 +1,142 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { Gate } from "../../src/testing/signals.ts";
+import { serve } from "./http-server.ts";
+
+/** How somebody answers a request instead of as a PinchTab server would. */
+export type Answer = (response: ServerResponse) => void;
+
+/** A request that arrived. */
+export interface Seen {
+  /** Who got it: `server`, or the id of an instance. */
+  readonly by: string;
+  readonly method: string | undefined;
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  /** Opens when the connection it came on is gone before it was answered. */
+  readonly dropped: Promise<void>;
+}
+
+/**
+ * Something that behaves like PinchTab: a server that knows its instances and their tabs, and instances, each on a port
+ * of its own, that do actions in the tabs they have. All of it ends with the test.
+ */
+export class PinchTab {
+  /** Every request, in the order they arrived. */
+  readonly seen: Seen[] = [];
+  /** What the server answers instead, by path. */
+  readonly answers = new Map<string, Answer>();
+  /** What instances answer to an action instead. */
+  onAction: Answer | null = null;
+  #url = "";
+  readonly #ports = new Map<string, number>();
+  readonly #tabs = new Map<string, string>();
+
+  static async start(): Promise<PinchTab> {
+    const pinchTab = new PinchTab();
+    pinchTab.#url = await serve((request, response, body) => pinchTab.#serve(request, response, body));
+    return pinchTab;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  /** Starts an instance; answers its URL. */
+  async startInstance(id: string): Promise<string> {
+    const url = await serve((request, response, body) => this.#act(id, request, response, body));
+    this.#ports.set(id, Number(new URL(url).port));
+    return url;
+  }
+
+  /** The server still names it, but at a port where nobody listens any more. */
+  async killInstance(id: string): Promise<void> {
+    this.#ports.set(id, await freePort());
+  }
+
+  forgetInstance(id: string): void {
+    this.#ports.delete(id);
+  }
+
+  /** Opens a tab in an instance, or moves it there. */
+  openTab(tabId: string, instance: string): void {
+    this.#tabs.set(tabId, instance);
+  }
+
+  closeTab(tabId: string): void {
+    this.#tabs.delete(tabId);
+  }
+
+  /** The requests that one of them got. */
+  seenBy(who: string): Seen[] {
+    return this.seen.filter(({ by }) => by === who);
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse, body: string): void {
+    this.#note("server", request, response, body);
+    const answer = this.answers.get(request.url ?? "");
+    if (answer !== undefined) answer(response);
+    else if (request.url === "/instances/tabs") json(response, 200, this.#listTabs());
+    else if (request.url === "/instances") json(response, 200, this.#listInstances());
+    else json(response, 404, { error: "not found" });
+  }
+
+  #listTabs(): object[] {
+    return [...this.#tabs].map(([id, instanceId]) => ({ id, instanceId, url: "https://example.com/" }));
+  }
+
+  #listInstances(): object[] {
+    return [...this.#ports].map(([id, port]) => ({ id, port: String(port), status: "running" }));
+  }
+
+  #act(id: string, request: IncomingMessage, response: ServerResponse, body: string): void {
+    this.#note(id, request, response, body);
+    const tabId = /^\/tabs\/([^/]+)\/action$/.exec(request.url ?? "")?.[1];
+    if (this.onAction !== null) this.onAction(response);
+    else if (tabId !== undefined && this.#tabs.get(decodeURIComponent(tabId)) === id)
+      json(response, 200, { success: true, by: id });
+    else json(response, 404, { error: "tab not found" });
+  }
+
+  #note(by: string, request: IncomingMessage, response: ServerResponse, body: string): void {
+    const dropped = new Gate();
+    response.on("close", () => {
+      if (!response.writableFinished) dropped.open();
+    });
+    const { method, url: path, headers } = request;
+    this.seen.push({ by, method, path, headers, body, dropped: dropped.opened });
+  }
+}
+
+export function json(response: ServerResponse, status: number, value: unknown): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+}
+
+/** Sends the same again and again for as long as anybody reads. */
+export function endless(text: string): Answer {
+  return (response) => {
+    const more = () => {
+      while (!response.destroyed && response.write(text));
+      response.once("drain", more);
+    };
+    more();
+  };
+}
+
+/** Never says a word. */
+export const hang: Answer = () => {};
+
+/** Begins an answer and breaks it off. */
+export const breakOff: Answer = (response) => {
+  response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+  response.write('{"success":', () => response.destroy());
+};
+
+async function freePort(): Promise<number> {
+  const { createServer } = await import("node:net");
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
