@@ -11,7 +11,7 @@ export type {
   TimeoutOptions,
   WebhookOptions,
 } from "./interface/options.ts";
-export type { EventsOptions, Health, Reloaded, Rota, RotaApi, RotaState } from "./interface/rota.ts";
+export type { Events, EventsOptions, Health, Reloaded, Rota, RotaApi, RotaState } from "./interface/rota.ts";
 export type {
   CancelledTask,
   LocalTasks,

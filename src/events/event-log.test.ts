@@ -335,4 +335,33 @@ describe("a reader", () => {
     gate.open();
     expect(await waiting).toBe("still waiting");
   });
+
+  test("says from where to go on, also when nothing that it asked for has happened", async () => {
+    const { reader, add, storage } = await makeLog();
+    await add("before");
+    const all = reader();
+    const ofNobody = reader({ agentId: "nobody" });
+    expect([all.position, ofNobody.position]).toEqual([undefined, undefined]);
+    await Promise.all([all.ready, ofNobody.ready]);
+    expect([all.position, ofNobody.position]).toEqual([1, 1]);
+    await add("a", "b");
+    await settle();
+    // Two are at hand, and neither has been handed out.
+    expect([all.position, ofNobody.position]).toEqual([1, 3]);
+    await all.next();
+    expect(all.position).toBe(2);
+    await all.next();
+    expect(all.position).toBe(3);
+    expect((await storage.events.range()).newest).toBe(3);
+    await Promise.all([all.return(), ofNobody.return()]);
+  });
+
+  test("that begins beyond the newest event goes on from the beginning", async () => {
+    const { reader, add } = await makeLog();
+    await add("a");
+    const late = reader({ after: 90 });
+    await late.ready;
+    expect(late.position).toBe(0);
+    expect(idsOf(await read(late, 1))).toEqual(["a"]);
+  });
 });

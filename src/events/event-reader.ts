@@ -28,6 +28,8 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
   #bytes = 0;
   /** The last event put into the buffer, or passed over because nobody asked for it. */
   #seen = 0;
+  /** The last event handed out; before the first, where reading began. */
+  #handedOut: number | undefined;
   #live = false;
   #ended = false;
   #wake: (() => void) | null = null;
@@ -46,6 +48,14 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
     else options.signal?.addEventListener("abort", this.#end, { once: true });
   }
 
+  get ready(): Promise<void> {
+    return this.#begun;
+  }
+
+  get position(): number | undefined {
+    return this.#handedOut === undefined || this.#buffer.length > 0 ? this.#handedOut : this.#seen;
+  }
+
   [Symbol.asyncIterator](): this {
     return this;
   }
@@ -53,6 +63,7 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
   async next(): Promise<IteratorResult<RotaEvent, undefined>> {
     try {
       const value = await this.#next();
+      if (value !== undefined) this.#handedOut = value.seq;
       return value === undefined ? { done: true, value } : { done: false, value };
     } catch (error) {
       this.#end();
@@ -90,6 +101,7 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
     const { after, onGap } = this.#options;
     if (after === undefined) {
       this.#seen = this.#log.position;
+      this.#handedOut = this.#seen;
       this.#live = true;
       return;
     }
@@ -97,7 +109,8 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
     // Beyond the newest lies nothing: the number is from another storage, or everything has been deleted since.
     const beyond = after > newest;
     if (after > 0 && newest > 0 && (beyond || after + 1 < oldest)) onGap?.({ after, oldest });
-    this.#seen = beyond ? 0 : after;
+    this.#seen = beyond ? 0 : Math.max(after, oldest - 1);
+    this.#handedOut = this.#seen;
   }
 
   #offer(event: RotaEvent, bytes: number): void {

@@ -19,7 +19,7 @@ export interface RotaApi {
    * @example
    * for await (const event of rota.events({ after: lastSeen })) console.log(event.type, event.taskId);
    */
-  events(options?: EventsOptions): AsyncIterableIterator<RotaEvent, undefined>;
+  events(options?: EventsOptions): Events;
   /** Calls `handler` with everything that happens from now on, in order; returns what undoes it. */
   onEvent(handler: (event: RotaEvent) => void | Promise<void>): () => void;
 
@@ -77,6 +77,17 @@ export interface Rota extends RotaApi {
 
 /** `stopped` has let go of everything; `drained` still answers reads. */
 export type RotaState = "created" | "running" | "draining" | "drained" | "stopped";
+
+/** What happens, one event after the other. */
+export interface Events extends AsyncIterableIterator<RotaEvent, undefined> {
+  /** Resolves once everything that happens from then on will be handed out; rejects when that cannot be. */
+  readonly ready: Promise<void>;
+  /**
+   * What to give as `after` to go on from here later: all up to this one have been handed out, or were not asked for.
+   * Undefined before `ready`.
+   */
+  readonly position: number | undefined;
+}
 
 export interface EventsOptions {
   /** The `seq` of the last event seen; 0 for all there are; left out: from now on. */

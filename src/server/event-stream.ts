@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { EventsOptions, Rota } from "../interface/rota.ts";
+import type { Events, EventsOptions, Rota } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import type { RotaEvent } from "../model/event.ts";
@@ -22,19 +22,22 @@ export const STREAM_HEADERS = {
 } as const;
 
 export interface EventStreamsOptions {
-  readonly rota: Rota;
+  readonly rota: Pick<Rota, "events">;
   readonly clock: Clock;
   readonly log: Log;
+  /** For tests: how many there can be at once. */
+  readonly max?: number;
 }
 
 /** What happens, as server-sent events: to everybody who asked, each at the pace at which they read. */
 export class EventStreams {
   readonly #options: EventStreamsOptions;
-  readonly #places = new Places({ max: STREAMS_MAX, what: "event streams" });
+  readonly #places: Places;
   readonly #closing = new AbortController();
 
   constructor(options: EventStreamsOptions) {
     this.#options = options;
+    this.#places = new Places({ max: options.max ?? STREAMS_MAX, what: "event streams" });
   }
 
   /** How many are open. */
@@ -52,14 +55,16 @@ export class EventStreams {
       giveBack();
       gone.abort();
     });
+    let missing = "";
     const events = this.#options.rota.events({
       ...options,
       signal: AbortSignal.any([gone.signal, this.#closing.signal]),
-      onGap: (gap) => response.write(`event: gap\ndata: ${JSON.stringify(gap)}\n\n`),
+      onGap: (gap) => {
+        missing = `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
+      },
     });
-    response.writeHead(200, STREAM_HEADERS);
-    response.write(`retry: ${RECONNECT_MS}\n\n`);
-    void this.#send(events, response);
+    response.writeHead(200, STREAM_HEADERS).flushHeaders();
+    void this.#send(events, response, () => missing);
   }
 
   /** Ends all streams; those who listened connect again, and go on where they were. */
@@ -67,9 +72,11 @@ export class EventStreams {
     this.#closing.abort();
   }
 
-  async #send(events: AsyncIterable<RotaEvent>, response: ServerResponse): Promise<void> {
-    const stopHeartbeat = this.#heartbeat(response);
+  async #send(events: Events, response: ServerResponse, missing: () => string): Promise<void> {
+    const stopHeartbeat = this.#heartbeat(events, response);
     try {
+      await events.ready;
+      response.write(`retry: ${RECONNECT_MS}\n${place(events)}${missing()}`);
       for await (const event of events) {
         // The next event is not even asked for before there is room for it: what a slow reader has not read stays
         // where it is, in the storage.
@@ -84,11 +91,11 @@ export class EventStreams {
     }
   }
 
-  #heartbeat(response: ServerResponse): () => void {
+  #heartbeat(events: Events, response: ServerResponse): () => void {
     const { clock } = this.#options;
     const beat = () => {
       // Whoever does not read what is there already needs no sign of life.
-      if (!response.writableNeedDrain) response.write(": still here\n\n");
+      if (!response.writableNeedDrain) response.write(`: still here\n${place(events)}`);
       timer = clock.setTimer(HEARTBEAT_MS, beat);
     };
     let timer = clock.setTimer(HEARTBEAT_MS, beat);
@@ -98,6 +105,14 @@ export class EventStreams {
 
 function frame({ seq, ...event }: RotaEvent): string {
   return `id: ${seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+/**
+ * Says how far the stream has come, also when nothing that was asked for has happened: whoever loses the connection
+ * then goes on from there. An event without data is not told to anybody, but its id counts.
+ */
+function place({ position }: Events): string {
+  return position === undefined ? "\n" : `id: ${position}\n\n`;
 }
 
 /** Resolves once what was written has been taken, or will never be. */
