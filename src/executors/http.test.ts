@@ -1,10 +1,7 @@
 import { expect, test } from "vitest";
 import { serve } from "../../test/support/http-server.ts";
-import { silentLog } from "../model/log.ts";
+import { runnable } from "../../test/support/run-executor.ts";
 import type { Task } from "../model/task.ts";
-import { ManualClock } from "../testing/manual-clock.ts";
-import type { ExecutorContext } from "./executor.ts";
-import { httpExecutor } from "./http.ts";
 
 const task = {
   taskId: "tsk_1",
@@ -13,17 +10,8 @@ const task = {
   payload: { question: "?" },
 } as unknown as Task;
 
-function run(url: string, headers?: Record<string, string>): unknown {
-  const context: ExecutorContext = {
-    signal: new AbortController().signal,
-    log: silentLog,
-    progress: () => {},
-    usage: () => {},
-  };
-  return httpExecutor({ url, clock: new ManualClock(0), ...(headers === undefined ? {} : { headers }) })(
-    task,
-    context,
-  );
+function run(url: string, headers: Record<string, string> = {}): Promise<unknown> {
+  return runnable({ type: "http", url, headers }).run(task);
 }
 
 test("posts the task as JSON", async () => {
@@ -59,6 +47,25 @@ test.each([
     response.writeHead(200, { "content-type": type }).end(body),
   );
   expect(await run(url)).toEqual(result);
+});
+
+test("an answer that says no type is read as JSON if it is that", async () => {
+  const url = await serve(({ url: path }, response) => response.end(path === "/json" ? '{"a":1}' : "{a:1}"));
+  expect([await run(`${url}/json`), await run(url)]).toEqual([{ a: 1 }, "{a:1}"]);
+});
+
+test("JSON that is nested deeper than a result may be stays the text it is", async () => {
+  const body = "[".repeat(100_000) + "]".repeat(100_000);
+  const url = await serve((_request, response) => response.end(body));
+  expect(await run(url)).toBe(body);
+});
+
+test("its headers go with every call, and may say another type of content", async () => {
+  const url = await serve(({ headers }, response) => response.end(JSON.stringify(headers)));
+  expect(await run(url, { "Content-Type": "application/vnd.task+json", "X-Key": "a" })).toMatchObject({
+    "content-type": "application/vnd.task+json",
+    "x-key": "a",
+  });
 });
 
 test("an answer beyond a mebibyte is cut and marked, and still fits as a result", async () => {

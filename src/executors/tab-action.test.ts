@@ -159,7 +159,7 @@ test("an answer without a type is read as JSON if it is that", async () => {
 
 test("an answer of more than a mebibyte is cut and marked", async () => {
   const { pinchTab, run } = await browser();
-  pinchTab.onAction = endless('{"a":1}');
+  pinchTab.onAction = endless('{"a":1}'.repeat(10_000));
   expect(await run(click)).toMatchObject({ truncated: true, text: expect.stringMatching(/^\{"a":1\}\{/) });
   await pinchTab.seen[0]?.dropped;
 });

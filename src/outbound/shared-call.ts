@@ -24,20 +24,25 @@ export class SharedCall<Value> {
   /** Its answer; throws the signal's reason when that fires first. */
   async wait(signal: AbortSignal): Promise<Value> {
     signal.throwIfAborted();
-    const aborted = Promise.withResolvers<never>();
-    const onAbort = () => aborted.reject(signal.reason);
+    const gone = Promise.withResolvers<never>();
+    const onAbort = () => {
+      // At once, so that nobody joins a call that is about to be dropped.
+      this.#leave();
+      gone.reject(signal.reason);
+    };
     signal.addEventListener("abort", onAbort, { once: true });
     this.#waiting++;
     try {
-      return await Promise.race([this.#answer, aborted.promise]);
+      return await Promise.race([this.#answer, gone.promise]);
     } finally {
       signal.removeEventListener("abort", onAbort);
-      this.#waiting--;
-      if (this.#waiting === 0) this.#drop();
+      if (!signal.aborted) this.#leave();
     }
   }
 
-  #drop(): void {
+  #leave(): void {
+    this.#waiting--;
+    if (this.#waiting > 0) return;
     this.#isOver = true;
     this.#abort.abort();
   }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { Gate } from "../../src/testing/signals.ts";
 import { serve } from "./http-server.ts";
 
@@ -51,7 +52,7 @@ export class PinchTab {
 
   /** The server still names it, but at a port where nobody listens any more. */
   async killInstance(id: string): Promise<void> {
-    this.#ports.set(id, await freePort());
+    this.#ports.set(id, Number(new URL(await nowhere()).port));
   }
 
   forgetInstance(id: string): void {
@@ -132,11 +133,11 @@ export const breakOff: Answer = (response) => {
   response.write('{"success":', () => response.destroy());
 };
 
-async function freePort(): Promise<number> {
-  const { createServer } = await import("node:net");
+/** A URL of this machine where nobody listens. */
+export async function nowhere(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
+  const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
-  return port;
+  return `http://127.0.0.1:${port}`;
 }

@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { Gate } from "../testing/signals.ts";
+import { SharedCall } from "./shared-call.ts";
+
+/** A call that answers when the test says so. */
+function open() {
+  const gate = new Gate<string>();
+  let signal = new AbortController().signal;
+  const call = new SharedCall((its) => {
+    signal = its;
+    return gate.opened;
+  });
+  return { call, gate, isDropped: () => signal.aborted };
+}
+
+const never = new AbortController().signal;
+
+test("gives its answer to all who wait, and is over then", async () => {
+  const { call, gate } = open();
+  const waiting = [call.wait(never), call.wait(never)];
+  expect(call.isOver).toBe(false);
+  gate.open("yes");
+  expect(await Promise.all(waiting)).toEqual(["yes", "yes"]);
+  expect(call.isOver).toBe(true);
+});
+
+test("fails for all who wait, and harms nobody when none does", async () => {
+  const failing = () => new SharedCall(() => Promise.reject(new Error("no")));
+  const call = failing();
+  const waiting = [call.wait(never), call.wait(never)];
+  for (const each of waiting) await expect(each).rejects.toThrow("no");
+  failing();
+});
+
+test("is dropped by the last of those who leave, at once", async () => {
+  const { call, isDropped } = open();
+  const [first, second] = [new AbortController(), new AbortController()];
+  const waiting = [call.wait(first.signal), call.wait(second.signal)];
+  first.abort(new Error("first"));
+  expect([isDropped(), call.isOver]).toEqual([false, false]);
+  second.abort(new Error("second"));
+  expect([isDropped(), call.isOver]).toEqual([true, true]);
+  await expect(waiting[0]).rejects.toThrow("first");
+  await expect(waiting[1]).rejects.toThrow("second");
+});
+
+test("does not begin to wait for whoever has already gone", async () => {
+  const { call, isDropped } = open();
+  await expect(call.wait(AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
+  expect(isDropped()).toBe(false);
+});
+
+test("counts each who waits once, also when the signal fires after the answer", async () => {
+  const { call, gate, isDropped } = open();
+  const stop = new AbortController();
+  const first = call.wait(stop.signal);
+  const second = call.wait(never);
+  gate.open("yes");
+  stop.abort(new Error("late"));
+  await Promise.allSettled([first]);
+  expect(await second).toBe("yes");
+  expect([isDropped(), call.isOver]).toEqual([true, true]);
+});
