@@ -23,6 +23,8 @@ class Stream {
       start: (controller) => {
         this.#controller = controller;
         signal.addEventListener("abort", () => controller.error(signal.reason), { once: true });
+        // Rota says something as soon as it would tell what happens.
+        this.write(": hello\n\n");
       },
     });
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
@@ -68,7 +70,7 @@ describe("events over HTTP", () => {
     const { rota, sent, clock } = open([stream.answer]);
     const events = rota.events({ agentId: "a b", batchId: "bat_1" });
     await clock.advance(0);
-    stream.write(": hello\n\n").event(7, { type: "task.created", taskId: "tsk_1" });
+    stream.event(7, { type: "task.created", taskId: "tsk_1" });
     expect(await events.next()).toEqual({
       done: false,
       value: { seq: 7, type: "task.created", taskId: "tsk_1" },
@@ -195,6 +197,54 @@ describe("events over HTTP", () => {
     await until(() => seqs.length === 3);
     expect([gaps, seqs]).toEqual([[{ after: 91, oldest: 1 }], [91, 1, 2]]);
     await events.return();
+  });
+
+  test("say when they have begun, and from where to go on", async () => {
+    const stream = new Stream();
+    const { rota } = open([stream.answer]);
+    const events = rota.events({ after: 3 });
+    let isReady = false;
+    void events.ready.then(() => {
+      isReady = true;
+    });
+    await until(() => isReady);
+    stream.write("id: 5\n\n").event(6).write("id: 9\n\n");
+    expect((await events.next()).value?.seq).toBe(6);
+    expect(events.position).toBe(6);
+    void events.next();
+    await until(() => events.position === 9);
+    await events.return();
+  });
+
+  test("of a server that has begun anew are not taken for those told before", async () => {
+    const [first, second] = [new Stream(), new Stream()];
+    const { rota, sent, clock } = open([first.answer, second.answer]);
+    const events = rota.events({ after: 0 });
+    const { seqs } = collect(events);
+    await clock.advance(0);
+    first.event(1).event(2).end();
+    await clock.advance(750);
+    expect(sent).toHaveLength(2);
+    second.write("id: 0\n\n").event(1);
+    await until(() => seqs.length === 3);
+    expect(seqs).toEqual([1, 2, 1]);
+    await events.return();
+  });
+
+  test("throw when a server accepts them and says nothing", async () => {
+    const mute: Answerer = ({ signal }) =>
+      new Response(
+        new ReadableStream({
+          start(controller) {
+            signal.addEventListener("abort", () => controller.error(signal.reason), { once: true });
+          },
+        }),
+        { headers: { "content-type": "text/event-stream" } },
+      );
+    const { rota, clock } = open([mute], { timeoutMs: 5_000, retry: false });
+    const failed = expect(rota.events().ready).rejects.toThrow("did not answer within 5000 ms");
+    await clock.advance(5_000);
+    await failed;
   });
 
   test("end with their signal, also while one is waited for", async () => {

@@ -3,7 +3,7 @@ import type { RotaEvent } from "../model/event.ts";
 import { isObject, optionalNumber } from "../model/field-checks.ts";
 import { AbortScope } from "./abort-scope.ts";
 import type { Connection } from "./connection.ts";
-import { notRotasAnswer } from "./connection-error.ts";
+import { answerTookTooLong, connectionFailed, notRotasAnswer } from "./connection-error.ts";
 import { isPassing, pauseAfterFailures } from "./passing.ts";
 import { type SseMessage, SseParser } from "./sse-parser.ts";
 import { pause } from "./timers.ts";
@@ -14,7 +14,10 @@ const SILENCE_MAX_MS = 45_000;
 const RECONNECT_MS = { first: 1_000, max: 30_000 } as const;
 
 interface OpenStream {
-  readonly body: ReadableStream<Uint8Array>;
+  readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly parser: SseParser;
+  /** What has been read of it and not been told. */
+  readonly messages: SseMessage[];
   /** Ends this connection alone. */
   readonly scope: AbortScope;
 }
@@ -83,22 +86,26 @@ export class EventStream implements Events {
     }
   }
 
-  async *#readUntilLost({ body, scope }: OpenStream): AsyncGenerator<RotaEvent, undefined> {
-    const parser = new SseParser();
-    const reader = body.getReader();
+  async *#readUntilLost({
+    reader,
+    parser,
+    messages,
+    scope,
+  }: OpenStream): AsyncGenerator<RotaEvent, undefined> {
     try {
-      for (;;) {
-        scope.limit(SILENCE_MAX_MS);
-        const chunk = await reader.read().catch(() => undefined);
-        scope.lift();
-        if (chunk === undefined || chunk.done) return undefined;
-        for (const message of parser.push(chunk.value)) {
+      for (let unread = messages; ; ) {
+        for (const message of unread) {
           const event = this.#take(message);
           if (event === undefined) continue;
           if (this.#scope.signal.aborted) return undefined;
           yield event;
         }
         this.#reconnectMs = Math.min(parser.retryMs ?? RECONNECT_MS.first, RECONNECT_MS.max);
+        scope.limit(SILENCE_MAX_MS);
+        const chunk = await reader.read().catch(() => undefined);
+        scope.lift();
+        if (chunk === undefined || chunk.done) return undefined;
+        unread = parser.push(chunk.value);
       }
     } finally {
       scope.abort();
@@ -179,15 +186,34 @@ export class EventStream implements Events {
         },
         scope,
       );
-      const { body } = response;
       const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-      if (isStream && body !== null) return { body, scope };
-      throw notRotasAnswer(settings.url, response.status, "no event stream");
+      const reader = isStream ? response.body?.getReader() : undefined;
+      if (reader === undefined) throw notRotasAnswer(settings.url, response.status, "no event stream");
+      return { reader, scope, ...(await this.#begin(reader, scope)) };
     } catch (error) {
       scope.abort();
       scope.end();
       throw error;
     }
+  }
+
+  /** The server says at once from where it goes on. Until then nobody knows whether it would tell what happens now. */
+  async #begin(
+    reader: ReadableStreamDefaultReader<Uint8Array>,
+    scope: AbortScope,
+  ): Promise<Pick<OpenStream, "parser" | "messages">> {
+    const { url, timeoutMs } = this.#connection.settings;
+    const parser = new SseParser();
+    scope.limit(timeoutMs);
+    const chunk = await reader.read().catch((error) => {
+      throw scope.timedOut ? answerTookTooLong(url, timeoutMs) : connectionFailed(url, error);
+    });
+    scope.lift();
+    if (chunk.done) throw connectionFailed(url, new Error("the event stream ended before it began"));
+    const messages = parser.push(chunk.value);
+    const [first] = messages;
+    if (first !== undefined && first.data === undefined) this.#take(first);
+    return { parser, messages };
   }
 }
 
