@@ -9,6 +9,7 @@ import { OPTIONS } from "../src/config/options.ts";
 import { configSchema } from "../src/config/schema.ts";
 import { ERROR_STATUS } from "../src/model/errors.ts";
 import { EVENT_TYPES } from "../src/model/event.ts";
+import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
 import { parseTaskInput } from "../src/model/task-input.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
@@ -194,11 +195,30 @@ test("docs/configuration.md has every option as the schema describes it", async 
   await expect(page).toMatchFileSnapshot(join(ROOT, "docs", "configuration.md"));
 });
 
-test("the configuration that docs/configuration.md shows is a right one", () => {
-  for (const { language, text } of codeBlocks(read("docs/configuration.md"))) {
-    if (language === "json") expect(check(configSchema, JSON.parse(text))).toMatchObject({ ok: true });
-  }
+test("docs/executors.md has every type of executor with its fields, and no other", () => {
+  const rows = tableRows(section(read("docs/executors.md"), "types"));
+  expect(rows.map(([type, fields]) => [type, fields])).toEqual(
+    Object.entries(EXECUTOR_FIELDS).map(([type, fields]) => [
+      `\`${type}\``,
+      Object.keys(fields)
+        .map((field) => `\`${field}\``)
+        .join(", "),
+    ]),
+  );
 });
+
+test.each(["docs/configuration.md", "docs/executors.md"])(
+  "the configurations that %s shows are right ones",
+  (page) => {
+    const shown = codeBlocks(read(page))
+      .filter(({ language }) => language === "json")
+      .map(({ text }) => JSON.parse(text))
+      // What a command answers is no configuration.
+      .filter((value) => value.taskId === undefined);
+    expect(shown).not.toEqual([]);
+    for (const value of shown) expect(check(configSchema, value)).toMatchObject({ ok: true });
+  },
+);
 
 // ---------------------------------------------------------------------------------------------------------- links
 
