@@ -1,0 +1,63 @@
+import { describe, expect, test } from "vitest";
+import { errorOf, type Open } from "./opened.ts";
+
+export function describeAgents(open: Open): void {
+  describe("agents", () => {
+    test("are made, shown, changed and deleted", async () => {
+      const { api } = await open();
+      const input = { id: "team/a:1", executor: { type: "echo" }, lane: "subagent", maxInflight: 2 } as const;
+      const created = { ...input, source: "stored" };
+      expect(await api.agents.create(input)).toEqual(created);
+      expect(await api.agents.get(input.id)).toEqual(created);
+      expect(await api.agents.update(input.id, { lane: null, maxInflight: 3 })).toEqual({
+        id: input.id,
+        executor: { type: "echo" },
+        maxInflight: 3,
+        source: "stored",
+      });
+      expect(await api.agents.delete(input.id)).toEqual({ deleted: true });
+      expect(await errorOf(api.agents.get(input.id))).toMatchObject({ code: "not_found" });
+    });
+
+    test("are listed by their ids, with where they come from", async () => {
+      const { api } = await open({ options: { agents: { zoe: { lane: "main" } } } });
+      await api.agents.create({ id: "adam" });
+      const { agents, count } = await api.agents.list();
+      expect(agents.map(({ id, source }) => [id, source])).toEqual([
+        ["adam", "stored"],
+        ["index", "built-in"],
+        ["zoe", "config"],
+      ]);
+      expect(count).toBe(3);
+    });
+
+    test("do the work of their tasks at once", async () => {
+      const { api } = await open();
+      await api.agents.create({ id: "parrot", executor: { type: "echo" }, lane: "subagent" });
+      const { taskId } = await api.tasks.submit({ agentId: "parrot", message: "hello" });
+      expect(await api.tasks.wait(taskId)).toMatchObject({
+        state: "done",
+        result: "hello",
+        lane: "subagent",
+      });
+    });
+
+    test("are refused with a sentence when they cannot be", async () => {
+      const { api } = await open({ options: { agents: { configured: { lane: "main" } } } });
+      await api.agents.create({ id: "a" });
+      for (const [call, code] of [
+        [api.agents.create({ id: "no spaces" }), "invalid_field"],
+        [api.agents.create({ id: "b", maxInflight: 0 }), "invalid_field"],
+        [api.agents.create({ id: "b", lanes: "x" } as never), "invalid_field"],
+        [api.agents.create({ id: "a" }), "conflict"],
+        [api.agents.update("configured", { lane: "main" }), "conflict"],
+        [api.agents.delete("configured"), "conflict"],
+        [api.agents.update("nobody", { lane: "main" }), "not_found"],
+        [api.agents.delete("nobody"), "not_found"],
+      ] as const) {
+        expect(await errorOf(call)).toMatchObject({ name: "RotaError", code });
+      }
+      expect((await api.agents.list()).count).toBe(3);
+    });
+  });
+}

@@ -1,0 +1,10 @@
+import { RotaClient } from "../../src/client/index.ts";
+import { openTestServer } from "../support/http.ts";
+import { describeRotaApi } from "./suite.ts";
+
+describeRotaApi("the client", async (params = {}) => {
+  const { rota, clock, url } = await openTestServer(params);
+  // Time stands still for the client too; and what is refused is to be seen at once.
+  const api = new RotaClient({ url, clock, retry: false });
+  return { api, rota, clock };
+});

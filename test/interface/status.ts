@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import type { Open } from "./opened.ts";
+
+export function describeStatus(open: Open): void {
+  describe("stats", () => {
+    test("tell of the queue, of what was done and of the limits", async () => {
+      const { api, rota } = await open();
+      await api.tasks.wait((await api.tasks.submit({ message: "x" })).taskId);
+      await api.tasks.submit({ agentId: "a", payload: 1, runAt: "2100-01-01T00:00:00Z" });
+      const stats = await api.stats();
+      expect(stats).toEqual(await rota.stats());
+      expect(stats).toMatchObject({
+        metrics: { tasksSubmitted: 2, tasksCompleted: 1 },
+        config: { strategy: "fair-fifo", maxQueueSize: 1000, workerCount: 4 },
+      });
+    });
+  });
+
+  describe("health", () => {
+    test("is told, also while it drains", async () => {
+      const { api, rota } = await open();
+      expect(await api.health()).toEqual({
+        status: "ok",
+        version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+        state: "running",
+        storage: "ok",
+        config: { ok: true },
+      });
+      await rota.drain();
+      expect(await api.health()).toMatchObject({ status: "ok", state: "drained" });
+    });
+  });
+
+  describe("metrics", () => {
+    test("are the text that Prometheus reads", async () => {
+      const { api } = await open();
+      await api.tasks.wait((await api.tasks.submit({ message: "x" })).taskId);
+      const text = await api.metrics();
+      expect(text).toMatch(/^# HELP rota_/m);
+      expect(text).toMatch(/^rota_[a-z_]+(\{[^}]*\})? \d/m);
+    });
+  });
+}

@@ -1,0 +1,18 @@
+import { describe } from "vitest";
+import { describeAgents } from "./agents.ts";
+import { describeEvents } from "./events.ts";
+import type { Open } from "./opened.ts";
+import { describeStatus } from "./status.ts";
+import { describeTasks } from "./tasks.ts";
+import { describeWebhooks } from "./webhooks.ts";
+
+/** Everything that every way in to Rota promises. Each way runs it, so that none can do less, or differently. */
+export function describeRotaApi(name: string, open: Open): void {
+  describe(name, () => {
+    describeTasks(open);
+    describeEvents(open);
+    describeAgents(open);
+    describeWebhooks(open);
+    describeStatus(open);
+  });
+}

@@ -1,0 +1,306 @@
+import { describe, expect, test } from "vitest";
+import type { BatchInput } from "../../src/model/batch.ts";
+import { RotaError } from "../../src/model/errors.ts";
+import type { SubmitInput } from "../../src/model/submit-input.ts";
+import { Gate, nextEvent, until } from "../../src/testing/signals.ts";
+import { errorOf, type Open } from "./opened.ts";
+
+const LATER = "2100-01-01T00:00:00Z";
+
+export function describeTasks(open: Open): void {
+  describe("tasks.submit", () => {
+    test.each<SubmitInput>([
+      { message: "hello" },
+      { instruction: "Write", llmConfig: { model: "m" }, priority: "high", timeout: 5_000 },
+      { agentId: "a", action: "click", tabId: "t", ref: "e1", selector: "#b", params: { x: 1 } },
+      { payload: { deep: [1, null, "ü"] }, metadata: { user: 42 }, lane: "subagent", runAt: new Date(4e12) },
+      { payload: null, deadline: LATER, retryPolicy: { maxRetries: 5, jitter: 0.5 } },
+    ])("stores %j as it is", async (input) => {
+      const { api, rota } = await open({ start: false });
+      const submitted = await api.tasks.submit(input);
+      const task = await api.tasks.get(submitted.taskId);
+      expect(task).toEqual(await rota.tasks.get(submitted.taskId));
+      expect(task).toMatchObject(submitted);
+      expect(task).toMatchObject(
+        input.payload === undefined ? { kind: task.kind } : { payload: input.payload },
+      );
+    });
+
+    test.each([
+      [{}, undefined],
+      [{ message: "a", payload: 1 }, undefined],
+      [{ message: "a", agentId: "no agent" }, "agentId"],
+      [{ message: "a", priority: "urgent" }, "priority"],
+      [{ message: "a", deadline: "2001-01-01T00:00:00Z" }, "deadline"],
+      [{ mesage: "a" }, "mesage"],
+      [null, undefined],
+    ])("refuses %j and says why, the same to everybody", async (input, field) => {
+      const { api, rota } = await open({ start: false });
+      const error = (await errorOf(api.tasks.submit(input as never))) as RotaError;
+      const expected = (await errorOf(rota.tasks.submit(input as never))) as RotaError;
+      expect(error).toBeInstanceOf(RotaError);
+      expect(error.toJSON()).toEqual(expected.toJSON());
+      expect([error.code, error.status, error.details?.["field"]]).toEqual(["invalid_field", 400, field]);
+      expect(await api.tasks.counts()).toEqual({ counts: {}, total: 0 });
+    });
+
+    test("says that the queue is full, and keeps the task as rejected", async () => {
+      const { api } = await open({ options: { scheduler: { maxPerAgent: 1 } }, start: false });
+      await api.tasks.submit({ agentId: "a", payload: 1 });
+      expect(await errorOf(api.tasks.submit({ agentId: "a", payload: 2 }))).toMatchObject({
+        code: "queue_full",
+        message: "rejected: agent queue full",
+        retryable: true,
+        details: { agentId: "a", queued: 1, maxPerAgent: 1 },
+      });
+      expect((await api.tasks.counts()).counts).toEqual({ queued: 1, rejected: 1 });
+    });
+
+    test("takes nothing while it drains, and still answers what is there", async () => {
+      const { api, rota } = await open();
+      const { taskId } = await api.tasks.submit({ message: "before" });
+      await api.tasks.wait(taskId);
+      await rota.drain();
+      expect(await errorOf(api.tasks.submit({ message: "late" }))).toMatchObject({
+        code: "draining",
+        status: 503,
+        retryable: true,
+      });
+      expect(await api.tasks.get(taskId)).toMatchObject({ state: "done" });
+    });
+  });
+
+  describe("tasks.submitBatch", () => {
+    test("stores tasks that belong together", async () => {
+      const { api } = await open({ start: false });
+      const batch = await api.tasks.submitBatch({
+        agentId: "a",
+        tasks: [
+          { action: "click", tabId: "t" },
+          { message: "hi", agentId: "b" },
+        ],
+      });
+      expect(batch).toMatchObject({
+        submitted: 2,
+        count: 2,
+        taskIds: batch.tasks.map(({ taskId }) => taskId),
+      });
+      const { tasks } = await api.tasks.list({ batchId: batch.batchId });
+      expect(tasks.map(({ agentId, batchId }) => [agentId, batchId])).toEqual([
+        ["b", batch.batchId],
+        ["a", batch.batchId],
+      ]);
+    });
+
+    test("rejects alone those for which there is no room", async () => {
+      const { api } = await open({ options: { scheduler: { maxQueueSize: 2 } }, start: false });
+      const { tasks, submitted, count } = await api.tasks.submitBatch({
+        tasks: Array(3).fill({ message: "x" }),
+      });
+      expect(tasks.map(({ state, error }) => [state, error])).toEqual([
+        ["queued", undefined],
+        ["queued", undefined],
+        ["rejected", "rejected: global queue full"],
+      ]);
+      expect([submitted, count]).toEqual([2, 3]);
+    });
+
+    test.each<[string, BatchInput, object]>([
+      ["nothing", { tasks: [] }, { code: "invalid_field", details: { field: "tasks" } }],
+      [
+        "too many",
+        { tasks: Array(101).fill({ message: "x" }) },
+        { code: "batch_too_large", details: { max: 100 } },
+      ],
+      [
+        "one that is wrong",
+        { tasks: [{ message: "x" }, { message: "y", timeout: 1 }] },
+        { code: "invalid_field", details: { field: "timeout", index: 1 } },
+      ],
+    ])("refuses %s as a whole", async (_what, input, expected) => {
+      const { api } = await open({ start: false });
+      expect(await errorOf(api.tasks.submitBatch(input))).toMatchObject(expected);
+      expect((await api.tasks.counts()).total).toBe(0);
+    });
+  });
+
+  describe("tasks.get", () => {
+    test.each(["tsk_unknown", "", "..", "a b", "stats", "events", "ü/\0"])("finds no task %j", async (id) => {
+      const { api } = await open({ start: false });
+      expect(await errorOf(api.tasks.get(id))).toMatchObject({
+        code: "not_found",
+        message: "task not found",
+      });
+    });
+  });
+
+  describe("tasks.list", () => {
+    async function filled() {
+      const opened = await open({ start: false });
+      const { tasks } = opened.api;
+      await tasks.submit({ agentId: "a", payload: 1 });
+      await tasks.submit({ agentId: "a", payload: 2, priority: "high" });
+      await tasks.submit({ agentId: "b", payload: 3, lane: "subagent" });
+      const { taskId } = await tasks.submit({ agentId: "b", payload: 4, runAt: LATER });
+      await tasks.cancel(taskId);
+      await tasks.submit({ agentId: "b", payload: 5, runAt: LATER });
+      return opened;
+    }
+
+    test.each([
+      [{}, [5, 4, 3, 2, 1]],
+      [{ agentId: "a" }, [2, 1]],
+      [{ state: "pending" as const }, [3, 2, 1]],
+      [{ state: ["delayed", "cancelled"] as const }, [5, 4]],
+      [{ priority: "high" as const }, [2]],
+      [{ priority: 1 }, [2]],
+      [{ lane: "subagent" }, [3]],
+      [{ batchId: "bat_none" }, []],
+      [{ agentId: "b", limit: 2 }, [5, 4]],
+    ])("with %j gives %j, newest first", async (filter, payloads) => {
+      const { api } = await filled();
+      const { tasks, count } = await api.tasks.list(filter);
+      expect(tasks.map(({ payload }) => payload)).toEqual(payloads);
+      expect(count).toBe(payloads.length);
+    });
+
+    test("goes on where a page ended, and says when there is no more", async () => {
+      const { api } = await filled();
+      const first = await api.tasks.list({ limit: 3 });
+      const second = await api.tasks.list({ limit: 3, cursor: first.nextCursor as string });
+      expect([first, second].map(({ tasks }) => tasks.map(({ payload }) => payload))).toEqual([
+        [5, 4, 3],
+        [2, 1],
+      ]);
+      expect(second.nextCursor).toBeNull();
+    });
+
+    test.each([
+      [{ state: "dun" }, "state"],
+      [{ limit: 0 }, "limit"],
+      [{ limit: 1_001 }, "limit"],
+      [{ cursor: "x" }, "cursor"],
+      [{ priority: "urgent" }, "priority"],
+      [{ agent: "a" }, "agent"],
+    ])("refuses %j", async (filter, field) => {
+      const { api } = await open({ start: false });
+      expect(await errorOf(api.tasks.list(filter as never))).toMatchObject({
+        code: "invalid_field",
+        details: { field },
+      });
+    });
+  });
+
+  describe("tasks.cancel", () => {
+    test("ends a waiting task", async () => {
+      const { api } = await open({ start: false });
+      const { taskId } = await api.tasks.submit({ message: "x" });
+      expect(await api.tasks.cancel(taskId)).toEqual({ status: "cancelled", taskId });
+      expect(await api.tasks.get(taskId)).toMatchObject({ state: "cancelled" });
+    });
+
+    test("aborts a running one", async () => {
+      const { api, rota } = await open();
+      const aborted = new Gate<unknown>();
+      rota.agent("a", (_task, { signal }) => {
+        signal.addEventListener("abort", () => aborted.open(signal.reason));
+        return new Promise(() => {});
+      });
+      const started = nextEvent(rota, ({ type }) => type === "task.started");
+      const { taskId } = await api.tasks.submit({ agentId: "a", payload: 1 });
+      await started;
+      await api.tasks.cancel(taskId);
+      await aborted.opened;
+      expect(await api.tasks.get(taskId)).toMatchObject({ state: "cancelled" });
+    });
+
+    test("says what is in its way", async () => {
+      const { api } = await open();
+      const { taskId } = await api.tasks.submit({ message: "x" });
+      await api.tasks.wait(taskId);
+      expect(await errorOf(api.tasks.cancel(taskId))).toMatchObject({
+        code: "conflict",
+        message: "task is already done",
+      });
+      expect(await errorOf(api.tasks.cancel("tsk_unknown"))).toMatchObject({ code: "not_found" });
+    });
+  });
+
+  describe("tasks.retry", () => {
+    test("puts a task that failed back into the queue", async () => {
+      const { api, rota } = await open();
+      let runs = 0;
+      rota.agent("a", async () => {
+        runs += 1;
+        if (runs === 1) throw new Error("no luck");
+        return "luck";
+      });
+      const { taskId } = await api.tasks.submit({ agentId: "a", payload: 1 });
+      expect(await api.tasks.wait(taskId)).toMatchObject({ state: "failed", error: "no luck" });
+      expect(await api.tasks.retry(taskId)).toMatchObject({ taskId, state: "queued" });
+      expect(await api.tasks.wait(taskId)).toMatchObject({ state: "done", result: "luck" });
+      expect(await errorOf(api.tasks.retry(taskId))).toMatchObject({ code: "conflict" });
+      expect(await errorOf(api.tasks.retry("tsk_unknown"))).toMatchObject({ code: "not_found" });
+    });
+  });
+
+  describe("tasks.wait", () => {
+    test("answers with the task once it has ended, at once if it has", async () => {
+      const { api, rota } = await open();
+      const gate = new Gate<string>();
+      rota.agent("a", () => gate.opened);
+      const { taskId } = await api.tasks.submit({ agentId: "a", payload: 1 });
+      const waits = [api.tasks.wait(taskId), api.tasks.wait(taskId)];
+      await until(async () => (await api.tasks.get(taskId)).state === "running");
+      gate.open("now");
+      const task = await api.tasks.get(taskId).then(() => api.tasks.wait(taskId));
+      expect(task).toMatchObject({ state: "done", result: "now" });
+      expect(await Promise.all(waits)).toEqual([task, task]);
+    });
+
+    test("throws a TimeoutError when that takes too long", async () => {
+      const { api, clock } = await open({ start: false });
+      const { taskId } = await api.tasks.submit({ message: "x" });
+      const error = errorOf(api.tasks.wait(taskId, { timeoutMs: 2_000 }));
+      await clock.advance(2_000);
+      expect(await error).toMatchObject({
+        name: "TimeoutError",
+        message: "the task had not ended after 2000 ms",
+      });
+      expect(await error).toBeInstanceOf(DOMException);
+    });
+
+    test("throws the reason of its signal, before and while it waits", async () => {
+      const { api, clock } = await open({ start: false });
+      const { taskId } = await api.tasks.submit({ message: "x" });
+      const controller = new AbortController();
+      const error = errorOf(api.tasks.wait(taskId, { signal: controller.signal }));
+      await clock.advance(100);
+      const reason = new Error("enough");
+      controller.abort(reason);
+      expect(await error).toBe(reason);
+      expect(await errorOf(api.tasks.wait(taskId, { signal: controller.signal }))).toBe(reason);
+    });
+
+    test("refuses what it cannot wait for", async () => {
+      const { api } = await open({ start: false });
+      const { taskId } = await api.tasks.submit({ message: "x" });
+      expect(await errorOf(api.tasks.wait("tsk_unknown"))).toMatchObject({ code: "not_found" });
+      expect(await errorOf(api.tasks.wait(taskId, { timeoutMs: 0 }))).toMatchObject({
+        code: "invalid_field",
+        details: { field: "timeoutMs" },
+      });
+    });
+  });
+
+  describe("tasks.counts", () => {
+    test("says how many are in each state", async () => {
+      const { api } = await open({ start: false });
+      await api.tasks.submit({ message: "x" });
+      await api.tasks.submit({ message: "x", runAt: LATER });
+      const { taskId } = await api.tasks.submit({ message: "x" });
+      await api.tasks.cancel(taskId);
+      expect(await api.tasks.counts()).toEqual({ counts: { queued: 1, delayed: 1, cancelled: 1 }, total: 3 });
+    });
+  });
+}
