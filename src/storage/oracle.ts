@@ -12,6 +12,7 @@ import {
   getDelivery,
   listDeliveries,
   nextDeliveryAt,
+  putBackDeliveries,
   resendDelivery,
   settleDeliveries,
 } from "./oracle/deliveries.ts";
@@ -76,6 +77,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     deliveries: {
       claim: on(claimDeliveries),
       settle: on(settleDeliveries),
+      putBack: on(putBackDeliveries),
       nextDueAt: on<void, number | null>(nextDeliveryAt),
       list: on(listDeliveries),
       get: on(getDelivery),

@@ -346,6 +346,11 @@ export interface DeliveryStorage {
    * the number that was handed out.
    */
   settle(params: { tries: readonly SettledTry[] }): Promise<void>;
+  /**
+   * Takes claims back that nothing was done with: the try does not count, and each is due when `dueAt` says. One that was
+   * claimed again since stays as it is.
+   */
+  putBack(params: { claims: readonly PutBackClaim[] }): Promise<void>;
   /** When the next one is due; null when none is pending. */
   nextDueAt(): Promise<number | null>;
   /** Newest first. */
@@ -399,6 +404,9 @@ export interface SettledTry {
   readonly responseStatus: number | null;
   readonly error: string | null;
 }
+
+/** `tries` must be the number that was handed out. */
+export type PutBackClaim = Readonly<Pick<SettledTry, "seq" | "tries"> & { dueAt: number }>;
 
 export interface ListDeliveriesParams {
   readonly tenant: string;

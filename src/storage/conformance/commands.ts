@@ -29,6 +29,7 @@ export type Command =
   | { do: "deleteAgent"; tenant: string; agent: string }
   | { do: "deliver"; holdMs: number }
   | { do: "settleDelivery"; pick: number; status: DeliveryStatus; afterMs: number }
+  | { do: "putBackDelivery"; pick: number; afterMs: number }
   | { do: "resend"; tenant: string; pick: number }
   | { do: "prune"; retentionMs: number; rejectedMax: number; limit: number }
   | { do: "recount"; random: number };
@@ -165,6 +166,10 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       status: fc.constantFrom(...DELIVERY_STATUSES),
       afterMs: fc.nat({ max: 30 }),
     }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({ do: fc.constant("putBackDelivery"), pick, afterMs: fc.nat({ max: 30 }) }),
   },
   { weight: 1, arbitrary: record({ do: fc.constant("resend"), tenant, pick }) },
   {

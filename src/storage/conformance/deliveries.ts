@@ -163,6 +163,28 @@ export function describeDeliveries(open: OpenWorld): void {
       expect(only(await list(world))).toMatchObject({ status: "delivered", tries: 2 });
     });
 
+    test("are put back as if they had not been taken, but by nobody who no longer has them", async () => {
+      const world = await open();
+      const { deliveries } = world.storage;
+      await end(world, "t");
+      const { seq } = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      const soon = world.clock.now() + 5;
+      await deliveries.putBack({ claims: [{ seq, tries: 1, dueAt: soon }] });
+      await deliveries.putBack({ claims: [{ seq, tries: 1, dueAt: soon + 1 }] });
+      expect(only(await list(world))).toMatchObject({ tries: 0, dueAt: soon, lastTryAt: null });
+      world.clock.step(5);
+      const again = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      expect(again.tries).toBe(1);
+      const tried = { status: "pending", dueAt: soon, responseStatus: 500, error: "HTTP 500" } as const;
+      await deliveries.settle({ tries: [settled({ seq, ...tried })] });
+      await deliveries.claim(HOLD);
+      await deliveries.putBack({ claims: [{ seq, tries: 2, dueAt: soon }] });
+      expect(only(await list(world))).toMatchObject({ ...tried, tries: 1, lastTryAt: world.clock.now() });
+      await deliveries.settle({ tries: [settled({ seq })] });
+      await deliveries.putBack({ claims: [{ seq, tries: 1, dueAt: soon }] });
+      expect(only(await list(world))).toMatchObject({ status: "delivered", tries: 1 });
+    });
+
     test("are sent anew when asked for, as if never tried, unless they are still pending", async () => {
       const world = await open();
       const { deliveries } = world.storage;

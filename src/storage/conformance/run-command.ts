@@ -64,6 +64,11 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       const dueAt = status === "pending" ? side.clock.now() + afterMs : null;
       return deliveries.settle({ tries: [{ ...each, status, dueAt, responseStatus: 200, error: null }] });
     }
+    case "putBackDelivery": {
+      const each = choose(side.tries, command.pick);
+      if (each === undefined) return undefined;
+      return deliveries.putBack({ claims: [{ ...each, dueAt: side.clock.now() + command.afterMs }] });
+    }
     case "resend": {
       const seq = choose(side.tries, command.pick)?.seq ?? 0;
       const answer = await deliveries.resend({ tenant: command.tenant, seq });

@@ -2,6 +2,7 @@ import type {
   ClaimedDelivery,
   DeliveryRecord,
   ListDeliveriesParams,
+  PutBackClaim,
   ResentDelivery,
   SettledTry,
 } from "../storage.ts";
@@ -29,6 +30,16 @@ export function settleDeliveries(state: OracleState, { tries }: { tries: readonl
   for (const { seq, tries: number, ...settled } of tries) {
     const delivery = state.deliveries.find((candidate) => candidate.seq === seq);
     if (delivery?.tries === number && delivery.status === "pending") Object.assign(delivery, settled);
+  }
+}
+
+export function putBackDeliveries(state: OracleState, { claims }: { claims: readonly PutBackClaim[] }): void {
+  for (const { seq, tries, dueAt } of claims) {
+    const delivery = state.deliveries.find((candidate) => candidate.seq === seq);
+    if (delivery?.tries !== tries || delivery.status !== "pending") continue;
+    delivery.tries -= 1;
+    delivery.dueAt = dueAt;
+    if (delivery.tries === 0) delivery.lastTryAt = null;
   }
 }
 

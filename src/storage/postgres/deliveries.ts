@@ -34,6 +34,13 @@ export function postgresDeliveries(db: PostgresDatabase): DeliveryStorage {
         values: [JSON.stringify(tries.map(({ error, ...each }) => ({ ...each, error: clean(error) })))],
       });
     },
+    async putBack({ claims }) {
+      await db.write({
+        name: "put_back_deliveries",
+        text: "select put_back_deliveries($1, $2)",
+        values: [JSON.stringify(claims)],
+      });
+    },
     async nextDueAt() {
       const [next] = await db.read<{ due_at: string }>({
         name: "next_delivery",
@@ -188,6 +195,16 @@ begin
     from json_to_recordset(p_tries)
            as s(seq bigint, tries integer, status text, "dueAt" bigint, "responseStatus" integer, error text)
    where d.seq = s.seq and d.tries = s.tries and d.status = 'pending';
+end $$;
+
+create function put_back_deliveries(p_now bigint, p_claims json) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  perform enter(p_now);
+  update delivery d
+     set tries = d.tries - 1, due_at = c."dueAt", last_try_at = case when d.tries > 1 then d.last_try_at end
+    from json_to_recordset(p_claims) as c(seq bigint, tries integer, "dueAt" bigint)
+   where d.seq = c.seq and d.tries = c.tries and d.status = 'pending';
 end $$;
 
 create function resend_delivery(p_now bigint, p_tenant text, p_seq bigint) returns table (was text) language plpgsql as $$

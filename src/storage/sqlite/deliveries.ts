@@ -13,7 +13,10 @@ import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "./task-row
 export function sqliteDeliveries(db: SqliteDatabase): DeliveryStorage {
   return {
     async claim({ limit, holdMs }) {
-      return db.write((now) => claimDue(db, { limit, now, until: now + holdMs }));
+      const claimed = db.write((now) => claimDue(db, { limit, now, until: now + holdMs }));
+      // The ends they tell of may have been written a moment ago, by a call that does not wait for the disk.
+      if (claimed.length > 0) await db.durable();
+      return claimed;
     },
     async settle({ tries }) {
       db.write(() => {
@@ -22,6 +25,16 @@ export function sqliteDeliveries(db: SqliteDatabase): DeliveryStorage {
             where seq = @seq and tries = @tries and status = 'pending'`,
         );
         for (const each of tries) settle.run(each);
+      });
+      await db.durable();
+    },
+    async putBack({ claims }) {
+      db.write(() => {
+        const putBack = db.prepare(
+          `update delivery set tries = tries - 1, due_at = @dueAt, last_try_at = iif(tries = 1, null, last_try_at)
+            where seq = @seq and tries = @tries and status = 'pending'`,
+        );
+        for (const each of claims) putBack.run(each);
       });
       await db.durable();
     },
