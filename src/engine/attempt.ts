@@ -16,6 +16,8 @@ export interface AttemptHooks {
 export class Attempt implements ExecutorContext {
   readonly token: number;
   readonly record: TaskRecord;
+  /** By the monotonic clock. */
+  readonly begunAt: number;
   /** By the monotonic clock; Infinity: no timeout. */
   readonly timesOutAt: number;
   /** Decided, for whatever reason: nothing that the executor does any more changes anything. */
@@ -30,10 +32,12 @@ export class Attempt implements ExecutorContext {
   #progress: ((data: unknown) => void) | null = null;
   #usage: ((usage: Usage) => void) | null = null;
 
-  constructor(params: { token: number; record: TaskRecord; timesOutAt: number; hooks: AttemptHooks }) {
+  constructor(params: { token: number; record: TaskRecord; begunAt: number; hooks: AttemptHooks }) {
+    const { timeoutMs } = params.record.spec;
     this.token = params.token;
     this.record = params.record;
-    this.timesOutAt = params.timesOutAt;
+    this.begunAt = params.begunAt;
+    this.timesOutAt = timeoutMs === null ? Number.POSITIVE_INFINITY : params.begunAt + timeoutMs;
     this.#hooks = params.hooks;
   }
 

@@ -13,7 +13,7 @@ function makeCompleter() {
 function attemptOf(overrides: RecordOverrides = {}, log = new RecordingLog()) {
   const { token, task } = claimedTask(overrides);
   const hooks = { log, onProgress: () => {}, onUsage: () => {} };
-  return new Attempt({ token, record: task, timesOutAt: Number.POSITIVE_INFINITY, hooks });
+  return new Attempt({ token, record: task, begunAt: 0, hooks });
 }
 
 test("an outcome becomes an end of the attempt that holds the token", () => {

@@ -131,7 +131,7 @@ export class Dispatcher extends Service {
       slots.freed(lane);
       const state = states.get(token);
       if (state === undefined) continue;
-      metrics.ended(agent, state);
+      metrics.ended({ agent, lane }, state);
       if (settlement.to === "delayed") onRetryAt(settlement.runAt);
       if (settlement.to === "queued") this.wakeAll();
     }

@@ -2,18 +2,24 @@ import { expect, test } from "vitest";
 import { claimedTask } from "../../test/support/records.ts";
 import { Metrics } from "./metrics.ts";
 
-test("counts in all and by agent", () => {
+const LANE = "tasks";
+const A = { agent: "a", lane: LANE };
+const B = { agent: "b", lane: LANE };
+
+test("counts in all, by agent, and by agent and lane", () => {
   const metrics = new Metrics();
-  metrics.submitted("a", { rejected: false });
-  metrics.submitted("b", { rejected: true });
-  metrics.ended("a", "done");
-  metrics.ended("a", "failed");
-  metrics.ended("a", "delayed");
-  metrics.cancelled("b");
-  metrics.expired(2);
-  metrics.lost(1);
+  metrics.submitted(A, { rejected: false });
+  metrics.submitted({ ...A, lane: "main" }, { rejected: false });
+  metrics.submitted(B, { rejected: true });
+  metrics.ended(A, "done");
+  metrics.ended(A, "failed");
+  metrics.ended(A, "delayed");
+  metrics.ended(A, "queued");
+  metrics.cancelled(B);
+  metrics.expired([A, B]);
+  metrics.lost({ failed: [B], requeued: [A, A] });
   expect(metrics.snapshot()).toEqual({
-    tasksSubmitted: 1,
+    tasksSubmitted: 2,
     tasksCompleted: 1,
     tasksFailed: 4,
     tasksCancelled: 1,
@@ -22,10 +28,15 @@ test("counts in all and by agent", () => {
     dispatchCount: 0,
     avgDispatchLatencyMs: 0,
     agents: {
-      a: { submitted: 1, completed: 1, failed: 1, cancelled: 0, rejected: 0 },
-      b: { submitted: 0, completed: 0, failed: 0, cancelled: 1, rejected: 1 },
+      a: { submitted: 2, completed: 1, failed: 2, cancelled: 0, rejected: 0 },
+      b: { submitted: 0, completed: 0, failed: 2, cancelled: 1, rejected: 1 },
     },
   });
+  expect(metrics.series()).toMatchObject([
+    { labels: A, series: { submitted: 1, completed: 1, failed: 2, expired: 1, retried: 3, cancelled: 0 } },
+    { labels: { agent: "a", lane: "main" }, series: { submitted: 1, completed: 0 } },
+    { labels: B, series: { rejected: 1, failed: 2, expired: 1, cancelled: 1, retried: 0 } },
+  ]);
 });
 
 test("averages the wait from when a task could start", () => {
@@ -35,6 +46,7 @@ test("averages the wait from when a task could start", () => {
   metrics.dispatched(claimedTask({ createdAt: 100, attempts: begun(110) }).task);
   metrics.dispatched(claimedTask({ createdAt: 100, runAt: 1_000, attempts: begun(1_030) }).task);
   expect(metrics.snapshot()).toMatchObject({ dispatchCount: 2, avgDispatchLatencyMs: 20 });
+  expect(metrics.series()[0]?.series).toMatchObject({ started: 2, wait: { sumSec: 0.04 } });
 });
 
 test("a retry waited since its moment; one made by hand waited nobody knows how long", () => {
@@ -46,11 +58,31 @@ test("a retry waited since its moment; one made by hand waited nobody knows how 
   expect(metrics.snapshot()).toMatchObject({ dispatchCount: 2, avgDispatchLatencyMs: 10 });
 });
 
-test("agents beyond a thousand share a row", () => {
+test("agents beyond a thousand share a row, and those beyond a hundred a label", () => {
   const metrics = new Metrics();
-  for (let i = 0; i < 1_500; i++) metrics.submitted(`agent-${i}`, { rejected: false });
+  for (let i = 0; i < 1_500; i++) {
+    metrics.submitted({ agent: `agent-${i}`, lane: LANE }, { rejected: false });
+    metrics.ran({ agent: `agent-${i}`, lane: LANE }, 1);
+  }
   const { agents, tasksSubmitted } = metrics.snapshot();
   expect(Object.keys(agents)).toHaveLength(1_001);
   expect(agents["other"]?.submitted).toBe(500);
   expect(tasksSubmitted).toBe(1_500);
+
+  const series = metrics.series();
+  expect(series.map(({ labels }) => labels["agent"])).toEqual([
+    ...Array.from({ length: 100 }, (_, i) => `agent-${i}`),
+    "other",
+  ]);
+  expect(series.at(-1)?.series.submitted).toBe(1_400);
+  expect(series.reduce((sum, { series: { submitted } }) => sum + submitted, 0)).toBe(1_500);
+});
+
+test("an agent that is called other is counted with the others, and takes no label", () => {
+  const metrics = new Metrics();
+  metrics.submitted({ agent: "other", lane: LANE }, { rejected: false });
+  for (let i = 0; i < 101; i++) metrics.submitted({ agent: `agent-${i}`, lane: LANE }, { rejected: false });
+  const labels = metrics.series().map(({ labels: { agent } }) => agent);
+  expect(labels).toHaveLength(101);
+  expect(metrics.series()[0]).toMatchObject({ labels: { agent: "other" }, series: { submitted: 2 } });
 });

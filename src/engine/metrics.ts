@@ -1,53 +1,78 @@
+import { AgentLabels, OTHER_AGENTS } from "../metrics/agent-labels.ts";
+import { type LabelledSeries, TaskSeries } from "../metrics/task-series.ts";
 import type { AgentMetrics, SchedulerMetrics } from "../model/scheduler-stats.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TaskState } from "../model/task-state.ts";
+import type { RescuedTasks, TaskPlace } from "../storage/storage.ts";
 
 /** Agents that get a row of their own; ids are the callers' to choose, so that there may be any number of them. */
 const AGENTS_MAX = 1_000;
-/** Where all further agents are counted. */
-const OTHER_AGENTS = "other";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** What this process did since it started. */
+interface AgentRow {
+  readonly counts: Mutable<AgentMetrics>;
+  /** Its series by lane: its own, or those it shares with all agents that have no label. */
+  readonly lanes: Map<string, TaskSeries>;
+}
+
+/**
+ * What this process did since it started, for `/scheduler/stats` and for Prometheus. It is told of every task three
+ * times, so that it keeps plain numbers at the end of two look-ups.
+ */
 export class Metrics {
+  readonly labels = new AgentLabels();
   readonly #totals = { submitted: 0, completed: 0, failed: 0, cancelled: 0, rejected: 0, expired: 0 };
-  readonly #agents = new Map<string, Mutable<AgentMetrics>>();
+  readonly #agents = new Map<string, AgentRow>();
+  readonly #lanesByLabel = new Map<string, Map<string, TaskSeries>>();
   #dispatched = 0;
   #latencies = 0;
   #latencySumMs = 0;
 
-  submitted(agent: string, { rejected }: { rejected: boolean }): void {
-    this.#count(agent, rejected ? "rejected" : "submitted");
-  }
-
-  /** An attempt ended and left the task in this state; only states that are final count. */
-  ended(agent: string, state: TaskState): void {
-    if (state === "done") this.#count(agent, "completed");
-    else if (state === "failed") this.#count(agent, "failed");
-  }
-
-  cancelled(agent: string): void {
-    this.#count(agent, "cancelled");
-  }
-
-  /** Failed before they started, whoever they belonged to. */
-  expired(tasks: number): void {
-    this.#totals.expired += tasks;
-    this.#totals.failed += tasks;
-  }
-
-  /** Failed because their node was lost. */
-  lost(tasks: number): void {
-    this.#totals.failed += tasks;
+  submitted(task: TaskPlace, { rejected }: { rejected: boolean }): void {
+    this.#count(task, rejected ? "rejected" : "submitted");
   }
 
   dispatched(record: TaskRecord): void {
+    const series = this.#series(record);
+    series.started += 1;
     this.#dispatched += 1;
     const waitedMs = waitBeforeLastAttempt(record);
     if (waitedMs === null) return;
+    series.wait.observe(waitedMs);
     this.#latencies += 1;
     this.#latencySumMs += waitedMs;
+  }
+
+  /** An attempt is over, for whatever reason. */
+  ran(task: TaskPlace, ms: number): void {
+    this.#series(task).run.observe(ms);
+  }
+
+  /** The end of an attempt was written down and left the task in this state. */
+  ended(task: TaskPlace, state: TaskState): void {
+    if (state === "done") this.#count(task, "completed");
+    else if (state === "failed") this.#count(task, "failed");
+    else if (state === "delayed") this.#series(task).retried += 1;
+  }
+
+  cancelled(task: TaskPlace): void {
+    this.#count(task, "cancelled");
+  }
+
+  /** Failed before they started. */
+  expired(tasks: readonly TaskPlace[]): void {
+    for (const task of tasks) {
+      this.#totals.expired += 1;
+      this.#series(task).expired += 1;
+      this.#count(task, "failed");
+    }
+  }
+
+  /** Their node was lost: they failed, or go on elsewhere. */
+  lost({ failed, requeued }: RescuedTasks): void {
+    for (const task of failed) this.#count(task, "failed");
+    for (const task of requeued) this.#series(task).retried += 1;
   }
 
   snapshot(): SchedulerMetrics {
@@ -61,23 +86,51 @@ export class Metrics {
       tasksExpired: expired,
       dispatchCount: this.#dispatched,
       avgDispatchLatencyMs: this.#latencies === 0 ? 0 : this.#latencySumMs / this.#latencies,
-      agents: Object.fromEntries([...this.#agents].map(([agent, counts]) => [agent, { ...counts }])),
+      agents: Object.fromEntries([...this.#agents].map(([agent, { counts }]) => [agent, { ...counts }])),
     };
   }
 
-  #count(agent: string, what: keyof AgentMetrics): void {
-    this.#totals[what] += 1;
-    this.#agent(agent)[what] += 1;
+  /** Everything by agent and lane. */
+  series(): LabelledSeries[] {
+    return [...this.#lanesByLabel].flatMap(([agent, lanes]) =>
+      [...lanes].map(([lane, series]) => ({ labels: { agent, lane }, series })),
+    );
   }
 
-  #agent(agent: string): Mutable<AgentMetrics> {
+  #count({ agent, lane }: TaskPlace, what: keyof AgentMetrics): void {
+    const row = this.#row(agent);
+    this.#totals[what] += 1;
+    row.counts[what] += 1;
+    seriesOf(row, lane)[what] += 1;
+  }
+
+  #series({ agent, lane }: TaskPlace): TaskSeries {
+    return seriesOf(this.#row(agent), lane);
+  }
+
+  #row(agent: string): AgentRow {
     const known = this.#agents.get(agent);
     if (known !== undefined) return known;
-    if (this.#agents.size >= AGENTS_MAX && agent !== OTHER_AGENTS) return this.#agent(OTHER_AGENTS);
+    if (this.#agents.size >= AGENTS_MAX && agent !== OTHER_AGENTS) return this.#row(OTHER_AGENTS);
     const counts = { submitted: 0, completed: 0, failed: 0, cancelled: 0, rejected: 0 };
-    this.#agents.set(agent, counts);
-    return counts;
+    const row = { counts, lanes: this.#lanes(this.labels.of(agent)) };
+    this.#agents.set(agent, row);
+    return row;
   }
+
+  #lanes(label: string): Map<string, TaskSeries> {
+    const lanes = this.#lanesByLabel.get(label) ?? new Map();
+    this.#lanesByLabel.set(label, lanes);
+    return lanes;
+  }
+}
+
+function seriesOf({ lanes }: AgentRow, lane: string): TaskSeries {
+  const known = lanes.get(lane);
+  if (known !== undefined) return known;
+  const series = new TaskSeries();
+  lanes.set(lane, series);
+  return series;
 }
 
 /** From the moment it could start to its start; null when nobody wrote down when that was, as for a task retried by hand. */

@@ -49,12 +49,13 @@ export class Rescuer extends Service {
     if (!dead && !(await storage.nodes.markDead({ node, beat }))) return;
     const total = { requeued: 0, failed: 0 };
     for (let taken = SLICE; taken === SLICE; ) {
-      const { requeued, failed } = await storage.tasks.rescue({ node, limit: SLICE });
-      taken = requeued + failed;
-      total.requeued += requeued;
-      total.failed += failed;
-      metrics.lost(failed);
-      if (requeued > 0) onRequeued();
+      const rescued = await storage.tasks.rescue({ node, limit: SLICE });
+      const { requeued, failed } = rescued;
+      taken = requeued.length + failed.length;
+      total.requeued += requeued.length;
+      total.failed += failed.length;
+      metrics.lost(rescued);
+      if (requeued.length > 0) onRequeued();
       await new Promise((resolve) => setImmediate(resolve));
     }
     await storage.nodes.remove({ node });

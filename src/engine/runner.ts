@@ -97,10 +97,8 @@ export class Runner {
   }
 
   #begin(token: number, record: TaskRecord): Attempt {
-    const { timeoutMs } = record.spec;
-    const timesOutAt =
-      timeoutMs === null ? Number.POSITIVE_INFINITY : this.#options.clock.monotonic() + timeoutMs;
-    const attempt = new Attempt({ token, record, timesOutAt, hooks: this.#hooks });
+    const begunAt = this.#options.clock.monotonic();
+    const attempt = new Attempt({ token, record, begunAt, hooks: this.#hooks });
     this.#running.set(token, attempt);
     return attempt;
   }

@@ -38,7 +38,7 @@ export class Timekeeper extends Service {
     if (promoted > 0) onPromoted();
     const { expired } = await storage.tasks.expire({ limit: SLICE });
     metrics.expired(expired);
-    if (promoted === SLICE || expired === SLICE) return 0;
+    if (promoted === SLICE || expired.length === SLICE) return 0;
     return this.#untilNext(await storage.tasks.nextDueAt());
   }
 

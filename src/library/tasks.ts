@@ -122,7 +122,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       if (cancelled === undefined || !cancelled.found) throw notFound();
       if (cancelled.was !== null) throw new RotaError("conflict", `task is already ${cancelled.was}`);
       if (cancelled.token !== null) engine.fence([cancelled.token], "cancelled");
-      engine.metrics.cancelled(cancelled.agent);
+      engine.metrics.cancelled(cancelled);
       return { status: "cancelled", taskId };
     },
 

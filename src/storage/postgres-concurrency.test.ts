@@ -137,7 +137,7 @@ describe("everything at once on four connections", () => {
     await storage.nodes.markDead({ node, beat: record?.beat ?? -1 });
     for (let slice = 1; slice > 0; ) {
       const { requeued, failed } = await storage.tasks.rescue({ node, limit: 3 });
-      slice = requeued + failed;
+      slice = requeued.length + failed.length;
     }
     await storage.nodes.remove({ node });
   }

@@ -59,7 +59,7 @@ describe("an answer that is lost", () => {
     );
     expect((await storage.nodes.heartbeat({ node })).held).toHaveLength(5);
     expect(await storage.nodes.markDead({ node, beat: 1 })).toBe(true);
-    expect(await storage.tasks.rescue({ node, limit: 100 })).toEqual({ requeued: 5, failed: 0 });
+    expect((await storage.tasks.rescue({ node, limit: 100 })).requeued).toHaveLength(5);
     await drain({ storage: direct, node: "node-0" }, [LANE], 20);
     expect(await direct.tasks.counts({ tenant: TENANT })).toEqual({ done: 20 });
     expect(await direct.counters.recountAll()).toEqual([]);

@@ -98,12 +98,12 @@ export interface TaskStorage {
   /** Moves delayed tasks whose moment has come into the queue. */
   promoteDue(params: { limit: number }): Promise<{ promoted: number }>;
   /** Fails waiting tasks whose deadline has passed. */
-  expire(params: { limit: number }): Promise<{ expired: number }>;
+  expire(params: { limit: number }): Promise<{ expired: readonly TaskPlace[] }>;
   /** The earliest moment at which `promoteDue` or `expire` will have something to do; null when there is none. */
   nextDueAt(): Promise<number | null>;
 
   /** Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. */
-  rescue(params: { node: string; limit: number }): Promise<{ requeued: number; failed: number }>;
+  rescue(params: { node: string; limit: number }): Promise<RescuedTasks>;
   /**
    * Deletes a slice of what is past its time: events added before `now - retentionMs` and the tasks that had ended by
    * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. `more`: call again for the next slice.
@@ -113,6 +113,17 @@ export interface TaskStorage {
     rejectedMax: number;
     limit: number;
   }): Promise<{ tasks: number; more: boolean }>;
+}
+
+/** Whose a task is, and where it runs. */
+export interface TaskPlace {
+  readonly agent: string;
+  readonly lane: string;
+}
+
+export interface RescuedTasks {
+  readonly requeued: readonly TaskPlace[];
+  readonly failed: readonly TaskPlace[];
 }
 
 export interface NewTask {
@@ -175,8 +186,8 @@ export interface FinishedAndClaimed {
   /** The tokens of those that had still been held. */
   readonly finished: readonly { readonly token: number; readonly state: TaskState }[];
   readonly claimed: readonly ClaimedTask[];
-  /** How many overdue tasks were failed on the way. */
-  readonly expired: number;
+  /** The overdue tasks that were failed on the way. */
+  readonly expired: readonly TaskPlace[];
 }
 
 export interface ClaimedTask {
@@ -214,6 +225,7 @@ export type CancelledTask =
       readonly was: null;
       readonly token: number | null;
       readonly agent: string;
+      readonly lane: string;
     };
 
 export type RetriedTask =

@@ -13,8 +13,8 @@ export function describeCancelTasks(open: OpenWorld): void {
         error: "not needed",
       });
       expect(answer).toEqual([
-        { id: "delayed", found: true, was: null, token: null, agent: AGENT },
-        { id: "queued", found: true, was: null, token: null, agent: AGENT },
+        { id: "delayed", found: true, was: null, token: null, agent: AGENT, lane: LANE },
+        { id: "queued", found: true, was: null, token: null, agent: AGENT, lane: LANE },
       ]);
       for (const id of ["queued", "delayed"]) {
         const ended = {
@@ -41,7 +41,9 @@ export function describeCancelTasks(open: OpenWorld): void {
       const claimed = only(await claim());
       clock.step(5);
       const answer = await storage.tasks.cancel({ tenant: TENANT, ids: ["t"], error: "stop" });
-      expect(answer).toEqual([{ id: "t", found: true, was: null, token: claimed.token, agent: AGENT }]);
+      expect(answer).toEqual([
+        { id: "t", found: true, was: null, token: claimed.token, agent: AGENT, lane: LANE },
+      ]);
       expect((await finish(claimed, { to: "done", result: 1 })).finished).toEqual([]);
       expect(await task("t")).toMatchObject({
         state: "cancelled",
@@ -80,7 +82,7 @@ export function describeCancelTasks(open: OpenWorld): void {
       const { storage, submit, events } = await open();
       await submit({ id: "t" });
       expect(await storage.tasks.cancel({ tenant: TENANT, ids: ["t", "t"], error: null })).toEqual([
-        { id: "t", found: true, was: null, token: null, agent: AGENT },
+        { id: "t", found: true, was: null, token: null, agent: AGENT, lane: LANE },
         { id: "t", found: true, was: "cancelled" },
       ]);
       expect((await events()).filter(({ type }) => type === "task.cancelled")).toHaveLength(1);

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { idsOf, LANE, NODE, type OpenWorld, OTHER_NODE } from "./world.ts";
+import { AGENT, idsOf, LANE, NODE, type OpenWorld, OTHER_NODE } from "./world.ts";
 
 export function describeExpireTasks(open: OpenWorld): void {
   describe("expire", () => {
     const error = "deadline exceeded while queued";
+    const HERE = { agent: AGENT, lane: LANE };
 
     test("fails waiting tasks at their deadline, not before", async () => {
       const { storage, submit, task, clock, events } = await open();
@@ -14,9 +15,9 @@ export function describeExpireTasks(open: OpenWorld): void {
         { id: "free" },
       );
       clock.step(99);
-      expect(await storage.tasks.expire({ limit: 9 })).toEqual({ expired: 0 });
+      expect(await storage.tasks.expire({ limit: 9 })).toEqual({ expired: [] });
       clock.step(1);
-      expect(await storage.tasks.expire({ limit: 9 })).toEqual({ expired: 2 });
+      expect(await storage.tasks.expire({ limit: 9 })).toEqual({ expired: [HERE, HERE] });
       for (const id of ["queued", "delayed"]) {
         expect(await task(id)).toMatchObject({ state: "failed", error, completedAt: deadline, attempts: [] });
       }
@@ -38,8 +39,8 @@ export function describeExpireTasks(open: OpenWorld): void {
       );
       clock.step(20);
       const before = (await events()).at(-1)?.seq ?? 0;
-      expect(await storage.tasks.expire({ limit: 2 })).toEqual({ expired: 2 });
-      expect(await storage.tasks.expire({ limit: 2 })).toEqual({ expired: 1 });
+      expect(await storage.tasks.expire({ limit: 2 })).toEqual({ expired: [HERE, HERE] });
+      expect(await storage.tasks.expire({ limit: 2 })).toEqual({ expired: [HERE] });
       expect((await events(before)).map(({ taskId }) => taskId)).toEqual(["a", "b", "c"]);
     });
 
@@ -48,7 +49,7 @@ export function describeExpireTasks(open: OpenWorld): void {
       await submit({ id: "t", deadline: clock.now() + 10 });
       await claim();
       clock.step(100);
-      expect(await storage.tasks.expire({ limit: 9 })).toEqual({ expired: 0 });
+      expect(await storage.tasks.expire({ limit: 9 })).toEqual({ expired: [] });
       expect((await task("t")).state).toBe("running");
     });
 
@@ -62,7 +63,7 @@ export function describeExpireTasks(open: OpenWorld): void {
       );
       const claims = [{ lane: LANE, limit: 1 }];
       const answer = await storage.tasks.finishAndClaim({ node: NODE, finishes: [], progress: [], claims });
-      expect(answer.expired).toBe(2);
+      expect(answer.expired).toEqual([HERE, { agent: "b", lane: LANE }]);
       expect(idsOf(answer.claimed)).toEqual(["fine"]);
     });
 
@@ -70,7 +71,7 @@ export function describeExpireTasks(open: OpenWorld): void {
       const { storage, submit, task, clock } = await open();
       await submit({ id: "late", deadline: clock.now() });
       const params = { node: NODE, finishes: [], progress: [], claims: [] };
-      expect((await storage.tasks.finishAndClaim(params)).expired).toBe(0);
+      expect((await storage.tasks.finishAndClaim(params)).expired).toEqual([]);
       expect((await task("late")).state).toBe("queued");
     });
 
@@ -89,7 +90,7 @@ export function describeExpireTasks(open: OpenWorld): void {
           progress: [],
           claims: [{ lane: LANE, limit: 1 }],
         });
-        expect(answer).toMatchObject({ finished: [{ state: to }], expired: 1, claimed: [] });
+        expect(answer).toMatchObject({ finished: [{ state: to }], expired: [HERE], claimed: [] });
         const outcome = to === "queued" ? "interrupted" : "failed";
         expect(await task("t")).toMatchObject({
           state: "failed",
@@ -106,7 +107,7 @@ export function describeExpireTasks(open: OpenWorld): void {
       await submit(...Array.from({ length: 1001 }, () => late), {});
       await claim({ limit: 0 });
       expect(await storage.tasks.counts({ tenant: "acme" })).toEqual({ failed: 1000, queued: 2 });
-      expect(await storage.tasks.expire({ limit: 10 })).toEqual({ expired: 1 });
+      expect(await storage.tasks.expire({ limit: 10 })).toEqual({ expired: [HERE] });
       expect(await claim({ node: OTHER_NODE, limit: 2 })).toHaveLength(1);
     });
   });

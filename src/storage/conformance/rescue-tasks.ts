@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { idsOf, NODE, type OpenWorld, OTHER_NODE, only } from "./world.ts";
+import { AGENT, idsOf, LANE, NODE, type OpenWorld, OTHER_NODE, only } from "./world.ts";
 
 export function describeRescueTasks(open: OpenWorld): void {
   describe("rescue", () => {
+    const HERE = { agent: AGENT, lane: LANE };
+
     test("puts what a dead node ran back to its place, counted as a retry", async () => {
       const { storage, submit, claim, crash, task, clock, events } = await open();
       await submit({ id: "a" }, { id: "b" }, { id: "c" });
@@ -10,7 +12,10 @@ export function describeRescueTasks(open: OpenWorld): void {
       await crash(NODE);
       clock.step(20);
       const before = (await events()).at(-1)?.seq ?? 0;
-      expect(await storage.tasks.rescue({ node: NODE, limit: 10 })).toEqual({ requeued: 2, failed: 0 });
+      expect(await storage.tasks.rescue({ node: NODE, limit: 10 })).toEqual({
+        requeued: [HERE, HERE],
+        failed: [],
+      });
       expect(await task("a")).toMatchObject({
         state: "queued",
         retryCount: 1,
@@ -33,7 +38,10 @@ export function describeRescueTasks(open: OpenWorld): void {
       await storage.tasks.rescue({ node: NODE, limit: 1 });
       await claim({ node: OTHER_NODE });
       await crash(OTHER_NODE);
-      expect(await storage.tasks.rescue({ node: OTHER_NODE, limit: 1 })).toEqual({ requeued: 0, failed: 1 });
+      expect(await storage.tasks.rescue({ node: OTHER_NODE, limit: 1 })).toEqual({
+        requeued: [],
+        failed: [HERE],
+      });
       expect(await task("t")).toMatchObject({
         state: "failed",
         error: "worker lost",
@@ -52,10 +60,13 @@ export function describeRescueTasks(open: OpenWorld): void {
       await submit({ id: "a", priority: 9 }, { id: "b" }, { id: "c", maxRetriesIfLost: 0 });
       await claim({ limit: 3 });
       await crash(NODE);
-      expect(await storage.tasks.rescue({ node: NODE, limit: 2 })).toEqual({ requeued: 2, failed: 0 });
+      expect(await storage.tasks.rescue({ node: NODE, limit: 2 })).toEqual({
+        requeued: [HERE, HERE],
+        failed: [],
+      });
       expect((await task("c")).state).toBe("running");
-      expect(await storage.tasks.rescue({ node: NODE, limit: 2 })).toEqual({ requeued: 0, failed: 1 });
-      expect(await storage.tasks.rescue({ node: NODE, limit: 2 })).toEqual({ requeued: 0, failed: 0 });
+      expect(await storage.tasks.rescue({ node: NODE, limit: 2 })).toEqual({ requeued: [], failed: [HERE] });
+      expect(await storage.tasks.rescue({ node: NODE, limit: 2 })).toEqual({ requeued: [], failed: [] });
     });
 
     test("takes nothing from a node that is alive, nor from one nobody knows", async () => {
@@ -63,7 +74,7 @@ export function describeRescueTasks(open: OpenWorld): void {
       await submit({ id: "t" });
       await claim();
       for (const node of [NODE, "stranger"]) {
-        expect(await storage.tasks.rescue({ node, limit: 10 })).toEqual({ requeued: 0, failed: 0 });
+        expect(await storage.tasks.rescue({ node, limit: 10 })).toEqual({ requeued: [], failed: [] });
       }
       expect((await task("t")).state).toBe("running");
     });
@@ -74,7 +85,7 @@ export function describeRescueTasks(open: OpenWorld): void {
       await finish(only(await claim()), { to: "done", result: "in time" });
       await claim({ node: OTHER_NODE });
       await crash(NODE);
-      expect(await storage.tasks.rescue({ node: NODE, limit: 10 })).toEqual({ requeued: 0, failed: 0 });
+      expect(await storage.tasks.rescue({ node: NODE, limit: 10 })).toEqual({ requeued: [], failed: [] });
       expect(await task("a")).toMatchObject({ state: "done", result: "in time" });
       expect((await task("b")).state).toBe("running");
     });

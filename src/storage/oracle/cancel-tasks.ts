@@ -23,5 +23,5 @@ function cancelTask(state: OracleState, tenant: string, id: string, error: strin
   if (token !== null) endAttempt(state, task, "cancelled", error);
   endTask(state, task, "cancelled", error);
   addEvent(state, "task.cancelled", task, error === null ? null : { error });
-  return { id, found: true, was: null, token, agent: task.agent };
+  return { id, found: true, was: null, token, agent: task.agent, lane: task.lane };
 }

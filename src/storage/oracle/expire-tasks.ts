@@ -1,13 +1,14 @@
+import type { TaskPlace } from "../storage.ts";
 import { failTask, isWaiting, type OracleState, type OracleTask, tell } from "./state.ts";
 
-export function expireTasks(state: OracleState, { limit }: { limit: number }): { expired: number } {
+export function expireTasks(state: OracleState, { limit }: { limit: number }): { expired: TaskPlace[] } {
   const overdue = state.tasks
     .filter((task) => isWaiting(task) && task.deadline !== null && task.deadline <= state.clock.now())
     .sort((a, b) => deadlineOf(a) - deadlineOf(b) || a.seq - b.seq)
     .slice(0, limit);
   for (const task of overdue) failTask(state, task, "deadline exceeded while queued");
   if (overdue.length > 0) tell(state, { kind: "events" });
-  return { expired: overdue.length };
+  return { expired: overdue.map(({ agent, lane }) => ({ agent, lane })) };
 }
 
 function deadlineOf(task: OracleTask): number {

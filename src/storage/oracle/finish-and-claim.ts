@@ -21,7 +21,7 @@ const EXPIRED_MAX = 1000;
 export function finishAndClaim(state: OracleState, params: FinishAndClaimParams): FinishedAndClaimed {
   const { node, progress, finishes, claims } = params;
   const record = state.nodes.get(node);
-  if (record === undefined || record.dead) return { finished: [], claimed: [], expired: 0 };
+  if (record === undefined || record.dead) return { finished: [], claimed: [], expired: [] };
 
   for (const report of progress) {
     const task = findHeld(state, node, report);
@@ -37,7 +37,8 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   }
   const { expired } = expireTasks(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
   const claimed = claims.flatMap(({ lane, limit }) => claimFromLane(state, node, lane, limit));
-  if (finished.length + claimed.length + expired + progress.length > 0) tell(state, { kind: "events" });
+  if (finished.length + claimed.length + expired.length + progress.length > 0)
+    tell(state, { kind: "events" });
   if (finished.some((finish) => finish.state === "delayed")) tell(state, { kind: "due" });
   return { finished, claimed, expired };
 }

@@ -1,14 +1,17 @@
+import type { RescuedTasks } from "../storage.ts";
 import { addEvent, endAttempt, failTask, type OracleState, type OracleTask, tell } from "./state.ts";
 
 export function rescueTasks(
   state: OracleState,
   { node, limit }: { node: string; limit: number },
-): { requeued: number; failed: number } {
-  if (!state.nodes.get(node)?.dead) return { requeued: 0, failed: 0 };
+): RescuedTasks {
+  if (!state.nodes.get(node)?.dead) return { requeued: [], failed: [] };
   const lost = state.tasks.filter((task) => task.held?.node === node).slice(0, limit);
-  const requeued = lost.filter((task) => rescueTask(state, task)).length;
+  const rescued = lost.map((task) => ({ task, again: rescueTask(state, task) }));
   if (lost.length > 0) tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
-  return { requeued, failed: lost.length - requeued };
+  const places = (again: boolean) =>
+    rescued.filter((one) => one.again === again).map(({ task: { agent, lane } }) => ({ agent, lane }));
+  return { requeued: places(true), failed: places(false) };
 }
 
 /** Whether it got another try: a lost one counts as a retry. */

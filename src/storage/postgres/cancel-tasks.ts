@@ -1,5 +1,5 @@
 import type { TerminalState } from "../../model/task-state.ts";
-import type { CancelledTask } from "../storage.ts";
+import type { CancelledTask, TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { cleanText } from "./text.ts";
 
@@ -8,13 +8,11 @@ export async function cancelTasks(
   db: PostgresDatabase,
   params: { tenant: string; ids: readonly string[]; error: string | null },
 ): Promise<CancelledTask[]> {
-  const rows = await db.write<{ id: string; was: TerminalState | null; token: string | null; agent: string }>(
-    {
-      name: "cancel_tasks",
-      text: "select * from cancel_tasks($1, $2, $3, $4)",
-      values: [params.tenant, params.ids, params.error === null ? null : cleanText(params.error)],
-    },
-  );
+  const rows = await db.write<CancelledRow>({
+    name: "cancel_tasks",
+    text: "select * from cancel_tasks($1, $2, $3, $4)",
+    values: [params.tenant, params.ids, params.error === null ? null : cleanText(params.error)],
+  });
   const byId = new Map(rows.map((row) => [row.id, row]));
   const tokens = rows.flatMap(({ token }) => (token === null ? [] : [Number(token)]));
   if (rows.some(({ was }) => was === null)) db.signal({ kind: "events" });
@@ -34,13 +32,20 @@ export async function cancelTasks(
       was: null,
       token: row.token === null ? null : Number(row.token),
       agent: row.agent,
+      lane: row.lane,
     };
   });
 }
 
+interface CancelledRow extends TaskPlace {
+  readonly id: string;
+  readonly was: TerminalState | null;
+  readonly token: string | null;
+}
+
 export const CANCEL_FUNCTIONS = `
 create function cancel_tasks(p_now bigint, p_tenant text, p_ids text[], p_error text)
-returns table (id text, was text, token bigint, agent text) language plpgsql as $$
+returns table (id text, was text, token bigint, agent text, lane text) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
@@ -48,8 +53,8 @@ declare
   v_waiting bigint[];
 begin
   return query
-    select t.id, case when t.completed_at is not null then t.resting_state end, l.token, t.agent
-      from task t left join lease l on l.task_seq = t.seq
+    select t.id, case when t.completed_at is not null then t.resting_state end, l.token, n.agent, n.lane
+      from task t join line n on n.id = t.line left join lease l on l.task_seq = t.seq
      where t.tenant = p_tenant and t.id = any (p_ids);
   v_waiting := array(
     select t.seq from unnest(p_ids) with ordinality u(id, place)

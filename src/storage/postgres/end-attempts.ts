@@ -93,7 +93,8 @@ begin
 end $$;
 
 -- Fails waiting tasks whose deadline has passed. Running ones are passed over: their runner ends them.
-create function expire_overdue(p_now bigint, p_limit integer) returns integer language plpgsql as $$
+create function expire_overdue(p_now bigint, p_limit integer) returns table (agent text, lane text)
+language plpgsql as $$
 #variable_conflict use_column
 declare
   v_seqs bigint[];
@@ -102,7 +103,10 @@ begin
     select t.seq from task t
      where t.expires_at <= p_now and not exists (select 1 from lease l where l.task_seq = t.seq)
      order by t.expires_at, t.seq limit p_limit);
-  if cardinality(v_seqs) > 0 then perform end_waiting(p_now, v_seqs, 'failed', 'deadline exceeded while queued'); end if;
-  return cardinality(v_seqs);
+  if cardinality(v_seqs) = 0 then return; end if;
+  perform end_waiting(p_now, v_seqs, 'failed', 'deadline exceeded while queued');
+  return query
+    select n.agent, n.lane from unnest(v_seqs) with ordinality u(seq, place)
+      join task t on t.seq = u.seq join line n on n.id = t.line order by u.place;
 end $$;
 `;

@@ -30,7 +30,7 @@ export async function finishAndClaim(
     db,
     started.map((row) => ({ ...row, ...JUST_STARTED, held_node: params.node })),
   );
-  const expired = Number(rows.find(({ what }) => what === "expired")?.number ?? 0);
+  const expired = rows.filter(({ what }) => what === "expired").map(({ agent, lane }) => ({ agent, lane }));
   if (rows.length + params.progress.length > 0) db.signal({ kind: "events" });
   // The slots that an end freed may be what another node's tasks wait for.
   if (finished.length > 0) db.signalOthers({ kind: "work" });
@@ -56,7 +56,7 @@ const JUST_STARTED = {
 
 interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
   readonly what: "finished" | "started" | "expired";
-  /** The token; with `expired`, how many. */
+  /** The token. */
   readonly number: string;
 }
 
@@ -93,7 +93,7 @@ const STARTED_COLUMNS = `
 export const FINISH_AND_CLAIM_FUNCTIONS = `
 create type started_task as (${STARTED_COLUMNS});
 
--- finished: number is the token. expired: number is how many. started: number is the token, the rest the task.
+-- finished: number is the token. expired: agent and lane. started: number is the token, the rest the task.
 create function finish_and_claim(
   p_now bigint, p_node text, p_finishes json, p_progress json, p_lanes text[], p_limits integer[])
 returns table (what text, number bigint, ${STARTED_COLUMNS}) language plpgsql as $$
@@ -102,7 +102,7 @@ declare
   v_now bigint;
   v_tokens bigint[];
   v_freed line_delta[];
-  v_expired integer;
+  v_expired record;
   v_seqs bigint[];
 begin
   -- A claim that is lost is merely made again, and whoever reads of it waits until it cannot be; see until-durable.ts.
@@ -121,8 +121,12 @@ begin
     v_freed := null;
   end if;
   if cardinality(p_lanes) = 0 then return; end if;
-  v_expired := expire_overdue(v_now, 1000);
-  if v_expired > 0 then return query select 'expired', v_expired::bigint, (null::started_task).*; end if;
+  for v_expired in select * from expire_overdue(v_now, 1000) loop
+    what := 'expired';
+    agent := v_expired.agent;
+    lane := v_expired.lane;
+    return next;
+  end loop;
   for i in 1 .. cardinality(p_lanes) loop
     -- A statement of its own: the next one would not see leases that are written while it runs.
     v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i], v_freed);

@@ -1,34 +1,36 @@
+import type { RescuedTasks, TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 
 /** Takes back attempts of a node that is dead: to the queue while the task has retries left, else it fails. */
 export async function rescueTasks(
   db: PostgresDatabase,
   params: { node: string; limit: number },
-): Promise<{ requeued: number; failed: number }> {
-  const [row] = await db.write<{ requeued: number; failed: number }>({
+): Promise<RescuedTasks> {
+  const rows = await db.write<TaskPlace & { state: "queued" | "failed" }>({
     name: "rescue_tasks",
     text: "select * from rescue_tasks($1, $2, $3)",
     values: [params.node, params.limit],
   });
-  const { requeued, failed } = row ?? { requeued: 0, failed: 0 };
-  if (requeued + failed > 0) {
+  if (rows.length > 0) {
     db.signal({ kind: "events" });
     db.signal({ kind: "work" });
     db.signal({ kind: "due" });
   }
-  return { requeued, failed };
+  const places = (wanted: "queued" | "failed") =>
+    rows.filter(({ state }) => state === wanted).map(({ agent, lane }) => ({ agent, lane }));
+  return { requeued: places("queued"), failed: places("failed") };
 }
 
 export const RESCUE_FUNCTIONS = `
 create function rescue_tasks(p_now bigint, p_node text, p_limit integer)
-returns table (requeued integer, failed integer) language plpgsql as $$
+returns table (state text, agent text, lane text) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
   v_ended ended_attempt[];
 begin
   perform 1 from node where id = p_node and dead;
-  if not found then return query select 0, 0; return; end if;
+  if not found then return; end if;
   with chosen as (select task_seq from lease where node = p_node order by task_seq limit p_limit),
   gone as (
     delete from lease l using chosen c, task t
@@ -38,10 +40,9 @@ begin
                        case when rescuable then 'queued' else 'failed' end, 'lost', rescuable, null, 'worker lost',
                        v_now)::ended_attempt)
     into v_ended from gone;
-  if v_ended is null then return query select 0, 0; return; end if;
+  if v_ended is null then return; end if;
   perform apply_deltas(end_attempts(v_now, v_ended));
   return query
-    select count(*) filter (where state = 'queued')::integer, count(*) filter (where state = 'failed')::integer
-      from unnest(v_ended);
+    select e.state, n.agent, n.lane from unnest(v_ended) e join line n on n.id = e.line order by e.task_seq;
 end $$;
 `;

@@ -3,7 +3,7 @@ import type { CancelledTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, LEASE_COLUMNS } from "./end-attempt.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger, placeOf } from "./ledger.ts";
 
 /** Ends tasks, waiting or running, and fences the attempts of those that run. */
 export async function cancelTasks(
@@ -35,8 +35,8 @@ function cancelTask(
   { tenant, id, error, now }: { tenant: string; id: string; error: string | null; now: number },
 ): CancelledTask {
   const task = db
-    .prepare<Omit<WaitingTask, "resting_state"> & { agent: string; resting_state: TaskState }>(
-      `select ${WAITING_COLUMNS}, t.agent from task t where t.tenant = ? and t.id = ?`,
+    .prepare<Omit<WaitingTask, "resting_state"> & { resting_state: TaskState }>(
+      `select ${WAITING_COLUMNS} from task t where t.tenant = ? and t.id = ?`,
     )
     .get(tenant, id);
   if (task === undefined) return { id, found: false };
@@ -47,8 +47,8 @@ function cancelTask(
   if (lease === undefined) {
     const waiting = { ...task, resting_state: task.resting_state as WaitingState };
     endWaitingTask(db, ledger, waiting, { state: "cancelled", error, now });
-    return { id, found: true, was: null, token: null, agent: task.agent };
+    return { id, found: true, was: null, token: null, ...placeOf(ledger.line(task.line)) };
   }
   endTask(db, ledger, lease, { state: "cancelled", outcome: "cancelled", result: null, error, now });
-  return { id, found: true, was: null, token: lease.token, agent: task.agent };
+  return { id, found: true, was: null, token: lease.token, ...placeOf(ledger.line(task.line)) };
 }

@@ -1,25 +1,26 @@
+import type { TaskPlace } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger, placeOf } from "./ledger.ts";
 
 /** Fails waiting tasks whose deadline has passed. */
 export async function expireTasks(
   db: SqliteDatabase,
   params: { limit: number },
-): Promise<{ expired: number }> {
+): Promise<{ expired: TaskPlace[] }> {
   const expired = db.write((now) => {
     const ledger = new Ledger(db);
-    const count = expireOverdue(db, ledger, params.limit, now);
+    const overdue = expireOverdue(db, ledger, params.limit, now);
     ledger.save();
-    if (count > 0) db.signal({ kind: "events" });
-    return count;
+    if (overdue.length > 0) db.signal({ kind: "events" });
+    return overdue;
   });
   await db.durable();
   return { expired };
 }
 
 /** The same inside a transaction. Running tasks are passed over: their runner ends them. */
-export function expireOverdue(db: SqliteDatabase, ledger: Ledger, limit: number, now: number): number {
+export function expireOverdue(db: SqliteDatabase, ledger: Ledger, limit: number, now: number): TaskPlace[] {
   const overdue = db
     .prepare<WaitingTask>(
       `select ${WAITING_COLUMNS} from task t
@@ -30,5 +31,5 @@ export function expireOverdue(db: SqliteDatabase, ledger: Ledger, limit: number,
   for (const task of overdue) {
     endWaitingTask(db, ledger, task, { state: "failed", error: "deadline exceeded while queued", now });
   }
-  return overdue.length;
+  return overdue.map(({ line }) => placeOf(ledger.line(line)));
 }

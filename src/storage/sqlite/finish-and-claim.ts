@@ -14,16 +14,16 @@ export async function finishAndClaim(
   params: FinishAndClaimParams,
 ): Promise<FinishedAndClaimed> {
   return db.write((now) => {
-    if (!isAlive(db, params.node)) return { finished: [], claimed: [], expired: 0 };
+    if (!isAlive(db, params.node)) return { finished: [], claimed: [], expired: [] };
     const ledger = new Ledger(db);
     writeProgress(db, ledger, params, now);
     const finished = finishHeldTasks(db, ledger, params, now);
-    const expired = params.claims.length > 0 ? expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now) : 0;
+    const expired = params.claims.length > 0 ? expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now) : [];
     const claimed = params.claims.flatMap((claim) =>
       claimTasks(db, ledger, { node: params.node, ...claim }, now),
     );
     ledger.save();
-    if (finished.length + claimed.length + expired + params.progress.length > 0)
+    if (finished.length + claimed.length + expired.length + params.progress.length > 0)
       db.signal({ kind: "events" });
     if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
     return { finished, claimed, expired };

@@ -1,4 +1,5 @@
 import { NEWCOMER_LEAD, type Strategy } from "../../model/lane.ts";
+import type { TaskPlace } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
 
@@ -15,6 +16,8 @@ export interface Line {
   head_rank: number | null;
   head_seq: number | null;
   last_served: number;
+  /** Ended ones included. */
+  tasks: number;
 }
 
 /** A row of `lane`, being changed. */
@@ -43,7 +46,6 @@ export class Ledger {
   readonly #lines = new Map<number, Line>();
   readonly #asRead = new Map<Line, Line>();
   readonly #lanes = new Map<string, LaneRow>();
-  readonly #byName = new Map<string, Line>();
   readonly #byAgent = new Map<string, Line[]>();
   readonly #tally = new Map<string, Map<string, number>>();
 
@@ -62,28 +64,20 @@ export class Ledger {
     return lane;
   }
 
-  allLanes(): LaneRow[] {
-    const names = this.#db.prepare<{ name: string }>("select name from lane").all();
-    return names.map(({ name }) => this.lane(name));
-  }
-
   line(id: number): Line {
     const known = this.#lines.get(id);
     if (known !== undefined) return known;
-    const row = this.#db.prepare<Line>(`select ${LINE_COLUMNS} from line where id = ?`).get(id);
+    const row =
+      this.#db.lines.get(id) ??
+      this.#db.prepare<Line>(`select ${LINE_COLUMNS} from line where id = ?`).get(id);
     if (row === undefined) throw new Error(`line ${id} is gone`);
     return this.adopt(row);
   }
 
   /** The line of these three, made when it is the first time. */
   lineOf(lane: string, tenant: string, agent: string): Line {
-    const name = `${lane.length} ${lane} ${agentName(tenant, agent)}`;
-    let line = this.#byName.get(name);
-    if (line === undefined) {
-      line = this.#find(lane, tenant, agent) ?? this.#create(lane, tenant, agent);
-      this.#byName.set(name, line);
-    }
-    return line;
+    const lines = this.linesOfAgent(tenant, agent);
+    return lines.find((line) => line.lane === lane) ?? this.#create(lane, tenant, agent);
   }
 
   /** Every line of an agent: one for each lane it has ever used. */
@@ -91,10 +85,12 @@ export class Ledger {
     const name = agentName(tenant, agent);
     let lines = this.#byAgent.get(name);
     if (lines === undefined) {
-      lines = this.#db
-        .prepare<Line>(`select ${LINE_COLUMNS} from line where tenant = ? and agent = ?`)
-        .all(tenant, agent)
-        .map((row) => this.adopt(row));
+      const rows =
+        this.#db.lines.ofAgent(name) ??
+        this.#db
+          .prepare<Line>(`select ${LINE_COLUMNS} from line where tenant = ? and agent = ?`)
+          .all(tenant, agent);
+      lines = rows.map((row) => this.adopt(row));
       this.#byAgent.set(name, lines);
     }
     return lines;
@@ -104,9 +100,15 @@ export class Ledger {
   adopt(row: Line): Line {
     const known = this.#lines.get(row.id);
     if (known !== undefined) return known;
-    this.#lines.set(row.id, row);
-    this.#asRead.set(row, { ...row });
-    return row;
+    const line = { ...row };
+    this.#lines.set(line.id, line);
+    this.#asRead.set(line, row);
+    return line;
+  }
+
+  /** Every line that this transaction has looked at. */
+  lines(): readonly Line[] {
+    return [...this.#lines.values()];
   }
 
   /** Lines of a lane that this transaction may have changed, whether or not an index would find them as they are now. */
@@ -187,7 +189,7 @@ export class Ledger {
   save({ limitsChanged = false } = {}): void {
     const saveLine = this.#db.prepare(
       `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
-                       startable = ?, ahead = ? where id = ?`,
+                       tasks = ?, startable = ?, ahead = ? where id = ?`,
     );
     this.#readSiblings();
     for (const line of this.#lines.values()) {
@@ -199,11 +201,14 @@ export class Ledger {
         line.head_rank,
         line.head_seq,
         line.last_served,
+        line.tasks,
         this.room(line) > 0 ? 1 : 0,
         this.isAhead(line) ? 1 : 0,
         line.id,
       );
     }
+    this.#db.lines.stage([...this.#lines.values()]);
+    for (const [name, lines] of this.#byAgent) this.#db.lines.stageAgent(name, lines);
     const saveLane = this.#db.prepare(
       "update lane set waiting = ?, inflight = ?, ahead_streak = ? where name = ?",
     );
@@ -225,15 +230,6 @@ export class Ledger {
     for (const line of [...this.#lines.values()]) {
       if (line.agent_max !== null) this.linesOfAgent(line.tenant, line.agent);
     }
-  }
-
-  #find(lane: string, tenant: string, agent: string): Line | undefined {
-    const row = this.#db
-      .prepare<Line>(
-        `select ${LINE_COLUMNS} from line where lane = @lane and tenant = @tenant and agent = @agent`,
-      )
-      .get({ lane, tenant, agent });
-    return row === undefined ? undefined : this.adopt(row);
   }
 
   #create(lane: string, tenant: string, agent: string): Line {
@@ -262,7 +258,7 @@ export class Ledger {
 }
 
 export const LINE_COLUMNS =
-  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served";
+  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks";
 
 /** A tenant's name may hold anything: its length is what tells where it ends. */
 function agentName(tenant: string, agent: string): string {
@@ -276,10 +272,16 @@ function hasChanged(line: Line, asRead: Line | undefined): boolean {
     line.ready !== asRead.ready ||
     line.head_seq !== asRead.head_seq ||
     line.head_rank !== asRead.head_rank ||
-    line.last_served !== asRead.last_served
+    line.last_served !== asRead.last_served ||
+    line.tasks !== asRead.tasks
   );
 }
 
 function comesBefore(entry: ReadyEntry, rank: number, seq: number): boolean {
   return entry.rank < rank || (entry.rank === rank && entry.task_seq < seq);
+}
+
+/** Whose the tasks of a line are. */
+export function placeOf({ agent, lane }: Line): TaskPlace {
+  return { agent, lane };
 }

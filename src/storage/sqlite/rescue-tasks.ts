@@ -1,6 +1,7 @@
+import type { RescuedTasks, TaskPlace } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, returnTask } from "./end-attempt.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger, placeOf } from "./ledger.ts";
 
 const WORKER_LOST = "worker lost";
 
@@ -8,7 +9,7 @@ const WORKER_LOST = "worker lost";
 export async function rescueTasks(
   db: SqliteDatabase,
   params: { node: string; limit: number },
-): Promise<{ requeued: number; failed: number }> {
+): Promise<RescuedTasks> {
   const rescued = db.write((now) => {
     const leases = db
       .prepare<EndedLease & { rescuable: 0 | 1 }>(
@@ -20,15 +21,17 @@ export async function rescueTasks(
       .all(params.node, params.node, params.limit);
     const ledger = new Ledger(db);
     const removeLease = db.prepare("delete from lease where task_seq = ?");
-    let requeued = 0;
+    const requeued: TaskPlace[] = [];
+    const failed: TaskPlace[] = [];
     for (const lease of leases) {
       removeLease.run(lease.task_seq);
       const end = { outcome: "lost", error: WORKER_LOST, now } as const;
       if (lease.rescuable === 1) {
         returnTask(db, ledger, lease, { ...end, to: "queued", counted: true, runAt: now });
-        requeued += 1;
+        requeued.push(placeOf(ledger.line(lease.line)));
       } else {
         endTask(db, ledger, lease, { ...end, state: "failed", result: null });
+        failed.push(placeOf(ledger.line(lease.line)));
       }
     }
     ledger.save();
@@ -37,7 +40,7 @@ export async function rescueTasks(
       db.signal({ kind: "work" });
       db.signal({ kind: "due" });
     }
-    return { requeued, failed: leases.length - requeued };
+    return { requeued, failed };
   });
   await db.durable();
   return rescued;

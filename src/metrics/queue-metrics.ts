@@ -1,0 +1,42 @@
+import type { LaneRecord, QueueDepth } from "../storage/storage.ts";
+import type { AgentLabels } from "./agent-labels.ts";
+import type { Metric } from "./text-format.ts";
+
+export interface QueueLook {
+  readonly lanes: readonly LaneRecord[];
+  readonly depth: QueueDepth;
+  readonly labels: AgentLabels;
+}
+
+/** The queue as it is in the storage, over all nodes: every node that is asked says the same. */
+export function queueMetrics({ lanes, depth, labels }: QueueLook): Metric[] {
+  return [
+    {
+      name: "rota_lane_waiting_tasks",
+      help: "Tasks that wait in a lane, over all nodes, delayed ones included.",
+      type: "gauge",
+      series: lanes.map(({ name, waiting }) => ({ labels: { lane: name }, value: waiting })),
+    },
+    {
+      name: "rota_lane_inflight_tasks",
+      help: "Tasks that run in a lane, over all nodes.",
+      type: "gauge",
+      series: lanes.map(({ name, inflight }) => ({ labels: { lane: name }, value: inflight })),
+    },
+    {
+      name: "rota_agent_queued_tasks",
+      help: "Tasks of an agent that could start, over all nodes.",
+      type: "gauge",
+      series: [...byLabel(depth, labels)].map(([agent, value]) => ({ labels: { agent }, value })),
+    },
+  ];
+}
+
+function byLabel({ agents }: QueueDepth, labels: AgentLabels): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const [agent, queued] of Object.entries(agents)) {
+    const label = labels.of(agent);
+    sums.set(label, (sums.get(label) ?? 0) + queued);
+  }
+  return sums;
+}
