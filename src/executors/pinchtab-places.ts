@@ -3,7 +3,7 @@ import { type Fields, isObject } from "../model/field-checks.ts";
 /** Who has which tab, by what a PinchTab server says. */
 export interface Places {
   /** The instance that has a tab, by the tab's id. */
-  readonly tabs: Map<string, string>;
+  readonly tabs: ReadonlyMap<string, string>;
   /** Where an instance listens, by its id; null when it says no port that could be one, as while it starts. */
   readonly ports: ReadonlyMap<string, number | null>;
 }

@@ -29,6 +29,15 @@ interface Lookup {
   readonly call: SharedCall<Places>;
 }
 
+/** What the last lookup found. */
+interface Remembered {
+  readonly places: Places;
+  /** When it began. */
+  readonly at: number;
+  /** Tabs that were not where it says they are. */
+  readonly doubted: Set<string>;
+}
+
 /**
  * Asks a PinchTab server which of its instances has a tab. Each answer tells it of all tabs, and is remembered for a
  * little while.
@@ -40,8 +49,7 @@ export class PinchTabResolver implements TabResolver {
   #lookup: Lookup | null = null;
   /** How many lookups have begun. */
   #begun = 0;
-  /** What the last lookup found, and when it began. */
-  #remembered: { readonly places: Places; readonly at: number } | null = null;
+  #remembered: Remembered | null = null;
 
   constructor(options: PinchTabResolverOptions) {
     this.#options = options;
@@ -65,12 +73,11 @@ export class PinchTabResolver implements TabResolver {
   /** Somebody else who found nothing there may already have looked for it again. */
   #recall({ tabId, notAt }: ResolveTabParams): string | undefined {
     if (this.#remembered === null) return undefined;
-    const { places, at } = this.#remembered;
+    const { places, at, doubted } = this.#remembered;
     if (this.#options.clock.monotonic() - at >= this.#cacheMs) return undefined;
     const base = this.#baseIn(places, tabId);
-    if (base !== notAt) return base;
-    places.tabs.delete(tabId);
-    return undefined;
+    if (base !== undefined && base === notAt) doubted.add(tabId);
+    return doubted.has(tabId) ? undefined : base;
   }
 
   /**
@@ -97,7 +104,7 @@ export class PinchTabResolver implements TabResolver {
     const at = this.#options.clock.monotonic();
     const call = new SharedCall(async (signal) => {
       const places = await lookUpPlaces({ ...this.#options, base: this.#base, signal });
-      this.#remembered = { places, at };
+      this.#remembered = { places, at, doubted: new Set() };
       return places;
     });
     return { number: this.#begun, call };

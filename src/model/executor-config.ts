@@ -7,8 +7,8 @@ import { nearestName } from "./nearest-name.ts";
 export type ExecutorHeaders = Readonly<Record<string, string>>;
 
 /** How `tab-action` finds out whom to ask for a tab. */
-export const TAB_RESOLVERS = ["fixed", "pinchtab"] as const;
-export type TabResolverName = (typeof TAB_RESOLVERS)[number];
+const TAB_RESOLVERS = ["fixed", "pinchtab"] as const;
+type TabResolverName = (typeof TAB_RESOLVERS)[number];
 
 /** An executor that the configuration can name. */
 export type ExecutorConfig =

@@ -37,6 +37,7 @@ function isFailureToConnect(cause: Error): boolean {
   const { syscall } = cause as NodeJS.ErrnoException;
   // Several addresses that were tried in vain make an AggregateError.
   return (
+    isRefusedPort(cause) ||
     syscall === "connect" ||
     syscall === "getaddrinfo" ||
     cause instanceof AggregateError ||
@@ -44,7 +45,14 @@ function isFailureToConnect(cause: Error): boolean {
   );
 }
 
+/** `fetch` calls no port that browsers keep for other protocols, such as 6000 or 6667, and says only this. */
+function isRefusedPort({ message }: Error): boolean {
+  return message === "bad port";
+}
+
 function reasonOf(cause: Error): string {
+  if (isRefusedPort(cause))
+    return "the port is one that HTTP clients refuse to call, let it listen on another";
   const code = codeOf(cause);
   // An AggregateError has no message of its own.
   return cause.message || (typeof code === "string" ? code : cause.name);

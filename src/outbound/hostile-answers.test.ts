@@ -150,6 +150,14 @@ test.each<[string, string]>([
   await closed.opened;
 });
 
+test("a port that must not be called is named as such", async () => {
+  await expect(fetch("http://127.0.0.1:6667/")).rejects.toMatchObject({
+    message:
+      "cannot reach http://127.0.0.1:6667: the port is one that HTTP clients refuse to call, let it listen on another",
+    neverSent: true,
+  });
+});
+
 test("where nobody listens, the request was never sent", async () => {
   const url = await nowhere();
   await expect(fetch(url)).rejects.toMatchObject({ name: "CallError", neverSent: true });
