@@ -35,6 +35,7 @@ const PARTS: Record<string, readonly string[]> = {
 
   // The shape of everything that works in the background, and the storage's time as this process sees it.
   "src/services/": ["src/model/", "src/storage/"],
+  "src/metrics/": ["src/model/", "src/storage/"],
   "src/webhooks/": ["src/model/", "src/storage/", "src/outbound/", "src/services/"],
 
   // Contracts, never an implementation.
@@ -45,6 +46,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/services/",
     "src/executors/executor.ts",
     "src/executors/errors.ts",
+    "src/metrics/",
   ],
 
   // What rota.ts and the client both offer, and what the CLI, MCP and the dashboard speak through.
@@ -65,6 +67,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/services/",
     "src/engine/",
     "src/interface/",
+    "src/metrics/",
   ],
 
   // The one place that joins all parts.
@@ -87,6 +90,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/engine/",
     "src/engine/system-clock.ts",
     "src/interface/",
+    "src/metrics/",
   ],
 
   "src/api/": ["src/model/"],

@@ -1,0 +1,57 @@
+import type { Engine } from "../engine/engine.ts";
+import { processMetrics } from "../metrics/process-metrics.ts";
+import { queueMetrics } from "../metrics/queue-metrics.ts";
+import { taskMetrics } from "../metrics/task-series.ts";
+import { type Metric, toText } from "../metrics/text-format.ts";
+import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Storage } from "../storage/storage.ts";
+import { VERSION } from "../version.ts";
+
+/** A storage that takes longer than this counts as away: whoever scrapes gives up after ten seconds. */
+const STORAGE_MS = 2_000;
+
+export interface CollectMetricsParams {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly engine: Engine;
+  readonly webhookMetrics: WebhookMetrics;
+  readonly clock: Clock;
+}
+
+/**
+ * What Prometheus reads. A storage that is away takes its own metrics with it and no others: that is when somebody
+ * looks, and the counters of this process say when it began.
+ */
+export async function collectMetrics(params: CollectMetricsParams): Promise<string> {
+  const { engine, webhookMetrics } = params;
+  const queue = await lookAtQueue(params).catch(() => null);
+  return toText([
+    gauge("rota_build_info", "Always 1: the version of Rota and of Node.", 1, {
+      version: VERSION,
+      node_version: process.version,
+    }),
+    gauge("rota_storage_up", "Whether the storage answered just now.", queue === null ? 0 : 1),
+    gauge("rota_running_tasks", "Tasks that run in this process.", engine.running),
+    ...(queue ?? []),
+    ...taskMetrics(engine.metrics.series()),
+    ...webhookMetrics.metrics(),
+    ...processMetrics(),
+  ]);
+}
+
+async function lookAtQueue({ tenant, storage, engine, clock }: CollectMetricsParams): Promise<Metric[]> {
+  const late = Promise.withResolvers<never>();
+  const timer = clock.setTimer(STORAGE_MS, () => late.reject(new Error("the storage does not answer")));
+  try {
+    const look = Promise.all([storage.lanes.list(), storage.tasks.queueDepth({ tenant })]);
+    const [lanes, depth] = await Promise.race([look, late.promise]);
+    return queueMetrics({ lanes, depth, labels: engine.metrics.labels });
+  } finally {
+    timer.cancel();
+  }
+}
+
+function gauge(name: string, help: string, value: number, labels: Record<string, string> = {}): Metric {
+  return { name, help, type: "gauge", series: [{ labels, value }] };
+}
