@@ -100,6 +100,17 @@ test("a tab that moved is found where it is now, and remembered there", async ()
   expect([lookups(pinchTab), pinchTab.seenBy("inst_1").length]).toEqual([2, 2]);
 });
 
+test("what turned out wrong is not remembered, even if nobody says what is right", async () => {
+  const { pinchTab, run } = await pinchTabWithTwo();
+  await run(click);
+  pinchTab.openTab("tab-1", "inst_2");
+  pinchTab.answers.set("/instances/tabs", (response) => json(response, 500, {}));
+  await expect(run(click)).rejects.toThrow("GET /instances/tabs answered HTTP 500");
+  pinchTab.answers.clear();
+  expect(await run(click)).toEqual({ success: true, by: "inst_2" });
+  expect(pinchTab.seenBy("inst_1")).toHaveLength(2);
+});
+
 test("a tab whose instance is gone is found where it is now", async () => {
   const { pinchTab, run } = await pinchTabWithTwo();
   await pinchTab.killInstance("inst_1");
