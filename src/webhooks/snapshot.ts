@@ -1,0 +1,19 @@
+import type { Task } from "../model/task.ts";
+import { type TaskRecord, toTask } from "../model/task-record.ts";
+import type { TaskEnd } from "../storage/storage.ts";
+
+/** The task as it was when it ended so: it may have been retried since, and even have ended once more. */
+export function snapshotAt(end: TaskEnd, record: TaskRecord): Task {
+  const { state, completedAt, error, retryCount } = end;
+  return toTask({
+    ...record,
+    state,
+    completedAt,
+    error,
+    retryCount,
+    attempts: record.attempts.slice(0, end.attempts),
+    startedAt: end.attempts === 0 ? null : record.startedAt,
+    // What is done is never retried: the result is the one of this end or of a later one.
+    result: state === "done" ? record.result : undefined,
+  });
+}

@@ -1,0 +1,21 @@
+import type { Delivery } from "../model/delivery.ts";
+import { rfc3339 } from "../model/rfc3339.ts";
+import type { DeliveryRecord } from "../storage/storage.ts";
+import { deliveryId } from "./delivery-id.ts";
+
+/** What users see of a record. */
+export function toDelivery(record: DeliveryRecord): Delivery {
+  return {
+    deliveryId: deliveryId(record),
+    taskId: record.taskId,
+    url: record.url,
+    state: record.end.state,
+    status: record.status,
+    tries: record.tries,
+    createdAt: rfc3339(record.createdAt),
+    ...(record.dueAt === null ? {} : { nextTryAt: rfc3339(record.dueAt) }),
+    ...(record.lastTryAt === null ? {} : { lastTryAt: rfc3339(record.lastTryAt) }),
+    ...(record.responseStatus === null ? {} : { responseStatus: record.responseStatus }),
+    ...(record.error === null ? {} : { error: record.error }),
+  };
+}
