@@ -1,4 +1,5 @@
 /** The library: everything a program that embeds Rota needs. */
+export { ConfigWatcher, type ConfigWatcherOptions, type Reloadable } from "./config/config-watcher.ts";
 export { HttpError, PermanentError } from "./executors/errors.ts";
 export type { Executor, ExecutorConfig, ExecutorContext, Usage } from "./executors/executor.ts";
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "./interface/agents.ts";

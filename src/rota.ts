@@ -5,17 +5,22 @@ import { systemClock } from "./engine/system-clock.ts";
 import { EventLog } from "./events/event-log.ts";
 import type { RotaOptions } from "./interface/options.ts";
 import type { Rota } from "./interface/rota.ts";
-import { Agents } from "./library/agents.ts";
+import { AgentBounds } from "./library/agent-bounds.ts";
+import { AgentCatalogue } from "./library/agent-catalogue.ts";
+import { AgentTable } from "./library/agent-table.ts";
+import { CurrentGuard } from "./library/current-guard.ts";
+import { CurrentSettings } from "./library/current-settings.ts";
 import { LocalRota } from "./library/local-rota.ts";
+import { OneAtATime } from "./library/one-at-a-time.ts";
+import { Reloader } from "./library/reloader.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
+import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
 import { invalidField } from "./model/field-checks.ts";
 import { silentLog } from "./model/log.ts";
 import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
 import { StorageClock } from "./services/storage-clock.ts";
 import type { Storage } from "./storage/storage.ts";
-
-const DEFAULT_STORAGE = "sqlite:rota.db";
 
 /**
  * Opens the storage and makes a scheduler on it. Tasks can be submitted right away; `start()` begins to run them.
@@ -29,8 +34,9 @@ const DEFAULT_STORAGE = "sqlite:rota.db";
  * await rota.stop();
  */
 export async function createRota(options: RotaOptions = {}): Promise<Rota> {
-  const settings = resolveSettings(options);
-  const storage = await openStorage(options.storage ?? DEFAULT_STORAGE, options.clock ?? systemClock);
+  const { clock = systemClock } = options;
+  const settings = resolveSettings(options, clock);
+  const storage = await openStorage(settings.options.storage, clock);
   try {
     return await joinRota({ options, settings, storage });
   } catch (error) {
@@ -52,11 +58,14 @@ export async function joinRota({ options, settings, storage }: RotaParts): Promi
   await storageClock.sync();
   // Before anything else: tasks can be submitted as soon as this answers.
   await storage.lanes.configure({ lanes: settings.lanes });
-  const agents = new Agents({
-    agents: options.agents ?? {},
-    executors: options.executors ?? {},
-    clock,
-  });
+  const service = { clock, random, log };
+  const current = new CurrentSettings(settings);
+  const turns = new OneAtATime();
+  const guard = new CurrentGuard({ allow: () => [], clock });
+  const agents = new AgentTable({ current, clock });
+  const bounds = new AgentBounds({ storage, agents, turns, log });
+  const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
+  await catalogue.read();
   const eventLog = new EventLog({ storage, clock, log });
   const engine = new Engine({
     storage,
@@ -65,13 +74,30 @@ export async function joinRota({ options, settings, storage }: RotaParts): Promi
     random,
     log,
     newNodeId: idMaker(`${hostname()}-${process.pid}-`, clock),
-    concurrency: Object.fromEntries(settings.lanes.map(({ name, concurrency }) => [name, concurrency])),
-    limits: () => settings.limits,
-    retentionMs: settings.resultTTLSec(storage.capabilities) * 1_000,
-    findExecutor: (record) => agents.executorFor(record),
+    concurrency: () =>
+      Object.fromEntries(current.value.lanes.map(({ name, concurrency }) => [name, concurrency])),
+    limits: () => current.value.limits,
+    retentionMs: () => current.value.resultTTLSec(storage.capabilities) * 1_000,
+    findExecutor: (record) => catalogue.executorFor(record),
     spansLanes: (agent) => agents.maxInflight(agent) !== null,
   });
-  return new LocalRota({ settings, storage, storageClock, agents, engine, eventLog, clock, log });
+  const reloader = new Reloader({ current, agents, storage, engine, turns, clock, log });
+  return new LocalRota({
+    current,
+    storage,
+    storageClock,
+    agents,
+    bounds,
+    catalogue,
+    guard,
+    turns,
+    reloader,
+    engine,
+    eventLog,
+    webhookMetrics: new WebhookMetrics(),
+    clock,
+    log,
+  });
 }
 
 /** Opens the storage a URL names. A driver is loaded only when it is chosen, so that nobody needs the other's library. */

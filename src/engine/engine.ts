@@ -44,9 +44,9 @@ export interface EngineOptions {
   readonly log: Log;
   readonly newNodeId: () => string;
   /** How many tasks of each lane run here at once. */
-  readonly concurrency: Readonly<Record<string, number>>;
+  readonly concurrency: () => Readonly<Record<string, number>>;
   readonly limits: () => AdmissionLimits;
-  readonly retentionMs: number;
+  readonly retentionMs: () => number;
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
   readonly spansLanes: (agent: string) => boolean;
 }
@@ -77,7 +77,7 @@ export class Engine {
     const node = () => this.#incarnation.node;
     const storageNow = () => storageClock.now();
     this.#options = options;
-    this.#slots = new LaneSlots(options.concurrency);
+    this.#slots = new LaneSlots(options.concurrency());
     this.#completer = new Completer({ storageNow, random });
     this.intake = new Intake({
       storage,
@@ -92,6 +92,7 @@ export class Engine {
       log,
       findExecutor: options.findExecutor,
       onOutcome: (attempt, outcome) => {
+        this.#ran(attempt);
         this.#completer.finish(attempt, outcome);
         this.#dispatcher.wake();
         this.#ifIdle();
@@ -170,6 +171,13 @@ export class Engine {
     this.#runner.close();
   }
 
+  /** Other settings hold from now on: what they allow starts at once, and what they no longer keep goes. */
+  settingsChanged(): void {
+    this.#slots.configure(this.#options.concurrency());
+    this.#dispatcher.wakeAll();
+    this.#pruner.wake();
+  }
+
   /** Stops attempts that hold nothing any more. */
   fence(tokens: Iterable<number>, reason: string): void {
     this.#runner.fence(tokens, reason);
@@ -193,9 +201,10 @@ export class Engine {
   }
 
   #inserted(tasks: readonly NewTask[], answers: readonly InsertedTask[]): void {
-    const agents = new Map(tasks.map(({ id, agent }) => [id, agent]));
+    const byId = new Map(tasks.map((task) => [task.id, task]));
     for (const { id, rejection } of answers) {
-      this.metrics.submitted(agents.get(id) ?? "", { rejected: rejection !== null });
+      const task = byId.get(id);
+      if (task !== undefined) this.metrics.submitted(task, { rejected: rejection !== null });
     }
     this.#dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
     for (const answer of answers) this.#expect(answer);
@@ -207,10 +216,15 @@ export class Engine {
   }
 
   #fenced(attempt: Attempt): void {
+    this.#ran(attempt);
     this.#slots.freed(attempt.record.lane);
     this.#completer.drop(attempt);
     this.#dispatcher.wakeAll();
     this.#ifIdle();
+  }
+
+  #ran({ record, begunAt }: Attempt): void {
+    this.metrics.ran(record, this.#options.clock.monotonic() - begunAt);
   }
 
   #lost(reason: string): void {

@@ -25,8 +25,18 @@ export class LaneSlots {
   readonly #slots = new Map<string, Slots>();
 
   constructor(concurrency: Readonly<Record<string, number>>) {
+    this.configure(concurrency);
+  }
+
+  /**
+   * Sets how many tasks of each lane run here at once. Where more run already, they go on, and nothing starts until
+   * they are fewer. A lane that is not named stays as it is, so that what waits in it is still run.
+   */
+  configure(concurrency: Readonly<Record<string, number>>): void {
     for (const [lane, limit] of Object.entries(concurrency)) {
-      this.#slots.set(lane, { concurrency: limit, held: 0, hungry: true, wakes: 0 });
+      const slots = this.#slots.get(lane);
+      if (slots === undefined) this.#slots.set(lane, { concurrency: limit, held: 0, hungry: true, wakes: 0 });
+      else slots.concurrency = limit;
     }
   }
 

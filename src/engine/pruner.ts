@@ -11,7 +11,7 @@ const REJECTED_MAX = 1_000;
 
 export interface PrunerOptions extends ServiceOptions {
   readonly storage: Storage;
-  readonly retentionMs: number;
+  readonly retentionMs: () => number;
 }
 
 /** Deletes tasks and events that have been kept long enough. */
@@ -26,7 +26,11 @@ export class Pruner extends Service {
 
   async tick(): Promise<number> {
     const { storage, retentionMs } = this.#options;
-    const { more } = await storage.tasks.prune({ retentionMs, rejectedMax: REJECTED_MAX, limit: SLICE });
+    const { more } = await storage.tasks.prune({
+      retentionMs: retentionMs(),
+      rejectedMax: REJECTED_MAX,
+      limit: SLICE,
+    });
     return more ? PAUSE_MS : EVERY_MS;
   }
 }

@@ -69,10 +69,17 @@ export interface Rota extends RotaApi {
   stop(options?: { graceMs?: number }): Promise<void>;
 
   /**
-   * Takes over what can change while running: limits, retention, lanes, agents, executors. What is left out or 0 keeps
-   * its value. Throws one `invalid_field` with everything that is wrong, and then changes nothing.
+   * Takes over what can change while running: limits, retention, lanes, agents, executors, retries, timeouts. A section
+   * that is left out keeps its values; `lanes`, `agents`, `executors` and `webhooks` are taken whole; in the others, what is
+   * left out keeps its value, and so does a number of `scheduler` that is 0. Throws one `invalid_field` with everything that
+   * is wrong, and then changes nothing.
    */
   reload(options: ReloadOptions): Promise<Reloaded>;
+  /**
+   * For whoever reads a configuration in order to reload it, as `ConfigWatcher` does: tells that it cannot be read or
+   * used, or with null that it can. `health()` shows it, and the log tells each fault once.
+   */
+  configFault(error: Error | null): void;
 }
 
 /** `stopped` has let go of everything; `drained` still answers reads. */

@@ -1,85 +1,148 @@
-import { createExecutor } from "../executors/create-executor.ts";
-import { echo } from "../executors/echo.ts";
-import type { Executor, ExecutorConfig } from "../executors/executor.ts";
+import { masked } from "../config/masked.ts";
+import type { AgentInfo, Agents } from "../interface/agents.ts";
 import type { AgentOptions } from "../interface/options.ts";
 import type { Clock } from "../model/clock.ts";
-import { checkKnown, optionalNumber, optionalObject, optionalText } from "../model/field-checks.ts";
-import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../model/task.ts";
-import { checkAgentId } from "../model/task-input.ts";
-import type { TaskRecord } from "../model/task-record.ts";
+import { RotaError } from "../model/errors.ts";
+import { type Fields, invalidField } from "../model/field-checks.ts";
+import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
+import type { TargetGuard } from "../outbound/target-guard.ts";
+import type { AgentRecord, Storage } from "../storage/storage.ts";
+import { AGENT_FIELDS } from "./agent.ts";
+import type { AgentCatalogue } from "./agent-catalogue.ts";
+import { agentDefinition, checkFields } from "./agent-input.ts";
+import type { AgentTable, KnownAgent } from "./agent-table.ts";
+import type { CurrentSettings } from "./current-settings.ts";
+import type { OneAtATime } from "./one-at-a-time.ts";
 
-/** More than this at once is a slip of the finger. */
-const LIMIT = { min: 1, max: 10_000_000 } as const;
-
-interface Agent {
-  readonly executor: Executor | undefined;
-  readonly lane: string | undefined;
-  readonly maxInflight: number | null;
-  readonly maxQueued: number | null;
-}
+/** How many agents are stored at most: all of them are read whenever one changes. */
+const CATALOGUE_MAX = 10_000;
 
 export interface AgentsOptions {
-  readonly agents: Readonly<Record<string, AgentOptions>>;
-  readonly executors: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly table: AgentTable;
+  readonly catalogue: AgentCatalogue;
+  readonly current: CurrentSettings;
+  readonly guard: () => TargetGuard;
+  /** Whatever changes agents takes turns. */
+  readonly turns: OneAtATime;
   readonly clock: Clock;
 }
 
-/** The agents this process knows, and who does their work. */
-export class Agents {
-  readonly #agents = new Map<string, Agent>();
-  readonly #byKind = new Map<TaskKind, Executor>();
-  readonly #clock: Clock;
+/** One tenant's agents, as its users handle them. */
+export function createAgents(options: AgentsOptions): Agents {
+  const { tenant, storage, table, catalogue, current, guard, turns, clock } = options;
 
-  constructor({ agents, executors, clock }: AgentsOptions) {
-    this.#clock = clock;
-    checkKnown(executors, TASK_KINDS, "executors.");
-    for (const [kind, executor] of Object.entries(executors)) {
-      this.#byKind.set(kind as TaskKind, createExecutor(executor, { clock, name: `executors.${kind}` }));
-    }
-    for (const [id, options] of Object.entries(agents)) this.set(id, options);
+  async function find(id: string): Promise<KnownAgent> {
+    await catalogue.read();
+    const known = isAgentId(id) ? table.find(id) : undefined;
+    if (known === undefined) throw notFound();
+    return known;
   }
 
-  /** Throws `invalid_field` for what cannot be. */
-  set(id: string, options: AgentOptions): void {
-    const prefix = `agents.${checkAgentId(id)}.`;
-    const fields = optionalObject({ [`agents.${id}`]: options }, `agents.${id}`) ?? {};
-    checkKnown(fields, ["executor", "lane", "maxInflight", "maxQueued"], prefix);
-    const { executor } = options;
-    this.#agents.set(id, {
-      executor:
-        executor === undefined
-          ? undefined
-          : createExecutor(executor, { clock: this.#clock, name: `${prefix}executor` }),
-      lane: optionalText(fields, "lane"),
-      maxInflight: optionalNumber(fields, "maxInflight", LIMIT, prefix) ?? null,
-      maxQueued: optionalNumber(fields, "maxQueued", LIMIT, prefix) ?? null,
-    });
+  async function toRecord(id: string, before: AgentOptions, given: Fields): Promise<AgentRecord> {
+    const lanes = current.value.lanes.map(({ name }) => name);
+    const definition = await agentDefinition(before, given, { lanes, guard: guard(), clock });
+    return {
+      tenant,
+      agent: id,
+      maxInflight: (definition["maxInflight"] as number | undefined) ?? null,
+      definition,
+    };
   }
 
-  laneOf(id: string): string | undefined {
-    return this.#agents.get(id)?.lane;
+  /** What was stored is stored, also when it cannot be read just now: whoever needs it looks again. */
+  async function stored({ agent, definition }: AgentRecord): Promise<AgentInfo> {
+    await catalogue.read().catch(() => {});
+    return toInfo(agent, definition, "stored");
   }
 
-  /** Null: no bound of its own. */
-  maxInflight(id: string): number | null {
-    return this.#agents.get(id)?.maxInflight ?? null;
-  }
+  return {
+    async list() {
+      await catalogue.read();
+      const agents = table.ids().map((id) => shownAgent(id, table.find(id) as KnownAgent));
+      return { agents, count: agents.length };
+    },
 
-  /** Null: the limit for all agents holds. */
-  maxQueued(id: string): number | null {
-    return this.#agents.get(id)?.maxQueued ?? null;
-  }
+    async get(id) {
+      return shownAgent(id, await find(id));
+    },
 
-  ids(): string[] {
-    return [...this.#agents.keys()];
-  }
+    async create(input) {
+      const { id, ...given } = checkFields(input, ["id", ...AGENT_FIELDS]);
+      if (!isAgentId(id)) throw invalidField("id", `\`id\` must be ${AGENT_ID_FORM}`);
+      return turns.run(async () => {
+        await catalogue.read();
+        const known = table.find(id);
+        if (known !== undefined) throw alreadyThere(id, known.source);
+        if (table.stored.size >= CATALOGUE_MAX) throw full();
+        const record = await toRecord(id, {}, given);
+        if (!(await storage.agents.create(record))) throw alreadyThere(id, "stored");
+        return stored(record);
+      });
+    },
 
-  /** The agent's own, else that of the kind; the agent that always exists answers its input if it has neither. */
-  executorFor({ agent, spec }: TaskRecord): Executor | undefined {
-    return (
-      this.#agents.get(agent)?.executor ??
-      this.#byKind.get(spec.work.kind) ??
-      (agent === DEFAULT_AGENT ? echo : undefined)
-    );
-  }
+    async update(id, changes) {
+      const given = checkFields(changes, AGENT_FIELDS);
+      return turns.run(async () => {
+        const { agent, source } = changeable(id, await find(id));
+        const record = await toRecord(id, agent.options, given);
+        // Of two nodes that say something of `index` for the first time, one comes second.
+        const created = source === "built-in" && (await storage.agents.create(record));
+        if (!created && !(await storage.agents.update(record))) throw notFound();
+        return stored(record);
+      });
+    },
+
+    async delete(id) {
+      return turns.run(async () => {
+        const { source } = changeable(id, await find(id));
+        if (source === "built-in") {
+          throw new RotaError("conflict", `the agent "${id}" is always there and cannot be deleted`);
+        }
+        if (!(await storage.agents.delete({ tenant, agent: id }))) throw notFound();
+        await catalogue.read().catch(() => {});
+        return { deleted: true };
+      });
+    },
+  };
+}
+
+function shownAgent(id: string, { agent, source }: KnownAgent): AgentInfo {
+  return toInfo(id, agent.options, source);
+}
+
+/** Without secrets, and without a handler of the program, of which nothing could be shown. */
+function toInfo(id: string, options: AgentOptions, source: AgentInfo["source"]): AgentInfo {
+  const { executor, lane, maxInflight, maxQueued } = options;
+  return {
+    id,
+    ...(executor === undefined || typeof executor === "function" ? {} : { executor: masked(executor) }),
+    ...(lane === undefined ? {} : { lane }),
+    ...(maxInflight === undefined ? {} : { maxInflight }),
+    ...(maxQueued === undefined ? {} : { maxQueued }),
+    source,
+  };
+}
+
+function changeable(id: string, known: KnownAgent): KnownAgent {
+  if (known.source !== "config") return known;
+  throw new RotaError("conflict", `the agent "${id}" is set by the configuration: change it there`);
+}
+
+function alreadyThere(id: string, source: AgentInfo["source"]): RotaError {
+  const where =
+    source === "config" ? "in the configuration: change it there" : "already there: change it with an update";
+  return new RotaError("conflict", `the agent "${id}" is ${where}`);
+}
+
+function full(): RotaError {
+  return new RotaError(
+    "conflict",
+    `${CATALOGUE_MAX} agents are stored, which is the limit: delete one first`,
+  );
+}
+
+function notFound(): RotaError {
+  return new RotaError("not_found", "agent not found");
 }

@@ -5,11 +5,12 @@ import type { EventLog } from "../events/event-log.ts";
 import { EventReader } from "../events/event-reader.ts";
 import { TaskWaiter } from "../events/task-waiter.ts";
 import type { Executor } from "../executors/executor.ts";
-import type { Agents as AgentCalls } from "../interface/agents.ts";
-import type { AgentOptions } from "../interface/options.ts";
+import type { Agents } from "../interface/agents.ts";
+import type { AgentOptions, ReloadOptions } from "../interface/options.ts";
 import type { EventsOptions, Health, Reloaded, Rota, RotaState } from "../interface/rota.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
+import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import { checkEventsOptions } from "../model/events-options.ts";
@@ -21,8 +22,16 @@ import type { TaskDefaults } from "../model/task-input.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
-import type { Agents } from "./agents.ts";
-import type { Settings } from "./settings.ts";
+import type { AgentBounds } from "./agent-bounds.ts";
+import type { AgentCatalogue } from "./agent-catalogue.ts";
+import type { AgentTable } from "./agent-table.ts";
+import { createAgents } from "./agents.ts";
+import { collectMetrics } from "./collect-metrics.ts";
+import { ConfigHealth } from "./config-health.ts";
+import type { CurrentGuard } from "./current-guard.ts";
+import type { CurrentSettings } from "./current-settings.ts";
+import type { OneAtATime } from "./one-at-a-time.ts";
+import type { Reloader } from "./reloader.ts";
 import { createTasks } from "./tasks.ts";
 import { warnOfUnservedLanes } from "./unserved-lanes.ts";
 
@@ -36,12 +45,18 @@ const KEEP_ALIVE_MS = 60 * 60 * 1_000;
 const HEALTH_MS = 2_000;
 
 export interface LocalRotaParts {
-  readonly settings: Settings;
+  readonly current: CurrentSettings;
   readonly storage: Storage;
   readonly storageClock: StorageClock;
-  readonly agents: Agents;
+  readonly agents: AgentTable;
+  readonly bounds: AgentBounds;
+  readonly catalogue: AgentCatalogue;
+  readonly guard: CurrentGuard;
+  readonly turns: OneAtATime;
+  readonly reloader: Reloader;
   readonly engine: Engine;
   readonly eventLog: EventLog;
+  readonly webhookMetrics: WebhookMetrics;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -49,12 +64,10 @@ export interface LocalRotaParts {
 /** The scheduler in this process: what its users call, on top of the engine and the storage. */
 export class LocalRota implements Rota {
   readonly tasks: LocalTasks;
-  readonly agents: AgentCalls = undefined as never;
+  readonly agents: Agents;
   readonly webhooks: Webhooks = undefined as never;
   readonly #parts: LocalRotaParts;
-  /** Agents whose limit the storage was not told yet, or not since it changed. */
-  readonly #unstored: Set<string>;
-  #storing: Promise<void> | null = null;
+  readonly #configHealth: ConfigHealth;
   #state: RotaState = "created";
   #starting: Promise<void> | null = null;
   #draining: Promise<void> | null = null;
@@ -63,16 +76,26 @@ export class LocalRota implements Rota {
   readonly #drainBegins = new AbortController();
 
   constructor(parts: LocalRotaParts) {
-    const { storage, engine, eventLog, clock, settings } = parts;
+    const { storage, engine, eventLog, clock, current, guard, catalogue, turns } = parts;
     this.#parts = parts;
-    this.#unstored = new Set(parts.agents.ids());
+    this.#configHealth = new ConfigHealth(parts.log);
+    this.agents = createAgents({
+      tenant: DEFAULT_TENANT,
+      storage,
+      table: parts.agents,
+      catalogue,
+      current,
+      guard: () => guard.value,
+      turns,
+      clock,
+    });
     this.tasks = createTasks({
       tenant: DEFAULT_TENANT,
       storage,
       engine,
       eventLog,
       waiter: new TaskWaiter({ eventLog, clock }),
-      limits: () => settings.limits,
+      limits: () => current.value.limits,
       defaults: () => this.#taskDefaults(),
       newTaskId: idMaker("tsk_", clock),
       newBatchId: idMaker("bat_", clock),
@@ -82,7 +105,10 @@ export class LocalRota implements Rota {
     storage.subscribe((signal) => {
       if (signal.kind === "events" || signal.kind === "reconnected") eventLog.wake();
       engine.onSignal(signal);
+      catalogue.onSignal(signal);
     });
+    // On a storage of our own nobody else changes it.
+    if (!storage.capabilities.exclusive) catalogue.start();
   }
 
   get state(): RotaState {
@@ -96,9 +122,7 @@ export class LocalRota implements Rota {
   agent(id: string, first: Executor | AgentOptions, handler?: Executor): void {
     const options = typeof first === "function" ? { executor: first } : first;
     this.#parts.agents.set(id, handler === undefined ? options : { ...options, executor: handler });
-    this.#unstored.add(id);
-    // Before that, `start()` does it, and tells its caller if it cannot.
-    if (this.#state === "running") void this.#storeLateAgents();
+    this.#parts.bounds.changed(id);
   }
 
   start(): Promise<void> {
@@ -113,7 +137,7 @@ export class LocalRota implements Rota {
   }
 
   drain({ graceMs }: { graceMs?: number } = {}): Promise<void> {
-    this.#draining ??= this.#drain(graceMs ?? this.#parts.settings.shutdownGraceMs);
+    this.#draining ??= this.#drain(graceMs ?? this.#parts.current.value.shutdownGraceMs);
     return this.#draining;
   }
 
@@ -131,8 +155,8 @@ export class LocalRota implements Rota {
   }
 
   async stats(): Promise<SchedulerStats> {
-    const { storage, engine, settings } = this.#parts;
-    const { scheduler } = settings;
+    const { storage, engine, current } = this.#parts;
+    const { scheduler, resultTTLSec } = current.value;
     const depth = await storage.tasks.queueDepth({ tenant: DEFAULT_TENANT });
     return {
       queue: { totalQueued: depth.queued, totalInflight: depth.inflight, agentCounts: depth.agents },
@@ -144,17 +168,29 @@ export class LocalRota implements Rota {
         maxInflight: scheduler.maxInflight,
         maxPerAgentFlight: scheduler.maxPerAgentInflight,
         workerCount: scheduler.workerCount,
-        resultTTL: goDuration(settings.resultTTLSec(storage.capabilities)),
+        resultTTL: goDuration(resultTTLSec(storage.capabilities)),
       },
     };
   }
 
-  async metrics(): Promise<string> {
-    throw new Error("not built yet");
+  metrics(): Promise<string> {
+    return collectMetrics({ tenant: DEFAULT_TENANT, ...this.#parts });
   }
 
-  async reload(): Promise<Reloaded> {
-    throw new Error("not built yet");
+  async reload(options: ReloadOptions): Promise<Reloaded> {
+    if (this.#stopping !== null) throw new RotaError("draining", "this Rota was stopped: create a new one");
+    try {
+      const reloaded = await this.#parts.reloader.reload(options);
+      this.#configHealth.note(null);
+      return reloaded;
+    } catch (error) {
+      this.#configHealth.note(error as Error);
+      throw error;
+    }
+  }
+
+  configFault(error: Error | null): void {
+    this.#configHealth.tell(error);
   }
 
   async health(): Promise<Health> {
@@ -167,20 +203,21 @@ export class LocalRota implements Rota {
     );
     const found = await Promise.race([answered, late.promise]);
     timer.cancel();
-    return { status: "ok", version: VERSION, state: this.#state, storage: found, config: { ok: true } };
+    const config = this.#configHealth.state;
+    return { status: "ok", version: VERSION, state: this.#state, storage: found, config };
   }
 
   async #start(): Promise<void> {
-    const { engine, settings, storage, log } = this.#parts;
-    await this.#storeAgents();
-    if (settings.scheduler.enabled) {
-      await warnOfUnservedLanes({ storage, lanes: settings.lanes, log });
+    const { engine, bounds, current, storage, log } = this.#parts;
+    await bounds.store();
+    if (current.value.scheduler.enabled) {
+      await warnOfUnservedLanes({ storage, lanes: current.value.lanes, log });
       await engine.start();
     }
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     this.#state = "running";
     // Agents that were made known while the engine started: their limits, too, hold once this answers.
-    await this.#storeLateAgents();
+    await bounds.goLive();
   }
 
   async #drain(graceMs: number): Promise<void> {
@@ -194,47 +231,18 @@ export class LocalRota implements Rota {
   }
 
   async #stop(options: { graceMs?: number }): Promise<void> {
+    const { turns, catalogue, guard, eventLog, storage } = this.#parts;
     await this.drain(options);
-    await this.#parts.eventLog.close();
-    await this.#parts.storage.close();
+    await turns.idle();
+    await catalogue.stop();
+    await guard.close();
+    await eventLog.close();
+    await storage.close();
     this.#state = "stopped";
   }
 
-  /** Once it runs nobody is left to be told of a failure but the log; the next change of an agent tries again. */
-  async #storeLateAgents(): Promise<void> {
-    await this.#storeAgents().catch((error) =>
-      this.#parts.log.error({ error, agents: [...this.#unstored] }, "could not store the limits of agents"),
-    );
-  }
-
-  /** One after the other, and never twice at once: of two limits of one agent the later must be the one that stays. */
-  #storeAgents(): Promise<void> {
-    if (this.#unstored.size === 0) return this.#storing ?? Promise.resolve();
-    this.#storing ??= this.#storeUnstored();
-    return this.#storing;
-  }
-
-  async #storeUnstored(): Promise<void> {
-    const { storage, agents } = this.#parts;
-    try {
-      // A set goes on to what is added to it meanwhile.
-      for (const agent of this.#unstored) {
-        this.#unstored.delete(agent);
-        try {
-          const maxInflight = agents.maxInflight(agent);
-          await storage.agents.configure({ tenant: DEFAULT_TENANT, agent, maxInflight });
-        } catch (error) {
-          this.#unstored.add(agent);
-          throw error;
-        }
-      }
-    } finally {
-      this.#storing = null;
-    }
-  }
-
   #checkOpen(): void {
-    if (!this.#parts.settings.scheduler.enabled) {
+    if (!this.#parts.current.value.scheduler.enabled) {
       throw new RotaError("scheduler_disabled", "the scheduler is disabled: set `scheduler.enabled` to true");
     }
     if (this.#draining !== null || this.#stopping !== null) {
@@ -243,7 +251,8 @@ export class LocalRota implements Rota {
   }
 
   #taskDefaults(): TaskDefaults {
-    const { settings, agents, storageClock } = this.#parts;
+    const { current, agents, storageClock } = this.#parts;
+    const settings = current.value;
     return {
       now: storageClock.now(),
       timeoutMs: settings.timeoutMs,

@@ -1,17 +1,24 @@
 import { check, faultsError } from "../config/check.ts";
+import { withoutZeros } from "../config/kept-values.ts";
 import { unknownOption } from "../config/option-kinds.ts";
 import { type Config, configSchema } from "../config/schema.ts";
-import type { RotaOptions } from "../interface/options.ts";
+import type { ReloadOptions, RotaOptions } from "../interface/options.ts";
+import type { Clock } from "../model/clock.ts";
 import { isObject } from "../model/field-checks.ts";
 import { type Lane, TASKS_LANE } from "../model/lane.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { TaskKind } from "../model/task.ts";
 import type { AdmissionLimits } from "../storage/storage.ts";
+import type { Agent, MadeExecutor } from "./agent.ts";
+import { readAgents, readExecutors } from "./configured-agents.ts";
 
 /** How long ended tasks are kept. */
 const DEFAULT_TTL_SEC = { memory: 300, durable: 30 * 24 * 60 * 60 } as const;
 
 /** The options with every default filled in. */
 export interface Settings {
+  /** As the configuration would say it. */
+  readonly options: SharedOptions;
   readonly scheduler: Config["scheduler"];
   readonly limits: AdmissionLimits;
   readonly lanes: readonly Lane[];
@@ -20,13 +27,61 @@ export interface Settings {
   readonly timeoutMaxMs: number;
   readonly shutdownGraceMs: number;
   readonly resultTTLSec: (storage: { readonly durable: boolean }) => number;
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly executors: ReadonlyMap<TaskKind, MadeExecutor>;
 }
 
+/** What the library shares with the configuration file; executors may be functions here and are checked where they are made. */
+const sharedSchema = configSchema.omit({ server: true, agents: true, executors: true });
+type SharedOptions = Omit<Config, "server" | "agents" | "executors">;
+
 /** Checks the options and completes them. Throws one `invalid_field` that names everything to write instead. */
-export function resolveSettings(options: RotaOptions): Settings {
-  checkNames(options);
-  const { scheduler, lanes, retry, timeouts, shutdownGraceSec } = complete(options);
+export function resolveSettings(options: RotaOptions, clock: Clock): Settings {
+  return resolve(options, withoutUndefined(shared(options)), clock);
+}
+
+/**
+ * The same for options that take the place of `before`: a section that is left out keeps its values, and so does, in
+ * `scheduler`, `retry` and `timeouts`, what the section leaves out; in `scheduler` 0 counts as left out.
+ */
+export function resolveAgain(options: ReloadOptions, before: Settings, clock: Clock): Settings {
+  const given = withoutUndefined(shared(options)) as Record<string, unknown>;
+  const scheduler = withoutZeros(given["scheduler"]);
+  const merged = {
+    ...before.options,
+    ...given,
+    scheduler: over(before.options.scheduler, scheduler),
+    retry: over(before.options.retry, given["retry"]),
+    timeouts: over(before.options.timeouts, given["timeouts"]),
+  };
+  return resolve(options, merged, clock, before);
+}
+
+function over(before: object, given: unknown): unknown {
+  if (given === undefined) return before;
+  return isObject(given) ? { ...before, ...given } : given;
+}
+
+/** Everything is looked at before anything is thrown. */
+function resolve(options: RotaOptions, given: unknown, clock: Clock, before?: Settings): Settings {
+  const faults: string[] = unknownNames(options);
+  const checked = check(sharedSchema, given);
+  if (!checked.ok) faults.push(...checked.faults.map(({ message }) => message));
+  const executors = readExecutors(options.executors, { clock, before: before?.executors, faults });
+  const agents = readAgents(options.agents, { clock, before: before?.agents, faults });
+  if (!checked.ok || faults.length > 0) throw faultsError(faults);
+  return { ...toSettings(checked.value), agents, executors };
+}
+
+/** Settings in which `options` take the place of those they were made of. */
+export function withOptions(settings: Settings, options: SharedOptions): Settings {
+  return { ...settings, ...toSettings(options) };
+}
+
+function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executors"> {
+  const { scheduler, lanes, retry, timeouts, shutdownGraceSec } = options;
   return {
+    options,
     scheduler,
     limits: { maxQueueSize: scheduler.maxQueueSize, maxPerAgent: scheduler.maxPerAgent },
     lanes: [tasksLane(scheduler), ...otherLanes(lanes, scheduler)],
@@ -38,39 +93,16 @@ export function resolveSettings(options: RotaOptions): Settings {
   };
 }
 
-const OPTION_NAMES: readonly (keyof RotaOptions)[] = [
-  "storage",
-  "scheduler",
-  "lanes",
-  "retry",
-  "timeouts",
-  "agents",
-  "executors",
-  "shutdownGraceSec",
-  "log",
-  "clock",
-  "random",
-];
+const SHARED_NAMES = Object.keys(sharedSchema.shape);
+const OPTION_NAMES = [...SHARED_NAMES, "agents", "executors", "log", "clock", "random"];
 
-function checkNames(options: RotaOptions): void {
-  const unknown = Object.keys(options).filter((name) => !(OPTION_NAMES as readonly string[]).includes(name));
-  if (unknown.length > 0) throw faultsError(unknown.map((name) => unknownOption(name, OPTION_NAMES)));
+function unknownNames(options: RotaOptions): string[] {
+  const unknown = Object.keys(options).filter((name) => !OPTION_NAMES.includes(name));
+  return unknown.map((name) => unknownOption(name, OPTION_NAMES));
 }
 
-/** What the library shares with the configuration file; executors may be functions here and are checked where they are made. */
-const sharedSchema = configSchema.pick({
-  scheduler: true,
-  lanes: true,
-  retry: true,
-  timeouts: true,
-  shutdownGraceSec: true,
-});
-
-function complete({ scheduler, lanes, retry, timeouts, shutdownGraceSec }: RotaOptions) {
-  const given = { scheduler, lanes, retry, timeouts, shutdownGraceSec };
-  const checked = check(sharedSchema, withoutUndefined(given));
-  if (checked.ok) return checked.value;
-  throw faultsError(checked.faults.map(({ message }) => message));
+function shared(options: RotaOptions): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => SHARED_NAMES.includes(name)));
 }
 
 /** In a program, unlike in a file, an option can be there and undefined: that is one that was left out. */

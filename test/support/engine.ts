@@ -47,9 +47,9 @@ export async function makeEngine(params: EngineParams = {}) {
     random: () => 0,
     log,
     newNodeId: () => (++incarnations === 1 ? node : `${node}-${incarnations}`),
-    concurrency,
+    concurrency: () => concurrency,
     limits: () => ROOMY,
-    retentionMs: 60_000,
+    retentionMs: () => 60_000,
     findExecutor: () => executor,
     spansLanes: (agent) => agent === "spanning",
   });

@@ -1,0 +1,61 @@
+import { join, resolve } from "node:path";
+import { isObject } from "../model/field-checks.ts";
+import { faultsError } from "./check.ts";
+import { CONFIG_FILES } from "./config-file.ts";
+import { withoutZeros } from "./kept-values.ts";
+import { checkConfig, type LoadConfigParams, type LoadedConfig, loadConfig, readConfig } from "./load.ts";
+import type { Config } from "./schema.ts";
+
+/** A configuration read while Rota runs. What `scheduler` does not say, or says with 0, keeps its value. */
+export interface ConfigAgain extends Omit<Config, "scheduler"> {
+  readonly scheduler: Partial<Config["scheduler"]>;
+}
+
+/**
+ * Where the configuration of a running process comes from: the file as it is whenever it is read, the variables and
+ * the flags as they were at the start.
+ */
+export class ConfigSource {
+  readonly #params: LoadConfigParams & { readonly folder: string };
+  /** The file that was read last, if there was one. */
+  #seen: string | null = null;
+
+  constructor({ folder = process.cwd(), environment = process.env, ...params }: LoadConfigParams = {}) {
+    this.#params = { ...params, folder, environment: { ...environment } };
+  }
+
+  /** Every path at which the file may appear. */
+  get paths(): string[] {
+    const { file, folder } = this.#params;
+    return file === undefined ? CONFIG_FILES.map((name) => join(folder, name)) : [resolve(folder, file)];
+  }
+
+  /** For the start. Throws one `invalid_field` with everything that is wrong. */
+  load(): LoadedConfig {
+    const loaded = loadConfig(this.#params);
+    this.#note(loaded.file);
+    return loaded;
+  }
+
+  /** For `rota.reload`. Throws as `load`, and also when a file that was there is gone: no file says nothing. */
+  loadAgain(): ConfigAgain {
+    const read = readConfig(this.#params);
+    if (!read.file.found && this.#seen !== null) {
+      throw faultsError([`${this.#seen} is gone: put it back, or start Rota again without it`]);
+    }
+    const said = withoutZeros(read.layers.values["scheduler"] ?? {});
+    const config = checkConfig(read, { ...read.layers.values, scheduler: said });
+    this.#note(read.file);
+    return { ...config, scheduler: onlySaid(config.scheduler, said) };
+  }
+
+  #note({ found, name }: LoadedConfig["file"]): void {
+    if (found) this.#seen = name;
+  }
+}
+
+function onlySaid<Section extends object>(section: Section, said: unknown): Partial<Section> {
+  const names = isObject(said) ? Object.keys(said) : [];
+  const entries = Object.entries(section).filter(([name]) => names.includes(name));
+  return Object.fromEntries(entries) as Partial<Section>;
+}

@@ -1,0 +1,99 @@
+import { systemClock } from "../engine/system-clock.ts";
+import type { Clock, Timer } from "../model/clock.ts";
+import { invalidField, shown } from "../model/field-checks.ts";
+
+/** What a watcher needs of a Rota. */
+export interface Reloadable<Options> {
+  reload(options: Options): Promise<unknown>;
+  /** Handed what went wrong, or null when nothing did, after every look; it is to say each thing once. */
+  configFault?(error: Error | null): void;
+}
+
+export interface ConfigWatcherOptions {
+  /** For tests: where time comes from. */
+  readonly clock?: Clock;
+}
+
+/** From one `start` to the next `stop`. */
+interface Watch {
+  timer: Timer | null;
+  looking: boolean;
+  /** Somebody asked for a look while one was under way. */
+  again: boolean;
+}
+
+/**
+ * Reads a configuration again and again, and hands it to `rota.reload`. What cannot be read or used changes nothing and
+ * is told once, in the log and by `rota.health()`; so is that it works again.
+ *
+ * @example
+ * const watcher = new ConfigWatcher(30_000, async () => JSON.parse(await readFile("rota.json", "utf8")), rota);
+ * watcher.start();
+ */
+export class ConfigWatcher<Options> {
+  readonly #intervalMs: number;
+  readonly #load: () => Options | Promise<Options>;
+  readonly #rota: Reloadable<Options>;
+  readonly #clock: Clock;
+  #watch: Watch | null = null;
+
+  constructor(
+    intervalMs: number,
+    load: () => Options | Promise<Options>,
+    rota: Reloadable<Options>,
+    { clock = systemClock }: ConfigWatcherOptions = {},
+  ) {
+    if (typeof intervalMs !== "number" || !(intervalMs > 0)) {
+      throw invalidField("intervalMs", `\`intervalMs\` must be a number above 0, not ${shown(intervalMs)}`);
+    }
+    this.#intervalMs = intervalMs;
+    this.#load = load;
+    this.#rota = rota;
+    this.#clock = clock;
+  }
+
+  /** Reads at once, and then every `intervalMs`. */
+  start(): void {
+    this.#watch ??= { timer: null, looking: false, again: false };
+    this.look();
+  }
+
+  /** What is being read meanwhile is not taken over any more. Stopping twice is fine. */
+  stop(): void {
+    this.#watch?.timer?.cancel();
+    this.#watch = null;
+  }
+
+  /** Reads now, or right after what is being read: there may be something new. */
+  look(): void {
+    const watch = this.#watch;
+    if (watch === null) return;
+    if (watch.looking) watch.again = true;
+    else void this.#look(watch);
+  }
+
+  /** Never two at once: a slow load is waited for, and the later configuration is the one that stays. */
+  async #look(watch: Watch): Promise<void> {
+    watch.looking = true;
+    watch.timer?.cancel();
+    do {
+      watch.again = false;
+      await this.#reload(watch);
+    } while (watch.again && watch === this.#watch);
+    watch.looking = false;
+    if (watch === this.#watch)
+      watch.timer = this.#clock.setTimer(this.#intervalMs, () => void this.#look(watch));
+  }
+
+  async #reload(watch: Watch): Promise<void> {
+    let fault: Error | null = null;
+    try {
+      const options = await this.#load();
+      if (watch === this.#watch) await this.#rota.reload(options);
+    } catch (error) {
+      fault =
+        error instanceof Error ? error : new Error(`the configuration cannot be loaded: ${shown(error)}`);
+    }
+    if (watch === this.#watch) this.#rota.configFault?.(fault);
+  }
+}

@@ -1,0 +1,34 @@
+import { isObject } from "../model/field-checks.ts";
+import { shownStorageUrl } from "../model/storage-url.ts";
+
+/** What stands where a secret is. */
+const MASK = "…";
+
+/** Names of what only its owner may read. A name that ends in `Env` is that of a variable, which is no secret. */
+const SECRET = /secret|password|token|api-?key|authorization/i;
+
+/** A part of the configuration as people may see it: with a mask in place of every secret. */
+export function masked<Value>(value: Value, name = ""): Value {
+  return mask(value, name) as Value;
+}
+
+function mask(value: unknown, name: string): unknown {
+  if (typeof value === "string") return maskText(value, name);
+  if (Array.isArray(value)) return value.map((item) => mask(item, name));
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value);
+  // Any header may carry a secret, and so may any variable that a program is handed.
+  if (name === "headers" || name === "env") return Object.fromEntries(entries.map(([key]) => [key, MASK]));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, mask(inner, key)]));
+}
+
+function maskText(text: string, name: string): string {
+  if (name === "storage") return shownStorageUrl(text);
+  if (SECRET.test(name) && !name.endsWith("Env")) return MASK;
+  return maskUrl(text);
+}
+
+/** Many services take their key in the query. */
+function maskUrl(text: string): string {
+  return /^https?:\/\/[^?#]*[?#]/i.test(text) ? text.replace(/([?#]).*$/s, `$1${MASK}`) : text;
+}

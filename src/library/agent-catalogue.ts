@@ -1,0 +1,185 @@
+import { isDeepStrictEqual } from "node:util";
+import { PermanentError } from "../executors/errors.ts";
+import type { Executor } from "../executors/executor.ts";
+import type { AgentOptions } from "../interface/options.ts";
+import type { RotaError } from "../model/errors.ts";
+import { DEFAULT_TENANT } from "../model/task.ts";
+import type { TaskRecord } from "../model/task-record.ts";
+import type { TargetGuard } from "../outbound/target-guard.ts";
+import { type Backoff, backoffMs } from "../services/backoff.ts";
+import { Service, type ServiceOptions } from "../services/service.ts";
+import { isStorageAway } from "../services/storage-away.ts";
+import type { AgentRecord, Storage, StorageSignal } from "../storage/storage.ts";
+import { type Agent, readAgent } from "./agent.ts";
+import type { AgentBounds } from "./agent-bounds.ts";
+import type { AgentTable } from "./agent-table.ts";
+
+/** Signals can be lost: other nodes' changes are seen at least this often. */
+const POLL_MS = 30_000;
+/** For how long an agent that nobody knows is not looked for again. */
+const MISSING_MS = 1_000;
+/** How many of those are remembered; more only happen when somebody makes names up. */
+const MISSING_MAX = 1_000;
+const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
+
+export interface AgentCatalogueOptions extends ServiceOptions {
+  readonly storage: Storage;
+  readonly agents: AgentTable;
+  readonly bounds: AgentBounds;
+  /** What executors that users described may call. */
+  readonly guard: () => TargetGuard;
+}
+
+interface Entry {
+  readonly record: AgentRecord;
+  readonly agent: Agent;
+}
+
+/** Keeps what this process knows of stored agents as the storage has it: any node may change them at any time. */
+export class AgentCatalogue extends Service {
+  readonly name = "agent catalogue";
+  readonly #options: AgentCatalogueOptions;
+  #entries: ReadonlyMap<string, Entry> = new Map();
+  #reading: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+  /** Whether something changed that was not read yet. */
+  #stale = false;
+  /** Agents that were looked for in vain, and until when they are not looked for again, by the monotonic clock. */
+  readonly #missing = new Map<string, number>();
+
+  constructor(options: AgentCatalogueOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  async tick(): Promise<number> {
+    await this.read();
+    return POLL_MS;
+  }
+
+  onSignal({ kind }: StorageSignal): void {
+    if (kind !== "agents" && kind !== "reconnected") return;
+    this.#stale = true;
+    this.#missing.clear();
+    this.wake();
+  }
+
+  /** Resolves once everything is known that was stored before this was called. */
+  read(): Promise<void> {
+    // The one under way may have begun too early; whoever comes while another waits for it shares that.
+    this.#next ??= (this.#reading ?? Promise.resolve())
+      .catch(() => {})
+      .then(() => {
+        this.#reading = this.#next;
+        this.#next = null;
+        return this.#read();
+      });
+    return this.#next;
+  }
+
+  /** Makes all executors anew: what they may call has changed. */
+  rebuild(): void {
+    const records = [...this.#entries.values()].map(({ record }) => record);
+    this.#entries = new Map();
+    this.#take(records);
+  }
+
+  /**
+   * Who does the work of a task. Where that cannot be said without a look at the storage, since another node may have
+   * made the agent a moment ago, the answer is an executor that looks first.
+   */
+  executorFor(record: TaskRecord): Executor | undefined {
+    const { agents, storage } = this.#options;
+    const known = agents.executorFor(record);
+    if (agents.find(record.agent)?.source === "config") return known;
+    if (this.#stale) return this.#afterLook(record);
+    if (known !== undefined || storage.capabilities.exclusive) return known;
+    const until = this.#missing.get(record.agent);
+    return until !== undefined && this.clock.monotonic() < until ? undefined : this.#afterLook(record);
+  }
+
+  #afterLook(record: TaskRecord): Executor {
+    return async (task, context) => {
+      await this.#readPatiently(context.signal);
+      const executor = this.#options.agents.executorFor(record);
+      if (executor !== undefined) return executor(task, context);
+      this.#remember(record.agent);
+      throw new PermanentError(`no executor for agent "${record.agent}"`);
+    };
+  }
+
+  #remember(agent: string): void {
+    if (this.#missing.size >= MISSING_MAX) this.#missing.clear();
+    this.#missing.set(agent, this.clock.monotonic() + MISSING_MS);
+  }
+
+  /** A task must not fail because the storage was away for a moment. */
+  async #readPatiently(signal: AbortSignal): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.read();
+      } catch (error) {
+        if (!isStorageAway(error) || signal.aborted) throw error;
+      }
+      const waitMs = backoffMs(RETRY, tries, this.random);
+      await new Promise<void>((resolve) => this.clock.setTimer(waitMs, resolve));
+    }
+  }
+
+  async #read(): Promise<void> {
+    const stale = this.#stale;
+    this.#stale = false;
+    try {
+      const records = await this.#options.storage.agents.list();
+      this.#take(records.filter(({ tenant }) => tenant === DEFAULT_TENANT));
+    } catch (error) {
+      this.#stale ||= stale;
+      throw error;
+    }
+  }
+
+  #take(records: readonly AgentRecord[]): void {
+    const { agents } = this.#options;
+    const before = this.#entries;
+    this.#entries = new Map(records.map((record) => [record.agent, this.#entryFor(record)]));
+    agents.replaceStored(new Map([...this.#entries].map(([id, { agent }]) => [id, agent])));
+    this.#restoreBounds(before);
+  }
+
+  /** What the definition says is what counts: `maxInflight` of the record is the bound, which may be the configuration's. */
+  #entryFor(record: AgentRecord): Entry {
+    const before = this.#entries.get(record.agent);
+    if (before !== undefined && isDeepStrictEqual(record.definition, before.record.definition)) return before;
+    const faults: RotaError[] = [];
+    const agent = readAgent(record.definition as AgentOptions, {
+      clock: this.clock,
+      guard: this.#options.guard(),
+      before: before?.agent.made,
+      prefix: "",
+      faults,
+    });
+    const [fault] = faults;
+    return { record, agent: fault === undefined ? agent : this.#unusable(record.agent, fault) };
+  }
+
+  /** Another version of Rota may have stored what this one does not understand. */
+  #unusable(id: string, fault: RotaError): Agent {
+    const error = `the agent "${id}" is stored in a way that cannot be used: ${fault.message}`;
+    this.log.warn({ agent: id }, error);
+    const executor: Executor = () => {
+      throw new PermanentError(error);
+    };
+    const made = { config: executor, executor };
+    return { options: {}, made, lane: undefined, maxInflight: null, maxQueued: null };
+  }
+
+  /** A node that does not have an agent in its configuration may have changed the bound that ours sets. */
+  #restoreBounds(before: ReadonlyMap<string, Entry>): void {
+    const { agents, bounds } = this.#options;
+    const ids = new Set([...before.keys(), ...this.#entries.keys()]);
+    const touched = [...ids].filter(
+      (id) => before.get(id) !== this.#entries.get(id) && agents.find(id)?.source === "config",
+    );
+    for (const id of touched) bounds.changed(id);
+  }
+}

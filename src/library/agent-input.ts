@@ -1,0 +1,91 @@
+import { executorUrls } from "../executors/create-executor.ts";
+import type { ExecutorConfig } from "../executors/executor.ts";
+import type { AgentOptions } from "../interface/options.ts";
+import type { Clock } from "../model/clock.ts";
+import type { RotaError } from "../model/errors.ts";
+import { checkKnown, type Fields, invalidField, isObject, list, shown } from "../model/field-checks.ts";
+import { nearestName } from "../model/nearest-name.ts";
+import type { TargetGuard } from "../outbound/target-guard.ts";
+import { readAgent } from "./agent.ts";
+
+/** What may be said of one agent, as JSON. */
+const DEFINITION_BYTES_MAX = 65_536;
+
+export interface AgentInputParams {
+  /** The names of the lanes there are. */
+  readonly lanes: readonly string[];
+  readonly guard: TargetGuard;
+  readonly clock: Clock;
+}
+
+/** Refuses what is no object, and fields that are not known. */
+export function checkFields(given: unknown, known: readonly string[]): Fields {
+  if (!isObject(given)) throw invalidField("agent", `an agent must be an object, not ${shown(given)}`);
+  checkKnown(given, known);
+  return given;
+}
+
+/**
+ * What is to be stored of an agent: `before` with `given` over it, where null takes a field away. Checks what is given,
+ * and throws `invalid_field`.
+ */
+export async function agentDefinition(
+  before: AgentOptions,
+  given: Fields,
+  { lanes, guard, clock }: AgentInputParams,
+): Promise<Record<string, unknown>> {
+  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const kept = Object.entries({ ...before, ...said }).filter(([, value]) => value !== null);
+  const definition = Object.fromEntries(kept);
+  refuseWhatIsTheServers(said["executor"]);
+  const faults: RotaError[] = [];
+  const { lane } = readAgent(definition, { clock, guard, prefix: "", faults });
+  const [fault] = faults;
+  if (fault !== undefined) throw fault;
+  if (lane !== undefined && said["lane"] !== undefined) checkLane(lane, lanes);
+  await checkTargets(said["executor"] as ExecutorConfig | null | undefined, guard);
+  return asJson(definition);
+}
+
+/** Whoever may describe an agent must not thereby run programs here, or read the variables of this process. */
+function refuseWhatIsTheServers(executor: unknown): void {
+  if (typeof executor === "function") {
+    throw invalidField("executor", "`executor` must be a description: use `rota.agent()` for a handler");
+  }
+  if (!isObject(executor)) return;
+  if (executor["type"] === "command") {
+    throw invalidField(
+      "executor.type",
+      "`executor.type` must not be command: programs are named in the configuration",
+    );
+  }
+  const variable = Object.keys(executor).find((field) => field.endsWith("Env"));
+  if (variable !== undefined) {
+    const field = `executor.${variable}`;
+    throw invalidField(
+      field,
+      `\`${field}\` names a variable of the server, which only the configuration may do`,
+    );
+  }
+}
+
+function checkLane(lane: string, lanes: readonly string[]): void {
+  if (lanes.includes(lane)) return;
+  const nearest = nearestName(lane, lanes);
+  const hint = nearest === undefined ? `there are ${list(lanes)}` : `did you mean \`${nearest}\`?`;
+  throw invalidField("lane", `\`lane\` names no lane, "${shown(lane)}": ${hint}`);
+}
+
+async function checkTargets(executor: ExecutorConfig | null | undefined, guard: TargetGuard): Promise<void> {
+  if (executor === undefined || executor === null) return;
+  for (const url of executorUrls(executor)) {
+    const field = Object.entries(executor).find(([, value]) => value === url)?.[0] ?? "url";
+    await guard.check(url, `executor.${field}`);
+  }
+}
+
+function asJson(definition: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const text = JSON.stringify(definition);
+  if (Buffer.byteLength(text) <= DEFINITION_BYTES_MAX) return JSON.parse(text);
+  throw invalidField("executor", `an agent may take ${DEFINITION_BYTES_MAX} bytes of JSON at most`);
+}

@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import { claimedTask } from "../../test/support/records.ts";
+import type { RotaOptions } from "../interface/options.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
+import { readAgent } from "./agent.ts";
+import { AgentTable } from "./agent-table.ts";
+import { CurrentSettings } from "./current-settings.ts";
+import { resolveSettings } from "./settings.ts";
+
+const clock = new ManualClock();
+
+function makeTable(options: RotaOptions = {}): AgentTable {
+  return new AgentTable({ current: new CurrentSettings(resolveSettings(options, clock)), clock });
+}
+
+test("knows what it was told of each agent, and nothing of others", () => {
+  const table = makeTable({ agents: { a: { lane: "team", maxInflight: 2, maxQueued: 7 }, b: {} } });
+  expect(table.configuredIds()).toEqual(["a", "b"]);
+  expect([table.laneOf("a"), table.maxInflight("a"), table.maxQueued("a")]).toEqual(["team", 2, 7]);
+  expect([table.laneOf("b"), table.maxInflight("b"), table.maxQueued("b")]).toEqual([undefined, null, null]);
+  expect([table.laneOf("toString"), table.maxInflight("toString")]).toEqual([undefined, null]);
+});
+
+test("an agent the program tells of again is what it was told last", () => {
+  const table = makeTable({ agents: { a: { lane: "team", maxInflight: 2 } } });
+  table.set("a", {});
+  expect([table.laneOf("a"), table.maxInflight("a")]).toEqual([undefined, null]);
+  table.set("a", { maxInflight: 5 });
+  expect(table.maxInflight("a")).toBe(5);
+});
+
+test("the program counts more than the configuration, and that more than what is stored", () => {
+  const table = makeTable({ agents: { a: { maxInflight: 2 }, b: { maxInflight: 2 } } });
+  const stored = readAgent({ maxInflight: 3 }, { clock, prefix: "", faults: [] });
+  table.replaceStored(new Map(["a", "b", "c", "index"].map((id) => [id, stored])));
+  table.set("a", { maxInflight: 1 });
+  expect(table.ids()).toEqual(["a", "b", "c", "index"]);
+  expect(table.ids().map((id) => [table.maxInflight(id), table.find(id)?.source])).toEqual([
+    [1, "config"],
+    [2, "config"],
+    [3, "stored"],
+    [3, "stored"],
+  ]);
+});
+
+test("`index` is always there", () => {
+  expect(makeTable().ids()).toEqual(["index"]);
+  expect(makeTable().find("index")?.source).toBe("built-in");
+  expect(makeTable({ agents: { index: {} } }).find("index")?.source).toBe("config");
+});
+
+test("finds the agent's executor, else that of the kind, else the echo of `index`", () => {
+  const own = () => 1;
+  const byKind = () => 2;
+  const table = makeTable({ agents: { a: { executor: own } } });
+  expect(table.executorFor(claimedTask({ agent: "a" }).task)).toBe(own);
+  expect(table.executorFor(claimedTask({ agent: "b" }).task)).toBeUndefined();
+  expect(table.executorFor(claimedTask({ agent: "index" }).task)).toBeTypeOf("function");
+  const kinds = makeTable({ executors: { custom: byKind } });
+  expect(kinds.executorFor(claimedTask({ agent: "b" }).task)).toBe(byKind);
+  expect(kinds.executorFor(claimedTask({ agent: "index" }).task)).toBe(byKind);
+});
+
+test.each([
+  ["two words", {}, "`agentId` must be 1 to 128 of the characters"],
+  ["a", { maxInFlight: 1 }, "did you mean `agents.a.maxInflight`?"],
+  ["a", { maxInflight: 0 }, "`agents.a.maxInflight` must be an integer from 1"],
+  ["a", { lane: 5 }, "`agents.a.lane` must be a string"],
+  ["a", 5, "`agents.a` must be an object"],
+  ["a", { executor: { type: "ecko" } }, "`agents.a.executor.type` must be"],
+])("the program is told that %s cannot be %j", (id, options, message) => {
+  const table = makeTable();
+  expect(() => table.set(id, options as never)).toThrow(message);
+  expect(table.ids()).toEqual(["index"]);
+});

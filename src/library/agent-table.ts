@@ -1,0 +1,102 @@
+import { echo } from "../executors/echo.ts";
+import type { Executor } from "../executors/executor.ts";
+import type { AgentInfo } from "../interface/agents.ts";
+import type { AgentOptions } from "../interface/options.ts";
+import type { Clock } from "../model/clock.ts";
+import type { RotaError } from "../model/errors.ts";
+import { DEFAULT_AGENT } from "../model/task.ts";
+import { checkAgentId } from "../model/task-input.ts";
+import type { TaskRecord } from "../model/task-record.ts";
+import { type Agent, readAgent } from "./agent.ts";
+import type { CurrentSettings } from "./current-settings.ts";
+
+export interface AgentTableOptions {
+  readonly current: CurrentSettings;
+  readonly clock: Clock;
+}
+
+export interface KnownAgent {
+  readonly agent: Agent;
+  readonly source: AgentInfo["source"];
+}
+
+/** The agent that always exists, as long as nobody said anything of it. */
+const BUILT_IN: KnownAgent = {
+  agent: { options: {}, made: undefined, lane: undefined, maxInflight: null, maxQueued: null },
+  source: "built-in",
+};
+
+/**
+ * The agents this process knows, and who does their work. What the program says of an agent counts more than what the
+ * configuration says, and that more than what is stored.
+ */
+export class AgentTable {
+  readonly #options: AgentTableOptions;
+  readonly #ofProgram = new Map<string, Agent>();
+  #stored: ReadonlyMap<string, Agent> = new Map();
+
+  constructor(options: AgentTableOptions) {
+    this.#options = options;
+  }
+
+  /** What the program says of an agent. Throws `invalid_field` for what cannot be. */
+  set(id: string, options: AgentOptions): void {
+    const faults: RotaError[] = [];
+    const { clock } = this.#options;
+    const agent = readAgent(options, { clock, prefix: `agents.${checkAgentId(id)}.`, faults });
+    const [fault] = faults;
+    if (fault !== undefined) throw fault;
+    this.#ofProgram.set(id, agent);
+  }
+
+  isOfProgram(id: string): boolean {
+    return this.#ofProgram.has(id);
+  }
+
+  /** Those of the catalogue. */
+  get stored(): ReadonlyMap<string, Agent> {
+    return this.#stored;
+  }
+
+  replaceStored(stored: ReadonlyMap<string, Agent>): void {
+    this.#stored = stored;
+  }
+
+  find(id: string): KnownAgent | undefined {
+    const agent = this.#ofProgram.get(id) ?? this.#options.current.value.agents.get(id);
+    if (agent !== undefined) return { agent, source: "config" };
+    const stored = this.#stored.get(id);
+    if (stored !== undefined) return { agent: stored, source: "stored" };
+    return id === DEFAULT_AGENT ? BUILT_IN : undefined;
+  }
+
+  /** The ids of all, sorted. */
+  ids(): string[] {
+    return [...new Set([DEFAULT_AGENT, ...this.configuredIds(), ...this.#stored.keys()])].sort();
+  }
+
+  /** The ids of those of the program and the configuration. */
+  configuredIds(): string[] {
+    return [...new Set([...this.#ofProgram.keys(), ...this.#options.current.value.agents.keys()])];
+  }
+
+  laneOf(id: string): string | undefined {
+    return this.find(id)?.agent.lane;
+  }
+
+  /** Null: no bound of its own. */
+  maxInflight(id: string): number | null {
+    return this.find(id)?.agent.maxInflight ?? null;
+  }
+
+  /** Null: the limit for all agents holds. */
+  maxQueued(id: string): number | null {
+    return this.find(id)?.agent.maxQueued ?? null;
+  }
+
+  /** The agent's own, else that of the kind; the agent that always exists answers its input if it has neither. */
+  executorFor({ agent, spec }: TaskRecord): Executor | undefined {
+    const made = this.find(agent)?.agent.made ?? this.#options.current.value.executors.get(spec.work.kind);
+    return made?.executor ?? (agent === DEFAULT_AGENT ? echo : undefined);
+  }
+}

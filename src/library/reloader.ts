@@ -1,0 +1,158 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Engine } from "../engine/engine.ts";
+import type { ReloadOptions } from "../interface/options.ts";
+import type { Reloaded } from "../interface/rota.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Lane } from "../model/lane.ts";
+import type { Log } from "../model/log.ts";
+import { DEFAULT_TENANT } from "../model/task.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { AgentTable } from "./agent-table.ts";
+import type { CurrentSettings } from "./current-settings.ts";
+import type { OneAtATime } from "./one-at-a-time.ts";
+import { resolveAgain, type Settings, withOptions } from "./settings.ts";
+import { runningOptions, settingsChanges } from "./settings-changes.ts";
+
+export interface ReloaderOptions {
+  readonly current: CurrentSettings;
+  readonly agents: AgentTable;
+  readonly storage: Storage;
+  readonly engine: Engine;
+  /** Whatever changes agents takes turns, and so do reloads. */
+  readonly turns: OneAtATime;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Something of the settings that all nodes read from the storage. */
+interface Write {
+  /** Tells writes apart: `lanes`, or that of an agent. */
+  readonly key: string;
+  readonly apply: () => Promise<void>;
+  readonly undo: () => Promise<void>;
+}
+
+/** Changes the settings of a Rota that runs: all of what can change, or nothing. */
+export class Reloader {
+  readonly #options: ReloaderOptions;
+  /** Writes of which nobody knows whether they hold: the next reload repeats them, whatever it changes. */
+  readonly #uncertain = new Set<string>();
+  /** What the log was told of options that need a restart. */
+  #told: unknown = [];
+
+  constructor(options: ReloaderOptions) {
+    this.#options = options;
+  }
+
+  /** Throws one `invalid_field` with everything that is wrong, or what the storage throws; then nothing has changed. */
+  reload(options: ReloadOptions): Promise<Reloaded> {
+    return this.#options.turns.run(() => this.#reload(options));
+  }
+
+  async #reload(options: ReloadOptions): Promise<Reloaded> {
+    const { current, engine, clock } = this.#options;
+    const before = current.value;
+    const wanted = resolveAgain(options, before, clock);
+    const after = withOptions(wanted, runningOptions(wanted.options, before));
+    const changes = settingsChanges(before, wanted);
+    await this.#store(before, after);
+    if (changes.changed.length > 0) {
+      current.replace(after);
+      engine.settingsChanged();
+    }
+    this.#tell(changes, { before, wanted });
+    return changes;
+  }
+
+  /** The storage comes first: what it refuses must not hold in this process either. */
+  async #store(before: Settings, after: Settings): Promise<void> {
+    const done: Write[] = [];
+    for (const write of [...this.#laneWrites(before, after), ...this.#boundWrites(before, after)]) {
+      done.unshift(write);
+      try {
+        await write.apply();
+        this.#uncertain.delete(write.key);
+      } catch (error) {
+        for (const { key, undo } of done) await undo().catch(() => this.#uncertain.add(key));
+        throw error;
+      }
+    }
+  }
+
+  #laneWrites(before: Settings, after: Settings): Write[] {
+    const { lanes } = this.#options.storage;
+    const old = new Map(before.lanes.map((lane) => [lane.name, stored(lane)]));
+    const changed = after.lanes.filter((lane) => !isDeepStrictEqual(stored(lane), old.get(lane.name)));
+    if (changed.length === 0 && !this.#uncertain.has("lanes")) return [];
+    return [
+      {
+        key: "lanes",
+        apply: () => lanes.configure({ lanes: after.lanes }),
+        undo: () => lanes.configure({ lanes: before.lanes }),
+      },
+    ];
+  }
+
+  /** An agent that left the configuration has the bound that is stored of it, if any. */
+  #boundWrites(before: Settings, after: Settings): Write[] {
+    const { agents, storage } = this.#options;
+    const boundIn = (settings: Settings, id: string): number | null =>
+      (settings.agents.get(id) ?? agents.stored.get(id))?.maxInflight ?? null;
+    const configure = (agent: string, maxInflight: number | null) =>
+      storage.agents.configure({ tenant: DEFAULT_TENANT, agent, maxInflight });
+    const ids = new Set([...before.agents.keys(), ...after.agents.keys(), ...this.#uncertainAgents()]);
+    return [...ids]
+      .filter((id) => !agents.isOfProgram(id))
+      .map((id) => ({ id, key: agentKey(id), was: boundIn(before, id), is: boundIn(after, id) }))
+      .filter(({ key, was, is }) => was !== is || this.#uncertain.has(key))
+      .map(({ id, key, was, is }) => ({
+        key,
+        apply: () => configure(id, is),
+        undo: () => configure(id, was),
+      }));
+  }
+
+  #uncertainAgents(): string[] {
+    return [...this.#uncertain].filter((key) => key !== "lanes").map((key) => key.slice(AGENT.length));
+  }
+
+  #tell(
+    { changed, needsRestart }: Reloaded,
+    { before, wanted }: { before: Settings; wanted: Settings },
+  ): void {
+    const { log } = this.#options;
+    if (changed.length > 0) log.info({ changed }, "took over the new configuration");
+    const names = new Set(wanted.lanes.map(({ name }) => name));
+    for (const { name } of before.lanes.filter((lane) => !names.has(lane.name))) {
+      log.info(
+        { lane: name },
+        `the lane "${name}" left the configuration: what waits in it is still run, new tasks that name it go to "main"`,
+      );
+    }
+    this.#tellOfRestart(needsRestart, wanted);
+  }
+
+  /** Once for each change: the configuration is read again and again, and says the same every time. */
+  #tellOfRestart(needsRestart: readonly string[], { options: { storage, scheduler } }: Settings): void {
+    const { enabled, strategy, workerCount } = scheduler;
+    const told = needsRestart.length === 0 ? [] : [needsRestart, storage, enabled, strategy, workerCount];
+    if (isDeepStrictEqual(told, this.#told)) return;
+    this.#told = told;
+    if (needsRestart.length === 0) return;
+    const names = needsRestart.map((path) => `\`${path}\``).join(", ");
+    this.#options.log.warn(
+      { needsRestart },
+      `${names} changed, which takes effect when Rota is started again`,
+    );
+  }
+}
+
+const AGENT = "agent ";
+
+function agentKey(id: string): string {
+  return AGENT + id;
+}
+
+function stored({ concurrency: _, ...lane }: Lane): Omit<Lane, "concurrency"> {
+  return lane;
+}
