@@ -6,6 +6,7 @@ import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { SteppedClock } from "./conformance/clock.ts";
 import { describeStorage } from "./conformance/index.ts";
 import { idsOf, LANE, NODE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
+import type { SqliteOptions } from "./sqlite/database.ts";
 import { openSqlite } from "./sqlite/open.ts";
 import type { Storage } from "./storage.ts";
 
@@ -28,7 +29,7 @@ describeStorage("SQLite in a file", {
 });
 
 /** Opens a file with a lane and a node, and closes it with the test. */
-async function open(path: string, options: { flushWal?: () => Promise<void> } = {}) {
+async function open(path: string, options: Partial<SqliteOptions> = {}) {
   const clock = new SteppedClock();
   const storage = await openSqlite({ path, clock, ...options });
   onTestFinished(() => storage.close());
@@ -94,9 +95,44 @@ describe("a SQLite file", () => {
     expect((await again.events.range()).oldest).toBeGreaterThan(newest);
   });
 
+  test("lists an agent's tasks, entered and not yet entered, also after it was opened again", async () => {
+    const path = newPath();
+    const { storage } = await open(path, { enterEvery: 10 });
+    for (let count = 0; count < 34; count += 1) {
+      const task = newTask({ id: `t${count}`, agent: `agent-${count % 3}` });
+      await storage.tasks.insert({ tasks: [task], limits: ROOMY });
+    }
+    const list = async (from: Storage) => {
+      const { tasks } = await from.tasks.list({ tenant: TENANT, agent: "agent-1", limit: 100 });
+      return tasks.map(({ id }) => id);
+    };
+    const expected = Array.from({ length: 11 }, (_, index) => `t${31 - 3 * index}`);
+    expect(await list(storage)).toEqual(expected);
+    await storage.close();
+    const { storage: again } = await open(path);
+    expect(await list(again)).toEqual(expected);
+    expect(await again.counters.recountAll()).toEqual([]);
+  });
+
+  test("finds what was ready, and only that, when it is opened again", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await storage.nodes.register({ node: NODE });
+    for (const id of ["held", "ended", "waits", "urgent"]) {
+      const task = newTask({ id, priority: id === "urgent" ? 0 : 2 });
+      await storage.tasks.insert({ tasks: [task], limits: ROOMY });
+      if (id !== "waits" && id !== "urgent") await claim(storage, 1);
+    }
+    await storage.tasks.cancel({ tenant: TENANT, ids: ["ended"], error: null });
+    await storage.close();
+    const { storage: again } = await open(path);
+    expect(await again.counters.recountAll()).toEqual([]);
+    expect((await claim(again, 9)).claimed.map(({ task }) => task.id)).toEqual(["urgent", "waits"]);
+  });
+
   test("keeps nothing of a task that was pruned", async () => {
     const path = newPath();
-    const { storage, clock } = await open(path);
+    const { storage, clock } = await open(path, { enterEvery: 1 });
     await storage.nodes.register({ node: NODE });
     await insert(storage, "a");
     for (const to of ["queued", "failed"] as const) {
@@ -112,7 +148,7 @@ describe("a SQLite file", () => {
     await storage.tasks.prune({ retentionMs: 1000, rejectedMax: 0, limit: 10 });
     const reader = new Sqlite(path, { readonly: true });
     onTestFinished(() => void reader.close());
-    for (const table of ["task", "attempt", "event", "ready", "lease"]) {
+    for (const table of ["task", "task_of_line", "attempt", "event", "lease", "line"]) {
       expect(reader.prepare(`select * from ${table}`).all(), table).toEqual([]);
     }
   });

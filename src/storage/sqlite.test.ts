@@ -5,7 +5,7 @@ describeStorage("SQLite in memory", {
   capabilities: { durable: false, exclusive: true },
   propertyRuns: 300,
   async open(clock) {
-    const storage = await openSqlite({ path: ":memory:", clock });
+    const storage = await openSqlite({ path: ":memory:", clock, enterEvery: 3 });
     return { storage, dispose: () => storage.close() };
   },
 });

@@ -74,6 +74,7 @@ function saveBound(
      on conflict (tenant, agent) do update set max_inflight = excluded.max_inflight`,
   ).run(tenant, agent, maxInflight);
   db.prepare("update line set agent_max = ? where tenant = ? and agent = ?").run(maxInflight, tenant, agent);
+  db.lines.clear();
   refreshLines(db, "tenant = ? and agent = ?", [tenant, agent]);
   db.signal({ kind: "work" });
 }

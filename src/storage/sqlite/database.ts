@@ -4,9 +4,12 @@ import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { readMigrations } from "../migrations.ts";
 import type { StorageSignal } from "../storage.ts";
+import { LineCache } from "./line-cache.ts";
 import { migrate } from "./migrate.ts";
 import { lockForThisProcess } from "./process-lock.ts";
+import { createReadySet } from "./ready-set.ts";
 import { realPath } from "./real-path.ts";
+import { ENTER_EVERY } from "./task-of-line.ts";
 import { type FlushFile, WalSync } from "./wal-sync.ts";
 
 /** Pages the write-ahead log may grow to before a commit writes them back (16 MiB): few, larger pauses. */
@@ -17,6 +20,8 @@ export interface SqliteOptions {
   /** A file, or `:memory:`. */
   readonly path: string;
   readonly clock: Clock;
+  /** How many tasks are entered into `task_of_line` at a time. */
+  readonly enterEvery?: number;
   /** For tests that simulate a power cut. */
   readonly flushWal?: FlushFile;
 }
@@ -30,6 +35,11 @@ export class SqliteDatabase {
   readonly #begin: Sqlite.Statement;
   readonly #commit: Sqlite.Statement;
   readonly #rollback: Sqlite.Statement;
+  /** What the ledgers of transactions have read and written. */
+  readonly lines = new LineCache();
+  readonly enterEvery: number;
+  /** Up to which task `task_of_line` is complete. */
+  enteredUpTo: number;
   readonly #lock: { release(): void } | null;
   readonly #sync: WalSync | null;
   #lastEventSeq: number;
@@ -40,6 +50,7 @@ export class SqliteDatabase {
   constructor(options: SqliteOptions) {
     const inMemory = options.path === ":memory:";
     this.clock = options.clock;
+    this.enterEvery = options.enterEvery ?? ENTER_EVERY;
     let lock: { release(): void } | null = null;
     let db: Sqlite.Database | null = null;
     try {
@@ -53,6 +64,7 @@ export class SqliteDatabase {
       this.#db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
       this.#db.pragma("temp_store = memory");
       migrate(this.#db, readMigrations(new URL("./migrations/", import.meta.url)));
+      createReadySet(this.#db);
       // A write of any kind makes sure that the log file exists before it is opened for flushing.
       this.#db.pragma("user_version = 1");
       this.#sync = inMemory ? null : new WalSync(`${path}-wal`, options.flushWal);
@@ -61,6 +73,7 @@ export class SqliteDatabase {
       this.#rollback = this.#db.prepare("rollback");
       this.#lastEventSeq = this.#highWater("event", "last_seq");
       this.#lastTaskSeq = this.#highWater("task", "seq");
+      this.enteredUpTo = this.#entered();
     } catch (error) {
       db?.close();
       lock?.release();
@@ -99,9 +112,11 @@ export class SqliteDatabase {
       this.#commit.run();
     } catch (error) {
       this.#signals = [];
+      this.lines.clear();
       if (this.#db.inTransaction) this.#rollback.run();
       throw toRotaError(error);
     }
+    this.lines.committed();
     this.#sync?.committed();
     this.#tell();
     return result;
@@ -136,6 +151,10 @@ export class SqliteDatabase {
     return this.#lastEventSeq;
   }
 
+  get lastTaskSeq(): number {
+    return this.#lastTaskSeq;
+  }
+
   nextTaskSeq(): number {
     this.#lastTaskSeq += 1;
     return this.#lastTaskSeq;
@@ -168,6 +187,13 @@ export class SqliteDatabase {
     const signals = this.#signals;
     this.#signals = [];
     for (const listener of this.#listeners) for (const signal of signals) listener(signal);
+  }
+
+  #entered(): number {
+    const row = this.#db
+      .prepare<[], { value: number }>("select value from high_water where name = 'task_of_line'")
+      .get();
+    return row?.value ?? 0;
   }
 
   #highWater(name: "event" | "task", column: "last_seq" | "seq"): number {

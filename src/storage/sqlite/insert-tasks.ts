@@ -3,10 +3,12 @@ import { rejectionError } from "../admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger } from "./ledger.ts";
+import { enterTasksOfLines } from "./task-of-line.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
 export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   const inserted = insertOnce(db, params);
+  enterTasksOfLines(db, db.lastTaskSeq);
   await db.durable();
   return inserted;
 }
@@ -30,7 +32,8 @@ function writeTasks(
     const ledger = new Ledger(db);
     const admission = {
       ...limits,
-      waiting: ledger.allLanes().reduce((sum, { waiting }) => sum + waiting, 0),
+      waiting:
+        db.prepare<{ waiting: number }>("select sum(waiting) as waiting from lane").get()?.waiting ?? 0,
     };
     const answers = tasks.map((task) => known(task.id) ?? insertTask(db, ledger, task, admission, now));
     ledger.save();
@@ -99,6 +102,7 @@ function insertTask(
     JSON.stringify(task.spec),
     error,
   );
+  line.tasks += 1;
   if (rejection === null) {
     admission.waiting += 1;
     line.waiting += 1;

@@ -37,6 +37,7 @@ function pruneEvents(db: SqliteDatabase, age: Age, limit: number): { events: num
   let tasks = 0;
   for (const seq of seqs) tasks += deleteEnded(db, ledger, seq, age);
   ledger.save();
+  forgetEmptyAgents(db, ledger);
   return { events: past.reduce((sum, { count }) => sum + count, 0), tasks };
 }
 
@@ -66,25 +67,30 @@ const ANY_AGE: Age = { now: 0, cutoff: Number.MAX_SAFE_INTEGER };
 /** Deletes a task if it had ended before the cutoff, and answers how many that were. */
 function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutoff }: Age): number {
   const task = db
-    .prepare<{ tenant: string; agent: string; resting_state: string }>(
-      "delete from task where seq = ? and (completed_at < ? or completed_at > ?) returning tenant, agent, resting_state",
+    .prepare<{ line: number; resting_state: string }>(
+      "delete from task where seq = ? and (completed_at < ? or completed_at > ?) returning line, resting_state",
     )
     .get(seq, cutoff, now);
   if (task === undefined) return 0;
   db.prepare("delete from attempt where task_seq = ?").run(seq);
   db.prepare("delete from delivery where task_seq = ?").run(seq);
+  db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
   keepNumber(db, "task", seq);
-  ledger.count(task.tenant, task.resting_state, -1);
-  forgetAgent(db, task);
+  const line = ledger.line(task.line);
+  line.tasks -= 1;
+  ledger.count(line.tenant, task.resting_state, -1);
   return 1;
 }
 
 /** An agent of which no task is left loses its lines: agents that come and go must not pile up. */
-function forgetAgent(db: SqliteDatabase, agent: { tenant: string; agent: string }): void {
-  db.prepare(
+function forgetEmptyAgents(db: SqliteDatabase, ledger: Ledger): void {
+  const forget = db.prepare(
     `delete from line where tenant = @tenant and agent = @agent
-        and not exists (select 1 from task where tenant = @tenant and agent = @agent)`,
-  ).run(agent);
+        and not exists (select 1 from line where tenant = @tenant and agent = @agent and tasks > 0)`,
+  );
+  for (const { tenant, agent, tasks } of ledger.lines()) if (tasks === 0) forget.run({ tenant, agent });
+  // Some of what the ledger wrote is no longer there.
+  db.lines.clear();
 }
 
 function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
@@ -104,6 +110,7 @@ function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
     for (const { seq } of seqs) deleted += deleteEnded(db, ledger, seq, ANY_AGE);
   }
   ledger.save();
+  forgetEmptyAgents(db, ledger);
   return deleted;
 }
 

@@ -49,12 +49,13 @@ test("a list of tasks sorts nothing, whatever it asks for", async () => {
     { agent: "scout" },
     { states: ["queued"] },
     { states: ["failed"] },
-    { states: ["done"], agent: "scout" },
+    { states: ["done"], agent: "agent-0" },
+    { states: ["queued"], agent: "agent-0" },
     { states: ["done"], batch: "together" },
   ] as const;
   for (const filter of filters) await storage.tasks.list({ tenant: TENANT, limit: 10, ...filter });
-  const lists = [...statements].filter(([sql]) => sql.includes("order by t.seq desc"));
-  expect(lists).toHaveLength(filters.length);
+  const lists = [...statements].filter(([sql]) => /order by (t.seq|x.task_seq) desc/.test(sql));
+  expect(lists.length).toBeGreaterThanOrEqual(filters.length);
   expect(lists.flatMap(([sql, db]) => plan(db, sql)).filter((step) => step.includes("TEMP B-TREE"))).toEqual(
     [],
   );

@@ -24,7 +24,8 @@ export async function listTasks(
   const states = new Set<TaskState | null>(params.states ?? [null]);
   return db.read(() => {
     const rows = [...states]
-      .flatMap((state) => listFrom(db, params, wayFor(db, params, state)))
+      .flatMap((state) => waysFor(db, params, state))
+      .flatMap((way) => listFrom(db, params, way))
       .sort((a, b) => b.seq - a.seq)
       .slice(0, params.limit + 1);
     const page = rows.slice(0, params.limit);
@@ -36,54 +37,90 @@ export async function listTasks(
   });
 }
 
-function listFrom(db: SqliteDatabase, params: ListTasksParams, { index, condition }: Way): TaskRow[] {
-  const conditions = ["t.tenant = @tenant", condition];
+/**
+ * A way into the tasks. SQLite would guess, without statistics, and sort a tenant's every task to find the newest.
+ * `by`: the table and column that lead, newest first.
+ */
+interface Way {
+  readonly tables: string;
+  readonly by: "t.seq" | "x.task_seq";
+  readonly condition: string;
+  /** What `@line` and `@entered` in it stand for. */
+  readonly values?: Readonly<Record<string, number>>;
+}
+
+function listFrom(db: SqliteDatabase, params: ListTasksParams, way: Way): TaskRow[] {
+  const conditions = ["t.tenant = @tenant", way.condition];
   if (params.agent !== undefined) conditions.push("t.agent = @agent");
   if (params.priority !== undefined) conditions.push("t.priority = @priority");
   if (params.batch !== undefined) conditions.push("t.batch = @batch");
   if (params.lane !== undefined) conditions.push("n.lane = @lane");
-  if (params.cursor !== undefined) conditions.push("t.seq < @cursor");
+  if (params.cursor !== undefined) conditions.push(`${way.by} < @cursor`);
   const { states: _states, ...filters } = params;
   return db
     .prepare<TaskRow>(
-      `select ${TASK_COLUMNS} from ${taskTables(index)}
-        where ${conditions.join(" and ")} order by t.seq desc limit @page`,
+      `select ${TASK_COLUMNS} from ${way.tables}
+        where ${conditions.join(" and ")} order by ${way.by} desc limit @page`,
     )
-    .all({ ...filters, page: params.limit + 1 });
+    .all({ ...filters, ...way.values, page: params.limit + 1 });
 }
 
-/** A way into the tasks. SQLite would guess, without statistics, and sort a tenant's every task to find the newest. */
-interface Way {
-  readonly index:
-    | "not indexed"
-    | "indexed by task_by_state"
-    | "indexed by task_by_agent"
-    | "indexed by task_by_batch";
-  readonly condition: string;
+function waysFor(db: SqliteDatabase, params: ListTasksParams, state: TaskState | null): Way[] {
+  const inThatState = inState(state);
+  // A batch is small: whatever else is asked for is found among its tasks.
+  if (params.batch !== undefined) return [way("indexed by task_by_batch", inThatState)];
+  // A held task is found by its lease, and rests as queued.
+  if (state !== null && (HELD_STATES as readonly TaskState[]).includes(state)) {
+    return [way("not indexed", `t.seq in (select task_seq from lease where state = '${state}')`)];
+  }
+  if (state !== null && state !== "done" && state !== "queued") {
+    return [way("indexed by task_by_state", inThatState)];
+  }
+  if (params.agent !== undefined) {
+    return waysOfAgent(db, { tenant: params.tenant, agent: params.agent }, state);
+  }
+  return [way(state === "queued" ? "indexed by task_queued" : "not indexed", inThatState)];
 }
 
-/** Up to so many waiting tasks, queued ones are found by what is ready; among more, the walk from the newest soon finds some. */
+function way(index: string, condition: string): Way {
+  return { tables: taskTables(index), by: "t.seq", condition };
+}
+
+/** Up to so many, an agent's queued tasks are found by what is ready; among more, the walk from the newest soon finds some. */
 const READY_LISTED_MAX = 10_000;
 
-function wayFor(db: SqliteDatabase, { agent, batch }: ListTasksParams, state: TaskState | null): Way {
-  // A batch is small: whatever else is asked for is found among its tasks.
-  if (batch !== undefined) return { index: "indexed by task_by_batch", condition: inState(state) };
-  const walk = agent === undefined ? "not indexed" : "indexed by task_by_agent";
-  if (state === null) return { index: walk, condition: "true" };
-  // A held task is found by its lease, and rests as queued.
-  if ((HELD_STATES as readonly TaskState[]).includes(state)) {
-    return {
-      index: "not indexed",
-      condition: `t.seq in (select task_seq from lease where state = '${state}')`,
-    };
+/** The newest tasks have not been entered anywhere: of those all are looked at. The others are listed line by line. */
+function waysOfAgent(
+  db: SqliteDatabase,
+  agent: { tenant: string; agent: string },
+  state: TaskState | null,
+): Way[] {
+  const condition = inState(state);
+  const lines = db
+    .prepare<{ id: number; ready: number }>(
+      "select id, ready from line where tenant = @tenant and agent = @agent",
+    )
+    .all(agent);
+  if (state === "queued" && lines.every(({ ready }) => ready <= READY_LISTED_MAX)) {
+    return lines.map(({ id }) => ({
+      ...way("not indexed", "t.seq in (select task_seq from ready where line = @line)"),
+      values: { line: id },
+    }));
   }
-  if (state === "queued") {
-    const few = waitingTasks(db) <= READY_LISTED_MAX;
-    return few
-      ? { index: "not indexed", condition: "t.seq in (select task_seq from ready)" }
-      : { index: walk, condition: inState(state) };
-  }
-  return { index: state === "done" ? walk : "indexed by task_by_state", condition: inState(state) };
+  return [
+    {
+      ...way("not indexed", `t.seq > @entered and ${condition}`),
+      values: { entered: db.enteredUpTo },
+    },
+    ...lines.map(
+      ({ id }): Way => ({
+        tables: `task_of_line x cross join ${taskTables("on t.seq = x.task_seq")}`,
+        by: "x.task_seq",
+        condition: `x.line = @line and ${condition}`,
+        values: { line: id },
+      }),
+    ),
+  ];
 }
 
 function inState(state: TaskState | null): string {
@@ -92,10 +129,6 @@ function inState(state: TaskState | null): string {
   return state === "queued"
     ? "t.resting_state = 'queued' and l.task_seq is null"
     : `t.resting_state = '${state}'`;
-}
-
-function waitingTasks(db: SqliteDatabase): number {
-  return db.prepare<{ tasks: number | null }>("select sum(waiting) as tasks from lane").get()?.tasks ?? 0;
 }
 
 export async function countTasks(

@@ -32,6 +32,7 @@ export async function recountAll(db: SqliteDatabase): Promise<CounterFault[]> {
   const counts = db.prepare<LineCount>(`${COUNT_LINES} order by id`).all();
   return [
     ...lines.flatMap((line, index) => lineFaults(line, counts[index] as LineCount)),
+    ...taskFaults(db),
     ...flagFaults(db),
     ...laneFaults(db),
     ...tallyFaults(db),
@@ -74,6 +75,22 @@ function mend(db: SqliteDatabase, line: Line, counted: LineCount): void {
   lane.inflight += counted.inflight - line.inflight;
   Object.assign(ledger.line(line.id), counted);
   ledger.save({ limitsChanged: true });
+}
+
+/** How many tasks a line has in all, and whether those that should be entered in `task_of_line` are. */
+function taskFaults(db: SqliteDatabase): CounterFault[] {
+  return db
+    .prepare<{ id: number; stored: number; counted: number; entered: number; old: number }>(
+      `select id, tasks as stored, (select count(*) from task t where t.line = n.id) as counted,
+              (select count(*) from task_of_line x join task t on t.seq = x.task_seq where x.line = n.id) as entered,
+              (select count(*) from task t where t.line = n.id and t.seq <= ?) as old
+         from line n`,
+    )
+    .all(db.enteredUpTo)
+    .flatMap(({ id, stored, counted, entered, old }) => [
+      ...compare(`line ${id} tasks`, stored, counted),
+      ...compare(`line ${id} tasks entered`, entered, old),
+    ]);
 }
 
 function flagFaults(db: SqliteDatabase): CounterFault[] {
