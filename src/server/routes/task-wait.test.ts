@@ -1,0 +1,89 @@
+import { connect } from "node:net";
+import { expect, test, vi } from "vitest";
+import { openTestServer } from "../../../test/support/http.ts";
+import { settle } from "../../testing/manual-clock.ts";
+import { Gate, until } from "../../testing/signals.ts";
+import { listen } from "../listen.ts";
+
+/** A server with one task that runs until the gate opens. */
+async function startBusy() {
+  const made = await openTestServer();
+  const gate = new Gate<unknown>();
+  made.rota.agent("slow", () => gate.opened);
+  const { taskId } = (await made.ask("/tasks", { json: { agentId: "slow", payload: 1 } })).body;
+  await until(async () => (await made.rota.tasks.get(taskId)).state === "running");
+  return { ...made, gate, taskId: taskId as string };
+}
+
+test.each(["", "/v1"])("%s/tasks/{id}?wait answers as soon as the task has ended", async (prefix) => {
+  const { ask, gate, taskId } = await startBusy();
+  const answer = ask(`${prefix}/tasks/${taskId}?wait=60`);
+  await settle();
+  gate.open("at last");
+  expect(await answer).toMatchObject({ status: 200, body: { taskId, state: "done", result: "at last" } });
+  expect((await ask(`/tasks/${taskId}?wait=1`)).body.state).toBe("done");
+});
+
+test("answers with the task as it is once the time is over", async () => {
+  const { ask, clock, gate, taskId, rota } = await startBusy();
+  const waited = vi.spyOn(rota.tasks, "wait");
+  const answer = ask(`/tasks/${taskId}?wait=5`);
+  await until(() => waited.mock.calls.length === 1);
+  await clock.advance(5_000);
+  expect(await answer).toMatchObject({ status: 200, body: { taskId, state: "running" } });
+  gate.open(null);
+});
+
+test.each(["0", "61", "-1", "1.5", "x", "", "1e1", "5&wait=6"])(
+  "refuses to wait %s seconds",
+  async (wait) => {
+    const { ask } = await openTestServer({ start: false });
+    const { status, body } = await ask(`/tasks/tsk_1?wait=${wait}`);
+    expect([status, body.code, body.details]).toEqual([400, "invalid_field", { field: "wait" }]);
+    expect(body.error).toMatch(/^`wait` must be an integer of seconds from 1 to 60, not /);
+  },
+);
+
+test("answers at once for a task that is not there", async () => {
+  const { ask } = await openTestServer({ start: false });
+  expect(await ask("/tasks/tsk_none?wait=60")).toMatchObject({
+    status: 404,
+    body: { code: "not_found", error: "task not found" },
+  });
+});
+
+test("stops waiting when whoever asked goes away", async () => {
+  const { url, gate, taskId, rota, log } = await startBusy();
+  const waited = vi.spyOn(rota.tasks, "wait");
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`GET /tasks/${taskId}?wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  await until(() => waited.mock.calls.length === 1);
+  socket.destroy();
+  await until(() => waited.mock.calls[0]?.[1]?.signal?.aborted === true, "the wait to end");
+  expect(log.messages()).toEqual([]);
+  gate.open(null);
+});
+
+test("answers at once with the task as it is when the node begins to drain, and while it does", async () => {
+  const { ask, gate, taskId, rota } = await startBusy();
+  const waited = vi.spyOn(rota.tasks, "wait");
+  const before = ask(`/tasks/${taskId}?wait=60`);
+  await until(() => waited.mock.calls.length === 1);
+  const drained = rota.drain();
+  expect(await before).toMatchObject({ status: 200, body: { taskId, state: "running" } });
+  expect(await ask(`/tasks/${taskId}?wait=60`)).toMatchObject({ status: 200, body: { state: "running" } });
+  gate.open(null);
+  await drained;
+});
+
+test("is answered, and does not hold up the server, when that closes", async () => {
+  const { gate, taskId, rota, log } = await startBusy();
+  const waited = vi.spyOn(rota.tasks, "wait");
+  const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
+  const answer = fetch(`${server.url}/tasks/${taskId}?wait=60`);
+  await until(() => waited.mock.calls.length === 1);
+  await server.close();
+  expect(await (await answer).json()).toMatchObject({ taskId, state: "running" });
+  gate.open(null);
+});
