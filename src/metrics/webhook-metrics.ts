@@ -2,12 +2,12 @@ import { Histogram } from "./histogram.ts";
 import type { Metric } from "./text-format.ts";
 
 /** What became of one try to deliver a callback: delivered, to be tried again, or given up. */
-export const TRY_OUTCOMES = ["delivered", "retrying", "failed"] as const;
+export const TRY_OUTCOMES = ["delivered", "retried", "failed"] as const;
 export type TryOutcome = (typeof TRY_OUTCOMES)[number];
 
 /** The tries of this process to deliver callbacks. */
 export class WebhookMetrics {
-  readonly #tries: Record<TryOutcome, number> = { delivered: 0, retrying: 0, failed: 0 };
+  readonly #tries: Record<TryOutcome, number> = { delivered: 0, retried: 0, failed: 0 };
   readonly #durations = new Histogram();
 
   tried({ outcome, ms }: { readonly outcome: TryOutcome; readonly ms: number }): void {
