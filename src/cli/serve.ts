@@ -1,39 +1,26 @@
 import { Command } from "commander";
-import { loadConfig } from "../config/load.ts";
 import type { Rota } from "../interface/rota.ts";
 import type { Log } from "../model/log.ts";
 import { shownStorageUrl } from "../model/storage-url.ts";
 import { createRota } from "../rota.ts";
 import { listen, type RunningServer } from "../server/listen.ts";
+import { type ConfigFlags, configSource, withConfigFlags } from "./config-flags.ts";
 import { createLog } from "./log.ts";
 import { stopSignal } from "./stop-signal.ts";
-
-interface ServeFlags {
-  readonly port?: string;
-  readonly host?: string;
-  readonly storage?: string;
-  readonly config?: string;
-}
+import { watchConfig } from "./watch-config.ts";
 
 /** `rota serve`: the scheduler and its HTTP server, until a signal ends them. */
 export function serveCommand(): Command {
-  return new Command("serve")
-    .description("Run the scheduler and its HTTP server until SIGTERM or Ctrl-C.")
-    .option("--port <number>", "port to listen on, 0 for a free one (default: 7682)")
-    .option("--host <name>", "address to listen on: 127.0.0.1, localhost or ::1 (default: 127.0.0.1)")
-    .option(
-      "--storage <url>",
-      'where tasks are kept: sqlite:FILE, sqlite::memory: or postgres://… (default: "sqlite:rota.db")',
-    )
-    .option("--config <file>", "configuration to read (default: rota.config.json, if there is one)")
-    .action(serve);
+  return withConfigFlags(
+    new Command("serve").description("Run the scheduler and its HTTP server until SIGTERM or Ctrl-C."),
+  ).action(serve);
 }
 
-async function serve(flags: ServeFlags): Promise<void> {
-  const { config, hints } = loadConfig({
-    file: flags.config,
-    flags: { "server.port": flags.port, "server.host": flags.host, storage: flags.storage },
-  });
+async function serve(flags: ConfigFlags): Promise<void> {
+  // It reloads the configuration, once there is something to reload; until then it must not end the process.
+  process.on("SIGHUP", () => {});
+  const source = configSource(flags);
+  const { config, hints } = source.load();
   const log = createLog();
   for (const hint of hints) log.warn({}, hint);
 
@@ -41,9 +28,11 @@ async function serve(flags: ServeFlags): Promise<void> {
   const rota = await createRota({ ...options, log });
   const server = await start(rota, { ...address, log });
   const signalled = stopSignal();
+  const unwatch = watchConfig({ source, rota, server: address, log });
   process.stdout.write(`Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})\n`);
 
-  log.info({ signal: await signalled, graceSec: config.shutdownGraceSec }, "stopping");
+  log.info({ signal: await signalled }, "stopping");
+  unwatch();
   await rota.drain();
   await server.close();
   await rota.stop();

@@ -117,6 +117,7 @@ const agent = section({
   executor: executor.exactOptional(),
   lane: z.string({ error: must("be the name of a lane") }).exactOptional(),
   maxInflight: numberIn(COUNT).exactOptional(),
+  maxQueued: numberIn(COUNT).exactOptional(),
 });
 
 function agentsFault(fault: Parameters<ReturnType<typeof must>>[0]): string {
@@ -141,7 +142,9 @@ export const configSchema = section({
   agents: z
     .record(z.string().refine(isAgentId), agent, { error: agentsFault })
     .default({})
-    .describe("Agents by id, each with an `executor`, a `lane` and `maxInflight` of its own, all optional."),
+    .describe(
+      "Agents by id, each with an `executor`, a `lane`, `maxInflight` and `maxQueued` of its own, all optional.",
+    ),
   shutdownGraceSec: numberIn({ ...SECONDS, integer: false })
     .default(30)
     .describe("How long running work may go on after SIGTERM or `stop()`."),

@@ -1,0 +1,26 @@
+import type { Command } from "commander";
+import { ConfigSource } from "../config/config-source.ts";
+
+/** What every command takes that reads the configuration. */
+export interface ConfigFlags {
+  readonly port?: string;
+  readonly host?: string;
+  readonly storage?: string;
+  readonly config?: string;
+}
+
+/** Adds the flags that stand over the configuration file, and the one that names it. */
+export function withConfigFlags(command: Command): Command {
+  return command
+    .option("--port <number>", "port to listen on, 0 for a free one (default: 7682)")
+    .option("--host <name>", "address to listen on: 127.0.0.1, localhost or ::1 (default: 127.0.0.1)")
+    .option(
+      "--storage <url>",
+      'where tasks are kept: sqlite:FILE, sqlite::memory: or postgres://… (default: "sqlite:rota.db")',
+    )
+    .option("--config <file>", "configuration to read (default: rota.config.json or .yaml, if there is one)");
+}
+
+export function configSource({ port, host, storage, config }: ConfigFlags): ConfigSource {
+  return new ConfigSource({ file: config, flags: { "server.port": port, "server.host": host, storage } });
+}
