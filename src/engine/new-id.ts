@@ -3,9 +3,25 @@ import type { Clock } from "../model/clock.ts";
 
 /** A clock set back by less than this does not make ids go backwards. */
 const ROLLBACK_ALLOWANCE_MS = 10_000;
+/** Random numbers fetched at once: asking for the few that one id needs takes longer than making the id. */
+const RANDOM_NUMBERS = 1_024;
 
 /** Makes ids that sort by the time they were made: the noun's prefix and 32 hexadecimal digits. */
 export function idMaker(prefix: string, clock: Clock): () => string {
-  const generator = new V7Generator();
+  const generator = new V7Generator(randomNumbers());
   return () => prefix + generator.generateOrResetCore(clock.now(), ROLLBACK_ALLOWANCE_MS).toHex();
+}
+
+function randomNumbers(): { nextUint32(): number } {
+  const numbers = new Uint32Array(RANDOM_NUMBERS);
+  let used = RANDOM_NUMBERS;
+  return {
+    nextUint32() {
+      if (used === RANDOM_NUMBERS) {
+        crypto.getRandomValues(numbers);
+        used = 0;
+      }
+      return numbers[used++] as number;
+    },
+  };
 }
