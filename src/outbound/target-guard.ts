@@ -67,9 +67,9 @@ export class TargetGuard {
     return this.#agent;
   }
 
-  /** Lets go of its connections once the calls under way have ended. */
+  /** Drops all its connections. One that is merely no longer used lets go of them by itself, after a while. */
   async close(): Promise<void> {
-    await (await this.#agent)?.close();
+    await (await this.#agent)?.destroy();
   }
 
   #hostFault(host: string): string | null {

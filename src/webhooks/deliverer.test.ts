@@ -1,0 +1,540 @@
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { Webhook } from "standardwebhooks";
+import { expect, onTestFinished, test } from "vitest";
+import { newTask, ROOMY } from "../../test/support/engine.ts";
+import { serve } from "../../test/support/http-server.ts";
+import { RecordingLog } from "../../test/support/recording-log.ts";
+import { asSharedStorage, away, type Meddler, meddle, openMemory } from "../../test/support/storages.ts";
+import { webhookKey } from "../model/webhook-secret.ts";
+import type { Lookup } from "../outbound/name-lookup.ts";
+import { TargetGuard } from "../outbound/target-guard.ts";
+import { StorageClock } from "../services/storage-clock.ts";
+import type { DeliveryRecord, Storage } from "../storage/storage.ts";
+import { ManualClock, settle } from "../testing/manual-clock.ts";
+import { Gate, until } from "../testing/signals.ts";
+import { Deliverer, type DeliveryResult } from "./deliverer.ts";
+import { deliveryId } from "./delivery-id.ts";
+
+const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+interface DelivererParams {
+  readonly clock?: ManualClock;
+  readonly storage?: Storage;
+  readonly meddler?: Meddler;
+  readonly allow?: string[];
+  readonly lookup?: Lookup;
+  readonly secret?: string;
+  readonly start?: boolean;
+}
+
+/** A deliverer on a storage in memory, which ends with the test. */
+async function makeDeliverer(params: DelivererParams = {}) {
+  const { clock = new ManualClock(), allow = ["127.0.0.1"], lookup, secret, meddler = {} } = params;
+  const storage = params.storage ?? (await openMemory(clock));
+  await storage.lanes.configure({
+    lanes: [{ name: "tasks", total: null, perAgent: null, strategy: "fair-fifo" }],
+  });
+  const guard = new TargetGuard({ allow, clock, ...(lookup === undefined ? {} : { lookup }) });
+  const log = new RecordingLog();
+  const results: DeliveryResult[] = [];
+  const meddled = meddle(storage, meddler);
+  const deliverer = new Deliverer({
+    storage: meddled,
+    storageClock: new StorageClock({ clock, storage: meddled }),
+    clock,
+    log,
+    random: () => 0.5,
+    guard: () => guard,
+    key: () => (secret === undefined ? null : webhookKey(secret)),
+    version: "1.2.3",
+    onResult: (result) => results.push(result),
+  });
+  if (params.start !== false) deliverer.start();
+  onTestFinished(async () => {
+    await Promise.race([deliverer.drain(0), clock.advance(60_000)]);
+    await guard.close();
+    await storage.close();
+  });
+
+  const list = async () => (await storage.deliveries.list({ tenant: "default", limit: 1_000 })).deliveries;
+  return {
+    deliverer,
+    clock,
+    storage,
+    log,
+    results,
+    list,
+    /** Ends a task with a callback to this URL, and wakes the deliverer as the engine does. */
+    end: async (url: string, times = 1): Promise<string[]> => {
+      const tasks = Array.from({ length: times }, () => newTask({ callbackUrl: url }));
+      await storage.tasks.insert({ tasks, limits: ROOMY });
+      const ids = tasks.map(({ id }) => id);
+      await storage.tasks.cancel({ tenant: "default", ids, error: "enough" });
+      deliverer.wake();
+      return ids;
+    },
+    /** The only delivery, once it is as told. */
+    untilOnly: async (wanted: Partial<DeliveryRecord>): Promise<DeliveryRecord> => {
+      const fits = (delivery: DeliveryRecord | undefined) =>
+        Object.entries(wanted).every(([field, value]) => delivery?.[field as keyof DeliveryRecord] === value);
+      let found: DeliveryRecord[] = [];
+      await until(
+        async () => {
+          found = await list();
+          return found.length === 1 && fits(found[0]);
+        },
+        `a delivery with ${JSON.stringify(wanted)}`,
+      );
+      return found[0] as DeliveryRecord;
+    },
+  };
+}
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A receiver that answers with each of these in turn, the last for ever. */
+async function receiver(...answers: ((response: ServerResponse) => void)[]) {
+  const received: Received[] = [];
+  const open = new Set<ServerResponse>();
+  let most = 0;
+  const url = await serve((request, response, body) => {
+    open.add(response);
+    response.on("close", () => open.delete(response));
+    most = Math.max(most, open.size);
+    received.push({ headers: request.headers, body });
+    const answer = answers[Math.min(received.length, answers.length) - 1] ?? status(204);
+    answer(response);
+  });
+  return {
+    url: `${url}/hook?token=secret`,
+    received,
+    ids: () => received.map(({ headers }) => headers["webhook-id"]),
+    open,
+    most: () => most,
+  };
+}
+
+function status(code: number, headers: Record<string, string> = {}) {
+  return (response: ServerResponse) => void response.writeHead(code, headers).end();
+}
+
+function hang(): void {}
+
+function hangInBody(response: ServerResponse): void {
+  response.writeHead(200).write("so far so good");
+}
+
+function reset(response: ServerResponse): void {
+  response.socket?.resetAndDestroy();
+}
+
+// ---------------------------------------------------------------------------------------------------- what is sent
+
+test("posts the task as it ended, with the headers of PinchTab and of Standard Webhooks", async () => {
+  const { end, untilOnly, results } = await makeDeliverer();
+  const { url, received } = await receiver();
+  const [taskId] = await end(url);
+  const delivery = await untilOnly({ status: "delivered" });
+  expect(delivery).toMatchObject({ tries: 1, dueAt: null, responseStatus: 204, error: null });
+  expect(received).toHaveLength(1);
+  expect(received[0]?.headers).toMatchObject({
+    "content-type": "application/json",
+    "user-agent": "rota/1.2.3",
+    "x-pinchtab-event": "task.completed",
+    "x-pinchtab-task-id": taskId,
+    "webhook-id": deliveryId(delivery),
+    "webhook-timestamp": String(Date.UTC(2026, 0, 1) / 1_000),
+  });
+  expect(received[0]?.headers).not.toHaveProperty("webhook-signature");
+  expect(JSON.parse(received[0]?.body ?? "")).toMatchObject({
+    taskId,
+    state: "cancelled",
+    error: "enough",
+    callbackUrl: url,
+  });
+  expect(results).toEqual([{ outcome: "delivered", ms: 0 }]);
+});
+
+test("signs with the secret so that the library of Standard Webhooks verifies it", async () => {
+  const { end, untilOnly } = await makeDeliverer({ secret: SECRET, clock: new ManualClock(Date.now()) });
+  const { url, received } = await receiver();
+  const [taskId] = await end(url);
+  await untilOnly({ status: "delivered" });
+  const { headers, body } = received[0] as Received;
+  expect(new Webhook(SECRET).verify(body, headers as Record<string, string>)).toMatchObject({ taskId });
+});
+
+test("tells of the end that was, although the task was retried meanwhile", async () => {
+  const { end, list, storage, clock } = await makeDeliverer();
+  const { url, received } = await receiver(status(500), status(204));
+  const [id = ""] = await end(url);
+  await until(async () => (await list())[0]?.error === "HTTP 500", "the first try to fail");
+  await storage.tasks.retry({ tenant: "default", id });
+  await clock.advance(1_000);
+  await until(async () => (await list())[0]?.status === "delivered", "the second try");
+  const [first, second] = received.map(({ body }) => JSON.parse(body));
+  expect(second).toMatchObject({ taskId: id, state: "cancelled", error: "enough" });
+  expect(second).toEqual(first);
+});
+
+// --------------------------------------------------------------------------------------------------- what goes wrong
+
+test("tries again after a failure, under the same id", async () => {
+  const { end, untilOnly, clock, results } = await makeDeliverer();
+  const { url, ids } = await receiver(status(500), status(200));
+  await end(url);
+  const failed = await untilOnly({ error: "HTTP 500" });
+  expect(failed).toMatchObject({
+    status: "pending",
+    tries: 1,
+    dueAt: clock.now() + 1_000,
+    responseStatus: 500,
+  });
+  await clock.advance(999);
+  expect(ids()).toHaveLength(1);
+  await clock.advance(1);
+  await untilOnly({ status: "delivered", tries: 2, error: null });
+  expect(ids()).toEqual([deliveryId(failed), deliveryId(failed)]);
+  expect(results.map(({ outcome }) => outcome)).toEqual(["retried", "delivered"]);
+});
+
+test("gives up after the fourth try, and the log says so without the URL", async () => {
+  const { end, untilOnly, clock, log, results } = await makeDeliverer({ secret: SECRET });
+  const { url, received } = await receiver(status(503));
+  const [taskId] = await end(url);
+  for (const [tries, waitMs] of [
+    [1, 1_000],
+    [2, 5_000],
+    [3, 25_000],
+  ] as const) {
+    await untilOnly({ tries, error: "HTTP 503", dueAt: clock.now() + waitMs });
+    await clock.advance(waitMs);
+  }
+  const given = await untilOnly({ status: "failed", tries: 4, dueAt: null, error: "HTTP 503" });
+  await clock.advance(600_000);
+  expect(received).toHaveLength(4);
+  expect(results.map(({ outcome }) => outcome)).toEqual(["retried", "retried", "retried", "failed"]);
+  const [line] = log.lines.filter(({ level }) => level === "warn");
+  expect(line).toMatchObject({
+    message: "a callback could not be made",
+    fields: { deliveryId: deliveryId(given), taskId, tries: 4, error: "HTTP 503" },
+  });
+  expect(JSON.stringify(log.lines)).not.toMatch(/token|whsec|MfKQ/);
+});
+
+test("waits as long as a busy receiver asks for", async () => {
+  const { end, untilOnly, clock } = await makeDeliverer();
+  const { url } = await receiver(status(429, { "retry-after": "90" }), status(200));
+  await end(url);
+  await untilOnly({ error: "HTTP 429", dueAt: clock.now() + 90_000 });
+  await clock.advance(90_000);
+  await untilOnly({ status: "delivered" });
+});
+
+test("does not insist where it is told that nobody will ever want it", async () => {
+  const { end, untilOnly } = await makeDeliverer();
+  const { url } = await receiver(status(410));
+  await end(url);
+  await untilOnly({ status: "failed", tries: 1, responseStatus: 410 });
+});
+
+test("does not follow a redirect", async () => {
+  const { end, untilOnly } = await makeDeliverer();
+  const { url, received } = await receiver(status(307, { location: "/hook" }));
+  await end(url);
+  await untilOnly({ status: "pending", error: "HTTP 307: redirects are not followed" });
+  expect(received).toHaveLength(1);
+});
+
+test.each([
+  ["before it answers", hang],
+  ["in the middle of its answer", hangInBody],
+])("leaves a receiver that hangs %s after ten seconds, and tries again", async (_when, answer) => {
+  const { end, untilOnly, clock, results } = await makeDeliverer();
+  const { url, received, open } = await receiver(answer, status(200));
+  await end(url);
+  await until(() => received.length === 1, "the first try");
+  await clock.advance(9_999);
+  expect(open.size).toBe(1);
+  await clock.advance(1);
+  await untilOnly({ status: "pending", tries: 1, error: "no answer within 10 s", responseStatus: null });
+  await until(() => open.size === 0, "the connection to be dropped");
+  expect(results).toEqual([{ outcome: "retried", ms: 10_000 }]);
+  await clock.advance(1_000);
+  await untilOnly({ status: "delivered", tries: 2 });
+});
+
+test("takes a connection that breaks for a failure", async () => {
+  const { end, untilOnly, clock } = await makeDeliverer();
+  const { url, received } = await receiver(reset, status(200));
+  await end(url);
+  await until(() => received.length === 1, "the first try");
+  const { error } = await untilOnly({ status: "pending", tries: 1, dueAt: clock.now() + 1_000 });
+  expect(error).toMatch(/^no answer from http:\/\/127\.0\.0\.1:\d+: /);
+  await clock.advance(1_000);
+  await untilOnly({ status: "delivered", tries: 2 });
+});
+
+test("reads no more than a little of an endless answer, which is as good as any", async () => {
+  const { end, untilOnly } = await makeDeliverer();
+  const { url, open } = await receiver((response) => {
+    const more = () => {
+      while (response.write("x".repeat(65_536)));
+      response.once("drain", more);
+    };
+    more();
+  });
+  await end(url);
+  await untilOnly({ status: "delivered", responseStatus: 200 });
+  await until(() => open.size === 0, "the connection to be dropped");
+});
+
+test("does not call what must not be called, and does not try again", async () => {
+  const { end, untilOnly } = await makeDeliverer({ allow: [] });
+  const { url, received } = await receiver();
+  await end(url);
+  const { error } = await untilOnly({ status: "failed", tries: 1, responseStatus: null });
+  expect(error).toMatch(/^the URL must not lead to 127\.0\.0\.1, a loopback address: .*`webhooks\.allow`/);
+  expect(error).not.toContain("token");
+  expect(received).toEqual([]);
+});
+
+test("a name that cannot be resolved in time is a failure like any other", async () => {
+  const asked = new Gate();
+  const lookup: Lookup = () => {
+    asked.open();
+    return new Promise(() => {});
+  };
+  const { end, untilOnly, clock } = await makeDeliverer({ lookup });
+  await end("http://slow.example/");
+  await asked.opened;
+  await clock.advance(10_000);
+  await untilOnly({ status: "pending", tries: 1, error: "no answer within 10 s" });
+});
+
+// -------------------------------------------------------------------------------------------------------- fairness
+
+test("a receiver that hangs holds up nobody else, however much there is for it", async () => {
+  const { end, list, clock } = await makeDeliverer();
+  const hanging = await receiver(hang);
+  const good = await receiver();
+  await end(hanging.url, 200);
+  await end(good.url, 5);
+  for (let ms = 0; ms < 100; ms++) await clock.advance(1);
+  await until(() => good.received.length === 5, "the good ones to arrive");
+  await until(() => hanging.received.length === 4, "the share of the other");
+  await clock.advance(9_800);
+  expect(hanging.received).toHaveLength(4);
+  const counts = (await list()).map(({ url, tries, status: is }) => [url === good.url, tries, is].join());
+  expect(counts.filter((each) => each === "true,1,delivered")).toHaveLength(5);
+  expect(
+    counts.filter((each) => each === "false,1,pending"),
+    "those on their way",
+  ).toHaveLength(4);
+  expect(
+    counts.filter((each) => each === "false,0,pending"),
+    "the rest was not tried",
+  ).toHaveLength(196);
+});
+
+test("never has more than sixteen on their way, nor more than four to one receiver", async () => {
+  const { end, clock } = await makeDeliverer();
+  const receivers = await Promise.all(Array.from({ length: 6 }, () => receiver(hang)));
+  const sum = () => receivers.reduce((total, { open }) => total + open.size, 0);
+  for (const { url } of receivers) await end(url, 6);
+  await until(() => sum() === 16, "all slots to be taken");
+  for (let second = 0; second < 30; second++) {
+    await clock.advance(1_000);
+    expect(sum()).toBeLessThanOrEqual(16);
+  }
+  expect(Math.max(...receivers.map(({ most }) => most()))).toBe(4);
+  expect(
+    receivers.every(({ received }) => received.length > 0),
+    "each gets its turn",
+  ).toBe(true);
+});
+
+test("a receiver that there is much for gets it all, four at a time, each once", async () => {
+  const { end, list, clock } = await makeDeliverer();
+  const { url, ids, most } = await receiver();
+  await end(url, 100);
+  await until(async () => {
+    await clock.advance(5);
+    return ids().length >= 100;
+  }, "all to arrive");
+  await until(async () => (await list()).every(({ status: is, tries }) => is === "delivered" && tries === 1));
+  expect(new Set(ids()).size).toBe(100);
+  expect(ids()).toHaveLength(100);
+  expect(most()).toBeLessThanOrEqual(4);
+});
+
+// --------------------------------------------------------------------------------------------- crashes and neighbours
+
+test("what a process died over is sent by another after its hold, under the same id", async () => {
+  const clock = new ManualClock();
+  const storage = asSharedStorage(await openMemory(clock));
+  const { url, ids } = await receiver();
+  const settling = new Gate();
+  const dying = await makeDeliverer({
+    clock,
+    storage,
+    meddler: {
+      before: ({ operation }) => {
+        if (operation !== "deliveries.settle") return;
+        settling.open();
+        return new Promise(() => {});
+      },
+    },
+  });
+  await dying.end(url);
+  await settling.opened;
+  const other = await makeDeliverer({ clock, storage });
+  await clock.advance(29_000);
+  expect(ids()).toHaveLength(1);
+  await clock.advance(1_000);
+  await other.untilOnly({ status: "delivered", tries: 2 });
+  expect(ids()).toEqual([ids()[0], ids()[0]]);
+});
+
+test("a storage that is away when the end is to be written down is waited for, and nothing is sent twice", async () => {
+  let isAway = true;
+  let settles = 0;
+  const { end, untilOnly, clock, log } = await makeDeliverer({
+    meddler: {
+      before: ({ operation }) => {
+        if (operation === "deliveries.settle") settles += 1;
+        if (operation === "deliveries.settle" && isAway) throw away();
+      },
+    },
+  });
+  const { url, received } = await receiver();
+  await end(url);
+  await until(() => settles === 1, "the first attempt to write it down");
+  // Longer than it is held.
+  await clock.advance(60_000);
+  expect(settles).toBeGreaterThan(5);
+  isAway = false;
+  await clock.advance(5_000);
+  await untilOnly({ status: "delivered", tries: 1 });
+  expect(received).toHaveLength(1);
+  expect(log.messages("warn")).toEqual(["the storage does not answer; trying again until it does"]);
+});
+
+test("two on one storage never send the same at the same time", async () => {
+  const clock = new ManualClock();
+  const storage = asSharedStorage(await openMemory(clock));
+  const nodes = await Promise.all([makeDeliverer({ clock, storage }), makeDeliverer({ clock, storage })]);
+  const [first, second] = nodes as [(typeof nodes)[number], (typeof nodes)[number]];
+  const receivers = await Promise.all(Array.from({ length: 4 }, () => receiver()));
+  for (const { url } of receivers) {
+    await first.end(url, 20);
+    second.deliverer.wake();
+  }
+  await until(async () => {
+    await clock.advance(5);
+    return (await first.list()).every(({ status: is }) => is === "delivered");
+  }, "all to be delivered");
+  const ids = receivers.flatMap((each) => each.ids());
+  expect(ids).toHaveLength(80);
+  expect(new Set(ids).size).toBe(80);
+  expect(first.results.length).toBeGreaterThan(0);
+  expect(second.results.length).toBeGreaterThan(0);
+});
+
+test("finds without being told what another node left, and what becomes due", async () => {
+  const clock = new ManualClock();
+  const { storage, untilOnly } = await makeDeliverer({ clock });
+  const { url } = await receiver();
+  await settle();
+  const task = newTask({ callbackUrl: url });
+  await storage.tasks.insert({ tasks: [task], limits: ROOMY });
+  await storage.tasks.cancel({ tenant: "default", ids: [task.id], error: null });
+  await clock.advance(30_000);
+  await untilOnly({ status: "delivered" });
+});
+
+test("a clock that jumps ahead while it is on its way makes it neither come twice nor get lost", async () => {
+  const { end, untilOnly, clock, deliverer } = await makeDeliverer();
+  const { url, received } = await receiver(
+    (response) => void answer.opened.then(() => status(200)(response)),
+  );
+  const answer = new Gate();
+  await end(url);
+  await until(() => received.length === 1, "the request");
+  clock.set(clock.now() + 3_600_000);
+  deliverer.wake();
+  await untilOnly({ tries: 2, status: "pending" });
+  answer.open();
+  await untilOnly({ status: "delivered", tries: 2 });
+  expect(received).toHaveLength(1);
+});
+
+test("a clock that is set back makes it wait, but not for ever", async () => {
+  const { end, untilOnly, clock } = await makeDeliverer();
+  const { url } = await receiver(status(500), status(200));
+  await end(url);
+  await untilOnly({ error: "HTTP 500" });
+  clock.set(clock.now() - 60_000);
+  await clock.advance(62_000);
+  await untilOnly({ status: "delivered" });
+});
+
+// --------------------------------------------------------------------------------------------------------- stopping
+
+test("a drain begins nothing more and waits for what is on its way", async () => {
+  const { end, deliverer, list } = await makeDeliverer();
+  const answer = new Gate();
+  const { url, received } = await receiver(
+    (response) => void answer.opened.then(() => status(200)(response)),
+  );
+  await end(url);
+  await until(() => received.length === 1, "the request");
+  const drained = deliverer.drain(5_000);
+  await end(url);
+  answer.open();
+  await drained;
+  expect(received).toHaveLength(1);
+  expect((await list()).map(({ status: is, tries }) => [is, tries])).toEqual([
+    ["pending", 0],
+    ["delivered", 1],
+  ]);
+});
+
+test("a drain drops what takes too long, which is due again after its hold", async () => {
+  const { end, untilOnly, deliverer, clock } = await makeDeliverer();
+  const { url, received, open } = await receiver(hang);
+  await end(url);
+  await until(() => received.length === 1, "the request");
+  const drained = deliverer.drain(3_000);
+  await clock.advance(3_000);
+  await drained;
+  await until(() => open.size === 0, "the connection to be dropped");
+  await untilOnly({ status: "pending", tries: 1, error: null, dueAt: clock.now() + 27_000 });
+});
+
+test("a drain puts back what was claimed just before it", async () => {
+  const claiming = new Gate();
+  const claimed = new Gate();
+  const { end, untilOnly, deliverer } = await makeDeliverer({
+    meddler: {
+      after: ({ operation }) => {
+        if (operation !== "deliveries.claim") return;
+        claiming.open();
+        return claimed.opened;
+      },
+    },
+    start: false,
+  });
+  const { url, received } = await receiver();
+  await end(url);
+  deliverer.start();
+  await claiming.opened;
+  const drained = deliverer.drain(0);
+  claimed.open();
+  await drained;
+  await untilOnly({ status: "pending", tries: 0 });
+  expect(received).toEqual([]);
+});

@@ -1,0 +1,206 @@
+import { fetchWithLimits } from "../outbound/fetch-with-limits.ts";
+import { TargetRefused } from "../outbound/guarded-agent.ts";
+import type { TargetGuard } from "../outbound/target-guard.ts";
+import { Service, type ServiceOptions } from "../services/service.ts";
+import type { StorageClock } from "../services/storage-clock.ts";
+import type { ClaimedDelivery, PutBackClaim, Storage } from "../storage/storage.ts";
+import { callbackRequest } from "./callback-request.ts";
+import { deliveryId } from "./delivery-id.ts";
+import { OriginSlots } from "./origin-slots.ts";
+import { settleTry, type TryOutcome } from "./try-outcome.ts";
+
+/** Exchanges under way at once, and how many of them one receiver may have. */
+const TOTAL_MAX = 16;
+const PER_ORIGIN_MAX = 4;
+/** How long one exchange may take, from looking up the name to the last byte of the answer. */
+const EXCHANGE_MS = 10_000;
+/** How long a claim keeps others away: longer than an exchange and what is written before and after it. */
+const HOLD_MS = 30_000;
+/** The net under every wake-up, and for what other nodes left behind. */
+const POLL_MS = 30_000;
+/** Enough of an answer for a short one to be read to its end, so that the connection can be used again. */
+const ANSWER_BYTES_MAX = 4_096;
+
+const TOO_LATE = new Error(`no answer within ${EXCHANGE_MS / 1_000} s`);
+const DROPPED = new Error("dropped: the node was stopping");
+
+export interface DeliveryResult {
+  /** `retried`: it failed and will be tried again. */
+  readonly outcome: "delivered" | "failed" | "retried";
+  /** How long the exchange took. */
+  readonly ms: number;
+}
+
+export interface DelivererOptions extends ServiceOptions {
+  readonly storage: Pick<Storage, "deliveries">;
+  readonly storageClock: StorageClock;
+  /** What may be called, by the configuration as it is now. */
+  readonly guard: () => TargetGuard;
+  /** Signs what is sent; null: it is not signed. */
+  readonly key: () => Uint8Array | null;
+  readonly version: string;
+  /** Told of each try. */
+  readonly onResult?: (result: DeliveryResult) => void;
+}
+
+/** A delivery that was claimed, until what became of it is written down. */
+interface Try {
+  readonly claimed: ClaimedDelivery;
+  /** The number it was last handed out with. */
+  number: number;
+  readonly exchange: AbortController;
+  /** Null while the exchange goes on. */
+  verdict: ReturnType<typeof settleTry> | null;
+}
+
+/**
+ * Makes the callbacks that tasks asked for. The storage keeps the queue: what is claimed is sent at once, or put back
+ * until its receiver has room again, so that nothing waits in here that would be lost with the process.
+ */
+export class Deliverer extends Service {
+  readonly name = "deliverer";
+  readonly #options: DelivererOptions;
+  readonly #slots: OriginSlots;
+  /** By the number of the delivery. */
+  readonly #tries = new Map<number, Try>();
+  #putBack: PutBackClaim[] = [];
+  #closing = false;
+  #onIdle: (() => void) | null = null;
+
+  constructor(options: DelivererOptions) {
+    super(options);
+    this.#options = options;
+    const now = () => this.clock.monotonic();
+    this.#slots = new OriginSlots({ total: TOTAL_MAX, perOrigin: PER_ORIGIN_MAX, now });
+  }
+
+  async tick(): Promise<number> {
+    const { storage, storageClock } = this.#options;
+    await storageClock.sync();
+    await this.#writeDown();
+    const limit = this.#closing ? 0 : this.#slots.free;
+    // Whatever makes room wakes it.
+    if (limit === 0) return POLL_MS;
+    const claimed = await storage.deliveries.claim({ limit, holdMs: HOLD_MS });
+    for (const each of claimed) this.#begin(each);
+    if (claimed.length === limit || this.#putBack.length > 0) return 0;
+    return this.#untilDue(await storage.deliveries.nextDueAt());
+  }
+
+  /** Begins no more, gives what is under way `graceMs` to end, then drops it: it is due again after its hold. */
+  async drain(graceMs: number): Promise<void> {
+    this.#closing = true;
+    await this.#idle(graceMs);
+    for (const { exchange } of this.#tries.values()) exchange.abort(DROPPED);
+    await this.stop();
+    await this.#writeDown().catch((error) => {
+      this.log.warn({ error }, "could not write down which callbacks were made; some will be made again");
+    });
+  }
+
+  #begin(claimed: ClaimedDelivery): void {
+    const { seq, tries: number, url } = claimed.delivery;
+    const earlier = this.#tries.get(seq);
+    if (earlier !== undefined) {
+      // Its hold ran out because the clock jumped, or because its end could not be written down for long. It is still
+      // on its way or done, and only has a new number.
+      earlier.number = number;
+      return;
+    }
+    const origin = URL.parse(url)?.origin ?? "";
+    const giveBack = this.#closing ? null : this.#slots.take(origin);
+    if (giveBack === null) {
+      const waitMs = this.#closing ? 0 : this.#slots.waitMs(origin);
+      this.#putBack.push({ seq, tries: number, dueAt: this.#options.storageClock.now() + waitMs });
+      return;
+    }
+    const each: Try = { claimed, number, exchange: new AbortController(), verdict: null };
+    this.#tries.set(seq, each);
+    void this.#exchange(each).finally(giveBack);
+  }
+
+  /** Never rejects: whatever goes wrong is how the try ended. */
+  async #exchange(each: Try): Promise<void> {
+    const { exchange } = each;
+    const began = this.clock.monotonic();
+    const timer = this.clock.setTimer(EXCHANGE_MS, () => exchange.abort(TOO_LATE));
+    const outcome = await this.#call(each.claimed, exchange.signal).catch(failure);
+    timer.cancel();
+    if (exchange.signal.reason === DROPPED) return;
+    this.#end(each, outcome, this.clock.monotonic() - began);
+  }
+
+  async #call(claimed: ClaimedDelivery, signal: AbortSignal): Promise<TryOutcome> {
+    const { guard, key, version, storageClock } = this.#options;
+    const now = storageClock.now();
+    const { status, retryAfterMs } = await fetchWithLimits(claimed.delivery.url, {
+      method: "POST",
+      ...callbackRequest(claimed, { now, key: key(), version }),
+      signal,
+      bodyBytesMax: ANSWER_BYTES_MAX,
+      now,
+      guard: guard(),
+    });
+    return { kind: "answered", status, retryAfterMs };
+  }
+
+  #end(each: Try, outcome: TryOutcome, ms: number): void {
+    const { delivery } = each.claimed;
+    const now = this.#options.storageClock.now();
+    const verdict = settleTry(outcome, { tries: each.number, now, random: this.random });
+    each.verdict = verdict;
+    this.#options.onResult?.({ outcome: verdict.status === "pending" ? "retried" : verdict.status, ms });
+    if (verdict.status === "failed") {
+      const { taskId, tries } = delivery;
+      const fields = { deliveryId: deliveryId(delivery), taskId, tries, error: verdict.error };
+      this.log.warn(fields, "a callback could not be made");
+    }
+    this.wake();
+    if (this.#underWay === 0) this.#onIdle?.();
+  }
+
+  /** Nothing is forgotten before it is stored. */
+  async #writeDown(): Promise<void> {
+    const { deliveries } = this.#options.storage;
+    const ended = [...this.#tries.values()].flatMap(({ claimed, number, verdict }) =>
+      verdict === null ? [] : [{ seq: claimed.delivery.seq, tries: number, ...verdict }],
+    );
+    if (ended.length > 0) {
+      await deliveries.settle({ tries: ended });
+      for (const { seq } of ended) this.#tries.delete(seq);
+    }
+    const claims = this.#putBack;
+    if (claims.length > 0) {
+      await deliveries.putBack({ claims });
+      this.#putBack = this.#putBack.slice(claims.length);
+    }
+  }
+
+  get #underWay(): number {
+    return [...this.#tries.values()].filter(({ verdict }) => verdict === null).length;
+  }
+
+  #untilDue(dueAt: number | null): number {
+    if (dueAt === null) return POLL_MS;
+    // At least a millisecond: a moment that is due but yields nothing, because the clocks differ by a hair, must not
+    // keep the process busy.
+    return Math.min(Math.max(dueAt - this.#options.storageClock.now(), 1), POLL_MS);
+  }
+
+  async #idle(graceMs: number): Promise<void> {
+    if (this.#underWay === 0 || graceMs <= 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.clock.setTimer(graceMs, resolve);
+      this.#onIdle = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    this.#onIdle = null;
+  }
+}
+
+function failure(error: unknown): TryOutcome {
+  const message = error instanceof Error ? error.message : String(error);
+  return { kind: "failed", error: message, permanent: error instanceof TargetRefused };
+}

@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { OriginSlots } from "./origin-slots.ts";
+
+function makeSlots({ total = 16, perOrigin = 4 } = {}) {
+  const time = { now: 0 };
+  const slots = new OriginSlots({ total, perOrigin, now: () => time.now });
+  return {
+    slots,
+    time,
+    take: (name: string, times = 1) => Array.from({ length: times }, () => slots.take(name)),
+  };
+}
+
+test("gives a receiver its share and no more, until one is given back", () => {
+  const { slots, take } = makeSlots();
+  const [first, ...rest] = take("a", 5);
+  expect(rest.map((taken) => taken !== null)).toEqual([true, true, true, false]);
+  expect(take("b")[0]).not.toBeNull();
+  expect(slots.free).toBe(11);
+  first?.();
+  expect(slots.free).toBe(12);
+  expect(take("a", 2).map((taken) => taken !== null)).toEqual([true, false]);
+});
+
+test("gives out no more than there are in all", () => {
+  const { slots, take } = makeSlots({ total: 2 });
+  take("a", 2);
+  expect(slots.free).toBe(0);
+  expect(take("b")).toEqual([null]);
+});
+
+test("foretells room for one after the other, as fast as the receiver has been", () => {
+  const { slots, time, take } = makeSlots();
+  for (let i = 0; i < 50; i++) {
+    const [giveBack] = take("a");
+    time.now += 400;
+    giveBack?.();
+  }
+  take("a", 4);
+  expect([1, 2, 3, 4].map(() => slots.waitMs("a"))).toEqual([100, 200, 300, 400]);
+  time.now += 150;
+  expect(slots.waitMs("a"), "those before it have got nearer").toBe(350);
+});
+
+test("takes a receiver that does not answer for as slow as it is, but sends nobody away for longer than a minute", () => {
+  const { slots, time, take } = makeSlots();
+  take("a", 4);
+  expect(slots.waitMs("a"), "nothing is known yet").toBeLessThan(10);
+  time.now += 8_000;
+  expect(slots.waitMs("a")).toBe(2_000);
+  for (let i = 0; i < 100; i++) slots.waitMs("a");
+  expect(slots.waitMs("a")).toBe(60_000);
+});
+
+test("forgets receivers that nothing is sent to, and none that something is", () => {
+  const { slots, time, take } = makeSlots();
+  take("hanging", 4);
+  for (let i = 0; i < 2_000; i++) take(`origin-${i}`)[0]?.();
+  time.now += 1_000;
+  expect(take("hanging")).toEqual([null]);
+  expect(slots.free).toBe(12);
+});

@@ -1,0 +1,81 @@
+/** How long an exchange is thought to take with a receiver of which nothing is known yet. */
+const FIRST_GUESS_MS = 25;
+/** How much the latest exchange counts in the average. */
+const LATEST_WEIGHT = 0.25;
+/** The longest a delivery is sent away for: a receiver that recovers should not have to wait for what it missed. */
+const WAIT_MAX_MS = 60_000;
+/** Receivers that nothing is sent to right now and that are remembered all the same. */
+const IDLE_MAX = 1_000;
+
+export interface OriginSlotsOptions {
+  readonly total: number;
+  readonly perOrigin: number;
+  /** By the monotonic clock. */
+  readonly now: () => number;
+}
+
+interface Origin {
+  /** When each exchange under way began, the oldest first. */
+  readonly began: number[];
+  averageMs: number;
+  /** Until when those that were sent away will keep it busy. */
+  bookedUntil: number;
+}
+
+/**
+ * Room for exchanges, of which no receiver gets more than its share: one that hangs then slows nobody else. For those
+ * that find no room with their receiver it foretells when there will be some, one after the other, from how long its
+ * exchanges take.
+ */
+export class OriginSlots {
+  readonly #options: OriginSlotsOptions;
+  readonly #origins = new Map<string, Origin>();
+  #taken = 0;
+
+  constructor(options: OriginSlotsOptions) {
+    this.#options = options;
+  }
+
+  get free(): number {
+    return this.#options.total - this.#taken;
+  }
+
+  /** Takes a slot; null when the receiver has its share. The answer gives it back. */
+  take(name: string): (() => void) | null {
+    const origin = this.#origin(name);
+    if (this.free === 0 || origin.began.length >= this.#options.perOrigin) return null;
+    const began = this.#options.now();
+    origin.began.push(began);
+    this.#taken += 1;
+    return () => {
+      this.#taken -= 1;
+      origin.began.splice(origin.began.indexOf(began), 1);
+      origin.averageMs += (this.#options.now() - began - origin.averageMs) * LATEST_WEIGHT;
+    };
+  }
+
+  /** How long to send the next one away for that found no room. */
+  waitMs(name: string): number {
+    const origin = this.#origin(name);
+    const now = this.#options.now();
+    // An exchange that goes on is known to take as long as it already does.
+    const exchangeMs = Math.max(origin.averageMs, now - (origin.began[0] ?? now));
+    const free = Math.max(origin.bookedUntil, now) + exchangeMs / this.#options.perOrigin;
+    origin.bookedUntil = Math.min(free, now + WAIT_MAX_MS);
+    return Math.ceil(origin.bookedUntil - now);
+  }
+
+  #origin(name: string): Origin {
+    const known = this.#origins.get(name);
+    if (known !== undefined) return known;
+    this.#forgetIdle();
+    const origin = { began: [], averageMs: FIRST_GUESS_MS, bookedUntil: 0 };
+    this.#origins.set(name, origin);
+    return origin;
+  }
+
+  #forgetIdle(): void {
+    if (this.#origins.size < IDLE_MAX) return;
+    for (const [name, { began }] of this.#origins) if (began.length === 0) this.#origins.delete(name);
+  }
+}
