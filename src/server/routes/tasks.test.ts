@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
-import { cancelledTask, submittedTask, task, taskPage } from "../../api/tasks.ts";
+import { submittedBatch } from "../../api/batches.ts";
+import { cancelledTask, submittedTask, task, taskCounts, taskPage } from "../../api/tasks.ts";
 import { Gate } from "../../testing/signals.ts";
 
 const PREFIXES = ["", "/v1"];
@@ -132,6 +133,7 @@ test.each([
   ["GET", "/tasks/tsk_nope"],
   ["DELETE", "/tasks/tsk_nope"],
   ["POST", "/tasks/tsk_nope/cancel"],
+  ["POST", "/tasks/tsk_nope/retry"],
   ["GET", `/tasks/${"x".repeat(5_000)}`],
   ["GET", "/tasks/a%00b"],
   ["GET", "/tasks/%F0%9F%A6%89"],
@@ -140,6 +142,88 @@ test.each([
   const { ask } = await openTestServer({ start: false });
   const answer = await ask(path, { method });
   expect([answer.status, answer.body]).toEqual([404, { code: "not_found", error: "task not found" }]);
+});
+
+test.each(PREFIXES)("%s/tasks/batch takes many tasks at once, and each knows its batch", async (prefix) => {
+  const { ask, rota } = await openTestServer();
+  const { status, body } = await ask(`${prefix}/tasks/batch`, {
+    json: {
+      agentId: "index",
+      tasks: [{ payload: 1 }, { message: "two" }, { agentId: "b", instruction: "three" }],
+    },
+  });
+  expect(status).toBe(202);
+  const batch = submittedBatch.parse(body);
+  expect(batch).toMatchObject({ submitted: 3, count: 3, tasks: Array(3).fill({ state: "queued" }) });
+  expect(batch.taskIds).toEqual(batch.tasks.map(({ taskId }) => taskId));
+  await rota.tasks.wait(batch.taskIds[0] as string);
+  const listed = (await ask(`${prefix}/tasks?batchId=${batch.batchId}`)).body;
+  expect(taskPage.parse(listed).tasks.map(({ taskId, batchId }) => [taskId, batchId])).toEqual(
+    batch.taskIds.map((taskId) => [taskId, batch.batchId]).reverse(),
+  );
+});
+
+test("a batch is refused as a whole for what is wrong in it, and task by task for want of room", async () => {
+  const { ask, rota } = await openTestServer({ start: false, options: { scheduler: { maxPerAgent: 2 } } });
+  const submit = (json: unknown) => ask("/tasks/batch", { json });
+  for (const [json, code, sentence] of [
+    [{ tasks: [{ payload: 1 }, { mesage: "x" }] }, "invalid_field", "tasks[1]: unknown field `mesage`"],
+    [{ tasks: [] }, "invalid_field", "`tasks` is empty"],
+    [{ tasks: [{ payload: 1 }], parallelism: 2 }, "invalid_field", "unknown field `parallelism`"],
+    [{ tasks: [{ payload: 1, key: "a" }] }, "invalid_field", "tasks[0]: unknown field `key`"],
+    [{ tasks: Array(101).fill({ payload: 1 }) }, "batch_too_large", "at most 100"],
+    [{ agentId: "a", tasks: Array(51).fill({ action: "click" }) }, "batch_too_large", "at most 50"],
+    [[], "invalid_field", "a batch must be an object"],
+    [null, "invalid_field", "a batch must be an object"],
+  ] as const) {
+    const { status, body } = await submit(json);
+    expect([status, body.code]).toEqual([400, code]);
+    expect(body.error).toContain(sentence);
+  }
+  expect((await rota.tasks.counts()).total).toBe(0);
+
+  const { status, body } = await submit({
+    agentId: "a",
+    tasks: [{ payload: 1 }, { payload: 2 }, { payload: 3 }],
+  });
+  expect([status, submittedBatch.parse(body).submitted, body.tasks[2]]).toEqual([
+    202,
+    2,
+    { taskId: body.taskIds[2], state: "rejected", position: 0, error: "rejected: agent queue full" },
+  ]);
+});
+
+test.each(PREFIXES)(
+  "%s/tasks/{id}/retry runs a failed or cancelled task again, and no other",
+  async (prefix) => {
+    const { ask, rota } = await openTestServer();
+    let fails = true;
+    rota.agent("moody", () => {
+      if (fails) throw new Error("not today");
+      return "fine";
+    });
+    const { taskId } = (await ask("/tasks", { json: { agentId: "moody", payload: 1 } })).body;
+    expect((await rota.tasks.wait(taskId)).state).toBe("failed");
+    fails = false;
+    const again = await ask(`${prefix}/tasks/${taskId}/retry`, { method: "POST" });
+    expect([again.status, submittedTask.parse(again.body).state]).toEqual([202, "queued"]);
+    expect(await rota.tasks.wait(taskId)).toMatchObject({ state: "done", attempts: [{}, {}] });
+    const refused = await ask(`${prefix}/tasks/${taskId}/retry`, { method: "POST" });
+    expect([refused.status, refused.body]).toEqual([
+      409,
+      { code: "conflict", error: "task is done: only a failed or cancelled one can be retried" },
+    ]);
+  },
+);
+
+test.each(PREFIXES)("%s/tasks/stats counts tasks by state", async (prefix) => {
+  const { ask } = await openTestServer({ start: false });
+  expect((await ask(`${prefix}/tasks/stats`)).body).toEqual({ counts: {}, total: 0 });
+  const { taskId } = (await ask("/tasks", { json: { payload: 1 } })).body;
+  await ask("/tasks", { json: { payload: 2 } });
+  await ask(`/tasks/${taskId}`, { method: "DELETE" });
+  const { status, body } = await ask(`${prefix}/tasks/stats`);
+  expect([status, taskCounts.parse(body)]).toEqual([200, { counts: { queued: 1, cancelled: 1 }, total: 2 }]);
 });
 
 test("a full queue is answered with 429 and when to come back, and the task is kept as rejected", async () => {
