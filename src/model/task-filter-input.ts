@@ -1,30 +1,19 @@
-import {
-  checkKnown,
-  checkName,
-  type Fields,
-  invalidField,
-  optionalNumber,
-  optionalText,
-} from "./field-checks.ts";
+import { checkKnown, checkName, type Fields, invalidField } from "./field-checks.ts";
 import { nearestName } from "./nearest-name.ts";
+import { type Page, parsePage } from "./page-input.ts";
 import { optionalPriority } from "./priority-input.ts";
 import { checkAgentId } from "./task-input.ts";
 import { TASK_STATES, type TaskState } from "./task-state.ts";
 
-const LIST_DEFAULT = 100;
-const LIST_MAX = 1_000;
-
 /** What other systems call these states. */
 const STATE_ALIASES: Readonly<Record<string, TaskState>> = { pending: "queued", completed: "done" };
 
-export interface ParsedTaskFilter {
+export interface ParsedTaskFilter extends Page {
   readonly agent?: string;
   readonly states?: readonly TaskState[];
   readonly priority?: number;
   readonly batch?: string;
   readonly lane?: string;
-  readonly limit: number;
-  readonly cursor?: number;
 }
 
 /** Checks which tasks somebody wants to see. Throws `invalid_field`. */
@@ -35,15 +24,13 @@ export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   const priority = optionalPriority(filter);
   const batch = checkName(filter, "batchId", "the id of a batch");
   const lane = checkName(filter, "lane", "the name of a lane");
-  const cursor = parseCursor(optionalText(filter, "cursor"));
   return {
     ...(agent === undefined ? {} : { agent }),
     ...(states === undefined ? {} : { states }),
     ...(priority === undefined ? {} : { priority }),
     ...(batch === undefined ? {} : { batch }),
     ...(lane === undefined ? {} : { lane }),
-    ...(cursor === undefined ? {} : { cursor }),
-    limit: optionalNumber(filter, "limit", { min: 1, max: LIST_MAX }) ?? LIST_DEFAULT,
+    ...parsePage(filter),
   };
 }
 
@@ -62,11 +49,4 @@ function parseState(value: unknown): TaskState {
   const nearest = nearestName(word, TASK_STATES);
   const hint = nearest === undefined ? "" : `; did you mean \`${nearest}\`?`;
   throw invalidField("state", `unknown \`state\`: it is one of ${TASK_STATES.join(", ")}${hint}`);
-}
-
-function parseCursor(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const cursor = Number(text);
-  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(cursor)) return cursor;
-  throw invalidField("cursor", "`cursor` must be the `nextCursor` of the page before");
 }

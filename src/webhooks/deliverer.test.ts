@@ -484,23 +484,41 @@ test("a clock that is set back makes it wait, but not for ever", async () => {
 
 // --------------------------------------------------------------------------------------------------------- stopping
 
-test("a drain begins nothing more and waits for what is on its way", async () => {
-  const { end, deliverer, list } = await makeDeliverer();
+test("a drain waits for what is due and for what is on its way, and then begins nothing more", async () => {
+  const { end, deliverer, list, clock } = await makeDeliverer();
   const answer = new Gate();
   const { url, received } = await receiver(
     (response) => void answer.opened.then(() => status(200)(response)),
   );
   await end(url);
   await until(() => received.length === 1, "the request");
-  const drained = deliverer.drain(5_000);
+  let drained = false;
+  const draining = deliverer.drain(5_000).then(() => {
+    drained = true;
+  });
   await end(url);
+  await until(() => received.length === 2, "what ended last");
+  expect(drained).toBe(false);
   answer.open();
-  await drained;
-  expect(received).toHaveLength(1);
+  await draining;
+  await end(url);
+  await clock.advance(60_000);
+  expect(received).toHaveLength(2);
   expect((await list()).map(({ status: is, tries }) => [is, tries])).toEqual([
     ["pending", 0],
     ["delivered", 1],
+    ["delivered", 1],
   ]);
+});
+
+test("a drain waits neither for what is not due nor when nothing was ever started", async () => {
+  const { end, deliverer, untilOnly } = await makeDeliverer();
+  const { url } = await receiver(status(500));
+  await end(url);
+  await untilOnly({ error: "HTTP 500" });
+  await deliverer.drain(5_000);
+  const { deliverer: idle } = await makeDeliverer({ start: false });
+  await idle.drain(5_000);
 });
 
 test("a drain drops what takes too long, which is due again after its hold", async () => {

@@ -64,8 +64,8 @@ export class Deliverer extends Service {
   /** By the number of the delivery. */
   readonly #tries = new Map<number, Try>();
   #putBack: PutBackClaim[] = [];
-  #closing = false;
-  #onIdle: (() => void) | null = null;
+  #open = false;
+  #onQuiet: (() => void) | null = null;
 
   constructor(options: DelivererOptions) {
     super(options);
@@ -74,23 +74,33 @@ export class Deliverer extends Service {
     this.#slots = new OriginSlots({ total: TOTAL_MAX, perOrigin: PER_ORIGIN_MAX, now });
   }
 
+  override start(): void {
+    this.#open = true;
+    super.start();
+  }
+
   async tick(): Promise<number> {
     const { storage, storageClock } = this.#options;
     await storageClock.sync();
     await this.#writeDown();
-    const limit = this.#closing ? 0 : this.#slots.free;
+    const limit = this.#open ? this.#slots.free : 0;
     // Whatever makes room wakes it.
     if (limit === 0) return POLL_MS;
     const claimed = await storage.deliveries.claim({ limit, holdMs: HOLD_MS });
     for (const each of claimed) this.#begin(each);
+    if (claimed.length === 0 && this.#tries.size === 0) this.#onQuiet?.();
     if (claimed.length === limit || this.#putBack.length > 0) return 0;
     return this.#untilDue(await storage.deliveries.nextDueAt());
   }
 
-  /** Begins no more, gives what is under way `graceMs` to end, then drops it: it is due again after its hold. */
+  /**
+   * Gives what is due, and what is under way, `graceMs` to be over. Then nothing more begins, and what is still under way
+   * is dropped: it is due again after its hold.
+   */
   async drain(graceMs: number): Promise<void> {
-    this.#closing = true;
-    await this.#idle(graceMs);
+    if (!this.#open) return;
+    await this.#quiet(graceMs);
+    this.#open = false;
     for (const { exchange } of this.#tries.values()) exchange.abort(DROPPED);
     await this.stop();
     await this.#writeDown().catch((error) => {
@@ -108,9 +118,9 @@ export class Deliverer extends Service {
       return;
     }
     const origin = URL.parse(url)?.origin ?? "";
-    const giveBack = this.#closing ? null : this.#slots.take(origin);
+    const giveBack = this.#open ? this.#slots.take(origin) : null;
     if (giveBack === null) {
-      const waitMs = this.#closing ? 0 : this.#slots.waitMs(origin);
+      const waitMs = this.#open ? this.#slots.waitMs(origin) : 0;
       this.#putBack.push({ seq, tries: number, dueAt: this.#options.storageClock.now() + waitMs });
       return;
     }
@@ -156,7 +166,6 @@ export class Deliverer extends Service {
       this.log.warn(fields, "a callback could not be made");
     }
     this.wake();
-    if (this.#underWay === 0) this.#onIdle?.();
   }
 
   /** Nothing is forgotten before it is stored. */
@@ -176,10 +185,6 @@ export class Deliverer extends Service {
     }
   }
 
-  get #underWay(): number {
-    return [...this.#tries.values()].filter(({ verdict }) => verdict === null).length;
-  }
-
   #untilDue(dueAt: number | null): number {
     if (dueAt === null) return POLL_MS;
     // At least a millisecond: a moment that is due but yields nothing, because the clocks differ by a hair, must not
@@ -187,16 +192,17 @@ export class Deliverer extends Service {
     return Math.min(Math.max(dueAt - this.#options.storageClock.now(), 1), POLL_MS);
   }
 
-  async #idle(graceMs: number): Promise<void> {
-    if (this.#underWay === 0 || graceMs <= 0) return;
+  async #quiet(graceMs: number): Promise<void> {
+    if (graceMs <= 0) return;
     await new Promise<void>((resolve) => {
       const timer = this.clock.setTimer(graceMs, resolve);
-      this.#onIdle = () => {
+      this.#onQuiet = () => {
         timer.cancel();
         resolve();
       };
+      this.wake();
     });
-    this.#onIdle = null;
+    this.#onQuiet = null;
   }
 }
 
