@@ -28,6 +28,7 @@ test("an outcome becomes an end of the attempt that holds the token", () => {
         settlement: { to: "done", result: 5 },
         lane: "main",
         agent: "a",
+        callsBack: false,
         failures: 0,
       },
     ],

@@ -8,6 +8,8 @@ export interface Finish extends Held {
   readonly settlement: Settlement;
   readonly lane: string;
   readonly agent: string;
+  /** Whether somebody wants to be told of its end. */
+  readonly callsBack: boolean;
   /** How often it alone could not be written. */
   readonly failures: number;
 }
@@ -67,6 +69,7 @@ export class Completer {
       settlement: { to: "queued", error },
       lane: "",
       agent: "",
+      callsBack: false,
       failures: 0,
     });
   }
@@ -119,6 +122,10 @@ export class Completer {
   }
 }
 
-function finishOf({ seq, lane, agent }: TaskRecord, token: number, settlement: Settlement): Finish {
-  return { seq, token, settlement, lane, agent, failures: 0 };
+function finishOf(
+  { seq, lane, agent, callbackUrl }: TaskRecord,
+  token: number,
+  settlement: Settlement,
+): Finish {
+  return { seq, token, settlement, lane, agent, callsBack: callbackUrl !== null, failures: 0 };
 }

@@ -1,3 +1,4 @@
+import { isTerminal } from "../model/task-state.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { ClaimedTask, FinishedAndClaimed, Storage } from "../storage/storage.ts";
@@ -26,6 +27,8 @@ export interface DispatcherOptions extends ServiceOptions {
   readonly spansLanes: (agent: string) => boolean;
   /** Told when a retry was written down that is due at this moment of the storage's clock. */
   readonly onRetryAt: (runAt: number) => void;
+  /** Told when tasks ended of which somebody may want to be told. */
+  readonly onEnded: () => void;
 }
 
 /** Moves tasks: writes down what ended and starts what may start, both in one transaction, one at a time. */
@@ -125,17 +128,20 @@ export class Dispatcher extends Service {
   }
 
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {
-    const { slots, metrics, onRetryAt } = this.#options;
+    const { slots, metrics, onRetryAt, onEnded } = this.#options;
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
-    for (const { token, lane, agent, settlement } of finishes) {
+    let toTell = answer.expired.length > 0;
+    for (const { token, lane, agent, settlement, callsBack } of finishes) {
       slots.freed(lane);
       const state = states.get(token);
       if (state === undefined) continue;
       metrics.ended({ agent, lane }, state);
+      toTell ||= callsBack && isTerminal(state);
       if (settlement.to === "delayed") onRetryAt(settlement.runAt);
       if (settlement.to === "queued") this.wakeAll();
     }
     metrics.expired(answer.expired);
+    if (toTell) onEnded();
     this.#askForMore();
   }
 

@@ -49,6 +49,8 @@ export interface EngineOptions {
   readonly retentionMs: () => number;
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
   readonly spansLanes: (agent: string) => boolean;
+  /** Told when tasks ended that may have asked for a callback. */
+  readonly onEnded?: () => void;
 }
 
 /** The services that move tasks, joined: what one of them does wakes those who may now have something to do. */
@@ -76,6 +78,7 @@ export class Engine {
     const service = { clock, random, log };
     const node = () => this.#incarnation.node;
     const storageNow = () => storageClock.now();
+    const onEnded = options.onEnded ?? (() => {});
     this.#options = options;
     this.#slots = new LaneSlots(options.concurrency());
     this.#completer = new Completer({ storageNow, random });
@@ -114,10 +117,25 @@ export class Engine {
       completer: this.#completer,
       spansLanes: options.spansLanes,
       onRetryAt: (runAt) => this.#timekeeper.expect(runAt),
+      onEnded,
     });
     const wakeAll = () => this.#dispatcher.wakeAll();
-    this.#timekeeper = new Timekeeper({ ...service, storage, storageClock, metrics, onPromoted: wakeAll });
-    this.#rescuer = new Rescuer({ ...service, storage, metrics, node, onRequeued: wakeAll });
+    this.#timekeeper = new Timekeeper({
+      ...service,
+      storage,
+      storageClock,
+      metrics,
+      onPromoted: wakeAll,
+      onExpired: onEnded,
+    });
+    this.#rescuer = new Rescuer({
+      ...service,
+      storage,
+      metrics,
+      node,
+      onRequeued: wakeAll,
+      onFailed: onEnded,
+    });
     this.#pruner = new Pruner({ ...service, storage, retentionMs: options.retentionMs });
     this.#recounter = new Recounter({ ...service, storage });
     this.#heartbeat = new Heartbeat({

@@ -3,7 +3,15 @@ import type { Finish } from "./completer.ts";
 import { LaneSlots } from "./lane-slots.ts";
 
 function ended(lane: string): Finish {
-  return { seq: 1, token: 1, settlement: { to: "done", result: null }, lane, agent: "a", failures: 0 };
+  return {
+    seq: 1,
+    token: 1,
+    settlement: { to: "done", result: null },
+    lane,
+    agent: "a",
+    callsBack: false,
+    failures: 0,
+  };
 }
 
 function asks(slots: LaneSlots, finishes: readonly Finish[] = []) {

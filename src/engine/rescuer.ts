@@ -14,6 +14,8 @@ export interface RescuerOptions extends ServiceOptions {
   readonly metrics: Metrics;
   /** Told when work went back to the queue. */
   readonly onRequeued: () => void;
+  /** Told when tasks had no retry left. */
+  readonly onFailed: () => void;
 }
 
 interface Sighting {
@@ -45,7 +47,7 @@ export class Rescuer extends Service {
 
   /** Declares a node dead, unless it renewed meanwhile, and takes back all it held. */
   async rescue({ node, beat, dead }: NodeRecord): Promise<void> {
-    const { storage, metrics, onRequeued } = this.#options;
+    const { storage, metrics, onRequeued, onFailed } = this.#options;
     if (!dead && !(await storage.nodes.markDead({ node, beat }))) return;
     const total = { requeued: 0, failed: 0 };
     for (let taken = SLICE; taken === SLICE; ) {
@@ -56,6 +58,7 @@ export class Rescuer extends Service {
       total.failed += failed.length;
       metrics.lost(rescued);
       if (requeued.length > 0) onRequeued();
+      if (failed.length > 0) onFailed();
       await new Promise((resolve) => setImmediate(resolve));
     }
     await storage.nodes.remove({ node });

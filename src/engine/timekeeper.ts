@@ -14,6 +14,8 @@ export interface TimekeeperOptions extends ServiceOptions {
   readonly metrics: Metrics;
   /** Told when tasks were moved into the queue. */
   readonly onPromoted: () => void;
+  /** Told when tasks were failed. */
+  readonly onExpired: () => void;
 }
 
 /** Waits for the next due moment of anything: delayed tasks move into the queue, overdue ones are failed. */
@@ -32,12 +34,13 @@ export class Timekeeper extends Service {
   }
 
   async tick(): Promise<number> {
-    const { storage, storageClock, metrics, onPromoted } = this.#options;
+    const { storage, storageClock, metrics, onPromoted, onExpired } = this.#options;
     await storageClock.sync();
     const { promoted } = await storage.tasks.promoteDue({ limit: SLICE });
     if (promoted > 0) onPromoted();
     const { expired } = await storage.tasks.expire({ limit: SLICE });
     metrics.expired(expired);
+    if (expired.length > 0) onExpired();
     if (promoted === SLICE || expired.length === SLICE) return 0;
     return this.#untilNext(await storage.tasks.nextDueAt());
   }
