@@ -12,6 +12,11 @@ export function masked<Value>(value: Value, name = ""): Value {
   return mask(value, name) as Value;
 }
 
+/** Whether a text is what `masked` makes of one that holds a secret. */
+export function isMask(text: string): boolean {
+  return /^(?:https?:.*[?#])?…$/is.test(text);
+}
+
 function mask(value: unknown, name: string): unknown {
   if (typeof value === "string") return maskText(value, name);
   if (Array.isArray(value)) return value.map((item) => mask(item, name));

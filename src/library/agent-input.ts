@@ -1,3 +1,4 @@
+import { isMask } from "../config/masked.ts";
 import { executorUrls } from "../executors/create-executor.ts";
 import type { ExecutorConfig } from "../executors/executor.ts";
 import type { AgentOptions } from "../interface/options.ts";
@@ -37,7 +38,7 @@ export async function agentDefinition(
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const kept = Object.entries({ ...before, ...said }).filter(([, value]) => value !== null);
   const definition = Object.fromEntries(kept);
-  refuseWhatIsTheServers(said["executor"]);
+  refuseWhatIsNotTheirs(said["executor"]);
   const faults: RotaError[] = [];
   const { lane } = readAgent(definition, { clock, guard, prefix: "", faults });
   const [fault] = faults;
@@ -47,8 +48,11 @@ export async function agentDefinition(
   return asJson(definition);
 }
 
-/** Whoever may describe an agent must not thereby run programs here, or read the variables of this process. */
-function refuseWhatIsTheServers(executor: unknown): void {
+/**
+ * Whoever may describe an agent must not thereby run programs here, or send the variables of this process somewhere.
+ * Nor is what Rota shows in place of a secret one.
+ */
+function refuseWhatIsNotTheirs(executor: unknown): void {
   if (typeof executor === "function") {
     throw invalidField("executor", "`executor` must be a description: use `rota.agent()` for a handler");
   }
@@ -58,6 +62,11 @@ function refuseWhatIsTheServers(executor: unknown): void {
       "executor.type",
       "`executor.type` must not be command: programs are named in the configuration",
     );
+  }
+  const mask = Object.entries(executor).find(([, value]) => typeof value === "string" && isMask(value))?.[0];
+  if (mask !== undefined) {
+    const field = `executor.${mask}`;
+    throw invalidField(field, `\`${field}\` shows where a secret was: write the secret itself`);
   }
   const variable = Object.keys(executor).find((field) => field.endsWith("Env"));
   if (variable !== undefined) {
