@@ -1,19 +1,21 @@
-import { Command } from "commander";
 import { RotaError } from "../model/errors.ts";
-import { VERSION } from "../version.ts";
-import { serveCommand } from "./serve.ts";
+import { createProgram } from "./program.ts";
+import { reportError } from "./report-error.ts";
 
-const program = new Command("rota")
-  .description("The scheduler for AI agents: decides which agent works on what, and when.")
-  .version(VERSION)
-  .showHelpAfterError("Run `rota --help` or `rota serve --help` to see what there is.")
-  .addCommand(serveCommand());
+// Whoever reads the answers has seen enough, as `| head` has: that is no error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
 
+const args = process.argv.slice(2);
 try {
-  await program.parseAsync();
+  await (await createProgram(args)).parseAsync(args, { from: "user" });
 } catch (error) {
-  // What Rota says itself is a sentence for people; anything else is a fault of ours and keeps its stack.
-  if (!(error instanceof RotaError)) throw error;
-  process.stderr.write(`Rota cannot start: ${error.message}\n`);
-  process.exitCode = 1;
+  if (args[0] === "serve" && error instanceof RotaError) {
+    process.stderr.write(`Rota cannot start: ${error.message}\n`);
+    process.exitCode = 1;
+  } else {
+    process.exitCode = reportError(error, { json: args.includes("--json") });
+  }
 }

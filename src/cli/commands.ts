@@ -1,0 +1,96 @@
+import type { Command } from "commander";
+
+export interface CommandEntry {
+  readonly name: string;
+  /** What follows the name, as the help shows it. */
+  readonly usage: string;
+  readonly description: string;
+  readonly group: string;
+  /** The command with its options. Only the one that is called is loaded: the server alone would take a second. */
+  readonly load: () => Promise<Command>;
+}
+
+const RUN = "Run it:";
+const WORK = "Hand in work and follow it:";
+const LOOK = "Look at it:";
+
+/** Every command there is, in the order of the help. */
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "serve",
+    usage: "[options]",
+    description: "Run the scheduler and its HTTP server until SIGTERM or Ctrl-C.",
+    group: RUN,
+    load: async () => (await import("./serve.ts")).serveCommand(),
+  },
+  {
+    name: "demo",
+    usage: "[options]",
+    description: "Run a server in memory with pretend agents at work, and watch it live.",
+    group: RUN,
+    load: async () => (await import("./demo.ts")).demoCommand(),
+  },
+  {
+    name: "submit",
+    usage: "[options]",
+    description: "Submit a task: one of --message, --instruction, --action and --payload, or a --file.",
+    group: WORK,
+    load: async () => (await import("./submit.ts")).submitCommand(),
+  },
+  {
+    name: "task",
+    usage: "<id>",
+    description: "Show one task: what it asks for, what became of it, and every attempt.",
+    group: WORK,
+    load: async () => (await import("./task.ts")).taskCommand(),
+  },
+  {
+    name: "tasks",
+    usage: "[options]",
+    description: "List tasks, newest first.",
+    group: WORK,
+    load: async () => (await import("./tasks.ts")).tasksCommand(),
+  },
+  {
+    name: "cancel",
+    usage: "<id...>",
+    description: "Cancel tasks, waiting or running.",
+    group: WORK,
+    load: async () => (await import("./cancel.ts")).cancelCommand(),
+  },
+  {
+    name: "retry",
+    usage: "<id...>",
+    description: "Put failed or cancelled tasks back into the queue.",
+    group: WORK,
+    load: async () => (await import("./retry.ts")).retryCommand(),
+  },
+  {
+    name: "watch",
+    usage: "[options]",
+    description: "Watch what happens, live.",
+    group: LOOK,
+    load: async () => (await import("./watch.ts")).watchCommand(),
+  },
+  {
+    name: "stats",
+    usage: "",
+    description: "Show how much waits, runs and was done.",
+    group: LOOK,
+    load: async () => (await import("./stats.ts")).statsCommand(),
+  },
+  {
+    name: "agents",
+    usage: "[command]",
+    description: "List agents, or show, create, change and delete them.",
+    group: LOOK,
+    load: async () => (await import("./agents.ts")).agentsCommand(),
+  },
+  {
+    name: "deliveries",
+    usage: "[command]",
+    description: "List what became of callbacks, show one, or send them again.",
+    group: LOOK,
+    load: async () => (await import("./deliveries.ts")).deliveriesCommand(),
+  },
+];

@@ -1,0 +1,52 @@
+import type { Delivery, DeliveryStatus } from "../model/delivery.ts";
+import { oneLine, safeLines } from "./display-text.ts";
+import { sheetLines } from "./sheet.ts";
+import { styled, styledState } from "./style.ts";
+import { tableLines } from "./table.ts";
+import { shownAgo, shownMoment } from "./times.ts";
+
+/** Deliveries as a table, in the order given. */
+export function deliveriesTable(
+  deliveries: readonly Delivery[],
+  { now, width }: { readonly now: number; readonly width: number | undefined },
+): string[] {
+  return tableLines(
+    [
+      { title: "DELIVERY" },
+      { title: "STATUS", style: (text) => styledState(text as DeliveryStatus) },
+      { title: "TRIES", align: "right" },
+      { title: "CREATED" },
+      { title: "TASK" },
+      { title: "URL", shrinksTo: 12 },
+      { title: "ERROR", shrinksTo: 8 },
+    ],
+    deliveries.map(({ deliveryId, status, tries, createdAt, taskId, url, error }) => [
+      deliveryId,
+      status,
+      String(tries),
+      shownAgo(createdAt, now),
+      taskId,
+      oneLine(url),
+      oneLine(error ?? ""),
+    ]),
+    { width },
+  );
+}
+
+/** A whole delivery for people. */
+export function deliverySheet(delivery: Delivery, now: number): string[] {
+  const moment = (value: string | undefined) => (value === undefined ? undefined : shownMoment(value, now));
+  const { responseStatus, error } = delivery;
+  return sheetLines([
+    ["delivery", delivery.deliveryId],
+    ["status", styledState(delivery.status)],
+    ["task", `${delivery.taskId} (${delivery.state})`],
+    ["url", oneLine(delivery.url)],
+    ["tries", String(delivery.tries)],
+    ["created", moment(delivery.createdAt)],
+    ["last try", moment(delivery.lastTryAt)],
+    ["next try", moment(delivery.nextTryAt)],
+    ["answer", responseStatus === undefined ? undefined : `HTTP ${responseStatus}`],
+    ["error", error === undefined ? undefined : styled("red", safeLines(error))],
+  ]);
+}

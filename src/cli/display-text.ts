@@ -1,0 +1,53 @@
+import { stripVTControlCharacters } from "node:util";
+
+/** What would move the cursor, change colours or turn the direction of writing. */
+const CONTROL = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+/**
+ * Text from elsewhere on one line, safe to show: whoever submits a task must not be able to write anything into the
+ * terminal of the one who lists it.
+ */
+export function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim().replaceAll(CONTROL, "�");
+}
+
+/** The same for text that may have several lines. */
+export function safeLines(text: string): string {
+  return text.replaceAll(CONTROL, (char) => (char === "\n" || char === "\t" ? char : "�"));
+}
+
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
+const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
+
+/** How many columns a text takes in a terminal, styles aside. */
+export function displayWidth(text: string): number {
+  let width = 0;
+  for (const char of stripVTControlCharacters(text)) width += widthOf(char);
+  return width;
+}
+
+function widthOf(char: string): number {
+  if (char >= " " && char <= "~") return 1;
+  if (NO_WIDTH.test(char)) return 0;
+  return WIDE.test(char) ? 2 : 1;
+}
+
+/** The text in at most so many columns, with … where it was cut. It must have no styles. */
+export function cut(text: string, columns: number): string {
+  if (displayWidth(text) <= columns) return text;
+  let width = 0;
+  let kept = "";
+  for (const char of text) {
+    width += widthOf(char);
+    if (width > columns - 1) break;
+    kept += char;
+  }
+  return columns < 1 ? "" : `${kept}…`;
+}
+
+/** The text filled up with spaces to so many columns. */
+export function pad(text: string, columns: number, align: "left" | "right" = "left"): string {
+  const spaces = " ".repeat(Math.max(columns - displayWidth(text), 0));
+  return align === "left" ? text + spaces : spaces + text;
+}

@@ -1,0 +1,55 @@
+import type { Command } from "commander";
+import { numberFlag } from "./flag-values.ts";
+import { note, print, printJson } from "./print.ts";
+import type { ServerFlags } from "./server-options.ts";
+
+export interface PageFlags extends ServerFlags {
+  readonly limit?: string;
+  readonly cursor?: string;
+  readonly all?: boolean;
+}
+
+/** What a screen holds; `--limit` and `--all` ask for more. */
+const SHOWN_BY_DEFAULT = 20;
+/** With `--all`: the most that a page may have. */
+const PAGE = 1_000;
+
+export function withPageOptions(command: Command): Command {
+  return command
+    .option("--limit <number>", `how many at most (default: ${SHOWN_BY_DEFAULT})`)
+    .option("--cursor <cursor>", "go on where a page ended")
+    .option("--all", "all of them, page after page");
+}
+
+/** Prints a list that comes in pages: the one asked for, or with `--all` one after the other. */
+export async function printPages<Page extends { readonly count: number; readonly nextCursor: string | null }>(
+  flags: PageFlags,
+  list: {
+    readonly read: (place: { readonly limit: number; readonly cursor?: string }) => Promise<Page>;
+    readonly lines: (page: Page) => string[];
+    readonly noun: string;
+  },
+): Promise<void> {
+  // What is wrong with a number the server says, in its own words.
+  const limit = (
+    flags.limit === undefined ? (flags.all ? PAGE : SHOWN_BY_DEFAULT) : numberFlag(flags.limit)
+  ) as number;
+  for (let cursor = flags.cursor; ; ) {
+    const page = await list.read({ limit, ...(cursor === undefined ? {} : { cursor }) });
+    if (flags.json) printJson(page);
+    else if (page.count > 0) for (const line of list.lines(page)) print(line);
+    else note(`There are no such ${list.noun}.`);
+    if (page.nextCursor === null) return;
+    cursor = page.nextCursor;
+    if (flags.all) continue;
+    if (!flags.json) note(`There are more ${list.noun}: add --all, or --cursor ${cursor} for the next page.`);
+    return;
+  }
+}
+
+/** The fields that are set. */
+export function given<Fields extends object>(fields: Fields): Partial<Fields> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<Fields>;
+}

@@ -1,0 +1,18 @@
+/** Answers go to stdout, everything else to stderr: so that a pipe carries nothing but answers. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** One document a line, so that programs can read them as they come. */
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value));
+}
+
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** How wide a line may be: undefined in a pipe, where nothing is cut. */
+export function lineWidth(): number | undefined {
+  return process.stdout.isTTY ? process.stdout.columns : undefined;
+}

@@ -1,0 +1,37 @@
+import { Command } from "commander";
+import { VERSION } from "../version.ts";
+import { COMMANDS } from "./commands.ts";
+import { EXIT_CODES } from "./exit-code.ts";
+
+/** The command line for these arguments. Of the commands only the one they name is loaded with its options. */
+export async function createProgram(args: readonly string[]): Promise<Command> {
+  const named = args[0] === "help" ? args[1] : args[0];
+  const program = new Command("rota")
+    .description("The scheduler for AI agents: decides which agent works on what, and when.")
+    .version(VERSION)
+    .configureHelp({ subcommandTerm: (command) => `${command.name()} ${usageOf(command.name())}`.trim() })
+    .commandsGroup("More:")
+    .addHelpText("after", `\nExit codes:\n${exitCodeLines()}`);
+  for (const { name, description, group, load } of COMMANDS) {
+    const command = name === named ? await load() : new Command(name).description(description);
+    program.addCommand(command.helpGroup(group));
+  }
+  prepare(program, "rota");
+  return program;
+}
+
+/** Errors of usage come back to the caller instead of ending the process, and name the help that fits. */
+function prepare(command: Command, path: string): void {
+  command.exitOverride().showHelpAfterError(`Run "${path} --help" to see what there is.`);
+  for (const child of command.commands) prepare(child, `${path} ${child.name()}`);
+}
+
+function usageOf(name: string): string {
+  return COMMANDS.find((entry) => entry.name === name)?.usage ?? "[command]";
+}
+
+function exitCodeLines(): string {
+  return Object.entries(EXIT_CODES)
+    .map(([code, meaning]) => `  ${code.padEnd(4)} ${meaning}`)
+    .join("\n");
+}

@@ -1,0 +1,73 @@
+import type { RotaClient } from "../client/index.ts";
+import type { RotaEvent } from "../model/event.ts";
+import type { SubmitInput } from "../model/submit-input.ts";
+import type { Task } from "../model/task.ts";
+import { oneLine } from "./display-text.ts";
+import { eventText } from "./event-line.ts";
+import { secondsFlag } from "./flag-values.ts";
+import { type Interruption, interruption } from "./interruption.ts";
+import { note, print, printJson } from "./print.ts";
+import { jsonText } from "./task-sheet.ts";
+
+export interface WaitParams {
+  /** At most so long; true: as long as it takes. */
+  readonly wait: string | true;
+  readonly json: boolean;
+}
+
+/** Hands in a task and stays until it has ended: progress on stderr, the result on stdout, the outcome as exit code. */
+export async function submitAndWait(
+  rota: RotaClient,
+  input: SubmitInput,
+  { wait, json }: WaitParams,
+): Promise<void> {
+  const timeoutMs = wait === true ? {} : { timeoutMs: secondsFlag("--wait", wait) * 1_000 };
+  const interrupted = interruption();
+  const over = new AbortController();
+  const events = rota.events({ signal: AbortSignal.any([interrupted.signal, over.signal]) });
+  let taskId: string | undefined;
+  try {
+    // What happens right after the submit is to be seen too.
+    await events.ready;
+    ({ taskId } = await rota.tasks.submit(input, { signal: interrupted.signal }));
+    note(`Submitted ${taskId}.`);
+    void tellProgress(events, taskId);
+    const task = await rota.tasks.wait(taskId, { signal: interrupted.signal, ...timeoutMs });
+    if (json) printJson(task);
+    else printEnd(task);
+    if (task.state !== "done") process.exitCode = 1;
+  } catch (error) {
+    process.exitCode = codeForLeaving(error, interrupted);
+    if (taskId === undefined) note("Interrupted: the task may have been submitted, or not.");
+    else note(`The task goes on: "rota task ${taskId}" shows it, "rota cancel ${taskId}" ends it.`);
+  } finally {
+    over.abort();
+  }
+}
+
+/** What to end with when it is not the task that ended. Throws what is neither impatience nor an interruption. */
+function codeForLeaving(error: unknown, interrupted: Interruption): number {
+  if (interrupted.signal.aborted) return interrupted.exitCode();
+  if (error instanceof DOMException && error.name === "TimeoutError") return 5;
+  throw error;
+}
+
+/** That the end of a task is waited for does not depend on this: an event stream that fails is not worth a word. */
+async function tellProgress(events: AsyncIterable<RotaEvent>, taskId: string): Promise<void> {
+  try {
+    for await (const event of events) {
+      if (event.taskId === taskId && event.type !== "task.created") note(eventText(event));
+    }
+  } catch {
+    // The answer to the wait says how it ended.
+  }
+}
+
+function printEnd({ state, result, error }: Task): void {
+  if (state !== "done") {
+    const ended = state === "failed" ? "failed" : `was ${state}`;
+    note(`error: the task ${ended}${error === undefined ? "" : `: ${oneLine(error)}`}`);
+  }
+  const text = jsonText(result);
+  if (text !== undefined) print(text);
+}

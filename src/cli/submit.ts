@@ -1,0 +1,68 @@
+import { Command } from "commander";
+import type { RotaClient } from "../client/index.ts";
+import { RotaError } from "../model/errors.ts";
+import type { SubmitInput } from "../model/submit-input.ts";
+import { note, print, printJson } from "./print.ts";
+import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
+import { submitAndWait } from "./submit-and-wait.ts";
+import { fieldFlags, type TaskFlags, taskInput } from "./submit-input.ts";
+
+interface SubmitFlags extends ServerFlags, TaskFlags {
+  readonly wait?: string | true;
+}
+
+/** `rota submit`: hands in a task, and waits for its end if asked to. */
+export function submitCommand(): Command {
+  const command = new Command("submit")
+    .description("Submit a task: one of --message, --instruction, --action and --payload, or a --file.")
+    .option("--message <text>", "something said to an agent")
+    .option("--instruction <text>", "what an agent is to do, in words")
+    .option("--action <name>", "what to do in a browser tab")
+    .option("--payload <json>", "any JSON, for an executor of yours")
+    .option("--file <file>", "a task as JSON, from a file or with - from stdin; flags count over it")
+    .option("--agent <id>", "who does it (default: index)")
+    .option("--tab <id>", "with --action: the tab")
+    .option("--ref <ref>", "with --action: the element, by its reference")
+    .option("--selector <css>", "with --action: the element, by a CSS selector")
+    .option("--params <json>", "with --action: whatever else it needs")
+    .option("--priority <priority>", "critical, high, normal, low or a number, lower first")
+    .option("--deadline <time>", "when all must have ended: RFC 3339, or a span from now like 10m")
+    .option("--timeout <span>", "for each attempt: milliseconds, or a span like 30s")
+    .option("--run-at <time>", "start not before: RFC 3339, or a span from now like 10m")
+    .option("--lane <name>", "the pool of concurrency it runs in")
+    .option("--retries <number>", "how often it is tried again after a failure")
+    .option("--callback <url>", "where its end is told")
+    .option("--metadata <json>", "yours: stored with the task and handed back")
+    .option("--wait [seconds]", "wait for its end, at most so long, and answer with its result");
+  return withServerOptions(command).action(submit);
+}
+
+async function submit(flags: SubmitFlags): Promise<void> {
+  const input = await taskInput(flags, Date.now());
+  const rota = openClient(flags);
+  try {
+    if (flags.wait === undefined) await submitOnly(rota, input, flags);
+    else await submitAndWait(rota, input, { wait: flags.wait, json: flags.json === true });
+  } catch (error) {
+    throw namingFlags(error);
+  }
+}
+
+async function submitOnly(rota: RotaClient, input: SubmitInput, { json }: ServerFlags): Promise<void> {
+  const submitted = await rota.tasks.submit(input);
+  if (json) return printJson(submitted);
+  // The id alone, so that a script can keep it: TASK=$(rota submit …).
+  print(submitted.taskId);
+  const place = submitted.position === 0 ? "" : ` at position ${submitted.position}`;
+  if (process.stdout.isTTY)
+    note(`It is ${submitted.state}${place}; see it with "rota task ${submitted.taskId}".`);
+}
+
+/** The server names fields; whoever typed flags is told which flag that is. */
+function namingFlags(error: unknown): unknown {
+  if (!(error instanceof RotaError)) return error;
+  const flag = fieldFlags[String(error.details?.["field"])];
+  if (flag === undefined) return error;
+  const options = error.details === undefined ? {} : { details: { ...error.details } };
+  return new RotaError(error.code, `${error.message} (${flag})`, { ...options, cause: error });
+}

@@ -1,0 +1,47 @@
+import { Command } from "commander";
+import type { TaskFilter } from "../interface/tasks.ts";
+import { numberFlag } from "./flag-values.ts";
+import { given, type PageFlags, printPages, withPageOptions } from "./pages.ts";
+import { lineWidth } from "./print.ts";
+import { openClient, withServerOptions } from "./server-options.ts";
+import { tasksTable } from "./tasks-table.ts";
+
+interface TasksFlags extends PageFlags {
+  readonly agent?: string;
+  readonly state?: string;
+  readonly priority?: string;
+  readonly batch?: string;
+  readonly lane?: string;
+}
+
+/** `rota tasks`: many tasks, newest first. */
+export function tasksCommand(): Command {
+  const command = new Command("tasks")
+    .description("List tasks, newest first.")
+    .option("--agent <id>", "of this agent")
+    .option("--state <states>", "in one of these states, separated by commas")
+    .option("--priority <priority>", "of this priority, a number or a name")
+    .option("--batch <id>", "of this batch")
+    .option("--lane <name>", "in this lane");
+  return withServerOptions(withPageOptions(command)).action(listTasks);
+}
+
+async function listTasks(flags: TasksFlags): Promise<void> {
+  const { tasks } = openClient(flags);
+  await printPages(flags, {
+    noun: "tasks",
+    read: (place) => tasks.list({ ...toFilter(flags), ...place }),
+    lines: (page) => tasksTable(page.tasks, { now: Date.now(), width: lineWidth() }),
+  });
+}
+
+/** What is wrong with a value the server says, in its own words. */
+function toFilter({ agent, state, priority, batch, lane }: TasksFlags): TaskFilter {
+  return given({
+    agentId: agent,
+    state,
+    priority: priority === undefined ? undefined : numberFlag(priority),
+    batchId: batch,
+    lane,
+  }) as TaskFilter;
+}

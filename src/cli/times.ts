@@ -1,0 +1,60 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** A span as people say it, in its largest unit: `450 ms`, `3.2 s`, `42 s`, `5 min`, `3 h`, `12 d`. */
+export function shownSpan(ms: number): string {
+  if (ms < SECOND) return `${Math.round(ms)} ms`;
+  if (ms < 10 * SECOND) return `${(ms / SECOND).toFixed(1)} s`;
+  if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
+  if (ms < DAY) return `${Math.floor(ms / HOUR)} h`;
+  return `${Math.floor(ms / DAY)} d`;
+}
+
+/** How long ago, or in how long: `5 min ago`, `in 3 h`, `now`. */
+export function shownAgo(moment: string, now: number): string {
+  const ms = now - Date.parse(moment);
+  if (Math.abs(ms) < SECOND) return "now";
+  return ms > 0 ? `${wholeSpan(ms)} ago` : `in ${wholeSpan(-ms)}`;
+}
+
+function wholeSpan(ms: number): string {
+  return ms < MINUTE ? `${Math.floor(ms / SECOND)} s` : shownSpan(ms);
+}
+
+/** A moment by the wall clock here, with how long ago it is: `2026-03-08 12:00:01 (5 min ago)`. */
+export function shownMoment(moment: string, now: number): string {
+  return `${localTime(moment)} (${shownAgo(moment, now)})`;
+}
+
+function localTime(moment: string): string {
+  const date = new Date(moment);
+  const two = (number: number) => String(number).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${clockTime(date)}`;
+}
+
+/** `12:00:01`, by the wall clock here. */
+export function clockTime(date: Date): string {
+  return [date.getHours(), date.getMinutes(), date.getSeconds()]
+    .map((number) => String(number).padStart(2, "0"))
+    .join(":");
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: SECOND,
+  m: MINUTE,
+  min: MINUTE,
+  h: HOUR,
+  d: DAY,
+};
+
+/** What `30s`, `5m` or `1.5h` stand for, in milliseconds; undefined for what is no span. */
+export function parseSpan(text: string): number | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)$/.exec(text.trim()) ?? [];
+  const unitMs = UNITS_MS[unit ?? ""];
+  return unitMs === undefined ? undefined : Number(number) * unitMs;
+}

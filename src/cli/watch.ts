@@ -1,0 +1,56 @@
+import { Command } from "commander";
+import type { EventsOptions, RotaApi } from "../interface/rota.ts";
+import { eventLine } from "./event-line.ts";
+import { interruption } from "./interruption.ts";
+import { liveView } from "./live-view.ts";
+import { given } from "./pages.ts";
+import { note, print, printJson } from "./print.ts";
+import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
+import { UsageError } from "./usage-error.ts";
+
+interface WatchFlags extends ServerFlags {
+  readonly agent?: string;
+  readonly batch?: string;
+  readonly after?: string;
+  readonly lines?: boolean;
+}
+
+/** `rota watch`: what happens, live. */
+export function watchCommand(): Command {
+  const command = new Command("watch")
+    .description("Watch what happens, live.")
+    .option("--agent <id>", "only what concerns this agent")
+    .option("--batch <id>", "only what concerns this batch")
+    .option("--lines", "a line for each event, as when it is not written to a terminal")
+    .option("--after <number>", "with lines: from this event on, 0 for all there are");
+  return withServerOptions(command).action(watch);
+}
+
+async function watch(flags: WatchFlags): Promise<void> {
+  const filter = given({ agentId: flags.agent, batchId: flags.batch }) as EventsOptions;
+  const rota = openClient(flags);
+  const { signal } = interruption();
+  const asLines = flags.lines || flags.json || flags.after !== undefined || !process.stdout.isTTY;
+  if (asLines) await printEvents(rota, { ...filter, ...after(flags), signal }, flags);
+  else await liveView(rota, { title: `Rota at ${rota.url}`, filter, signal });
+}
+
+/** A line for each event, until the signal fires. */
+export async function printEvents(
+  rota: RotaApi,
+  options: EventsOptions,
+  { json }: { readonly json?: boolean },
+): Promise<void> {
+  const onGap = ({ after: last, oldest }: { after: number; oldest: number }) =>
+    note(`Events between ${last} and ${oldest} have been deleted.`);
+  for await (const event of rota.events({ ...options, onGap })) {
+    if (json) printJson(event);
+    else print(eventLine(event));
+  }
+}
+
+function after({ after: text }: WatchFlags): { after?: number } {
+  if (text === undefined) return {};
+  if (/^\d{1,15}$/.test(text)) return { after: Number(text) };
+  throw new UsageError(`--after must be the number of an event, 0 for all there are, not ${text}`);
+}
