@@ -27,24 +27,24 @@ const AGENT_EXAMPLE = {
   maxInflight: 2,
 };
 
-export const agentInput = z.strictObject({ id: z.string(), ...settings }).meta({
+const changes = {
+  executor: executor.nullable().exactOptional(),
+  lane: z.string().nullable().exactOptional(),
+  maxInflight: limit.nullable().exactOptional(),
+  maxQueued: limit.nullable().exactOptional(),
+};
+
+export const agentInput = z.strictObject({ id: z.string(), ...changes }).meta({
   id: "NewAgent",
-  description: "Who does work, where, and how much of it at once.",
-  examples: [AGENT_EXAMPLE],
+  description: "Who does work, where, and how much of it at once. Null is the same as left out.",
+  examples: [AGENT_EXAMPLE, { id: "team/writer", maxQueued: 20 }],
 });
 
-export const agentChanges = z
-  .strictObject({
-    executor: executor.nullable().exactOptional(),
-    lane: z.string().nullable().exactOptional(),
-    maxInflight: limit.nullable().exactOptional(),
-    maxQueued: limit.nullable().exactOptional(),
-  })
-  .meta({
-    id: "AgentChanges",
-    description: "What is left out stays; null takes it away.",
-    examples: [{ maxInflight: 5, lane: null }],
-  });
+export const agentChanges = z.strictObject(changes).meta({
+  id: "AgentChanges",
+  description: "What is left out stays; null takes it away.",
+  examples: [{ maxInflight: 5, lane: null }],
+});
 
 export const agent = z
   .strictObject({

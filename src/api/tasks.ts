@@ -89,16 +89,35 @@ export const taskInput = z
     description:
       "One unit of work: exactly one of `action`, `instruction`, `message` and `payload`, and what is common to all four.",
     examples: [
-      { agentId: "research", instruction: "Summarise the news", priority: "high", metadata: { user: 42 } },
+      {
+        agentId: "research",
+        instruction: "Summarise the news",
+        llmConfig: { model: "small" },
+        priority: "high",
+        timeout: 60_000,
+        metadata: { user: 42 },
+      },
       {
         agentId: "crawler",
-        action: "click",
+        action: "type",
         tabId: "8f9c7d4e",
-        ref: "e14",
+        ref: "e12",
+        params: { text: "Alan Turing" },
         deadline: "2030-01-31T09:00:00Z",
       },
-      { message: "Happy new year", runAt: "2100-01-01T00:00:00Z" },
-      { payload: { n: 1 }, retryPolicy: { maxRetries: 2 }, callbackUrl: "https://example.com/hooks/done" },
+      { agentId: "crawler", action: "click", tabId: "8f9c7d4e", selector: "#send", priority: 5 },
+      { message: "Happy new year", runAt: "2100-01-01T00:00:00Z", lane: "main" },
+      {
+        payload: { n: 1 },
+        retryPolicy: {
+          maxRetries: 2,
+          backoffMs: 500,
+          backoffMultiplier: 3,
+          maxBackoffMs: 9_000,
+          jitter: 0.1,
+        },
+        callbackUrl: "https://example.com/hooks/done",
+      },
     ],
   });
 

@@ -34,6 +34,8 @@ export function createServer({ rota, log, clock = systemClock }: ServerOptions):
       connectionsCheckingInterval: 5_000,
       // Node would answer a request without `Host` with an empty page; `allowLocalOnly` says what is wrong.
       requireHostHeader: false,
+      // Of two `Host` or `Content-Type` Node would show us one alone, and not tell of the other.
+      joinDuplicateHeaders: true,
     },
     routerOptions: {
       ignoreTrailingSlash: true,

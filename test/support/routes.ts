@@ -1,16 +1,29 @@
 import type { FastifyInstance } from "fastify";
+import type { z } from "zod";
 
 export interface KnownRoute {
   readonly method: string;
   /** As `/tasks/:id`. */
   readonly path: string;
+  /** What its body must at least be; undefined when it takes none. */
+  readonly body: z.ZodType | undefined;
+  readonly queryNames: readonly string[];
 }
 
 /** Every route an app has, as the app itself tells. Ask before it is ready. */
 export async function routesOf(app: FastifyInstance): Promise<KnownRoute[]> {
   const routes: KnownRoute[] = [];
-  app.addHook("onRoute", ({ method, url }) => {
-    for (const each of [method].flat()) routes.push({ method: each, path: url });
+  app.addHook("onRoute", ({ method, url, schema = {} }) => {
+    const body = schema.body as z.ZodType | undefined;
+    const query = (schema.querystring ?? {}) as { shape?: object };
+    for (const each of [method].flat()) {
+      routes.push({
+        method: each,
+        path: url,
+        body: body?.type === "undefined" ? undefined : body,
+        queryNames: Object.keys(query.shape ?? {}),
+      });
+    }
   });
   await app.ready();
   return routes;

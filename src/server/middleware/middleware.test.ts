@@ -56,6 +56,19 @@ describe("which machine may ask:", () => {
     expect(body.error).toMatch(/has none$/);
   });
 
+  test("a request with two hosts is refused, in whichever order they come", async () => {
+    const { url } = await openTestServer({ start: false });
+    for (const hosts of [
+      ["localhost", "evil.example"],
+      ["evil.example", "localhost"],
+      ["localhost", "localhost"],
+    ]) {
+      const lines = hosts.map((host) => `Host: ${host}\r\n`).join("");
+      const raw = await sendRaw(url, `GET /tasks HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`);
+      expect(parseRaw(raw)).toMatchObject({ status: 403, body: { code: "forbidden" } });
+    }
+  });
+
   test("a web page of this machine is answered, one from elsewhere is refused before anything happens", async () => {
     const { ask, rota } = await openTestServer({ start: false });
     const submit = (origin: string) => ask("/tasks", { json: { payload: 1 }, headers: { origin } });

@@ -1,0 +1,132 @@
+import { request } from "node:http";
+import type { Rota } from "../../../src/interface/rota.ts";
+import { silentLog } from "../../../src/model/log.ts";
+import { createRota } from "../../../src/rota.ts";
+import { createServer } from "../../../src/server/create-server.ts";
+import { listen } from "../../../src/server/listen.ts";
+import { createTestDatabase } from "../../postgres/database.ts";
+import { type KnownRoute, routesOf } from "../../support/routes.ts";
+
+export interface GarbageRoute extends KnownRoute {
+  /** Bodies that are right, as the description of the API has them. */
+  readonly examples: readonly unknown[];
+}
+
+export interface SentRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer;
+}
+
+export interface SentAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+export interface GarbageServer {
+  readonly url: string;
+  readonly rota: Rota;
+  readonly routes: readonly GarbageRoute[];
+  /** What it took for a fault of its own. */
+  readonly faults: readonly unknown[];
+  /** The id of a task that is done. */
+  readonly doneTask: string;
+  send(sent: SentRequest): Promise<SentAnswer>;
+  /** Everything that a request could leave behind. */
+  stored(): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+/** A server to send garbage to, on either database. */
+export async function startGarbageServer(storage: "SQLite" | "PostgreSQL"): Promise<GarbageServer> {
+  const database = storage === "PostgreSQL" ? await createTestDatabase() : undefined;
+  const faults: unknown[] = [];
+  const log = {
+    ...silentLog,
+    error: (fields: unknown, message: string) => faults.push({ message, fields }),
+  };
+  const rota = await createRota({
+    storage: database?.url ?? "sqlite::memory:",
+    scheduler: { maxQueueSize: 1_000_000, maxPerAgent: 1_000_000 },
+    log,
+  });
+  const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
+  // What is accepted is also run, so that a task that could be stored but not carried out shows itself.
+  await rota.start();
+  const { taskId: doneTask } = await rota.tasks.submit({ payload: 1 });
+  await rota.tasks.wait(doneTask);
+  const send = (sent: SentRequest) => sendTo(server.url, sent);
+  return {
+    url: server.url,
+    rota,
+    faults,
+    doneTask,
+    send,
+    routes: withExamples(await routesOf(createServer({ rota, log })), JSON.parse((await send(OPENAPI)).body)),
+    async stored() {
+      const { total } = await rota.tasks.counts();
+      const { agents } = await rota.agents.list();
+      return { tasks: total, agents };
+    },
+    async stop() {
+      await server.close();
+      await rota.stop({ graceMs: 0 });
+      await database?.drop();
+    },
+  };
+}
+
+const OPENAPI = { method: "GET", path: "/openapi.json" };
+
+interface Described {
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<string, { requestBody?: { content: { "application/json": { schema: { $ref: string } } } } }>
+      >
+    >
+  >;
+  readonly components: { readonly schemas: Readonly<Record<string, { examples: readonly unknown[] }>> };
+}
+
+/** No name of the examples leads anywhere: what is accepted must not reach out of this machine. */
+function withExamples(routes: readonly KnownRoute[], { paths, components }: Described): GarbageRoute[] {
+  return routes.map((route) => {
+    const operation = paths[route.path.replaceAll(/:(\w+)/g, "{$1}")]?.[route.method.toLowerCase()];
+    const name = operation?.requestBody?.content["application/json"].schema.$ref.split("/").at(-1) ?? "";
+    const examples = JSON.stringify(components.schemas[name]?.examples ?? []);
+    return { ...route, examples: JSON.parse(examples.replaceAll("example.com", "rota.invalid")) };
+  });
+}
+
+/** `fetch` refuses to send much of this. */
+function sendTo(url: string, { method, path, headers = {}, body }: SentRequest): Promise<SentAnswer> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const length = body === undefined ? {} : { "content-length": body.byteLength };
+    const sent = request(
+      { host: hostname, port, method, path, headers: { ...headers, ...length } },
+      (response) => {
+        const { statusCode: status = 0, headers: answered } = response;
+        // A stream has no end to wait for.
+        if (answered["content-type"]?.startsWith("text/event-stream")) {
+          sent.destroy();
+          resolve({ status, headers: answered, body: "" });
+          return;
+        }
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk) => {
+          text += chunk;
+        });
+        response.on("end", () => resolve({ status, headers: answered, body: text }));
+        response.on("error", reject);
+      },
+    );
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
