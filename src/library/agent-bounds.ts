@@ -30,6 +30,23 @@ export class AgentBounds {
     if (this.#live) void this.#storeLater();
   }
 
+  /**
+   * Makes the bounds right that earlier starts left behind, of agents that the configuration had then and has no longer.
+   * Only where this process is the only one: elsewhere another may well have them.
+   */
+  async mend(): Promise<void> {
+    const { storage, agents, turns } = this.#options;
+    if (!storage.capabilities.exclusive) return;
+    await turns.run(async () => {
+      const bounded = await storage.agents.bounded();
+      const listed = await storage.agents.list();
+      const wrong = listed.filter(({ agent, maxInflight }) => maxInflight !== agents.maxInflight(agent));
+      for (const { tenant, agent } of [...bounded, ...wrong]) {
+        if (tenant === DEFAULT_TENANT && agents.find(agent)?.source !== "config") this.#untold.add(agent);
+      }
+    });
+  }
+
   /** Tells what was not told yet. */
   store(): Promise<void> {
     if (this.#untold.size === 0) return this.#options.turns.idle();

@@ -435,3 +435,34 @@ describe("on several nodes", () => {
     expect(await maker.agents.get("index")).toEqual({ id: "index", maxInflight: 3, source: "stored" });
   });
 });
+
+describe("a bound that an earlier start set", () => {
+  async function boundsAfter(shared: boolean): Promise<string[]> {
+    const clock = new ManualClock();
+    const storage = await openMemory(clock);
+    const kept = { ...storage, close: async () => {} };
+    const agents = { gone: { maxInflight: 1 }, stays: { maxInflight: 1 }, index: { maxInflight: 1 } };
+    const before = await started({ clock, storage: kept });
+    await before.rota.agents.create({ id: "stored", maxInflight: 5 });
+    await before.rota.agents.create({ id: "free" });
+    const both = { stored: { maxInflight: 1 }, free: { maxInflight: 1 } };
+    await before.rota.reload({ agents: { ...agents, ...both } });
+    await before.rota.stop();
+    await started({
+      clock,
+      storage: shared ? asSharedStorage(storage) : kept,
+      options: { agents: { stays: { maxInflight: 2 } } },
+    });
+    const bounded = (await storage.agents.bounded()).map(({ agent }) => agent);
+    const listed = (await storage.agents.list()).map(({ agent, maxInflight }) => `${agent} ${maxInflight}`);
+    return [...bounded, ...listed];
+  }
+
+  test("goes when its agent is not configured any more, or becomes what is stored", async () => {
+    expect(await boundsAfter(false)).toEqual(["stays", "free null", "stored 5"]);
+  });
+
+  test("stays where another process may have its agent", async () => {
+    expect(await boundsAfter(true)).toEqual(["gone", "index", "stays", "free 1", "stored 1"]);
+  });
+});

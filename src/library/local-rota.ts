@@ -22,6 +22,7 @@ import type { TaskDefaults } from "../model/task-input.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
+import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { AgentBounds } from "./agent-bounds.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
 import type { AgentTable } from "./agent-table.ts";
@@ -34,6 +35,7 @@ import type { OneAtATime } from "./one-at-a-time.ts";
 import type { Reloader } from "./reloader.ts";
 import { createTasks } from "./tasks.ts";
 import { warnOfUnservedLanes } from "./unserved-lanes.ts";
+import { createWebhooks } from "./webhooks.ts";
 
 /**
  * Timers of the clock never keep the process alive, but a Rota that was started does, until it is stopped: a program
@@ -43,6 +45,9 @@ const KEEP_ALIVE_MS = 60 * 60 * 1_000;
 
 /** A storage that takes longer than this to say what time it is counts as away: whoever asks wants to know soon. */
 const HEALTH_MS = 2_000;
+
+/** How long a stop waits, within its grace, for callbacks of what ended last: the rest goes out with the next start. */
+const CALLBACK_GRACE_MS = 5_000;
 
 export interface LocalRotaParts {
   readonly current: CurrentSettings;
@@ -56,6 +61,7 @@ export interface LocalRotaParts {
   readonly reloader: Reloader;
   readonly engine: Engine;
   readonly eventLog: EventLog;
+  readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
   readonly clock: Clock;
   readonly log: Log;
@@ -65,7 +71,7 @@ export interface LocalRotaParts {
 export class LocalRota implements Rota {
   readonly tasks: LocalTasks;
   readonly agents: Agents;
-  readonly webhooks: Webhooks = undefined as never;
+  readonly webhooks: Webhooks;
   readonly #parts: LocalRotaParts;
   readonly #configHealth: ConfigHealth;
   #state: RotaState = "created";
@@ -76,7 +82,7 @@ export class LocalRota implements Rota {
   readonly #drainBegins = new AbortController();
 
   constructor(parts: LocalRotaParts) {
-    const { storage, engine, eventLog, clock, current, guard, catalogue, turns } = parts;
+    const { storage, engine, eventLog, clock, current, guard, catalogue, turns, deliverer } = parts;
     this.#parts = parts;
     this.#configHealth = new ConfigHealth(parts.log);
     this.agents = createAgents({
@@ -99,11 +105,14 @@ export class LocalRota implements Rota {
       defaults: () => this.#taskDefaults(),
       newTaskId: idMaker("tsk_", clock),
       newBatchId: idMaker("bat_", clock),
-      checkCallback: async () => {},
+      checkCallback: (url) => guard.value.check(url, "callbackUrl"),
       checkOpen: () => this.#checkOpen(),
+      onCancelled: () => deliverer.wake(),
     });
+    this.webhooks = createWebhooks({ tenant: DEFAULT_TENANT, storage, onResend: () => deliverer.wake() });
     storage.subscribe((signal) => {
       if (signal.kind === "events" || signal.kind === "reconnected") eventLog.wake();
+      if (signal.kind === "reconnected") deliverer.wake();
       engine.onSignal(signal);
       catalogue.onSignal(signal);
     });
@@ -208,12 +217,15 @@ export class LocalRota implements Rota {
   }
 
   async #start(): Promise<void> {
-    const { engine, bounds, current, storage, log } = this.#parts;
+    const { engine, bounds, current, storage, deliverer, log } = this.#parts;
+    await bounds.mend();
     await bounds.store();
     if (current.value.scheduler.enabled) {
       await warnOfUnservedLanes({ storage, lanes: current.value.lanes, log });
       await engine.start();
     }
+    // Tasks that ended before are still to be told of, whether or not any more are run.
+    deliverer.start();
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     this.#state = "running";
     // Agents that were made known while the engine started: their limits, too, hold once this answers.
@@ -225,7 +237,11 @@ export class LocalRota implements Rota {
     await this.#starting?.catch(() => {});
     this.#state = "draining";
     this.#drainBegins.abort();
-    await this.#parts.engine.drain(graceMs);
+    const { engine, deliverer, clock } = this.#parts;
+    const began = clock.monotonic();
+    await engine.drain(graceMs);
+    const leftMs = graceMs - (clock.monotonic() - began);
+    await deliverer.drain(Math.min(leftMs, CALLBACK_GRACE_MS));
     clearInterval(this.#keepAlive);
     this.#state = "drained";
   }

@@ -5,7 +5,14 @@
  */
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
-import { configureAgent, createAgent, deleteAgent, listAgents, updateAgent } from "./oracle/agents.ts";
+import {
+  boundedAgents,
+  configureAgent,
+  createAgent,
+  deleteAgent,
+  listAgents,
+  updateAgent,
+} from "./oracle/agents.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
 import {
   claimDeliveries,
@@ -69,6 +76,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     lanes: { configure: on(configureLanes), list: on<void, ReturnType<typeof listLanes>>(listLanes) },
     agents: {
       configure: on(configureAgent),
+      bounded: on<void, ReturnType<typeof boundedAgents>>(boundedAgents),
       create: on(createAgent),
       update: on(updateAgent),
       delete: on(deleteAgent),

@@ -321,6 +321,8 @@ export interface LaneRecord extends Omit<Lane, "concurrency"> {
 export interface AgentStorage {
   /** Bounds how many tasks of an agent run at once over all lanes; null: no bound of its own. */
   configure(params: { tenant: string; agent: string; maxInflight: number | null }): Promise<void>;
+  /** The agents outside the catalogue that have a bound, by tenant and id. */
+  bounded(): Promise<{ tenant: string; agent: string }[]>;
 
   /** Adds an agent to the catalogue, and its bound with it. False: there is one of that id, and nothing changed. */
   create(params: AgentRecord): Promise<boolean>;

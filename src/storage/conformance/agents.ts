@@ -57,6 +57,23 @@ export function describeAgents(open: OpenWorld): void {
       expect(await agents.list()).toEqual([record({ maxInflight: 7 })]);
     });
 
+    test("tells which agents have a bound and are not in it", async () => {
+      const { agents } = (await open()).storage;
+      await agents.configure({ tenant: TENANT, agent: "scout", maxInflight: 2 });
+      await agents.configure({ tenant: "another", agent: "b", maxInflight: 1 });
+      await agents.configure({ tenant: "another", agent: "a", maxInflight: 1 });
+      await agents.configure({ tenant: "another", agent: "free", maxInflight: null });
+      await agents.create(record({ agent: "listed", maxInflight: 1 }));
+      expect(await agents.bounded()).toEqual([
+        { tenant: TENANT, agent: "scout" },
+        { tenant: "another", agent: "a" },
+        { tenant: "another", agent: "b" },
+      ]);
+      await agents.create(record({ maxInflight: 2 }));
+      await agents.configure({ tenant: "another", agent: "a", maxInflight: null });
+      expect(await agents.bounded()).toEqual([{ tenant: "another", agent: "b" }]);
+    });
+
     test("bounds what runs with its entry, and frees it with that", async () => {
       const { storage, submit, claim } = await open();
       const task = { agent: "scout" };

@@ -40,6 +40,7 @@ export function describeClosing(open: OpenWorld): void {
         () => storage.lanes.list(),
         () => storage.agents.create({ tenant: TENANT, agent: "a", maxInflight: null, definition: {} }),
         () => storage.agents.list(),
+        () => storage.agents.bounded(),
         () => storage.deliveries.claim({ limit: 1, holdMs: 1 }),
         () => storage.deliveries.nextDueAt(),
         () => storage.deliveries.list({ tenant: TENANT, limit: 1 }),

@@ -61,18 +61,29 @@ export class Side {
    */
   async look(after: { inOrder: boolean } = { inOrder: true }) {
     const { tasks, nodes, lanes, agents, deliveries, counters, events } = this.storage;
-    const [tenants, { events: newEvents }, range, dueAt, deliveryAt, nodeList, laneList, catalogue, faults] =
-      await Promise.all([
-        Promise.all(TENANTS.map((tenant) => this.#lookAtTenant(tenant))),
-        events.read({ after: this.#eventsSeen.at(-1) ?? 0, limit: 10_000, bytesMax: 1e9 }),
-        events.range(),
-        tasks.nextDueAt(),
-        deliveries.nextDueAt(),
-        nodes.list(),
-        lanes.list(),
-        agents.list(),
-        counters.recountAll(),
-      ]);
+    const [
+      tenants,
+      { events: newEvents },
+      range,
+      dueAt,
+      deliveryAt,
+      nodeList,
+      laneList,
+      catalogue,
+      bounded,
+      faults,
+    ] = await Promise.all([
+      Promise.all(TENANTS.map((tenant) => this.#lookAtTenant(tenant))),
+      events.read({ after: this.#eventsSeen.at(-1) ?? 0, limit: 10_000, bytesMax: 1e9 }),
+      events.range(),
+      tasks.nextDueAt(),
+      deliveries.nextDueAt(),
+      nodes.list(),
+      lanes.list(),
+      agents.list(),
+      agents.bounded(),
+      counters.recountAll(),
+    ]);
     this.#eventsSeen.push(...newEvents.map(({ seq }) => seq));
     return {
       tenants,
@@ -86,6 +97,7 @@ export class Side {
       dueAt,
       deliveryAt,
       catalogue,
+      bounded,
       nodes: nodeList.sort((a, b) => (a.node < b.node ? -1 : 1)),
       lanes: laneList.sort((a, b) => (a.name < b.name ? -1 : 1)),
       faults,

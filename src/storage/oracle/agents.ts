@@ -14,6 +14,19 @@ export function configureAgent(state: OracleState, params: AgentName & { maxInfl
   tell(state, { kind: "work" });
 }
 
+export function boundedAgents(state: OracleState): AgentName[] {
+  const bounded = [...state.agentLimits].filter(
+    ([key, bound]) => bound !== null && !state.catalogue.has(key),
+  );
+  return bounded
+    .map(([key]) => key)
+    .sort()
+    .map((key) => {
+      const [tenant, agent] = JSON.parse(key) as [string, string];
+      return { tenant, agent };
+    });
+}
+
 export function createAgent(state: OracleState, record: AgentRecord): boolean {
   return !state.catalogue.has(agentKey(record)) && save(state, record);
 }

@@ -12,6 +12,13 @@ export function postgresAgents(db: PostgresDatabase): AgentStorage {
       });
       db.signal({ kind: "work" });
     },
+    bounded: () =>
+      db.read<{ tenant: string; agent: string }>({
+        name: "bounded_agents",
+        text: `select tenant, agent from agent
+                where definition is null and max_inflight is not null order by tenant, agent`,
+        values: [],
+      }),
     create: (record) => change(db, "create_agent", toValues(record)),
     update: (record) => change(db, "update_agent", toValues(record)),
     delete: ({ tenant, agent }) => change(db, "delete_agent", [tenant, agent]),

@@ -9,6 +9,15 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
       db.write(() => saveBound(db, params));
       await db.durable();
     },
+    bounded: () =>
+      db.read(() =>
+        db
+          .prepare<{ tenant: string; agent: string }>(
+            `select tenant, agent from agent
+              where definition is null and max_inflight is not null order by tenant, agent`,
+          )
+          .all(),
+      ),
     create: (record) => change(db, () => !isListed(db, record) && save(db, record)),
     update: (record) => change(db, () => isListed(db, record) && save(db, record)),
     delete: (agent) =>
