@@ -34,11 +34,14 @@ export async function printPages<Page extends { readonly count: number; readonly
   const limit = (
     flags.limit === undefined ? (flags.all ? PAGE : SHOWN_BY_DEFAULT) : numberFlag(flags.limit)
   ) as number;
+  let isFirst = true;
   for (let cursor = flags.cursor; ; ) {
     const page = await list.read({ limit, ...(cursor === undefined ? {} : { cursor }) });
     if (flags.json) printJson(page);
-    else if (page.count > 0) for (const line of list.lines(page)) print(line);
-    else note(`There are no such ${list.noun}.`);
+    // The titles of the columns once are enough.
+    else if (page.count > 0) for (const line of list.lines(page).slice(isFirst ? 0 : 1)) print(line);
+    else if (isFirst) note(`There are no such ${list.noun}.`);
+    isFirst = false;
     if (page.nextCursor === null) return;
     cursor = page.nextCursor;
     if (flags.all) continue;

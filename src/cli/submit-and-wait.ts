@@ -2,6 +2,7 @@ import type { RotaClient } from "../client/index.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { SubmitInput } from "../model/submit-input.ts";
 import type { Task } from "../model/task.ts";
+import { isTerminal } from "../model/task-state.ts";
 import { oneLine } from "./display-text.ts";
 import { eventText } from "./event-line.ts";
 import { secondsFlag } from "./flag-values.ts";
@@ -56,10 +57,12 @@ function codeForLeaving(error: unknown, interrupted: Interruption): number {
 async function tellProgress(events: AsyncIterable<RotaEvent>, taskId: string): Promise<void> {
   try {
     for await (const event of events) {
-      if (event.taskId === taskId && event.type !== "task.created") note(eventText(event));
+      // The answer to the wait says how it ended.
+      const isProgress = event.type !== "task.created" && !isTerminal(event.state);
+      if (event.taskId === taskId && isProgress) note(eventText(event));
     }
   } catch {
-    // The answer to the wait says how it ended.
+    // Nor does anybody miss what follows.
   }
 }
 

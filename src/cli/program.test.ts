@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { ConnectionError } from "../client/index.ts";
+import { type ErrorCode, RotaError } from "../model/errors.ts";
+import { COMMANDS } from "./commands.ts";
+import { exitCodeOf } from "./exit-code.ts";
+import { createProgram } from "./program.ts";
+import { UsageError } from "./usage-error.ts";
+
+test.each(COMMANDS)("what the overview says of $name is what the command says of itself", async (entry) => {
+  const command = await entry.load();
+  expect([command.name(), command.description()]).toEqual([entry.name, entry.description]);
+});
+
+test("only the command that is called is loaded with its options", async () => {
+  const program = await createProgram(["tasks"]);
+  const optionsOf = (name: string) =>
+    program.commands.find((command) => command.name() === name)?.options.length;
+  expect(optionsOf("tasks")).toBeGreaterThan(5);
+  expect(optionsOf("serve")).toBe(0);
+  const help = await createProgram(["help", "cancel"]);
+  expect(help.commands.find((command) => command.name() === "cancel")?.options.length).toBe(3);
+});
+
+test.each<[ErrorCode, number]>([
+  ["queue_full", 1],
+  ["invalid_field", 2],
+  ["unauthorized", 2],
+  ["conflict", 2],
+  ["not_found", 3],
+  ["rate_limited", 4],
+  ["internal_error", 4],
+  ["draining", 4],
+  ["scheduler_disabled", 4],
+  ["storage_unavailable", 4],
+])("an error %s ends a command with %i", (code, exitCode) => {
+  expect(exitCodeOf(new RotaError(code, "…"))).toBe(exitCode);
+});
+
+test("other errors end a command with codes of their own", () => {
+  expect(exitCodeOf(new UsageError("…"))).toBe(2);
+  expect(exitCodeOf(new ConnectionError("…", { url: "", mayHaveHappened: false }))).toBe(4);
+  expect(exitCodeOf(new TypeError("a fault of ours"))).toBe(70);
+});

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { jsonFlag, momentFlag, numberFlag, secondsFlag, spanFlag } from "./flag-values.ts";
+import { parseSpan, shownAgo, shownSpan } from "./times.ts";
+
+const NOW = Date.parse("2026-03-08T12:00:00Z");
+
+test.each([
+  [0, "0 ms"],
+  [999, "999 ms"],
+  [3_240, "3.2 s"],
+  [42_900, "42 s"],
+  [5 * 60_000, "5 min"],
+  [3 * 3_600_000, "3 h"],
+  [50 * 3_600_000, "2 d"],
+])("%i ms is shown as %s", (ms, shown) => {
+  expect(shownSpan(ms)).toBe(shown);
+});
+
+test.each([
+  ["2026-03-08T12:00:00.500Z", "now"],
+  ["2026-03-08T11:59:57Z", "3 s ago"],
+  ["2026-03-08T11:55:00Z", "5 min ago"],
+  ["2026-03-08T15:00:00Z", "in 3 h"],
+])("%s is %s", (moment, shown) => {
+  expect(shownAgo(moment, NOW)).toBe(shown);
+});
+
+test.each([
+  ["500ms", 500],
+  ["30s", 30_000],
+  ["5m", 300_000],
+  ["5 min", 300_000],
+  ["1.5h", 5_400_000],
+  ["2d", 172_800_000],
+  ["30", undefined],
+  ["-5m", undefined],
+  ["5 weeks", undefined],
+  ["", undefined],
+])("%j is a span of %s ms", (text, ms) => {
+  expect(parseSpan(text)).toBe(ms);
+});
+
+test("moments and spans on the command line become what the API takes", () => {
+  expect(momentFlag("10m", NOW)).toBe("2026-03-08T12:10:00.000Z");
+  expect(momentFlag("2030-01-01T00:00:00Z", NOW)).toBe("2030-01-01T00:00:00Z");
+  expect([spanFlag("30s"), spanFlag("5000"), spanFlag("soon")]).toEqual([30_000, 5_000, "soon"]);
+  expect([numberFlag("-3"), numberFlag("high"), numberFlag("")]).toEqual([-3, "high", ""]);
+  expect([secondsFlag("--wait", "5"), secondsFlag("--wait", "0.5"), secondsFlag("--wait", "2m")]).toEqual([
+    5, 0.5, 120,
+  ]);
+});
+
+test.each(["0", "-1", "soon", ""])("--wait %s is refused", (text) => {
+  expect(() => secondsFlag("--wait", text)).toThrow("--wait must be a number of seconds above 0");
+});
+
+test("what is no JSON is refused with the flag's name", () => {
+  expect(jsonFlag("--params", '{"a":1}')).toEqual({ a: 1 });
+  expect(() => jsonFlag("--params", "{a}")).toThrow(/^--params must be JSON/);
+});
