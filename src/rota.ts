@@ -21,6 +21,8 @@ import { silentLog } from "./model/log.ts";
 import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
 import { StorageClock } from "./services/storage-clock.ts";
 import type { Storage } from "./storage/storage.ts";
+import { VERSION } from "./version.ts";
+import { Deliverer } from "./webhooks/deliverer.ts";
 
 /**
  * Opens the storage and makes a scheduler on it. Tasks can be submitted right away; `start()` begins to run them.
@@ -61,12 +63,22 @@ export async function joinRota({ options, settings, storage }: RotaParts): Promi
   const service = { clock, random, log };
   const current = new CurrentSettings(settings);
   const turns = new OneAtATime();
-  const guard = new CurrentGuard({ allow: () => [], clock });
+  const guard = new CurrentGuard({ allow: () => current.value.allow, clock });
   const agents = new AgentTable({ current, clock });
   const bounds = new AgentBounds({ storage, agents, turns, log });
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
   const eventLog = new EventLog({ storage, clock, log });
+  const webhookMetrics = new WebhookMetrics();
+  const deliverer = new Deliverer({
+    ...service,
+    storage,
+    storageClock,
+    guard: () => guard.value,
+    key: () => current.value.webhookKey,
+    version: VERSION,
+    onResult: (result) => webhookMetrics.tried(result),
+  });
   const engine = new Engine({
     storage,
     storageClock,
@@ -80,6 +92,7 @@ export async function joinRota({ options, settings, storage }: RotaParts): Promi
     retentionMs: () => current.value.resultTTLSec(storage.capabilities) * 1_000,
     findExecutor: (record) => catalogue.executorFor(record),
     spansLanes: (agent) => agents.maxInflight(agent) !== null,
+    onEnded: () => deliverer.wake(),
   });
   const reloader = new Reloader({ current, agents, storage, engine, turns, clock, log });
   return new LocalRota({
@@ -94,7 +107,8 @@ export async function joinRota({ options, settings, storage }: RotaParts): Promi
     reloader,
     engine,
     eventLog,
-    webhookMetrics: new WebhookMetrics(),
+    deliverer,
+    webhookMetrics,
     clock,
     log,
   });

@@ -72,6 +72,7 @@ const PARTS: Record<string, readonly string[]> = {
 
   // The one place that joins all parts.
   "src/rota.ts": [
+    "src/version.ts",
     "src/library/",
     "src/model/",
     "src/config/",

@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { rotaOptions } from "../config/rota-options.ts";
 import type { Rota } from "../interface/rota.ts";
 import type { Log } from "../model/log.ts";
 import { shownStorageUrl } from "../model/storage-url.ts";
@@ -24,8 +25,8 @@ async function serve(flags: ConfigFlags): Promise<void> {
   const log = createLog();
   for (const hint of hints) log.warn({}, hint);
 
-  const { server: address, ...options } = config;
-  const rota = await createRota({ ...options, log });
+  const { server: address } = config;
+  const rota = await createRota({ ...rotaOptions(config), log });
   const server = await start(rota, { ...address, log });
   const signalled = stopSignal();
   const unwatch = watchConfig({ source, rota, server: address, log });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigAgain, ConfigSource } from "../config/config-source.ts";
 import { ConfigWatcher, type Reloadable } from "../config/config-watcher.ts";
+import { rotaOptions } from "../config/rota-options.ts";
 import type { Config } from "../config/schema.ts";
 import { watchFiles } from "../config/watch-files.ts";
 import type { Rota } from "../interface/rota.ts";
@@ -40,8 +41,9 @@ function reloadable(params: Omit<WatchConfigParams, "source">): Reloadable<Confi
   const { rota, server, log } = params;
   let told = server;
   return {
-    async reload({ server: wanted, ...options }) {
-      await rota.reload(options);
+    async reload(config) {
+      const { server: wanted } = config;
+      await rota.reload(rotaOptions(config));
       if (isDeepStrictEqual(wanted, told)) return;
       told = wanted;
       if (isDeepStrictEqual(wanted, server)) return;

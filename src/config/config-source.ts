@@ -3,12 +3,18 @@ import { isObject } from "../model/field-checks.ts";
 import { faultsError } from "./check.ts";
 import { CONFIG_FILES } from "./config-file.ts";
 import { withoutZeros } from "./kept-values.ts";
-import { checkConfig, type LoadConfigParams, type LoadedConfig, loadConfig, readConfig } from "./load.ts";
-import type { Config } from "./schema.ts";
+import {
+  type CheckedConfig,
+  checkConfig,
+  type LoadConfigParams,
+  type LoadedConfig,
+  loadConfig,
+  readConfig,
+} from "./load.ts";
 
 /** A configuration read while Rota runs. What `scheduler` does not say, or says with 0, keeps its value. */
-export interface ConfigAgain extends Omit<Config, "scheduler"> {
-  readonly scheduler: Partial<Config["scheduler"]>;
+export interface ConfigAgain extends Omit<CheckedConfig, "scheduler"> {
+  readonly scheduler: Partial<CheckedConfig["scheduler"]>;
 }
 
 /**

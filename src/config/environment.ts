@@ -2,6 +2,7 @@ import { isObject } from "../model/field-checks.ts";
 import { nearestName } from "../model/nearest-name.ts";
 import type { Layers } from "./layers.ts";
 import { fromText, inCapitals, OPTIONS } from "./options.ts";
+import { DEFAULT_SECRET_ENV } from "./webhooks-schema.ts";
 
 const PREFIX = "ROTA_";
 const LANE_PREFIX = "ROTA_LANE_";
@@ -16,7 +17,7 @@ export function applyEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
 ): string[] {
   const byVariable = new Map(OPTIONS.map((option) => [option.variable, option]));
-  const hints: string[] = [];
+  const unknown: string[] = [];
   for (const [variable, text] of Object.entries(environment)) {
     if (!variable.startsWith(PREFIX) || text === undefined || text === "") continue;
     const option = byVariable.get(variable);
@@ -25,10 +26,11 @@ export function applyEnvironment(
     } else if (variable.startsWith(LANE_PREFIX)) {
       layers.set(["lanes", laneName(variable, layers)], fromText(text, "json"), variable);
     } else {
-      hints.push(...hintFor(variable));
+      unknown.push(variable);
     }
   }
-  return hints;
+  const secret = secretVariable(layers);
+  return unknown.filter((variable) => variable !== secret).flatMap(hintFor);
 }
 
 /** A lane of the file whose name in capitals is this one, else a new lane. */
@@ -36,6 +38,12 @@ function laneName(variable: string, { values }: Layers): string {
   const name = variable.slice(LANE_PREFIX.length);
   const known = isObject(values["lanes"]) ? Object.keys(values["lanes"]) : [];
   return known.find((lane) => inCapitals(lane) === name) ?? name.toLowerCase();
+}
+
+/** The variable that is no option but holds the secret of callbacks. */
+function secretVariable({ values }: Layers): unknown {
+  const webhooks = isObject(values["webhooks"]) ? values["webhooks"] : {};
+  return webhooks["secretEnv"] ?? DEFAULT_SECRET_ENV;
 }
 
 function hintFor(variable: string): string[] {

@@ -52,6 +52,7 @@ test("without a file, variables and flags everything has its default", () => {
     timeouts: { defaultMs: 120_000, maxMs: 600_000 },
     executors: {},
     agents: {},
+    webhooks: { allow: [], secretEnv: "ROTA_WEBHOOK_SECRET" },
     shutdownGraceSec: 30,
   });
 });

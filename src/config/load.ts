@@ -4,6 +4,7 @@ import { applyEnvironment } from "./environment.ts";
 import { Layers } from "./layers.ts";
 import { fromText, OPTIONS } from "./options.ts";
 import { type Config, configSchema } from "./schema.ts";
+import { findWebhookSecret } from "./webhook-secret.ts";
 
 export interface LoadConfigParams {
   /** The file to read instead of `rota.config.json` or `.yaml`; it has to be there. */
@@ -20,10 +21,16 @@ export interface ReadConfig {
   readonly layers: Layers;
   /** Sentences about variables that are set but mean nothing, and look as if they should. */
   readonly hints: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** A right configuration, and the secrets that it says where to find. */
+export interface CheckedConfig extends Config {
+  readonly webhooks: Config["webhooks"] & { readonly secret?: string };
 }
 
 export interface LoadedConfig extends ReadConfig {
-  readonly config: Config;
+  readonly config: CheckedConfig;
 }
 
 /**
@@ -41,16 +48,26 @@ export function readConfig(params: LoadConfigParams): ReadConfig {
   const layers = new Layers(file.values, file.name);
   const hints = applyEnvironment(layers, environment);
   applyFlags(layers, flags);
-  return { file, layers, hints };
+  return { file, layers, hints, environment };
 }
 
 /** What was written, or `values` in its place, with every default filled in. */
-export function checkConfig({ file, layers }: ReadConfig, values: unknown = layers.values): Config {
+export function checkConfig(
+  { file, layers, environment }: ReadConfig,
+  values: unknown = layers.values,
+): CheckedConfig {
   const checked = check(configSchema, values);
-  if (checked.ok && file.faults.length === 0) return checked.value;
-  const faults = checked.ok ? [] : checked.faults;
-  const sentences = faults.map(({ path, message }) => `${message} (${layers.originOf(path)})`);
-  throw faultsError([...file.faults, ...sentences]);
+  if (!checked.ok) {
+    const faults = checked.faults.map(({ path, message }) => `${message} (${layers.originOf(path)})`);
+    throw faultsError([...file.faults, ...faults]);
+  }
+  const { webhooks } = checked.value;
+  const found = findWebhookSecret(webhooks.secretEnv, environment);
+  if (!found.ok) throw faultsError([...file.faults, found.fault]);
+  if (file.faults.length > 0) throw faultsError(file.faults);
+  return found.secret === undefined
+    ? checked.value
+    : { ...checked.value, webhooks: { ...webhooks, secret: found.secret } };
 }
 
 function applyFlags(layers: Layers, flags: Readonly<Record<string, string | undefined>>): void {

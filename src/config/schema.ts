@@ -7,6 +7,7 @@ import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
 import { executor } from "./executor-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
+import { webhooks } from "./webhooks-schema.ts";
 
 /** A count that somebody might mean; more is a slip of the finger. */
 const COUNT = { min: 1, max: 10_000_000 } as const;
@@ -145,6 +146,7 @@ export const configSchema = section({
     .describe(
       "Agents by id, each with an `executor`, a `lane`, `maxInflight` and `maxQueued` of its own, all optional.",
     ),
+  webhooks: webhooks.prefault({}),
   shutdownGraceSec: numberIn({ ...SECONDS, integer: false })
     .default(30)
     .describe("How long running work may go on after SIGTERM or `stop()`."),

@@ -19,8 +19,7 @@ export class CurrentGuard {
   get value(): TargetGuard {
     const allow = this.#allow();
     if (isDeepStrictEqual(allow, this.#allowed)) return this.#guard;
-    // What it is still doing it may end.
-    void this.#guard.close().catch(() => {});
+    // The old one may end what it is doing, and lets go of its connections by itself once they rest.
     this.#allowed = allow;
     this.#guard = new TargetGuard({ allow, clock: this.#clock });
     return this.#guard;

@@ -1,13 +1,16 @@
+import type { z } from "zod";
 import { check, faultsError } from "../config/check.ts";
 import { withoutZeros } from "../config/kept-values.ts";
 import { unknownOption } from "../config/option-kinds.ts";
 import { type Config, configSchema } from "../config/schema.ts";
+import { webhookOptions } from "../config/webhooks-schema.ts";
 import type { ReloadOptions, RotaOptions } from "../interface/options.ts";
 import type { Clock } from "../model/clock.ts";
 import { isObject } from "../model/field-checks.ts";
 import { type Lane, TASKS_LANE } from "../model/lane.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { TaskKind } from "../model/task.ts";
+import { webhookKey } from "../model/webhook-secret.ts";
 import type { AdmissionLimits } from "../storage/storage.ts";
 import type { Agent, MadeExecutor } from "./agent.ts";
 import { readAgents, readExecutors } from "./configured-agents.ts";
@@ -27,13 +30,19 @@ export interface Settings {
   readonly timeoutMaxMs: number;
   readonly shutdownGraceMs: number;
   readonly resultTTLSec: (storage: { readonly durable: boolean }) => number;
+  /** What callbacks may reach besides public hosts. */
+  readonly allow: readonly string[];
+  /** Signs callbacks; null: they are not signed. */
+  readonly webhookKey: Uint8Array | null;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly executors: ReadonlyMap<TaskKind, MadeExecutor>;
 }
 
 /** What the library shares with the configuration file; executors may be functions here and are checked where they are made. */
-const sharedSchema = configSchema.omit({ server: true, agents: true, executors: true });
-type SharedOptions = Omit<Config, "server" | "agents" | "executors">;
+const sharedSchema = configSchema
+  .omit({ server: true, agents: true, executors: true })
+  .extend({ webhooks: webhookOptions.prefault({}) });
+type SharedOptions = z.output<typeof sharedSchema>;
 
 /** Checks the options and completes them. Throws one `invalid_field` that names everything to write instead. */
 export function resolveSettings(options: RotaOptions, clock: Clock): Settings {
@@ -79,7 +88,7 @@ export function withOptions(settings: Settings, options: SharedOptions): Setting
 }
 
 function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executors"> {
-  const { scheduler, lanes, retry, timeouts, shutdownGraceSec } = options;
+  const { scheduler, lanes, retry, timeouts, webhooks, shutdownGraceSec } = options;
   return {
     options,
     scheduler,
@@ -89,6 +98,8 @@ function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executor
     timeoutMs: Math.min(timeouts.defaultMs, timeouts.maxMs),
     timeoutMaxMs: timeouts.maxMs,
     shutdownGraceMs: shutdownGraceSec * 1_000,
+    allow: webhooks.allow,
+    webhookKey: webhooks.secret === undefined ? null : webhookKey(webhooks.secret),
     resultTTLSec: ({ durable }) => scheduler.resultTTLSec ?? DEFAULT_TTL_SEC[durable ? "durable" : "memory"],
   };
 }

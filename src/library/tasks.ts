@@ -3,7 +3,7 @@ import type { EventLog } from "../events/event-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
 import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../interface/tasks.ts";
 import type { BatchInput, SubmittedBatch } from "../model/batch.ts";
-import { parseBatchInput, parseTaskInputs } from "../model/batch-input.ts";
+import { atIndex, parseBatchInput, parseTaskInputs } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
 import { invalidField } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
@@ -34,17 +34,22 @@ export interface TasksOptions {
   readonly checkCallback: (url: string) => Promise<void>;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
+  /** Told when a task was cancelled, of which somebody may want to be told. */
+  readonly onCancelled: () => void;
 }
 
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant, storage, engine, eventLog, waiter, limits, defaults, checkOpen } = options;
-  const { newTaskId, newBatchId, checkCallback } = options;
+  const { newTaskId, newBatchId, checkCallback, onCancelled } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
     const task = newTask(parseTaskInput(input, defaults()));
-    if (task.callbackUrl !== null) await checkCallback(task.callbackUrl);
+    if (task.callbackUrl !== null) {
+      await checkCallback(task.callbackUrl);
+      checkOpen();
+    }
     await eventLog.tried;
     const inserted = await engine.intake.add(task);
     if (inserted.rejection !== null) throw queueFull(inserted.rejection, task, limits());
@@ -84,10 +89,29 @@ export function createTasks(options: TasksOptions): LocalTasks {
     batch: string | null = null,
   ): Promise<InsertedTask[]> {
     const tasks = parsed.map((task) => newTask(task, batch));
-    const urls = new Set(tasks.flatMap(({ callbackUrl }) => callbackUrl ?? []));
-    for (const url of urls) await checkCallback(url);
+    await checkCallbacks(tasks);
     await eventLog.tried;
     return engine.intake.addMany(tasks);
+  }
+
+  /** Each URL once, and all at the same time: of 100 names that hardly resolve, none waits for another. */
+  async function checkCallbacks(tasks: readonly NewTask[]): Promise<void> {
+    const urls = new Map<string, number>();
+    for (const [index, { callbackUrl }] of tasks.entries()) {
+      if (callbackUrl !== null && !urls.has(callbackUrl)) urls.set(callbackUrl, index);
+    }
+    if (urls.size === 0) return;
+    const faults = await Promise.all(
+      [...urls].map(([url, index]) =>
+        checkCallback(url).then(
+          () => null,
+          (error) => atIndex(error, index),
+        ),
+      ),
+    );
+    const first = faults.find((fault) => fault !== null);
+    if (first !== undefined) throw first;
+    checkOpen();
   }
 
   function newTask(parsed: ParsedTask, batch: string | null = null): NewTask {
@@ -123,6 +147,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       if (cancelled.was !== null) throw new RotaError("conflict", `task is already ${cancelled.was}`);
       if (cancelled.token !== null) engine.fence([cancelled.token], "cancelled");
       engine.metrics.cancelled(cancelled);
+      onCancelled();
       return { status: "cancelled", taskId };
     },
 

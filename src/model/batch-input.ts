@@ -30,11 +30,16 @@ export function parseTaskInputs(inputs: readonly unknown[], defaults: TaskDefaul
     try {
       return parseTaskInput(input, defaults);
     } catch (error) {
-      if (!(error instanceof RotaError)) throw error;
-      const details = { ...error.details, index };
-      throw new RotaError(error.code, `tasks[${index}]: ${error.message}`, { details, cause: error });
+      throw atIndex(error, index);
     }
   });
+}
+
+/** The error of one of several tasks, with its place among them. */
+export function atIndex(error: unknown, index: number): unknown {
+  if (!(error instanceof RotaError)) return error;
+  const details = { ...error.details, index };
+  return new RotaError(error.code, `tasks[${index}]: ${error.message}`, { details, cause: error });
 }
 
 function checkTasks(tasks: unknown): readonly unknown[] {

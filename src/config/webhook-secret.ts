@@ -1,0 +1,25 @@
+import { WEBHOOK_SECRET_FORM, webhookKey } from "../model/webhook-secret.ts";
+import { DEFAULT_SECRET_ENV } from "./webhooks-schema.ts";
+
+export type FoundSecret =
+  /** Undefined: callbacks are not signed. */
+  { readonly ok: true; readonly secret: string | undefined } | { readonly ok: false; readonly fault: string };
+
+/**
+ * Reads the secret that signs callbacks from the variable that the configuration names. Whoever names another variable
+ * than the usual one means it to be set; the usual one may be missing.
+ */
+export function findWebhookSecret(
+  variable: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): FoundSecret {
+  const secret = environment[variable] || undefined;
+  if (secret !== undefined && webhookKey(secret) === null) {
+    return { ok: false, fault: `${variable} must be ${WEBHOOK_SECRET_FORM}` };
+  }
+  if (secret !== undefined || variable === DEFAULT_SECRET_ENV) return { ok: true, secret };
+  return {
+    ok: false,
+    fault: `\`webhooks.secretEnv\` names ${variable}, which is not set: set it, or leave the option out`,
+  };
+}
