@@ -31,6 +31,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./demo.ts")).demoCommand(),
   },
   {
+    name: "config",
+    usage: "<command>",
+    description: "Check or show the configuration that a server would start with here.",
+    group: RUN,
+    load: async () => (await import("./config.ts")).configCommand(),
+  },
+  {
     name: "submit",
     usage: "[options]",
     description: "Submit a task: one of --message, --instruction, --action and --payload, or a --file.",

@@ -40,12 +40,18 @@ function agentPaths(agents: object): string[][] {
 }
 
 function describe(path: readonly string[], config: unknown, layers: Layers): DescribedOption {
-  const value = valueAt(path, config);
+  const value = inShort(valueAt(path, config));
   return {
     option: path.join("."),
     value: value === undefined ? null : masked(value, path.at(-1)),
     from: valueAt(path, layers.values) === undefined ? "default" : layers.originOf(path),
   };
+}
+
+/** A lane without a `total` is written as a number. */
+function inShort(value: unknown): unknown {
+  if (!isObject(value) || Object.keys(value).join() !== "concurrency") return value;
+  return value["concurrency"];
 }
 
 function valueAt(path: readonly string[], values: unknown): unknown {

@@ -1,6 +1,8 @@
-import { type StatsListener, unwatchFile, watchFile } from "node:fs";
+import { statSync } from "node:fs";
+import { systemClock } from "../engine/system-clock.ts";
+import type { Clock, Timer } from "../model/clock.ts";
 
-/** How soon a change is noticed. A look is one stat of each file. */
+/** How soon a change is noticed. */
 const LOOK_MS = 1_000;
 /** Whoever writes a file may not have finished when the change is noticed. */
 const SETTLE_MS = 100;
@@ -10,19 +12,41 @@ const SETTLE_MS = 100;
  * hint and no more: what it misses is found by whoever looks at the file now and then.
  *
  * The files are looked at rather than their folder being watched: `fs.watch` hears every write of a database that lies
- * beside them, which cost a tenth of the throughput where it was measured, and hears nothing on some network drives.
+ * beside them, which cost a tenth of the throughput where it was measured, and hears nothing on some network drives. A
+ * look takes microseconds.
  */
-export function watchFiles(paths: readonly string[], onChange: () => void): () => void {
-  let timer: NodeJS.Timeout | undefined;
-  const listener: StatsListener = (now, before) => {
-    // A file that was not there and still is not is reported once.
-    if (now.mtimeMs === 0 && before.mtimeMs === 0) return;
-    clearTimeout(timer);
-    timer = setTimeout(onChange, SETTLE_MS).unref();
+export function watchFiles(
+  paths: readonly string[],
+  onChange: () => void,
+  { clock = systemClock }: { readonly clock?: Clock } = {},
+): () => void {
+  let seen = paths.map(traces).join();
+  let timer: Timer;
+  const waitAndLook = (): void => {
+    timer = clock.setTimer(LOOK_MS, look);
   };
-  for (const path of paths) watchFile(path, { persistent: false, interval: LOOK_MS }, listener);
-  return () => {
-    clearTimeout(timer);
-    for (const path of paths) unwatchFile(path, listener);
+  const look = (): void => {
+    const now = paths.map(traces).join();
+    if (now === seen) {
+      waitAndLook();
+      return;
+    }
+    seen = now;
+    timer = clock.setTimer(SETTLE_MS, () => {
+      waitAndLook();
+      onChange();
+    });
   };
+  waitAndLook();
+  return () => timer.cancel();
+}
+
+/** What changes with a file. */
+function traces(path: string): string {
+  try {
+    const { mtimeMs, size, ino } = statSync(path);
+    return `${mtimeMs} ${size} ${ino}`;
+  } catch {
+    return "none";
+  }
 }
