@@ -94,7 +94,18 @@ export async function joinRota({ options, settings, storage }: RotaParts): Promi
     spansLanes: (agent) => agents.maxInflight(agent) !== null,
     onEnded: () => deliverer.wake(),
   });
-  const reloader = new Reloader({ current, agents, storage, engine, turns, clock, log });
+  const reloader = new Reloader({
+    current,
+    agents,
+    storage,
+    engine,
+    turns,
+    clock,
+    log,
+    onChanged: (paths) => {
+      if (paths.includes("webhooks.allow")) catalogue.rebuild();
+    },
+  });
   return new LocalRota({
     current,
     storage,

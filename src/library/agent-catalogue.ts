@@ -79,9 +79,7 @@ export class AgentCatalogue extends Service {
 
   /** Makes all executors anew: what they may call has changed. */
   rebuild(): void {
-    const records = [...this.#entries.values()].map(({ record }) => record);
-    this.#entries = new Map();
-    this.#take(records);
+    this.#know([...this.#entries.values()].map(({ record }) => this.#toEntry(record, undefined)));
   }
 
   /**
@@ -139,17 +137,24 @@ export class AgentCatalogue extends Service {
   }
 
   #take(records: readonly AgentRecord[]): void {
-    const { agents } = this.#options;
     const before = this.#entries;
-    this.#entries = new Map(records.map((record) => [record.agent, this.#entryFor(record)]));
-    agents.replaceStored(new Map([...this.#entries].map(([id, { agent }]) => [id, agent])));
+    this.#know(
+      records.map((record) => {
+        const entry = before.get(record.agent);
+        const same = isDeepStrictEqual(record.definition, entry?.record.definition);
+        return same && entry !== undefined ? entry : this.#toEntry(record, entry);
+      }),
+    );
     this.#restoreBounds(before);
   }
 
+  #know(entries: readonly Entry[]): void {
+    this.#entries = new Map(entries.map((entry) => [entry.record.agent, entry]));
+    this.#options.agents.replaceStored(new Map(entries.map(({ record, agent }) => [record.agent, agent])));
+  }
+
   /** What the definition says is what counts: `maxInflight` of the record is the bound, which may be the configuration's. */
-  #entryFor(record: AgentRecord): Entry {
-    const before = this.#entries.get(record.agent);
-    if (before !== undefined && isDeepStrictEqual(record.definition, before.record.definition)) return before;
+  #toEntry(record: AgentRecord, before: Entry | undefined): Entry {
     const faults: RotaError[] = [];
     const agent = readAgent(record.definition as AgentOptions, {
       clock: this.clock,

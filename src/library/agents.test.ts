@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { serve } from "../../test/support/http-server.ts";
 import { openTestRota, type TestRotaParams } from "../../test/support/rota.ts";
 import { asSharedStorage, away, openMemory } from "../../test/support/storages.ts";
 import type { AgentChanges, AgentInput } from "../interface/agents.ts";
 import type { Rota } from "../interface/rota.ts";
 import type { Storage } from "../storage/storage.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
-import { Gate } from "../testing/signals.ts";
+import { Gate, until } from "../testing/signals.ts";
 
 /** An address that is public, so that nothing has to be looked up. */
 const URL_OF_SOMEBODY = "https://93.184.216.34/run";
@@ -306,6 +307,25 @@ describe("a stored agent", () => {
     await rota.agents.update("odd", { executor: { type: "echo" } });
     const mended = await rota.tasks.submit({ agentId: "odd", payload: 1 });
     expect((await rota.tasks.wait(mended.taskId)).state).toBe("done");
+  });
+
+  test("calls what the configuration allows now, whatever it allowed when the agent was made", async () => {
+    const url = await serve((_, response) => response.end("hello"));
+    const { rota } = await started({ options: { webhooks: { allow: ["127.0.0.1"] } } });
+    await rota.agents.create({ id: "a", executor: { type: "http", url } });
+    const ended = async () => {
+      const { taskId } = await rota.tasks.submit({ agentId: "a", payload: 1 });
+      await until(async () => /done|failed/.test((await rota.tasks.get(taskId)).state), "the task to end");
+      return rota.tasks.get(taskId);
+    };
+    expect((await ended()).result).toBe("hello");
+    expect((await rota.reload({ webhooks: { allow: [] } })).changed).toEqual(["webhooks.allow"]);
+    expect((await ended()).error).toMatch(/must not lead to 127\.0\.0\.1/);
+    await expect(rota.agents.update("a", { executor: { type: "http", url } })).rejects.toThrow(
+      "must not lead",
+    );
+    await rota.reload({ webhooks: { allow: ["127.0.0.0/8"] } });
+    expect((await ended()).result).toBe("hello");
   });
 
   test("is made although the answer of the look after it got lost", async () => {

@@ -22,6 +22,8 @@ export interface ReloaderOptions {
   readonly turns: OneAtATime;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told which options have new values, once they hold. */
+  readonly onChanged: (paths: readonly string[]) => void;
 }
 
 /** Something of the settings that all nodes read from the storage. */
@@ -50,7 +52,7 @@ export class Reloader {
   }
 
   async #reload(options: ReloadOptions): Promise<Reloaded> {
-    const { current, engine, clock } = this.#options;
+    const { current, engine, clock, onChanged } = this.#options;
     const before = current.value;
     const wanted = resolveAgain(options, before, clock);
     const after = withOptions(wanted, runningOptions(wanted.options, before));
@@ -59,6 +61,7 @@ export class Reloader {
     if (changes.changed.length > 0) {
       current.replace(after);
       engine.settingsChanged();
+      onChanged(changes.changed);
     }
     this.#tell(changes, { before, wanted });
     return changes;
