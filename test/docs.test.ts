@@ -2,7 +2,7 @@ import { execFile, spawnSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { taskInput } from "../src/api/tasks.ts";
 import { check } from "../src/config/check.ts";
 import { OPTIONS } from "../src/config/options.ts";
@@ -13,9 +13,14 @@ import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
 import { parseTaskInput } from "../src/model/task-input.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
+import { createServer } from "../src/server/create-server.ts";
+import { followCommand, followProgram, runCommands } from "./docs/commands.ts";
 import { codeBlocks, formatTable, namesIn, replaceSection, section, tableRows } from "./docs/markdown.ts";
-import { isSameShape } from "./docs/same-shape.ts";
+import { isSameShape, isSameText } from "./docs/same-shape.ts";
 import { eventually, newFolder, startServer } from "./end-to-end/server-process.ts";
+import { readMetrics } from "./support/prometheus.ts";
+import { openTestRota } from "./support/rota.ts";
+import { routesOf } from "./support/routes.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const PAGES = ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md", { cwd: ROOT }).sort()];
@@ -89,40 +94,57 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
       let task = "";
       for (const [index, { language, text, line }] of blocks.entries()) {
         if (language !== "sh" || !text.includes("curl -s")) continue;
+        const place = `${page}:${line}`;
         const shown = blocks[index + 1];
+        if (text.includes("curl -sN")) {
+          const isEnough = (output: string) => isSameText(shown?.text ?? "", output);
+          await followCommand(text, { url: server.url, isEnough });
+          continue;
+        }
         const run = () => {
-          const script = `${text.replaceAll("http://127.0.0.1:7682", server.url)}\nprintf '\\n%s' "$TASK"`;
-          const { stdout, stderr } = spawnSync("bash", ["--norc", "-euc", script], {
-            stdio: ["ignore", "pipe", "pipe"],
-            encoding: "utf8",
-            env: { ...process.env, TASK: task },
-          });
-          expect(stderr, `${page}:${line}`).toBe("");
-          return {
-            answer: JSON.parse(stdout.slice(0, stdout.lastIndexOf("\n"))),
-            task: stdout.slice(stdout.lastIndexOf("\n") + 1),
-          };
+          const ran = runCommands(text, { url: server.url, task });
+          expect(ran.stderr, place).toBe("");
+          return ran;
         };
         let ran = run();
-        if (shown?.language === "json") {
-          const expected = JSON.parse(shown.text);
-          // A task that was just submitted may still be on its way: looking again changes nothing.
-          const isLook = !/ -d | -X /.test(text.trim().split("\n").at(-1) ?? "");
-          await eventually(
-            () => {
-              if (isSameShape(expected, ran.answer)) return true;
-              if (!isLook) throw new Error(`${page}:${line} answers ${JSON.stringify(ran.answer)}`);
-              ran = run();
-              return false;
-            },
-            `${page}:${line} to answer as shown, not ${JSON.stringify(ran.answer)}`,
-          );
-        }
+        const isAsShown = () => {
+          if (shown?.language === "text") return isSameText(shown.text, ran.output);
+          const answer = JSON.parse(ran.output);
+          return shown?.language !== "json" || isSameShape(JSON.parse(shown.text), answer);
+        };
+        // A task that was just submitted may still be on its way: looking again changes nothing.
+        const isLook = !/ -d | -X /.test(text.trim().split("\n").at(-1) ?? "");
+        await eventually(() => {
+          if (isAsShown()) return true;
+          if (!isLook) throw new Error(`${place} answers ${ran.output}`);
+          ran = run();
+          return false;
+        }, `${place} to answer as shown`).catch((error) => {
+          throw new Error(`${error.message}; it answers ${ran.output}`);
+        });
         task = ran.task;
       }
     },
   );
 });
+
+const browserPrograms = PAGES.flatMap((page) =>
+  codeBlocks(read(page))
+    .filter(({ language }) => language === "js")
+    .map((block) => ({ place: `${page}:${block.line}`, ...block })),
+);
+
+test.each(browserPrograms)(
+  "the program for browsers at $place tells of a task that is done",
+  async ({ text }) => {
+    const server = await startServer();
+    await followProgram(text, {
+      url: server.url,
+      isEnough: (output) => /^tsk_\S+ hello$/m.test(output),
+      prompt: () => server.ask("/tasks", { json: { message: "hello" } }),
+    });
+  },
+);
 
 test("the commands for npm exist", () => {
   const { scripts } = JSON.parse(read("package.json"));
@@ -178,6 +200,43 @@ test("the library knows exactly the fields of the schema", () => {
   );
   expect(known.sort()).toEqual(Object.keys(taskInput.shape).sort());
 });
+
+test("docs/http.md has every route of the server, and no other", async () => {
+  const { rota, log } = await openTestRota();
+  const app = createServer({ rota, log });
+  onTestFinished(() => app.close());
+  const served = (await routesOf(app))
+    .filter(({ method }) => method !== "HEAD")
+    .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+  // What exists with and without /v1 is listed without.
+  const wanted = served.filter(
+    (route) => !served.includes(route.replace("/v1/", "/")) || !route.includes("/v1/"),
+  );
+  expect(namesIn(section(read("docs/http.md"), "routes")).sort()).toEqual(wanted.sort());
+});
+
+/** `npx vitest run test/docs.test.ts -u` writes the table anew. */
+test("docs/metrics.md has every metric as the server describes it", async () => {
+  const { rota } = await openTestRota();
+  await rota.tasks.submit({ message: "hello" });
+  const rows = [...readMetrics(await rota.metrics()).values()].map(({ name, type, help, samples }) => [
+    `\`${name}\``,
+    type,
+    labelsOf([...samples.keys()][0] ?? ""),
+    help,
+  ]);
+  const page = replaceSection(
+    read("docs/metrics.md"),
+    "metrics",
+    formatTable([["metric", "type", "labels", ""], ...rows]),
+  );
+  await expect(page).toMatchFileSnapshot(join(ROOT, "docs", "metrics.md"));
+});
+
+function labelsOf(sample: string): string {
+  const names = [...sample.matchAll(/(\w+)="/g)].map(([, name]) => name).filter((name) => name !== "le");
+  return names.map((name) => `\`${name}\``).join(", ");
+}
 
 /** `npx vitest run test/docs.test.ts -u` writes the table anew. */
 test("docs/configuration.md has every option as the schema describes it", async () => {

@@ -1,6 +1,6 @@
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 /** Numbers that are different each time. */
-const MEASURED = ["latencyMs", "executionTimeMs"];
+const MEASURED = ["latencyMs", "executionTimeMs", "avgDispatchLatencyMs"];
 
 /**
  * Whether an answer is the one a page shows: the same keys and values, but for times, what was measured, and texts that
@@ -22,4 +22,19 @@ export function isSameShape(shown: unknown, actual: unknown, key = ""): boolean 
       isSameShape((shown as Record<string, unknown>)[name], (actual as Record<string, unknown>)[name], name),
     )
   );
+}
+
+/** The same for a text, line by line; what a line of an event stream says after `data:` is JSON. */
+export function isSameText(shown: string, actual: string): boolean {
+  const lines = actual.trim().split("\n");
+  const wanted = shown.trim().split("\n");
+  return (
+    wanted.length === lines.length && wanted.every((line, index) => isSameLine(line, lines[index] ?? ""))
+  );
+}
+
+function isSameLine(shown: string, actual: string): boolean {
+  const prefix = "data: ";
+  if (!shown.startsWith(prefix) || !actual.startsWith(prefix)) return isSameShape(shown, actual);
+  return isSameShape(JSON.parse(shown.slice(prefix.length)), JSON.parse(actual.slice(prefix.length)));
 }

@@ -1,0 +1,76 @@
+import { type SpawnOptions, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { eventually } from "../end-to-end/server-process.ts";
+
+/** The server that the pages speak of. */
+const SHOWN_URL = "http://127.0.0.1:7682";
+
+/** What a command prints, and the id that it leaves in `TASK` for those after it. */
+export interface Ran {
+  readonly output: string;
+  readonly task: string;
+  readonly stderr: string;
+}
+
+/** Runs the commands of a block in a shell, as somebody does who pastes them. */
+export function runCommands(text: string, { url, task }: { url: string; task: string }): Ran {
+  const script = `${text.replaceAll(SHOWN_URL, url)}\nprintf '\\n%s' "$TASK"`;
+  const { stdout, stderr } = spawnSync("bash", ["--norc", "-euc", script], {
+    stdio: ["ignore", "pipe", "pipe"],
+    encoding: "utf8",
+    env: { ...process.env, TASK: task },
+  });
+  const end = stdout.lastIndexOf("\n");
+  return { output: stdout.slice(0, end), task: stdout.slice(end + 1), stderr };
+}
+
+/** Runs a command that does not end by itself, until it has printed what `isEnough`. */
+export async function followCommand(
+  text: string,
+  { url, isEnough }: { url: string; isEnough: (output: string) => boolean },
+): Promise<void> {
+  const args = ["--norc", "-euc", `exec ${text.replaceAll(SHOWN_URL, url)}`];
+  await follow("bash", args, { isEnough });
+}
+
+/** The same for a program for browsers; `prompt` is what makes it print something. */
+export async function followProgram(
+  text: string,
+  {
+    url,
+    isEnough,
+    prompt,
+  }: { url: string; isEnough: (output: string) => boolean; prompt: () => Promise<unknown> },
+): Promise<void> {
+  const args = ["--experimental-eventsource", "--no-warnings", "-e", text.replaceAll(SHOWN_URL, url)];
+  await follow(process.execPath, args, { isEnough, prompt });
+}
+
+async function follow(
+  command: string,
+  args: readonly string[],
+  { isEnough, prompt }: { isEnough: (output: string) => boolean; prompt?: () => Promise<unknown> },
+): Promise<void> {
+  const options: SpawnOptions = { stdio: ["ignore", "pipe", "pipe"] };
+  const child = spawn(command, args, options);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (chunk) => {
+      output += chunk;
+    });
+  }
+  try {
+    await eventually(
+      async () => {
+        await prompt?.();
+        return isEnough(output);
+      },
+      `${args.at(-1)} to print what is shown`,
+    ).catch((error) => {
+      throw new Error(`${error.message}; it printed ${output}`);
+    });
+  } finally {
+    child.kill("SIGKILL");
+    await once(child, "close");
+  }
+}
