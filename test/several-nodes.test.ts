@@ -51,6 +51,45 @@ describe("nodes that share a database", () => {
     expect(seen[0]).toEqual(seen[1]);
   });
 
+  test("know the agents that another one made, and no longer those it deleted", async () => {
+    const { openNode } = await makeNodes();
+    const [front, back] = [await openNode(), await openNode()];
+    await back.start();
+    const resultOf = async (payload: number) => {
+      const { taskId } = await front.tasks.submit({ agentId: "made", payload });
+      return front.tasks.wait(taskId);
+    };
+    expect((await resultOf(1)).error).toBe('no executor for agent "made"');
+    await front.agents.create({ id: "made", executor: { type: "echo" }, lane: "team" });
+    expect(await resultOf(2)).toMatchObject({ result: 2, lane: "team" });
+    expect(await back.agents.get("made")).toMatchObject({ source: "stored", lane: "team" });
+    await front.agents.delete("made");
+    expect((await resultOf(3)).error).toBe('no executor for agent "made"');
+  });
+
+  test("keep to a limit that another one was told to change", async () => {
+    const { openNode } = await makeNodes();
+    const options = { scheduler: { maxInflight: 1 } };
+    const [front, back] = [await openNode(options), await openNode(options)];
+    const gates: Gate[] = [];
+    back.agent("worker", async () => {
+      const gate = new Gate();
+      gates.push(gate);
+      await gate.opened;
+    });
+    await back.start();
+    await front.tasks.submitMany(Array(4).fill({ agentId: "worker", payload: 1 }));
+    await until(() => gates.length === 1, "the first to start");
+    expect(await front.reload({ scheduler: { maxInflight: 3 } })).toEqual({
+      changed: ["scheduler.maxInflight"],
+      needsRestart: [],
+    });
+    await until(() => gates.length === 3, "two more to start");
+    for (const gate of gates.splice(0)) gate.open();
+    await until(() => gates.length === 1, "the last to start");
+    gates[0]?.open();
+  });
+
   test("cancel what another one runs: its signal fires", async () => {
     const { openNode } = await makeNodes();
     const [front, back] = [await openNode(), await openNode()];
