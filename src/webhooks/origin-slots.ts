@@ -2,6 +2,8 @@
 const FIRST_GUESS_MS = 25;
 /** How much the latest exchange counts in the average. */
 const LATEST_WEIGHT = 0.25;
+/** Better too early, which costs another look, than too late, when nothing is being sent meanwhile. */
+const HASTE = 0.5;
 /** The longest a delivery is sent away for: a receiver that recovers should not have to wait for what it missed. */
 const WAIT_MAX_MS = 60_000;
 /** Receivers that nothing is sent to right now and that are remembered all the same. */
@@ -60,7 +62,7 @@ export class OriginSlots {
     const now = this.#options.now();
     // An exchange that goes on is known to take as long as it already does.
     const exchangeMs = Math.max(origin.averageMs, now - (origin.began[0] ?? now));
-    const free = Math.max(origin.bookedUntil, now) + exchangeMs / this.#options.perOrigin;
+    const free = Math.max(origin.bookedUntil, now) + (HASTE * exchangeMs) / this.#options.perOrigin;
     origin.bookedUntil = Math.min(free, now + WAIT_MAX_MS);
     return Math.ceil(origin.bookedUntil - now);
   }
