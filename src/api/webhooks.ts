@@ -5,7 +5,7 @@ import { errorAnswers } from "./error.ts";
 import { time } from "./time.ts";
 
 const DELIVERY_EXAMPLE = {
-  deliveryId: "dlv_42",
+  deliveryId: "whd_019a8f6e_42",
   taskId: "tsk_019a8f6e",
   url: "https://example.com/hooks/done",
   state: "done",
