@@ -1,6 +1,7 @@
+import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { type CallOptions, callOut } from "./call-out.ts";
 import type { Executor } from "./executor.ts";
-import { ANSWER_BYTES_MAX, resultOf } from "./http-answer.ts";
+import { resultOf } from "./http-answer.ts";
 import { mergeHeaders } from "./merge-headers.ts";
 
 export interface HttpExecutorOptions extends CallOptions {

@@ -39,7 +39,7 @@ async function getList<List>(
   const { base, headers = {}, signal } = params;
   const request = { method: "GET", headers, signal, bodyBytesMax: LIST_BYTES_MAX };
   const response = await callOut(base + path, request, params);
-  if (!isSuccess(response)) throw failureOf(response, `GET ${path} answered `);
+  if (!isSuccess(response)) throw failureOf(response, `GET ${path} answered HTTP`);
   if (response.truncated) throw new Error(`GET ${path} answered more than ${LIST_BYTES_MAX} bytes`);
   const list = read(parse(response.body));
   if (list === null) throw new Error(`GET ${path} answered something else than a list in JSON`);

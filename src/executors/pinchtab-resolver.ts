@@ -1,16 +1,11 @@
 import { shown } from "../model/field-checks.ts";
 import { SharedCall } from "../outbound/shared-call.ts";
+import { baseOf } from "./base-url.ts";
 import type { CallOptions } from "./call-out.ts";
 import { HttpError, PermanentError } from "./errors.ts";
 import { lookUpPlaces } from "./pinchtab-lookup.ts";
 import type { Places } from "./pinchtab-places.ts";
-import {
-  baseOf,
-  cannotResolve,
-  type ResolveTabParams,
-  type TabResolver,
-  unresolved,
-} from "./tab-resolver.ts";
+import { cannotResolve, type ResolveTabParams, type TabResolver, unresolved } from "./tab-resolver.ts";
 
 /** Tabs seldom move, and one that did is looked for again: this is there to spare a busy server. */
 const DEFAULT_CACHE_SEC = 5;

@@ -1,10 +1,11 @@
 import type { Task } from "../model/task.ts";
 import { CallError } from "../outbound/call-error.ts";
 import type { LimitedResponse } from "../outbound/fetch-with-limits.ts";
+import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { type CallOptions, callOut } from "./call-out.ts";
 import { PermanentError } from "./errors.ts";
 import type { Executor } from "./executor.ts";
-import { ANSWER_BYTES_MAX, resultOf } from "./http-answer.ts";
+import { resultOf } from "./http-answer.ts";
 import { mergeHeaders } from "./merge-headers.ts";
 import { type TabResolver, unresolved } from "./tab-resolver.ts";
 

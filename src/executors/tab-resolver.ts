@@ -1,4 +1,5 @@
 import { shown } from "../model/field-checks.ts";
+import { baseOf } from "./base-url.ts";
 import { PermanentError } from "./errors.ts";
 
 /** Knows who has a tab. */
@@ -18,11 +19,6 @@ export interface ResolveTabParams {
 export function fixedResolver(url: string): TabResolver {
   const base = baseOf(url);
   return { resolve: async () => base };
-}
-
-/** A URL as paths are added to it: without a slash at its end. */
-export function baseOf(url: string): string {
-  return new URL(url).href.replace(/\/+$/, "");
 }
 
 /** The failure to find out who has a tab. */

@@ -7,8 +7,14 @@ async function* bytes(chunks: readonly (string | Uint8Array)[]): AsyncGenerator<
   for (const chunk of chunks) yield typeof chunk === "string" ? Buffer.from(chunk) : chunk;
 }
 
+async function all(reader: SseReader): Promise<SseEvent[]> {
+  const events: SseEvent[] = [];
+  for await (const event of reader) events.push(event);
+  return events;
+}
+
 async function read(...chunks: readonly (string | Uint8Array)[]): Promise<SseEvent[]> {
-  return Array.fromAsync(new SseReader(bytes(chunks), LIMITS));
+  return all(new SseReader(bytes(chunks), LIMITS));
 }
 
 async function dataOf(...chunks: readonly (string | Uint8Array)[]): Promise<string[]> {
@@ -86,7 +92,7 @@ test("fails when there is more than is read", async () => {
 test("says what the answer was if it was none of events", async () => {
   const otherwise = async (text: string) => {
     const reader = new SseReader(bytes([text.slice(0, 5), text.slice(5)]), LIMITS);
-    await Array.fromAsync(reader);
+    await all(reader);
     return reader.otherwise;
   };
   expect(await otherwise('{"a":\n\n1}')).toEqual({ text: '{"a":\n\n1}', truncated: false });

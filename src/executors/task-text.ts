@@ -1,0 +1,12 @@
+import type { ExecutorType } from "../model/executor-config.ts";
+import type { Task } from "../model/task.ts";
+import { PermanentError } from "./errors.ts";
+
+/** What a task says to an agent that is talked to. */
+export function textOf({ kind, instruction, message }: Task, type: ExecutorType): string {
+  const text = kind === "instruction" ? instruction : kind === "message" ? message : undefined;
+  if (text !== undefined) return text;
+  throw new PermanentError(
+    `a ${type} executor does tasks with an \`instruction\` or a \`message\`; this one is of kind ${kind}`,
+  );
+}
