@@ -17,7 +17,7 @@ export function describeWebhooks(open: Open): void {
       await until(() => bodies.length === 1, "the callback");
       await until(async () => {
         const { deliveries } = await opened.api.webhooks.deliveries({ taskId });
-        return (deliveries[0]?.tries ?? 0) > 0;
+        return deliveries[0]?.responseStatus !== undefined;
       }, "the delivery to be noted");
       const { deliveries } = await opened.api.webhooks.deliveries({ taskId });
       return { ...opened, bodies, taskId, url, delivery: deliveries[0] };
