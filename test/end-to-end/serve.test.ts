@@ -57,9 +57,9 @@ test("reads rota.config.json where it is started, and variables and flags over i
 });
 
 describe("what stops it from starting is said in a sentence:", () => {
-  async function refusal(args: readonly string[], folder = newFolder()): Promise<string> {
+  async function refusal(args: readonly string[], folder = newFolder(), code = 1): Promise<string> {
     const process = runRota(["serve", ...args], { folder });
-    expect(await process.ended).toEqual({ code: 1, signal: null });
+    expect(await process.ended).toEqual({ code, signal: null });
     expect(process.stdout()).toBe("");
     expect(process.stderr()).not.toMatch(/^\s+at /m);
     return process.stderr();
@@ -121,7 +121,7 @@ describe("what stops it from starting is said in a sentence:", () => {
   });
 
   test("a flag that does not exist", async () => {
-    expect(await refusal(["--prot", "1"])).toContain(
+    expect(await refusal(["--prot", "1"], newFolder(), 2)).toContain(
       "error: unknown option '--prot'\n(Did you mean --port?)",
     );
   });

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { onTestFinished } from "vitest";
 import { type Answer, ask } from "../support/http.ts";
 
@@ -29,6 +30,14 @@ export interface ServerProcess extends RunningProcess {
   ask(path: string, init?: Parameters<typeof ask>[1]): Promise<Answer>;
 }
 
+/** How a process runs. */
+export interface RunParams {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly folder?: string;
+  /** What it can read from stdin. */
+  readonly input?: string;
+}
+
 export interface ServeParams {
   readonly args?: readonly string[];
   readonly storage?: string;
@@ -44,10 +53,7 @@ export function newFolder(): string {
 }
 
 /** Runs `rota ARGS` as a process of its own, which ends with the test. */
-export function runRota(
-  args: readonly string[],
-  params: Omit<ServeParams, "args" | "storage"> = {},
-): RunningProcess {
+export function runRota(args: readonly string[], params: RunParams = {}): RunningProcess {
   return run(process.execPath, [MAIN, ...args], { folder: newFolder(), ...params });
 }
 
@@ -65,32 +71,30 @@ export async function npmStart(args: readonly string[]): Promise<ServerProcess> 
 function run(
   command: string,
   args: readonly string[],
-  {
-    folder,
-    environment = {},
-  }: { readonly folder: string; readonly environment?: Readonly<Record<string, string>> },
+  { folder, environment = {}, input }: RunParams & { readonly folder: string },
 ): RunningProcess {
   // What the developer's own shell sets must not change what is tested.
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("ROTA_"));
   const child = spawn(command, args, {
     cwd: folder,
     env: { ...Object.fromEntries(inherited), ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
   });
+  child.stdin?.end(input);
   const ended = once(child, "close").then(([code, signal]) => ({ code, signal }) as Ended);
   onTestFinished(async () => {
     child.kill("SIGKILL");
     await ended;
   });
   return {
-    stdout: collect(child.stdout),
-    stderr: collect(child.stderr),
+    stdout: collect(child.stdout as Readable),
+    stderr: collect(child.stderr as Readable),
     ended,
     kill: (signal) => child.kill(signal),
   };
 }
 
-function collect(stream: NonNullable<ChildProcess["stdout"]>): () => string {
+function collect(stream: Readable): () => string {
   let text = "";
   stream.setEncoding("utf8").on("data", (chunk) => {
     text += chunk;

@@ -1,0 +1,347 @@
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { serve } from "../support/http-server.ts";
+import {
+  eventually,
+  newFolder,
+  type RunningProcess,
+  type RunParams,
+  runRota,
+  startServer,
+} from "./server-process.ts";
+
+const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+
+/** Runs a command to its end. */
+async function run(args: readonly string[], params: RunParams = {}) {
+  const process = runRota(args, params);
+  const { code, signal } = await process.ended;
+  return { code: code ?? signal, stdout: process.stdout(), stderr: process.stderr() };
+}
+
+/** A server, and commands that are told of it by a variable. */
+async function withServer() {
+  const server = await startServer();
+  const environment = { ROTA_URL: server.url };
+  const rota = (args: readonly string[], params: RunParams = {}) => run(args, { environment, ...params });
+  return {
+    server,
+    rota,
+    start: (args: readonly string[]): RunningProcess => runRota(args, { environment }),
+    submit: async (...args: string[]) => (await rota(["submit", ...args])).stdout.trim(),
+  };
+}
+
+const submitLater = ["submit", "--message", "later", "--run-at", "1h"];
+
+describe("rota submit", () => {
+  test("answers with the id alone, for scripts, and with --json as the API does", async () => {
+    const { rota, server } = await withServer();
+    const { code, stdout, stderr } = await rota(["submit", "--message", "hello", "--priority", "high"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    const task = (await server.ask(`/tasks/${stdout.trim()}`)).body;
+    expect(task).toMatchObject({ message: "hello", priority: 1 });
+
+    const asJson = await rota(["submit", "--payload", "[1]", "--json"]);
+    expect(JSON.parse(asJson.stdout)).toMatchObject({
+      taskId: expect.any(String),
+      state: "queued",
+      position: 1,
+    });
+  });
+
+  test("takes a task from a file, or from stdin", async () => {
+    const { rota } = await withServer();
+    const file = join(newFolder(), "task.json");
+    writeFileSync(file, '{"message": "from a file"}');
+    expect((await rota(["submit", "--file", file, "--wait"])).stdout).toBe("from a file\n");
+    const input = '{"payload": {"n": 1}}';
+    expect((await rota(["submit", "--file", "-", "--wait"], { input })).stdout).toBe('{\n  "n": 1\n}\n');
+  });
+
+  test("with --wait tells on stderr how it goes, answers with the result, and ends as the task does", async () => {
+    const { rota } = await withServer();
+    const done = await rota(["submit", "--message", "hello", "--wait"]);
+    expect([done.code, done.stdout]).toEqual([0, "hello\n"]);
+    expect(done.stderr).toMatch(/^Submitted tsk_\w+\.\nstarted\n$/);
+
+    const asJson = await rota(["submit", "--message", "hello", "--wait", "--json"]);
+    expect(JSON.parse(asJson.stdout)).toMatchObject({
+      state: "done",
+      result: "hello",
+      attempts: [{ number: 1 }],
+    });
+
+    const failed = await rota(["submit", "--agent", "nobody", "--payload", "1", "--wait"]);
+    expect([failed.code, failed.stdout]).toEqual([1, ""]);
+    expect(failed.stderr).toContain('error: the task failed: no executor for agent "nobody"\n');
+  });
+
+  test("with --wait leaves the task alone when its own time is up, or when it is interrupted", async () => {
+    const { rota, start, server } = await withServer();
+    const { code, stderr } = await rota([...submitLater, "--wait", "0.2"]);
+    expect(code).toBe(5);
+    const [, taskId] = /"rota task (tsk_\w+)" shows it/.exec(stderr) ?? [];
+    expect((await server.ask(`/tasks/${taskId}`)).body.state).toBe("delayed");
+
+    for (const [signal, expected] of [
+      ["SIGINT", 130],
+      ["SIGTERM", 143],
+    ] as const) {
+      const process = start([...submitLater, "--wait"]);
+      await eventually(() => process.stderr().includes("Submitted"), "the task");
+      process.kill(signal);
+      expect(await process.ended).toEqual({ code: expected, signal: null });
+      expect(process.stderr()).toContain("The task goes on");
+    }
+  });
+
+  test("with --wait outlasts a restart of the server", async () => {
+    const params = { folder: newFolder(), storage: "sqlite:rota.db" };
+    const first = await startServer(params);
+    const args = ["submit", "--message", "hello", "--run-at", "1s", "--wait"];
+    const process = runRota(args, { environment: { ROTA_URL: first.url } });
+    await eventually(() => process.stderr().includes("Submitted"), "the task");
+    first.kill("SIGKILL");
+    await first.ended;
+    await startServer({ ...params, args: ["--port", new URL(first.url).port] });
+    expect(await process.ended).toEqual({ code: 0, signal: null });
+    expect(process.stdout()).toBe("hello\n");
+  });
+
+  test("refuses what is wrong with 2, in a sentence, and submits nothing", async () => {
+    const { rota, server } = await withServer();
+    for (const [args, sentence] of [
+      [["--message", "x", "--timeout", "5"], /^error: `timeout` must be /],
+      [["--message", "x", "--agent", "a b"], /^error: `agentId` must be .* \(--agent\)\n$/],
+      [[], /^error: .*`action`.*`instruction`.*`message`.*`payload`/],
+      [["--payload", "{"], /^error: --payload must be JSON/],
+      [["--file", "none.json"], /^error: cannot read none\.json: there is no such file\n$/],
+      [["--mesage", "x"], /^error: unknown option '--mesage'\n\(Did you mean --message\?\)/],
+      [["--message"], /^error: option '--message <text>' argument missing/],
+      [["--message", "x", "--wait", "soon"], /^error: --wait must be a number of seconds/],
+    ] as const) {
+      const { code, stdout, stderr } = await rota(["submit", ...args]);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toMatch(sentence);
+      expect(stderr).not.toMatch(/^\s+at /m);
+    }
+    expect((await server.ask("/tasks/stats")).body.total).toBe(0);
+  });
+});
+
+describe("rota tasks", () => {
+  test("lists tasks for people, newest first, safe to show", async () => {
+    const { rota, submit } = await withServer();
+    await submit("--message", "two\nlines \u001b[31mred");
+    await submit("--agent", "nobody", "--instruction", "Do it", "--wait");
+    const { code, stdout, stderr } = await rota(["tasks"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    const [head, first, second] = stdout.split("\n");
+    expect(head).toMatch(/^TASK +STATE +AGENT +PRIO +CREATED +TOOK +WHAT$/);
+    expect(first).toMatch(/^tsk_\w+ +failed +nobody +2 +.* ✗ no executor for agent "nobody" · Do it$/);
+    expect(second).toMatch(/^tsk_\w+ +done +index +2 +.* two lines �\[31mred$/);
+  });
+
+  test("shows only those asked for, page after page", async () => {
+    const { rota, server } = await withServer();
+    const tasks = [0, 1, 2].map((payload) => ({ payload, runAt: "2100-01-01T00:00:00Z" }));
+    await server.ask("/tasks/batch", { json: { tasks } });
+    const page = await rota(["tasks", "--state", "delayed", "--agent", "index", "--limit", "2"]);
+    expect(page.stdout.split("\n")).toHaveLength(4);
+    const [, cursor] = /--cursor (\d+) for the next page/.exec(page.stderr) ?? [];
+    const next = await rota(["tasks", "--cursor", cursor as string, "--json"]);
+    expect(JSON.parse(next.stdout)).toMatchObject({ tasks: [{ payload: 0 }], count: 1, nextCursor: null });
+    const all = await rota(["tasks", "--all", "--limit", "2", "--json"]);
+    const counts = all.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line).count);
+    expect(counts).toEqual([2, 1]);
+    const none = await rota(["tasks", "--state", "failed"]);
+    expect([none.stdout, none.stderr]).toEqual(["", "There are no such tasks.\n"]);
+  });
+
+  test("ends quietly when nobody reads on", async () => {
+    const { server } = await withServer();
+    const tasks = Array(5).fill({ payload: "x".repeat(100_000), runAt: "2100-01-01T00:00:00Z" });
+    await server.ask("/tasks/batch", { json: { tasks } });
+    const script = `"$0" "$1" tasks --all --json | head -c 10; echo " \${PIPESTATUS[0]}"`;
+    const { stdout, stderr } = spawnSync("bash", ["--norc", "-c", script, process.execPath, MAIN], {
+      encoding: "utf8",
+      env: { ...process.env, ROTA_URL: server.url },
+    });
+    expect([stdout, stderr]).toEqual(['{"tasks":[ 0\n', ""]);
+  });
+});
+
+describe("rota task, rota cancel, rota retry", () => {
+  test("show all there is to know of one", async () => {
+    const { rota, server, submit } = await withServer();
+    await submit("--message", "hello", "--metadata", '{"user":42}', "--wait");
+    const [task] = (await server.ask("/tasks")).body.tasks;
+    const { stdout } = await rota(["task", task.taskId]);
+    expect(stdout).toContain(`task       ${task.taskId}\nstate      done\nagent      index\n`);
+    expect(stdout).toMatch(/^metadata {3}\{\n +"user": 42\n +\}$/m);
+    expect(stdout).toMatch(/^result {5}hello$/m);
+    expect(stdout).toMatch(/^ATTEMPT +STARTED +TOOK +OUTCOME +NODE +ERROR\n +1 .* done /m);
+    expect(JSON.parse((await rota(["task", task.taskId, "--json"])).stdout)).toEqual(task);
+  });
+
+  test("end with 3 when there is none", async () => {
+    const { rota } = await withServer();
+    expect(await rota(["task", "tsk_unknown"])).toEqual({
+      code: 3,
+      stdout: "",
+      stderr: "error: task not found\n",
+    });
+    expect(await rota(["task", "tsk_unknown", "--json"])).toEqual({
+      code: 3,
+      stdout: "",
+      stderr: '{"code":"not_found","error":"task not found"}\n',
+    });
+  });
+
+  test("do what can be done with several, say what cannot, and end with the first such", async () => {
+    const { rota, server } = await withServer();
+    const id = (await rota(submitLater)).stdout.trim();
+    expect(await rota(["cancel", id, "tsk_unknown", id])).toEqual({
+      code: 3,
+      stdout: `${id} cancelled\n`,
+      stderr: `error: tsk_unknown: task not found\nerror: ${id}: task is already cancelled\n`,
+    });
+    const refused = { code: 2, stdout: "", stderr: "error: task is already cancelled\n" };
+    expect(await rota(["cancel", id])).toEqual(refused);
+    expect(await rota(["retry", id])).toEqual({ code: 0, stdout: `${id} queued\n`, stderr: "" });
+    await eventually(async () => (await server.ask(`/tasks/${id}`)).body.state === "done", "the task");
+    expect(await rota(["retry", id, "--json"])).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+describe("rota stats and rota agents", () => {
+  test("show the queue and what each agent did", async () => {
+    const { rota, server, submit } = await withServer();
+    await submit("--message", "hello", "--wait");
+    const { stdout } = await rota(["stats"]);
+    expect(stdout).toMatch(/^queued +0 of 1000\nrunning +0 /);
+    expect(stdout).toMatch(/^index +0 +1 +1 +0 +0 +0$/m);
+    const stats = JSON.parse((await rota(["stats", "--json"])).stdout);
+    expect(stats).toEqual((await server.ask("/scheduler/stats")).body);
+  });
+
+  test("list, create, show, change and delete agents", async () => {
+    const { rota } = await withServer();
+    const create = ["agents", "create", "team/a", "--executor", '{"type":"echo"}', "--max-inflight", "2"];
+    expect((await rota(create)).stdout).toMatch(/^agent +team\/a\nfrom +stored\n/);
+    expect((await rota(["agents"])).stdout).toMatch(
+      /^AGENT .*\nindex +built-in *\nteam\/a +stored +2 +echo\n$/,
+    );
+    const update = ["agents", "update", "team/a", "--lane", "main", "--unset", "maxInflight", "--json"];
+    expect(JSON.parse((await rota(update)).stdout)).toEqual({
+      id: "team/a",
+      executor: { type: "echo" },
+      lane: "main",
+      source: "stored",
+    });
+    expect(JSON.parse((await rota(["agents", "list", "--json"])).stdout).count).toBe(2);
+    expect(await rota(create)).toMatchObject({ code: 2, stdout: "" });
+    expect(await rota(["agents", "delete", "team/a"])).toMatchObject({ code: 0, stdout: "team/a deleted\n" });
+    expect(await rota(["agents", "get", "team/a"])).toMatchObject({ code: 3, stdout: "" });
+  });
+});
+
+describe("rota watch", () => {
+  test("writes a line for each event when nobody sits in front of it, until it is told to stop", async () => {
+    const { start, submit } = await withServer();
+    const { taskId } = JSON.parse(await submit("--message", "hello", "--wait", "--json"));
+    const process = start(["watch", "--after", "0"]);
+    await eventually(() => process.stdout().includes("task.completed"), "the events");
+    const lines = process.stdout().trim().split("\n");
+    expect(lines.map((line) => line.replace(/^\S+Z {2}/, ""))).toEqual([
+      `task.created  ${taskId}  index`,
+      `task.started  ${taskId}  index`,
+      `task.completed  ${taskId}  index  "hello"`,
+    ]);
+    process.kill("SIGINT");
+    expect(await process.ended).toEqual({ code: 0, signal: null });
+  });
+
+  test("with --json writes events as they are, only of the agent asked for", async () => {
+    const { start, submit } = await withServer();
+    await submit("--agent", "nobody", "--message", "x", "--wait");
+    await submit("--message", "hello", "--wait");
+    const process = start(["watch", "--json", "--after", "0", "--agent", "index"]);
+    await eventually(() => process.stdout().includes("task.completed"), "the events");
+    const events = process
+      .stdout()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(events.map(({ seq, type, agentId }) => [seq, type, agentId])).toEqual([
+      [4, "task.created", "index"],
+      [5, "task.started", "index"],
+      [6, "task.completed", "index"],
+    ]);
+  });
+});
+
+describe("without a server", () => {
+  test.each([
+    [["tasks"]],
+    [["submit", "--message", "x"]],
+    [["submit", "--message", "x", "--wait"]],
+    [["watch"]],
+  ])("rota %s says so in a sentence, with what to do, and ends with 4", async (args) => {
+    const { code, stdout, stderr } = await run([...args, "--url", await freeUrl()]);
+    expect([code, stdout]).toEqual([4, ""]);
+    expect(stderr).toMatch(
+      /^error: cannot reach Rota at http:\/\/127\.0\.0\.1:\d+: .*\nIs it running\? Start it with "rota serve", or .*\n$/,
+    );
+  });
+
+  test("but with another one in its place, that is said", async () => {
+    const url = await serve((_request, response) => response.end("<html>It works!</html>"));
+    const { code, stderr } = await run(["stats", "--url", url]);
+    expect(code).toBe(4);
+    expect(stderr).toBe(`error: ${url} does not answer as Rota does: status 200, "<html>It works!</html>"\n`);
+  });
+
+  test.each([
+    [["--help"], /Run it:\n +serve .*Hand in work.*Look at it:.*Exit codes:\n +0 /s],
+    [["help", "submit"], /^Usage: rota submit .*--wait \[seconds\].*Common options:\n +--url/s],
+    [["tasks", "--help"], /^Usage: rota tasks /],
+  ])("rota %s helps", async (args, answer) => {
+    const { stdout, ...ended } = await run(args);
+    expect(ended).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(answer);
+  });
+
+  test.each([
+    [[], /^Usage: rota /],
+    [["taks"], /^error: unknown command 'taks'\n\(Did you mean one of task, tasks\?\)\nRun "rota --help"/],
+    [["task"], /^error: missing required argument 'id'\nRun "rota task --help" to see what there is\.\n$/],
+    [["tasks", "one"], /^error: too many arguments/],
+    [
+      ["stats", "--url", "nonsense"],
+      /^error: `url` must be where Rota is, like "http:\/\/127\.0\.0\.1:7682"\n$/,
+    ],
+    [["watch", "--after", "all"], /^error: --after must be the number of an event/],
+  ])("rota %s is refused with 2", async (args, sentence) => {
+    const { code, stdout, stderr } = await run(args);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(sentence);
+  });
+});
+
+/** Where nobody listens. */
+async function freeUrl(): Promise<string> {
+  const listener = createServer().listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const { port } = listener.address() as AddressInfo;
+  listener.close();
+  return `http://127.0.0.1:${port}`;
+}
