@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { taskInput } from "../src/api/tasks.ts";
 import { check } from "../src/config/check.ts";
 import { OPTIONS } from "../src/config/options.ts";
+import { parseYaml } from "../src/config/parse-yaml.ts";
 import { configSchema } from "../src/config/schema.ts";
 import { ERROR_STATUS } from "../src/model/errors.ts";
 import { EVENT_TYPES } from "../src/model/event.ts";
@@ -264,6 +265,14 @@ test("docs/executors.md has every type of executor with its fields, and no other
         .join(", "),
     ]),
   );
+});
+
+test("docs/configuration.md shows the same configuration as JSON and as YAML", () => {
+  const blocks = codeBlocks(read("docs/configuration.md"));
+  const [json, yaml] = ["json", "yaml"].map(
+    (wanted) => blocks.find(({ language }) => language === wanted)?.text ?? "",
+  );
+  expect(parseYaml(yaml as string)).toEqual({ ok: true, value: JSON.parse(json as string) });
 });
 
 test.each(["docs/configuration.md", "docs/executors.md"])(
