@@ -254,6 +254,35 @@ describe("rota stats and rota agents", () => {
   });
 });
 
+describe("rota deliveries", () => {
+  test("lists what became of callbacks, shows one, and sends it again", async () => {
+    const bodies: string[] = [];
+    const url = await serve((_request, response, body) => {
+      bodies.push(body);
+      response.end();
+    });
+    const folder = newFolder();
+    writeFileSync(join(folder, "rota.config.json"), '{"webhooks": {"allow": ["127.0.0.1"]}}');
+    const server = await startServer({ folder });
+    const rota = (args: readonly string[]) => run(args, { environment: { ROTA_URL: server.url } });
+    await rota(["submit", "--message", "hello", "--callback", `${url}/hook`, "--wait"]);
+    const delivered = async () => JSON.parse((await rota(["deliveries", "--json"])).stdout).deliveries[0];
+    await eventually(async () => (await delivered())?.status === "delivered", "the callback");
+    const { deliveryId, taskId } = await delivered();
+    expect((await rota(["deliveries", "--task", taskId])).stdout).toMatch(
+      new RegExp(`^DELIVERY .*\n${deliveryId} +delivered +1 .* ${taskId} +${url}/hook\n$`),
+    );
+    expect((await rota(["deliveries", "get", deliveryId])).stdout).toMatch(/^status +delivered$/m);
+    expect(await rota(["deliveries", "resend", deliveryId, "dlv_unknown"])).toMatchObject({
+      code: 3,
+      stdout: `${deliveryId} pending\n`,
+      stderr: "error: dlv_unknown: delivery not found\n",
+    });
+    await eventually(() => bodies.length === 2, "the callback once more");
+    expect((await rota(["deliveries", "--status", "failed"])).stderr).toBe("There are no such deliveries.\n");
+  });
+});
+
 describe("rota watch", () => {
   test("writes a line for each event when nobody sits in front of it, until it is told to stop", async () => {
     const { start, submit } = await withServer();

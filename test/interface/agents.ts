@@ -45,17 +45,18 @@ export function describeAgents(open: Open): void {
     test("are refused with a sentence when they cannot be", async () => {
       const { api } = await open({ options: { agents: { configured: { lane: "main" } } } });
       await api.agents.create({ id: "a" });
+      const { agents } = api;
       for (const [call, code] of [
-        [api.agents.create({ id: "no spaces" }), "invalid_field"],
-        [api.agents.create({ id: "b", maxInflight: 0 }), "invalid_field"],
-        [api.agents.create({ id: "b", lanes: "x" } as never), "invalid_field"],
-        [api.agents.create({ id: "a" }), "conflict"],
-        [api.agents.update("configured", { lane: "main" }), "conflict"],
-        [api.agents.delete("configured"), "conflict"],
-        [api.agents.update("nobody", { lane: "main" }), "not_found"],
-        [api.agents.delete("nobody"), "not_found"],
+        [() => agents.create({ id: "no spaces" }), "invalid_field"],
+        [() => agents.create({ id: "b", maxInflight: 0 }), "invalid_field"],
+        [() => agents.create({ id: "b", lanes: "x" } as never), "invalid_field"],
+        [() => agents.create({ id: "a" }), "conflict"],
+        [() => agents.update("configured", { lane: "main" }), "conflict"],
+        [() => agents.delete("configured"), "conflict"],
+        [() => agents.update("nobody", { lane: "main" }), "not_found"],
+        [() => agents.delete("nobody"), "not_found"],
       ] as const) {
-        expect(await errorOf(call)).toMatchObject({ name: "RotaError", code });
+        expect(await errorOf(call())).toMatchObject({ name: "RotaError", code });
       }
       expect((await api.agents.list()).count).toBe(3);
     });
