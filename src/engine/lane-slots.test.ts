@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Finish } from "./completer.ts";
 import { LaneSlots } from "./lane-slots.ts";
 
@@ -81,4 +81,37 @@ test("asks for a bounded number at a time, and stays hungry while it is given al
     given.push(count);
   }
   expect(given).toEqual([200, 200, 20]);
+});
+
+describe("set anew while tasks run,", () => {
+  test("a larger lane asks for what it can run more, and a new one for all", () => {
+    const slots = new LaneSlots({ a: 2 });
+    slots.took("a");
+    slots.took("a");
+    slots.configure({ a: 5, b: 1 });
+    expect(asks(slots)).toEqual([
+      ["a", 3],
+      ["b", 1],
+    ]);
+  });
+
+  test("a smaller one asks for nothing until fewer run than it may run", () => {
+    const slots = new LaneSlots({ a: 4 });
+    for (let n = 0; n < 4; n++) slots.took("a");
+    slots.configure({ a: 2 });
+    expect([slots.hungry, slots.wake("a"), asks(slots)]).toEqual([false, false, []]);
+    expect(asks(slots, [ended("a"), ended("a")])).toEqual([]);
+    expect(asks(slots, [ended("a"), ended("a"), ended("a")])).toEqual([["a", 1]]);
+    for (let n = 0; n < 3; n++) slots.freed("a");
+    expect(asks(slots)).toEqual([["a", 1]]);
+  });
+
+  test("one that is not named stays as it is", () => {
+    const slots = new LaneSlots({ a: 2, b: 3 });
+    slots.configure({ a: 1 });
+    expect(asks(slots)).toEqual([
+      ["a", 1],
+      ["b", 3],
+    ]);
+  });
 });

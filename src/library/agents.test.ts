@@ -486,3 +486,11 @@ describe("a bound that an earlier start set", () => {
     expect(await boundsAfter(true)).toEqual(["gone", "index", "stays", "free 1", "stored 1"]);
   });
 });
+
+test("an agent that the program makes known after a stop is told to nobody", async () => {
+  const { rota, log } = await started();
+  await rota.stop();
+  rota.agent("late", { maxInflight: 1 }, () => 1);
+  await settle();
+  expect(log.messages()).toEqual([]);
+});

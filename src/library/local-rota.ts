@@ -237,7 +237,8 @@ export class LocalRota implements Rota {
     await this.#starting?.catch(() => {});
     this.#state = "draining";
     this.#drainBegins.abort();
-    const { engine, deliverer, clock } = this.#parts;
+    const { engine, deliverer, bounds, clock } = this.#parts;
+    bounds.rest();
     const began = clock.monotonic();
     await engine.drain(graceMs);
     const leftMs = graceMs - (clock.monotonic() - began);
