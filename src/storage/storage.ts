@@ -56,6 +56,8 @@ export type StorageSignal =
   | { readonly kind: "due" }
   /** These attempts lost their lease to a cancel: whoever runs them should stop. */
   | { readonly kind: "fenced"; readonly tokens: readonly number[] }
+  /** Dependants have yet to hear of an end: `tasks.release` tells them. */
+  | { readonly kind: "release" }
   /** The catalogue of agents was changed. */
   | { readonly kind: "agents" }
   /** Signals may have been missed: look at everything. */
@@ -102,6 +104,12 @@ export interface TaskStorage {
   /** The earliest moment at which `promoteDue` or `expire` will have something to do; null when there is none. */
   nextDueAt(): Promise<number | null>;
 
+  /**
+   * Tells up to `limit` tasks of the end of another that they depend on. Whatever ends a task tells the first hundred of
+   * its dependants itself; this is for the rest. `more`: call again.
+   */
+  release(params: { limit: number }): Promise<{ more: boolean }>;
+
   /** Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. */
   rescue(params: { node: string; limit: number }): Promise<RescuedTasks>;
   /**
@@ -145,6 +153,11 @@ export interface NewTask {
   readonly batch: string | null;
   /** Where its end is told: ending it leaves a delivery. Null: nobody asked. */
   readonly callbackUrl: string | null;
+  /**
+   * The ids of the tasks it depends on, each once: it starts when all are done, and is cancelled when one of them ends
+   * in another way. One that is not known is waited for.
+   */
+  readonly dependsOn: readonly string[];
   readonly spec: TaskSpec;
 }
 
@@ -158,7 +171,8 @@ export interface AdmissionLimits {
 export interface InsertedTask {
   readonly seq: number;
   readonly id: string;
-  readonly state: "queued" | "delayed" | "rejected";
+  /** `cancelled`: something that it depends on had ended without being done. */
+  readonly state: "queued" | "delayed" | "waiting_dependency" | "rejected" | "cancelled";
   readonly position: number;
   readonly createdAt: number;
   readonly runAt: number | null;

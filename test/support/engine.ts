@@ -94,6 +94,7 @@ export function newTask(overrides: TaskOverrides = {}): NewTask {
     maxQueued: null,
     batch: null,
     callbackUrl: null,
+    dependsOn: [],
     maxRetriesIfLost: 0,
     spec: {
       work: { kind: "custom", payload },

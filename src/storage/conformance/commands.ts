@@ -19,6 +19,7 @@ export type Command =
   | { do: "retry"; pick: number }
   | { do: "expire"; limit: number }
   | { do: "promote"; limit: number }
+  | { do: "release"; limit: number }
   | { do: "wait"; ms: number }
   | { do: "crash"; node: number }
   | { do: "rescue"; pick: number; limit: number }
@@ -47,6 +48,8 @@ export interface SubmittedTask {
   maxRetriesIfLost: number;
   batch: string | null;
   callbackUrl: string | null;
+  /** Tasks that came before, or are unknown. */
+  dependsOn: number[];
 }
 
 /** `held`: only among attempts that may still hold their lease; else among all there ever were. */
@@ -85,6 +88,10 @@ const submittedTask: fc.Arbitrary<SubmittedTask> = record({
   maxRetriesIfLost: fc.nat({ max: 2 }),
   batch: mostly(fc.constant(null), fc.constant("together")),
   callbackUrl: orNull(fc.constant("https://example.com/hook")),
+  dependsOn: mostly(
+    fc.constant([]),
+    fc.array(fc.integer({ min: -1, max: 60 }), { minLength: 1, maxLength: 3 }),
+  ),
 });
 
 const finish: fc.Arbitrary<Finish> = record({
@@ -141,6 +148,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: record({ do: fc.constant("retry"), pick }) },
   { weight: 1, arbitrary: record({ do: fc.constant("expire"), limit: fc.nat({ max: 3 }) }) },
   { weight: 2, arbitrary: record({ do: fc.constant("promote"), limit: fc.nat({ max: 3 }) }) },
+  { weight: 1, arbitrary: record({ do: fc.constant("release"), limit: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 3, arbitrary: record({ do: fc.constant("wait"), ms: fc.nat({ max: 25 }) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("crash"), node }) },
   { weight: 2, arbitrary: record({ do: fc.constant("rescue"), pick, limit: fc.nat({ max: 3 }) }) },

@@ -6,6 +6,7 @@ import { describeClaimFairness } from "./claim-fairness.ts";
 import { describeClosing } from "./closing.ts";
 import { describeCounters } from "./counters.ts";
 import { describeDeliveries } from "./deliveries.ts";
+import { describeDependencies } from "./dependencies.ts";
 import { describeEvents } from "./events.ts";
 import { describeExpireTasks } from "./expire-tasks.ts";
 import { describeFinishAndClaim } from "./finish-and-claim.ts";
@@ -43,6 +44,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describePromoteDue(open);
     describeExpireTasks(open);
     describeRescueTasks(open);
+    describeDependencies(open);
     describePrune(open);
     describeListTasks(open);
     describeTenants(open);

@@ -28,6 +28,8 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       return tasks.expire(command);
     case "promote":
       return tasks.promoteDue(command);
+    case "release":
+      return tasks.release(command);
     case "wait":
       return undefined;
     case "crash":
@@ -99,10 +101,19 @@ async function submit(side: Side, { tasks, ...limits }: Extract<Command, { do: "
 }
 
 function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
-  const { repeats: _repeats, runAfterMs, deadlineMs, ...task } = submitted;
+  const { repeats: _repeats, runAfterMs, deadlineMs, dependsOn, ...task } = submitted;
   const now = side.clock.now();
   const runAt = runAfterMs === null ? null : now + runAfterMs;
-  return newTask({ ...task, id, runAt, deadline: deadlineMs === null ? null : now + deadlineMs });
+  const parents = dependsOn.map((pick) =>
+    pick < 0 ? "unknown" : (choose(side.tasks, pick)?.id ?? "unknown"),
+  );
+  return newTask({
+    ...task,
+    dependsOn: [...new Set(parents)].filter((parent) => parent !== id),
+    id,
+    runAt,
+    deadline: deadlineMs === null ? null : now + deadlineMs,
+  });
 }
 
 async function step(side: Side, params: FinishAndClaimParams) {

@@ -118,6 +118,7 @@ export function newTask(overrides: Partial<NewTask> = {}): NewTask {
     maxQueued: null,
     batch: null,
     callbackUrl: null,
+    dependsOn: [],
     maxRetriesIfLost: 3,
     spec: customSpec({}),
     ...overrides,

@@ -1,5 +1,6 @@
 import { isTerminal } from "../../model/task-state.ts";
 import type { CancelledTask } from "../storage.ts";
+import { releaseDependants } from "./release-dependants.ts";
 import { addEvent, endAttempt, endTask, findTask, type OracleState, tell } from "./state.ts";
 
 export function cancelTasks(
@@ -7,6 +8,7 @@ export function cancelTasks(
   { tenant, ids, error }: { tenant: string; ids: readonly string[]; error: string | null },
 ): CancelledTask[] {
   const answers = ids.map((id) => cancelTask(state, tenant, id, error));
+  releaseDependants(state);
   const tokens = answers.flatMap((answer) =>
     "token" in answer && answer.token !== null ? [answer.token] : [],
   );

@@ -1,14 +1,21 @@
 import type { TaskPlace } from "../storage.ts";
+import { releaseDependants } from "./release-dependants.ts";
 import { failTask, isWaiting, type OracleState, type OracleTask, tell } from "./state.ts";
 
-export function expireTasks(state: OracleState, { limit }: { limit: number }): { expired: TaskPlace[] } {
+export function expireTasks(state: OracleState, params: { limit: number }): { expired: TaskPlace[] } {
+  const expired = expireOverdue(state, params);
+  releaseDependants(state);
+  if (expired.length > 0) tell(state, { kind: "events" });
+  return { expired };
+}
+
+export function expireOverdue(state: OracleState, { limit }: { limit: number }): TaskPlace[] {
   const overdue = state.tasks
     .filter((task) => isWaiting(task) && task.deadline !== null && task.deadline <= state.clock.now())
     .sort((a, b) => deadlineOf(a) - deadlineOf(b) || a.seq - b.seq)
     .slice(0, limit);
   for (const task of overdue) failTask(state, task, "deadline exceeded while queued");
-  if (overdue.length > 0) tell(state, { kind: "events" });
-  return { expired: overdue.map(({ agent, lane }) => ({ agent, lane })) };
+  return overdue.map(({ agent, lane }) => ({ agent, lane }));
 }
 
 function deadlineOf(task: OracleTask): number {

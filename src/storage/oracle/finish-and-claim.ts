@@ -1,7 +1,8 @@
 import type { Settlement } from "../../model/outcome.ts";
 import type { ClaimedTask, FinishAndClaimParams, FinishedAndClaimed, Held } from "../storage.ts";
 import { chooseTask } from "./choose-task.ts";
-import { expireTasks } from "./expire-tasks.ts";
+import { expireOverdue } from "./expire-tasks.ts";
+import { releaseDependants } from "./release-dependants.ts";
 import {
   addEvent,
   copyJson,
@@ -35,7 +36,8 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     applySettlement(state, task, finish.settlement);
     finished.push({ token: finish.token, state: task.state });
   }
-  const { expired } = expireTasks(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
+  const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
+  releaseDependants(state);
   const claimed = claims.flatMap(({ lane, limit }) => claimFromLane(state, node, lane, limit));
   if (finished.length + claimed.length + expired.length + progress.length > 0)
     tell(state, { kind: "events" });

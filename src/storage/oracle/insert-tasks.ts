@@ -1,9 +1,12 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
+import { dependencyError } from "../dependency-error.ts";
 import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
+import { releaseDependants } from "./release-dependants.ts";
 import {
   addEvent,
   copyJson,
   countWaiting,
+  findTask,
   isWaiting,
   type OracleState,
   type OracleTask,
@@ -24,15 +27,25 @@ export function insertTasks(
   const answers = tasks.map((task) =>
     toInserted(findById(state, task.id) ?? insertTask(state, task, limits)),
   );
+  releaseDependants(state);
   tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
-  return answers;
+  return answers.map((answer) => asItIsNow(state, answer));
+}
+
+/** What became of a task that was taken in just now: what it depends on may have doomed it. */
+function asItIsNow(state: OracleState, answer: InsertedTask): InsertedTask {
+  const task = state.tasks.find(({ seq }) => seq === answer.seq);
+  return task?.state === "cancelled" && answer.state === "waiting_dependency"
+    ? { ...answer, state: "cancelled" }
+    : answer;
 }
 
 function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask {
   ensureLine(state, input);
   const now = state.clock.now();
   const rejection = admit(state, input, limits);
-  const isDelayed = input.runAt !== null && input.runAt > now;
+  const unmet = rejection ? 0 : countUnmet(state, input);
+  const isDelayed = unmet === 0 && input.runAt !== null && input.runAt > now;
   const defaultDeadlineMs = input.deadline === null ? input.deadlineAfterMs : null;
 
   state.lastTaskSeq += 1;
@@ -43,12 +56,16 @@ function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits)
     agent: input.agent,
     lane: input.lane,
     priority: input.priority,
-    state: rejection ? "rejected" : isDelayed ? "delayed" : "queued",
-    position: rejection || isDelayed ? 0 : countWaiting(state, input) + 1,
+    state: rejection ? "rejected" : unmet > 0 ? "waiting_dependency" : isDelayed ? "delayed" : "queued",
+    position: rejection || unmet > 0 || isDelayed ? 0 : countWaiting(state, input) + 1,
     createdAt: now,
     runAt: input.runAt,
     deadline:
-      defaultDeadlineMs === null ? input.deadline : Math.max(now, input.runAt ?? now) + defaultDeadlineMs,
+      defaultDeadlineMs === null
+        ? input.deadline
+        : unmet > 0
+          ? null
+          : Math.max(now, input.runAt ?? now) + defaultDeadlineMs,
     retryCount: 0,
     batch: input.batch,
     callbackUrl: input.callbackUrl,
@@ -60,13 +77,29 @@ function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits)
     attempts: [],
     defaultDeadlineMs,
     maxRetriesIfLost: input.maxRetriesIfLost,
+    dependsOn: input.dependsOn,
     rejection,
     held: null,
   };
   state.tasks.push(task);
   if (rejection) addEvent(state, "task.rejected", task, { error: REJECTION_ERRORS[rejection.full] });
   else addEvent(state, "task.created", task, { state: task.state });
+  if (!rejection) tellOfFailedParents(state, task);
   return task;
+}
+
+function countUnmet(state: OracleState, { tenant, dependsOn }: NewTask): number {
+  return dependsOn.filter((id) => findTask(state, { tenant, id })?.state !== "done").length;
+}
+
+/** What has ended otherwise than done before the task came is told to it alone. */
+function tellOfFailedParents(state: OracleState, task: OracleTask): void {
+  for (const id of task.dependsOn) {
+    const parent = findTask(state, { tenant: task.tenant, id });
+    if (parent?.state !== "failed" && parent?.state !== "cancelled" && parent?.state !== "rejected") continue;
+    const error = dependencyError(parent.id, parent.state);
+    state.releases.push({ parentSeq: parent.seq, error, afterSeq: task.seq - 1 });
+  }
 }
 
 /** The whole queue is looked at before the agent's share of it. */
@@ -96,6 +129,7 @@ function findById(state: OracleState, id: string): OracleTask | undefined {
 /** How an insert answers, also when it is repeated: from what is stored. */
 export function toInserted(task: OracleTask): InsertedTask {
   const { seq, id, position, createdAt, runAt, deadline, rejection } = task;
-  const state = rejection ? "rejected" : position > 0 ? "queued" : "delayed";
+  const waits = task.state === "waiting_dependency" ? "waiting_dependency" : "delayed";
+  const state = rejection ? "rejected" : position > 0 ? "queued" : waits;
   return { seq, id, state, position, createdAt, runAt, deadline, rejection };
 }

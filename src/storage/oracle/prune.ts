@@ -1,5 +1,5 @@
 import { isTerminal } from "../../model/task-state.ts";
-import type { OracleState, OracleTask } from "./state.ts";
+import { dependantsOf, findTask, type OracleState, type OracleTask } from "./state.ts";
 
 /**
  * The log leads: walking its oldest entries finds what has ended long enough ago without looking at anything else.
@@ -17,12 +17,23 @@ export function prune(
   const old = state.events.slice(0, firstKept === -1 ? undefined : firstKept).slice(0, limit);
   state.events = state.events.slice(old.length);
 
-  const named = new Set(old.map((event) => event.taskSeq));
-  const ended = state.tasks.filter((task) => named.has(task.seq) && hasEnded(task, isPast));
-  remove(state, ended);
+  const named = [...new Set(old.map((event) => event.taskSeq))];
+  const ended = named.reduce((sum, seq) => sum + removeEnded(state, seq, isPast), 0);
   const surplus = surplusOfRejected(state, rejectedMax).slice(0, limit);
   remove(state, surplus);
-  return { tasks: ended.length + surplus.length, more: old.length === limit || surplus.length === limit };
+  return { tasks: ended + surplus.length, more: old.length === limit || surplus.length === limit };
+}
+
+/** A task that others depend on stays: they want its result. With a task go those that were only kept for its sake. */
+function removeEnded(state: OracleState, seq: number, isPast: (at: number) => boolean): number {
+  const task = state.tasks.find((candidate) => candidate.seq === seq);
+  if (task === undefined || !hasEnded(task, isPast) || dependantsOf(state, task).length > 0) return 0;
+  remove(state, [task]);
+  const parents = task.state === "rejected" ? [] : task.dependsOn;
+  return parents.reduce((sum, id) => {
+    const parent = findTask(state, { tenant: task.tenant, id });
+    return sum + (parent === undefined ? 0 : removeEnded(state, parent.seq, isPast));
+  }, 1);
 }
 
 function hasEnded(task: OracleTask, isPast: (at: number) => boolean): boolean {
@@ -32,7 +43,9 @@ function hasEnded(task: OracleTask, isPast: (at: number) => boolean): boolean {
 function surplusOfRejected(state: OracleState, rejectedMax: number): OracleTask[] {
   const rejected = state.tasks.filter((task) => task.state === "rejected");
   return [...Map.groupBy(rejected, (task) => task.tenant).values()].flatMap((ofTenant) =>
-    ofTenant.slice(0, Math.max(0, ofTenant.length - rejectedMax)),
+    ofTenant
+      .filter((task) => dependantsOf(state, task).length === 0)
+      .slice(0, Math.max(0, ofTenant.length - rejectedMax)),
   );
 }
 

@@ -1,4 +1,5 @@
 import type { RescuedTasks } from "../storage.ts";
+import { releaseDependants } from "./release-dependants.ts";
 import { addEvent, endAttempt, failTask, type OracleState, type OracleTask, tell } from "./state.ts";
 
 export function rescueTasks(
@@ -8,6 +9,7 @@ export function rescueTasks(
   if (!state.nodes.get(node)?.dead) return { requeued: [], failed: [] };
   const lost = state.tasks.filter((task) => task.held?.node === node).slice(0, limit);
   const rescued = lost.map((task) => ({ task, again: rescueTask(state, task) }));
+  releaseDependants(state);
   if (lost.length > 0) tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
   const places = (again: boolean) =>
     rescued.filter((one) => one.again === again).map(({ task: { agent, lane } }) => ({ agent, lane }));

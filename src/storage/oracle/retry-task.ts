@@ -1,6 +1,6 @@
 import type { RetriedTask } from "../storage.ts";
 import { toInserted } from "./insert-tasks.ts";
-import { addEvent, countWaiting, findTask, type OracleState, tell } from "./state.ts";
+import { addEvent, countWaiting, findTask, type OracleState, tell, unmetOf } from "./state.ts";
 
 /** Whoever asks for a retry has been let in before: admission is not asked again. */
 export function retryTask(state: OracleState, params: { tenant: string; id: string }): RetriedTask {
@@ -10,17 +10,18 @@ export function retryTask(state: OracleState, params: { tenant: string; id: stri
 
   const now = state.clock.now();
   const error = task.error;
-  task.position = countWaiting(state, task) + 1;
-  task.state = "queued";
+  const waits = unmetOf(state, task) > 0;
+  task.position = waits ? 0 : countWaiting(state, task) + 1;
+  task.state = waits ? "waiting_dependency" : "queued";
   task.retryCount = 0;
   task.error = null;
   task.completedAt = null;
-  if (task.defaultDeadlineMs !== null) task.deadline = now + task.defaultDeadlineMs;
+  if (task.defaultDeadlineMs !== null) task.deadline = waits ? null : now + task.defaultDeadlineMs;
   addEvent(state, "task.retrying", task, {
     attempt: task.attempts.length,
     ...(error === null ? {} : { error }),
     retryAt: now,
-    state: "queued",
+    state: task.state,
   });
   tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
   return { found: true, was: null, task: toInserted(task) };

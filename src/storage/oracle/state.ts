@@ -4,6 +4,7 @@ import type { Lane } from "../../model/lane.ts";
 import type { AttemptOutcome } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
+import { dependencyError } from "../dependency-error.ts";
 import type { AgentRecord, DeliveryRecord, EventData, NodeRecord, StorageSignal } from "../storage.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -19,6 +20,8 @@ export interface OracleState {
   readonly lanes: Map<string, OracleLane>;
   /** Only agents that were configured, by `agentKey`. */
   readonly agentLimits: Map<string, number | null>;
+  /** Ends that dependants have yet to hear of, oldest first. */
+  releases: { parentSeq: number; error: string | null; afterSeq: number }[];
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
   deliveries: Mutable<DeliveryRecord>[];
@@ -34,6 +37,7 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   /** Set when the deadline is the default one, which a manual retry grants anew. */
   readonly defaultDeadlineMs: number | null;
   readonly maxRetriesIfLost: number;
+  readonly dependsOn: readonly string[];
   readonly rejection: { full: "global" | "agent"; queued: number } | null;
   /** The lease; null when nobody runs it. */
   held: { readonly node: string; readonly token: number } | null;
@@ -68,6 +72,7 @@ export function emptyState(clock: Clock): OracleState {
     events: [],
     lanes: new Map(),
     agentLimits: new Map(),
+    releases: [],
     catalogue: new Map(),
     deliveries: [],
     nodes: new Map(),
@@ -146,16 +151,36 @@ function addDelivery(state: OracleState, task: OracleTask): void {
   });
 }
 
-/** Moves a task to its end. */
+/** Moves a task to its end, and leaves word for those that depend on it: `reason`, or that it is done. */
 export function endTask(
   state: OracleState,
   task: OracleTask,
   end: TerminalState,
   error: string | null,
+  reason = end === "done" ? null : dependencyError(task.id, end),
 ): void {
   task.state = end;
   task.error = error;
   task.completedAt = state.clock.now();
+  if (dependantsOf(state, task).length > 0) {
+    state.releases.push({ parentSeq: task.seq, error: reason, afterSeq: 0 });
+  }
+}
+
+/** The tasks that depend on one, in order. */
+export function dependantsOf(state: OracleState, parent: OracleTask): OracleTask[] {
+  return state.tasks.filter(
+    (task) =>
+      task.state !== "rejected" &&
+      task.tenant === parent.tenant &&
+      task.seq > parent.seq &&
+      task.dependsOn.includes(parent.id),
+  );
+}
+
+/** How many of the tasks that one depends on are not done, or not known. */
+export function unmetOf(state: OracleState, task: OracleTask): number {
+  return task.dependsOn.filter((id) => findTask(state, { tenant: task.tenant, id })?.state !== "done").length;
 }
 
 /** The end of a task that failed, whoever found out. */
@@ -187,8 +212,9 @@ export function toRecord(task: OracleTask): TaskRecord {
   const {
     defaultDeadlineMs: _1,
     maxRetriesIfLost: _2,
-    rejection: _3,
-    held: _4,
+    dependsOn: _3,
+    rejection: _4,
+    held: _5,
     result,
     spec,
     attempts,

@@ -4,6 +4,7 @@ import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, LEASE_COLUMNS } from "./end-attempt.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { Ledger, placeOf } from "./ledger.ts";
+import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 
 /** Ends tasks, waiting or running, and fences the attempts of those that run. */
 export async function cancelTasks(
@@ -13,6 +14,7 @@ export async function cancelTasks(
   const cancelled = db.write((now) => {
     const ledger = new Ledger(db);
     const answers = params.ids.map((id) => cancelTask(db, ledger, { ...params, id, now }));
+    releaseDependants(db, ledger, RELEASED_MAX, now);
     ledger.save();
     const tokens = answers.flatMap((answer) =>
       answer.found && answer.was === null ? (answer.token ?? []) : [],

@@ -134,11 +134,12 @@ type QueuedTask = [
   spec: string,
   batch: string | null,
   callbackUrl: string | null,
+  hasDependants: 0 | 1,
 ];
 
 const QUEUED_TASK = `
   select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec,
-         batch, callback_url
+         batch, callback_url, has_dependants
     from task where seq = ? and resting_state = 'queued'`;
 
 function startAttempt(
@@ -164,13 +165,13 @@ function startAttempt(
     spec,
     ...more
   ] = task;
-  const [batch, callbackUrl] = more;
+  const [batch, callbackUrl, hasDependants] = more;
   const { tenant, agent, lane } = line;
   const attempt = executions + 1;
   db.prepare(
-    `insert into lease (task_seq, token, node, line, state, attempt, started_at, calls_back)
-     values (?, ?, ?, ?, 'running', ?, ?, ?)`,
-  ).run(taskSeq, token, node, line.id, attempt, now, callbackUrl === null ? 0 : 1);
+    `insert into lease (task_seq, token, node, line, state, attempt, started_at, calls_back, has_dependants)
+     values (?, ?, ?, ?, 'running', ?, ?, ?, ?)`,
+  ).run(taskSeq, token, node, line.id, attempt, now, callbackUrl === null ? 0 : 1, hasDependants);
   ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
   const attempts = executions === 0 ? [] : earlierAttempts(db, taskSeq);
   attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });

@@ -1,5 +1,6 @@
 import type { AttemptOutcome } from "../../model/task.ts";
 import { addDelivery } from "./add-delivery.ts";
+import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { Ledger, Line } from "./ledger.ts";
 
@@ -12,9 +13,10 @@ export interface EndedLease {
   readonly attempt: number;
   readonly started_at: number;
   readonly calls_back: 0 | 1;
+  readonly has_dependants: 0 | 1;
 }
 
-export const LEASE_COLUMNS = "task_seq, token, node, line, attempt, started_at, calls_back";
+export const LEASE_COLUMNS = "task_seq, token, node, line, attempt, started_at, calls_back, has_dependants";
 
 /** Ends the task together with the attempt. */
 export function endTask(
@@ -56,6 +58,7 @@ export function endTask(
     data: end.error === null ? null : { error: end.error },
   });
   if (lease.calls_back === 1) addDelivery(db, event, lease.task_seq);
+  if (lease.has_dependants === 1) addRelease(db, ledger, { parentSeq: lease.task_seq, state: end.state });
 }
 
 /** Ends the attempt alone: the task waits for another. */

@@ -1,5 +1,6 @@
 import type { WaitingState } from "../../model/task-state.ts";
 import { addDelivery } from "./add-delivery.ts";
+import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { Ledger } from "./ledger.ts";
 
@@ -10,16 +11,17 @@ export interface WaitingTask {
   readonly rank: number;
   readonly resting_state: WaitingState;
   readonly callback_url: string | null;
+  readonly has_dependants: 0 | 1;
 }
 
-export const WAITING_COLUMNS = "t.seq, t.line, t.rank, t.resting_state, t.callback_url";
+export const WAITING_COLUMNS = "t.seq, t.line, t.rank, t.resting_state, t.callback_url, t.has_dependants";
 
 /** Ends a task without an attempt. */
 export function endWaitingTask(
   db: SqliteDatabase,
   ledger: Ledger,
   task: WaitingTask,
-  end: { state: "failed" | "cancelled"; error: string | null; now: number },
+  end: { state: "failed" | "cancelled"; error: string | null; now: number; dueTo?: "dependency" },
 ): void {
   const line = ledger.line(task.line);
   line.waiting -= 1;
@@ -41,4 +43,8 @@ export function endWaitingTask(
     data: end.error === null ? null : { error: end.error },
   });
   if (task.callback_url !== null) addDelivery(db, event, task.seq);
+  if (task.has_dependants === 1) {
+    const error = end.dueTo === "dependency" && end.error !== null ? end.error : undefined;
+    addRelease(db, ledger, { parentSeq: task.seq, state: end.state, error });
+  }
 }

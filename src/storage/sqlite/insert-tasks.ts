@@ -2,7 +2,9 @@ import Sqlite from "better-sqlite3";
 import { rejectionError } from "../admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { addDependencies, findParents, NO_PARENTS } from "./dependencies.ts";
 import { Ledger } from "./ledger.ts";
+import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 import { enterTasksOfLines } from "./task-of-line.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
@@ -35,7 +37,9 @@ function writeTasks(
       waiting:
         db.prepare<{ waiting: number }>("select sum(waiting) as waiting from lane").get()?.waiting ?? 0,
     };
-    const answers = tasks.map((task) => known(task.id) ?? insertTask(db, ledger, task, admission, now));
+    const inserted = tasks.map((task) => known(task.id) ?? insertTask(db, ledger, task, admission, now));
+    releaseDependants(db, ledger, RELEASED_MAX, now);
+    const answers = inserted.map((answer) => asItIsNow(db, answer));
     ledger.save();
     db.signal({ kind: "events" });
     if (answers.some(({ state }) => state === "queued")) db.signal({ kind: "work" });
@@ -61,26 +65,29 @@ function insertTask(
   now: number,
 ): InsertedTask {
   const line = ledger.lineOf(task.lane, task.tenant, task.agent);
-  let agentWaiting = 0;
-  for (const { waiting } of ledger.linesOfAgent(task.tenant, task.agent)) agentWaiting += waiting;
+  const agentWaiting = ledger.waitingOfAgent(task.tenant, task.agent);
   const rejection = refuse(admission, task, agentWaiting);
-  const delayed = task.runAt !== null && task.runAt > now;
+  const parents = task.dependsOn.length === 0 ? NO_PARENTS : findParents(db, task);
+  const unmet = rejection === null ? parents.unmet : 0;
+  const delayed = unmet === 0 && task.runAt !== null && task.runAt > now;
   const answer: InsertedTask = {
     seq: db.nextTaskSeq(),
     id: task.id,
-    state: rejection !== null ? "rejected" : delayed ? "delayed" : "queued",
-    position: rejection !== null || delayed ? 0 : agentWaiting + 1,
+    state:
+      rejection !== null ? "rejected" : unmet > 0 ? "waiting_dependency" : delayed ? "delayed" : "queued",
+    position: rejection !== null || unmet > 0 || delayed ? 0 : agentWaiting + 1,
     createdAt: now,
     runAt: task.runAt,
-    deadline: task.deadline ?? defaultDeadline(task, now),
+    deadline: task.deadline ?? (unmet > 0 ? null : defaultDeadline(task, now)),
     rejection,
   };
   const error = rejection === null ? null : rejectionError(rejection.full);
   const rank = task.priority;
   db.prepare(
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
-                       deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, spec, error)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                       deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
+                       spec, error)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     answer.seq,
     task.id,
@@ -99,6 +106,8 @@ function insertTask(
     rejection === null ? null : now,
     task.batch,
     task.callbackUrl,
+    task.dependsOn.length,
+    unmet,
     JSON.stringify(task.spec),
     error,
   );
@@ -107,7 +116,7 @@ function insertTask(
     admission.waiting += 1;
     line.waiting += 1;
     ledger.lane(task.lane).waiting += 1;
-    if (!delayed) ledger.addReady(line, { rank, task_seq: answer.seq });
+    if (answer.state === "queued") ledger.addReady(line, { rank, task_seq: answer.seq });
   }
   ledger.count(task.tenant, answer.state, 1);
   ledger.events.add({
@@ -117,6 +126,7 @@ function insertTask(
     taskSeq: answer.seq,
     data: error === null ? { state: answer.state } : { error },
   });
+  if (task.dependsOn.length > 0 && rejection === null) addDependencies(db, ledger, answer.seq, parents);
   return answer;
 }
 
@@ -140,6 +150,15 @@ function isDoubledId(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && error.code === "SQLITE_CONSTRAINT_UNIQUE";
 }
 
+/** What became of a task in the transaction that took it in: what it depends on may have doomed it. */
+function asItIsNow(db: SqliteDatabase, answer: InsertedTask): InsertedTask {
+  if (answer.state !== "waiting_dependency") return answer;
+  const row = db
+    .prepare<{ state: InsertedTask["state"] }>("select resting_state as state from task where seq = ?")
+    .get(answer.seq);
+  return row === undefined ? answer : { ...answer, state: row.state };
+}
+
 /** The answer to a task that an earlier insert, whose answer got lost, has already stored. */
 function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | null {
   const row = db
@@ -155,10 +174,11 @@ function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | null {
     .get(id);
   if (row === undefined) return null;
   const rejected = row.resting_state === "rejected";
+  const waits = row.resting_state === "waiting_dependency" ? "waiting_dependency" : "delayed";
   return {
     seq: row.seq,
     id,
-    state: rejected ? "rejected" : row.position === 0 ? "delayed" : "queued",
+    state: rejected ? "rejected" : row.position === 0 ? waits : "queued",
     position: row.position,
     createdAt: row.created_at,
     runAt: row.run_at,

@@ -42,6 +42,8 @@ export interface ReadyEntry {
  */
 export class Ledger {
   readonly events: EventLog;
+  /** Whether an end was written down of which dependants have yet to be told. */
+  hasReleases = false;
   readonly #db: SqliteDatabase;
   readonly #lines = new Map<number, Line>();
   readonly #asRead = new Map<Line, Line>();
@@ -94,6 +96,13 @@ export class Ledger {
       this.#byAgent.set(name, lines);
     }
     return lines;
+  }
+
+  /** Everything the agent has waiting, in all lanes. */
+  waitingOfAgent(tenant: string, agent: string): number {
+    let sum = 0;
+    for (const { waiting } of this.linesOfAgent(tenant, agent)) sum += waiting;
+    return sum;
   }
 
   /** Takes a row that a query read, unless this transaction has changed it already. */

@@ -64,14 +64,34 @@ function rowsBefore(db: SqliteDatabase, { now, cutoff }: Age, limit: number): Lo
 
 const ANY_AGE: Age = { now: 0, cutoff: Number.MAX_SAFE_INTEGER };
 
-/** Deletes a task if it had ended before the cutoff, and answers how many that were. */
-function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutoff }: Age): number {
+/**
+ * Deletes a task if it had ended before the cutoff, and answers how many that were: with it go those it depended on, if
+ * they were only kept for its sake. A task that others depend on stays: they want its result.
+ */
+function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, age: Age): number {
+  let deleted = 0;
+  // A list rather than a recursion: there is no bound to how long a chain may be.
+  const seqs = [seq];
+  for (let next = seqs.pop(); next !== undefined; next = seqs.pop()) {
+    const parents = deleteOne(db, ledger, next, age);
+    if (parents === null) continue;
+    deleted += 1;
+    seqs.push(...parents);
+  }
+  return deleted;
+}
+
+/** Null when the task stays, else the tasks it depended on. */
+function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutoff }: Age): number[] | null {
   const task = db
-    .prepare<{ line: number; resting_state: string }>(
-      "delete from task where seq = ? and (completed_at < ? or completed_at > ?) returning line, resting_state",
+    .prepare<{ line: number; resting_state: string; dependencies: number }>(
+      `delete from task
+        where seq = @seq and (completed_at < @cutoff or completed_at > @now)
+          and (has_dependants = 0 or not exists (select 1 from dependency where parent_seq = @seq))
+       returning line, resting_state, dependencies`,
     )
-    .get(seq, cutoff, now);
-  if (task === undefined) return 0;
+    .get({ seq, cutoff, now });
+  if (task === undefined) return null;
   db.prepare("delete from attempt where task_seq = ?").run(seq);
   db.prepare("delete from delivery where task_seq = ?").run(seq);
   db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
@@ -79,7 +99,14 @@ function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cut
   const line = ledger.line(task.line);
   line.tasks -= 1;
   ledger.count(line.tenant, task.resting_state, -1);
-  return 1;
+  if (task.dependencies === 0) return [];
+  const parents = db
+    .prepare<{ parent_seq: number }>(
+      "select parent_seq from dependency where child_seq = ? order by parent_seq desc",
+    )
+    .all(seq);
+  db.prepare("delete from dependency where child_seq = ?").run(seq);
+  return parents.map(({ parent_seq }) => parent_seq);
 }
 
 /** An agent of which no task is left loses its lines: agents that come and go must not pile up. */
@@ -104,7 +131,9 @@ function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
   for (const { tenant, tasks } of crowded) {
     const seqs = db
       .prepare<{ seq: number }>(
-        "select seq from task where tenant = ? and resting_state = 'rejected' order by seq limit ?",
+        `select seq from task where tenant = ? and resting_state = 'rejected'
+            and (has_dependants = 0 or not exists (select 1 from dependency where parent_seq = seq))
+          order by seq limit ?`,
       )
       .all(tenant, Math.min(tasks - max, limit - deleted));
     for (const { seq } of seqs) deleted += deleteEnded(db, ledger, seq, ANY_AGE);

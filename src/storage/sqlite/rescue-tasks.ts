@@ -2,6 +2,7 @@ import type { RescuedTasks, TaskPlace } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, returnTask } from "./end-attempt.ts";
 import { Ledger, placeOf } from "./ledger.ts";
+import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 
 const WORKER_LOST = "worker lost";
 
@@ -34,6 +35,7 @@ export async function rescueTasks(
         failed.push(placeOf(ledger.line(lease.line)));
       }
     }
+    releaseDependants(db, ledger, RELEASED_MAX, now);
     ledger.save();
     if (leases.length > 0) {
       db.signal({ kind: "events" });

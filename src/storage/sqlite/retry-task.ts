@@ -14,6 +14,7 @@ interface EndedTask {
   readonly deadline: number | null;
   readonly deadline_after_ms: number | null;
   readonly executions: number;
+  readonly unmet: number;
   readonly last_started_at: number | null;
   readonly last_outcome: AttemptOutcome | null;
   readonly error: string | null;
@@ -28,7 +29,10 @@ export async function retryTask(
     const task = db
       .prepare<EndedTask>(
         `select t.seq, t.line, t.rank, coalesce(l.state, t.resting_state) as resting_state, t.created_at, t.run_at,
-                t.deadline, t.deadline_after_ms, t.executions, t.last_started_at, t.last_outcome, t.error
+                t.deadline, t.deadline_after_ms, t.executions,
+                t.dependencies - (select count(*) from dependency d join task p on p.seq = d.parent_seq
+                                   where d.child_seq = t.seq and p.resting_state = 'done') as unmet,
+                t.last_started_at, t.last_outcome, t.error
            from task t left join lease l on l.task_seq = t.seq where t.tenant = ? and t.id = ?`,
       )
       .get(params.tenant, params.id);
@@ -52,13 +56,14 @@ function requeue(
   const line = ledger.line(task.line);
   line.waiting += 1;
   ledger.lane(line.lane).waiting += 1;
-  ledger.addReady(line, { rank: task.rank, task_seq: task.seq });
+  const waits = task.unmet > 0;
+  const state = waits ? "waiting_dependency" : "queued";
+  if (!waits) ledger.addReady(line, { rank: task.rank, task_seq: task.seq });
   ledger.count(tenant, task.resting_state, -1);
-  ledger.count(tenant, "queued", 1);
-  const position = ledger
-    .linesOfAgent(line.tenant, line.agent)
-    .reduce((sum, { waiting }) => sum + waiting, 0);
-  const deadline = task.deadline_after_ms === null ? task.deadline : now + task.deadline_after_ms;
+  ledger.count(tenant, state, 1);
+  const position = waits ? 0 : ledger.waitingOfAgent(line.tenant, line.agent);
+  const deadline =
+    task.deadline_after_ms === null ? task.deadline : waits ? null : now + task.deadline_after_ms;
   if (task.last_started_at !== null) {
     // The attempt that had ended the task becomes an earlier one.
     db.prepare(
@@ -67,17 +72,17 @@ function requeue(
     ).run(task.seq);
   }
   db.prepare(
-    `update task set resting_state = 'queued', position = ?, deadline = ?, retry_count = 0, completed_at = null,
+    `update task set resting_state = ?, unmet = ?, position = ?, deadline = ?, retry_count = 0, completed_at = null,
                      last_started_at = null, last_outcome = null, last_node = null, error = null
       where seq = ?`,
-  ).run(position, deadline, task.seq);
+  ).run(state, task.unmet, position, deadline, task.seq);
   const error = task.error === null ? {} : { error: task.error };
   ledger.events.add({
     type: "task.retrying",
     at: now,
     tenant,
     taskSeq: task.seq,
-    data: { attempt: task.executions, ...error, retryAt: now, state: "queued" },
+    data: { attempt: task.executions, ...error, retryAt: now, state },
   });
   ledger.save();
   db.signal({ kind: "events" });
@@ -87,7 +92,7 @@ function requeue(
   const inserted = {
     seq,
     id,
-    state: "queued",
+    state,
     position,
     createdAt,
     runAt,

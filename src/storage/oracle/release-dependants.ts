@@ -1,0 +1,51 @@
+import {
+  addEvent,
+  dependantsOf,
+  endTask,
+  type OracleState,
+  type OracleTask,
+  tell,
+  unmetOf,
+} from "./state.ts";
+
+/** How many dependants whoever ends a task tells; the rest waits for `release`. */
+export const RELEASED_MAX = 100;
+
+export function release(state: OracleState, { limit }: { limit: number }): { more: boolean } {
+  releaseDependants(state, limit);
+  return { more: state.releases.length > 0 };
+}
+
+/** Tells up to `limit` dependants of ends that they have not heard of. */
+export function releaseDependants(state: OracleState, limit = RELEASED_MAX): void {
+  let told = 0;
+  for (let next = state.releases[0]; next !== undefined && told < limit; next = state.releases[0]) {
+    const { parentSeq, afterSeq, error } = next;
+    const parent = state.tasks.find(({ seq }) => seq === parentSeq);
+    const left = parent === undefined ? [] : dependantsOf(state, parent).filter(({ seq }) => seq > afterSeq);
+    const dependants = left.slice(0, limit - told);
+    for (const dependant of dependants) hear(state, dependant, error);
+    const last = dependants.at(-1);
+    if (last !== undefined && dependants.length === limit - told) next.afterSeq = last.seq;
+    else state.releases.splice(state.releases.indexOf(next), 1);
+    told += Math.max(dependants.length, 1);
+  }
+  if (state.releases.length > 0) tell(state, { kind: "release" });
+}
+
+function hear(state: OracleState, task: OracleTask, error: string | null): void {
+  if (task.state !== "waiting_dependency") return;
+  if (error !== null) {
+    endTask(state, task, "cancelled", error, error);
+    addEvent(state, "task.cancelled", task, { error });
+    return;
+  }
+  if (unmetOf(state, task) > 0) return;
+  const now = state.clock.now();
+  const isDelayed = task.runAt !== null && task.runAt > now;
+  task.state = isDelayed ? "delayed" : "queued";
+  if (task.defaultDeadlineMs !== null) {
+    task.deadline = Math.max(now, task.runAt ?? now) + task.defaultDeadlineMs;
+  }
+  tell(state, { kind: "work" }, { kind: "due" });
+}
