@@ -1,6 +1,7 @@
 import type { TerminalState } from "../../model/task-state.ts";
 import type { CancelledTask, TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { RELEASED_MAX } from "./release-dependants.ts";
 import { cleanText } from "./text.ts";
 
 /** Ends tasks, waiting or running, and fences the attempts of those that run. */
@@ -69,6 +70,7 @@ begin
                        'cancelled', 'cancelled', false, null, p_error, null)::ended_attempt)
     into v_ended from gone;
   if v_ended is not null then perform apply_deltas(end_attempts(v_now, v_ended)); end if;
-  if cardinality(v_waiting) > 0 then perform end_waiting(v_now, v_waiting, 'cancelled', p_error); end if;
+  if cardinality(v_waiting) > 0 then perform end_waiting(v_now, v_waiting, 'cancelled', p_error, false); end if;
+  perform release_dependants(v_now, ${RELEASED_MAX});
 end $$;
 `;

@@ -17,6 +17,7 @@ declare
   v_tenants text[];
   v_states text[];
   v_calls_back boolean;
+  v_has_dependants boolean;
   v_first bigint;
 begin
   with ended as (
@@ -36,7 +37,7 @@ begin
            retry_count = t.retry_count + case when e.counted then 1 else 0 end
       from ended e where t.seq = e.task_seq
     returning e.n, t.seq, t.tenant, t.rank, e.line, e.node, e.attempt, e.started_at, e.state, e.final, e.outcome,
-              e.error, e.run_at, t.callback_url),
+              e.error, e.run_at, t.callback_url, t.has_dependants),
   tried as (
     insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
     select seq, attempt, started_at, p_now, outcome, error, node from settled where not final),
@@ -50,17 +51,18 @@ begin
          array_agg(case when not final then json_build_object('attempt', attempt, 'error', error,
                                               'retryAt', coalesce(run_at, p_now), 'state', state)::text
                         when error is not null then json_build_object('error', error)::text end order by n),
-         bool_or(final and callback_url is not null)
-    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data, v_calls_back from settled;
+         bool_or(final and callback_url is not null), bool_or(final and has_dependants)
+    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data, v_calls_back, v_has_dependants from settled;
   v_first := take_event_numbers(cardinality(v_seqs));
   perform tell(v_first, p_now, v_types, v_tenants, v_seqs, v_data);
   if v_calls_back then perform add_deliveries(v_first, v_seqs); end if;
+  if v_has_dependants then perform add_releases(v_seqs, null); end if;
   perform count_moves(v_tenants, array_fill('queued'::text, array[cardinality(v_states)]), v_states);
   return v_deltas;
 end $$;
 
--- Ends tasks that no attempt holds, in the order given.
-create function end_waiting(p_now bigint, p_seqs bigint[], p_state text, p_error text) returns void
+-- Ends tasks that no attempt holds, in the order given. p_inherited: because of others that they depend on.
+create function end_waiting(p_now bigint, p_seqs bigint[], p_state text, p_error text, p_inherited boolean) returns void
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -69,10 +71,12 @@ declare
   v_tenants text[];
   v_from text[];
   v_calls_back boolean;
+  v_has_dependants boolean;
   v_first bigint;
 begin
   with waiting as materialized (
-    select t.seq, t.tenant, t.line, t.rank, t.resting_state, t.callback_url, u.place
+    select t.seq, t.tenant, t.line, t.rank, t.resting_state, t.callback_url, t.has_dependants,
+           u.place
       from unnest(p_seqs) with ordinality u(seq, place) join task t on t.seq = u.seq),
   gone as (
     delete from ready r using waiting w
@@ -82,12 +86,13 @@ begin
       from waiting w where t.seq = w.seq)
   select array_agg(row(line, -1, -(resting_state = 'queued')::integer, 0, null, null, null)::line_delta),
          array_agg(tenant order by place), array_agg(resting_state order by place),
-         bool_or(callback_url is not null)
-    into v_deltas, v_tenants, v_from, v_calls_back from waiting;
+         bool_or(callback_url is not null), bool_or(has_dependants)
+    into v_deltas, v_tenants, v_from, v_calls_back, v_has_dependants from waiting;
   v_first := take_event_numbers(v_many[1]);
   perform tell(v_first, p_now, array_fill('task.' || p_state, v_many), v_tenants, p_seqs,
                array_fill(case when p_error is not null then json_build_object('error', p_error)::text end, v_many));
   if v_calls_back then perform add_deliveries(v_first, p_seqs); end if;
+  if v_has_dependants then perform add_releases(p_seqs, case when p_inherited then p_error end); end if;
   perform apply_deltas(v_deltas);
   perform count_moves(v_tenants, v_from, array_fill(p_state, v_many));
 end $$;
@@ -104,7 +109,7 @@ begin
      where t.expires_at <= p_now and not exists (select 1 from lease l where l.task_seq = t.seq)
      order by t.expires_at, t.seq limit p_limit);
   if cardinality(v_seqs) = 0 then return; end if;
-  perform end_waiting(p_now, v_seqs, 'failed', 'deadline exceeded while queued');
+  perform end_waiting(p_now, v_seqs, 'failed', 'deadline exceeded while queued', false);
   return query
     select n.agent, n.lane from unnest(v_seqs) with ordinality u(seq, place)
       join task t on t.seq = u.seq join line n on n.id = t.line order by u.place;

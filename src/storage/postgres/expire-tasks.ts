@@ -1,5 +1,6 @@
 import type { TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { RELEASED_MAX } from "./release-dependants.ts";
 
 /** Fails waiting tasks whose deadline has passed. */
 export async function expireTasks(
@@ -8,9 +9,19 @@ export async function expireTasks(
 ): Promise<{ expired: TaskPlace[] }> {
   const expired = await db.write<TaskPlace>({
     name: "expire_tasks",
-    text: "select * from expire_overdue(enter($1), $2)",
+    text: "select * from expire_tasks($1, $2)",
     values: [params.limit],
   });
   if (expired.length > 0) db.signal({ kind: "events" });
   return { expired };
 }
+
+export const EXPIRE_FUNCTIONS = `
+create function expire_tasks(p_now bigint, p_limit integer) returns table (agent text, lane text) language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
+begin
+  return query select * from expire_overdue(v_now, p_limit);
+  perform release_dependants(v_now, ${RELEASED_MAX});
+end $$;
+`;

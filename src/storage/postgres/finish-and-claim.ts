@@ -1,5 +1,6 @@
 import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { RELEASED_MAX, signalReleased } from "./release-dependants.ts";
 import { type TaskRow, toTaskRecords } from "./task-row.ts";
 import { cleanText } from "./text.ts";
 
@@ -32,6 +33,7 @@ export async function finishAndClaim(
   );
   const expired = rows.filter(({ what }) => what === "expired").map(({ agent, lane }) => ({ agent, lane }));
   if (rows.length + params.progress.length > 0) db.signal({ kind: "events" });
+  if (rows.some(({ what }) => what === "released")) signalReleased(db);
   // The slots that an end freed may be what another node's tasks wait for.
   if (finished.length > 0) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
@@ -55,7 +57,7 @@ const JUST_STARTED = {
 } as const;
 
 interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
-  readonly what: "finished" | "started" | "expired";
+  readonly what: "finished" | "started" | "expired" | "released";
   /** The token. */
   readonly number: string;
 }
@@ -120,13 +122,20 @@ begin
     perform apply_deltas(v_freed);
     v_freed := null;
   end if;
-  if cardinality(p_lanes) = 0 then return; end if;
-  for v_expired in select * from expire_overdue(v_now, 1000) loop
-    what := 'expired';
-    agent := v_expired.agent;
-    lane := v_expired.lane;
-    return next;
-  end loop;
+  if cardinality(p_lanes) > 0 then
+    for v_expired in select * from expire_overdue(v_now, 1000) loop
+      what := 'expired';
+      agent := v_expired.agent;
+      lane := v_expired.lane;
+      return next;
+    end loop;
+  end if;
+  if exists (select 1 from release) then
+    if v_freed is not null then perform apply_deltas(v_freed); end if;
+    v_freed := null;
+    perform release_dependants(v_now, ${RELEASED_MAX});
+    return query select 'released', null::bigint, (null::started_task).*;
+  end if;
   for i in 1 .. cardinality(p_lanes) loop
     -- A statement of its own: the next one would not see leases that are written while it runs.
     v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i], v_freed);

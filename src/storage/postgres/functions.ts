@@ -6,6 +6,7 @@ import { CLAIM_FUNCTIONS } from "./claim-tasks.ts";
 import { COUNTER_FUNCTIONS } from "./counters.ts";
 import { DELIVERY_FUNCTIONS } from "./deliveries.ts";
 import { ENDING_FUNCTIONS } from "./end-attempts.ts";
+import { EXPIRE_FUNCTIONS } from "./expire-tasks.ts";
 import { FINISH_AND_CLAIM_FUNCTIONS } from "./finish-and-claim.ts";
 import { INSERT_FUNCTIONS } from "./insert-tasks.ts";
 import { LANE_FUNCTIONS } from "./lanes.ts";
@@ -13,6 +14,7 @@ import { NODE_FUNCTIONS } from "./nodes.ts";
 import { PROMOTE_FUNCTIONS } from "./promote-due.ts";
 import { PRUNE_FUNCTIONS } from "./prune.ts";
 import { RECOUNT_FUNCTIONS } from "./recount.ts";
+import { RELEASE_FUNCTIONS } from "./release-dependants.ts";
 import { RESCUE_FUNCTIONS } from "./rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "./retry-task.ts";
 
@@ -20,6 +22,8 @@ const SOURCE = [
   COUNTER_FUNCTIONS,
   DELIVERY_FUNCTIONS,
   ENDING_FUNCTIONS,
+  RELEASE_FUNCTIONS,
+  EXPIRE_FUNCTIONS,
   CLAIM_FUNCTIONS,
   FINISH_AND_CLAIM_FUNCTIONS,
   INSERT_FUNCTIONS,

@@ -50,7 +50,7 @@ async function callInsert(
 interface InsertedRow {
   readonly seq: string;
   readonly id: string;
-  readonly state: "queued" | "delayed" | "rejected";
+  readonly state: InsertedTask["state"];
   readonly position: number;
   readonly created_at: string;
   readonly run_at: string | null;
@@ -74,6 +74,7 @@ function toNewRow(task: NewTask, n: number): object {
     max_queued: task.maxQueued,
     batch: task.batch,
     callback_url: task.callbackUrl,
+    depends_on: task.dependsOn,
     // As text: the database neither looks into it nor refuses the characters that its own JSON refuses.
     spec: JSON.stringify(task.spec),
   };
@@ -101,7 +102,8 @@ async function alreadyInserted(
     name: "already_inserted",
     text: `select seq, id, position, created_at, run_at, deadline,
                   case when resting_state = 'rejected' then 'rejected'
-                       when position = 0 then 'delayed' else 'queued' end as state,
+                       when position > 0 then 'queued'
+                       when resting_state = 'waiting_dependency' then resting_state else 'delayed' end as state,
                   case when resting_state <> 'rejected' then null
                        when error = $2 then 'global' else 'agent' end as full, 0 as queued
              from task where id = any ($1)`,
@@ -115,7 +117,7 @@ export const INSERT_FUNCTIONS = `
 create type admitted_task as (
   n bigint, seq bigint, id text, tenant text, agent text, line bigint, priority integer, state text, "position" integer,
   run_at bigint, deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, batch text,
-  callback_url text, spec text, "full" text, queued bigint);
+  callback_url text, dependencies integer, unmet integer, spec text, "full" text, queued bigint);
 
 create function insert_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
 returns table (seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint,
@@ -140,10 +142,11 @@ begin
   with admitted as (select * from unnest(v_tasks)),
   stored as (
     insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
-                      deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, spec, error)
+                      deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
+                      spec, error)
     select seq, id, tenant, agent, line, priority, priority, state, position, v_now, run_at,
            deadline, deadline_after_ms, max_retries_if_lost, case when "full" is not null then v_now end, batch,
-           callback_url, spec,
+           callback_url, dependencies, unmet, spec,
            'rejected: ' || "full" || ' queue full'
       from admitted),
   placed as (
@@ -158,8 +161,16 @@ begin
   perform tell(take_event_numbers(cardinality(v_seqs)), v_now, v_types, v_tenants, v_seqs, v_data);
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   perform count_tasks(v_tenants, v_states, array_fill(1, array[cardinality(v_states)]));
+  if not exists (select 1 from unnest(v_tasks) where dependencies > 0) then
+    return query
+      select seq, id, state, position, v_now, run_at, deadline, "full", queued from unnest(v_tasks) order by n;
+    return;
+  end if;
+  perform add_dependencies(v_now, p_tasks, v_seqs);
+  -- What they depend on may have doomed some.
   return query
-    select seq, id, state, position, v_now, run_at, deadline, "full", queued from unnest(v_tasks) order by n;
+    select a.seq, a.id, t.resting_state, a.position, v_now, a.run_at, a.deadline, a."full", a.queued
+      from unnest(v_tasks) a join task t on t.seq = a.seq order by a.n;
 end $$;
 
 -- Lines, and the tallies of tenants, that these tasks are the first of.
@@ -197,12 +208,18 @@ begin
     select * from json_to_recordset(p_tasks) as j(
       n bigint, id text, tenant text, agent text, lane text, priority integer, run_at bigint, deadline bigint,
       deadline_after_ms bigint, max_retries_if_lost integer, max_queued integer, batch text, callback_url text,
-      spec text)),
+      depends_on json, spec text)),
   agents as (
     select a.tenant, a.agent, sum(o.waiting) as waiting
       from (select distinct tenant, agent from asked) a
       join line o on o.tenant = a.tenant and o.agent = a.agent
      group by a.tenant, a.agent),
+  -- None of this call is done: only those that were there before can be.
+  needed as (
+    select q.n, (select count(*) from json_array_elements_text(q.depends_on) d(id)
+                   left join task p on p.tenant = q.tenant and p.id = d.id
+                  where p.resting_state is distinct from 'done')::integer as unmet
+      from asked q where json_array_length(q.depends_on) > 0),
   placed as (
     select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting, row_number() over (partition by q.tenant, q.agent order by q.n) as place
       from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent),
@@ -211,16 +228,19 @@ begin
            count(*) filter (where agent_waiting + place <= max_agent) over (order by n) as admitted_upto
       from placed p),
   decided as (
-    select j.*, case when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
+    select j.*, coalesce(needed.unmet, 0) as unmet, case when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
                      when not agent_ok then 'agent' end as "full"
-      from judged j)
+      from judged j left join needed on needed.n = j.n)
   select array_agg(row(d.n, v_first + d.n, d.id, d.tenant, d.agent, o.id, d.priority,
-           case when d."full" is not null then 'rejected' when d.run_at > p_now then 'delayed' else 'queued' end,
-           case when d."full" is not null or d.run_at > p_now then 0 else d.agent_waiting + d.place end,
+           case when d."full" is not null then 'rejected' when d.unmet > 0 then 'waiting_dependency'
+                when d.run_at > p_now then 'delayed' else 'queued' end,
+           case when d."full" is not null or d.unmet > 0 or d.run_at > p_now then 0 else d.agent_waiting + d.place end,
            d.run_at,
-           coalesce(d.deadline, greatest(p_now, d.run_at) + d.deadline_after_ms),
+           coalesce(d.deadline, case when d."full" is not null or d.unmet = 0
+                                     then greatest(p_now, d.run_at) + d.deadline_after_ms end),
            case when d.deadline is null then d.deadline_after_ms end,
-           d.max_retries_if_lost, d.batch, d.callback_url, d.spec, d."full",
+           d.max_retries_if_lost, d.batch, d.callback_url, json_array_length(d.depends_on),
+           case when d."full" is null then d.unmet else 0 end, d.spec, d."full",
            case d."full" when 'global' then greatest(v_waiting, p_max_queue)
                          when 'agent' then greatest(d.agent_waiting, d.max_agent) end)::admitted_task order by d.n)
     into v_tasks

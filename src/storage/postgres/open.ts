@@ -13,6 +13,7 @@ import { prune } from "./prune.ts";
 import { eventRange, readEvents } from "./read-events.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
 import { recountAll, recountOne } from "./recount.ts";
+import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
 
@@ -33,6 +34,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       promoteDue: (params) => promoteDue(db, params),
       expire: (params) => expireTasks(db, params),
       nextDueAt: () => nextDueAt(db),
+      release: (params) => release(db, params),
       rescue: (params) => rescueTasks(db, params),
       prune: (params) => prune(db, params),
     },

@@ -53,32 +53,46 @@ begin
   loop
     exit when v_rejected >= p_limit;
     v_rejected := v_rejected + delete_ended(array(
-      select seq from task where tenant = v_crowded.tenant and listed_state = 'rejected' order by seq
-       limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_now);
+      select t.seq from task t where t.tenant = v_crowded.tenant and t.listed_state = 'rejected'
+         and (not t.has_dependants or not exists (select 1 from dependency d where d.parent_seq = t.seq))
+       order by t.seq limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_now);
   end loop;
   return query select v_tasks + v_rejected, v_events >= p_limit or v_rejected = p_limit;
 end $$;
 
--- Deletes those of these tasks that had ended before the cutoff.
+-- Deletes those of these tasks that had ended before the cutoff and that nobody depends on, and then those that they had
+-- depended on, if they were only kept for their sake.
 create function delete_ended(p_seqs bigint[], p_cutoff bigint, p_now bigint) returns integer language plpgsql as $$
 #variable_conflict use_column
 declare
   v_tenants text[];
   v_agents text[];
   v_states text[];
+  v_children bigint[];
+  v_deleted integer := 0;
 begin
-  with gone as (
-    delete from task where seq = any (p_seqs) and (completed_at < p_cutoff or completed_at > p_now)
-    returning seq, tenant, agent, resting_state),
-  tries as (delete from attempt a using gone where a.task_seq = gone.seq),
-  callbacks as (delete from delivery d using gone where d.task_seq = gone.seq)
-  select array_agg(tenant), array_agg(agent), array_agg(resting_state) into v_tenants, v_agents, v_states from gone;
-  if v_tenants is null then return 0; end if;
-  -- An agent of which no task is left loses its lines: agents that come and go must not pile up.
-  delete from line n using (select distinct tenant, agent from unnest(v_tenants, v_agents) u(tenant, agent)) g
-   where n.tenant = g.tenant and n.agent = g.agent
-     and not exists (select 1 from task t where t.tenant = g.tenant and t.agent = g.agent);
-  perform count_tasks(v_tenants, v_states, array_fill(-1, array[cardinality(v_states)]));
-  return cardinality(v_states);
+  loop
+    with gone as (
+      delete from task t
+       where t.seq = any (p_seqs) and (t.completed_at < p_cutoff or t.completed_at > p_now)
+         and (not t.has_dependants or not exists (select 1 from dependency d where d.parent_seq = t.seq))
+      returning t.seq, t.tenant, t.agent, t.resting_state, t.dependencies),
+    tries as (delete from attempt a using gone where a.task_seq = gone.seq),
+    callbacks as (delete from delivery d using gone where d.task_seq = gone.seq)
+    select array_agg(tenant), array_agg(agent), array_agg(resting_state), array_agg(seq) filter (where dependencies > 0)
+      into v_tenants, v_agents, v_states, v_children from gone;
+    exit when v_tenants is null;
+    -- An agent of which no task is left loses its lines: agents that come and go must not pile up.
+    delete from line n using (select distinct tenant, agent from unnest(v_tenants, v_agents) u(tenant, agent)) g
+     where n.tenant = g.tenant and n.agent = g.agent
+       and not exists (select 1 from task t where t.tenant = g.tenant and t.agent = g.agent);
+    perform count_tasks(v_tenants, v_states, array_fill(-1, array[cardinality(v_states)]));
+    v_deleted := v_deleted + cardinality(v_states);
+    exit when v_children is null;
+    with cut as (delete from dependency where child_seq = any (v_children) returning parent_seq)
+    select array_agg(distinct parent_seq) into p_seqs from cut;
+    exit when p_seqs is null;
+  end loop;
+  return v_deleted;
 end $$;
 `;

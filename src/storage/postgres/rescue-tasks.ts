@@ -1,5 +1,6 @@
 import type { RescuedTasks, TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { RELEASED_MAX } from "./release-dependants.ts";
 
 /** Takes back attempts of a node that is dead: to the queue while the task has retries left, else it fails. */
 export async function rescueTasks(
@@ -42,6 +43,7 @@ begin
     into v_ended from gone;
   if v_ended is null then return; end if;
   perform apply_deltas(end_attempts(v_now, v_ended));
+  perform release_dependants(v_now, ${RELEASED_MAX});
   return query
     select e.state, n.agent, n.lane from unnest(v_ended) e join line n on n.id = e.line order by e.task_seq;
 end $$;

@@ -10,6 +10,7 @@ export async function retryTask(
   const [row] = await db.write<{
     was: TaskState | null;
     seq: string;
+    state: "queued" | "waiting_dependency";
     position: number;
     created_at: string;
     run_at: string | null;
@@ -30,7 +31,7 @@ export async function retryTask(
     task: {
       seq: Number(row.seq),
       id: params.id,
-      state: "queued",
+      state: row.state,
       position: row.position,
       createdAt: Number(row.created_at),
       runAt: row.run_at === null ? null : Number(row.run_at),
@@ -42,20 +43,23 @@ export async function retryTask(
 
 export const RETRY_FUNCTIONS = `
 create function retry_task(p_now bigint, p_tenant text, p_id text)
-returns table (was text, seq bigint, "position" integer, created_at bigint, run_at bigint, deadline bigint)
+returns table (was text, seq bigint, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint)
 language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
   v_task task;
   v_held text;
-  v_position integer;
+  v_position integer := 0;
+  v_unmet integer;
+  v_state text;
+  v_deadline bigint;
 begin
   select * into v_task from task where tenant = p_tenant and id = p_id;
   if not found then return; end if;
   if v_task.resting_state not in ('failed', 'cancelled') then
     select state into v_held from lease where task_seq = v_task.seq;
-    return query select coalesce(v_held, v_task.resting_state), v_task.seq, 0, 0::bigint, 0::bigint, 0::bigint;
+    return query select coalesce(v_held, v_task.resting_state), v_task.seq, null::text, 0, 0::bigint, 0::bigint, 0::bigint;
     return;
   end if;
   -- The attempt that had ended the task becomes an earlier one.
@@ -64,20 +68,32 @@ begin
     values (v_task.seq, v_task.executions, v_task.last_started_at, v_task.completed_at, v_task.last_outcome,
             v_task.error, v_task.last_node);
   end if;
-  insert into ready (line, rank, task_seq) values (v_task.line, v_task.rank, v_task.seq);
-  perform apply_deltas(array[row(v_task.line, 1, 1, 0, null, v_task.rank, v_task.seq)::line_delta]);
-  perform count_moves(array[p_tenant], array[v_task.resting_state], array['queued']);
-  select sum(s.waiting)::integer into v_position
-    from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_task.line;
+  v_unmet := v_task.dependencies - (
+    select count(*) from dependency d join task p on p.seq = d.parent_seq
+     where d.child_seq = v_task.seq and p.resting_state = 'done');
+  v_deadline := v_task.deadline;
+  if v_unmet > 0 then
+    v_state := 'waiting_dependency';
+    if v_task.deadline_after_ms is not null then v_deadline := null; end if;
+    perform apply_deltas(array[row(v_task.line, 1, 0, 0, null, null, null)::line_delta]);
+  else
+    v_state := 'queued';
+    v_deadline := coalesce(v_now + v_task.deadline_after_ms, v_deadline);
+    insert into ready (line, rank, task_seq) values (v_task.line, v_task.rank, v_task.seq);
+    perform apply_deltas(array[row(v_task.line, 1, 1, 0, null, v_task.rank, v_task.seq)::line_delta]);
+    select sum(s.waiting)::integer into v_position
+      from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_task.line;
+  end if;
+  perform count_moves(array[p_tenant], array[v_task.resting_state], array[v_state]);
   perform tell(take_event_numbers(1), v_now, array['task.retrying'], array[p_tenant], array[v_task.seq],
                array[json_strip_nulls(json_build_object('attempt', v_task.executions, 'error', v_task.error,
-                                                        'retryAt', v_now, 'state', 'queued'))::text]);
+                                                        'retryAt', v_now, 'state', v_state))::text]);
   return query
     update task t
-       set resting_state = 'queued', position = v_position, retry_count = 0, completed_at = null,
-           deadline = coalesce(v_now + t.deadline_after_ms, t.deadline),
+       set resting_state = v_state, unmet = v_unmet, position = v_position, retry_count = 0, completed_at = null,
+           deadline = v_deadline,
            last_started_at = null, last_outcome = null, last_node = null, error = null
      where t.seq = v_task.seq
-    returning null::text, t.seq, t.position, t.created_at, t.run_at, t.deadline;
+    returning null::text, t.seq, t.resting_state, t.position, t.created_at, t.run_at, t.deadline;
 end $$;
 `;

@@ -1,0 +1,133 @@
+import type { PostgresDatabase } from "./database.ts";
+
+/** Tells those that are left; see `RELEASED_MAX`. */
+export async function release(db: PostgresDatabase, params: { limit: number }): Promise<{ more: boolean }> {
+  const [row] = await db.write<{ told: number; more: boolean }>({
+    name: "release",
+    text: "select * from release($1, $2)",
+    values: [params.limit],
+  });
+  if (row === undefined || row.told === 0) return { more: false };
+  signalReleased(db);
+  db.signal({ kind: "events" });
+  return { more: row.more };
+}
+
+/** Some that waited may be able to start, or wait for a moment now. */
+export function signalReleased(db: PostgresDatabase): void {
+  db.signal({ kind: "work" });
+  db.signal({ kind: "due" });
+}
+
+/** How many dependants one transaction tells; the rest waits for `release`. */
+export const RELEASED_MAX = 100;
+
+export const RELEASE_FUNCTIONS = `
+-- Leaves word for the dependants of those of these tasks that have ended and have some. p_error: why they were cancelled
+-- themselves, when that was because of another that they depend on.
+create function add_releases(p_seqs bigint[], p_error text) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  insert into release (parent_seq, error)
+  select t.seq, case when t.resting_state <> 'done'
+                     then coalesce(p_error, 'dependency ' || t.id || ' ' || t.resting_state) end
+    from unnest(p_seqs) with ordinality u(seq, place) join task t on t.seq = u.seq
+   where t.has_dependants and t.completed_at is not null order by u.place;
+end $$;
+
+-- Tells up to p_limit dependants of ends that they have not heard of. Answers how many; an end of which nobody had to be
+-- told counts, too: it took its time.
+create function release_dependants(p_now bigint, p_limit integer) returns integer language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_release release;
+  v_children bigint[];
+  v_waiting bigint[];
+  v_told integer := 0;
+begin
+  loop
+    select * into v_release from release order by seq limit 1;
+    if not found then return v_told; end if;
+    exit when v_told >= p_limit;
+    v_children := array(
+      select child_seq from dependency where parent_seq = v_release.parent_seq and child_seq > v_release.after_seq
+       order by child_seq limit p_limit - v_told);
+    v_waiting := array(
+      select seq from task where seq = any (v_children) and resting_state = 'waiting_dependency' order by seq);
+    if cardinality(v_waiting) > 0 and v_release.error is null then
+      perform meet_dependency(p_now, v_waiting);
+    elsif cardinality(v_waiting) > 0 then
+      perform end_waiting(p_now, v_waiting, 'cancelled', v_release.error, true);
+    end if;
+    if cardinality(v_children) = p_limit - v_told then
+      update release set after_seq = v_children[cardinality(v_children)] where seq = v_release.seq;
+    else
+      delete from release where seq = v_release.seq;
+    end if;
+    v_told := v_told + greatest(cardinality(v_children), 1);
+  end loop;
+  -- Rare, and so the one notification that is worth its place in a transaction: everybody may go on with the rest.
+  perform pg_notify('rota', '{"from":"","signals":[{"kind":"release"}]}');
+  return v_told;
+end $$;
+
+-- One dependency less for each; those for which it was the last can start, or wait for their moment.
+create function meet_dependency(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_deltas line_delta[];
+  v_tenants text[];
+  v_states text[];
+begin
+  with met as (
+    update task t
+       set unmet = t.unmet - 1,
+           resting_state = case when t.unmet > 1 then t.resting_state
+                                when t.run_at > p_now then 'delayed' else 'queued' end,
+           deadline = case when t.unmet > 1 or t.deadline_after_ms is null then t.deadline
+                           else greatest(p_now, t.run_at) + t.deadline_after_ms end
+     where t.seq = any (p_seqs)
+    returning t.seq, t.tenant, t.line, t.rank, t.resting_state, t.unmet),
+  placed as (
+    insert into ready (line, rank, task_seq) select line, rank, seq from met where resting_state = 'queued')
+  select array_agg(row(line, 0, 1, 0, null, rank, seq)::line_delta) filter (where resting_state = 'queued'),
+         array_agg(tenant) filter (where unmet = 0), array_agg(resting_state) filter (where unmet = 0)
+    into v_deltas, v_tenants, v_states from met;
+  if v_deltas is not null then perform apply_deltas(v_deltas); end if;
+  if v_tenants is not null then
+    perform count_moves(v_tenants, array_fill('waiting_dependency'::text, array[cardinality(v_tenants)]), v_states);
+  end if;
+end $$;
+
+create function release(p_now bigint, p_limit integer) returns table (told integer, more boolean) language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
+  v_told integer := release_dependants(v_now, p_limit);
+begin
+  return query select v_told, exists (select 1 from release);
+end $$;
+
+-- Writes down whom new tasks wait for; what had ended otherwise than done before they came is told to them.
+create function add_dependencies(p_now bigint, p_tasks json, p_seqs bigint[]) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_parents bigint[];
+begin
+  with asked as (
+    select t.seq, t.tenant, d.id, j.n, d.place
+      from json_to_recordset(p_tasks) as j(n bigint, depends_on json)
+     cross join lateral json_array_elements_text(j.depends_on) with ordinality d(id, place)
+      join task t on t.seq = p_seqs[j.n + 1] and t.resting_state <> 'rejected'),
+  known as materialized (
+    select a.seq as child_seq, p.seq as parent_seq, p.id, p.resting_state, a.n, a.place
+      from asked a join task p on p.tenant = a.tenant and p.id = a.id and p.seq < a.seq),
+  added as (insert into dependency (parent_seq, child_seq) select parent_seq, child_seq from known),
+  doomed as (
+    insert into release (parent_seq, error, after_seq)
+    select parent_seq, 'dependency ' || id || ' ' || resting_state, child_seq - 1
+      from known where resting_state in ('failed', 'cancelled', 'rejected') order by n, place)
+  select array_agg(distinct parent_seq) into v_parents from known;
+  update task set has_dependants = true where seq = any (v_parents) and not has_dependants;
+  perform release_dependants(p_now, ${RELEASED_MAX});
+end $$;
+`;
