@@ -237,12 +237,14 @@ export class LocalRota implements Rota {
     await this.#starting?.catch(() => {});
     this.#state = "draining";
     this.#drainBegins.abort();
-    const { engine, deliverer, bounds, clock } = this.#parts;
+    const { engine, deliverer, eventLog, bounds, clock } = this.#parts;
     bounds.rest();
     const began = clock.monotonic();
     await engine.drain(graceMs);
     const leftMs = graceMs - (clock.monotonic() - began);
     await deliverer.drain(Math.min(leftMs, CALLBACK_GRACE_MS));
+    // Whoever follows the events hears how it ended before anybody closes the connection.
+    await eventLog.caughtUp();
     clearInterval(this.#keepAlive);
     this.#state = "drained";
   }
