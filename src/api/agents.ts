@@ -34,13 +34,13 @@ const changes = {
   maxQueued: limit.nullable().exactOptional(),
 };
 
-export const agentInput = z.strictObject({ id: z.string(), ...changes }).meta({
+const agentInput = z.strictObject({ id: z.string(), ...changes }).meta({
   id: "NewAgent",
   description: "Who does work, where, and how much of it at once. Null is the same as left out.",
   examples: [AGENT_EXAMPLE, { id: "team/writer", maxQueued: 20 }],
 });
 
-export const agentChanges = z.strictObject(changes).meta({
+const agentChanges = z.strictObject(changes).meta({
   id: "AgentChanges",
   description: "What is left out stays; null takes it away.",
   examples: [{ maxInflight: 5, lane: null }],
