@@ -1,2 +1,7 @@
-/** The variables of this process, for what the configuration says of them: a key that one holds, programs that inherit all. */
-export const processEnvironment: Readonly<Record<string, string | undefined>> = process.env;
+/** Variables, as a process has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Those of this process as they are now: keys are in them, and programs inherit them. */
+export function processEnvironment(): Environment {
+  return { ...process.env };
+}

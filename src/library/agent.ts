@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Environment } from "../config/process-environment.ts";
-import { processEnvironment } from "../config/process-environment.ts";
 import { createExecutor } from "../executors/create-executor.ts";
 import type { Executor, ExecutorConfig } from "../executors/executor.ts";
 import type { AgentOptions } from "../interface/options.ts";
@@ -79,7 +78,7 @@ export function makeExecutor(
 ): MadeExecutor | undefined {
   if (config === undefined) return undefined;
   if (before !== undefined && isDeepStrictEqual(config, before.config)) return before;
-  const executor = createExecutor(config, { ...params, name, environment: processEnvironment });
+  const executor = createExecutor(config, { ...params, name });
   return { config: typeof config === "function" ? config : structuredClone(config), executor };
 }
 
