@@ -49,6 +49,11 @@ export async function createRota(options: RotaOptions = {}): Promise<Rota> {
   }
 }
 
+/** Throws what `createRota` would throw at these options, before it opens the storage. */
+export function checkOptions(options: RotaOptions): void {
+  resolveSettings(options, { clock: options.clock ?? systemClock, environment: processEnvironment() });
+}
+
 export interface RotaParts {
   readonly options: RotaOptions;
   readonly settings: Settings;
