@@ -1,10 +1,14 @@
 import { z } from "zod";
-import { EXECUTOR_TYPES, type ExecutorType } from "../model/executor-config.ts";
+import { EXECUTOR_TYPES, type ExecutorType, USER_EXECUTOR_TYPES } from "../model/executor-config.ts";
 import { errorAnswers } from "./error.ts";
 
-const executor = z
-  .looseObject({ type: z.enum(EXECUTOR_TYPES as [ExecutorType, ...ExecutorType[]]) })
-  .describe("Who does the work, with the fields of its type.");
+/** Who does the work, with the fields of its type; the library checks those. */
+function executorOf(types: readonly ExecutorType[]) {
+  return z.looseObject({ type: z.enum(types as [ExecutorType, ...ExecutorType[]]) });
+}
+
+const executor = executorOf(EXECUTOR_TYPES);
+const userExecutor = executorOf(USER_EXECUTOR_TYPES);
 const limit = z.int().min(1);
 
 const settings = {
@@ -28,7 +32,7 @@ const AGENT_EXAMPLE = {
 };
 
 const changes = {
-  executor: executor.nullable().exactOptional(),
+  executor: userExecutor.nullable().exactOptional(),
   lane: z.string().nullable().exactOptional(),
   maxInflight: limit.nullable().exactOptional(),
   maxQueued: limit.nullable().exactOptional(),
