@@ -96,7 +96,7 @@ test.each<Partial<Task>>([
 ])("a task of kind $kind cannot be told to anybody", async (task) => {
   await expect(chat("http://127.0.0.1:1").run(task)).rejects.toMatchObject({
     name: "PermanentError",
-    message: `a chat executor does tasks with an \`instruction\` or a \`message\`; this one is of kind ${task.kind}`,
+    message: `the chat executor does tasks with an \`instruction\` or a \`message\`; this one is of kind ${task.kind}`,
   });
 });
 
