@@ -1,16 +1,17 @@
+import { setTimeout } from "node:timers/promises";
 import type { Clock } from "../model/clock.ts";
 
 /** How long a program may take to end itself. */
 const KILL_AFTER_MS = 5_000;
 /** How often it is looked whether it has. Short enough that the number of its group cannot be another's by then. */
-const LOOK_MS = 50;
+const LOOK_MS = 25;
 
 /** All that have not ended. Programs belong to the process, whichever Rota in it started them. */
 const living = new Set<CommandGroup>();
 
 /**
- * A program and all that it starts, as long as they stay together. Whoever leaves the process by `process.exit` or an
- * exception leaves none of them behind.
+ * A program and all that it starts, as long as they stay together. Whoever leaves the process by `process.exit`, or by an
+ * exception, leaves none of them behind.
  */
 export class CommandGroup {
   readonly #pid: number;
@@ -25,17 +26,17 @@ export class CommandGroup {
     living.add(this);
   }
 
-  /** Ends all that is left of it: asks first, and then does not ask. Resolves once nobody is left. */
+  /** Resolves once it has ended, if it was told to; null: it was not. */
+  get ending(): Promise<void> | null {
+    return this.#ending;
+  }
+
+  /** Ends all that is left of it: asks first, and later does not ask. */
   end(): Promise<void> {
     this.#ending ??= this.#end().finally(() => {
       living.delete(this);
       if (living.size === 0) process.off("exit", killAll);
     });
-    return this.#ending;
-  }
-
-  /** When it has ended, if it was told to; else undefined. */
-  get ending(): Promise<void> | null {
     return this.#ending;
   }
 
@@ -45,11 +46,14 @@ export class CommandGroup {
 
   async #end(): Promise<void> {
     if (!this.#send("SIGTERM")) return;
-    for (let waitedMs = 0; waitedMs < KILL_AFTER_MS; waitedMs += LOOK_MS) {
-      await new Promise<void>((resolve) => this.#clock.setTimer(LOOK_MS, resolve));
-      if (!this.#send(0)) return;
-    }
-    this.kill();
+    let killed = false;
+    const timer = this.#clock.setTimer(KILL_AFTER_MS, () => {
+      killed = true;
+      this.kill();
+    });
+    // Whether anybody is left is for the machine to say, so that it takes the time of the machine.
+    while (!killed && this.#send(0)) await setTimeout(LOOK_MS);
+    timer.cancel();
   }
 
   /** Whether there was anybody to send it to. */
@@ -58,7 +62,7 @@ export class CommandGroup {
       // Windows has no groups: there it is the program alone.
       return process.kill(process.platform === "win32" ? this.#pid : -this.#pid, signal);
     } catch (error) {
-      // Who may not be sent anything is there all the same.
+      // Whoever may not be sent anything is there all the same.
       return (error as NodeJS.ErrnoException).code === "EPERM";
     }
   }

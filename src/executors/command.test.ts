@@ -191,9 +191,8 @@ test("all that it has started ends with its signal", async () => {
   const pids = await pidsIn(executor, 3);
   expect(pids.map(isRunning)).toEqual([true, true, true]);
   stop.abort(new Error("cancelled"));
-  for (const pid of pids) await untilEnded(pid);
-  await executor.clock.advance(5_000);
   await failed;
+  expect(pids.map(isRunning)).toEqual([false, false, false]);
 });
 
 test("it has time to clean up", async () => {
@@ -202,10 +201,8 @@ test("it has time to clean up", async () => {
   const executor = program(shellProgram(source, file));
   const stop = new AbortController();
   const failed = expect(executor.run(order, stop.signal)).rejects.toThrow("cancelled");
-  const [pid = 0] = await pidsIn(executor, 1);
+  await pidsIn(executor, 1);
   stop.abort(new Error("cancelled"));
-  await untilEnded(pid);
-  await executor.clock.advance(5_000);
   await failed;
   expect(readFileSync(file, "utf8")).toBe("yes\n");
 });

@@ -4,6 +4,7 @@ import { type EventHandler, handleEvents } from "../events/event-handlers.ts";
 import type { EventLog } from "../events/event-log.ts";
 import { EventReader } from "../events/event-reader.ts";
 import { TaskWaiter } from "../events/task-waiter.ts";
+import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Agents } from "../interface/agents.ts";
 import type { AgentOptions, ReloadOptions } from "../interface/options.ts";
@@ -252,6 +253,7 @@ export class LocalRota implements Rota {
   async #stop(options: { graceMs?: number }): Promise<void> {
     const { turns, catalogue, guard, eventLog, storage } = this.#parts;
     await this.drain(options);
+    await endingPrograms();
     await turns.idle();
     await catalogue.stop();
     await guard.close();
