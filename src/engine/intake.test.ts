@@ -50,6 +50,21 @@ describe("tasks are written in handfuls:", () => {
     expect(inserted.map(({ position }) => position)).toEqual(tasks.map((_, index) => index + 1));
   });
 
+  test("as long as every turn brings more it gathers, but not for ever", async () => {
+    const { intake, batches } = await makeIntake();
+    const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+    const added: Promise<InsertedTask>[] = [];
+    for (let turn = 0; turn < 10; turn += 1) {
+      added.push(intake.add(newTask({ id: `t${turn}` })));
+      await nextTurn();
+    }
+    await Promise.all(added);
+    expect(batches.flat()).toEqual(Array.from({ length: 10 }, (_, turn) => `t${turn}`));
+    expect(batches.length).toBeGreaterThan(1);
+    expect(batches.length).toBeLessThan(6);
+    expect(Math.max(...batches.map((batch) => batch.length))).toBeLessThanOrEqual(5);
+  });
+
   test("those that arrive while one is written gather for the next", async () => {
     const gate = new Gate();
     const { intake, batches } = await makeIntake({
