@@ -59,9 +59,11 @@ function checkTypes(consumer: string): void {
     join(consumer, "consumer.ts"),
     [
       `import { createRota } from "rota";`,
+      `import { RotaClient } from "rota/client";`,
       `import * as testing from "rota/testing";`,
       `const rota = await createRota({ storage: "sqlite::memory:" });`,
       `await rota.stop();`,
+      `export const client = new RotaClient({ url: "http://127.0.0.1:7682" });`,
       `export const helpers: object = testing;`,
       "",
     ].join("\n"),

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { type Environment, processEnvironment } from "./config/process-environment.ts";
 import { Engine } from "./engine/engine.ts";
 import { idMaker } from "./engine/new-id.ts";
 import { systemClock } from "./engine/system-clock.ts";
@@ -37,34 +38,43 @@ import { Deliverer } from "./webhooks/deliverer.ts";
  */
 export async function createRota(options: RotaOptions = {}): Promise<Rota> {
   const { clock = systemClock } = options;
-  const settings = resolveSettings(options, clock);
+  const environment = processEnvironment();
+  const settings = resolveSettings(options, { clock, environment });
   const storage = await openStorage(settings.options.storage, clock);
   try {
-    return await joinRota({ options, settings, storage });
+    return await joinRota({ options, settings, storage, environment });
   } catch (error) {
     await storage.close();
     throw error;
   }
 }
 
+/** Throws what `createRota` would throw at these options, before it opens the storage. */
+export function checkOptions(options: RotaOptions): void {
+  resolveSettings(options, { clock: options.clock ?? systemClock, environment: processEnvironment() });
+}
+
 export interface RotaParts {
   readonly options: RotaOptions;
   readonly settings: Settings;
   readonly storage: Storage;
+  /** The variables that executors may be told to look at; left out: none. */
+  readonly environment?: Environment;
 }
 
 /** Joins all parts around a storage. */
-export async function joinRota({ options, settings, storage }: RotaParts): Promise<Rota> {
+export async function joinRota({ options, settings, storage, environment = {} }: RotaParts): Promise<Rota> {
   const { clock = systemClock, random = Math.random, log = silentLog } = options;
   const storageClock = new StorageClock({ clock, storage });
   await storageClock.sync();
   // Before anything else: tasks can be submitted as soon as this answers.
   await storage.lanes.configure({ lanes: settings.lanes });
   const service = { clock, random, log };
+  const surroundings = { clock, environment };
   const current = new CurrentSettings(settings);
   const turns = new OneAtATime();
   const guard = new CurrentGuard({ allow: () => current.value.allow, clock });
-  const agents = new AgentTable({ current, clock });
+  const agents = new AgentTable({ current, surroundings });
   const bounds = new AgentBounds({ storage, agents, turns, log });
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
@@ -100,7 +110,7 @@ export async function joinRota({ options, settings, storage }: RotaParts): Promi
     storage,
     engine,
     turns,
-    clock,
+    surroundings,
     log,
     onChanged: (paths) => {
       if (paths.includes("webhooks.allow")) catalogue.rebuild();

@@ -4,6 +4,8 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { taskInput } from "../src/api/tasks.ts";
+import { COMMANDS } from "../src/cli/commands.ts";
+import { EXIT_CODES } from "../src/cli/exit-code.ts";
 import { check } from "../src/config/check.ts";
 import { OPTIONS } from "../src/config/options.ts";
 import { parseYaml } from "../src/config/parse-yaml.ts";
@@ -27,6 +29,9 @@ const ROOT = join(import.meta.dirname, "..");
 const PAGES = ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md", { cwd: ROOT }).sort()];
 const EXAMPLES = globSync("examples/*.ts", { cwd: ROOT, exclude: ["examples/*.test.ts"] }).sort();
 
+/** Where a server listens when nobody says otherwise. */
+const SERVER_URL = "http://127.0.0.1:7682";
+
 function read(page: string): string {
   return readFileSync(join(ROOT, page), "utf8");
 }
@@ -35,9 +40,19 @@ function read(page: string): string {
 
 /** Runs a program that imports "rota" in an empty folder, and answers what it prints. */
 async function runProgram(file: string): Promise<string> {
-  const args = ["--import", join(ROOT, "scripts", "from-source.ts"), file];
+  const args = ["--import", join(ROOT, "scripts", "from-source.ts"), await withServer(file)];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: newFolder() });
   return stdout.replaceAll(/ +$/gm, "").trim();
+}
+
+/** A program that talks to the server of the documentation is given one of its own. */
+async function withServer(file: string): Promise<string> {
+  const text = readFileSync(file, "utf8");
+  if (!text.includes(SERVER_URL)) return file;
+  const { url } = await startServer();
+  const copy = join(newFolder(), "program.mts");
+  writeFileSync(copy, text.replaceAll(SERVER_URL, url));
+  return copy;
 }
 
 /** What a program says that it prints: its last comment, or those behind its console.log. */
@@ -287,6 +302,19 @@ test.each(["docs/configuration.md", "docs/executors.md"])(
     for (const value of shown) expect(check(configSchema, value)).toMatchObject({ ok: true });
   },
 );
+
+/** `npx vitest run test/docs.test.ts -u` writes the tables anew. */
+test("docs/cli.md has every command and every exit code as the command line describes them", async () => {
+  const commands = COMMANDS.map(({ name, description }) => [`\`${name}\``, description]);
+  const codes = Object.entries(EXIT_CODES).map(([code, meaning]) => [code, meaning]);
+  const withCommands = replaceSection(
+    read("docs/cli.md"),
+    "commands",
+    formatTable([["command", ""], ...commands]),
+  );
+  const page = replaceSection(withCommands, "exit codes", formatTable([["code", ""], ...codes]));
+  await expect(page).toMatchFileSnapshot(join(ROOT, "docs", "cli.md"));
+});
 
 // ---------------------------------------------------------------------------------------------------------- links
 

@@ -4,6 +4,7 @@ import { createRota, type RotaEvent, type RotaOptions } from "../src/index.ts";
 import { openPostgres } from "../src/storage/postgres/open.ts";
 import { Gate, nextEvent, until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
+import { serve } from "./support/http-server.ts";
 
 const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
 afterAll(() => copies.drop());
@@ -49,6 +50,25 @@ describe("nodes that share a database", () => {
     await Promise.all(nodes.map((rota) => rota.tasks.submitMany(Array(50).fill({ payload: 1 }))));
     await until(() => seen.every((events) => events.length === 300), "three events of each of 100 tasks");
     expect(seen[0]).toEqual(seen[1]);
+  });
+
+  test("make each callback once, between them", async () => {
+    const { openNode } = await makeNodes();
+    const ids: unknown[] = [];
+    const callbackUrl = await serve((request, response) => {
+      ids.push(request.headers["webhook-id"]);
+      response.end();
+    });
+    const options = { webhooks: { allow: ["127.0.0.1"] } };
+    const nodes = [await openNode(options), await openNode(options)];
+    for (const rota of nodes) await rota.start();
+    await Promise.all(
+      nodes.map((rota) => rota.tasks.submitMany(Array(40).fill({ payload: 1, callbackUrl }))),
+    );
+    const delivered = async () => (await nodes[0]?.webhooks.deliveries({ status: "delivered" }))?.count;
+    await until(async () => (await delivered()) === 80, "all callbacks");
+    expect(new Set(ids).size).toBe(80);
+    expect(ids).toHaveLength(80);
   });
 
   test("know the agents that another one made, and no longer those it deleted", async () => {

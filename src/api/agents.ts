@@ -1,10 +1,14 @@
 import { z } from "zod";
-import { EXECUTOR_TYPES, type ExecutorType } from "../model/executor-config.ts";
+import { EXECUTOR_TYPES, type ExecutorType, USER_EXECUTOR_TYPES } from "../model/executor-config.ts";
 import { errorAnswers } from "./error.ts";
 
-const executor = z
-  .looseObject({ type: z.enum(EXECUTOR_TYPES as [ExecutorType, ...ExecutorType[]]) })
-  .describe("Who does the work, with the fields of its type.");
+/** Who does the work, with the fields of its type; the library checks those. */
+function executorOf(types: readonly ExecutorType[]) {
+  return z.looseObject({ type: z.enum(types as [ExecutorType, ...ExecutorType[]]) });
+}
+
+const executor = executorOf(EXECUTOR_TYPES);
+const userExecutor = executorOf(USER_EXECUTOR_TYPES);
 const limit = z.int().min(1);
 
 const settings = {
@@ -28,19 +32,19 @@ const AGENT_EXAMPLE = {
 };
 
 const changes = {
-  executor: executor.nullable().exactOptional(),
+  executor: userExecutor.nullable().exactOptional(),
   lane: z.string().nullable().exactOptional(),
   maxInflight: limit.nullable().exactOptional(),
   maxQueued: limit.nullable().exactOptional(),
 };
 
-export const agentInput = z.strictObject({ id: z.string(), ...changes }).meta({
+const agentInput = z.strictObject({ id: z.string(), ...changes }).meta({
   id: "NewAgent",
   description: "Who does work, where, and how much of it at once. Null is the same as left out.",
   examples: [AGENT_EXAMPLE, { id: "team/writer", maxQueued: 20 }],
 });
 
-export const agentChanges = z.strictObject(changes).meta({
+const agentChanges = z.strictObject(changes).meta({
   id: "AgentChanges",
   description: "What is left out stays; null takes it away.",
   examples: [{ maxInflight: 5, lane: null }],

@@ -5,7 +5,7 @@ import { errorAnswers } from "./error.ts";
 import { taskInput } from "./tasks.ts";
 import { time } from "./time.ts";
 
-export const batchInput = z
+const batchInput = z
   .strictObject({
     agentId: z.string().exactOptional().describe("Who does those tasks that do not say."),
     callbackUrl: z.string().exactOptional().describe("Where the end of each task is told that does not say."),

@@ -71,7 +71,6 @@ const eventQuery = z.strictObject({
     .exactOptional()
     .describe("Stands in for the header `Last-Event-ID`, which counts when both are there."),
 });
-export type EventQuery = z.infer<typeof eventQuery>;
 
 const eventHeaders = z.object({
   "last-event-id": z

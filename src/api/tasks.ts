@@ -197,7 +197,6 @@ const taskQuery = z.strictObject({
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
 });
-export type TaskQuery = z.infer<typeof taskQuery>;
 
 export const taskPage = z
   .strictObject({

@@ -54,7 +54,6 @@ const deliveryQuery = z.strictObject({
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
 });
-export type DeliveryQuery = z.infer<typeof deliveryQuery>;
 
 // ------------------------------------------------------------------------------------------------------ operations
 

@@ -3,7 +3,7 @@ import type { AgentChanges, AgentInput } from "../interface/agents.ts";
 import { agentSheet, agentsTable } from "./agents-table.ts";
 import { forEachId } from "./each-id.ts";
 import { jsonFlag, numberFlag } from "./flag-values.ts";
-import { given } from "./pages.ts";
+import { given } from "./given.ts";
 import { lineWidth, print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 

@@ -1,5 +1,7 @@
 import { Command } from "commander";
 import { describeConfig } from "../config/described-config.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { rotaOptions } from "../config/rota-options.ts";
 import { RotaError } from "../model/errors.ts";
 import { type ConfigFlags, configSource, withConfigFlags } from "./config-flags.ts";
 import { oneLine } from "./display-text.ts";
@@ -20,8 +22,9 @@ export function configCommand(): Command {
     );
 }
 
-function check(flags: ConfigFlags): void {
-  const loaded = load(flags);
+async function check(flags: ConfigFlags): Promise<void> {
+  const { checkOptions } = await import("../rota.ts");
+  const loaded = load(flags, ({ config }) => checkOptions(rotaOptions(config)));
   if (loaded === null) return;
   const { file } = loaded;
   print(`The configuration is right (${file.found ? file.name : "there is no file, and none is needed"}).`);
@@ -45,11 +48,12 @@ function shownValue(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Null, after saying why, when it cannot be used. */
-function load(flags: ConfigFlags): ReturnType<ReturnType<typeof configSource>["load"]> | null {
+/** Null, after saying why, when it cannot be used or is refused by `check`. */
+function load(flags: ConfigFlags, check: (loaded: LoadedConfig) => void = () => {}): LoadedConfig | null {
   try {
     const loaded = configSource(flags).load();
     for (const hint of loaded.hints) note(hint);
+    check(loaded);
     return loaded;
   } catch (error) {
     if (!(error instanceof RotaError)) throw error;

@@ -2,7 +2,8 @@ import { Command } from "commander";
 import type { DeliveryFilter } from "../interface/webhooks.ts";
 import { deliveriesTable, deliverySheet } from "./deliveries-table.ts";
 import { forEachId } from "./each-id.ts";
-import { given, type PageFlags, printPages, withPageOptions } from "./pages.ts";
+import { given } from "./given.ts";
+import { type PageFlags, printPages, withPageOptions } from "./pages.ts";
 import { lineWidth, print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 

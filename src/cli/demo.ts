@@ -39,20 +39,20 @@ export function demoCommand(): Command {
 }
 
 async function demo(flags: DemoFlags): Promise<void> {
+  const forMs = flags.for === undefined ? undefined : secondsFlag("--for", flags.for) * 1_000;
   const interrupted = interruption();
-  const signal = flags.for
-    ? AbortSignal.any([interrupted.signal, AbortSignal.timeout(secondsFlag("--for", flags.for) * 1_000)])
-    : interrupted.signal;
   const rota = await createRota({ storage: "sqlite::memory:" });
   let server: RunningServer | undefined;
   try {
     server = await listenSomewhere(rota, flags.port);
     addDemoAgents(rota, Math.random);
     await rota.start();
-    const ended = new AbortController();
-    const working = keepSubmitting(rota, AbortSignal.any([signal, ended.signal]));
+    const over = new AbortController();
+    const patience = forMs === undefined ? [] : [AbortSignal.timeout(forMs)];
+    const signal = AbortSignal.any([interrupted.signal, over.signal, ...patience]);
+    const working = keepSubmitting(rota, signal);
     await show(server.url, { ...flags, signal });
-    ended.abort();
+    over.abort();
     await working;
   } finally {
     await rota.drain({ graceMs: 0 });

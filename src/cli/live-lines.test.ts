@@ -84,8 +84,8 @@ describe("a live view", () => {
 
   test("says what is wrong instead of old numbers", () => {
     const model = filled();
-    model.trouble = "cannot reach Rota; trying again";
-    expect(screen(model, 80, 24)[1]).toBe("cannot reach Rota; trying again");
+    model.trouble = "Trying again: cannot reach Rota";
+    expect(screen(model, 80, 24)[1]).toBe("Trying again: cannot reach Rota");
   });
 
   test("shows that it knows nothing yet", () => {

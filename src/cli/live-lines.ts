@@ -37,17 +37,20 @@ function headLines(
   { title, width, now }: Pick<LiveParams, "title" | "width" | "now">,
 ): string[] {
   const time = clockTime(new Date(now));
-  const first = `${styled("bold", cut(title, width - 10))}${pad(time, Math.max(width - displayWidth(cut(title, width - 10)), 0), "right")}`;
+  const shownTitle = cut(title, Math.max(width - time.length - 2, 0));
+  const first = styled("bold", shownTitle) + pad(time, width - displayWidth(shownTitle), "right");
   if (model.trouble !== undefined) return [first, styled("red", cut(oneLine(model.trouble), width))];
   if (model.snapshot === undefined) return [first, "…"];
   const { queue, config } = model.snapshot.stats;
-  const lanes = model.lanes().map(([name, running]) => `${oneLine(name)} ${running}`);
+  const queued = styled("yellow", `${queue.totalQueued} queued`);
+  const running = styled("cyan", `${queue.totalInflight} running`);
+  const lanes = model.lanes().map(([name, count]) => `${oneLine(name)} ${count}`);
   const rates = (["started", "done", "failed"] as const).map(
     (what) => `${model.rate(what, now).toFixed(1)} ${what}/s`,
   );
   return [
     first,
-    `${styled("yellow", `${queue.totalQueued} queued`)} of ${config.maxQueueSize} · ${styled("cyan", `${queue.totalInflight} running`)}${lanes.length > 0 ? ` (${lanes.join(", ")})` : ""}`,
+    `${queued} of ${config.maxQueueSize} · ${running}${lanes.length === 0 ? "" : ` (${lanes.join(", ")})`}`,
     styled("dim", rates.join(" · ")),
   ];
 }

@@ -74,6 +74,6 @@ async function refresh(
     model.trouble = undefined;
   } catch (error) {
     // The next look may find it again.
-    if (!signal.aborted) model.trouble = `${(error as Error).message}; trying again`;
+    if (!signal.aborted) model.trouble = `Trying again: ${(error as Error).message}`;
   }
 }

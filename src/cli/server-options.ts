@@ -26,8 +26,8 @@ export function withServerOptions(command: Command): Command {
 }
 
 /** Whoever sits in front of a command wants to see at once that something is in the way: it asks once. */
-export function openClient(flags: ServerFlags): RotaClient {
-  return new RotaClient({ ...clientAddress(flags), retry: false, log: tellTrouble });
+export function openClient(flags: ServerFlags, log: Log = tellTrouble): RotaClient {
+  return new RotaClient({ ...clientAddress(flags), retry: false, log });
 }
 
 /** A connection that is lost is made again by itself, but whoever waits should know why nothing happens. */

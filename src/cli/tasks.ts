@@ -1,7 +1,8 @@
 import { Command } from "commander";
 import type { TaskFilter } from "../interface/tasks.ts";
 import { numberFlag } from "./flag-values.ts";
-import { given, type PageFlags, printPages, withPageOptions } from "./pages.ts";
+import { given } from "./given.ts";
+import { type PageFlags, printPages, withPageOptions } from "./pages.ts";
 import { lineWidth } from "./print.ts";
 import { openClient, withServerOptions } from "./server-options.ts";
 import { tasksTable } from "./tasks-table.ts";

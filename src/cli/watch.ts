@@ -1,9 +1,10 @@
 import { Command } from "commander";
 import type { EventsOptions, RotaApi } from "../interface/rota.ts";
+import { silentLog } from "../model/log.ts";
 import { eventLine } from "./event-line.ts";
+import { given } from "./given.ts";
 import { interruption } from "./interruption.ts";
 import { liveView } from "./live-view.ts";
-import { given } from "./pages.ts";
 import { note, print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 import { UsageError } from "./usage-error.ts";
@@ -28,11 +29,12 @@ export function watchCommand(): Command {
 
 async function watch(flags: WatchFlags): Promise<void> {
   const filter = given({ agentId: flags.agent, batchId: flags.batch }) as EventsOptions;
-  const rota = openClient(flags);
   const { signal } = interruption();
   const asLines = flags.lines || flags.json || flags.after !== undefined || !process.stdout.isTTY;
-  if (asLines) await printEvents(rota, { ...filter, ...after(flags), signal }, flags);
-  else await liveView(rota, { title: `Rota at ${rota.url}`, filter, signal });
+  if (asLines) return printEvents(openClient(flags), { ...filter, ...after(flags), signal }, flags);
+  // A live view says itself what is wrong, where it does not disturb the picture.
+  const rota = openClient(flags, silentLog);
+  return liveView(rota, { title: `Rota at ${rota.url}`, filter, signal });
 }
 
 /** A line for each event, until the signal fires. */

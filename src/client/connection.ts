@@ -8,6 +8,9 @@ import { type Failure, RetryBudget } from "./retry-budget.ts";
 import type { ClientSettings } from "./settings.ts";
 import { pause } from "./timers.ts";
 
+/** Streams begin within milliseconds; one that does not, because a proxy holds it back, must not hold up the rest. */
+const HOLD_WRITES_MS = 5_000;
+
 type Outcome = { readonly ok: true; readonly answer: unknown } | ({ readonly ok: false } & Failure);
 
 /** The way to one server: sends requests, again where that is safe, and turns answers into values and errors. */
@@ -25,8 +28,7 @@ export class Connection {
     request.signal?.throwIfAborted();
     const { retry, clock, random } = this.settings;
     const fetchArguments = toFetch(request, this.settings);
-    // Whoever reads events and then does something expects to hear of it, so streams are let begin first.
-    if (!isRead(request)) await Promise.allSettled(this.#opening);
+    if (!isRead(request) && this.#opening.size > 0) await this.#untilStreamsBegan(request.signal);
 
     const repeatable = request.repeatable ?? isRead(request);
     const budget = new RetryBudget({ retry: request.retry ?? retry, clock, random, repeatable });
@@ -44,11 +46,23 @@ export class Connection {
     }
   }
 
-  /** Lets nothing be written until this has settled. */
+  /** Lets nothing be written before this has settled, or has taken too long. */
   holdWrites(opening: Promise<unknown>): void {
     const forget = () => this.#opening.delete(opening);
     this.#opening.add(opening);
     opening.then(forget, forget);
+  }
+
+  /** Whoever reads events and then does something expects to hear of it: the stream is let begin first. */
+  async #untilStreamsBegan(signal: AbortSignal | undefined): Promise<void> {
+    const scope = new AbortScope(this.settings.clock, signal);
+    try {
+      const enough = pause(this.settings.clock, HOLD_WRITES_MS, scope.signal);
+      await Promise.race([Promise.allSettled(this.#opening), enough]);
+    } finally {
+      scope.abort();
+      scope.end();
+    }
   }
 
   /** An answer whose body is read as it arrives, once its head is here. It is tried once; `scope` ends it. */

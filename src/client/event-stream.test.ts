@@ -334,6 +334,22 @@ describe("events over HTTP", () => {
     expect(sent).toHaveLength(1);
     await clock.advance(1);
     expect(await submitted).toEqual({ taskId: "tsk_1" });
+    expect(clock.pending).toBe(0);
+    await events.return();
+  });
+
+  test("that do not begin hold nothing up for long", async () => {
+    const { rota, sent, clock } = open([silence, json({ taskId: "tsk_1" }, 202)]);
+    const events = rota.events();
+    const controller = new AbortController();
+    const given = rota.tasks.submit({ message: "a" }, { signal: controller.signal }).catch((error) => error);
+    const submitted = rota.tasks.submit({ message: "b" });
+    await clock.advance(1_000);
+    controller.abort("enough");
+    expect(await given).toBe("enough");
+    await clock.advance(4_000);
+    expect(await submitted).toEqual({ taskId: "tsk_1" });
+    expect(sent).toHaveLength(2);
     await events.return();
   });
 });

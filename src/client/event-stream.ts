@@ -3,24 +3,14 @@ import type { RotaEvent } from "../model/event.ts";
 import { isObject, optionalNumber } from "../model/field-checks.ts";
 import { AbortScope } from "./abort-scope.ts";
 import type { Connection } from "./connection.ts";
-import { answerTookTooLong, connectionFailed, notRotasAnswer } from "./connection-error.ts";
+import { notRotasAnswer } from "./connection-error.ts";
+import { EventConnection } from "./event-connection.ts";
 import { isPassing, pauseAfterFailures } from "./passing.ts";
-import { type SseMessage, SseParser } from "./sse-parser.ts";
+import type { SseMessage } from "./sse-parser.ts";
 import { pause } from "./timers.ts";
 
-/** The server says something every 15 s, if only that it lives: a connection that is silent for this long is dead. */
-const SILENCE_MAX_MS = 45_000;
-/** Pauses before connecting again; the stream may say itself how long the first is to be. */
+/** Pauses before connecting again; the server may say itself how long the first is to be. */
 const RECONNECT_MS = { first: 1_000, max: 30_000 } as const;
-
-interface OpenStream {
-  readonly reader: ReadableStreamDefaultReader<Uint8Array>;
-  readonly parser: SseParser;
-  /** What has been read of it and not been told. */
-  readonly messages: SseMessage[];
-  /** Ends this connection alone. */
-  readonly scope: AbortScope;
-}
 
 /**
  * One reader's way through the events of a server. A connection that is lost is made again, and reading goes on behind
@@ -34,7 +24,6 @@ export class EventStream implements Events {
   readonly #events: AsyncGenerator<RotaEvent, undefined>;
   /** Where to go on; undefined while the server has not said where "from now on" begins. */
   #after: number | undefined;
-  #reconnectMs: number = RECONNECT_MS.first;
 
   /** Connects at once, so that nothing is missed that happens before the first call of `next`. */
   constructor(connection: Connection, options: EventsOptions = {}) {
@@ -69,13 +58,16 @@ export class EventStream implements Events {
     return this.#events.return(undefined);
   }
 
-  async *#read(first: Promise<OpenStream>): AsyncGenerator<RotaEvent, undefined> {
+  async *#read(first: Promise<EventConnection>): AsyncGenerator<RotaEvent, undefined> {
     const { signal } = this.#scope;
     try {
-      for (let stream = await first; ; stream = await this.#reconnect()) {
-        yield* this.#readUntilLost(stream);
-        signal.throwIfAborted();
-        this.#connection.settings.log.debug({}, "the event stream ended; connecting again");
+      for (let stream = await first; ; stream = await this.#reconnect(stream.retryMs)) {
+        for await (const message of stream.messages()) {
+          if (signal.aborted) return undefined;
+          const event = this.#take(message);
+          if (event !== undefined) yield event;
+        }
+        if (signal.aborted) return undefined;
       }
     } catch (error) {
       if (signal.aborted) return undefined;
@@ -83,33 +75,6 @@ export class EventStream implements Events {
     } finally {
       this.#scope.abort();
       this.#scope.end();
-    }
-  }
-
-  async *#readUntilLost({
-    reader,
-    parser,
-    messages,
-    scope,
-  }: OpenStream): AsyncGenerator<RotaEvent, undefined> {
-    try {
-      for (let unread = messages; ; ) {
-        for (const message of unread) {
-          const event = this.#take(message);
-          if (event === undefined) continue;
-          if (this.#scope.signal.aborted) return undefined;
-          yield event;
-        }
-        this.#reconnectMs = Math.min(parser.retryMs ?? RECONNECT_MS.first, RECONNECT_MS.max);
-        scope.limit(SILENCE_MAX_MS);
-        const chunk = await reader.read().catch(() => undefined);
-        scope.lift();
-        if (chunk === undefined || chunk.done) return undefined;
-        unread = parser.push(chunk.value);
-      }
-    } finally {
-      scope.abort();
-      scope.end();
     }
   }
 
@@ -143,7 +108,7 @@ export class EventStream implements Events {
   }
 
   /** As often as any request is tried: an address that is wrong should be noticed. */
-  async #connectFirst(): Promise<OpenStream> {
+  async #connectFirst(): Promise<EventConnection> {
     const { retry, clock, random } = this.#connection.settings;
     for (let failures = 1; ; failures++) {
       try {
@@ -156,11 +121,12 @@ export class EventStream implements Events {
   }
 
   /** Until it works, the caller ends it, or the server answers that it never will. */
-  async #reconnect(): Promise<OpenStream> {
+  async #reconnect(retryMs: number = RECONNECT_MS.first): Promise<EventConnection> {
     const { clock, random, log } = this.#connection.settings;
+    const { max } = RECONNECT_MS;
     for (let failures = 1; ; failures++) {
-      const pauses = { first: this.#reconnectMs, max: RECONNECT_MS.max };
-      await pause(clock, pauseAfterFailures(failures, random, pauses), this.#scope.signal);
+      const pauseMs = pauseAfterFailures(failures, random, { first: Math.min(retryMs, max), max });
+      await pause(clock, pauseMs, this.#scope.signal);
       try {
         return await this.#connect();
       } catch (error) {
@@ -170,50 +136,14 @@ export class EventStream implements Events {
     }
   }
 
-  async #connect(): Promise<OpenStream> {
-    const { settings } = this.#connection;
+  async #connect(): Promise<EventConnection> {
     const { agentId, batchId } = this.#options;
-    const scope = new AbortScope(settings.clock, this.#scope.signal);
-    try {
-      const response = await this.#connection.open(
-        {
-          path: "/v1/tasks/events",
-          query: { agentId, batchId },
-          headers: {
-            accept: "text/event-stream",
-            ...(this.#after === undefined ? {} : { "last-event-id": String(this.#after) }),
-          },
-        },
-        scope,
-      );
-      const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
-      const reader = isStream ? response.body?.getReader() : undefined;
-      if (reader === undefined) throw notRotasAnswer(settings.url, response.status, "no event stream");
-      return { reader, scope, ...(await this.#begin(reader, scope)) };
-    } catch (error) {
-      scope.abort();
-      scope.end();
-      throw error;
-    }
-  }
-
-  /** The server says at once from where it goes on. Until then nobody knows whether it would tell what happens now. */
-  async #begin(
-    reader: ReadableStreamDefaultReader<Uint8Array>,
-    scope: AbortScope,
-  ): Promise<Pick<OpenStream, "parser" | "messages">> {
-    const { url, timeoutMs } = this.#connection.settings;
-    const parser = new SseParser();
-    scope.limit(timeoutMs);
-    const chunk = await reader.read().catch((error) => {
-      throw scope.timedOut ? answerTookTooLong(url, timeoutMs) : connectionFailed(url, error);
-    });
-    scope.lift();
-    if (chunk.done) throw connectionFailed(url, new Error("the event stream ended before it began"));
-    const messages = parser.push(chunk.value);
-    const [first] = messages;
-    if (first !== undefined && first.data === undefined) this.#take(first);
-    return { parser, messages };
+    const { signal } = this.#scope;
+    const params = { after: this.#after, agentId, batchId, signal };
+    const stream = await EventConnection.open(this.#connection, params);
+    // It is known as soon as the stream is ready, not only when somebody reads on.
+    if (stream.place !== undefined) this.#take(stream.place);
+    return stream;
   }
 }
 

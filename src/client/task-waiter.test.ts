@@ -120,6 +120,28 @@ describe("TaskWaiter", () => {
     expect(await third).toMatchObject({ state: "done" });
   });
 
+  test("hands a connection that is free to the one who has looked the longest", async () => {
+    const clock = new ManualClock();
+    const { waiter, sent } = open([held(clock, 100, done), running, running, done, silence], {
+      clock,
+      holdsMax: 1,
+    });
+    const first = waiter.wait(PATH);
+    const second = waiter.wait(PATH);
+    const third = waiter.wait(PATH, { timeoutMs: 500 }).catch(({ name }) => name);
+    await clock.advance(100);
+    expect(await Promise.all([first, second])).toMatchObject([{ state: "done" }, { state: "done" }]);
+    expect(sent.map(({ path }) => path.slice(PATH.length))).toEqual([
+      "?wait=30",
+      "",
+      "",
+      "?wait=30",
+      "?wait=30",
+    ]);
+    await clock.advance(400);
+    expect([await third, clock.pending]).toEqual(["TimeoutError", 0]);
+  });
+
   test("looks now and then when the server holds no more answers", async () => {
     const { waiter, sent, clock } = open([refusal("rate_limited", 429), running, done]);
     const ended = waiter.wait(PATH);

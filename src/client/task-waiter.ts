@@ -24,6 +24,8 @@ export class TaskWaiter {
   readonly #connection: Connection;
   readonly #holdsMax: number;
   #holds = 0;
+  /** Wakes those who look now and then, in the order they began to, when a connection is free. */
+  readonly #inLine = new Set<() => void>();
   #waiting = 0;
 
   constructor(connection: Connection, { holdsMax = HOLDS_MAX }: { readonly holdsMax?: number } = {}) {
@@ -84,14 +86,34 @@ export class TaskWaiter {
       throw error;
     } finally {
       this.#holds--;
+      const [first] = this.#inLine;
+      first?.();
     }
   }
 
   async #lookInTurn(path: string, signal: AbortSignal): Promise<Task> {
     const task = await this.#connection.ask<Task>({ path, signal, retry: NO_RETRY });
     if (isTerminal(task.state)) return task;
-    const pauseMs = Math.max(LOOK_MS.atLeast, LOOK_MS.perWaiter * this.#waiting);
-    await pause(this.#connection.settings.clock, pauseMs, signal);
+    await this.#stayInLine(Math.max(LOOK_MS.atLeast, LOOK_MS.perWaiter * this.#waiting), signal);
     return task;
+  }
+
+  /** Ends when a connection is free, or when it is time to look again. */
+  async #stayInLine(ms: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#connection.settings;
+    const scope = new AbortScope(clock, signal);
+    const wake = () => {
+      this.#inLine.delete(wake);
+      scope.abort();
+    };
+    this.#inLine.add(wake);
+    try {
+      await pause(clock, ms, scope.signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+    } finally {
+      this.#inLine.delete(wake);
+      scope.end();
+    }
   }
 }

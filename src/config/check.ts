@@ -1,6 +1,9 @@
 import type { z } from "zod";
 import { RotaError } from "../model/errors.ts";
 
+/** A file of another kind can have thousands of faults; `/health` shows them, too. */
+const FAULTS_SHOWN_MAX = 50;
+
 /** A fault of a configuration: where it is, and a sentence with what to write instead. */
 export interface Fault {
   readonly path: readonly PropertyKey[];
@@ -20,12 +23,14 @@ export function check<Schema extends z.ZodType>(
   return { ok: false, faults };
 }
 
-/** One error for all faults. */
-export function faultsError(faults: readonly string[]): RotaError {
-  const [first = ""] = faults;
+/** One error for all faults, or for as many as anybody reads. */
+export function faultsError(all: readonly string[]): RotaError {
+  const [first = ""] = all;
+  const more = all.length - FAULTS_SHOWN_MAX;
+  const faults = more > 0 ? [...all.slice(0, FAULTS_SHOWN_MAX), `and ${more} more`] : all;
   const message =
-    faults.length === 1
+    all.length === 1
       ? `the configuration has a fault: ${first}`
-      : `the configuration has ${faults.length} faults:\n${faults.map((fault) => `- ${fault}`).join("\n")}`;
+      : `the configuration has ${all.length} faults:\n${faults.map((fault) => `- ${fault}`).join("\n")}`;
   return new RotaError("invalid_field", message, { details: { faults } });
 }

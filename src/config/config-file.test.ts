@@ -164,6 +164,21 @@ test.each([
   expect(read(name, text).faults.length).toBeGreaterThan(0);
 });
 
+test("a large file is read in a moment", () => {
+  const large = Array.from({ length: 50_000 }, (_, index) => `key${index}: 1`);
+  expect(read("m.yaml", large.join("\n")).faults).toEqual([]);
+  const half = large.slice(0, 25_000);
+  expect(read("m.yaml", [...half, ...half].join("\n")).faults).toHaveLength(20);
+  const aliases = ["a: &a 1", ...half.map((_, index) => `key${index}: *a`)];
+  expect(read("m.yaml", aliases.join("\n")).faults).toHaveLength(1);
+});
+
+test("keys may be the same in different maps, and __proto__ is one like others", () => {
+  expect(read("m.yaml", "a: { x: 1 }\nb: { x: 1 }\n").faults).toEqual([]);
+  expect(read("m.yaml", '__proto__: 1\n"__proto__": 2\n').faults).toHaveLength(1);
+  expect(read("m.yaml", "1: a\n'1': b\n").faults).toHaveLength(1);
+});
+
 test("a file of a megabyte and more is refused", () => {
   expect(read("m.json", JSON.stringify({ a: "x".repeat(1_048_576) })).faults).toEqual([
     "m.json is larger than 1048576 bytes: it cannot be a configuration",

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import {
-  choiceFault,
   EXECUTOR_FIELDS,
   EXECUTOR_TYPES,
   type ExecutorConfig,
@@ -8,6 +7,7 @@ import {
   type ExecutorType,
 } from "../model/executor-config.ts";
 import { isObject, or } from "../model/field-checks.ts";
+import { choiceFault } from "../model/value-faults.ts";
 import { dotted, must, section } from "./option-kinds.ts";
 
 const [first, ...others] = EXECUTOR_TYPES.map(typeSchema) as [ExecutorSchema, ...ExecutorSchema[]];

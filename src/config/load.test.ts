@@ -141,6 +141,10 @@ test.each([
   [{ lanes: { tasks: 3 } }, /^`lanes.tasks` is described by `scheduler.workerCount`/],
   [{ lanes: { mine: "x" } }, /^`lanes.mine` must be a number or an object with `concurrency`/],
   [{ lanes: { mine: { total: 3 } } }, /^`lanes.mine.concurrency` is missing/],
+  [{ lanes: { "two words": 1 } }, /^`lanes.two words`: the name of a lane is 1 to 128 of the characters/],
+  [{ lanes: { "": 1 } }, /^`lanes.`: the name of a lane is/],
+  [{ ["x".repeat(5_000)]: 1 }, /^unknown option `x{60}…`: known are server,/],
+  [{ "two\nlines": 1 }, /^unknown option `two\\nlines`: known are server,/],
   [{ executors: { action: { type: "htp" } } }, /^`executors.action.type` must be echo.*, not htp/],
   [
     { executors: { action: "echo" } },
@@ -213,4 +217,11 @@ test("a section that is no object keeps its fault when a variable would set some
   expect(faultsOf({ file: { scheduler: 5 }, environment: { ROTA_SCHEDULER_WORKER_COUNT: "3" } })).toEqual([
     "`scheduler` must be an object, not 5 (rota.config.json)",
   ]);
+});
+
+test("of thousands of faults the first fifty are told, and how many there are", () => {
+  const file = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`option${index}`, 1]));
+  const faults = faultsOf({ file });
+  expect([faults.length, faults.at(-1)]).toEqual([51, "and 4950 more"]);
+  expect(() => load({ file })).toThrow("the configuration has 5000 faults:\n- unknown option `option0`");
 });

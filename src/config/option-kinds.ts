@@ -19,7 +19,7 @@ export function must(what: string): (fault: Fault) => string {
 }
 
 export function dotted(path: readonly PropertyKey[] = []): string {
-  return path.map(String).join(".");
+  return path.map((key) => shown(String(key))).join(".");
 }
 
 /** An object of which every key is known; an unknown one is refused with the name that was probably meant. */

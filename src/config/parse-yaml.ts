@@ -1,4 +1,16 @@
-import { type Alias, type Document, LineCounter, type Node, parseDocument, visit } from "yaml";
+import {
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isScalar,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type Scalar,
+  visit,
+  type YAMLMap,
+} from "yaml";
 import type { ParsedText, TextFault } from "./parsed-text.ts";
 
 /** Beyond this many faults the rest are most likely consequences. */
@@ -17,8 +29,9 @@ export function parseYaml(text: string): ParsedText {
     schema: "core",
     // `!!binary`, `!!set` and their like make values that JSON does not have.
     resolveKnownTags: false,
-    uniqueKeys: true,
     stringKeys: true,
+    // Looked at below: the library compares each key with all before it, which took minutes for a large file.
+    uniqueKeys: false,
     // Pretty errors show the line.
     prettyErrors: false,
     lineCounter: lines,
@@ -32,7 +45,7 @@ export function parseYaml(text: string): ParsedText {
     .slice(0, FAULTS_MAX)
     // Behind a colon the library repeats what it found.
     .map(({ code, message, pos }) => faultAt(pos[0], SENTENCES[code] ?? message.replace(/: .*$/s, "")));
-  if (faults.length === 0) faults.push(...aliasFaults(document, faultAt));
+  if (faults.length === 0) faults.push(...nodeFaults(document, faultAt));
   if (faults.length > 0) return { ok: false, faults };
   try {
     return { ok: true, value: document.toJS({ maxAliasCount: ALIASES_MAX }) };
@@ -43,26 +56,45 @@ export function parseYaml(text: string): ParsedText {
 
 /** Where the library's own words would not help the author of a file. */
 const SENTENCES: Readonly<Record<string, string>> = {
-  DUPLICATE_KEY: "this key stands here a second time: keep one of the two",
   MULTIPLE_DOCS: "a second document begins here: write one only",
   NON_STRING_KEY: "a key must be a text",
   RESOURCE_EXHAUSTION: "this is nested too deep",
   TAG_RESOLVE_FAILED: "this tag is not known: leave it out",
 };
 
-/** Aliases that name nothing, or something they stand in themselves. */
-function aliasFaults(document: Document.Parsed, faultAt: (offset: number, message: string) => TextFault) {
+/** Keys that stand twice in one map, and aliases that name nothing, or something they stand in themselves. */
+function nodeFaults(
+  document: Document.Parsed,
+  faultAt: (offset: number, message: string) => TextFault,
+): TextFault[] {
   const faults: TextFault[] = [];
-  visit(document, {
-    Alias(_key, alias: Alias, path) {
-      const offset = alias.range?.[0] ?? 0;
-      const source = alias.resolve(document);
-      if (source === undefined)
-        faults.push(faultAt(offset, "this alias names an anchor that is not above it"));
-      else if ((path as readonly Node[]).includes(source)) {
-        faults.push(faultAt(offset, "this alias stands in what it names"));
+  const anchors = new Map<string, unknown>();
+  const add = (node: Node, message: string): void => {
+    if (faults.length < FAULTS_MAX) faults.push(faultAt(node.range?.[0] ?? 0, message));
+  };
+  visit(document, (_key, node, path) => {
+    if (isAlias(node)) {
+      const named = anchors.get(node.source);
+      if (named === undefined) add(node, "this alias names an anchor that is not above it");
+      else if ((path as readonly unknown[]).includes(named)) add(node, "this alias stands in what it names");
+    } else if (isCollection(node) || isScalar(node)) {
+      if (node.anchor !== undefined) anchors.set(node.anchor, node);
+      if (isMap<Scalar>(node)) {
+        for (const key of repeatedKeys(node))
+          add(key, "this key stands here a second time: keep one of the two");
       }
-    },
+    }
   });
   return faults;
+}
+
+function repeatedKeys({ items }: YAMLMap<Scalar>): Scalar[] {
+  const seen = new Set<unknown>();
+  return items
+    .map(({ key }) => key)
+    .filter(({ value }) => {
+      const isRepeated = seen.has(value);
+      seen.add(value);
+      return isRepeated;
+    });
 }

@@ -14,6 +14,9 @@ const COUNT = { min: 1, max: 10_000_000 } as const;
 const SECONDS = { min: 0, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as const;
 const TIMEOUT = { min: TIMEOUT_MIN_MS, max: 24 * 60 * 60 * 1_000, unit: "milliseconds" } as const;
 
+const LANE_NAME = /^[A-Za-z0-9._:@/-]{1,128}$/;
+const LANE_NAME_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -";
+
 /** Names of this machine that no other machine can reach. */
 const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1"] as const;
 
@@ -105,7 +108,13 @@ const lanes = z
     },
     { error: must("be an object of lanes") },
   )
-  .catchall(lane);
+  .catchall(lane)
+  .check(({ value, issues }) => {
+    for (const name of Object.keys(value).filter((key) => !LANE_NAME.test(key))) {
+      const message = `\`${dotted(["lanes", name])}\`: the name of a lane is ${LANE_NAME_FORM}`;
+      issues.push({ code: "custom", path: [name], input: name, message });
+    }
+  });
 
 const executors = section({
   action: executor.exactOptional().describe("Does `action` tasks."),

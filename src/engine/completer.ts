@@ -1,8 +1,9 @@
+import { PROGRESS_BYTES_MAX } from "../executors/executor.ts";
 import { type Outcome, type Settlement, settle } from "../model/outcome.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { ClaimedTask, FinishAndClaimParams, Held } from "../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";
-import { checkJson, PROGRESS_BYTES_MAX } from "./result-json.ts";
+import { checkJson } from "./result-json.ts";
 
 export interface Finish extends Held {
   readonly settlement: Settlement;

@@ -50,6 +50,23 @@ describe("tasks are written in handfuls:", () => {
     expect(inserted.map(({ position }) => position)).toEqual(tasks.map((_, index) => index + 1));
   });
 
+  test("as long as every turn brings more it gathers, but not for ever", async () => {
+    const { intake, batches } = await makeIntake();
+    const added: Promise<InsertedTask>[] = [];
+    // The next one of these comes before the intake looks whether there is more, as requests do.
+    const addOneEachTurn = (turn: number, done: () => void) => {
+      if (turn === 10) return done();
+      setImmediate(() => addOneEachTurn(turn + 1, done));
+      added.push(intake.add(newTask({ id: `t${turn}` })));
+    };
+    await new Promise<void>((done) => addOneEachTurn(0, done));
+    await Promise.all(added);
+    expect(batches.flat()).toEqual(Array.from({ length: 10 }, (_, turn) => `t${turn}`));
+    expect(batches.length).toBeGreaterThan(1);
+    expect(batches.length).toBeLessThan(6);
+    expect(Math.max(...batches.map((batch) => batch.length))).toBeLessThanOrEqual(5);
+  });
+
   test("those that arrive while one is written gather for the next", async () => {
     const gate = new Gate();
     const { intake, batches } = await makeIntake({

@@ -6,6 +6,8 @@ import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage
 
 /** Tasks written in one transaction. */
 const INSERT_MAX = 500;
+/** A larger handful costs less for each, but nobody should wait long for others to come. */
+const GATHER_TURNS_MAX = 4;
 /** Tasks that may wait to be written. More only pile up when the storage is slower than its users for long. */
 const BUFFER_MAX = 20_000;
 /** An insert whose connection was lost is repeated under the same ids; after this many tries the caller is told. */
@@ -77,13 +79,21 @@ export class Intake {
 
   async #write(): Promise<void> {
     while (this.#buffer.length > 0) {
-      // The end of this turn of the event loop: whatever else arrives in it comes along.
-      await new Promise((resolve) => setImmediate(resolve));
+      await this.#gather();
       const batch = this.#buffer.slice(0, INSERT_MAX);
       this.#buffer = this.#buffer.slice(INSERT_MAX);
       await this.#insert(batch);
     }
     this.#writing = null;
+  }
+
+  /** Whatever else arrives in this turn of the event loop comes along; and in the next, as long as each brings more. */
+  async #gather(): Promise<void> {
+    let seen = 0;
+    for (let turns = 0; turns < GATHER_TURNS_MAX && this.#buffer.length > seen; turns += 1) {
+      seen = this.#buffer.length;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   async #insert(batch: readonly Pending[]): Promise<void> {

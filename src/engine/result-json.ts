@@ -5,8 +5,6 @@ import { errorText } from "./attempt-error.ts";
 
 /** The most a result may take, as JSON. */
 export const RESULT_BYTES_MAX = 1_048_576;
-/** The most a report of progress may take, as JSON. */
-export const PROGRESS_BYTES_MAX = 16_384;
 
 export type Checked =
   | { readonly ok: true; readonly value: unknown }

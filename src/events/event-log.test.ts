@@ -195,6 +195,51 @@ describe("a handler", () => {
   });
 });
 
+describe("catching up", () => {
+  test("ends once everything that has happened has been handed on", async () => {
+    const { eventLog, deafen, addMany } = await makeLog();
+    const seen: number[] = [];
+    eventLog.listen((event) => seen.push(event.seq));
+    await eventLog.ready;
+    // Nobody is woken: the log learns of them by looking.
+    deafen();
+    await addMany(450);
+    const caughtUp = eventLog.caughtUp();
+    eventLog.wake();
+    await caughtUp;
+    expect(seen).toHaveLength(450);
+  });
+
+  test("ends at once when nobody listens, or nothing is missing", async () => {
+    const { eventLog, add, clock } = await makeLog();
+    await add("a");
+    await eventLog.caughtUp();
+    eventLog.listen(() => {});
+    await eventLog.ready;
+    await eventLog.caughtUp();
+    expect(clock.now()).toBe(Date.UTC(2026, 0, 1));
+  });
+
+  test("gives up after a second, or when the storage is away", async () => {
+    let isAway = false;
+    const { eventLog, deafen, add, clock } = await makeLog({
+      before: ({ operation }) => {
+        if (isAway && operation.startsWith("events.")) throw away();
+      },
+    });
+    eventLog.listen(() => {});
+    await eventLog.ready;
+    await settle();
+    deafen();
+    await add("a");
+    const late = eventLog.caughtUp();
+    await clock.advance(1_000);
+    await late;
+    isAway = true;
+    await eventLog.caughtUp();
+  });
+});
+
 describe("a reader", () => {
   test("gets what happens from the moment it was made", async () => {
     const { reader, add } = await makeLog();

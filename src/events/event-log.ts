@@ -10,6 +10,8 @@ export const PAGE = { limit: 200, bytesMax: 4 * 1_048_576 } as const;
 const POLL_MS = 5_000;
 /** A storage that is away is asked again after this. */
 const RETRY_MS = 500;
+/** How long to wait for listeners to be told of the last events: they can read on later. */
+const CATCH_UP_MS = 1_000;
 
 /** `bytes`: what the event takes, about. */
 export type EventListener = (event: RotaEvent, bytes: number) => void;
@@ -80,6 +82,29 @@ export class EventLog {
   wake(): void {
     this.#woken = true;
     this.#sleeper?.wake();
+  }
+
+  /**
+   * Resolves once what has happened by now has been handed on, or takes too long: for whoever is about to close the
+   * listeners there are.
+   */
+  async caughtUp(): Promise<void> {
+    if (this.#listeners.size === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#clock.setTimer(CATCH_UP_MS, resolve);
+    let newest = Number.POSITIVE_INFINITY;
+    const look = () => {
+      if (this.#position >= newest) resolve();
+    };
+    // Behind all others in line: what it is told, they have been told.
+    const stop = this.listen(look, resolve);
+    this.storage.events.range().then((range) => {
+      newest = range.newest;
+      look();
+    }, resolve);
+    await promise;
+    stop();
+    timer.cancel();
   }
 
   async close(): Promise<void> {

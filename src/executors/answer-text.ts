@@ -19,7 +19,7 @@ export function resultOfText({ text, truncated }: AnswerText, { json }: { json: 
     const answer = said === null ? text : said.value;
     if (bytesOf(answer) <= ANSWER_BYTES_MAX) return answer;
   }
-  return cutShort(text);
+  return cutToFit({ truncated: true, text });
 }
 
 /** What a JSON text says; null when it is none. What is nested deeper than a result may be stays the text it is. */
@@ -41,16 +41,32 @@ export function excerpt(text: string): string {
   return `${cut.replace(/\u{fffd}+$/u, "")}…`;
 }
 
-/** Quotes and line breaks take more room in JSON than in the text, so that it is cut until it fits. */
-function cutShort(text: string): { truncated: true; text: string } {
-  let answer = { truncated: true as const, text };
-  for (let bytes = bytesOf(answer); bytes > ANSWER_BYTES_MAX; bytes = bytesOf(answer)) {
-    const length = Math.floor((answer.text.length * ANSWER_BYTES_MAX) / bytes) - 1;
-    answer = { truncated: true, text: answer.text.slice(0, length).toWellFormed() };
-  }
-  return answer;
+/** The end of a text, as an error may repeat it. */
+export function excerptOfEnd(text: string): string {
+  const bytes = Buffer.from(text);
+  if (bytes.byteLength <= EXCERPT_BYTES_MAX) return text;
+  return `…${bytes
+    .subarray(-EXCERPT_BYTES_MAX)
+    .toString()
+    .replace(/^\u{fffd}+/u, "")}`;
 }
 
-function bytesOf(answer: unknown): number {
+/**
+ * An answer with its text cut until all of it fits as a result: quotes and line breaks take more room in JSON than in the
+ * text. The rest of it must fit by itself.
+ */
+export function cutToFit<Answer extends { readonly text: string }>(
+  answer: Answer,
+): Answer & { readonly truncated: true } {
+  let cut = { ...answer, truncated: true as const };
+  for (let bytes = bytesOf(cut); bytes > ANSWER_BYTES_MAX; bytes = bytesOf(cut)) {
+    const length = Math.floor((cut.text.length * ANSWER_BYTES_MAX) / bytes) - 1;
+    cut = { ...cut, text: cut.text.slice(0, Math.max(length, 0)).toWellFormed() };
+  }
+  return cut;
+}
+
+/** What an answer takes as JSON. */
+export function bytesOf(answer: unknown): number {
   return Buffer.byteLength(JSON.stringify(answer));
 }

@@ -41,11 +41,17 @@ const RIGHT: readonly object[] = [
 ];
 
 const WRONG: readonly [config: unknown, message: string][] = [
-  [{ type: "htpp" }, "`executor.type` must be echo, http or tab-action, not htpp: did you mean `http`?"],
+  [
+    { type: "htpp" },
+    "`executor.type` must be echo, http, tab-action, chat, openai or command, not htpp: did you mean `http`?",
+  ],
   [{ type: "tabaction" }, "did you mean `tab-action`?"],
-  [{}, "`executor.type` must be echo, http or tab-action, not undefined"],
-  [{ type: null }, "`executor.type` must be echo, http or tab-action, not null"],
-  [{ type: ["http"] }, "`executor.type` must be echo, http or tab-action, not an array"],
+  [{}, "`executor.type` must be echo, http, tab-action, chat, openai or command, not undefined"],
+  [{ type: null }, "`executor.type` must be echo, http, tab-action, chat, openai or command, not null"],
+  [
+    { type: ["http"] },
+    "`executor.type` must be echo, http, tab-action, chat, openai or command, not an array",
+  ],
   [{ type: "constructor" }, "`executor.type` must be echo"],
   [{ type: "__proto__" }, "`executor.type` must be echo"],
   [{ type: "x".repeat(1_000_000) }, "`executor.type` must be echo"],

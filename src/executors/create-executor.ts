@@ -1,47 +1,92 @@
+import { randomUUID } from "node:crypto";
 import type { Clock } from "../model/clock.ts";
-import { checkExecutorConfig } from "../model/executor-config.ts";
+import { checkExecutorConfig, type ExecutorType } from "../model/executor-config.ts";
+import { invalidField } from "../model/field-checks.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import type { CallOptions } from "./call-out.ts";
+import { chatExecutor } from "./chat.ts";
+import { commandExecutor } from "./command.ts";
 import { echo } from "./echo.ts";
 import type { Executor, ExecutorConfig } from "./executor.ts";
 import { httpExecutor } from "./http.ts";
 import { mergeHeaders } from "./merge-headers.ts";
+import { openAiExecutor } from "./openai.ts";
 import { PinchTabResolver } from "./pinchtab-resolver.ts";
 import { tabActionExecutor } from "./tab-action.ts";
 import { fixedResolver, type TabResolver } from "./tab-resolver.ts";
 
 export interface CreateExecutorOptions {
   readonly clock: Clock;
-  /** Where the configuration came from a user: what may be called. */
-  readonly guard?: TargetGuard;
+  /** Where the configuration came from a user, who may say less in it: what may be called. */
+  readonly guard?: TargetGuard | undefined;
+  /** The variables of this process: keys are in them, and programs inherit them. Left out: none. */
+  readonly environment?: Environment;
   /** What the field that holds the configuration is called, for its faults: `executor` unless told. */
   readonly name?: string;
 }
 
+type Environment = Readonly<Record<string, string | undefined>>;
+type ConfigOf<Type extends ExecutorType> = Extract<ExecutorConfig, { type: Type }>;
+
 /** The executor that a configuration describes; a function is one already. Throws `invalid_field`. */
 export function createExecutor(given: Executor | ExecutorConfig, options: CreateExecutorOptions): Executor {
   if (typeof given === "function") return given;
-  const config = checkExecutorConfig(given, options.name);
+  const { clock, guard, environment = {}, name = "executor" } = options;
+  const config = checkExecutorConfig(given, { name, byUser: guard !== undefined });
   if (config.type === "echo") return echo;
-  const { url } = config;
-  const call = { headers: mergeHeaders(config.headers), clock: options.clock, guard: options.guard };
+  if (config.type === "command") return commandExecutor({ ...config, clock, environment });
+  const call = { headers: mergeHeaders(config.headers), clock, guard };
   switch (config.type) {
     case "http":
-      return httpExecutor({ ...call, url });
+      return httpExecutor({ ...call, url: config.url });
     case "tab-action":
       return tabActionExecutor({ ...call, resolver: resolverOf(config, call) });
+    case "chat":
+      return chatExecutor({ ...call, url: config.url, newConversationId: randomUUID });
+    case "openai": {
+      const apiKey = apiKeyOf(config, environment, `${name}.apiKeyEnv`);
+      return openAiExecutor({ ...call, baseUrl: config.baseUrl, apiKey, settings: config });
+    }
   }
 }
 
-function resolverOf(
-  { url, resolver, cacheSec }: Extract<ExecutorConfig, { type: "tab-action" }>,
-  call: CallOptions,
-): TabResolver {
+function resolverOf({ url, resolver, cacheSec }: ConfigOf<"tab-action">, call: CallOptions): TabResolver {
   return resolver === "pinchtab" ? new PinchTabResolver({ ...call, url, cacheSec }) : fixedResolver(url);
+}
+
+/** The sentences do not repeat the key. */
+function apiKeyOf(
+  { apiKeyEnv }: ConfigOf<"openai">,
+  environment: Environment,
+  field: string,
+): string | undefined {
+  if (apiKeyEnv === undefined) return undefined;
+  const variable = environment[apiKeyEnv];
+  // A key that was read from a file often brings the end of its line along.
+  const key = typeof variable === "string" ? variable.trim() : "";
+  if (key === "") {
+    throw invalidField(
+      field,
+      `\`${field}\` names the variable ${apiKeyEnv}, which is not set: set it, or leave \`apiKeyEnv\` out if no key is needed`,
+    );
+  }
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw invalidField(
+    field,
+    `\`${field}\` names the variable ${apiKeyEnv}, which holds no key: it has spaces, line breaks or letters beyond ASCII in it`,
+  );
 }
 
 /** Every URL that an executor calls by its configuration: whoever may not call everywhere can check them first. */
 export function executorUrls(config: ExecutorConfig): readonly string[] {
-  // The instances that a PinchTab server names listen on the same host.
-  return config.type === "echo" ? [] : [config.url];
+  switch (config.type) {
+    case "echo":
+    case "command":
+      return [];
+    case "openai":
+      return [config.baseUrl];
+    default:
+      // The instances that a PinchTab server names listen on the same host.
+      return [config.url];
+  }
 }

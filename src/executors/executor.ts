@@ -3,6 +3,9 @@ export type { ExecutorConfig } from "../model/executor-config.ts";
 import type { Log } from "../model/log.ts";
 import type { Task } from "../model/task.ts";
 
+/** The most a report of progress may take, as JSON. */
+export const PROGRESS_BYTES_MAX = 16_384;
+
 /**
  * What does the work of a task. It knows nothing of queues: it is handed a task, and what it returns (any JSON) is the
  * result. A throw fails the attempt, which is retried while retries are left; a `PermanentError` is not.

@@ -8,6 +8,7 @@ const task = {
   agentId: "a",
   kind: "custom",
   payload: { question: "?" },
+  attempts: [],
 } as unknown as Task;
 
 function run(url: string, headers: Record<string, string> = {}): Promise<unknown> {

@@ -256,7 +256,7 @@ test("a server that takes too long is dropped, and worth another try", async () 
 test("does not go where the address guard forbids, for good", async () => {
   const { pinchTab } = await pinchTabWithTwo();
   const guard = new TargetGuard({ allow: [], clock: new ManualClock() });
-  const { run } = runnable({ type: "tab-action", url: pinchTab.url, resolver: "pinchtab" }, guard);
+  const { run } = runnable({ type: "tab-action", url: pinchTab.url, resolver: "pinchtab" }, { guard });
   const failed = run(click);
   await expect(failed).rejects.toMatchObject({ name: "PermanentError" });
   await expect(failed).rejects.toThrow(/^cannot resolve tab "tab-1": the URL must /);

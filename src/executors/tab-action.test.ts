@@ -250,7 +250,7 @@ test("sends nothing once its signal has fired", async () => {
 test("does not go where the address guard forbids, for good", async () => {
   const { pinchTab, url } = await browser();
   const guard = new TargetGuard({ allow: [], clock: new ManualClock() });
-  const { run } = runnable({ type: "tab-action", url }, guard);
+  const { run } = runnable({ type: "tab-action", url }, { guard });
   await expect(run(click)).rejects.toMatchObject({ name: "PermanentError" });
   expect(pinchTab.seen).toEqual([]);
 });

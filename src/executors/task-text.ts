@@ -7,6 +7,6 @@ export function textOf({ kind, instruction, message }: Task, type: ExecutorType)
   const text = kind === "instruction" ? instruction : kind === "message" ? message : undefined;
   if (text !== undefined) return text;
   throw new PermanentError(
-    `a ${type} executor does tasks with an \`instruction\` or a \`message\`; this one is of kind ${kind}`,
+    `the ${type} executor does tasks with an \`instruction\` or a \`message\`; this one is of kind ${kind}`,
   );
 }

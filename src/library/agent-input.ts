@@ -38,7 +38,7 @@ export async function agentDefinition(
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const kept = Object.entries({ ...before, ...said }).filter(([, value]) => value !== null);
   const definition = Object.fromEntries(kept);
-  refuseWhatIsNotTheirs(said["executor"]);
+  refuseWhatIsNone(said["executor"]);
   const faults: RotaError[] = [];
   const { lane } = readAgent(definition, { clock, guard, prefix: "", faults });
   const [fault] = faults;
@@ -48,34 +48,16 @@ export async function agentDefinition(
   return asJson(definition);
 }
 
-/**
- * Whoever may describe an agent must not thereby run programs here, or send the variables of this process somewhere.
- * Nor is what Rota shows in place of a secret one.
- */
-function refuseWhatIsNotTheirs(executor: unknown): void {
+/** A handler cannot be stored, and what Rota shows in place of a secret is none. */
+function refuseWhatIsNone(executor: unknown): void {
   if (typeof executor === "function") {
     throw invalidField("executor", "`executor` must be a description: use `rota.agent()` for a handler");
   }
-  if (!isObject(executor)) return;
-  if (executor["type"] === "command") {
-    throw invalidField(
-      "executor.type",
-      "`executor.type` must not be command: programs are named in the configuration",
-    );
-  }
-  const mask = Object.entries(executor).find(([, value]) => typeof value === "string" && isMask(value))?.[0];
-  if (mask !== undefined) {
-    const field = `executor.${mask}`;
-    throw invalidField(field, `\`${field}\` shows where a secret was: write the secret itself`);
-  }
-  const variable = Object.keys(executor).find((field) => field.endsWith("Env"));
-  if (variable !== undefined) {
-    const field = `executor.${variable}`;
-    throw invalidField(
-      field,
-      `\`${field}\` names a variable of the server, which only the configuration may do`,
-    );
-  }
+  const fields = isObject(executor) ? Object.entries(executor) : [];
+  const mask = fields.find(([, value]) => typeof value === "string" && isMask(value))?.[0];
+  if (mask === undefined) return;
+  const field = `executor.${mask}`;
+  throw invalidField(field, `\`${field}\` shows where a secret was: write the secret itself`);
 }
 
 function checkLane(lane: string, lanes: readonly string[]): void {

@@ -10,7 +10,10 @@ import { resolveSettings } from "./settings.ts";
 const clock = new ManualClock();
 
 function makeTable(options: RotaOptions = {}): AgentTable {
-  return new AgentTable({ current: new CurrentSettings(resolveSettings(options, clock)), clock });
+  return new AgentTable({
+    current: new CurrentSettings(resolveSettings(options, { clock })),
+    surroundings: { clock },
+  });
 }
 
 test("knows what it was told of each agent, and nothing of others", () => {

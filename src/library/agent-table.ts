@@ -2,17 +2,16 @@ import { echo } from "../executors/echo.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { AgentInfo } from "../interface/agents.ts";
 import type { AgentOptions } from "../interface/options.ts";
-import type { Clock } from "../model/clock.ts";
 import type { RotaError } from "../model/errors.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
 import { checkAgentId } from "../model/task-input.ts";
 import type { TaskRecord } from "../model/task-record.ts";
-import { type Agent, readAgent } from "./agent.ts";
+import { type Agent, readAgent, type Surroundings } from "./agent.ts";
 import type { CurrentSettings } from "./current-settings.ts";
 
 export interface AgentTableOptions {
   readonly current: CurrentSettings;
-  readonly clock: Clock;
+  readonly surroundings: Surroundings;
 }
 
 export interface KnownAgent {
@@ -42,8 +41,8 @@ export class AgentTable {
   /** What the program says of an agent. Throws `invalid_field` for what cannot be. */
   set(id: string, options: AgentOptions): void {
     const faults: RotaError[] = [];
-    const { clock } = this.#options;
-    const agent = readAgent(options, { clock, prefix: `agents.${checkAgentId(id)}.`, faults });
+    const { surroundings } = this.#options;
+    const agent = readAgent(options, { ...surroundings, prefix: `agents.${checkAgentId(id)}.`, faults });
     const [fault] = faults;
     if (fault !== undefined) throw fault;
     this.#ofProgram.set(id, agent);

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { Environment } from "../config/process-environment.ts";
 import { createExecutor } from "../executors/create-executor.ts";
 import type { Executor, ExecutorConfig } from "../executors/executor.ts";
 import type { AgentOptions } from "../interface/options.ts";
@@ -30,8 +31,14 @@ export interface MadeExecutor {
   readonly executor: Executor;
 }
 
-export interface MakeExecutorParams {
+/** What every executor is made with, whatever is said of it. */
+export interface Surroundings {
   readonly clock: Clock;
+  /** The variables of this process; left out: none. */
+  readonly environment?: Environment;
+}
+
+export interface MakeExecutorParams extends Surroundings {
   /** What it may call, where a user described it. */
   readonly guard?: TargetGuard;
   /** As it was: one of which the same is said stays the one it is, with all it knows. */

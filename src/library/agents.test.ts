@@ -11,6 +11,7 @@ import { Gate, until } from "../testing/signals.ts";
 /** An address that is public, so that nothing has to be looked up. */
 const URL_OF_SOMEBODY = "https://93.184.216.34/run";
 const HTTP = { type: "http", url: URL_OF_SOMEBODY } as const;
+const MODEL = { type: "openai", baseUrl: "https://93.184.216.34/v1", model: "m" } as const;
 
 async function started(params: TestRotaParams = {}) {
   const opened = await openTestRota(params);
@@ -163,8 +164,13 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     [{ executor: { type: "http" } }, "executor.url", /^`executor.url` must be an http or https URL/],
     [{ executor: { ...HTTP, urll: 1 } }, "executor.urll", /did you mean `executor.url`\?$/],
     [{ executor: { ...HTTP, headers: { a: 5 } } }, "executor.headers", /^`executor.headers` must/],
-    [{ executor: { type: "command", command: "rm" } }, "executor.type", /must not be command/],
-    [{ executor: { ...HTTP, apiKeyEnv: "HOME" } }, "executor.apiKeyEnv", /only the configuration may do/],
+    [{ executor: { type: "command", command: ["rm"] } }, "executor.type", /must not be command/],
+    [{ executor: { ...MODEL, apiKeyEnv: "HOME" } }, "executor.apiKeyEnv", /only the configuration may do/],
+    [
+      { executor: { ...MODEL, baseUrl: "http://10.0.0.1/" } },
+      "executor.baseUrl",
+      /must not lead to 10\.0\.0\.1/,
+    ],
     [{ executor: () => 1 }, "executor", /use `rota.agent\(\)` for a handler$/],
     [
       { executor: { type: "http", url: "http://127.0.0.1:9/" } },
@@ -207,6 +213,15 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     await expect(rota.agents.create(input as never)).rejects.toMatchObject({ code: "invalid_field" });
     await expect(rota.agents.update("index", input as never)).rejects.toMatchObject({
       code: "invalid_field",
+    });
+  });
+
+  test("more of one agent than anybody needs to say", async () => {
+    const { rota } = await started();
+    const executor = { ...MODEL, system: "x".repeat(70_000) };
+    await expect(rota.agents.create({ id: "a", executor })).rejects.toMatchObject({
+      code: "invalid_field",
+      message: "an agent may take 65536 bytes of JSON at most",
     });
   });
 

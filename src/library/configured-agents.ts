@@ -1,14 +1,19 @@
 import { dotted } from "../config/option-kinds.ts";
 import type { RotaOptions } from "../interface/options.ts";
-import type { Clock } from "../model/clock.ts";
 import type { RotaError } from "../model/errors.ts";
 import { checkKnown, isObject, shown } from "../model/field-checks.ts";
 import { TASK_KINDS, type TaskKind } from "../model/task.ts";
 import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
-import { type Agent, attempt, type MadeExecutor, makeExecutor, readAgent } from "./agent.ts";
+import {
+  type Agent,
+  attempt,
+  type MadeExecutor,
+  makeExecutor,
+  readAgent,
+  type Surroundings,
+} from "./agent.ts";
 
-interface ReadParams<Value> {
-  readonly clock: Clock;
+interface ReadParams<Value> extends Surroundings {
   /** As they were: what is described as before stays. */
   readonly before?: ReadonlyMap<string, Value> | undefined;
   /** Takes everything that is wrong. */
@@ -18,7 +23,7 @@ interface ReadParams<Value> {
 /** The agents of the options. Left out: as before. */
 export function readAgents(
   given: RotaOptions["agents"],
-  { clock, before = new Map(), faults }: ReadParams<Agent>,
+  { before = new Map(), faults, ...surroundings }: ReadParams<Agent>,
 ): ReadonlyMap<string, Agent> {
   if (given === undefined) return before;
   const agents = new Map<string, Agent>();
@@ -27,7 +32,7 @@ export function readAgents(
     if (!isAgentId(id)) faults.push(`\`${path}\`: the id of an agent is ${AGENT_ID_FORM}`);
     else {
       const errors: RotaError[] = [];
-      const params = { clock, prefix: `${path}.`, before: before.get(id)?.made, faults: errors };
+      const params = { ...surroundings, prefix: `${path}.`, before: before.get(id)?.made, faults: errors };
       agents.set(id, readAgent(options, params));
       faults.push(...errors.map(({ message }) => message));
     }
@@ -38,14 +43,14 @@ export function readAgents(
 /** The executors of the options, by kind of task. Left out: as before. */
 export function readExecutors(
   given: RotaOptions["executors"],
-  { clock, before = new Map(), faults }: ReadParams<MadeExecutor>,
+  { before = new Map(), faults, ...surroundings }: ReadParams<MadeExecutor>,
 ): ReadonlyMap<TaskKind, MadeExecutor> {
   if (given === undefined) return before as ReadonlyMap<TaskKind, MadeExecutor>;
   const executors = new Map<TaskKind, MadeExecutor>();
   const errors: RotaError[] = [];
   attempt(errors, () => checkKnown(isObject(given) ? given : {}, TASK_KINDS, "executors."));
   for (const [kind, config] of entriesOf("executors", given, faults)) {
-    const params = { clock, before: before.get(kind) };
+    const params = { ...surroundings, before: before.get(kind) };
     const made = attempt(errors, () => makeExecutor(config, `executors.${kind}`, params));
     if (made !== undefined) executors.set(kind as TaskKind, made);
   }

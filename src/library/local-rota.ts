@@ -4,6 +4,7 @@ import { type EventHandler, handleEvents } from "../events/event-handlers.ts";
 import type { EventLog } from "../events/event-log.ts";
 import { EventReader } from "../events/event-reader.ts";
 import { TaskWaiter } from "../events/task-waiter.ts";
+import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Agents } from "../interface/agents.ts";
 import type { AgentOptions, ReloadOptions } from "../interface/options.ts";
@@ -237,12 +238,14 @@ export class LocalRota implements Rota {
     await this.#starting?.catch(() => {});
     this.#state = "draining";
     this.#drainBegins.abort();
-    const { engine, deliverer, bounds, clock } = this.#parts;
+    const { engine, deliverer, eventLog, bounds, clock } = this.#parts;
     bounds.rest();
     const began = clock.monotonic();
     await engine.drain(graceMs);
     const leftMs = graceMs - (clock.monotonic() - began);
     await deliverer.drain(Math.min(leftMs, CALLBACK_GRACE_MS));
+    // Whoever follows the events hears how it ended before anybody closes the connection.
+    await eventLog.caughtUp();
     clearInterval(this.#keepAlive);
     this.#state = "drained";
   }
@@ -250,6 +253,7 @@ export class LocalRota implements Rota {
   async #stop(options: { graceMs?: number }): Promise<void> {
     const { turns, catalogue, guard, eventLog, storage } = this.#parts;
     await this.drain(options);
+    await endingPrograms();
     await turns.idle();
     await catalogue.stop();
     await guard.close();

@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from "node:util";
 import type { Engine } from "../engine/engine.ts";
 import type { ReloadOptions } from "../interface/options.ts";
 import type { Reloaded } from "../interface/rota.ts";
-import type { Clock } from "../model/clock.ts";
 import type { Lane } from "../model/lane.ts";
 import type { Log } from "../model/log.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import type { Storage } from "../storage/storage.ts";
+import type { Surroundings } from "./agent.ts";
 import type { AgentTable } from "./agent-table.ts";
 import type { CurrentSettings } from "./current-settings.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
@@ -20,7 +20,7 @@ export interface ReloaderOptions {
   readonly engine: Engine;
   /** Whatever changes agents takes turns, and so do reloads. */
   readonly turns: OneAtATime;
-  readonly clock: Clock;
+  readonly surroundings: Surroundings;
   readonly log: Log;
   /** Told which options have new values, once they hold. */
   readonly onChanged: (paths: readonly string[]) => void;
@@ -52,9 +52,9 @@ export class Reloader {
   }
 
   async #reload(options: ReloadOptions): Promise<Reloaded> {
-    const { current, engine, clock, onChanged } = this.#options;
+    const { current, engine, surroundings, onChanged } = this.#options;
     const before = current.value;
-    const wanted = resolveAgain(options, before, clock);
+    const wanted = resolveAgain(options, before, surroundings);
     const after = withOptions(wanted, runningOptions(wanted.options, before));
     const changes = settingsChanges(before, wanted);
     await this.#store(before, after);

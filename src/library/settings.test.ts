@@ -8,7 +8,7 @@ import { runningOptions, settingsChanges } from "./settings-changes.ts";
 const clock = new ManualClock();
 
 function resolve(options: RotaOptions): Settings {
-  return resolveSettings(options, clock);
+  return resolveSettings(options, { clock });
 }
 
 test("without options everything has its default", () => {
@@ -89,7 +89,7 @@ const REFUSED: [unknown, string][] = [
 
 test.each(REFUSED)("refuses %j, at the start and later", (options, message) => {
   expect(() => resolve(options as RotaOptions)).toThrow(message);
-  expect(() => resolveAgain(options as ReloadOptions, resolve({}), clock)).toThrow(message);
+  expect(() => resolveAgain(options as ReloadOptions, resolve({}), { clock })).toThrow(message);
 });
 
 test("a number that is 0 is refused at the start", () => {
@@ -116,7 +116,7 @@ test("everything that is wrong is told at once", () => {
 describe("read again:", () => {
   function again(options: ReloadOptions, before: RotaOptions = {}) {
     const settings = resolve(before);
-    const wanted = resolveAgain(options, settings, clock);
+    const wanted = resolveAgain(options, settings, { clock });
     const after = withOptions(wanted, runningOptions(wanted.options, settings));
     return { ...settingsChanges(settings, wanted), before: settings, after };
   }
@@ -218,7 +218,7 @@ describe("read again:", () => {
     };
     const settings = resolve(options as RotaOptions);
     options.agents.a.executor.headers.x = "2";
-    const wanted = resolveAgain(options as RotaOptions, settings, clock);
+    const wanted = resolveAgain(options as RotaOptions, settings, { clock });
     expect(settingsChanges(settings, wanted).changed).toEqual(["agents.a"]);
   });
 

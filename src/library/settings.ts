@@ -5,14 +5,13 @@ import { unknownOption } from "../config/option-kinds.ts";
 import { type Config, configSchema } from "../config/schema.ts";
 import { webhookOptions } from "../config/webhooks-schema.ts";
 import type { ReloadOptions, RotaOptions } from "../interface/options.ts";
-import type { Clock } from "../model/clock.ts";
 import { isObject } from "../model/field-checks.ts";
 import { type Lane, TASKS_LANE } from "../model/lane.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { TaskKind } from "../model/task.ts";
 import { webhookKey } from "../model/webhook-secret.ts";
 import type { AdmissionLimits } from "../storage/storage.ts";
-import type { Agent, MadeExecutor } from "./agent.ts";
+import type { Agent, MadeExecutor, Surroundings } from "./agent.ts";
 import { readAgents, readExecutors } from "./configured-agents.ts";
 
 /** How long ended tasks are kept. */
@@ -45,15 +44,15 @@ const sharedSchema = configSchema
 type SharedOptions = z.output<typeof sharedSchema>;
 
 /** Checks the options and completes them. Throws one `invalid_field` that names everything to write instead. */
-export function resolveSettings(options: RotaOptions, clock: Clock): Settings {
-  return resolve(options, withoutUndefined(shared(options)), clock);
+export function resolveSettings(options: RotaOptions, surroundings: Surroundings): Settings {
+  return resolve(options, withoutUndefined(shared(options)), surroundings);
 }
 
 /**
  * The same for options that take the place of `before`: a section that is left out keeps its values, and so does, in
  * `scheduler`, `retry` and `timeouts`, what the section leaves out; in `scheduler` 0 counts as left out.
  */
-export function resolveAgain(options: ReloadOptions, before: Settings, clock: Clock): Settings {
+export function resolveAgain(options: ReloadOptions, before: Settings, surroundings: Surroundings): Settings {
   const given = withoutUndefined(shared(options)) as Record<string, unknown>;
   const scheduler = withoutZeros(given["scheduler"]);
   const merged = {
@@ -63,7 +62,7 @@ export function resolveAgain(options: ReloadOptions, before: Settings, clock: Cl
     retry: over(before.options.retry, given["retry"]),
     timeouts: over(before.options.timeouts, given["timeouts"]),
   };
-  return resolve(options, merged, clock, before);
+  return resolve(options, merged, surroundings, before);
 }
 
 function over(before: object, given: unknown): unknown {
@@ -72,12 +71,17 @@ function over(before: object, given: unknown): unknown {
 }
 
 /** Everything is looked at before anything is thrown. */
-function resolve(options: RotaOptions, given: unknown, clock: Clock, before?: Settings): Settings {
+function resolve(
+  options: RotaOptions,
+  given: unknown,
+  surroundings: Surroundings,
+  before?: Settings,
+): Settings {
   const faults: string[] = unknownNames(options);
   const checked = check(sharedSchema, given);
   if (!checked.ok) faults.push(...checked.faults.map(({ message }) => message));
-  const executors = readExecutors(options.executors, { clock, before: before?.executors, faults });
-  const agents = readAgents(options.agents, { clock, before: before?.agents, faults });
+  const executors = readExecutors(options.executors, { ...surroundings, before: before?.executors, faults });
+  const agents = readAgents(options.agents, { ...surroundings, before: before?.agents, faults });
   if (!checked.ok || faults.length > 0) throw faultsError(faults);
   return { ...toSettings(checked.value), agents, executors };
 }

@@ -1,7 +1,8 @@
 import { executorHeadersFault } from "./executor-headers.ts";
+import { folderFault, programFault, variableNameFault, variablesFault } from "./executor-program.ts";
 import { executorBaseUrlFault, executorUrlFault } from "./executor-url.ts";
-import { checkKnown, invalidField, isObject, type NumberRange, or, shown } from "./field-checks.ts";
-import { nearestName } from "./nearest-name.ts";
+import { checkKnown, invalidField, isObject, shown } from "./field-checks.ts";
+import { choiceFault, numberFault, objectFault, textFault } from "./value-faults.ts";
 
 /** Header fields that are sent with every call of an executor. */
 export type ExecutorHeaders = Readonly<Record<string, string>>;
@@ -9,6 +10,13 @@ export type ExecutorHeaders = Readonly<Record<string, string>>;
 /** How `tab-action` finds out whom to ask for a tab. */
 const TAB_RESOLVERS = ["fixed", "pinchtab"] as const;
 type TabResolverName = (typeof TAB_RESOLVERS)[number];
+
+/** What `command` makes of what the program writes. */
+const PROGRAM_RESULTS = ["auto", "json", "text"] as const;
+export type ProgramResult = (typeof PROGRAM_RESULTS)[number];
+
+/** What a request to a model must say, whatever else is asked of it. */
+export const RESERVED_MODEL_FIELDS = ["messages", "stream"] as const;
 
 /** An executor that the configuration can name. */
 export type ExecutorConfig =
@@ -28,6 +36,37 @@ export type ExecutorConfig =
       /** For how many seconds `pinchtab` remembers which instance has which tab; 5 unless told, 0: not at all. */
       readonly cacheSec?: number;
       readonly headers?: ExecutorHeaders;
+    }
+  /** Talks to an agent: `POST {url}/chat`. The last event of its answer is the result. */
+  | { readonly type: "chat"; readonly url: string; readonly headers?: ExecutorHeaders }
+  /** Asks a model at any API like that of OpenAI: `POST {baseUrl}/chat/completions`. */
+  | {
+      readonly type: "openai";
+      /** As a rule it ends in `/v1`. */
+      readonly baseUrl: string;
+      readonly model: string;
+      /** The environment variable that holds the key; left out: none is sent. */
+      readonly apiKeyEnv?: string;
+      /** Told to the model before each task. */
+      readonly system?: string;
+      readonly temperature?: number;
+      /** How long its answer may be. */
+      readonly maxTokens?: number;
+      /** Further fields of the request, as the API calls them. */
+      readonly request?: Readonly<Record<string, unknown>>;
+      readonly headers?: ExecutorHeaders;
+    }
+  /** Runs a program of this machine: the message on its stdin, its stdout is the result. */
+  | {
+      readonly type: "command";
+      /** The program and its arguments. No shell reads them. */
+      readonly command: readonly string[];
+      /** The folder it runs in; left out: that of Rota. */
+      readonly cwd?: string;
+      /** Variables that it is handed besides those of Rota. */
+      readonly env?: Readonly<Record<string, string>>;
+      /** `auto` (default): JSON if it is that, else text. `json`: anything else fails. */
+      readonly result?: ProgramResult;
     };
 
 export type ExecutorType = ExecutorConfig["type"];
@@ -35,6 +74,8 @@ export type ExecutorType = ExecutorConfig["type"];
 /** One field of an executor's configuration, besides its `type`. */
 export interface ExecutorField {
   readonly required?: true;
+  /** What only the configuration may say, since it tells something that is none of a user's business. */
+  readonly configurationOnly?: string;
   /**
    * What is wrong with a value, as the rest of "`field` must …"; null when nothing is. Where the value may hold a secret,
    * the sentence does not repeat it.
@@ -59,15 +100,48 @@ export const EXECUTOR_FIELDS: {
     cacheSec: { fault: (value) => numberFault(value, { min: 0, max: 3_600, unit: "seconds" }) },
     headers: { fault: executorHeadersFault },
   },
+  chat: {
+    url: { required: true, fault: executorBaseUrlFault },
+    headers: { fault: executorHeadersFault },
+  },
+  openai: {
+    baseUrl: { required: true, fault: executorBaseUrlFault },
+    model: { required: true, fault: textFault },
+    apiKeyEnv: { fault: variableNameFault, configurationOnly: "names a variable of the server" },
+    system: { fault: textFault },
+    temperature: { fault: (value) => numberFault(value, { min: 0, max: 2 }) },
+    maxTokens: { fault: (value) => numberFault(value, { min: 1, max: 10_000_000, integer: true }) },
+    request: { fault: (value) => objectFault(value, RESERVED_MODEL_FIELDS) },
+    headers: { fault: executorHeadersFault },
+  },
+  command: {
+    command: { required: true, fault: programFault },
+    cwd: { fault: folderFault },
+    env: { fault: variablesFault },
+    result: { fault: (value) => choiceFault(value, PROGRAM_RESULTS) },
+  },
 };
 
 export const EXECUTOR_TYPES = Object.keys(EXECUTOR_FIELDS) as readonly ExecutorType[];
 
-/**
- * Refuses what describes no executor, wherever it comes from: throws `invalid_field`. `name` is what the field that holds
- * it is called, such as `agents.research.executor`.
- */
-export function checkExecutorConfig(given: unknown, name = "executor"): ExecutorConfig {
+/** Types that only the configuration may name: whoever may describe an agent must not thereby run programs here. */
+const CONFIGURATION_ONLY: readonly ExecutorType[] = ["command"];
+
+/** Types that users may name, over HTTP and to `rota.agents`. */
+export const USER_EXECUTOR_TYPES = EXECUTOR_TYPES.filter((type) => !CONFIGURATION_ONLY.includes(type));
+
+export interface CheckExecutorOptions {
+  /** What the field that holds it is called, such as `agents.research.executor`: `executor` unless told. */
+  readonly name?: string | undefined;
+  /** Whether a user describes it, who may say less than the configuration. */
+  readonly byUser?: boolean;
+}
+
+/** Refuses what describes no executor, wherever it comes from: throws `invalid_field`. */
+export function checkExecutorConfig(
+  given: unknown,
+  { name = "executor", byUser = false }: CheckExecutorOptions = {},
+): ExecutorConfig {
   if (!isObject(given)) {
     throw invalidField(
       name,
@@ -76,35 +150,31 @@ export function checkExecutorConfig(given: unknown, name = "executor"): Executor
   }
   // A copy, so that what was checked is what is used.
   const config = { ...given };
-  const type = checkType(config["type"], name);
+  const type = checkType(config["type"], { name, byUser });
   const fields: Readonly<Record<string, ExecutorField>> = EXECUTOR_FIELDS[type];
   checkKnown(config, ["type", ...Object.keys(fields)], `${name}.`);
-  for (const [field, { required, fault }] of Object.entries(fields)) {
+  for (const [field, { required, configurationOnly, fault }] of Object.entries(fields)) {
     const value = config[field];
     if (value === undefined && required === undefined) continue;
+    const path = `${name}.${field}`;
+    if (byUser && configurationOnly !== undefined) {
+      throw invalidField(path, `\`${path}\` ${configurationOnly}, which only the configuration may do`);
+    }
     const found = fault(value);
-    if (found !== null) throw invalidField(`${name}.${field}`, `\`${name}.${field}\` must ${found}`);
+    if (found !== null) throw invalidField(path, `\`${path}\` must ${found}`);
   }
   return config as unknown as ExecutorConfig;
 }
 
-function checkType(type: unknown, name: string): ExecutorType {
-  if (typeof type === "string" && Object.hasOwn(EXECUTOR_FIELDS, type)) return type as ExecutorType;
-  throw invalidField(`${name}.type`, `\`${name}.type\` must ${choiceFault(type, EXECUTOR_TYPES)}`);
-}
-
-/** What is wrong with a value that must be one of some names, with the one that was probably meant. */
-export function choiceFault(value: unknown, choices: readonly string[]): string | null {
-  if (typeof value === "string" && choices.includes(value)) return null;
-  const nearest = typeof value === "string" ? nearestName(value, choices) : undefined;
-  const hint = nearest === undefined ? "" : `: did you mean \`${nearest}\`?`;
-  return `be ${or(choices)}, not ${shown(value)}${hint}`;
-}
-
-function numberFault(
-  value: unknown,
-  { min, max, unit }: Required<Omit<NumberRange, "integer">>,
-): string | null {
-  if (typeof value === "number" && value >= min && value <= max) return null;
-  return `be a number of ${unit} from ${min} to ${max}, not ${shown(value)}`;
+function checkType(type: unknown, { name, byUser }: { name: string; byUser: boolean }): ExecutorType {
+  const path = `${name}.type`;
+  const isKnown = typeof type === "string" && Object.hasOwn(EXECUTOR_FIELDS, type);
+  if (!isKnown) {
+    const choices = byUser ? USER_EXECUTOR_TYPES : EXECUTOR_TYPES;
+    throw invalidField(path, `\`${path}\` must ${choiceFault(type, choices)}`);
+  }
+  if (byUser && CONFIGURATION_ONLY.includes(type as ExecutorType)) {
+    throw invalidField(path, `\`${path}\` must not be ${type}: that is for the configuration to name`);
+  }
+  return type as ExecutorType;
 }

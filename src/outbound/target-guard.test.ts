@@ -253,6 +253,15 @@ async function listener(host: string): Promise<{ port: number; received: Buffer[
   return { port: (server.address() as AddressInfo).port, received, sockets };
 }
 
+test("does not even connect to an address that its name leads to", async () => {
+  const { port, sockets } = await listener("127.0.0.1");
+  const guard = guardOf({ lookup: answering(["127.0.0.1"]) });
+  await expect(call(guard, `http://rebound.example:${port}/`)).rejects.toThrow(TargetRefused);
+  // A connection of our own that gets there shows that none came before it.
+  await expect(call(guardOf({ allow: ["127.0.0.1"] }), `http://127.0.0.1:${port}/`)).rejects.toThrow();
+  expect(sockets).toHaveLength(1);
+});
+
 test.each(["http", "https"])(
   "sends nothing over %s to a connection that ended up elsewhere",
   async (scheme) => {

@@ -82,7 +82,7 @@ interface AnswerSchema {
 function describeAnswer(answer: AnswerSchema, given: z.ZodType): AnswerSchema {
   if (answer.content !== undefined) return answer;
   const { description = "", examples = [] } = given.meta() as { description?: string; examples?: Example[] };
-  const named = examples.map((value, index) => [value.code ?? `example ${index + 1}`, { value }]);
+  const named = examples.map((value, index) => [value.code ?? `example-${index + 1}`, { value }]);
   const { description: _description, ...schema } = answer;
   return {
     description,

@@ -522,7 +522,7 @@ test("a drain waits neither for what is not due nor when nothing was ever starte
 });
 
 test("a drain drops what takes too long, which is due again after its hold", async () => {
-  const { end, untilOnly, deliverer, clock } = await makeDeliverer();
+  const { end, untilOnly, deliverer, clock, results } = await makeDeliverer();
   const { url, received, open } = await receiver(hang);
   await end(url);
   await until(() => received.length === 1, "the request");
@@ -531,6 +531,8 @@ test("a drain drops what takes too long, which is due again after its hold", asy
   await drained;
   await until(() => open.size === 0, "the connection to be dropped");
   await untilOnly({ status: "pending", tries: 1, error: null, dueAt: clock.now() + 27_000 });
+  await settle();
+  expect(results, "nothing is known of it").toEqual([]);
 });
 
 test("a drain puts back what was claimed just before it", async () => {

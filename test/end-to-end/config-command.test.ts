@@ -53,6 +53,21 @@ test("check tells everything that is wrong, and exits with 1", async () => {
   ]);
 });
 
+test("check misses a variable that holds no key", async () => {
+  const file: [string, string] = [
+    "rota.config.yaml",
+    "agents: { research: { executor: { type: openai, baseUrl: http://127.0.0.1:1/v1, model: m, apiKeyEnv: MY_KEY } } }",
+  ];
+  const missing = await config(["check"], { file });
+  expect([missing.code, missing.stderr()]).toEqual([
+    1,
+    expect.stringContaining(
+      "`agents.research.executor.apiKeyEnv` names the variable MY_KEY, which is not set",
+    ),
+  ]);
+  expect((await config(["check"], { file, environment: { MY_KEY: "sk-1" } })).code).toBe(0);
+});
+
 test("show lists every option with its value and where that comes from, without secrets", async () => {
   const shown = await config(["show", "--host", "::1"], {
     file: FILE,

@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { openStream } from "../support/event-stream.ts";
 import { startAgentProgram } from "./agent-program.ts";
 import { eventually, newFolder, type ServerProcess, startServer } from "./server-process.ts";
 
@@ -48,6 +49,23 @@ test.each(["SIGTERM", "SIGINT"] as const)(
     expect((await next.ask("/tasks")).body.count).toBe(1);
   },
 );
+
+test("streams go on while it drains and end with it, and who waits is answered at once", async () => {
+  const { program, server } = await startBusy();
+  const taskId = await submit(server, { payload: 1 });
+  await eventually(() => program.holding().length === 1, "the task to be under way");
+  const stream = await openStream(`${server.url}/tasks/events?lastEventId=0`);
+  await stream.take(3);
+  const waiting = server.ask(`/tasks/${taskId}?wait=60`);
+  // Once another request is answered, the one before has arrived as well.
+  await server.ask("/health");
+  server.kill("SIGTERM");
+  expect((await waiting).body).toMatchObject({ taskId, state: "running" });
+  program.release();
+  expect(await stream.next()).toMatchObject({ event: "task.completed", data: { taskId, state: "done" } });
+  expect(await stream.next()).toBeUndefined();
+  expect(await server.ended).toEqual({ code: 0, signal: null });
+});
 
 test("after the grace what has retries left goes back uncounted, and the rest fails", async () => {
   const { program, storage, server } = await startBusy({ ROTA_SHUTDOWN_GRACE_SEC: "0" });

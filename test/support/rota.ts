@@ -29,7 +29,7 @@ export async function openTestRota(params: TestRotaParams = {}): Promise<TestRot
   const storage = params.storage ?? (await openMemory(clock));
   const log = new RecordingLog();
   const options = { random: () => 0.5, ...given, clock, log };
-  const settings = resolveSettings(options, clock);
+  const settings = resolveSettings(options, { clock });
   const rota = await joinRota({ options, settings, storage: meddle(storage, meddler) });
   onTestFinished(async () => {
     const stopped = rota.stop({ graceMs: 0 });

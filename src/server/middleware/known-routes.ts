@@ -23,7 +23,9 @@ export function refuseUnknownRoutes(app: FastifyInstance): void {
 
 /** `DELETE /tasks/stats` is no way to cancel a task called `stats`: a path that has a route of its own is that alone. */
 function isNamesake({ routeOptions, url }: FastifyRequest, paths: Paths): boolean {
-  return routeOptions.url?.includes(":") === true && paths.has(pathOf(url)) && !pathOf(url).includes(":");
+  if (routeOptions.url?.includes(":") !== true) return false;
+  const path = pathOf(url);
+  return paths.has(path) && !path.includes(":");
 }
 
 function refuse(request: FastifyRequest, reply: FastifyReply, paths: Paths): never {

@@ -9,7 +9,7 @@ interface Raw {
 }
 
 /** Values that somebody forgot to think of, for any field. */
-export const nasty: fc.Arbitrary<unknown> = fc.oneof(
+const nasty: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     "",
     " ",
@@ -68,7 +68,7 @@ const unknownName = fc.oneof(
 type Change = (value: unknown) => unknown;
 
 /** Something wrong with one place of a value that is right: the place is found by going down `steps`. */
-export function spoilt(examples: readonly unknown[]): fc.Arbitrary<unknown> {
+function spoilt(examples: readonly unknown[]): fc.Arbitrary<unknown> {
   const change: fc.Arbitrary<Change> = fc.oneof(
     {
       weight: 4,
@@ -117,7 +117,7 @@ function changed(given: unknown, steps: readonly number[], change: Change): unkn
 }
 
 /** The text of a body. */
-export function toJson(value: unknown): string {
+function toJson(value: unknown): string {
   const raws: string[] = [];
   const text = JSON.stringify(value, (_key, inner) => {
     if (!isRaw(inner)) return inner;
@@ -257,6 +257,6 @@ export const headers = fc.dictionary(
 );
 
 /** Only what may stand in a line of a request. */
-export function safely(text: string): string {
+function safely(text: string): string {
   return text.replace(/[^!-~]/g, "x").replace(/[#\s]/g, "");
 }

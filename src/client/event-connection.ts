@@ -1,0 +1,112 @@
+import { AbortScope } from "./abort-scope.ts";
+import type { Connection } from "./connection.ts";
+import { answerTookTooLong, connectionFailed, notRotasAnswer } from "./connection-error.ts";
+import { type SseMessage, SseParser } from "./sse-parser.ts";
+
+/** The server says something every 15 s, if only that it lives: a connection that is silent for this long is dead. */
+const SILENCE_MAX_MS = 45_000;
+
+export interface EventConnectionParams {
+  /** The last event seen. */
+  readonly after: number | undefined;
+  readonly agentId?: string | undefined;
+  readonly batchId?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** One connection over which events come, from its first bytes to its loss. */
+export class EventConnection {
+  readonly #connection: Connection;
+  readonly #scope: AbortScope;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #parser = new SseParser();
+  #unread: SseMessage[] = [];
+
+  /**
+   * Connects, and waits for the first bytes: the server says with them from where it goes on. Until then nobody knows
+   * whether it would tell what happens now. Throws as any request does.
+   */
+  static async open(connection: Connection, params: EventConnectionParams): Promise<EventConnection> {
+    const { after, agentId, batchId, signal } = params;
+    const { url, clock } = connection.settings;
+    const scope = new AbortScope(clock, signal);
+    try {
+      const lastSeen = after === undefined ? {} : { "last-event-id": String(after) };
+      const response = await connection.open(
+        {
+          path: "/v1/tasks/events",
+          query: { agentId, batchId },
+          headers: { accept: "text/event-stream", ...lastSeen },
+        },
+        scope,
+      );
+      const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+      const reader = isStream ? response.body?.getReader() : undefined;
+      if (reader === undefined) throw notRotasAnswer(url, response.status, "no event stream");
+      const opened = new EventConnection(connection, scope, reader);
+      await opened.#begin();
+      return opened;
+    } catch (error) {
+      scope.abort();
+      scope.end();
+      throw error;
+    }
+  }
+
+  private constructor(
+    connection: Connection,
+    scope: AbortScope,
+    reader: ReadableStreamDefaultReader<Uint8Array>,
+  ) {
+    this.#connection = connection;
+    this.#scope = scope;
+    this.#reader = reader;
+  }
+
+  /** From where it goes on, if that is the first thing it says. */
+  get place(): SseMessage | undefined {
+    const [first] = this.#unread;
+    return first?.data === undefined ? first : undefined;
+  }
+
+  /** How long the server asks to wait before connecting again. */
+  get retryMs(): number | undefined {
+    return this.#parser.retryMs;
+  }
+
+  /** What comes, until the connection is lost. Leaving the loop ends it. */
+  async *messages(): AsyncGenerator<SseMessage, undefined> {
+    try {
+      for (;;) {
+        yield* this.#unread;
+        this.#scope.limit(SILENCE_MAX_MS);
+        const chunk = await this.#reader.read().catch(() => undefined);
+        this.#scope.lift();
+        if (chunk === undefined || chunk.done) return undefined;
+        this.#unread = this.#parse(chunk.value);
+      }
+    } finally {
+      this.#scope.abort();
+      this.#scope.end();
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { url, timeoutMs } = this.#connection.settings;
+    this.#scope.limit(timeoutMs);
+    const chunk = await this.#reader.read().catch((error) => {
+      throw this.#scope.timedOut ? answerTookTooLong(url, timeoutMs) : connectionFailed(url, error);
+    });
+    this.#scope.lift();
+    if (chunk.done) throw connectionFailed(url, new Error("the event stream ended before it began"));
+    this.#unread = this.#parse(chunk.value);
+  }
+
+  #parse(chunk: Uint8Array): SseMessage[] {
+    try {
+      return this.#parser.push(chunk);
+    } catch (error) {
+      throw notRotasAnswer(this.#connection.settings.url, 200, (error as Error).message);
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import type { Clock } from "../model/clock.ts";
+import type { ExecutorConfig, ProgramResult } from "../model/executor-config.ts";
+import type { Task } from "../model/task.ts";
+import { type AnswerText, excerpt, readJson, resultOfText } from "./answer-text.ts";
+import { CommandGroup } from "./command-group.ts";
+import { keepBeginning, logLines } from "./command-output.ts";
+import { PermanentError } from "./errors.ts";
+import type { Executor } from "./executor.ts";
+import { inputOf } from "./task-input.ts";
+
+/** How long those that a program started may go on writing when it has ended: a `tee` has a line left, perhaps. */
+const LEFTOVER_MS = 1_000;
+
+/** Why a program cannot be started, as far as that is no better the next time. */
+const PERMANENT_REASONS: Readonly<Record<string, string>> = {
+  EACCES: "it may not be executed",
+  E2BIG: "its arguments and variables are too long",
+  ENOENT: "there is no such program",
+  ENOEXEC: "it is no program",
+  ENOTDIR: "a part of its path is no folder",
+};
+
+export interface CommandExecutorOptions extends Omit<Extract<ExecutorConfig, { type: "command" }>, "type"> {
+  readonly clock: Clock;
+  /** What the program inherits. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Runs a program: what the task asks for on its stdin, its stdout is the result. All that it starts ends with it. */
+export function commandExecutor(options: CommandExecutorOptions): Executor {
+  const { clock, result = "auto" } = options;
+  return async (task, { signal, log }) => {
+    signal.throwIfAborted();
+    const { program, pid, exited, closed } = await start(task, options);
+    const group = new CommandGroup(pid, clock);
+    const stop = () => void group.end();
+    signal.addEventListener("abort", stop);
+    if (signal.aborted) stop();
+    const output = keepBeginning(program.stdout);
+    const complaint = logLines(program.stderr, log);
+
+    const exit = await exited;
+    if (!signal.aborted) await within(LEFTOVER_MS, closed, clock);
+    signal.removeEventListener("abort", stop);
+    for (const pipe of [program.stdin, program.stdout, program.stderr]) pipe.destroy();
+    const ended = group.end();
+    if (signal.aborted) await ended;
+    signal.throwIfAborted();
+    checkExit(exit, complaint());
+    return resultOf(output(), result);
+  };
+}
+
+interface StartedProgram {
+  readonly program: ChildProcessWithoutNullStreams;
+  readonly pid: number;
+  readonly exited: Promise<Exit>;
+  /** It has exited, and nobody can write to its pipes any more. */
+  readonly closed: Promise<unknown>;
+}
+
+interface Exit {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+async function start(task: Task, options: CommandExecutorOptions): Promise<StartedProgram> {
+  const { command, cwd, env, environment } = options;
+  const [file = "", ...args] = command;
+  try {
+    const program = spawn(file, args, {
+      cwd,
+      env: { ...environment, ...env, ...variablesOf(task) },
+      // The leader of a group of its own: all that it starts can be ended with it.
+      detached: true,
+      windowsHide: true,
+    });
+    const exited = new Promise<Exit>((resolve) =>
+      program.once("exit", (code, signal) => resolve({ code, signal })),
+    );
+    const closed = new Promise((resolve) => program.once("close", resolve));
+    // A program need not read what it is handed.
+    program.stdin.on("error", () => {}).end(stdinOf(task));
+    await once(program, "spawn");
+    return { program, pid: program.pid as number, exited, closed };
+  } catch (error) {
+    throw cannotRun(error as NodeJS.ErrnoException, options);
+  }
+}
+
+function variablesOf({ taskId, agentId, attempts }: Task): Record<string, string> {
+  return {
+    ROTA_TASK_ID: taskId,
+    ROTA_AGENT_ID: agentId,
+    ROTA_ATTEMPT: String(attempts.at(-1)?.number ?? 1),
+  };
+}
+
+/** A text as it is; anything else as JSON. */
+function stdinOf(task: Task): string {
+  const isText = task.kind === "instruction" || task.kind === "message";
+  const input = inputOf(task);
+  return isText ? String(input) : JSON.stringify(input);
+}
+
+function cannotRun(error: NodeJS.ErrnoException, { command, cwd }: CommandExecutorOptions): Error {
+  const what = `cannot run "${command[0]}"`;
+  if (error.code === "ENOENT" && cwd !== undefined && !existsSync(cwd)) {
+    return new PermanentError(`${what}: there is no folder "${cwd}"`, { cause: error });
+  }
+  const reason = PERMANENT_REASONS[error.code ?? ""];
+  return reason === undefined
+    ? new Error(`${what}: ${error.message}`, { cause: error })
+    : new PermanentError(`${what}: ${reason}`, { cause: error });
+}
+
+/** Waits for something, but not for long. */
+async function within(ms: number, something: Promise<unknown>, clock: Clock): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = clock.setTimer(ms, late.resolve);
+  await Promise.race([something, late.promise]);
+  timer.cancel();
+}
+
+function checkExit({ code, signal }: Exit, complaint: string): void {
+  if (code === 0) return;
+  const what = signal === null ? `exit code ${code}` : `killed by signal ${signal}`;
+  throw new Error(complaint === "" ? what : `${what}: ${complaint}`);
+}
+
+function resultOf({ text, truncated }: AnswerText, result: ProgramResult): unknown {
+  const answer = { text: truncated ? text : text.replace(/\r?\n$/, ""), truncated };
+  if (result === "json" && !truncated && readJson(answer.text) === null) {
+    throw new Error(`the program wrote no JSON: ${excerpt(answer.text)}`);
+  }
+  return resultOfText(answer, { json: result !== "text" });
+}

@@ -1,0 +1,29 @@
+import type { OutboundRequest } from "../outbound/fetch-answer.ts";
+import { type LimitedResponse, readAnswer } from "../outbound/fetch-with-limits.ts";
+import { SseReader } from "../outbound/sse-reader.ts";
+import { ANSWER_BYTES_MAX } from "./answer-text.ts";
+import { type CallOptions, openCall } from "./call-out.ts";
+import { isSuccess } from "./http-answer.ts";
+
+/** What an agent writes in an hour fits many times; more is a stream that has gone astray. */
+const STREAM_BYTES_MAX = 64 * 1_048_576;
+
+export interface EventRequest {
+  readonly headers: NonNullable<OutboundRequest["headers"]>;
+  readonly body: unknown;
+  readonly signal: AbortSignal;
+  /** What a status that is no success means. */
+  readonly failureOf: (response: LimitedResponse) => Error;
+}
+
+/** Posts JSON to whoever answers with events, and reads them while they arrive. */
+export async function postForEvents(
+  url: string,
+  { headers, body, signal, failureOf }: EventRequest,
+  options: CallOptions,
+): Promise<SseReader> {
+  const request = { method: "POST", headers, body: JSON.stringify(body), signal };
+  const answer = await openCall(url, request, options);
+  if (!isSuccess(answer)) throw failureOf(await readAnswer(answer, ANSWER_BYTES_MAX));
+  return new SseReader(answer.body, { bytesMax: STREAM_BYTES_MAX, eventLengthMax: ANSWER_BYTES_MAX });
+}

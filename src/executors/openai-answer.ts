@@ -1,0 +1,152 @@
+import { type Fields, isObject } from "../model/field-checks.ts";
+import { ANSWER_BYTES_MAX, bytesOf, cutToFit } from "./answer-text.ts";
+import type { Usage } from "./executor.ts";
+
+/** Names, ids and reasons are short; nobody needs what a server sends beyond this in their place. */
+const NAME_LENGTH_MAX = 256;
+const REFUSAL_LENGTH_MAX = 4_096;
+/** Of all calls together. In JSON a character takes six bytes at most, so that there is room left for a text. */
+const TOOL_CALLS_LENGTH_MAX = 131_072;
+/** What a call takes besides its arguments, so that many empty ones are not for free. */
+const TOOL_CALL_LENGTH = 100;
+
+/** What a task at a model results in. */
+export interface ModelResult {
+  readonly text: string;
+  /** Why it stopped: `stop`, `length`, `tool_calls` …; null when the server does not say. */
+  readonly finishReason: string | null;
+  /** The model that answered, as the server calls it. */
+  readonly model: string;
+  readonly usage?: Usage;
+  readonly toolCalls?: readonly ToolCall[];
+  /** What it said instead of an answer that it would not give. */
+  readonly refusal?: string;
+  /** There was more text than a result may have. */
+  readonly truncated?: true;
+}
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** As the model wrote them: JSON, if it kept to the rules. */
+  readonly arguments: string;
+}
+
+/** An answer of a model, put together from the parts it comes in. */
+export class ModelAnswer {
+  #text = "";
+  #refusal = "";
+  #finishReason: string | null = null;
+  #model = "";
+  #usage: Usage | undefined;
+  readonly #toolCalls: ToolCall[] = [];
+  /** Where the call is that further parts of the same index belong to. */
+  readonly #callAt = new Map<unknown, number>();
+  #toolCallsLength = 0;
+  #begun = false;
+
+  /** Whether anything of an answer has arrived. */
+  get begun(): boolean {
+    return this.#begun;
+  }
+
+  /** Whether the model has said why it stopped, after which nothing of importance comes. */
+  get finished(): boolean {
+    return this.#finishReason !== null;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
+  /** Adds a part, or an answer in one piece. Answers the text that came with it. */
+  add(part: Fields): string {
+    this.#model ||= nameIn(part["model"]);
+    this.#usage = usageIn(part["usage"]) ?? this.#usage;
+    const choice = firstChoice(part["choices"]);
+    if (choice === undefined) return "";
+    this.#begun = true;
+    this.#finishReason = nameIn(choice["finish_reason"]) || this.#finishReason;
+    const said = choice["delta"] ?? choice["message"];
+    return isObject(said) ? this.#addSaid(said) : "";
+  }
+
+  /** `model` is the one that was asked for, in case the server does not say which it was. */
+  result(model: string): ModelResult {
+    const result = {
+      text: this.#text.toWellFormed(),
+      finishReason: this.#finishReason,
+      model: this.#model || model,
+      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+      ...(this.#toolCalls.length === 0 ? {} : { toolCalls: this.#toolCalls }),
+      ...(this.#refusal === "" ? {} : { refusal: this.#refusal }),
+    };
+    return bytesOf(result) <= ANSWER_BYTES_MAX ? result : cutToFit(result);
+  }
+
+  #addSaid(said: Fields): string {
+    const text = textIn(said["content"]);
+    // A result has no room for more: the part that goes beyond tells that there was some.
+    if (this.#text.length <= ANSWER_BYTES_MAX) this.#text += text;
+    this.#refusal = (this.#refusal + textIn(said["refusal"])).slice(0, REFUSAL_LENGTH_MAX);
+    const calls = Array.isArray(said["tool_calls"]) ? said["tool_calls"].filter(isObject) : [];
+    for (const [position, call] of calls.entries()) this.#addToCall(call, call["index"] ?? position);
+    return text;
+  }
+
+  /** Some servers give every call the same index: one with another id is another call. */
+  #addToCall(part: Fields, index: unknown): void {
+    const id = nameIn(part["id"]);
+    const called = isObject(part["function"]) ? part["function"] : {};
+    const place = this.#callAt.get(index) ?? -1;
+    const begun = this.#toolCalls[place];
+    const isNew = begun === undefined || (id !== "" && begun.id !== "" && begun.id !== id);
+    const before = isNew ? { id: "", name: "", arguments: "" } : begun;
+    const added = textIn(called["arguments"]);
+    this.#countToolCalls(added.length + (isNew ? TOOL_CALL_LENGTH : 0));
+    if (isNew) this.#callAt.set(index, this.#toolCalls.length);
+    this.#toolCalls[isNew ? this.#toolCalls.length : place] = {
+      id: before.id || id,
+      name: before.name || nameIn(called["name"]),
+      arguments: before.arguments + added,
+    };
+  }
+
+  #countToolCalls(length: number): void {
+    this.#toolCallsLength += length;
+    if (this.#toolCallsLength <= TOOL_CALLS_LENGTH_MAX) return;
+    throw new Error(`the model calls tools with more than ${TOOL_CALLS_LENGTH_MAX} characters`);
+  }
+}
+
+/** A server that was asked for several answers tells them apart by their index. */
+function firstChoice(choices: unknown): Fields | undefined {
+  if (!Array.isArray(choices)) return undefined;
+  return choices.filter(isObject).find(({ index }) => index === undefined || index === 0);
+}
+
+function usageIn(usage: unknown): Usage | undefined {
+  if (!isObject(usage)) return undefined;
+  const { prompt_tokens: inputTokens, completion_tokens: outputTokens } = usage;
+  return {
+    ...(isCount(inputTokens) ? { inputTokens } : {}),
+    ...(isCount(outputTokens) ? { outputTokens } : {}),
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** Texts come as such, or as a list of parts of which some are text. */
+function textIn(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content
+    .map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
+    .join("");
+}
+
+function nameIn(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, NAME_LENGTH_MAX) : "";
+}

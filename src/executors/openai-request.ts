@@ -1,0 +1,35 @@
+import type { ExecutorConfig, RESERVED_MODEL_FIELDS } from "../model/executor-config.ts";
+import type { Task } from "../model/task.ts";
+import { textOf } from "./task-text.ts";
+
+/** What the configuration says of a model and how it is asked. */
+export type ModelSettings = Omit<
+  Extract<ExecutorConfig, { type: "openai" }>,
+  "type" | "baseUrl" | "apiKeyEnv" | "headers"
+>;
+
+/**
+ * What a model is asked for a task. What the task's `llmConfig` says counts more than the configuration; a field that
+ * either sets to null is left out, for servers that do not know it.
+ */
+export function modelRequest(task: Task, settings: ModelSettings): Readonly<Record<string, unknown>> {
+  const { model, system, temperature, maxTokens, request } = settings;
+  const content = textOf(task, "openai");
+  const asked = {
+    model,
+    temperature,
+    max_tokens: maxTokens,
+    stream_options: { include_usage: true },
+    ...request,
+    ...task.llmConfig,
+  };
+  const said = Object.entries(asked).filter(([, value]) => value !== undefined && value !== null);
+  const own = {
+    messages: [
+      ...(system === undefined ? [] : [{ role: "system", content: system }]),
+      { role: "user", content },
+    ],
+    stream: true,
+  } satisfies Record<(typeof RESERVED_MODEL_FIELDS)[number], unknown>;
+  return { ...Object.fromEntries(said), ...own };
+}

@@ -1,0 +1,128 @@
+import type { Clock } from "../model/clock.ts";
+import { isObject } from "../model/field-checks.ts";
+import type { LimitedResponse } from "../outbound/fetch-with-limits.ts";
+import type { SseReader } from "../outbound/sse-reader.ts";
+import { ANSWER_BYTES_MAX, excerpt, readJson } from "./answer-text.ts";
+import { baseOf } from "./base-url.ts";
+import type { CallOptions } from "./call-out.ts";
+import { postForEvents } from "./event-answer.ts";
+import type { Executor, ExecutorContext } from "./executor.ts";
+import { failureOf } from "./http-answer.ts";
+import { mergeHeaders } from "./merge-headers.ts";
+import { ModelAnswer } from "./openai-answer.ts";
+import { failureIn } from "./openai-failure.ts";
+import { type ModelSettings, modelRequest } from "./openai-request.ts";
+
+/** What a server sends behind the last part of an answer. */
+const DONE = "[DONE]";
+/** How long it may take from there to the end of its answer, after which the connection can be used again. */
+const LINGER_MS = 1_000;
+/** How much of a text is shown as progress: in JSON a character takes six bytes at most, and 16 KiB are allowed. */
+const SHOWN_LENGTH_MAX = 2_500;
+
+export interface OpenAiExecutorOptions extends CallOptions {
+  readonly baseUrl: string;
+  /** Sent with every call; whoever repeats it is not quoted with it. */
+  readonly apiKey?: string | undefined;
+  readonly settings: ModelSettings;
+}
+
+/** Asks a model: `POST {baseUrl}/chat/completions`. Its text is progress while it is written. */
+export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
+  const { apiKey, settings, clock } = options;
+  const url = `${baseOf(options.baseUrl)}/chat/completions`;
+  const headers = mergeHeaders(
+    { "content-type": "application/json", accept: "text/event-stream, application/json" },
+    apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
+    options.headers,
+  );
+  const hide = (text: string) => (apiKey === undefined ? text : text.replaceAll(apiKey, "…"));
+  const hiddenFailureOf = (response: LimitedResponse) =>
+    failureOf({ ...response, body: hide(response.body) });
+
+  return async (task, { signal, progress, usage }) => {
+    const body = modelRequest(task, settings);
+    const hangUp = new AbortController();
+    const bounded = AbortSignal.any([signal, hangUp.signal]);
+    const request = { headers, body, signal: bounded, failureOf: hiddenFailureOf };
+    const reader = await postForEvents(url, request, options);
+    const onText = progressOfText(progress);
+    const answer = await readModelAnswer(reader, { url, clock, hide, onText, hangUp });
+    if (answer.usage !== undefined) usage(answer.usage);
+    return answer.result(String(body["model"]));
+  };
+}
+
+/** Shows the text so far, or the end of it when it is long. */
+function progressOfText(progress: ExecutorContext["progress"]): (added: string) => void {
+  let text = "";
+  let length = 0;
+  return (added) => {
+    if (added === "") return;
+    length += added.length;
+    text = (text + added).slice(-SHOWN_LENGTH_MAX);
+    progress({ text: text.toWellFormed(), length });
+  };
+}
+
+interface ReadModelAnswerParams {
+  readonly url: string;
+  readonly clock: Clock;
+  /** Takes the key out of a text. */
+  readonly hide: (text: string) => string;
+  readonly onText: (added: string) => void;
+  /** Drops the connection. */
+  readonly hangUp: AbortController;
+}
+
+async function readModelAnswer(reader: SseReader, params: ReadModelAnswerParams): Promise<ModelAnswer> {
+  const { url, hide, onText } = params;
+  const answer = new ModelAnswer();
+  const done = await eachPart(reader, params, (data) => onText(addPart(answer, hide(data))));
+  if (reader.otherwise?.truncated === true) throw tooLong();
+  if (reader.otherwise !== null) addWhole(answer, hide(reader.otherwise.text));
+  if (!answer.begun) throw new Error("empty answer");
+  if (done || answer.finished || reader.otherwise !== null) return answer;
+  throw new Error(`the answer of ${new URL(url).origin} broke off before its end`);
+}
+
+/** Whether the server said that it is done. What happens behind that does not matter any more. */
+async function eachPart(
+  reader: SseReader,
+  { clock, hangUp }: ReadModelAnswerParams,
+  take: (data: string) => void,
+): Promise<boolean> {
+  let linger: { cancel(): void } | null = null;
+  try {
+    for await (const { data, truncated } of reader) {
+      if (linger !== null) continue;
+      if (truncated) throw tooLong();
+      if (data.trim() === DONE) linger = clock.setTimer(LINGER_MS, () => hangUp.abort());
+      else take(data);
+    }
+  } catch (error) {
+    if (linger === null) throw error;
+  }
+  linger?.cancel();
+  return linger !== null;
+}
+
+/** What is no JSON is passed over. Answers the text that came with the part. */
+function addPart(answer: ModelAnswer, data: string): string {
+  const part = readJson(data)?.value;
+  if (!isObject(part)) return "";
+  const failure = failureIn(part);
+  if (failure !== null) throw failure;
+  return answer.add(part);
+}
+
+/** A server that knows no streams answers in one piece; one that knows no models, with something else. */
+function addWhole(answer: ModelAnswer, text: string): void {
+  addPart(answer, text);
+  if (answer.begun || text.trim() === "") return;
+  throw new Error(`the answer is no chat completion: ${excerpt(text)}`);
+}
+
+function tooLong(): Error {
+  return new Error(`a part of the answer is longer than ${ANSWER_BYTES_MAX} characters`);
+}

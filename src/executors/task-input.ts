@@ -1,0 +1,17 @@
+import type { Task } from "../model/task.ts";
+
+/** What a task asks for, without the rest of it. */
+export function inputOf(task: Task): unknown {
+  switch (task.kind) {
+    case "instruction":
+      return task.instruction;
+    case "message":
+      return task.message;
+    case "custom":
+      return task.payload;
+    case "action": {
+      const { action, tabId, ref, selector, params } = task;
+      return { action, tabId, ref, selector, params };
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import { isObject, shown } from "./field-checks.ts";
+
+/** No system takes a NUL in what it hands to a program: there it is the end of the text. */
+const NUL = "\0";
+
+/** What is wrong with a program and its arguments, as the rest of "`command` must …"; null when nothing is. */
+export function programFault(command: unknown): string | null {
+  const isList = Array.isArray(command) && command.every((part) => typeof part === "string");
+  const [program = ""] = isList ? command : [];
+  if (!isList || program.trim() === "") {
+    return 'be an array of strings, the program and its arguments, like ["python3", "agent.py"]';
+  }
+  return command.some((part) => part.includes(NUL)) ? "have no NUL in it" : null;
+}
+
+/** The same for the folder that it runs in. */
+export function folderFault(folder: unknown): string | null {
+  if (typeof folder !== "string" || folder === "") return `be the path of a folder, not ${shown(folder)}`;
+  return folder.includes(NUL) ? "have no NUL in it" : null;
+}
+
+/** The same for variables that it is handed. The sentence repeats no value: those are where secrets belong. */
+export function variablesFault(variables: unknown): string | null {
+  if (!isObject(variables)) return "be an object of strings";
+  for (const [name, value] of Object.entries(variables)) {
+    if (name === "" || /[=\0]/.test(name)) {
+      return `have names without \`=\`, like \`API_URL\`, not "${shown(name)}"`;
+    }
+    if (typeof value !== "string") return `be an object of strings: \`${shown(name)}\` is not a string`;
+    if (value.includes(NUL)) return `have no NUL in it: \`${shown(name)}\` has`;
+  }
+  return null;
+}
+
+/** The same for the name of a variable. Does not repeat it: it may be the secret that belongs into the variable. */
+export function variableNameFault(name: unknown): string | null {
+  if (typeof name === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return null;
+  return "be the name of an environment variable, like `OPENAI_API_KEY`";
+}

@@ -1,0 +1,257 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { createRota, type RotaOptions } from "../src/index.ts";
+import { createTestRota, Gate, nextEvent, until } from "../src/testing/index.ts";
+import { eventually, newFolder, runRota, startServer } from "./end-to-end/server-process.ts";
+import { answerEvents, beginEvents, eventText } from "./support/events-answer.ts";
+import { serve } from "./support/http-server.ts";
+import { delta, serveModel, usagePart } from "./support/model-server.ts";
+import { endWithTest, isRunning, shellProgram, untilEnded } from "./support/programs.ts";
+
+/** A running Rota whose time stands still. */
+async function openRota(options: RotaOptions) {
+  const { rota, clock } = await createTestRota(options as object);
+  onTestFinished(() => rota.stop({ graceMs: 0 }));
+  await rota.start();
+  return { rota, clock };
+}
+
+// ----------------------------------------------------------------------------------------------------------- chat
+
+test("an instruction that fails is tried again, after the wait that the chat API asks for", async () => {
+  let calls = 0;
+  const url = await serve((_request, response) => {
+    calls += 1;
+    if (calls === 1) response.writeHead(503, { "retry-after": "30" }).end("busy");
+    else answerEvents(response, { type: "finish" }, "[DONE]");
+  });
+  const { rota, clock } = await openRota({ executors: { instruction: { type: "chat", url } } });
+  const retrying = nextEvent(rota, ({ type }) => type === "task.retrying");
+  const { taskId } = await rota.tasks.submit({ instruction: "Go" });
+  await retrying;
+  await clock.advance(29_999);
+  expect(calls).toBe(1);
+  await clock.advance(1);
+  expect(await rota.tasks.wait(taskId)).toMatchObject({
+    state: "done",
+    result: { type: "finish" },
+    attempts: [{ error: "Chat API returned 503: busy" }, { outcome: "done" }],
+  });
+});
+
+test("an instruction that the chat API refuses is not tried again", async () => {
+  const url = await serve((_request, response) => response.writeHead(422).end("no"));
+  const { rota } = await openRota({ executors: { instruction: { type: "chat", url } } });
+  const { taskId } = await rota.tasks.submit({ instruction: "Go" });
+  expect(await rota.tasks.wait(taskId)).toMatchObject({
+    state: "failed",
+    error: "Chat API returned 422: no",
+    retryCount: 0,
+  });
+});
+
+test("a stream that never ends is dropped by the timeout, and each event was told", async () => {
+  const dropped = new Gate();
+  const url = await serve((_request, response) => {
+    response.on("close", () => dropped.open());
+    beginEvents(response).write(eventText({ step: "thinking" }));
+  });
+  const { rota, clock } = await openRota({ executors: { instruction: { type: "chat", url } } });
+  const told = nextEvent(rota, ({ type }) => type === "task.progress");
+  const input = { instruction: "Go", timeout: 5_000, retryPolicy: { maxRetries: 0 } };
+  const { taskId } = await rota.tasks.submit(input);
+  expect(await told).toMatchObject({ taskId, progress: { step: "thinking" } });
+  await clock.advance(5_000);
+  expect(await rota.tasks.wait(taskId)).toMatchObject({ state: "failed", error: "timed out after 5000 ms" });
+  await dropped.opened;
+});
+
+// --------------------------------------------------------------------------------------------------------- openai
+
+const answer = [delta({ content: "Bern" }, "stop"), usagePart(9, 1), "[DONE]"];
+
+test("the key of a model comes from a variable, which has to be set", async () => {
+  const { url, asked } = await serveModel((response) => answerEvents(response, ...answer));
+  const executor = { type: "openai", baseUrl: url, model: "m", apiKeyEnv: "TEST_MODEL_KEY" } as const;
+  await expect(
+    createRota({ storage: "sqlite::memory:", agents: { a: { executor } }, executors: { message: executor } }),
+  ).rejects.toThrow(
+    [
+      "the configuration has 2 faults:",
+      "- `executors.message.apiKeyEnv` names the variable TEST_MODEL_KEY, which is not set: set it, or leave `apiKeyEnv` out if no key is needed",
+      "- `agents.a.executor.apiKeyEnv` names the variable TEST_MODEL_KEY, which is not set: set it, or leave `apiKeyEnv` out if no key is needed",
+    ].join("\n"),
+  );
+
+  vi.stubEnv("TEST_MODEL_KEY", "sk-secret\n");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { rota } = await openRota({ agents: { a: { executor } } });
+  const { taskId } = await rota.tasks.submit({ agentId: "a", message: "The capital of Switzerland?" });
+  expect(await rota.tasks.wait(taskId)).toMatchObject({ state: "done", result: { text: "Bern" } });
+  expect(asked[0]?.headers["authorization"]).toBe("Bearer sk-secret");
+  expect(JSON.stringify(await rota.agents.list())).not.toContain("sk-secret");
+});
+
+test("a key that no header could carry is refused without being shown", async () => {
+  vi.stubEnv("TEST_MODEL_KEY", "sk-secret one\ntwo");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const executor = { type: "openai", baseUrl: "http://x/", model: "m", apiKeyEnv: "TEST_MODEL_KEY" } as const;
+  const refused = createRota({ storage: "sqlite::memory:", agents: { a: { executor } } });
+  await expect(refused).rejects.toThrow("names the variable TEST_MODEL_KEY, which holds no key");
+  await expect(refused).rejects.toThrow(/^(?!.*sk-secret)/s);
+});
+
+test("the server says which variable is missing, and does not start", async () => {
+  const folder = newFolder();
+  const executor = {
+    type: "openai",
+    baseUrl: "http://127.0.0.1:9/v1",
+    model: "m",
+    apiKeyEnv: "TEST_MODEL_KEY",
+  };
+  writeFileSync(join(folder, "rota.config.json"), JSON.stringify({ agents: { a: { executor } } }));
+  const server = runRota(["serve", "--port", "0"], { folder });
+  expect((await server.ended).code).not.toBe(0);
+  expect(server.stderr()).toContain(
+    "`agents.a.executor.apiKeyEnv` names the variable TEST_MODEL_KEY, which is not set",
+  );
+});
+
+// -------------------------------------------------------------------------------------------------------- command
+
+/** Writes its number and that of a child to the log, and waits. */
+const FAMILY = "sleep 600 & echo $! >&2; echo $$ >&2; wait";
+
+/** A Rota with an agent that runs a program, and the processes of that. */
+async function openFamily(source = FAMILY) {
+  const lines: string[] = [];
+  const note = (_fields: object, message: string) => void lines.push(message);
+  const log = { debug() {}, info: note, warn() {}, error() {}, child: () => log };
+  const executor = { type: "command", command: shellProgram(source) } as const;
+  const opened = await openRota({ agents: { shell: { executor } }, log });
+  const pids = async () => {
+    await until(() => lines.length === 2, "the program to run");
+    return lines.map((line) => endWithTest(Number(line)));
+  };
+  return { ...opened, pids };
+}
+
+test("a program is handed the task, and its answer is the result", async () => {
+  const command = shellProgram(
+    'printf \'{"said":"%s","agent":"%s","attempt":%s}\' "$(cat)" "$ROTA_AGENT_ID" "$ROTA_ATTEMPT"',
+  );
+  const { rota } = await openRota({ agents: { shell: { executor: { type: "command", command } } } });
+  const { taskId } = await rota.tasks.submit({ agentId: "shell", message: "hello" });
+  expect(await rota.tasks.wait(taskId)).toMatchObject({
+    state: "done",
+    result: { said: "hello", agent: "shell", attempt: 1 },
+  });
+});
+
+test("a cancelled task ends its program and all that it has started", async () => {
+  const { rota, pids } = await openFamily();
+  const { taskId } = await rota.tasks.submit({ agentId: "shell", message: "wait" });
+  const family = await pids();
+  await rota.tasks.cancel(taskId);
+  expect(await rota.tasks.get(taskId)).toMatchObject({ state: "cancelled" });
+  for (const pid of family) await untilEnded(pid);
+});
+
+test("a timeout ends its program, and the next attempt may do better", async () => {
+  const { rota, clock, pids } = await openFamily(
+    `if [ "$ROTA_ATTEMPT" = 2 ]; then echo ok; else ${FAMILY}; fi`,
+  );
+  const input = { agentId: "shell", message: "x", timeout: 1_000, retryPolicy: { maxRetries: 1 } };
+  const { taskId } = await rota.tasks.submit(input);
+  const family = await pids();
+  await clock.advance(1_000);
+  for (const pid of family) await untilEnded(pid);
+  await clock.advance(1_000);
+  expect(await rota.tasks.wait(taskId)).toMatchObject({
+    state: "done",
+    result: "ok",
+    attempts: [{ error: "timed out after 1000 ms" }, { outcome: "done" }],
+  });
+});
+
+test("a Rota that has stopped has left no program running", async () => {
+  const { rota, pids } = await openFamily();
+  await rota.tasks.submit({ agentId: "shell", message: "wait" });
+  const family = await pids();
+  await rota.stop({ graceMs: 0 });
+  expect(family.map(isRunning)).toEqual([false, false]);
+});
+
+test("a program that will not end is ended five seconds after the stop", async () => {
+  const { rota, clock, pids } = await openFamily(`trap '' TERM; ${FAMILY}; sleep 600`);
+  await rota.tasks.submit({ agentId: "shell", message: "wait" });
+  const family = await pids();
+  const stopped = rota.stop({ graceMs: 0 });
+  await rota.drain();
+  await clock.advance(4_999);
+  expect(family.map(isRunning)).toEqual([true, true]);
+  await clock.advance(1);
+  await stopped;
+  for (const pid of family) await untilEnded(pid);
+});
+
+/** A server with an agent that runs a program, and the processes of that once it runs. */
+async function startFamily(source: string) {
+  const folder = newFolder();
+  const executor = { type: "command", command: shellProgram(source), cwd: folder };
+  const environment = { ROTA_AGENTS: JSON.stringify({ shell: { executor } }), ROTA_SHUTDOWN_GRACE_SEC: "0" };
+  const server = await startServer({ environment, folder });
+  await server.ask("/tasks", { json: { agentId: "shell", message: "wait" } });
+  const family = () => [...server.stderr().matchAll(/"msg":"(\d+)"/g)].map(([, pid]) => Number(pid));
+  await eventually(() => family().length === 2, "the program to run");
+  return { server, family: family().map(endWithTest) };
+}
+
+test("a server that is told to stop ends its programs first", async () => {
+  const { server, family } = await startFamily(FAMILY);
+  server.kill("SIGTERM");
+  expect(await server.ended).toEqual({ code: 0, signal: null });
+  expect(family.map(isRunning)).toEqual([false, false]);
+});
+
+test("a server that is told to stop twice takes its programs along", async () => {
+  const { server, family } = await startFamily(`trap '' TERM; ${FAMILY}; sleep 600`);
+  server.kill("SIGTERM");
+  await eventually(() => server.stderr().includes("stopping"), "the server to stop");
+  await eventually(
+    () => {
+      server.kill("SIGTERM");
+      return family.every((pid) => !isRunning(pid));
+    },
+    "the programs to end",
+    4_000,
+  );
+  expect((await server.ended).code).toBe(143);
+});
+
+test("nobody runs programs by describing an agent over HTTP", async () => {
+  const server = await startServer();
+  const executor = { type: "command", command: ["touch", "/tmp/x"] };
+  const created = await server.ask("/v1/agents", { json: { id: "a", executor } });
+  expect(created).toMatchObject({
+    status: 400,
+    body: {
+      code: "invalid_field",
+      error: "`executor.type` must not be command: that is for the configuration to name",
+    },
+  });
+  const keyed = { type: "openai", baseUrl: "https://x.example/v1", model: "m", apiKeyEnv: "HOME" };
+  expect(await server.ask("/v1/agents", { json: { id: "a", executor: keyed } })).toMatchObject({
+    status: 400,
+    body: {
+      error: "`executor.apiKeyEnv` names a variable of the server, which only the configuration may do",
+    },
+  });
+  const local = { type: "chat", url: "http://127.0.0.1:9100" };
+  expect(await server.ask("/v1/agents", { json: { id: "a", executor: local } })).toMatchObject({
+    status: 400,
+    body: { error: expect.stringContaining("`executor.url` must not lead to 127.0.0.1") },
+  });
+  expect(await server.ask("/v1/agents/a")).toMatchObject({ status: 404 });
+});
