@@ -5,12 +5,16 @@ import { errorAnswers } from "./error.ts";
 import { taskInput } from "./tasks.ts";
 import { time } from "./time.ts";
 
+const batchTask = taskInput.extend({
+  key: z.string().exactOptional().describe("A name by which others of the batch can depend on it."),
+});
+
 const batchInput = z
   .strictObject({
     agentId: z.string().exactOptional().describe("Who does those tasks that do not say."),
     callbackUrl: z.string().exactOptional().describe("Where the end of each task is told that does not say."),
     tasks: z
-      .array(taskInput)
+      .array(batchTask)
       .min(1)
       .max(BATCH_MAX.others)
       .describe(`At most ${BATCH_MAX.actions} with an action among them, else ${BATCH_MAX.others}.`),
@@ -26,6 +30,12 @@ const batchInput = z
           { action: "scroll", tabId: "8f9c7d4e", params: { scrollY: 400 }, priority: "low" },
         ],
       },
+      {
+        tasks: [
+          { key: "read", instruction: "Read the page" },
+          { key: "sum", instruction: "Sum it up", dependsOn: ["read"] },
+        ],
+      },
     ],
   });
 
@@ -36,6 +46,7 @@ export const submittedBatch = z
       .array(
         z.strictObject({
           taskId: z.string(),
+          key: z.string().exactOptional().describe("What the others call it."),
           state: z.enum(TASK_STATES),
           position: z.int(),
           error: z.string().exactOptional().describe("Why it was rejected."),
@@ -75,6 +86,13 @@ export const submitBatch = {
   body: batchInput,
   response: {
     202: submittedBatch,
-    ...errorAnswers("batch_too_large", "draining", "scheduler_disabled", "storage_unavailable"),
+    ...errorAnswers(
+      "unknown_key",
+      "dependency_cycle",
+      "batch_too_large",
+      "draining",
+      "scheduler_disabled",
+      "storage_unavailable",
+    ),
   },
 };

@@ -12,6 +12,9 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   not_found: "task not found",
   method_not_allowed: "/tasks does not take PUT, only GET, HEAD, POST",
   conflict: "task is already done",
+  unknown_key:
+    'tasks[1]: `dependsOn` names "frist", which is neither the id of a task nor a key: did you mean "first"?',
+  dependency_cycle: "these tasks depend on each other in a circle, so that none could ever start: a → b → a",
   batch_too_large: "`tasks` has 51 tasks, and a batch with actions has at most 50: send several",
   body_too_large: "the body is larger than 1048576 bytes",
   queue_full: "rejected: global queue full",

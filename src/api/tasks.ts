@@ -76,6 +76,11 @@ export const taskInput = z
     timeout: z.int().exactOptional().describe("Milliseconds for each attempt, 1 000 to 600 000."),
     runAt: time.exactOptional().describe("Start not before."),
     retryPolicy: retryPolicy.partial().exactOptional().describe("How it is tried again after a failure."),
+    dependsOn: z
+      .array(z.string())
+      .readonly()
+      .exactOptional()
+      .describe("Tasks that must be done before it starts, by id, or by `key` in a batch."),
     callbackUrl: z
       .string()
       .exactOptional()
@@ -118,6 +123,7 @@ export const taskInput = z
         },
         callbackUrl: "https://example.com/hooks/done",
       },
+      { agentId: "writer", instruction: "Write it down", dependsOn: ["tsk_019a8f6e"] },
     ],
   });
 
@@ -159,6 +165,12 @@ export const task = z
     createdAt: time,
     ...work,
     metadata: anyObject.exactOptional(),
+    key: z.string().exactOptional().describe("What those it was handed in with call it."),
+    dependsOn: z
+      .array(z.string())
+      .readonly()
+      .exactOptional()
+      .describe("The tasks that must be done before it starts."),
     batchId: z.string().exactOptional().describe("The batch it was handed in with."),
     callbackUrl: z.string().exactOptional().describe("Where its end is told."),
     runAt: time.exactOptional(),
@@ -240,7 +252,7 @@ export const submitTask = {
   body: taskInput,
   response: {
     202: submittedTask,
-    ...errorAnswers("queue_full", "draining", "scheduler_disabled", "storage_unavailable"),
+    ...errorAnswers("unknown_key", "queue_full", "draining", "scheduler_disabled", "storage_unavailable"),
   },
 };
 

@@ -22,6 +22,7 @@ import { Metrics } from "./metrics.ts";
 import { Orphans } from "./orphans.ts";
 import { Pruner } from "./pruner.ts";
 import { Recounter } from "./recounter.ts";
+import { Releaser } from "./releaser.ts";
 import { Rescuer } from "./rescuer.ts";
 import { Runner } from "./runner.ts";
 import { Timekeeper } from "./timekeeper.ts";
@@ -66,6 +67,7 @@ export class Engine {
   readonly #timekeeper: Timekeeper;
   readonly #heartbeat: Heartbeat;
   readonly #rescuer: Rescuer;
+  readonly #releaser: Releaser;
   readonly #pruner: Pruner;
   readonly #recounter: Recounter;
   readonly #orphans = new Orphans();
@@ -94,6 +96,7 @@ export class Engine {
       storageNow,
       log,
       findExecutor: options.findExecutor,
+      dependencyResults: ({ seq }) => storage.tasks.dependencyResults({ seq }),
       onOutcome: (attempt, outcome) => {
         this.#ran(attempt);
         this.#completer.finish(attempt, outcome);
@@ -136,6 +139,7 @@ export class Engine {
       onRequeued: wakeAll,
       onFailed: onEnded,
     });
+    this.#releaser = new Releaser({ ...service, storage });
     this.#pruner = new Pruner({ ...service, storage, retentionMs: options.retentionMs });
     this.#recounter = new Recounter({ ...service, storage });
     this.#heartbeat = new Heartbeat({
@@ -211,11 +215,12 @@ export class Engine {
     if (signal.kind === "fenced") this.fence(signal.tokens, "cancelled");
     if (signal.kind === "work" || signal.kind === "reconnected") this.#dispatcher.wakeAll();
     if (signal.kind === "due" || signal.kind === "reconnected") this.#timekeeper.wake(DUE_SIGNAL_MS);
+    if (signal.kind === "release" || signal.kind === "reconnected") this.#releaser.wake();
     if (signal.kind === "reconnected") this.#heartbeat.wake();
   }
 
-  #background(): (Timekeeper | Pruner | Recounter)[] {
-    return [this.#timekeeper, this.#pruner, this.#recounter];
+  #background(): (Timekeeper | Releaser | Pruner | Recounter)[] {
+    return [this.#timekeeper, this.#releaser, this.#pruner, this.#recounter];
   }
 
   #inserted(tasks: readonly NewTask[], answers: readonly InsertedTask[]): void {

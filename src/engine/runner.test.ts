@@ -20,6 +20,7 @@ function makeRunner(executor: Executor | undefined) {
     storageNow: () => clock.now(),
     log,
     findExecutor: () => executor,
+    dependencyResults: async () => [],
     onOutcome: (_attempt, outcome) => outcomes.push(outcome),
     onFenced: ({ token }) => fenced.push(token),
     onProgress: (_attempt, data) => progress.push(data),
@@ -121,6 +122,7 @@ test("an outcome that nobody could take in is logged, and ends no process", asyn
     storageNow: () => clock.now(),
     log,
     findExecutor: () => () => 1,
+    dependencyResults: async () => [],
     onOutcome: () => {
       throw new Error("our own fault");
     },

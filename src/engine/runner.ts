@@ -2,6 +2,7 @@ import type { Executor, Usage } from "../executors/executor.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import type { Outcome } from "../model/outcome.ts";
+import type { DependencyResult } from "../model/task.ts";
 import { type TaskRecord, toTask } from "../model/task-record.ts";
 import type { ClaimedTask } from "../storage/storage.ts";
 import { Attempt, type AttemptHooks } from "./attempt.ts";
@@ -19,6 +20,8 @@ export interface RunnerOptions {
   readonly storageNow: () => number;
   readonly log: Log;
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
+  /** What the tasks resulted in that one depends on: its executor is handed it. */
+  readonly dependencyResults: (record: TaskRecord) => Promise<readonly DependencyResult[]>;
   /** Called once for each attempt, when its outcome is decided. */
   readonly onOutcome: (attempt: Attempt, outcome: Outcome) => void;
   /** Called instead when its lease is gone: there is nothing left to decide. */
@@ -105,7 +108,7 @@ export class Runner {
 
   /** Never rejects: a rejection that nobody handles ends the process, and with it everything else that runs here. */
   async #execute(attempt: Attempt, executor: Executor): Promise<void> {
-    const outcome = await outcomeOf(attempt, executor);
+    const outcome = await outcomeOf(attempt, executor, this.#options.dependencyResults);
     if (attempt.over) {
       this.#returned(attempt);
       return;
@@ -197,9 +200,18 @@ export class Runner {
   }
 }
 
-async function outcomeOf(attempt: Attempt, executor: Executor): Promise<Outcome> {
+async function outcomeOf(
+  attempt: Attempt,
+  executor: Executor,
+  dependencyResults: RunnerOptions["dependencyResults"],
+): Promise<Outcome> {
+  const { record } = attempt;
   try {
-    return outcomeOfResult(await executor(toTask(attempt.record), attempt));
+    if (record.spec.dependsOn === undefined) return outcomeOfResult(await executor(toTask(record), attempt));
+    const dependencies = await dependencyResults(record);
+    // Told to stop before it could begin.
+    attempt.signal.throwIfAborted();
+    return outcomeOfResult(await executor({ ...toTask(record), dependencies }, attempt));
   } catch (error) {
     return failureOf(error);
   }

@@ -1,4 +1,4 @@
-import type { BatchInput, SubmittedBatch } from "../model/batch.ts";
+import type { BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
 import type { PriorityName } from "../model/priority.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import type { Task } from "../model/task.ts";
@@ -36,7 +36,7 @@ export interface Tasks {
 /** What only a scheduler in this process can do: over HTTP so many tasks would not fit into one request. */
 export interface LocalTasks extends Tasks {
   /** Up to 10 000 at once. All are checked before any is stored; then each is admitted or rejected by itself, in order. */
-  submitMany(inputs: readonly SubmitInput[]): Promise<SubmittedManyTask[]>;
+  submitMany(inputs: readonly Keyed<SubmitInput>[]): Promise<SubmittedManyTask[]>;
 }
 
 export interface WaitOptions {

@@ -2,7 +2,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
 import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../interface/tasks.ts";
-import type { BatchInput, SubmittedBatch } from "../model/batch.ts";
+import type { BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
 import { atIndex, parseBatchInput, parseTaskInputs } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
 import { invalidField } from "../model/field-checks.ts";
@@ -16,6 +16,7 @@ import { checkWait } from "../model/wait-input.ts";
 import { rejectionError } from "../storage/admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
 import { listPage } from "./list-page.ts";
+import { parentsFirst, withDependencies } from "./task-graph.ts";
 
 /** Tasks handed in at once. */
 const SUBMIT_MANY_MAX = 10_000;
@@ -45,7 +46,8 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
-    const task = newTask(parseTaskInput(input, defaults()));
+    const [task] = newTasks([parseTaskInput(input, defaults())], null);
+    if (task === undefined) throw new Error("One task makes one.");
     if (task.callbackUrl !== null) {
       await checkCallback(task.callbackUrl);
       checkOpen();
@@ -56,23 +58,24 @@ export function createTasks(options: TasksOptions): LocalTasks {
     return toSubmitted(inserted);
   }
 
-  async function submitMany(inputs: readonly SubmitInput[]): Promise<SubmittedManyTask[]> {
+  async function submitMany(inputs: readonly Keyed<SubmitInput>[]): Promise<SubmittedManyTask[]> {
     checkOpen();
     if (!Array.isArray(inputs) || inputs.length > SUBMIT_MANY_MAX) {
       throw invalidField("tasks", `\`tasks\` must be an array of at most ${SUBMIT_MANY_MAX}`);
     }
-    const inserted = await insertAll(parseTaskInputs(inputs, defaults()));
+    const { inserted } = await insertAll(parseTaskInputs(inputs, defaults()), null);
     return inserted.map((task) => ({ ...toSubmitted(task), ...rejectionOf(task) }));
   }
 
   async function submitBatch(input: BatchInput): Promise<SubmittedBatch> {
     checkOpen();
     const batch = newBatchId();
-    const inserted = await insertAll(parseBatchInput(input, defaults()), batch);
+    const { tasks, inserted } = await insertAll(parseBatchInput(input, defaults()), batch);
     return {
       batchId: batch,
-      tasks: inserted.map((task) => ({
+      tasks: inserted.map((task, place) => ({
         taskId: task.id,
+        ...keyOf(tasks[place]),
         state: task.state,
         position: task.position,
         ...rejectionOf(task),
@@ -84,14 +87,17 @@ export function createTasks(options: TasksOptions): LocalTasks {
     };
   }
 
+  /** Those that others depend on are stored before these; answers come in the order of what was handed in. */
   async function insertAll(
     parsed: readonly ParsedTask[],
-    batch: string | null = null,
-  ): Promise<InsertedTask[]> {
-    const tasks = parsed.map((task) => newTask(task, batch));
+    batch: string | null,
+  ): Promise<{ tasks: NewTask[]; inserted: InsertedTask[] }> {
+    const tasks = newTasks(parsed, batch);
     await checkCallbacks(tasks);
     await eventLog.tried;
-    return engine.intake.addMany(tasks);
+    const inserted = await engine.intake.addMany(parentsFirst(tasks));
+    const byId = new Map(inserted.map((task) => [task.id, task]));
+    return { tasks, inserted: tasks.flatMap(({ id }) => byId.get(id) ?? []) };
   }
 
   /** Each URL once, and all at the same time: of 100 names that hardly resolve, none waits for another. */
@@ -114,8 +120,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
     checkOpen();
   }
 
-  function newTask(parsed: ParsedTask, batch: string | null = null): NewTask {
-    return { id: newTaskId(), tenant, batch, ...parsed };
+  function newTasks(parsed: readonly ParsedTask[], batch: string | null): NewTask[] {
+    const tasks = parsed.map((task) => ({ id: newTaskId(), tenant, batch, ...task }));
+    return tasks.some(({ dependsOn }) => dependsOn.length > 0) ? withDependencies(tasks) : tasks;
   }
 
   return {
@@ -181,6 +188,11 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
 function toSubmitted({ id, state, position, createdAt }: InsertedTask): SubmittedTask {
   return { taskId: id, state, position, createdAt: rfc3339(createdAt) };
+}
+
+function keyOf(task: NewTask | undefined): { key?: string } {
+  const key = task?.spec.key;
+  return key === undefined ? {} : { key };
 }
 
 function rejectionOf({ rejection }: InsertedTask): { error?: string } {

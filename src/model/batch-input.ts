@@ -28,7 +28,7 @@ export function parseBatchInput(given: unknown, defaults: TaskDefaults): ParsedT
 export function parseTaskInputs(inputs: readonly unknown[], defaults: TaskDefaults): ParsedTask[] {
   return inputs.map((input, index) => {
     try {
-      return parseTaskInput(input, defaults);
+      return parseTaskInput(input, defaults, { keyed: true });
     } catch (error) {
       throw atIndex(error, index);
     }

@@ -10,10 +10,13 @@ export interface BatchInput {
   readonly tasks: readonly BatchTaskInput[];
 }
 
+/** A task that is handed in with others, which can name it by its `key` in their `dependsOn`. */
+export type Keyed<Task> = Task & { readonly key?: string };
+
 /** As a task by itself; an action may leave the agent to the batch. */
-export type BatchTaskInput =
-  | SubmitInput
-  | (Omit<Extract<SubmitInput, { action: string }>, "agentId"> & { readonly agentId?: string });
+export type BatchTaskInput = Keyed<
+  SubmitInput | (Omit<Extract<SubmitInput, { action: string }>, "agentId"> & { readonly agentId?: string })
+>;
 
 export interface SubmittedBatch {
   readonly batchId: string;
@@ -30,6 +33,8 @@ export interface SubmittedBatch {
 
 export interface SubmittedBatchTask {
   readonly taskId: string;
+  /** What the others call it. */
+  readonly key?: string;
   readonly state: TaskState;
   readonly position: number;
   /** Why it was rejected. */

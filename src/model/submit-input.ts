@@ -24,6 +24,11 @@ interface CommonInput {
   readonly runAt?: string | Date;
   /** How it is tried again after a failure; what is left out comes from the kind's default. */
   readonly retryPolicy?: Partial<RetryPolicy>;
+  /**
+   * Tasks that must be done before it starts, by id; in a batch or with `submitMany` also by `key`. When one of them
+   * ends in another way, this one is cancelled.
+   */
+  readonly dependsOn?: readonly string[];
   /** Where its end is told: `POST` with the task as it then is. */
   readonly callbackUrl?: string;
   /** Another name for `callbackUrl`. */

@@ -2,3 +2,8 @@
 export function looksLikeTaskId(taskId: unknown): taskId is string {
   return typeof taskId === "string" && /^[\w-]{1,100}$/.test(taskId);
 }
+
+/** Whether a name is meant as the id of a task, and not as a key. */
+export function isTaskId(name: string): boolean {
+  return name.startsWith("tsk_") && looksLikeTaskId(name);
+}

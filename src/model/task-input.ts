@@ -19,6 +19,7 @@ import { optionalPriority } from "./priority-input.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import { checkRetryPolicy } from "./retry-policy-input.ts";
 import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "./task.ts";
+import { isTaskId } from "./task-id.ts";
 
 /** The most a task may take as JSON. */
 const TASK_BYTES_MAX = 1_048_576;
@@ -27,6 +28,9 @@ export const JSON_DEPTH_MAX = 500;
 export const TIMEOUT_MIN_MS = 1_000;
 /** An action without a deadline has this long, from the moment it could first start. */
 const ACTION_DEADLINE_MS = 60_000;
+/** Tasks that one can depend on. */
+const DEPENDS_ON_MAX = 100;
+const KEY = /^(?!\s)[^\p{Cc}\p{Cs}]{1,128}(?<!\s)$/u;
 const AGENT_ID = /^[A-Za-z0-9._:@/-]{1,128}$/;
 /** What the id of an agent is, as a sentence goes on after "must be". */
 export const AGENT_ID_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -";
@@ -42,6 +46,8 @@ export interface ParsedTask {
   readonly maxRetriesIfLost: number;
   readonly maxQueued: number | null;
   readonly callbackUrl: string | null;
+  /** As it was written: ids, or keys of others that are handed in with it. */
+  readonly dependsOn: readonly string[];
   readonly spec: TaskSpec;
 }
 
@@ -75,25 +81,33 @@ const COMMON_FIELDS = [
   "retryPolicy",
   "callbackUrl",
   "webhookUrl",
+  "dependsOn",
   "lane",
   "metadata",
 ] as const;
 
 const ALL_FIELDS: readonly string[] = [...Object.values(KIND_FIELDS).flat(), ...COMMON_FIELDS];
+/** A task that is handed in with others can be given a name for them to depend on. */
+const KEYED_FIELDS: readonly string[] = [...ALL_FIELDS, "key"];
 const ONE_OF = list(["action", "instruction", "message", "payload"]);
 
 /**
  * Checks what somebody wants done and completes it. Throws `invalid_field`, naming the field and what to write
  * instead.
  */
-export function parseTaskInput(given: unknown, defaults: TaskDefaults): ParsedTask {
+export function parseTaskInput(
+  given: unknown,
+  defaults: TaskDefaults,
+  { keyed = false }: { keyed?: boolean } = {},
+): ParsedTask {
   const input = asJson(given);
-  checkKnown(input, ALL_FIELDS);
+  checkKnown(input, keyed ? KEYED_FIELDS : ALL_FIELDS);
   const kind = kindOf(input);
   const agent = parseAgent(input, kind);
   const { runAt, deadline } = parseMoments(input, defaults.now);
   const retryPolicy = parseRetryPolicy(input, kind, defaults.retryPolicy);
   const metadata = optionalObject(input, "metadata");
+  const key = parseKey(input);
   return {
     agent,
     lane: parseLane(input, kind, agent, defaults),
@@ -104,11 +118,13 @@ export function parseTaskInput(given: unknown, defaults: TaskDefaults): ParsedTa
     maxRetriesIfLost: retriesIfLost(input, kind, retryPolicy),
     maxQueued: defaults.maxQueuedOf(agent),
     callbackUrl: parseCallbackUrl(input),
+    dependsOn: parseDependsOn(input),
     spec: {
       work: parseWork(input, kind),
       ...(metadata === undefined ? {} : { metadata }),
       retryPolicy,
       timeoutMs: parseTimeout(input, kind, defaults),
+      ...(key === undefined ? {} : { key }),
     },
   };
 }
@@ -260,6 +276,34 @@ function optionalUrl(input: Fields, field: string): string | null {
   const fault = callbackUrlFault(text);
   if (fault !== null) throw invalidField(field, `\`${field}\` must ${fault}`);
   return text;
+}
+
+function parseDependsOn(input: Fields): string[] {
+  const names = input["dependsOn"];
+  if (names === undefined) return [];
+  if (!Array.isArray(names) || names.some((name) => typeof name !== "string" || name === "")) {
+    throw invalidField(
+      "dependsOn",
+      "`dependsOn` must be an array of the ids of tasks, or of keys in a batch",
+    );
+  }
+  const once = [...new Set<string>(names)];
+  if (once.length > DEPENDS_ON_MAX) {
+    throw invalidField(
+      "dependsOn",
+      `\`dependsOn\` names ${once.length} tasks, and may name ${DEPENDS_ON_MAX}`,
+    );
+  }
+  return once;
+}
+
+function parseKey(input: Fields): string | undefined {
+  const key = optionalText(input, "key");
+  if (key === undefined || (KEY.test(key) && !isTaskId(key))) return key;
+  throw invalidField(
+    "key",
+    "`key` must be 1 to 128 characters without spaces at its ends, and not like the id of a task",
+  );
 }
 
 /** An action is bounded by its deadline; everything else by how long an attempt may take. */

@@ -41,7 +41,7 @@ export interface TaskRecord {
 
 /** What users see of a record. */
 export function toTask(record: TaskRecord): Task {
-  const { work, metadata, retryPolicy, timeoutMs } = record.spec;
+  const { work, metadata, retryPolicy, timeoutMs, key, dependsOn } = record.spec;
   const last = record.attempts.at(-1);
   return {
     taskId: record.id,
@@ -55,6 +55,8 @@ export function toTask(record: TaskRecord): Task {
     ...withoutKind(work),
     ...(metadata === undefined ? {} : { metadata }),
     ...(record.batch === null ? {} : { batchId: record.batch }),
+    ...(key === undefined ? {} : { key }),
+    ...(dependsOn === undefined ? {} : { dependsOn }),
     ...(record.callbackUrl === null ? {} : { callbackUrl: record.callbackUrl }),
     ...(record.runAt === null ? {} : { runAt: rfc3339(record.runAt) }),
     ...(record.deadline === null ? {} : { deadline: rfc3339(record.deadline) }),

@@ -34,11 +34,21 @@ export interface TaskSpec {
   readonly retryPolicy: RetryPolicy;
   /** Per attempt, from its start; null: only the deadline bounds it. */
   readonly timeoutMs: number | null;
+  /** What those it was handed in with call it. */
+  readonly key?: string;
+  /** The ids of the tasks it depends on. */
+  readonly dependsOn?: readonly string[];
 }
 
 /** How one execution of a task ended. */
 export const ATTEMPT_OUTCOMES = ["done", "failed", "cancelled", "interrupted", "lost"] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
+
+/** What became of a task that another one depends on. */
+export interface DependencyResult {
+  readonly taskId: string;
+  readonly result: unknown;
+}
 
 /** One execution of a task, as users see it. */
 export interface Attempt {
@@ -75,6 +85,12 @@ export interface Task {
   readonly metadata?: Readonly<Record<string, unknown>>;
   /** The batch it was handed in with. */
   readonly batchId?: string;
+  /** What those it was handed in with call it. */
+  readonly key?: string;
+  /** The tasks that must be done before it starts. */
+  readonly dependsOn?: readonly string[];
+  /** What those tasks resulted in: there when an executor is handed the task. */
+  readonly dependencies?: readonly DependencyResult[];
   /** Where its end is told. */
   readonly callbackUrl?: string;
 

@@ -32,7 +32,7 @@ import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.
 import { heartbeat, listNodes, markNodeDead, registerNode, removeNode } from "./oracle/nodes.ts";
 import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
 import { prune } from "./oracle/prune.ts";
-import { release } from "./oracle/release-dependants.ts";
+import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
 import { emptyState, type OracleState } from "./oracle/state.ts";
@@ -63,6 +63,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       promoteDue: on(promoteDue),
       expire: on(expireTasks),
       nextDueAt: on<void, number | null>(nextDueAt),
+      dependencyResults: on(dependencyResults),
       release: on(release),
       rescue: on(rescueTasks),
       prune: on(prune),

@@ -11,7 +11,7 @@ import type { DeliveryStatus } from "../model/delivery.ts";
 import type { EventType } from "../model/event.ts";
 import type { Lane } from "../model/lane.ts";
 import type { Settlement } from "../model/outcome.ts";
-import type { TaskSpec } from "../model/task.ts";
+import type { DependencyResult, TaskSpec } from "../model/task.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
@@ -109,6 +109,9 @@ export interface TaskStorage {
    * its dependants itself; this is for the rest. `more`: call again.
    */
   release(params: { limit: number }): Promise<{ more: boolean }>;
+
+  /** What the tasks resulted in that one depends on, of those that are done. */
+  dependencyResults(params: { seq: number }): Promise<DependencyResult[]>;
 
   /** Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. */
   rescue(params: { node: string; limit: number }): Promise<RescuedTasks>;

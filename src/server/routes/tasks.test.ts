@@ -170,7 +170,22 @@ test("a batch is refused as a whole for what is wrong in it, and task by task fo
     [{ tasks: [{ payload: 1 }, { mesage: "x" }] }, "invalid_field", "tasks[1]: unknown field `mesage`"],
     [{ tasks: [] }, "invalid_field", "`tasks` is empty"],
     [{ tasks: [{ payload: 1 }], parallelism: 2 }, "invalid_field", "unknown field `parallelism`"],
-    [{ tasks: [{ payload: 1, key: "a" }] }, "invalid_field", "tasks[0]: unknown field `key`"],
+    [
+      { tasks: [{ payload: 1, key: "tsk_1" }] },
+      "invalid_field",
+      "tasks[0]: `key` must be 1 to 128 characters",
+    ],
+    [{ tasks: [{ payload: 1, dependsOn: ["b"] }] }, "unknown_key", '`dependsOn` names "b"'],
+    [
+      {
+        tasks: [
+          { payload: 1, key: "a", dependsOn: ["b"] },
+          { payload: 2, key: "b", dependsOn: ["a"] },
+        ],
+      },
+      "dependency_cycle",
+      "a → b → a",
+    ],
     [{ tasks: Array(101).fill({ payload: 1 }) }, "batch_too_large", "at most 100"],
     [{ agentId: "a", tasks: Array(51).fill({ action: "click" }) }, "batch_too_large", "at most 50"],
     [[], "invalid_field", "a batch must be an object"],

@@ -31,6 +31,19 @@ export function describeDependencies(open: OpenWorld): void {
       expect(await run(world)).toEqual(["c"]);
     });
 
+    test("hand on what they resulted in", async () => {
+      const world = await open();
+      await world.submit({ id: "a" }, { id: "b" }, { id: "c", dependsOn: ["b", "a", "unknown"] });
+      const [a] = await world.claim({ limit: 1 });
+      if (a === undefined) throw new Error("It can start.");
+      await world.finish(a, { to: "done", result: { found: ["é", 1, null] } });
+      const { seq } = await world.task("c");
+      expect(await world.storage.tasks.dependencyResults({ seq })).toEqual([
+        { taskId: "a", result: { found: ["é", 1, null] } },
+      ]);
+      expect(await world.storage.tasks.dependencyResults({ seq: a.task.seq })).toEqual([]);
+    });
+
     test("let a task start in the step that ends the last of them", async () => {
       const world = await open();
       await world.submit({ id: "a" }, { id: "b", dependsOn: ["a"] });

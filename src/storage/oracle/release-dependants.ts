@@ -1,5 +1,7 @@
+import type { DependencyResult } from "../../model/task.ts";
 import {
   addEvent,
+  copyJson,
   dependantsOf,
   endTask,
   type OracleState,
@@ -14,6 +16,16 @@ export const RELEASED_MAX = 100;
 export function release(state: OracleState, { limit }: { limit: number }): { more: boolean } {
   releaseDependants(state, limit);
   return { more: state.releases.length > 0 };
+}
+
+export function dependencyResults(state: OracleState, { seq }: { seq: number }): DependencyResult[] {
+  const task = state.tasks.find((candidate) => candidate.seq === seq);
+  return state.tasks
+    .filter(
+      (parent) =>
+        parent.state === "done" && parent.tenant === task?.tenant && task.dependsOn.includes(parent.id),
+    )
+    .map(({ id, result }) => ({ taskId: id, result: copyJson(result) }));
 }
 
 /** Tells up to `limit` dependants of ends that they have not heard of. */

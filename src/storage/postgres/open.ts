@@ -3,6 +3,7 @@ import { postgresAgents } from "./agents.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
 import { postgresDeliveries } from "./deliveries.ts";
+import { dependencyResults } from "./dependencies.ts";
 import { expireTasks } from "./expire-tasks.ts";
 import { finishAndClaim } from "./finish-and-claim.ts";
 import { insertTasks } from "./insert-tasks.ts";
@@ -34,6 +35,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       promoteDue: (params) => promoteDue(db, params),
       expire: (params) => expireTasks(db, params),
       nextDueAt: () => nextDueAt(db),
+      dependencyResults: (params) => dependencyResults(db, params),
       release: (params) => release(db, params),
       rescue: (params) => rescueTasks(db, params),
       prune: (params) => prune(db, params),

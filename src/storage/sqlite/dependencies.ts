@@ -1,8 +1,22 @@
+import type { DependencyResult } from "../../model/task.ts";
 import type { TaskState, TerminalState } from "../../model/task-state.ts";
 import type { NewTask } from "../storage.ts";
 import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { Ledger } from "./ledger.ts";
+
+export async function dependencyResults(
+  db: SqliteDatabase,
+  { seq }: { seq: number },
+): Promise<DependencyResult[]> {
+  const rows = db
+    .prepare<{ id: string; result: string }>(
+      `select p.id, p.result from dependency d join task p on p.seq = d.parent_seq
+        where d.child_seq = ? and p.resting_state = 'done' order by p.seq`,
+    )
+    .all(seq);
+  return rows.map(({ id, result }) => ({ taskId: id, result: JSON.parse(result) }));
+}
 
 /** What a new task depends on. */
 export interface Parents {

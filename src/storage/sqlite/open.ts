@@ -3,6 +3,7 @@ import { sqliteAgents } from "./agents.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { SqliteDatabase, type SqliteOptions } from "./database.ts";
 import { sqliteDeliveries } from "./deliveries.ts";
+import { dependencyResults } from "./dependencies.ts";
 import { expireTasks } from "./expire-tasks.ts";
 import { finishAndClaim } from "./finish-and-claim.ts";
 import { insertTasks } from "./insert-tasks.ts";
@@ -34,6 +35,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       promoteDue: (params) => promoteDue(db, params),
       expire: (params) => expireTasks(db, params),
       nextDueAt: () => nextDueAt(db),
+      dependencyResults: (params) => dependencyResults(db, params),
       release: (params) => release(db, params),
       rescue: (params) => rescueTasks(db, params),
       prune: (params) => prune(db, params),

@@ -1,0 +1,118 @@
+import { RotaError } from "./errors.ts";
+import { list, shown } from "./field-checks.ts";
+import { nearestName } from "./nearest-name.ts";
+import { isTaskId } from "./task-id.ts";
+
+/** A task that is handed in, perhaps with others. */
+export interface GraphTask {
+  readonly id: string;
+  /** What the others call it; undefined: they cannot depend on it. */
+  readonly key: string | undefined;
+  /** Ids of tasks that are there, or keys of others. */
+  readonly dependsOn: readonly string[];
+}
+
+export interface Graph {
+  /** For each task, the ids of those it depends on. */
+  readonly dependsOn: readonly (readonly string[])[];
+  /** The places of the tasks in an order in which each comes after those it depends on; else as they were given. */
+  readonly order: readonly number[];
+}
+
+/**
+ * Finds out who depends on whom. Throws `unknown_key` for a name that is neither a task's id nor a key, `invalid_field`
+ * for a key that two have, and `dependency_cycle` with the way around.
+ */
+export function resolveDependencies(tasks: readonly GraphTask[]): Graph {
+  const byKey = placesOfKeys(tasks);
+  const parents = tasks.map((task, place) =>
+    task.dependsOn.map((name) => findParent(name, place, tasks, byKey)),
+  );
+  return {
+    dependsOn: parents.map((each) => [...new Set(each.map((parent) => parent.id))]),
+    order: inOrder(tasks, parents),
+  };
+}
+
+interface Parent {
+  readonly id: string;
+  /** Null: it is not among those that are handed in. */
+  readonly place: number | null;
+}
+
+function placesOfKeys(tasks: readonly GraphTask[]): Map<string, number> {
+  const byKey = new Map<string, number>();
+  for (const [place, { key }] of tasks.entries()) {
+    if (key === undefined) continue;
+    const first = byKey.get(key);
+    if (first !== undefined) {
+      throw new RotaError(
+        "invalid_field",
+        `tasks[${place}]: \`key\` "${shown(key)}" is also that of tasks[${first}]: give each its own`,
+        { details: { field: "key", index: place } },
+      );
+    }
+    byKey.set(key, place);
+  }
+  return byKey;
+}
+
+function findParent(
+  name: string,
+  place: number,
+  tasks: readonly GraphTask[],
+  byKey: ReadonlyMap<string, number>,
+): Parent {
+  const parent = byKey.get(name);
+  if (parent !== undefined) return { id: tasks[parent]?.id ?? "", place: parent };
+  if (isTaskId(name)) return { id: name, place: null };
+  const nearest = nearestName(name, [...byKey.keys()]);
+  const hint =
+    nearest !== undefined
+      ? `did you mean "${shown(nearest)}"?`
+      : byKey.size > 0
+        ? `keys are ${list([...byKey.keys()].slice(0, 10))}`
+        : "write the id of a task, like tsk_…";
+  throw new RotaError(
+    "unknown_key",
+    `${tasks.length === 1 ? "" : `tasks[${place}]: `}\`dependsOn\` names "${shown(name)}", which is neither the id of a task nor a key: ${hint}`,
+    { details: { field: "dependsOn", key: name, index: place } },
+  );
+}
+
+/** Depth first with a stack of its own: a chain of ten thousand must not run out of the program's. */
+function inOrder(tasks: readonly GraphTask[], parents: readonly (readonly Parent[])[]): number[] {
+  const order: number[] = [];
+  const seen: ("entered" | "left" | undefined)[] = Array(tasks.length).fill(undefined);
+  for (const start of tasks.keys()) {
+    if (seen[start] !== undefined) continue;
+    const path: { place: number; next: number }[] = [{ place: start, next: 0 }];
+    seen[start] = "entered";
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      const parent = parents[top.place]?.[top.next];
+      top.next += 1;
+      if (parent === undefined) {
+        seen[top.place] = "left";
+        order.push(top.place);
+        path.pop();
+      } else if (parent.place !== null && seen[parent.place] === "entered") {
+        throw cycle(tasks, [...path.map(({ place }) => place), parent.place]);
+      } else if (parent.place !== null && seen[parent.place] === undefined) {
+        seen[parent.place] = "entered";
+        path.push({ place: parent.place, next: 0 });
+      }
+    }
+  }
+  return order;
+}
+
+/** The part of the way that goes around, in the order in which each depends on the next. */
+function cycle(tasks: readonly GraphTask[], way: readonly number[]): RotaError {
+  const around = way.slice(way.indexOf(way.at(-1) as number));
+  const path = around.map((place) => tasks[place]?.key ?? `tasks[${place}]`);
+  return new RotaError(
+    "dependency_cycle",
+    `these tasks depend on each other in a circle, so that none could ever start: ${path.map(shown).join(" → ")}`,
+    { details: { path } },
+  );
+}
