@@ -336,7 +336,7 @@ test("tools called with more than anybody needs fail the attempt", async () => {
     tool_calls: Array.from({ length: 5_000 }, (_, index) => ({ index, id: `${index}` })),
   });
   await expect(answered(events(many))).rejects.toThrow("more than 131072 characters");
-  const named = { id: "\u0001".repeat(1_000), function: { name: "\u0001".repeat(1_000) } };
+  const named = { id: "\u0001".repeat(256), function: { name: "\u0001".repeat(256) } };
   const long = Array.from({ length: 300 }, (_, index) => ({ index, ...named }));
   await expect(answered(events(delta({ tool_calls: long })))).rejects.toThrow("more than 131072 characters");
 });
