@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createRota, type RotaOptions } from "../src/index.ts";
@@ -205,14 +205,17 @@ async function startFamily(source: string) {
   await server.ask("/tasks", { json: { agentId: "shell", message: "wait" } });
   const family = () => [...server.stderr().matchAll(/"msg":"(\d+)"/g)].map(([, pid]) => Number(pid));
   await eventually(() => family().length === 2, "the program to run");
-  return { server, family: family().map(endWithTest) };
+  return { server, family: family().map(endWithTest), folder };
 }
 
-test("a server that is told to stop ends its programs first", async () => {
-  const { server, family } = await startFamily(FAMILY);
+test("a server that is told to stop ends its programs first, and lets them clean up", async () => {
+  const { server, family, folder } = await startFamily(
+    `trap 'sleep 0.3; echo yes > cleaned; exit' TERM; ${FAMILY}`,
+  );
   server.kill("SIGTERM");
   expect(await server.ended).toEqual({ code: 0, signal: null });
   expect(family.map(isRunning)).toEqual([false, false]);
+  expect(readFileSync(join(folder, "cleaned"), "utf8")).toBe("yes\n");
 });
 
 test("a server that is told to stop twice takes its programs along", async () => {

@@ -14,10 +14,16 @@ test("masks every secret of a configuration, and nothing else", () => {
     },
     agents: {
       research: {
-        executor: { type: "openai", apiKey: "secret", apiKeyEnv: "KEY", baseUrl: "https://x.example/v1" },
+        executor: {
+          type: "openai",
+          apiKey: "secret",
+          apiKeyEnv: "KEY",
+          baseUrl: "https://x.example/v1",
+          request: { api_key: "secret", max_tokens: 5 },
+        },
       },
       "token-counter": { lane: "main", maxInflight: 2 },
-      shell: { executor: { type: "command", command: "./run", env: { KEY: "secret" } } },
+      shell: { executor: { type: "command", command: ["./run"], env: { KEY: "secret" } } },
     },
     lanes: { main: { concurrency: 3 } },
   };
@@ -32,7 +38,13 @@ test("masks every secret of a configuration, and nothing else", () => {
     },
     agents: {
       ...config.agents,
-      research: { executor: { ...config.agents.research.executor, apiKey: "…" } },
+      research: {
+        executor: {
+          ...config.agents.research.executor,
+          apiKey: "…",
+          request: { api_key: "…", max_tokens: 5 },
+        },
+      },
       shell: { executor: { ...config.agents.shell.executor, env: { KEY: "…" } } },
     },
   });

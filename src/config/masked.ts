@@ -5,7 +5,7 @@ import { shownStorageUrl } from "../model/storage-url.ts";
 const MASK = "…";
 
 /** Names of what only its owner may read. A name that ends in `Env` is that of a variable, which is no secret. */
-const SECRET = /secret|password|token|api-?key|authorization/i;
+const SECRET = /secret|password|token|api[-_]?key|authorization/i;
 
 /** A part of the configuration as people may see it: with a mask in place of every secret. */
 export function masked<Value>(value: Value, name = ""): Value {

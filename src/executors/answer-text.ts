@@ -59,7 +59,7 @@ export function cutToFit<Answer extends { readonly text: string }>(
   answer: Answer,
 ): Answer & { readonly truncated: true } {
   let cut = { ...answer, truncated: true as const };
-  for (let bytes = bytesOf(cut); bytes > ANSWER_BYTES_MAX; bytes = bytesOf(cut)) {
+  for (let bytes = bytesOf(cut); bytes > ANSWER_BYTES_MAX && cut.text !== ""; bytes = bytesOf(cut)) {
     const length = Math.floor((cut.text.length * ANSWER_BYTES_MAX) / bytes) - 1;
     cut = { ...cut, text: cut.text.slice(0, Math.max(length, 0)).toWellFormed() };
   }

@@ -1,10 +1,11 @@
 import { setTimeout } from "node:timers/promises";
 import type { Clock } from "../model/clock.ts";
+import { allOf, hasMembers } from "./command-members.ts";
 
 /** How long a program may take to end itself. */
 const KILL_AFTER_MS = 5_000;
-/** How often it is looked whether it has. Short enough that the number of its group cannot be another's by then. */
-const LOOK_MS = 25;
+/** How long it takes to look again whether it has: most end at once. */
+const LOOK_MS = { first: 5, max: 100 } as const;
 
 /** All that have not ended. Programs belong to the process, whichever Rota in it started them. */
 const living = new Set<CommandGroup>();
@@ -45,25 +46,26 @@ export class CommandGroup {
   }
 
   async #end(): Promise<void> {
-    if (!this.#send("SIGTERM")) return;
+    if (!hasMembers(this.#pid)) return;
+    this.#send("SIGTERM");
     let killed = false;
     const timer = this.#clock.setTimer(KILL_AFTER_MS, () => {
       killed = true;
       this.kill();
     });
     // Whether anybody is left is for the machine to say, so that it takes the time of the machine.
-    while (!killed && this.#send(0)) await setTimeout(LOOK_MS);
+    for (let waitMs: number = LOOK_MS.first; ; waitMs = Math.min(2 * waitMs, LOOK_MS.max)) {
+      await setTimeout(waitMs);
+      if (killed || !hasMembers(this.#pid)) break;
+    }
     timer.cancel();
   }
 
-  /** Whether there was anybody to send it to. */
-  #send(signal: NodeJS.Signals | 0): boolean {
+  #send(signal: NodeJS.Signals): void {
     try {
-      // Windows has no groups: there it is the program alone.
-      return process.kill(process.platform === "win32" ? this.#pid : -this.#pid, signal);
-    } catch (error) {
-      // Whoever may not be sent anything is there all the same.
-      return (error as NodeJS.ErrnoException).code === "EPERM";
+      process.kill(allOf(this.#pid), signal);
+    } catch {
+      // Nobody is left, or nobody who may be told.
     }
   }
 }

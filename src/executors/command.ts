@@ -83,8 +83,9 @@ async function start(task: Task, options: CommandExecutorOptions): Promise<Start
       program.once("exit", (code, signal) => resolve({ code, signal })),
     );
     const closed = new Promise((resolve) => program.once("close", resolve));
-    // A program need not read what it is handed.
-    program.stdin.on("error", () => {}).end(stdinOf(task));
+    // A program need not read what it is handed, and what it says ends with it, whatever becomes of the pipes.
+    for (const pipe of [program.stdin, program.stdout, program.stderr]) pipe.on("error", () => {});
+    program.stdin.end(stdinOf(task));
     await once(program, "spawn");
     return { program, pid: program.pid as number, exited, closed };
   } catch (error) {

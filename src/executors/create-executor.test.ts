@@ -3,6 +3,7 @@ import { hostileValues } from "../../test/support/hostile-values.ts";
 import { configSchema } from "../config/schema.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Task } from "../model/task.ts";
+import { TargetGuard } from "../outbound/target-guard.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { createExecutor, executorUrls } from "./create-executor.ts";
 import type { ExecutorContext } from "./executor.ts";
@@ -38,7 +39,30 @@ const RIGHT: readonly object[] = [
   { type: "tab-action", url: "http://127.0.0.1:9867/base/", resolver: "fixed" },
   { type: "tab-action", url: "http://x", resolver: "pinchtab", cacheSec: 0, headers: { authorization: "x" } },
   { type: "tab-action", url: "http://x", resolver: "pinchtab", cacheSec: 0.5 },
+  { type: "chat", url: "http://127.0.0.1:9100", headers: { "x-key": "a" } },
+  { type: "openai", baseUrl: "https://api.openai.com/v1", model: "gpt-5" },
+  {
+    type: "openai",
+    baseUrl: "http://127.0.0.1:11434/v1/",
+    model: "qwen3:8b",
+    apiKeyEnv: "KEY",
+    system: "Be brief.",
+    temperature: 0,
+    maxTokens: 1,
+    request: { top_p: 0.5, stream_options: null },
+    headers: { "x-title": "Rota" },
+  },
+  { type: "command", command: ["./agent.sh"] },
+  {
+    type: "command",
+    command: ["python3", "agent.py", "", "a b"],
+    cwd: "agents",
+    env: { API_URL: "x=y\nz", _: "" },
+    result: "json",
+  },
 ];
+
+const OPENAI = { type: "openai", baseUrl: "http://x/v1", model: "m" };
 
 const WRONG: readonly [config: unknown, message: string][] = [
   [
@@ -98,6 +122,49 @@ const WRONG: readonly [config: unknown, message: string][] = [
     "must be a number of seconds from 0 to 3600, not 5",
   ],
   [{ type: "tab-action", url: "http://x/", cacheSec: Number.NaN }, "must be a number of seconds"],
+  [{ type: "chat" }, "`executor.url` must be an http or https URL"],
+  [{ type: "chat", url: "http://x/?a=1" }, "`executor.url` must end before any `?` or `#`"],
+  [{ type: "chat", baseUrl: "http://x/" }, "unknown field `executor.baseUrl`"],
+  [{ type: "openai", model: "m" }, "`executor.baseUrl` must be an http or https URL"],
+  [{ type: "openai", baseUrl: "http://x/" }, "`executor.model` must be a string that is not empty"],
+  [{ ...OPENAI, model: " " }, "`executor.model` must be a string that is not empty"],
+  [{ ...OPENAI, baseurl: "http://x/" }, "did you mean `executor.baseUrl`?"],
+  [{ ...OPENAI, apiKey: "sk-1" }, "unknown field `executor.apiKey`: did you mean `executor.apiKeyEnv`?"],
+  [
+    { ...OPENAI, apiKeyEnv: "sk-secret" },
+    "must be the name of an environment variable, like `OPENAI_API_KEY`",
+  ],
+  [{ ...OPENAI, apiKeyEnv: 7 }, "`executor.apiKeyEnv` must be the name of an environment variable"],
+  [{ ...OPENAI, system: "" }, "`executor.system` must be a string that is not empty"],
+  [{ ...OPENAI, temperature: 3 }, "`executor.temperature` must be a number from 0 to 2, not 3"],
+  [{ ...OPENAI, maxTokens: 1.5 }, "`executor.maxTokens` must be an integer from 1 to 10000000, not 1.5"],
+  [{ ...OPENAI, request: [] }, "`executor.request` must be an object"],
+  [{ ...OPENAI, request: { messages: [] } }, "must not have `messages`, which Rota sets itself"],
+  [{ ...OPENAI, request: { stream: false } }, "must not have `stream`, which Rota sets itself"],
+  [{ ...OPENAI, headers: { a: 1 } }, "must be an object of strings: `a` is not a string"],
+  [
+    { type: "command" },
+    '`executor.command` must be an array of strings, the program and its arguments, like ["',
+  ],
+  [{ type: "command", command: "ls -l" }, "`executor.command` must be an array of strings"],
+  [{ type: "command", command: [] }, "`executor.command` must be an array of strings"],
+  [{ type: "command", command: [""] }, "`executor.command` must be an array of strings"],
+  [{ type: "command", command: ["ls", 1] }, "`executor.command` must be an array of strings"],
+  [{ type: "command", command: ["ls", "a\0b"] }, "`executor.command` must have no NUL in it"],
+  [{ type: "command", command: ["ls"], cwd: "" }, "`executor.cwd` must be the path of a folder, not"],
+  [{ type: "command", command: ["ls"], cwd: "a\0" }, "`executor.cwd` must have no NUL in it"],
+  [{ type: "command", command: ["ls"], env: ["A=1"] }, "`executor.env` must be an object of strings"],
+  [{ type: "command", command: ["ls"], env: { A: 1 } }, "an object of strings: `A` is not a string"],
+  [
+    { type: "command", command: ["ls"], env: { "A=B": "" } },
+    'have names without `=`, like `API_URL`, not "A=B"',
+  ],
+  [{ type: "command", command: ["ls"], env: { A: "x\0" } }, "must have no NUL in it: `A` has"],
+  [
+    { type: "command", command: ["ls"], result: "jsn" },
+    "be auto, json or text, not jsn: did you mean `json`?",
+  ],
+  [{ type: "command", command: ["ls"], shell: true }, "unknown field `executor.shell`"],
   [{ type: "echo", url: "http://x/" }, "unknown field `executor.url`"],
   [null, "`executor` must be a function or an object with a `type`, not null"],
   ["echo", "`executor` must be a function or an object with a `type`, not echo"],
@@ -105,7 +172,7 @@ const WRONG: readonly [config: unknown, message: string][] = [
 ];
 
 test.each(RIGHT)("takes %j, as the configuration does", (config) => {
-  expect(createExecutor(config as never, { clock })).toBeTypeOf("function");
+  expect(createExecutor(config as never, { clock, environment: { KEY: "sk-1" } })).toBeTypeOf("function");
   expect(configSchema.shape.executors.parse({ action: config })).toEqual({ action: config });
 });
 
@@ -122,6 +189,10 @@ test("names the field by where it stands, and never shows a secret", () => {
       details: { field: "agents.a.executor.url" },
     }),
   );
+  for (const wrong of [{ apiKeyEnv: "sk-secret" }, { system: ["secret"] }, { request: "secret" }]) {
+    expect(create({ ...OPENAI, ...wrong })).toThrow(/^(?!.*secret)/s);
+  }
+  expect(create({ type: "command", command: ["ls"], env: { A: "secret\0" } })).toThrow(/^(?!.*secret)/s);
   for (const headers of [{ a: "secret\n" }, { a: "secret".repeat(9_000) }, ["secret"], "secret"]) {
     expect(create({ type: "http", url: "http://x/", headers })).toThrow(/^(?!.*secret)/s);
   }
@@ -138,4 +209,33 @@ test("tells which URLs an executor calls", () => {
   expect(executorUrls({ type: "echo" })).toEqual([]);
   expect(executorUrls({ type: "http", url: "http://a/" })).toEqual(["http://a/"]);
   expect(executorUrls({ type: "tab-action", url: "http://b/", resolver: "pinchtab" })).toEqual(["http://b/"]);
+  expect(executorUrls({ type: "chat", url: "http://c/" })).toEqual(["http://c/"]);
+  expect(executorUrls({ type: "openai", baseUrl: "http://d/v1", model: "m" })).toEqual(["http://d/v1"]);
+  expect(executorUrls({ type: "command", command: ["ls"] })).toEqual([]);
+});
+
+test("the key has to be in the variable that is named", () => {
+  const config = { ...OPENAI, apiKeyEnv: "KEY" } as never;
+  for (const environment of [{}, { KEY: "" }, { KEY: " \n" }, { OTHER: "sk-1" }]) {
+    expect(() => createExecutor(config, { clock, environment })).toThrow(
+      "`executor.apiKeyEnv` names the variable KEY, which is not set: set it, or leave `apiKeyEnv` out",
+    );
+  }
+  for (const key of ["two words", "a\nb", "é", "\u{1f600}"]) {
+    expect(() => createExecutor(config, { clock, environment: { KEY: key } })).toThrow(
+      "`executor.apiKeyEnv` names the variable KEY, which holds no key: it has spaces, line breaks or letters",
+    );
+  }
+});
+
+test("a user may neither name programs nor variables", () => {
+  const guard = new TargetGuard({ allow: [], clock });
+  const create = (config: object) => () =>
+    createExecutor(config as never, { clock, guard, environment: { KEY: "sk-1" } });
+  expect(create({ type: "command", command: ["ls"] })).toThrow("`executor.type` must not be command");
+  expect(create({ type: "comand" })).toThrow("must be echo, http, tab-action, chat or openai, not comand");
+  expect(create({ ...OPENAI, apiKeyEnv: "KEY" })).toThrow(
+    "`executor.apiKeyEnv` names a variable of the server, which only the configuration may do",
+  );
+  expect(create(OPENAI)()).toBeTypeOf("function");
 });

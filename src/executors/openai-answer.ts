@@ -7,7 +7,7 @@ const NAME_LENGTH_MAX = 256;
 const REFUSAL_LENGTH_MAX = 4_096;
 /** Of all calls together. In JSON a character takes six bytes at most, so that there is room left for a text. */
 const TOOL_CALLS_LENGTH_MAX = 131_072;
-/** What a call takes besides its arguments, so that many empty ones are not for free. */
+/** What a call takes besides, so that many empty ones are not for free. */
 const TOOL_CALL_LENGTH = 100;
 
 /** What a task at a model results in. */
@@ -98,16 +98,18 @@ export class ModelAnswer {
   #addToCall(part: Fields, index: unknown): void {
     const id = nameIn(part["id"]);
     const called = isObject(part["function"]) ? part["function"] : {};
+    const name = nameIn(called["name"]);
+    const added = textIn(called["arguments"]);
+    this.#countToolCalls(id.length + name.length + added.length);
     const place = this.#callAt.get(index) ?? -1;
     const begun = this.#toolCalls[place];
     const isNew = begun === undefined || (id !== "" && begun.id !== "" && begun.id !== id);
     const before = isNew ? { id: "", name: "", arguments: "" } : begun;
-    const added = textIn(called["arguments"]);
-    this.#countToolCalls(added.length + (isNew ? TOOL_CALL_LENGTH : 0));
+    if (isNew) this.#countToolCalls(TOOL_CALL_LENGTH);
     if (isNew) this.#callAt.set(index, this.#toolCalls.length);
     this.#toolCalls[isNew ? this.#toolCalls.length : place] = {
       id: before.id || id,
-      name: before.name || nameIn(called["name"]),
+      name: before.name || name,
       arguments: before.arguments + added,
     };
   }

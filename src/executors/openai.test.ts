@@ -336,6 +336,19 @@ test("tools called with more than anybody needs fail the attempt", async () => {
     tool_calls: Array.from({ length: 5_000 }, (_, index) => ({ index, id: `${index}` })),
   });
   await expect(answered(events(many))).rejects.toThrow("more than 131072 characters");
+  const named = { id: "\u0001".repeat(256), function: { name: "\u0001".repeat(256) } };
+  const long = Array.from({ length: 300 }, (_, index) => ({ index, ...named }));
+  await expect(answered(events(delta({ tool_calls: long })))).rejects.toThrow("more than 131072 characters");
+});
+
+test("as many calls of tools as are allowed leave room for the text, whatever is in them", async () => {
+  const args = "\u0001".repeat(130_000);
+  const call = { index: 0, id: "a", function: { name: "f", arguments: args } };
+  const parts = Array.from({ length: 10 }, () => delta({ content: "\u0001".repeat(30_000) }));
+  const result = await answered(events(delta({ tool_calls: [call] }), ...parts, delta({}, "stop")));
+  expect(result).toMatchObject({ truncated: true, toolCalls: [{ arguments: args }] });
+  expect((result as { text: string }).text.length).toBeGreaterThan(10_000);
+  expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(1_048_576);
 });
 
 test("one part beyond a mebibyte fails the attempt, whether it is streamed or not", async () => {

@@ -49,7 +49,7 @@ export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
     const onText = progressOfText(progress);
     const answer = await readModelAnswer(reader, { url, clock, hide, onText, hangUp });
     if (answer.usage !== undefined) usage(answer.usage);
-    return answer.result(String(body["model"]));
+    return answer.result(String(body["model"] ?? settings.model));
   };
 }
 

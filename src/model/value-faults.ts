@@ -26,9 +26,9 @@ export function textFault(value: unknown): string | null {
   return typeof value === "string" && value.trim() !== "" ? null : "be a string that is not empty";
 }
 
-/** For an object, except that it must not have these fields. */
+/** For an object that must not have some fields. Does not repeat it. */
 export function objectFault(value: unknown, reserved: readonly string[]): string | null {
-  if (!isObject(value)) return `be an object, not ${shown(value)}`;
+  if (!isObject(value)) return "be an object";
   const field = reserved.find((name) => Object.hasOwn(value, name));
   return field === undefined ? null : `not have \`${field}\`, which Rota sets itself`;
 }

@@ -1,0 +1,41 @@
+// An agent that is told what to do and reports while it does it. The agent is a few lines that pretend to be one.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createRota } from "rota";
+
+const agent = createServer(async (request, response) => {
+  let body = "";
+  for await (const chunk of request.setEncoding("utf8")) body += chunk;
+  const { message, provider, isScheduledTask } = JSON.parse(body);
+  console.log(request.method, request.url, { message, provider, isScheduledTask });
+  response.setHeader("content-type", "text/event-stream");
+  response.write('data: {"type":"tool","name":"navigate"}\n\n');
+  response.write('data: {"type":"finish","text":"Example Domain"}\n\n');
+  response.end("data: [DONE]\n\n");
+}).listen(0, "127.0.0.1");
+await new Promise((resolve) => agent.once("listening", resolve));
+const { port } = agent.address() as AddressInfo;
+
+const rota = await createRota({
+  storage: "sqlite::memory:",
+  executors: { instruction: { type: "chat", url: `http://127.0.0.1:${port}` } },
+});
+await rota.start();
+
+const { taskId } = await rota.tasks.submit({
+  instruction: "Go to example.com and tell me the title",
+  llmConfig: { provider: "openai" },
+});
+console.log((await rota.tasks.wait(taskId)).result);
+
+await rota.stop();
+agent.closeAllConnections();
+agent.close();
+
+// Prints:
+// POST /chat {
+//   message: 'Go to example.com and tell me the title',
+//   provider: 'openai',
+//   isScheduledTask: true
+// }
+// { type: 'finish', text: 'Example Domain' }
