@@ -11,7 +11,7 @@ import {
 } from "./state.ts";
 
 /** How many dependants whoever ends a task tells; the rest waits for `release`. */
-export const RELEASED_MAX = 100;
+const RELEASED_MAX = 100;
 
 export function release(state: OracleState, { limit }: { limit: number }): { more: boolean } {
   releaseDependants(state, limit);

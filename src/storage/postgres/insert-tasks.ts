@@ -3,6 +3,7 @@ import { rejectionError } from "../admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { isUniqueViolation } from "./errors.ts";
+import { parentOf } from "./parent-of.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
 export async function insertTasks(
@@ -217,8 +218,7 @@ begin
   -- None of this call is done: only those that were there before can be.
   needed as (
     select q.n, (select count(*) from json_array_elements_text(q.depends_on) d(id)
-                   left join task p on p.tenant = q.tenant and p.id = d.id
-                  where p.resting_state is distinct from 'done')::integer as unmet
+                  where ${parentOf("d.id", "q.tenant", "p.resting_state")} is distinct from 'done')::integer as unmet
       from asked q where json_array_length(q.depends_on) > 0),
   placed as (
     select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting, row_number() over (partition by q.tenant, q.agent order by q.n) as place

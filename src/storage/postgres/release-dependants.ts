@@ -1,4 +1,5 @@
 import type { PostgresDatabase } from "./database.ts";
+import { parentOf } from "./parent-of.ts";
 
 /** Tells those that are left; see `RELEASED_MAX`. */
 export async function release(db: PostgresDatabase, params: { limit: number }): Promise<{ more: boolean }> {
@@ -120,7 +121,8 @@ begin
       join task t on t.seq = p_seqs[j.n + 1] and t.resting_state <> 'rejected'),
   known as materialized (
     select a.seq as child_seq, p.seq as parent_seq, p.id, p.resting_state, a.n, a.place
-      from asked a join task p on p.tenant = a.tenant and p.id = a.id and p.seq < a.seq),
+      from (select *, ${parentOf("asked.id", "asked.tenant", "p.seq")} as parent_seq from asked) a
+      join task p on p.seq = a.parent_seq and p.seq < a.seq),
   added as (insert into dependency (parent_seq, child_seq) select parent_seq, child_seq from known),
   doomed as (
     insert into release (parent_seq, error, after_seq)
