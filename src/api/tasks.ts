@@ -81,6 +81,12 @@ export const taskInput = z
       .readonly()
       .exactOptional()
       .describe("Tasks that must be done before it starts, by id, or by `key` in a batch."),
+    idempotencyKey: z
+      .string()
+      .exactOptional()
+      .describe(
+        "The same key within 24 hours gives the task that it made first; also as the header `Idempotency-Key`.",
+      ),
     callbackUrl: z
       .string()
       .exactOptional()
@@ -252,7 +258,14 @@ export const submitTask = {
   body: taskInput,
   response: {
     202: submittedTask,
-    ...errorAnswers("unknown_key", "queue_full", "draining", "scheduler_disabled", "storage_unavailable"),
+    ...errorAnswers(
+      "unknown_key",
+      "idempotency_conflict",
+      "queue_full",
+      "draining",
+      "scheduler_disabled",
+      "storage_unavailable",
+    ),
   },
 };
 

@@ -224,10 +224,11 @@ export class Engine {
   }
 
   #inserted(tasks: readonly NewTask[], answers: readonly InsertedTask[]): void {
-    const byId = new Map(tasks.map((task) => [task.id, task]));
-    for (const { id, rejection } of answers) {
-      const task = byId.get(id);
-      if (task !== undefined) this.metrics.submitted(task, { rejected: rejection !== null });
+    for (const [place, { rejection, repeats }] of answers.entries()) {
+      const task = tasks[place];
+      if (task !== undefined && repeats === null) {
+        this.metrics.submitted(task, { rejected: rejection !== null });
+      }
     }
     this.#dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
     for (const answer of answers) this.#expect(answer);

@@ -105,9 +105,8 @@ export class Intake {
       return this.#insertApart(batch, error);
     }
     this.#options.onInserted(tasks, answers);
-    const byId = new Map(answers.map((answer) => [answer.id, answer]));
-    for (const { task, resolve, reject } of batch) {
-      const answer = byId.get(task.id);
+    for (const [place, { task, resolve, reject }] of batch.entries()) {
+      const answer = answers[place];
       if (answer !== undefined) resolve(answer);
       else reject(new RotaError("storage_unavailable", `the storage did not say what became of ${task.id}`));
     }

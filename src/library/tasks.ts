@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Engine } from "../engine/engine.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
@@ -54,6 +55,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     }
     await eventLog.tried;
     const inserted = await engine.intake.add(task);
+    if (inserted.repeats === "other") throw idempotencyConflict(inserted);
     if (inserted.rejection !== null) throw queueFull(inserted.rejection, task, limits());
     return toSubmitted(inserted);
   }
@@ -81,7 +83,8 @@ export function createTasks(options: TasksOptions): LocalTasks {
         ...rejectionOf(task),
       })),
       taskIds: inserted.map(({ id }) => id),
-      submitted: inserted.filter(({ rejection }) => rejection === null).length,
+      submitted: inserted.filter(({ rejection, repeats }) => rejection === null && repeats !== "other")
+        .length,
       count: inserted.length,
       createdAt: rfc3339(Math.min(...inserted.map(({ createdAt }) => createdAt))),
     };
@@ -95,9 +98,10 @@ export function createTasks(options: TasksOptions): LocalTasks {
     const tasks = newTasks(parsed, batch);
     await checkCallbacks(tasks);
     await eventLog.tried;
-    const inserted = await engine.intake.addMany(parentsFirst(tasks));
-    const byId = new Map(inserted.map((task) => [task.id, task]));
-    return { tasks, inserted: tasks.flatMap(({ id }) => byId.get(id) ?? []) };
+    const ordered = parentsFirst(tasks);
+    const inserted = await engine.intake.addMany(ordered);
+    const answers = new Map(ordered.map(({ id }, place) => [id, inserted[place]]));
+    return { tasks, inserted: tasks.flatMap(({ id }) => answers.get(id) ?? []) };
   }
 
   /** Each URL once, and all at the same time: of 100 names that hardly resolve, none waits for another. */
@@ -121,7 +125,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
   }
 
   function newTasks(parsed: readonly ParsedTask[], batch: string | null): NewTask[] {
-    const tasks = parsed.map((task) => ({ id: newTaskId(), tenant, batch, ...task }));
+    const tasks = parsed.map((task) => ({ ...task, id: newTaskId(), tenant, batch, ...hashed(task) }));
     return tasks.some(({ dependsOn }) => dependsOn.length > 0) ? withDependencies(tasks) : tasks;
   }
 
@@ -195,8 +199,25 @@ function keyOf(task: NewTask | undefined): { key?: string } {
   return key === undefined ? {} : { key };
 }
 
-function rejectionOf({ rejection }: InsertedTask): { error?: string } {
-  return rejection === null ? {} : { error: rejectionError(rejection.full) };
+/** Why a task of several was not taken in. */
+function rejectionOf(task: InsertedTask): { error?: string } {
+  if (task.repeats === "other") return { error: idempotencyConflict(task).message };
+  return task.rejection === null ? {} : { error: rejectionError(task.rejection.full) };
+}
+
+/** A request may be long; what stands for it need not be. */
+function hashed({ idempotency }: ParsedTask): Pick<NewTask, "idempotency"> {
+  if (idempotency === null) return { idempotency: null };
+  const { key, request } = idempotency;
+  return { idempotency: { key, hash: createHash("sha256").update(request).digest("base64url") } };
+}
+
+function idempotencyConflict({ id }: InsertedTask): RotaError {
+  return new RotaError(
+    "idempotency_conflict",
+    `\`idempotencyKey\` was used within 24 hours for another request, which made ${id}: take a new key`,
+    { details: { field: "idempotencyKey", taskId: id } },
+  );
 }
 
 function checkId(taskId: string): void {

@@ -7,6 +7,7 @@ export const ERROR_STATUS = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  idempotency_conflict: 409,
   unknown_key: 400,
   dependency_cycle: 400,
   batch_too_large: 400,

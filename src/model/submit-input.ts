@@ -29,6 +29,8 @@ interface CommonInput {
    * ends in another way, this one is cancelled.
    */
   readonly dependsOn?: readonly string[];
+  /** The same key within 24 hours gives the task that it made first; with another request it is refused. */
+  readonly idempotencyKey?: string;
   /** Where its end is told: `POST` with the task as it then is. */
   readonly callbackUrl?: string;
   /** Another name for `callbackUrl`. */

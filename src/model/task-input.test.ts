@@ -203,7 +203,7 @@ describe("refuses, naming the field and what to write instead:", () => {
     ],
     [{ payload: 1, key: "a" }, "key", "unknown field `key`"],
     [{ payload: 1, sessionKey: "s" }, "sessionKey", "unknown field `sessionKey`"],
-    [{ payload: 1, idempotencyKey: "s" }, "idempotencyKey", "unknown field"],
+    [{ payload: 1, idempotencyKey: " s" }, "idempotencyKey", "`idempotencyKey` must be 1 to 128 characters"],
     [{ payload: 1, zzzzzzzzzzzzzz: 1 }, "zzzzzzzzzzzzzz", "known are `action`, `tabId`"],
   ])("%j", (input, field, message) => {
     const refused = refusal(input);

@@ -1,4 +1,5 @@
 import { callbackUrlFault } from "./callback-url.ts";
+import { canonicalJson } from "./canonical-json.ts";
 import { RotaError } from "./errors.ts";
 import {
   checkKnown,
@@ -48,6 +49,8 @@ export interface ParsedTask {
   readonly callbackUrl: string | null;
   /** As it was written: ids, or keys of others that are handed in with it. */
   readonly dependsOn: readonly string[];
+  /** With the request that it came with, as text: of two with the same key, both are compared. */
+  readonly idempotency: { readonly key: string; readonly request: string } | null;
   readonly spec: TaskSpec;
 }
 
@@ -82,6 +85,7 @@ const COMMON_FIELDS = [
   "callbackUrl",
   "webhookUrl",
   "dependsOn",
+  "idempotencyKey",
   "lane",
   "metadata",
 ] as const;
@@ -119,6 +123,7 @@ export function parseTaskInput(
     maxQueued: defaults.maxQueuedOf(agent),
     callbackUrl: parseCallbackUrl(input),
     dependsOn: parseDependsOn(input),
+    idempotency: parseIdempotency(input),
     spec: {
       work: parseWork(input, kind),
       ...(metadata === undefined ? {} : { metadata }),
@@ -295,6 +300,19 @@ function parseDependsOn(input: Fields): string[] {
     );
   }
   return once;
+}
+
+function parseIdempotency(input: Fields): ParsedTask["idempotency"] {
+  const { idempotencyKey, ...request } = input;
+  if (idempotencyKey === undefined) return null;
+  const key = optionalText(input, "idempotencyKey") ?? "";
+  if (!KEY.test(key)) {
+    throw invalidField(
+      "idempotencyKey",
+      "`idempotencyKey` must be 1 to 128 characters without spaces at its ends",
+    );
+  }
+  return { key, request: canonicalJson(request) };
 }
 
 function parseKey(input: Fields): string | undefined {

@@ -161,8 +161,13 @@ export interface NewTask {
    * in another way. One that is not known is waited for.
    */
   readonly dependsOn: readonly string[];
+  /** Of several tasks with the same key within `IDEMPOTENCY_MS`, only the first is made. Null: it has none. */
+  readonly idempotency: { readonly key: string; readonly hash: string } | null;
   readonly spec: TaskSpec;
 }
+
+/** How long a key stands for the task that was made with it. */
+export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1_000;
 
 export interface AdmissionLimits {
   /** Waiting tasks over all tenants and lanes. */
@@ -174,14 +179,16 @@ export interface AdmissionLimits {
 export interface InsertedTask {
   readonly seq: number;
   readonly id: string;
-  /** `cancelled`: something that it depends on had ended without being done. */
-  readonly state: "queued" | "delayed" | "waiting_dependency" | "rejected" | "cancelled";
+  /** `cancelled`: something that it depends on had ended without being done. With `repeats`: what it is in now. */
+  readonly state: TaskState;
   readonly position: number;
   readonly createdAt: number;
   readonly runAt: number | null;
   readonly deadline: number | null;
   /** Why it was rejected, with the number of waiting tasks that filled the queue; null when accepted. */
   readonly rejection: { readonly full: "global" | "agent"; readonly queued: number } | null;
+  /** This is a task that was made before, with the same key, from the same request or from another; null: it is new. */
+  readonly repeats: "same" | "other" | null;
 }
 
 /** Names one execution. A token is handed out once; holding it is what allows ending the attempt. */

@@ -95,6 +95,7 @@ export function newTask(overrides: TaskOverrides = {}): NewTask {
     batch: null,
     callbackUrl: null,
     dependsOn: [],
+    idempotency: null,
     maxRetriesIfLost: 0,
     spec: {
       work: { kind: "custom", payload },

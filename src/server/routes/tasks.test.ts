@@ -163,6 +163,30 @@ test.each(PREFIXES)("%s/tasks/batch takes many tasks at once, and each knows its
   );
 });
 
+test("the same key gives the same task, by field or by header, and another request with it is refused", async () => {
+  const { ask, rota } = await openTestServer({ start: false });
+  const submit = (json: unknown, headers = {}) => ask("/tasks", { json, headers });
+  const first = (await submit({ payload: { a: 1, b: 2 }, idempotencyKey: "order 7" })).body;
+  const again = await submit({ payload: { b: 2, a: 1 } }, { "idempotency-key": "order 7" });
+  expect([again.status, again.body]).toEqual([202, first]);
+  const other = await submit({ payload: 2 }, { "idempotency-key": "order 7" });
+  expect([other.status, other.body]).toMatchObject([
+    409,
+    { code: "idempotency_conflict", details: { taskId: first.taskId } },
+  ]);
+  for (const [json, key] of [
+    [{ payload: 1, idempotencyKey: "a" }, "b"],
+    [{ payload: 1, idempotencyKey: "" }, undefined],
+    [{ payload: 1, idempotencyKey: 7 }, undefined],
+    [{ payload: 1 }, "x".repeat(129)],
+  ] as const) {
+    const { status, body } = await submit(json, key === undefined ? {} : { "idempotency-key": key });
+    expect([status, body.code, body.details.field]).toEqual([400, "invalid_field", "idempotencyKey"]);
+  }
+  expect((await rota.tasks.counts()).total).toBe(1);
+  expect((await rota.stats()).metrics.tasksSubmitted).toBe(1);
+});
+
 test("a batch is refused as a whole for what is wrong in it, and task by task for want of room", async () => {
   const { ask, rota } = await openTestServer({ start: false, options: { scheduler: { maxPerAgent: 2 } } });
   const submit = (json: unknown) => ask("/tasks/batch", { json });

@@ -13,13 +13,15 @@ import type { TaskFilter } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/batch.ts";
 import type { SubmitInput } from "../../model/submit-input.ts";
 import type { RouteParts } from "../routes.ts";
+import { withKey } from "./idempotency-header.ts";
 import { toNumber, withNumbers } from "./query-values.ts";
 
 /** Tasks: hand in one or many, look at one or many, cancel one, retry one. */
 export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota, waits }) => {
   app.post("/tasks", { schema: submitTask }, async (request, reply) => {
     reply.code(202);
-    return rota.tasks.submit(request.body as SubmitInput);
+    const key = request.headers["idempotency-key"];
+    return rota.tasks.submit((key === undefined ? request.body : withKey(request.body, key)) as SubmitInput);
   });
 
   app.post("/tasks/batch", { schema: submitBatch }, async (request, reply) => {

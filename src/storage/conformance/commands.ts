@@ -50,6 +50,7 @@ export interface SubmittedTask {
   callbackUrl: string | null;
   /** Tasks that came before, or are unknown. */
   dependsOn: number[];
+  key: string | null;
 }
 
 /** `held`: only among attempts that may still hold their lease; else among all there ever were. */
@@ -88,6 +89,7 @@ const submittedTask: fc.Arbitrary<SubmittedTask> = record({
   maxRetriesIfLost: fc.nat({ max: 2 }),
   batch: mostly(fc.constant(null), fc.constant("together")),
   callbackUrl: orNull(fc.constant("https://example.com/hook")),
+  key: mostly(fc.constant(null), fc.constantFrom("k1", "k2")),
   dependsOn: mostly(
     fc.constant([]),
     fc.array(fc.integer({ min: -1, max: 60 }), { minLength: 1, maxLength: 3 }),

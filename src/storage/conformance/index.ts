@@ -10,6 +10,7 @@ import { describeDependencies } from "./dependencies.ts";
 import { describeEvents } from "./events.ts";
 import { describeExpireTasks } from "./expire-tasks.ts";
 import { describeFinishAndClaim } from "./finish-and-claim.ts";
+import { describeIdempotencyKeys } from "./idempotency-keys.ts";
 import { describeInsertTasks } from "./insert-tasks.ts";
 import { describeLanesAndAgents } from "./lanes-and-agents.ts";
 import { describeListTasks } from "./list-tasks.ts";
@@ -34,6 +35,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     });
     describeInsertTasks(open);
     describeAdmission(open);
+    describeIdempotencyKeys(open);
     describeFinishAndClaim(open);
     describeSettlements(open);
     describeClaimFairness(open);

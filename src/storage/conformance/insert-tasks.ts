@@ -35,6 +35,7 @@ export function describeInsertTasks(open: OpenWorld): void {
         runAt: null,
         deadline: clock.now() + 99,
         rejection: null,
+        repeats: null,
       });
       expect(await task("t")).toEqual({
         seq: inserted.seq,

@@ -22,6 +22,7 @@ export function describeRetryTask(open: OpenWorld): void {
         runAt: createdAt,
         deadline: null,
         rejection: null,
+        repeats: null,
       });
       expect(await task("t")).toMatchObject({
         state: "queued",

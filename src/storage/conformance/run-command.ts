@@ -101,7 +101,7 @@ async function submit(side: Side, { tasks, ...limits }: Extract<Command, { do: "
 }
 
 function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
-  const { repeats: _repeats, runAfterMs, deadlineMs, dependsOn, ...task } = submitted;
+  const { repeats, runAfterMs, deadlineMs, dependsOn, key, ...task } = submitted;
   const now = side.clock.now();
   const runAt = runAfterMs === null ? null : now + runAfterMs;
   const parents = dependsOn.map((pick) =>
@@ -109,6 +109,8 @@ function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
   );
   return newTask({
     ...task,
+    // An insert that is repeated may be answered by its id or by its key: both name the task.
+    idempotency: key === null || repeats !== null ? null : { key, hash: task.agent },
     dependsOn: [...new Set(parents)].filter((parent) => parent !== id),
     id,
     runAt,

@@ -119,6 +119,7 @@ export function newTask(overrides: Partial<NewTask> = {}): NewTask {
     batch: null,
     callbackUrl: null,
     dependsOn: [],
+    idempotency: null,
     maxRetriesIfLost: 3,
     spec: customSpec({}),
     ...overrides,

@@ -1,6 +1,6 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import { dependencyError } from "../dependency-error.ts";
-import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
+import { type AdmissionLimits, IDEMPOTENCY_MS, type InsertedTask, type NewTask } from "../storage.ts";
 import { releaseDependants } from "./release-dependants.ts";
 import {
   addEvent,
@@ -24,9 +24,10 @@ export function insertTasks(
 ): InsertedTask[] {
   const unknown = tasks.find((task) => !state.lanes.has(task.lane));
   if (unknown !== undefined) throw new Error(`lane "${unknown.lane}" is not configured`);
-  const answers = tasks.map((task) =>
-    toInserted(findById(state, task.id) ?? insertTask(state, task, limits)),
-  );
+  const answers = tasks.map((task) => {
+    const made = findByKey(state, task);
+    return made ?? toInserted(findById(state, task.id) ?? insertTask(state, task, limits));
+  });
   releaseDependants(state);
   tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
   return answers.map((answer) => asItIsNow(state, answer));
@@ -84,8 +85,28 @@ function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits)
   state.tasks.push(task);
   if (rejection) addEvent(state, "task.rejected", task, { error: REJECTION_ERRORS[rejection.full] });
   else addEvent(state, "task.created", task, { state: task.state });
+  if (!rejection) keepKey(state, input, task);
   if (!rejection) tellOfFailedParents(state, task);
   return task;
+}
+
+/** The task that was made with the same key, within a day. */
+function findByKey(state: OracleState, { tenant, idempotency }: NewTask): InsertedTask | null {
+  const since = state.clock.now() - IDEMPOTENCY_MS;
+  const kept = state.keys.find(
+    (each) => each.tenant === tenant && each.key === idempotency?.key && each.createdAt > since,
+  );
+  const task = state.tasks.find(({ seq }) => seq === kept?.taskSeq);
+  if (kept === undefined || task === undefined) return null;
+  const { seq, id, position, createdAt, runAt, deadline } = task;
+  const repeats = kept.hash === idempotency?.hash ? "same" : "other";
+  return { seq, id, state: task.state, position, createdAt, runAt, deadline, rejection: null, repeats };
+}
+
+function keepKey(state: OracleState, { tenant, idempotency }: NewTask, { seq: taskSeq }: OracleTask): void {
+  if (idempotency === null) return;
+  state.keys = state.keys.filter((each) => each.tenant !== tenant || each.key !== idempotency.key);
+  state.keys.push({ tenant, ...idempotency, taskSeq, createdAt: state.clock.now() });
 }
 
 function countUnmet(state: OracleState, { tenant, dependsOn }: NewTask): number {
@@ -131,5 +152,5 @@ export function toInserted(task: OracleTask): InsertedTask {
   const { seq, id, position, createdAt, runAt, deadline, rejection } = task;
   const waits = task.state === "waiting_dependency" ? "waiting_dependency" : "delayed";
   const state = rejection ? "rejected" : position > 0 ? "queued" : waits;
-  return { seq, id, state, position, createdAt, runAt, deadline, rejection };
+  return { seq, id, state, position, createdAt, runAt, deadline, rejection, repeats: null };
 }

@@ -53,6 +53,7 @@ function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   const gone = new Set(tasks);
   state.tasks = state.tasks.filter((task) => !gone.has(task));
   const seqs = new Set(tasks.map(({ seq }) => seq));
+  state.keys = state.keys.filter(({ taskSeq }) => !seqs.has(taskSeq));
   state.deliveries = state.deliveries.filter(({ taskSeq }) => !seqs.has(taskSeq));
   // An agent of which nothing is left is forgotten: agents that come and go must not pile up.
   for (const { tenant, agent } of gone) {

@@ -22,6 +22,7 @@ export interface OracleState {
   readonly agentLimits: Map<string, number | null>;
   /** Ends that dependants have yet to hear of, oldest first. */
   releases: { parentSeq: number; error: string | null; afterSeq: number }[];
+  keys: { tenant: string; key: string; hash: string; taskSeq: number; createdAt: number }[];
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
   deliveries: Mutable<DeliveryRecord>[];
@@ -73,6 +74,7 @@ export function emptyState(clock: Clock): OracleState {
     lanes: new Map(),
     agentLimits: new Map(),
     releases: [],
+    keys: [],
     catalogue: new Map(),
     deliveries: [],
     nodes: new Map(),

@@ -1,9 +1,10 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import { rejectionError } from "../admission.ts";
-import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
+import { type AdmissionLimits, IDEMPOTENCY_MS, type InsertedTask, type NewTask } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { isUniqueViolation } from "./errors.ts";
 import { parentOf } from "./parent-of.ts";
+import { RELEASED_MAX } from "./release-dependants.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
 export async function insertTasks(
@@ -31,8 +32,8 @@ async function insertOnce(
     const isFirst = (id: string, place: number) => params.tasks.findIndex((task) => task.id === id) === place;
     const unknown = params.tasks.filter(({ id }, place) => !known.has(id) && isFirst(id, place));
     const inserted = unknown.length === 0 ? [] : await callInsert(db, { ...params, tasks: unknown });
-    const byId = new Map([...known, ...inserted.map((task) => [task.id, task] as const)]);
-    return params.tasks.flatMap(({ id }) => byId.get(id) ?? []);
+    const answers = new Map([...known, ...unknown.map(({ id }, place) => [id, inserted[place]] as const)]);
+    return params.tasks.flatMap(({ id }) => answers.get(id) ?? []);
   }
 }
 
@@ -40,9 +41,11 @@ async function callInsert(
   db: PostgresDatabase,
   { tasks, limits }: { tasks: readonly NewTask[]; limits: AdmissionLimits },
 ): Promise<InsertedTask[]> {
+  // Tasks with keys are taken in one by one, each after a look at its key.
+  const name = tasks.some(({ idempotency }) => idempotency !== null) ? "insert_keyed_tasks" : "insert_tasks";
   const rows = await db.write<InsertedRow>({
-    name: "insert_tasks",
-    text: "select * from insert_tasks($1, $2, $3, $4)",
+    name,
+    text: `select * from ${name}($1, $2, $3, $4)`,
     values: [JSON.stringify(tasks.map(toNewRow)), limits.maxQueueSize, limits.maxPerAgent],
   });
   return rows.map(toInserted);
@@ -58,6 +61,7 @@ interface InsertedRow {
   readonly deadline: string | null;
   readonly full: "global" | "agent" | null;
   readonly queued: string | null;
+  readonly repeats: "same" | "other" | null;
 }
 
 function toNewRow(task: NewTask, n: number): object {
@@ -76,6 +80,8 @@ function toNewRow(task: NewTask, n: number): object {
     batch: task.batch,
     callback_url: task.callbackUrl,
     depends_on: task.dependsOn,
+    key: task.idempotency?.key ?? null,
+    hash: task.idempotency?.hash ?? null,
     // As text: the database neither looks into it nor refuses the characters that its own JSON refuses.
     spec: JSON.stringify(task.spec),
   };
@@ -91,6 +97,7 @@ function toInserted(row: InsertedRow): InsertedTask {
     runAt: row.run_at === null ? null : Number(row.run_at),
     deadline: row.deadline === null ? null : Number(row.deadline),
     rejection: row.full === null ? null : { full: row.full, queued: Number(row.queued) },
+    repeats: row.repeats,
   };
 }
 
@@ -106,7 +113,7 @@ async function alreadyInserted(
                        when position > 0 then 'queued'
                        when resting_state = 'waiting_dependency' then resting_state else 'delayed' end as state,
                   case when resting_state <> 'rejected' then null
-                       when error = $2 then 'global' else 'agent' end as full, 0 as queued
+                       when error = $2 then 'global' else 'agent' end as full, 0 as queued, null as repeats
              from task where id = any ($1)`,
     values: [tasks.map(({ id }) => id), rejectionError("global")],
   });
@@ -120,13 +127,42 @@ create type admitted_task as (
   run_at bigint, deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, batch text,
   callback_url text, dependencies integer, unmet integer, spec text, "full" text, queued bigint);
 
+-- What a task that was handed in is answered with.
+create type inserted_task as (
+  seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint, "full" text,
+  queued bigint, repeats text);
+
 create function insert_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
-returns table (seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint,
-               "full" text, queued bigint)
-language plpgsql as $$
-#variable_conflict use_column
+returns setof inserted_task language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
+  v_inserted inserted_task[];
+begin
+  v_inserted := array(select i from take_in(v_now, p_tasks, p_max_queue, p_max_agent) i);
+  if exists (select 1 from release) then perform release_dependants(v_now, ${RELEASED_MAX}); end if;
+  return query select * from as_they_are_now(v_inserted);
+end $$;
+
+-- What they depend on may have doomed some in the transaction that took them in.
+create function as_they_are_now(p_inserted inserted_task[]) returns setof inserted_task language plpgsql as $$
+begin
+  if not exists (select 1 from unnest(p_inserted) i where i.state = 'waiting_dependency') then
+    return query select * from unnest(p_inserted);
+    return;
+  end if;
+  return query
+    select i.seq, i.id, case when i.state = 'waiting_dependency' and i.repeats is null then t.resting_state else i.state end,
+           i."position", i.created_at, i.run_at, i.deadline, i."full", i.queued, i.repeats
+      from unnest(p_inserted) with ordinality as i(seq, id, state, "position", created_at, run_at, deadline, "full",
+                                                   queued, repeats, place)
+      join task t on t.seq = i.seq order by i.place;
+end $$;
+
+create function take_in(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
+returns setof inserted_task language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := p_now;
   v_tasks admitted_task[];
   v_deltas line_delta[];
   v_seqs bigint[];
@@ -162,16 +198,41 @@ begin
   perform tell(take_event_numbers(cardinality(v_seqs)), v_now, v_types, v_tenants, v_seqs, v_data);
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   perform count_tasks(v_tenants, v_states, array_fill(1, array[cardinality(v_states)]));
-  if not exists (select 1 from unnest(v_tasks) where dependencies > 0) then
-    return query
-      select seq, id, state, position, v_now, run_at, deadline, "full", queued from unnest(v_tasks) order by n;
-    return;
+  if exists (select 1 from unnest(v_tasks) where dependencies > 0) then
+    perform add_dependencies(p_tasks, v_seqs);
   end if;
-  perform add_dependencies(v_now, p_tasks, v_seqs);
-  -- What they depend on may have doomed some.
   return query
-    select a.seq, a.id, t.resting_state, a.position, v_now, a.run_at, a.deadline, a."full", a.queued
-      from unnest(v_tasks) a join task t on t.seq = a.seq order by a.n;
+    select seq, id, state, position, v_now, run_at, deadline, "full", queued, null::text from unnest(v_tasks) order by n;
+end $$;
+
+create function insert_keyed_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
+returns setof inserted_task language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
+  v_task json;
+  v_inserted inserted_task;
+  v_all inserted_task[] := '{}';
+begin
+  for v_task in select e.task from json_array_elements(p_tasks) with ordinality e(task, place) order by e.place loop
+    select t.seq, t.id, coalesce(l.state, t.resting_state), t.position, t.created_at, t.run_at, t.deadline, null, null,
+           case when k.hash = v_task ->> 'hash' then 'same' else 'other' end
+      into v_inserted
+      from idempotency_key k join task t on t.seq = k.task_seq left join lease l on l.task_seq = t.seq
+     where k.tenant = v_task ->> 'tenant' and k.key = v_task ->> 'key' and k.created_at > v_now - ${IDEMPOTENCY_MS};
+    if not found then
+      select * into v_inserted
+        from take_in(v_now, json_build_array(jsonb_set(v_task::jsonb, '{n}', '0')), p_max_queue, p_max_agent);
+      if v_inserted."full" is null and v_task ->> 'key' is not null then
+        insert into idempotency_key (tenant, key, hash, task_seq, created_at)
+        values (v_task ->> 'tenant', v_task ->> 'key', v_task ->> 'hash', v_inserted.seq, v_now)
+        on conflict (tenant, key) do update
+          set hash = excluded.hash, task_seq = excluded.task_seq, created_at = excluded.created_at;
+      end if;
+    end if;
+    v_all := v_all || v_inserted;
+  end loop;
+  if exists (select 1 from release) then perform release_dependants(v_now, ${RELEASED_MAX}); end if;
+  return query select * from as_they_are_now(v_all);
 end $$;
 
 -- Lines, and the tallies of tenants, that these tasks are the first of.

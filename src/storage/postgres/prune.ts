@@ -78,7 +78,8 @@ begin
          and (not t.has_dependants or not exists (select 1 from dependency d where d.parent_seq = t.seq))
       returning t.seq, t.tenant, t.agent, t.resting_state, t.dependencies),
     tries as (delete from attempt a using gone where a.task_seq = gone.seq),
-    callbacks as (delete from delivery d using gone where d.task_seq = gone.seq)
+    callbacks as (delete from delivery d using gone where d.task_seq = gone.seq),
+    keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq)
     select array_agg(tenant), array_agg(agent), array_agg(resting_state), array_agg(seq) filter (where dependencies > 0)
       into v_tenants, v_agents, v_states, v_children from gone;
     exit when v_tenants is null;

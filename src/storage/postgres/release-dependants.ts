@@ -109,7 +109,7 @@ begin
 end $$;
 
 -- Writes down whom new tasks wait for; what had ended otherwise than done before they came is told to them.
-create function add_dependencies(p_now bigint, p_tasks json, p_seqs bigint[]) returns void language plpgsql as $$
+create function add_dependencies(p_tasks json, p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_parents bigint[];
@@ -130,6 +130,5 @@ begin
       from known where resting_state in ('failed', 'cancelled', 'rejected') order by n, place)
   select array_agg(distinct parent_seq) into v_parents from known;
   update task set has_dependants = true where seq = any (v_parents) and not has_dependants;
-  perform release_dependants(p_now, ${RELEASED_MAX});
 end $$;
 `;

@@ -37,6 +37,7 @@ export async function retryTask(
       runAt: row.run_at === null ? null : Number(row.run_at),
       deadline: row.deadline === null ? null : Number(row.deadline),
       rejection: null,
+      repeats: null,
     },
   };
 }

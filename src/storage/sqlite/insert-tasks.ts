@@ -3,6 +3,7 @@ import { rejectionError } from "../admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { addDependencies, findParents, NO_PARENTS } from "./dependencies.ts";
+import { findByKey, keepKey } from "./idempotency-keys.ts";
 import { Ledger } from "./ledger.ts";
 import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 import { enterTasksOfLines } from "./task-of-line.ts";
@@ -37,7 +38,9 @@ function writeTasks(
       waiting:
         db.prepare<{ waiting: number }>("select sum(waiting) as waiting from lane").get()?.waiting ?? 0,
     };
-    const inserted = tasks.map((task) => known(task.id) ?? insertTask(db, ledger, task, admission, now));
+    const inserted = tasks.map(
+      (task) => findByKey(db, task, now) ?? known(task.id) ?? insertTask(db, ledger, task, admission, now),
+    );
     releaseDependants(db, ledger, RELEASED_MAX, now);
     const answers = inserted.map((answer) => asItIsNow(db, answer));
     ledger.save();
@@ -80,6 +83,7 @@ function insertTask(
     runAt: task.runAt,
     deadline: task.deadline ?? (unmet > 0 ? null : defaultDeadline(task, now)),
     rejection,
+    repeats: null,
   };
   const error = rejection === null ? null : rejectionError(rejection.full);
   const rank = task.priority;
@@ -126,6 +130,7 @@ function insertTask(
     taskSeq: answer.seq,
     data: error === null ? { state: answer.state } : { error },
   });
+  if (rejection === null) keepKey(db, task, answer.seq, now);
   if (task.dependsOn.length > 0 && rejection === null) addDependencies(db, ledger, answer.seq, parents);
   return answer;
 }
@@ -186,5 +191,6 @@ function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | null {
     rejection: rejected
       ? { full: row.error === rejectionError("global") ? "global" : "agent", queued: 0 }
       : null,
+    repeats: null,
   };
 }

@@ -94,6 +94,7 @@ function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutof
   if (task === undefined) return null;
   db.prepare("delete from attempt where task_seq = ?").run(seq);
   db.prepare("delete from delivery where task_seq = ?").run(seq);
+  db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
   db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
   keepNumber(db, "task", seq);
   const line = ledger.line(task.line);

@@ -98,6 +98,7 @@ function requeue(
     runAt,
     deadline,
     rejection: null,
+    repeats: null,
   } as const;
   return { found: true, was: null, task: inserted };
 }

@@ -1,0 +1,13 @@
+import { invalidField, isObject } from "../../model/field-checks.ts";
+
+/** What was asked for, with the key that came as a header. What is no object is refused as it is. */
+export function withKey(body: unknown, header: string | string[]): unknown {
+  if (!isObject(body)) return body;
+  const key = String(header);
+  if (body["idempotencyKey"] === undefined) return { ...body, idempotencyKey: key };
+  if (body["idempotencyKey"] === key) return body;
+  throw invalidField(
+    "idempotencyKey",
+    "`idempotencyKey` and the header `Idempotency-Key` differ: write one of them, or the same in both",
+  );
+}
