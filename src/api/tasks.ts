@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { REASON_CODES } from "../model/explanation.ts";
 import { PRIORITY_NAMES, type PriorityName } from "../model/priority.ts";
 import { ATTEMPT_OUTCOMES, TASK_KINDS } from "../model/task.ts";
 import { TASK_STATES } from "../model/task-state.ts";
@@ -295,6 +296,58 @@ export const getTask = {
   params: taskId,
   querystring: oneTaskQuery,
   response: { 200: task, ...errorAnswers("not_found", "rate_limited", "storage_unavailable") },
+};
+
+const explanation = z
+  .strictObject({
+    taskId: z.string(),
+    state: z.enum(TASK_STATES),
+    since: time.describe("Since when it has been in this state."),
+    position: z.int().describe("Its place among its agent's tasks that could start; 0: it is none of them."),
+    ahead: z.array(z.string()).readonly().describe("Those that go before it, in order, ten at most."),
+    reasons: z
+      .array(
+        z.strictObject({
+          code: z.enum(REASON_CODES),
+          message: z.string().describe("A sentence for people."),
+          since: time,
+          taskId: z.string().exactOptional().describe("The task that it waits for."),
+          lane: z.string().exactOptional(),
+          until: time.exactOptional().describe("When it no longer holds."),
+        }),
+      )
+      .readonly()
+      .describe("Everything that holds it; none when it has ended."),
+  })
+  .meta({
+    id: "Explanation",
+    description: "Why a task is where it is.",
+    examples: [
+      {
+        taskId: "tsk_019a8f70",
+        state: "queued",
+        since: "2026-03-08T12:00:01.000Z",
+        position: 2,
+        ahead: ["tsk_019a8f6e"],
+        reasons: [
+          {
+            code: "lane_full",
+            message: 'all 20 slots of the lane "tasks" over all nodes are taken',
+            since: "2026-03-08T12:00:01.000Z",
+            lane: "tasks",
+          },
+        ],
+      },
+    ],
+  });
+
+export const explainTask = {
+  operationId: "explainTask",
+  tags,
+  summary: "Ask why a task waits",
+  description: "Everything that holds it, who is ahead, and since when.",
+  params: taskId,
+  response: { 200: explanation, ...errorAnswers("not_found", "storage_unavailable") },
 };
 
 export const cancelTask = {

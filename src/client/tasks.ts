@@ -8,6 +8,7 @@ import type {
 } from "../interface/tasks.ts";
 import type { BatchInput, SubmittedBatch } from "../model/batch.ts";
 import { RotaError } from "../model/errors.ts";
+import type { Explanation } from "../model/explanation.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import type { Task } from "../model/task.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
@@ -35,6 +36,10 @@ export class HttpTasks implements Tasks {
 
   async get(taskId: string, { signal }: CallOptions = {}): Promise<Task> {
     return this.#connection.ask({ path: taskPath(taskId), signal });
+  }
+
+  async explain(taskId: string, { signal }: CallOptions = {}): Promise<Explanation> {
+    return this.#connection.ask({ path: `${taskPath(taskId)}/explain`, signal });
   }
 
   list(filter: TaskFilter = {}, { signal }: CallOptions = {}): Promise<TaskPage> {

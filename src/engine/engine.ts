@@ -158,6 +158,11 @@ export class Engine {
     return this.#runner.size;
   }
 
+  /** How many slots of a lane are taken here; null when this process does not run it. */
+  laneLoad(lane: string): { readonly running: number; readonly concurrency: number } | null {
+    return this.#slots.load(lane);
+  }
+
   get node(): string {
     return this.#incarnation.node;
   }

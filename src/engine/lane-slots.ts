@@ -40,6 +40,12 @@ export class LaneSlots {
     }
   }
 
+  /** How many slots of a lane are taken here; null when this process does not run it. */
+  load(lane: string): { readonly running: number; readonly concurrency: number } | null {
+    const slots = this.#slots.get(lane);
+    return slots === undefined ? null : { running: slots.held, concurrency: slots.concurrency };
+  }
+
   /** Whether some lane has a free slot and may have something for it. */
   get hungry(): boolean {
     for (const slots of this.#slots.values()) if (slots.hungry && slots.held < slots.concurrency) return true;

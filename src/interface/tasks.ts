@@ -1,4 +1,5 @@
 import type { BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
+import type { Explanation } from "../model/explanation.ts";
 import type { PriorityName } from "../model/priority.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import type { Task } from "../model/task.ts";
@@ -18,6 +19,8 @@ export interface Tasks {
   submitBatch(input: BatchInput): Promise<SubmittedBatch>;
   /** Throws `not_found`. */
   get(taskId: string): Promise<Task>;
+  /** Why a task is where it is: everything that holds it, and who is ahead. Throws `not_found`. */
+  explain(taskId: string): Promise<Explanation>;
   /** Newest first, a page at a time: `limit` tasks, or fewer if they are large. */
   list(filter?: TaskFilter): Promise<TaskPage>;
   /** Ends a task for good, waiting or running. Throws `not_found`, and `conflict` when it has already ended. */

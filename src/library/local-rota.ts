@@ -107,6 +107,11 @@ export class LocalRota implements Rota {
       newTaskId: idMaker("tsk_", clock),
       newBatchId: idMaker("bat_", clock),
       checkCallback: (url) => guard.value.check(url, "callbackUrl"),
+      processSituation: (lane) => ({
+        state: this.#state,
+        enabled: current.value.scheduler.enabled,
+        lane: engine.laneLoad(lane),
+      }),
       checkOpen: () => this.#checkOpen(),
       onCancelled: () => deliverer.wake(),
     });

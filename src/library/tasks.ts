@@ -16,6 +16,7 @@ import { toTask } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
 import { rejectionError } from "../storage/admission.ts";
 import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
+import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { listPage } from "./list-page.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
 
@@ -34,6 +35,8 @@ export interface TasksOptions {
   readonly newBatchId: () => string;
   /** Throws `invalid_field` for a URL that must not be called. */
   readonly checkCallback: (url: string) => Promise<void>;
+  /** What this process can do for a task in a lane. */
+  readonly processSituation: (lane: string) => ProcessSituation;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
   /** Told when a task was cancelled, of which somebody may want to be told. */
@@ -43,7 +46,7 @@ export interface TasksOptions {
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant, storage, engine, eventLog, waiter, limits, defaults, checkOpen } = options;
-  const { newTaskId, newBatchId, checkCallback, onCancelled } = options;
+  const { newTaskId, newBatchId, checkCallback, onCancelled, processSituation } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
@@ -139,6 +142,13 @@ export function createTasks(options: TasksOptions): LocalTasks {
       const record = await storage.tasks.get({ tenant, id: taskId });
       if (record === null) throw notFound();
       return toTask(record);
+    },
+
+    async explain(taskId) {
+      checkId(taskId);
+      const situation = await storage.tasks.situation({ tenant, id: taskId });
+      if (situation === null) throw notFound();
+      return explainTask(situation, processSituation(situation.task.lane));
     },
 
     async list(filter: TaskFilter = {}) {

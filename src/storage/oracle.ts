@@ -32,6 +32,7 @@ import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.
 import { heartbeat, listNodes, markNodeDead, registerNode, removeNode } from "./oracle/nodes.ts";
 import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
 import { prune } from "./oracle/prune.ts";
+import { readSituation } from "./oracle/read-situation.ts";
 import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
@@ -55,6 +56,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       insert: on(insertTasks),
       finishAndClaim: on(finishAndClaim),
       get: on(getTask),
+      situation: on(readSituation),
       list: on(listTasks),
       counts: on(countTasks),
       queueDepth: on(queueDepth),

@@ -85,6 +85,8 @@ export interface TaskStorage {
   finishAndClaim(params: FinishAndClaimParams): Promise<FinishedAndClaimed>;
 
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
+  /** What stands in the way of a task, as far as the storage knows. */
+  situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
   /** Newest first. */
   list(params: ListTasksParams): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }>;
   /** How many tasks of the tenant are in each state; states without any are left out. */
@@ -230,6 +232,26 @@ export interface ListTasksParams {
   /** From `nextCursor` of the page before. */
   readonly cursor?: number;
 }
+
+/** Everything that decides when a task can start. */
+export interface TaskSituation {
+  readonly task: TaskRecord;
+  /** In its lane, over all nodes. */
+  readonly lane: {
+    readonly inflight: number;
+    readonly total: number | null;
+    readonly perAgent: number | null;
+  };
+  /** `inLane`: of its lane alone; `max`: of the agent itself, over all lanes. */
+  readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
+  /** The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. */
+  readonly ahead: { readonly ids: readonly string[]; readonly count: number };
+  /** The tasks it depends on that are there. */
+  readonly parents: readonly { readonly id: string; readonly state: TaskState }[];
+}
+
+/** How many tasks ahead of one are named, and how many are counted. */
+export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;
 
 export interface QueueDepth {
   readonly queued: number;

@@ -191,6 +191,40 @@ export function describeTasks(open: Open): void {
     });
   });
 
+  describe("tasks.explain", () => {
+    test("says what a task waits for", async () => {
+      const { api } = await open({ start: false });
+      const { tasks } = await api.tasks.submitBatch({
+        tasks: [
+          { key: "first", payload: 1 },
+          { payload: 2, dependsOn: ["first"] },
+        ],
+      });
+      const [first, second] = tasks.map(({ taskId }) => taskId);
+      expect(await api.tasks.explain(second ?? "")).toMatchObject({
+        taskId: second,
+        state: "waiting_dependency",
+        position: 0,
+        ahead: [],
+        reasons: [{ code: "not_started" }, { code: "waiting_for_task", taskId: first }],
+      });
+      expect(await api.tasks.explain(first ?? "")).toMatchObject({ state: "queued", position: 1 });
+      expect(await errorOf(api.tasks.explain("tsk_unknown"))).toMatchObject({ code: "not_found" });
+    });
+  });
+
+  describe("tasks.submit with a key", () => {
+    test("gives the first task again, and refuses another request", async () => {
+      const { api } = await open({ start: false });
+      const first = await api.tasks.submit({ payload: 1, idempotencyKey: "k" });
+      expect(await api.tasks.submit({ payload: 1, idempotencyKey: "k" })).toEqual(first);
+      expect(await errorOf(api.tasks.submit({ payload: 2, idempotencyKey: "k" }))).toMatchObject({
+        code: "idempotency_conflict",
+        details: { taskId: first.taskId },
+      });
+    });
+  });
+
   describe("tasks.cancel", () => {
     test("ends a waiting task", async () => {
       const { api } = await open({ start: false });

@@ -3,6 +3,7 @@ import { submitBatch } from "../../api/batches.ts";
 import {
   cancelTask,
   deleteTask,
+  explainTask,
   getTask,
   getTaskCounts,
   listTasks,
@@ -40,6 +41,8 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota,
     if (query.wait === undefined) return rota.tasks.get(params.id);
     return waits.wait(params.id, { seconds: toNumber(query.wait), gone: request.signal });
   });
+
+  app.get("/tasks/:id/explain", { schema: explainTask }, async ({ params }) => rota.tasks.explain(params.id));
 
   app.post("/tasks/:id/cancel", { schema: cancelTask }, async ({ params }) => rota.tasks.cancel(params.id));
 

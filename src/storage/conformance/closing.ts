@@ -25,6 +25,7 @@ export function describeClosing(open: OpenWorld): void {
         () => storage.tasks.finishAndClaim({ node: NODE, finishes: [], progress: [], claims: [] }),
         () => storage.tasks.get({ tenant: TENANT, id: "t" }),
         () => storage.tasks.list({ tenant: TENANT, limit: 1 }),
+        () => storage.tasks.situation({ tenant: TENANT, id: "t" }),
         () => storage.tasks.counts({ tenant: TENANT }),
         () => storage.tasks.queueDepth({ tenant: TENANT }),
         () => storage.tasks.cancel({ tenant: TENANT, ids: ["t"], error: null }),

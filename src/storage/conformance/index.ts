@@ -22,6 +22,7 @@ import { describeRescueTasks } from "./rescue-tasks.ts";
 import { describeRetryTask } from "./retry-task.ts";
 import { describeSettlements } from "./settlements.ts";
 import { describeSignals } from "./signals.ts";
+import { describeSituation } from "./situation.ts";
 import { describeTenants } from "./tenants.ts";
 import { describeText } from "./text.ts";
 import { type StorageHarness, worldOpener } from "./world.ts";
@@ -49,6 +50,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeDependencies(open);
     describePrune(open);
     describeListTasks(open);
+    describeSituation(open);
     describeTenants(open);
     describeText(open);
     describeEvents(open);

@@ -12,6 +12,7 @@ import { postgresNodes } from "./nodes.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
 import { eventRange, readEvents } from "./read-events.ts";
+import { readSituation } from "./read-situation.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
 import { recountAll, recountOne } from "./recount.ts";
 import { release } from "./release-dependants.ts";
@@ -27,6 +28,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       insert: (params) => insertTasks(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
+      situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
       counts: (params) => countTasks(db, params),
       queueDepth: (params) => queueDepth(db, params),

@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import { openTestRota } from "../../test/support/rota.ts";
+import { Gate, until } from "../testing/signals.ts";
+
+function codes({ reasons }: { reasons: readonly { code: string; message: string }[] }): string[] {
+  return reasons.map(({ code }) => code);
+}
+
+test("a task that could start is told what is in its way, and who is ahead", async () => {
+  const { rota } = await openTestRota({
+    options: { scheduler: { workerCount: 2, maxInflight: 2, maxPerAgentInflight: 1 } },
+  });
+  const gate = new Gate();
+  rota.agent("a", () => gate.opened);
+  rota.agent("b", () => gate.opened);
+  const submit = (agentId: string) => rota.tasks.submit({ agentId, payload: 1 });
+  const [first, second, third, last] = [
+    await submit("a"),
+    await submit("b"),
+    await submit("a"),
+    await submit("a"),
+  ];
+  expect(codes(await rota.tasks.explain(first.taskId))).toEqual(["not_started"]);
+  await rota.start();
+  await until(async () => (await rota.tasks.get(second.taskId)).state === "running");
+  expect(await rota.tasks.explain(last.taskId)).toMatchObject({
+    taskId: last.taskId,
+    state: "queued",
+    since: last.createdAt,
+    position: 2,
+    ahead: [third.taskId],
+    reasons: [
+      {
+        code: "workers_busy",
+        message: 'all 2 slots of the lane "tasks" in this process are taken',
+        lane: "tasks",
+      },
+      {
+        code: "lane_full",
+        message: 'all 2 slots of the lane "tasks" over all nodes are taken',
+        lane: "tasks",
+      },
+      { code: "agent_full", message: 'agent "a" runs 1 tasks in the lane "tasks" and may run 1 there' },
+      { code: "tasks_ahead", message: '1 task of agent "a" goes first', taskId: third.taskId },
+    ],
+  });
+  expect(await rota.tasks.explain(first.taskId)).toMatchObject({
+    state: "running",
+    position: 0,
+    reasons: [{ code: "running", message: expect.stringContaining("attempt 1 runs on") }],
+  });
+  gate.open();
+  await rota.tasks.wait(first.taskId);
+  expect(await rota.tasks.explain(first.taskId)).toMatchObject({ state: "done", reasons: [] });
+});
+
+test("a task that waits is told for what, and until when", async () => {
+  const { rota, clock } = await openTestRota();
+  rota.agent("flaky", () => {
+    throw new Error("no");
+  });
+  await rota.start();
+  const runAt = new Date(clock.now() + 60_000).toISOString();
+  const later = await rota.tasks.submit({ payload: 1, runAt });
+  expect((await rota.tasks.explain(later.taskId)).reasons).toMatchObject([
+    { code: "not_before", until: runAt, since: later.createdAt },
+  ]);
+  const waits = await rota.tasks.submit({ payload: 2, dependsOn: [later.taskId, "tsk_unknown"] });
+  expect(await rota.tasks.explain(waits.taskId)).toMatchObject({
+    state: "waiting_dependency",
+    position: 0,
+    ahead: [],
+    reasons: [
+      {
+        code: "waiting_for_task",
+        taskId: later.taskId,
+        message: `it waits for ${later.taskId}, which is delayed`,
+      },
+      { code: "unknown_task", taskId: "tsk_unknown" },
+    ],
+  });
+  const { taskId } = await rota.tasks.submit({
+    agentId: "flaky",
+    payload: 3,
+    retryPolicy: { maxRetries: 1 },
+  });
+  await until(async () => (await rota.tasks.get(taskId)).state === "delayed");
+  expect((await rota.tasks.explain(taskId)).reasons).toMatchObject([{ code: "retry_wait" }]);
+});
+
+test("a process that starts nothing says so", async () => {
+  const { rota } = await openTestRota({ options: { scheduler: { enabled: false } } });
+  await expect(rota.tasks.explain("tsk_nobody")).rejects.toMatchObject({ code: "not_found" });
+});

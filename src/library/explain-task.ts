@@ -1,0 +1,132 @@
+import type { RotaState } from "../interface/rota.ts";
+import type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
+import { rfc3339 } from "../model/rfc3339.ts";
+import type { TaskRecord } from "../model/task-record.ts";
+import { isTerminal } from "../model/task-state.ts";
+import type { TaskSituation } from "../storage/storage.ts";
+
+/** What this process knows that the storage does not. */
+export interface ProcessSituation {
+  readonly state: RotaState;
+  readonly enabled: boolean;
+  /** Its slots in the task's lane; null: it does not run that lane. */
+  readonly lane: { readonly running: number; readonly concurrency: number } | null;
+}
+
+/** Says everything that holds a task. */
+export function explainTask(situation: TaskSituation, process: ProcessSituation): Explanation {
+  const { task, ahead } = situation;
+  return {
+    taskId: task.id,
+    state: task.state,
+    since: rfc3339(sinceOf(task)),
+    position: task.state === "queued" ? ahead.count + 1 : 0,
+    ahead: ahead.ids,
+    reasons: reasonsOf(situation, process),
+  };
+}
+
+/** The moment that brought it into the state it is in. */
+function sinceOf(task: TaskRecord): number {
+  const { createdAt, completedAt, runAt, attempts } = task;
+  const last = attempts.at(-1);
+  if (completedAt !== null) return completedAt;
+  if (last !== undefined && last.endedAt === null) return last.startedAt;
+  const began = Math.max(createdAt, last?.endedAt ?? createdAt);
+  return task.state === "queued" ? Math.max(began, runAt ?? began) : began;
+}
+
+function reasonsOf(situation: TaskSituation, process: ProcessSituation): Reason[] {
+  const { task } = situation;
+  if (isTerminal(task.state)) return [];
+  switch (task.state) {
+    case "assigned":
+    case "running":
+      return [
+        reason(task, "running", `attempt ${task.attempts.length} runs on ${task.attempts.at(-1)?.node}`),
+      ];
+    case "delayed":
+      return [...processReasons(task, process), delay(task)];
+    case "waiting_dependency":
+      return [...processReasons(task, process), ...parentReasons(situation)];
+    default:
+      return [...processReasons(task, process), ...queueReasons(situation, process)];
+  }
+}
+
+function reason(task: TaskRecord, code: ReasonCode, message: string, more: Partial<Reason> = {}): Reason {
+  return { code, message, since: rfc3339(sinceOf(task)), ...more };
+}
+
+function delay(task: TaskRecord): Reason {
+  const until = rfc3339(task.runAt ?? task.createdAt);
+  return task.attempts.length > 0
+    ? reason(task, "retry_wait", `it is tried again at ${until}`, { until })
+    : reason(task, "not_before", `it starts not before ${until}`, { until });
+}
+
+function parentReasons({ task, parents }: TaskSituation): Reason[] {
+  const known = new Map(parents.map(({ id, state }) => [id, state]));
+  return (task.spec.dependsOn ?? []).flatMap((taskId) => {
+    const state = known.get(taskId);
+    if (state === "done") return [];
+    return state === undefined
+      ? reason(task, "unknown_task", `it waits for ${taskId}, which nobody knows`, { taskId })
+      : reason(task, "waiting_for_task", `it waits for ${taskId}, which is ${state}`, { taskId });
+  });
+}
+
+function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation): Reason[] {
+  if (!enabled) {
+    return [reason(task, "scheduler_disabled", "the scheduler is disabled: set `scheduler.enabled` to true")];
+  }
+  if (state === "created") return [reason(task, "not_started", "this process has not been started")];
+  if (state !== "running")
+    return [reason(task, "draining", "this process is stopping and starts nothing more")];
+  return [];
+}
+
+/** Why something that could start has not. */
+function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
+  const { task, lane, agent, ahead } = situation;
+  const here = process.lane;
+  const { lane: name } = task;
+  const reasons: Reason[] = [];
+  const add = (code: ReasonCode, message: string, more: Partial<Reason> = {}) =>
+    reasons.push(reason(task, code, message, more));
+  if (here === null) add("lane_not_served", `this process does not run the lane "${name}"`, { lane: name });
+  else if (here.running >= here.concurrency) {
+    add("workers_busy", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
+      lane: name,
+    });
+  }
+  if (lane.total !== null && lane.inflight >= lane.total) {
+    add("lane_full", `all ${lane.total} slots of the lane "${name}" over all nodes are taken`, {
+      lane: name,
+    });
+  }
+  if (agent.max !== null && agent.inflight >= agent.max) {
+    add("agent_full", `agent "${task.agent}" runs ${agent.inflight} tasks and may run ${agent.max}`);
+  } else if (lane.perAgent !== null && agent.inLane >= lane.perAgent) {
+    add(
+      "agent_full",
+      `agent "${task.agent}" runs ${agent.inLane} tasks in the lane "${name}" and may run ${lane.perAgent} there`,
+      {
+        lane: name,
+      },
+    );
+  }
+  if (ahead.count > 0) {
+    const tasks = ahead.count === 1 ? "1 task" : `${ahead.count} tasks`;
+    const [first] = ahead.ids;
+    add(
+      "tasks_ahead",
+      `${tasks} of agent "${task.agent}" ${ahead.count === 1 ? "goes" : "go"} first`,
+      first === undefined ? {} : { taskId: first },
+    );
+  }
+  if (reasons.length === 0 && process.enabled && process.state === "running") {
+    add("others_first", "its turn comes next, or after tasks of other agents", { lane: name });
+  }
+  return reasons;
+}

@@ -1,0 +1,47 @@
+import type { TaskState } from "./task-state.ts";
+
+/** Why a task is where it is. */
+export interface Explanation {
+  readonly taskId: string;
+  readonly state: TaskState;
+  /** RFC 3339: since when it has been in this state. */
+  readonly since: string;
+  /** Its place among its agent's tasks that could start; 0 when it is none of them. */
+  readonly position: number;
+  /** Those that go before it, in order, ten at most. */
+  readonly ahead: readonly string[];
+  /** Everything that holds it; none when it has ended. */
+  readonly reasons: readonly Reason[];
+}
+
+export const REASON_CODES = [
+  "running",
+  "waiting_for_task",
+  "unknown_task",
+  "not_before",
+  "retry_wait",
+  "scheduler_disabled",
+  "not_started",
+  "draining",
+  "lane_not_served",
+  "lane_full",
+  "workers_busy",
+  "agent_full",
+  "tasks_ahead",
+  "others_first",
+] as const;
+
+export type ReasonCode = (typeof REASON_CODES)[number];
+
+export interface Reason {
+  readonly code: ReasonCode;
+  /** A sentence for people. */
+  readonly message: string;
+  /** RFC 3339. */
+  readonly since: string;
+  /** The task that it waits for. */
+  readonly taskId?: string;
+  readonly lane?: string;
+  /** RFC 3339: when it no longer holds. */
+  readonly until?: string;
+}

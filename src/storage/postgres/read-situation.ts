@@ -1,0 +1,55 @@
+import type { TaskState } from "../../model/task-state.ts";
+import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+import { getTask } from "./read-tasks.ts";
+
+/** What stands in the way of a task. */
+export async function readSituation(
+  db: PostgresDatabase,
+  params: { tenant: string; id: string },
+): Promise<TaskSituation | null> {
+  const task = await getTask(db, params);
+  if (task === null) return null;
+  const [row] = await db.read<SituationRow>({
+    name: "read_situation",
+    text: SITUATION,
+    values: [task.seq, AHEAD_MAX.named, AHEAD_MAX.counted],
+  });
+  if (row === undefined) return null;
+  return {
+    task,
+    lane: { inflight: row.lane_inflight, total: row.total, perAgent: row.per_agent },
+    agent: { inLane: row.inflight, inflight: Number(row.agent_inflight), max: row.agent_max },
+    ahead: { ids: row.ahead, count: Number(row.ahead_count) },
+    parents: row.parents,
+  };
+}
+
+interface SituationRow {
+  readonly lane_inflight: number;
+  readonly total: number | null;
+  readonly per_agent: number | null;
+  readonly inflight: number;
+  readonly agent_inflight: string;
+  readonly agent_max: number | null;
+  readonly ahead: string[];
+  readonly ahead_count: string;
+  readonly parents: { id: string; state: TaskState }[];
+}
+
+/** Only what is ready itself has others ahead of it. */
+const BEFORE = `
+  from ready own join ready r on r.line = own.line and (r.rank, r.task_seq) < (own.rank, own.task_seq)
+ where own.line = t.line and own.rank = t.rank and own.task_seq = t.seq`;
+
+const SITUATION = `
+  select l.inflight as lane_inflight, l.total, l.per_agent, n.inflight, n.agent_max,
+         (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight,
+         array(select (select a.id from task a where a.seq = b.task_seq)
+                 from (select r.rank, r.task_seq ${BEFORE} order by r.rank, r.task_seq limit $2) b
+                order by b.rank, b.task_seq) as ahead,
+         (select count(*) from (select 1 ${BEFORE} limit $3) b) as ahead_count,
+         coalesce((select json_agg(json_build_object('id', p.id, 'state', coalesce(e.state, p.resting_state)) order by p.seq)
+                     from dependency d join task p on p.seq = d.parent_seq left join lease e on e.task_seq = p.seq
+                    where d.child_seq = t.seq), '[]') as parents
+    from task t join line n on n.id = t.line join lane l on l.name = n.lane where t.seq = $1`;

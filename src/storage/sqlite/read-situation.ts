@@ -1,0 +1,58 @@
+import type { TaskState } from "../../model/task-state.ts";
+import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { getTask } from "./read-tasks.ts";
+
+/** What stands in the way of a task. */
+export async function readSituation(
+  db: SqliteDatabase,
+  params: { tenant: string; id: string },
+): Promise<TaskSituation | null> {
+  const task = await getTask(db, params);
+  if (task === null) return null;
+  return db.read(() => {
+    const limits = db.prepare<Limits>(LIMITS).get(task.seq) as Limits;
+    const ahead = db.prepare<{ id: string }>(AHEAD).all({ seq: task.seq, limit: AHEAD_MAX.named });
+    const counted = db
+      .prepare<{ count: number }>(COUNT_AHEAD)
+      .get({ seq: task.seq, limit: AHEAD_MAX.counted });
+    const parents = db.prepare<{ id: string; state: TaskState }>(PARENTS).all(task.seq);
+    return {
+      task,
+      lane: { inflight: limits.lane_inflight, total: limits.total, perAgent: limits.per_agent },
+      agent: { inLane: limits.inflight, inflight: limits.agent_inflight, max: limits.agent_max },
+      ahead: { ids: ahead.map(({ id }) => id), count: counted?.count ?? 0 },
+      parents,
+    };
+  });
+}
+
+interface Limits {
+  readonly lane_inflight: number;
+  readonly total: number | null;
+  readonly per_agent: number | null;
+  readonly inflight: number;
+  readonly agent_inflight: number;
+  readonly agent_max: number | null;
+}
+
+const LIMITS = `
+  select l.inflight as lane_inflight, l.total, l.per_agent, n.inflight, n.agent_max,
+         (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight
+    from task t join line n on n.id = t.line join lane l on l.name = n.lane where t.seq = ?`;
+
+/** Only what is ready itself has others ahead of it. */
+const BEFORE = `
+    from task t join ready own on own.line = t.line and own.rank = t.rank and own.task_seq = t.seq
+    join ready r on r.line = own.line and (r.rank, r.task_seq) < (own.rank, own.task_seq)`;
+
+const AHEAD = `
+  select (select a.id from task a where a.seq = r.task_seq) as id ${BEFORE}
+   where t.seq = @seq order by r.rank, r.task_seq limit @limit`;
+
+const COUNT_AHEAD = `select count(*) as count from (select 1 ${BEFORE} where t.seq = @seq limit @limit)`;
+
+const PARENTS = `
+  select p.id, coalesce(l.state, p.resting_state) as state
+    from dependency d join task p on p.seq = d.parent_seq left join lease l on l.task_seq = p.seq
+   where d.child_seq = ? order by p.seq`;
