@@ -2,8 +2,11 @@ import { describe, expect, test } from "vitest";
 import { type EngineParams, makeEngine, newTask } from "../../test/support/engine.ts";
 import { asSharedStorage, away, openMemory } from "../../test/support/storages.ts";
 import type { Executor } from "../executors/executor.ts";
+import type { Clock } from "../model/clock.ts";
+import { silentLog } from "../model/log.ts";
 import type { Storage } from "../storage/storage.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
+import { Heartbeat } from "./heartbeat.ts";
 
 /** A node among several: leases count. */
 async function makeNode(params: EngineParams = {}) {
@@ -250,4 +253,37 @@ describe("a node that missed its lease", () => {
     expect(engine.running).toBe(0);
     expect((await states()).running).toBeUndefined();
   });
+});
+
+test("a node whose renewal hangs lets go of its work even if its timers fire a little early", async () => {
+  const clock = new ManualClock();
+  const early: Clock = {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    setTimer: (delayMs, callback) => clock.setTimer(Math.max(delayMs - 0.5, 0.1), callback),
+  };
+  const lost: string[] = [];
+  let beats = 0;
+  const storage = await openMemory(clock);
+  const heartbeat = new Heartbeat({
+    clock: early,
+    random: () => 0,
+    log: silentLog,
+    storage: {
+      ...storage,
+      nodes: {
+        ...storage.nodes,
+        heartbeat: () => (beats++ === 0 ? Promise.resolve({ alive: true, held: [] }) : new Promise(() => {})),
+      },
+    },
+    node: () => "north",
+    tokens: () => [],
+    onHeld: () => {},
+    onFenced: () => {},
+    onLost: (reason) => lost.push(reason),
+  });
+  heartbeat.start();
+  await clock.advance(15_002);
+  expect(lost).toEqual([expect.stringContaining("its lease was not renewed for")]);
+  await heartbeat.stop();
 });

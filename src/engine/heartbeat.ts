@@ -86,9 +86,17 @@ export class Heartbeat extends Service {
   /** Counted from before the renewal was sent: whoever watches sees it later, and so waits longer. */
   #renew(sent: { monotonic: number; wall: number }): void {
     this.#renewed = sent;
+    this.#watch();
+  }
+
+  /** A timer may fire a little early: then it is set again, since a renewal that hangs leaves nobody else to look. */
+  #watch(): void {
     this.#alarm?.cancel();
-    const leftMs = sent.monotonic + LEASE_MS - this.clock.monotonic();
-    this.#alarm = this.clock.setTimer(Math.max(leftMs, 1), () => this.#checkLease());
+    const leftMs = this.#renewed.monotonic + LEASE_MS - this.clock.monotonic();
+    this.#alarm = this.clock.setTimer(Math.max(leftMs, 1), () => {
+      this.#checkLease();
+      if (!this.#lost) this.#watch();
+    });
   }
 
   #checkLease(): void {

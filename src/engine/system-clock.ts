@@ -16,7 +16,8 @@ function setTimer(delayMs: number, callback: () => void): Timer {
   return { cancel: () => clearTimeout(timeout) };
 
   function arm(leftMs: number): void {
-    const stepMs = Math.min(leftMs, TIMEOUT_MAX_MS);
+    // setTimeout drops fractions, and would fire early.
+    const stepMs = Math.min(Math.ceil(leftMs), TIMEOUT_MAX_MS);
     timeout = setTimeout(() => (leftMs > stepMs ? arm(leftMs - stepMs) : callback()), stepMs);
     timeout.unref();
   }
