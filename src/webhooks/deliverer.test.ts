@@ -127,6 +127,14 @@ function hangInBody(response: ServerResponse): void {
   response.writeHead(200).write("so far so good");
 }
 
+function breakOff(response: ServerResponse): void {
+  response.writeHead(200, { "content-length": "1000" }).write("so far so good", () => reset(response));
+}
+
+function badlyPacked(response: ServerResponse): void {
+  response.writeHead(200, { "content-encoding": "gzip" }).end("this is not packed at all");
+}
+
 function reset(response: ServerResponse): void {
   response.socket?.resetAndDestroy();
 }
@@ -249,12 +257,9 @@ test("does not follow a redirect", async () => {
   expect(received).toHaveLength(1);
 });
 
-test.each([
-  ["before it answers", hang],
-  ["in the middle of its answer", hangInBody],
-])("leaves a receiver that hangs %s after ten seconds, and tries again", async (_when, answer) => {
+test("leaves a receiver that hangs after ten seconds, and tries again", async () => {
   const { end, untilOnly, clock, results } = await makeDeliverer();
-  const { url, received, open } = await receiver(answer, status(200));
+  const { url, received, open } = await receiver(hang, status(200));
   await end(url);
   await until(() => received.length === 1, "the first try");
   await clock.advance(9_999);
@@ -290,6 +295,59 @@ test("reads no more than a little of an endless answer, which is as good as any"
   await end(url);
   await untilOnly({ status: "delivered", responseStatus: 200 });
   await until(() => open.size === 0, "the connection to be dropped");
+});
+
+test.each([
+  ["never ends", hangInBody],
+  ["breaks off", breakOff],
+  ["cannot be unpacked", badlyPacked],
+])("an answer that %s is as good as any: its status says all", async (_what, answer) => {
+  const { end, untilOnly, clock, results } = await makeDeliverer();
+  const { url, received, open } = await receiver(answer);
+  await end(url);
+  await untilOnly({ status: "delivered", tries: 1, responseStatus: 200, error: null });
+  expect(results).toEqual([{ outcome: "delivered", ms: 0 }]);
+  await clock.advance(1_000);
+  await until(() => open.size === 0, "the connection to be dropped");
+  expect(received).toHaveLength(1);
+});
+
+test("a status that asks for another try counts, although its answer never ends", async () => {
+  const { end, untilOnly, clock } = await makeDeliverer();
+  const { url } = await receiver((response) => {
+    response.writeHead(429, { "retry-after": "90" }).write("wait");
+  }, status(200));
+  await end(url);
+  await untilOnly({ status: "pending", error: "HTTP 429", dueAt: clock.now() + 90_000 });
+});
+
+test("answers that never end hold no slot, and few connections", async () => {
+  const { end, list, clock } = await makeDeliverer();
+  const { url, open } = await receiver(hangInBody);
+  await end(url, 60);
+  await until(async () => {
+    // Less than the time that the rest of an answer is given.
+    if (clock.now() < Date.UTC(2026, 0, 1) + 900) await clock.advance(1);
+    return (await list()).every(({ status: is }) => is === "delivered");
+  }, "all to be delivered");
+  await until(() => open.size <= 16, "the other connections to be dropped");
+  await clock.advance(1_000);
+  await until(() => open.size === 0, "the last ones to be dropped");
+});
+
+test("an answer that is short is read to its end, so that the next callback needs no new connection", async () => {
+  const { end, list } = await makeDeliverer();
+  const sockets = new Set<unknown>();
+  const { url } = await receiver((response) => {
+    sockets.add(response.socket);
+    response.writeHead(200).end("ok");
+  });
+  for (let count = 1; count <= 3; count++) {
+    await end(url);
+    await until(async () => (await list()).filter(({ status: is }) => is === "delivered").length === count);
+    await settle();
+  }
+  expect(sockets.size).toBe(1);
 });
 
 test("does not call what must not be called, and does not try again", async () => {
@@ -338,6 +396,25 @@ test("a receiver that hangs holds up nobody else, however much there is for it",
     counts.filter((each) => each === "false,0,pending"),
     "the rest was not tried",
   ).toHaveLength(196);
+});
+
+test("several that hang, each with much to be sent, hold up nobody else once that is known of them", async () => {
+  const { end, clock } = await makeDeliverer();
+  const hanging = await Promise.all(Array.from({ length: 5 }, () => receiver(hang)));
+  const good = await receiver();
+  const underWay = () => hanging.reduce((sum, { open }) => sum + open.size, 0);
+  for (const { url } of hanging) await end(url, 60);
+  await until(() => underWay() === 16, "all slots to be taken");
+  await clock.advance(10_000);
+  for (let count = 1; count <= 30; count++) {
+    await end(good.url);
+    for (let ms = 0; ms < 50; ms++) await clock.advance(1);
+    await until(() => good.received.length === count, "the good one to arrive");
+    await clock.advance(950);
+  }
+  // The fifth had its first chance when the other four were known.
+  expect(underWay()).toBeLessThanOrEqual(8);
+  expect(underWay(), "they are still tried").toBeGreaterThan(0);
 });
 
 test("never has more than sixteen on their way, nor more than four to one receiver", async () => {

@@ -1,25 +1,24 @@
-import { fetchWithLimits } from "../outbound/fetch-with-limits.ts";
+import { fetchAnswer } from "../outbound/fetch-answer.ts";
 import { TargetRefused } from "../outbound/guarded-agent.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { ClaimedDelivery, PutBackClaim, Storage } from "../storage/storage.ts";
+import { AnswerRests } from "./answer-rests.ts";
 import { callbackRequest } from "./callback-request.ts";
 import { deliveryId } from "./delivery-id.ts";
-import { OriginSlots } from "./origin-slots.ts";
+import { type ExchangeEnd, OriginSlots } from "./origin-slots.ts";
 import { settleTry, type TryOutcome } from "./try-outcome.ts";
 
 /** Exchanges under way at once, and how many of them one receiver may have. */
 const TOTAL_MAX = 16;
 const PER_ORIGIN_MAX = 4;
-/** How long one exchange may take, from looking up the name to the last byte of the answer. */
+/** How long one exchange may take, from looking up the name to the status of the answer. */
 const EXCHANGE_MS = 10_000;
 /** How long a claim keeps others away: longer than an exchange and what is written before and after it. */
 const HOLD_MS = 30_000;
 /** The net under every wake-up, and for what other nodes left behind. */
 const POLL_MS = 30_000;
-/** Enough of an answer for a short one to be read to its end, so that the connection can be used again. */
-const ANSWER_BYTES_MAX = 4_096;
 
 const TOO_LATE = new Error(`no answer within ${EXCHANGE_MS / 1_000} s`);
 const DROPPED = new Error("dropped: the node was stopping");
@@ -61,6 +60,7 @@ export class Deliverer extends Service {
   readonly name = "deliverer";
   readonly #options: DelivererOptions;
   readonly #slots: OriginSlots;
+  readonly #rests: AnswerRests;
   /** By the number of the delivery. */
   readonly #tries = new Map<number, Try>();
   #putBack: PutBackClaim[] = [];
@@ -72,6 +72,7 @@ export class Deliverer extends Service {
     this.#options = options;
     const now = () => this.clock.monotonic();
     this.#slots = new OriginSlots({ total: TOTAL_MAX, perOrigin: PER_ORIGIN_MAX, now });
+    this.#rests = new AnswerRests(this.clock);
   }
 
   override start(): void {
@@ -102,6 +103,7 @@ export class Deliverer extends Service {
     await this.#quiet(graceMs);
     this.#open = false;
     for (const { exchange } of this.#tries.values()) exchange.abort(DROPPED);
+    this.#rests.drop();
     await this.stop();
     await this.#writeDown().catch((error) => {
       this.log.warn({ error }, "could not write down which callbacks were made; some will be made again");
@@ -126,7 +128,7 @@ export class Deliverer extends Service {
     }
     const each: Try = { claimed, number, exchange: new AbortController(), verdict: null };
     this.#tries.set(seq, each);
-    void this.#exchange(each).finally(giveBack);
+    void this.#exchange(each).finally(() => giveBack(endOf(each)));
   }
 
   /** Never rejects: whatever goes wrong is how the try ended. */
@@ -134,23 +136,23 @@ export class Deliverer extends Service {
     const { exchange } = each;
     const began = this.clock.monotonic();
     const timer = this.clock.setTimer(EXCHANGE_MS, () => exchange.abort(TOO_LATE));
-    const outcome = await this.#call(each.claimed, exchange.signal).catch(failure);
+    const outcome = await this.#call(each).catch(failure);
     timer.cancel();
     if (exchange.signal.reason === DROPPED) return;
     this.#end(each, outcome, this.clock.monotonic() - began);
   }
 
-  async #call(claimed: ClaimedDelivery, signal: AbortSignal): Promise<TryOutcome> {
+  async #call({ claimed, exchange }: Try): Promise<TryOutcome> {
     const { guard, key, version, storageClock } = this.#options;
     const now = storageClock.now();
-    const { status, retryAfterMs } = await fetchWithLimits(claimed.delivery.url, {
+    const { status, retryAfterMs, body } = await fetchAnswer(claimed.delivery.url, {
       method: "POST",
       ...callbackRequest(claimed, { now, key: key(), version }),
-      signal,
-      bodyBytesMax: ANSWER_BYTES_MAX,
+      signal: exchange.signal,
       now,
       guard: guard(),
     });
+    this.#rests.read(body, exchange);
     return { kind: "answered", status, retryAfterMs };
   }
 
@@ -204,6 +206,12 @@ export class Deliverer extends Service {
     });
     this.#onQuiet = null;
   }
+}
+
+/** What the try tells of its receiver; one that was dropped tells nothing. */
+function endOf({ verdict }: Try): ExchangeEnd {
+  if (verdict?.status === "delivered") return "delivered";
+  return verdict?.responseStatus === null ? "silent" : "answered";
 }
 
 function failure(error: unknown): TryOutcome {

@@ -6,6 +6,8 @@ const LATEST_WEIGHT = 0.25;
 const HASTE = 0.5;
 /** The longest a delivery is sent away for: a receiver that recovers should not have to wait for what it missed. */
 const WAIT_MAX_MS = 60_000;
+/** What a receiver gets of which nothing was heard: enough to notice that it is back. */
+const SILENT_SHARE = 1;
 /** Receivers that nothing is sent to right now and that are remembered all the same. */
 const IDLE_MAX = 1_000;
 
@@ -16,18 +18,23 @@ export interface OriginSlotsOptions {
   readonly now: () => number;
 }
 
+/** How an exchange ended: `silent` when nobody was reached, or nothing was heard in time. */
+export type ExchangeEnd = "delivered" | "answered" | "silent";
+
 interface Origin {
   /** When each exchange under way began, the oldest first. */
   readonly began: number[];
   averageMs: number;
+  /** From an exchange in which nothing was heard of it until something is delivered. */
+  silent: boolean;
   /** Until when those that were sent away will keep it busy. */
   bookedUntil: number;
 }
 
 /**
- * Room for exchanges, of which no receiver gets more than its share: one that hangs then slows nobody else. For those
- * that find no room with their receiver it foretells when there will be some, one after the other, from how long its
- * exchanges take.
+ * Room for exchanges, of which no receiver gets more than its share: one that hangs then slows nobody else, and it
+ * takes as many as there are slots to fill them all, once they are known to hang. For those that find no room with their
+ * receiver it foretells when there will be some, one after the other, from how long its exchanges take.
  */
 export class OriginSlots {
   readonly #options: OriginSlotsOptions;
@@ -42,17 +49,18 @@ export class OriginSlots {
     return this.#options.total - this.#taken;
   }
 
-  /** Takes a slot; null when the receiver has its share. The answer gives it back. */
-  take(name: string): (() => void) | null {
+  /** Takes a slot; null when the receiver has its share. What is returned gives it back. */
+  take(name: string): ((end: ExchangeEnd) => void) | null {
     const origin = this.#origin(name);
-    if (this.free === 0 || origin.began.length >= this.#options.perOrigin) return null;
+    if (this.free === 0 || origin.began.length >= this.#shareOf(origin)) return null;
     const began = this.#options.now();
     origin.began.push(began);
     this.#taken += 1;
-    return () => {
+    return (end) => {
       this.#taken -= 1;
       origin.began.splice(origin.began.indexOf(began), 1);
       origin.averageMs += (this.#options.now() - began - origin.averageMs) * LATEST_WEIGHT;
+      if (end !== "answered") origin.silent = end === "silent";
     };
   }
 
@@ -62,22 +70,31 @@ export class OriginSlots {
     const now = this.#options.now();
     // An exchange that goes on is known to take as long as it already does.
     const exchangeMs = Math.max(origin.averageMs, now - (origin.began[0] ?? now));
-    const free = Math.max(origin.bookedUntil, now) + (HASTE * exchangeMs) / this.#options.perOrigin;
+    const free = Math.max(origin.bookedUntil, now) + (HASTE * exchangeMs) / this.#shareOf(origin);
     origin.bookedUntil = Math.min(free, now + WAIT_MAX_MS);
     return Math.ceil(origin.bookedUntil - now);
+  }
+
+  #shareOf({ silent }: Origin): number {
+    return silent ? SILENT_SHARE : this.#options.perOrigin;
   }
 
   #origin(name: string): Origin {
     const known = this.#origins.get(name);
     if (known !== undefined) return known;
     this.#forgetIdle();
-    const origin = { began: [], averageMs: FIRST_GUESS_MS, bookedUntil: 0 };
+    const origin = { began: [], averageMs: FIRST_GUESS_MS, silent: false, bookedUntil: 0 };
     this.#origins.set(name, origin);
     return origin;
   }
 
+  /** Those that were silent last: to forget them is to give them slots again. */
   #forgetIdle(): void {
-    if (this.#origins.size < IDLE_MAX) return;
-    for (const [name, { began }] of this.#origins) if (began.length === 0) this.#origins.delete(name);
+    for (const mayForget of [({ silent }: Origin) => !silent, () => true]) {
+      if (this.#origins.size < IDLE_MAX) return;
+      for (const [name, origin] of this.#origins) {
+        if (origin.began.length === 0 && mayForget(origin)) this.#origins.delete(name);
+      }
+    }
   }
 }
