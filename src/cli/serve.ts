@@ -17,6 +17,9 @@ export function serveCommand(): Command {
   ).action(serve);
 }
 
+/** What a stop may take beyond the grace of running work. */
+const STOP_SEC = 20;
+
 async function serve(flags: ConfigFlags): Promise<void> {
   // It reloads the configuration, once there is something to reload; until then it must not end the process.
   process.on("SIGHUP", () => {});
@@ -33,6 +36,7 @@ async function serve(flags: ConfigFlags): Promise<void> {
   process.stdout.write(`Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})\n`);
 
   log.info({ signal: await signalled }, "stopping");
+  endInTime(config.shutdownGraceSec, log);
   unwatch();
   await rota.drain();
   await server.close();
@@ -40,6 +44,16 @@ async function serve(flags: ConfigFlags): Promise<void> {
   log.info({}, "stopped");
   // An executor that ignored its signal may still hold a connection, and with it the process.
   process.exit(0);
+}
+
+/** A storage that hangs must not keep the process: what it could not write down is put back by the next start. */
+function endInTime(graceSec: number, log: Log): void {
+  const limitSec = graceSec + STOP_SEC;
+  const end = () => {
+    log.error({ limitSec }, "could not stop in time; what ran is put back by another start");
+    process.exit(1);
+  };
+  setTimeout(end, limitSec * 1_000).unref();
 }
 
 /** Listens before anything runs: if the port is taken, no work has been started that would have to be interrupted. */

@@ -12,6 +12,8 @@ const GATHER_TURNS_MAX = 4;
 const BUFFER_MAX = 20_000;
 /** An insert whose connection was lost is repeated under the same ids; after this many tries the caller is told. */
 const TRIES_MAX = 5;
+/** A storage that hangs takes long to fail: then there is no time for further tries. */
+const GIVE_UP_MS = 10_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 
 export interface IntakeOptions {
@@ -125,11 +127,13 @@ export class Intake {
 
   async #insertWithRetries(tasks: readonly NewTask[]): Promise<InsertedTask[]> {
     const { storage, limits, clock, random } = this.#options;
+    const begun = clock.monotonic();
     for (let tries = 1; ; tries++) {
       try {
         return await storage.tasks.insert({ tasks, limits: limits() });
       } catch (error) {
-        if (!isStorageAway(error) || tries === TRIES_MAX) throw error;
+        const waitedMs = clock.monotonic() - begun;
+        if (!isStorageAway(error) || tries === TRIES_MAX || waitedMs > GIVE_UP_MS) throw error;
       }
       await new Promise<void>((resolve) => clock.setTimer(backoffMs(RETRY, tries, random), resolve));
     }

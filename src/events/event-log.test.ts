@@ -353,6 +353,22 @@ describe("a reader", () => {
     expect(gaps).toEqual([{ after: 1, oldest }]);
   });
 
+  test("is told of a gap when everything has been deleted, and goes on from there", async () => {
+    const { reader, add, storage, clock } = await makeLog();
+    await add("a", "b");
+    await storage.tasks.cancel({ tenant: "default", ids: ["a", "b"], error: null });
+    const { newest } = await storage.events.range();
+    await clock.advance(100_000);
+    await storage.tasks.prune({ retentionMs: 50_000, rejectedMax: 10, limit: 100 });
+    const gaps: unknown[] = [];
+    const events = reader({ after: 1, onGap: (gap) => gaps.push(gap) });
+    const reading = read(events, 1);
+    await settle();
+    await add("c");
+    expect(idsOf(await reading)).toEqual(["c"]);
+    expect(gaps).toEqual([{ after: 1, oldest: newest + 1 }]);
+  });
+
   test("that asks for more than there ever was is told so, and gets what there is", async () => {
     const { reader, add } = await makeLog();
     await add("a");

@@ -108,7 +108,7 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
     const { oldest, newest } = await this.#log.storage.events.range();
     // Beyond the newest lies nothing: the number is from another storage, or everything has been deleted since.
     const beyond = after > newest;
-    if (after > 0 && newest > 0 && (beyond || after + 1 < oldest)) onGap?.({ after, oldest });
+    if (after > 0 && (beyond || after + 1 < oldest)) onGap?.({ after, oldest });
     this.#seen = beyond ? 0 : Math.max(after, oldest - 1);
     this.#handedOut = this.#seen;
   }

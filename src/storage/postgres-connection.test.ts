@@ -15,6 +15,19 @@ import {
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { openPostgres } from "./postgres/open.ts";
 
+test("a database that does not answer at all is away, and does not keep the storage from closing", async () => {
+  const { url } = await openNodes(1);
+  const proxy = await startCuttingProxy(url);
+  onTestFinished(() => proxy.close());
+  const storage = await openPostgres({ url: proxy.url, timeouts: { readMs: 100, writeMs: 200 } });
+  await storage.tasks.counts({ tenant: TENANT });
+  proxy.freeze();
+  const away = { code: "storage_unavailable" };
+  await expect(storage.tasks.counts({ tenant: TENANT })).rejects.toMatchObject(away);
+  await expect(storage.tasks.insert({ tasks: [newTask()], limits: ROOMY })).rejects.toMatchObject(away);
+  await storage.close();
+});
+
 describe("an answer that is lost", () => {
   /** One node whose storage reaches the database through a proxy that can lose answers. */
   async function openBehindProxy() {

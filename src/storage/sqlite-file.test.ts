@@ -86,7 +86,7 @@ describe("a SQLite file", () => {
     const { newest } = await storage.events.range();
     clock.step(2000);
     await storage.tasks.prune({ retentionMs: 1000, rejectedMax: 0, limit: 10 });
-    expect(await storage.events.range()).toEqual({ oldest: 0, newest: 0 });
+    expect(await storage.events.range()).toEqual({ oldest: newest + 1, newest });
     await storage.close();
 
     const { storage: again } = await open(path);
@@ -128,6 +128,21 @@ describe("a SQLite file", () => {
     const { storage: again } = await open(path);
     expect(await again.counters.recountAll()).toEqual([]);
     expect((await claim(again, 9)).claimed.map(({ task }) => task.id)).toEqual(["urgent", "waits"]);
+  });
+
+  test("that another program has locked is away until it lets go, and says so to whoever asks how it is", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    const other = new Sqlite(path);
+    onTestFinished(() => void other.close());
+    other.exec("begin immediate");
+    const away = { code: "storage_unavailable" };
+    expect(await storage.now()).toEqual(expect.any(Number));
+    await expect(insert(storage, "a")).rejects.toMatchObject(away);
+    await expect(storage.now()).rejects.toMatchObject(away);
+    other.exec("rollback");
+    expect(await storage.now()).toEqual(expect.any(Number));
+    expect(await insert(storage, "a")).toMatchObject([{ state: "queued" }]);
   });
 
   test("keeps nothing of a task that was pruned", async () => {

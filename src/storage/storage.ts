@@ -288,7 +288,10 @@ export interface EventStorage {
    * least. `more`: there are others right after them. Never passes over an event that commits later.
    */
   read(params: ReadEventsParams): Promise<{ events: StoredEvent[]; more: boolean }>;
-  /** The numbers of the oldest and newest event there is; both 0 when there is none. */
+  /**
+   * How far the log reaches: the highest number there ever was (0: none yet), and the oldest event that is still there,
+   * or the number after the highest when there is none.
+   */
   range(): Promise<{ oldest: number; newest: number }>;
 }
 

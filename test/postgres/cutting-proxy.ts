@@ -9,6 +9,8 @@ export interface CuttingProxy {
    * What it asked for is done all the same.
    */
   loseAnswerTo(text: string): void;
+  /** From now on nothing gets through, in either direction, and nobody is told. */
+  freeze(): void;
   close(): void;
 }
 
@@ -20,6 +22,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
   const { hostname, port } = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let doomed: string | null = null;
+  let frozen = false;
 
   const proxy = createServer((client) => {
     const server = connect(Number(port), hostname);
@@ -37,6 +40,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     }
     let isDoomed = false;
     client.on("data", (data) => {
+      if (frozen) return;
       if (doomed !== null && data.includes(doomed)) {
         isDoomed = true;
         doomed = null;
@@ -45,7 +49,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     });
     server.on("data", (data) => {
       if (isDoomed) client.destroy();
-      else client.write(data);
+      else if (!frozen) client.write(data);
     });
   });
   proxy.listen(0, "127.0.0.1");
@@ -58,6 +62,9 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     url: url.href,
     loseAnswerTo(text) {
       doomed = text;
+    },
+    freeze() {
+      frozen = true;
     },
     close() {
       proxy.close();

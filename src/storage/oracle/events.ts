@@ -20,7 +20,8 @@ export function readEvents(
 }
 
 export function eventRange(state: OracleState): { oldest: number; newest: number } {
-  return { oldest: state.events[0]?.seq ?? 0, newest: state.events.at(-1)?.seq ?? 0 };
+  const newest = state.lastEventSeq;
+  return { oldest: state.events[0]?.seq ?? newest + 1, newest };
 }
 
 /** Undefined when the task is gone: then there is nobody left to tell about. */

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import pg, { type PoolConfig } from "pg";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
@@ -13,6 +14,13 @@ import { Notifications } from "./notifications.ts";
 const CONNECTIONS_MAX = 6;
 const CONNECT_TIMEOUT_MS = 5000;
 const TRIES_MAX = 5;
+/**
+ * How long an answer is waited for. The server ends its statements before, so that this is for one that is frozen, or
+ * behind a network that drops what is sent: nobody else would notice.
+ */
+const TIMEOUTS = { readMs: 10_000, writeMs: 20_000 } as const;
+/** Connections that are cut off cannot say goodbye; they are not waited for longer than this. */
+const CLOSE_MS = 2_000;
 
 /**
  * Settings of every connection. Timeouts end whatever would hold the gate for ever. Plans are made once, where PostgreSQL
@@ -21,8 +29,8 @@ const TRIES_MAX = 5;
  */
 const SETTINGS = {
   search_path: `${FUNCTION_SCHEMA},rota`,
-  statement_timeout: "30s",
-  lock_timeout: "20s",
+  statement_timeout: "15s",
+  lock_timeout: "10s",
   idle_in_transaction_session_timeout: "10s",
   enable_seqscan: "off",
   jit: "off",
@@ -32,6 +40,8 @@ const SETTINGS = {
 
 export interface PostgresOptions {
   readonly url: string;
+  /** How long an answer is waited for. */
+  readonly timeouts?: { readonly readMs: number; readonly writeMs: number };
   /** For tests: replaces the database's clock. */
   readonly clock?: Clock;
 }
@@ -49,6 +59,7 @@ export class PostgresDatabase {
   /** One connection that nothing else can take: a lease must be renewed while all others wait for the gate. */
   readonly #lifeline: pg.Pool;
   readonly #clock: Clock | undefined;
+  readonly #timeouts: NonNullable<PostgresOptions["timeouts"]>;
   readonly #listeners = new Set<(signal: StorageSignal) => void>();
   readonly #notifications: Notifications;
   #closing: Promise<void> | null = null;
@@ -56,7 +67,7 @@ export class PostgresDatabase {
   static async open(options: PostgresOptions): Promise<PostgresDatabase> {
     const config = connectionConfig(options.url);
     await migrateOnce(config);
-    const db = new PostgresDatabase(config, options.clock);
+    const db = new PostgresDatabase(config, options);
     try {
       await db.#notifications.start();
     } catch (error) {
@@ -66,8 +77,9 @@ export class PostgresDatabase {
     return db;
   }
 
-  private constructor(config: PoolConfig, clock: Clock | undefined) {
+  private constructor(config: PoolConfig, { clock, timeouts = TIMEOUTS }: PostgresOptions) {
     this.#clock = clock;
+    this.#timeouts = timeouts;
     this.#pool = new pg.Pool({ ...config, max: CONNECTIONS_MAX });
     this.#lifeline = new pg.Pool({ ...config, max: 1 });
     // A connection that breaks while idle is replaced by the next query; unheard, its error would end the process.
@@ -83,16 +95,16 @@ export class PostgresDatabase {
 
   /** Calls a function that writes. Its first parameter, `$1`, is the time, null for the database's own. */
   write<Row extends object>(statement: Statement): Promise<Row[]> {
-    return this.#query(this.#pool, this.#atTime(statement));
+    return this.#query(this.#pool, this.#atTime(statement), this.#timeouts.writeMs);
   }
 
   read<Row extends object>(statement: Statement): Promise<Row[]> {
-    return this.#query(this.#pool, statement);
+    return this.#query(this.#pool, statement, this.#timeouts.readMs);
   }
 
   /** As `write`, for what must get through whatever else is going on. */
   writeFirst<Row extends object>(statement: Statement): Promise<Row[]> {
-    return this.#query(this.#lifeline, this.#atTime(statement));
+    return this.#query(this.#lifeline, this.#atTime(statement), this.#timeouts.writeMs);
   }
 
   /** Resolves once everything committed so far survives a crash: a commit that waits for the disk takes all others along. */
@@ -136,19 +148,23 @@ export class PostgresDatabase {
 
   async #close(): Promise<void> {
     this.#listeners.clear();
-    await this.#notifications.stop();
-    await Promise.all([this.#pool.end(), this.#lifeline.end()]);
+    const closed = Promise.all([this.#notifications.stop(), this.#pool.end(), this.#lifeline.end()]);
+    await Promise.race([closed, delay(CLOSE_MS, undefined, { ref: false })]);
   }
 
   #atTime(statement: Statement): Statement {
     return { ...statement, values: [this.#clock?.now() ?? null, ...statement.values] };
   }
 
-  async #query<Row extends object>(pool: pg.Pool, statement: Statement): Promise<Row[]> {
+  async #query<Row extends object>(pool: pg.Pool, statement: Statement, timeoutMs: number): Promise<Row[]> {
     for (let tries = 1; ; tries += 1) {
       if (this.#closing !== null) throw new RotaError("storage_unavailable", "the storage is closed");
       try {
-        const { rows } = await pool.query<Row>({ ...statement, values: [...statement.values] });
+        const { rows } = await pool.query<Row>({
+          ...statement,
+          values: [...statement.values],
+          query_timeout: timeoutMs,
+        } as pg.QueryConfig);
         return rows;
       } catch (error) {
         if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);

@@ -9,6 +9,8 @@ const MIGRATION_LOCK = 7683;
 /** Brings the schema and the functions up to date. */
 export async function migrate(client: ClientBase, migrations: readonly Migration[]): Promise<void> {
   await checkEncoding(client);
+  // A large table takes its time, and so may a node that is at it before us.
+  await client.query("set statement_timeout = 0; set lock_timeout = 0");
   await client.query("select pg_advisory_lock($1)", [MIGRATION_LOCK]);
   try {
     await client.query("create schema if not exists rota");

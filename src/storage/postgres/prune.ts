@@ -45,6 +45,8 @@ begin
          (select array_agg(distinct seq) from past, unnest(task_seqs) seq)
     into v_last, v_events, v_seqs from past;
   if v_events > 0 then
+    insert into high_water (name, value) values ('event', v_last)
+    on conflict (name) do update set value = greatest(high_water.value, excluded.value);
     delete from event where last_seq <= v_last;
     v_tasks := delete_ended(v_seqs, v_cutoff, v_now);
   end if;

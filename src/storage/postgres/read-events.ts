@@ -60,10 +60,12 @@ export async function eventRange(db: PostgresDatabase): Promise<{ oldest: number
   const [row] = await db.read<{ oldest: string | null; newest: string | null }>({
     name: "event_range",
     text: `select (select last_seq - count + 1 from event order by last_seq limit 1) as oldest,
-                  (select max(last_seq) from event) as newest`,
+                  greatest((select max(last_seq) from event),
+                           (select value from high_water where name = 'event')) as newest`,
     values: [],
   });
-  return { oldest: Number(row?.oldest ?? 0), newest: Number(row?.newest ?? 0) };
+  const newest = Number(row?.newest ?? 0);
+  return { oldest: Number(row?.oldest ?? newest + 1), newest };
 }
 
 function toStoredEvent(row: EventRow): StoredEvent {

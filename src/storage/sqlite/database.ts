@@ -15,6 +15,11 @@ import { type FlushFile, WalSync } from "./wal-sync.ts";
 /** Pages the write-ahead log may grow to before a commit writes them back (16 MiB): few, larger pauses. */
 const CHECKPOINT_PAGES = 4000;
 const CACHE_KIB = 64 * 1024;
+/**
+ * How long a write waits for another program that has locked the file, a backup perhaps. It waits in the one thread there
+ * is, so that everything else does, too: longer waits are for whoever called, who tries again.
+ */
+const BUSY_MS = 100;
 
 export interface SqliteOptions {
   /** A file, or `:memory:`. */
@@ -46,6 +51,8 @@ export class SqliteDatabase {
   #lastTaskSeq: number;
   #signals: StorageSignal[] = [];
   #closing: Promise<void> | null = null;
+  /** A write failed because the storage was away, and none has worked since. */
+  #broken = false;
 
   constructor(options: SqliteOptions) {
     const inMemory = options.path === ":memory:";
@@ -56,7 +63,7 @@ export class SqliteDatabase {
     try {
       const path = inMemory ? options.path : realPath(options.path);
       lock = inMemory ? null : lockForThisProcess(path);
-      db = new Sqlite(path);
+      db = new Sqlite(path, { timeout: BUSY_MS });
       this.#db = db;
       this.#db.pragma("journal_mode = wal");
       this.#db.pragma("synchronous = normal");
@@ -82,12 +89,19 @@ export class SqliteDatabase {
     this.#lock = lock;
   }
 
+  #tryToWrite(): void {
+    this.write(() => this.prepare("update high_water set value = value where name = 'task_of_line'").run());
+    this.#broken = false;
+  }
+
   get durableStore(): boolean {
     return this.#sync !== null;
   }
 
   now(): number {
     this.#assertOpen();
+    // A disk that is full can still be read: only a write tells whether the storage is there again.
+    if (this.#broken) this.#tryToWrite();
     return this.clock.now();
   }
 
@@ -114,7 +128,9 @@ export class SqliteDatabase {
       this.#signals = [];
       this.lines.clear();
       if (this.#db.inTransaction) this.#rollback.run();
-      throw toRotaError(error);
+      const told = toRotaError(error);
+      this.#broken ||= told instanceof RotaError;
+      throw told;
     }
     this.lines.committed();
     this.#sync?.committed();

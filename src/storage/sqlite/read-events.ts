@@ -73,11 +73,13 @@ export async function eventRange(db: SqliteDatabase): Promise<{ oldest: number; 
     db
       .prepare<{ oldest: number | null; newest: number | null }>(
         `select (select last_seq - count + 1 from event order by last_seq limit 1) as oldest,
-              (select max(last_seq) from event) as newest`,
+                max(coalesce((select max(last_seq) from event), 0),
+                    coalesce((select value from high_water where name = 'event'), 0)) as newest`,
       )
       .get(),
   );
-  return { oldest: row?.oldest ?? 0, newest: row?.newest ?? 0 };
+  const newest = row?.newest ?? 0;
+  return { oldest: row?.oldest ?? newest + 1, newest };
 }
 
 function toStoredEvent(row: LogRow, seq: number, task: TaskOfEvent): StoredEvent {
