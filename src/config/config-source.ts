@@ -2,7 +2,6 @@ import { join, resolve } from "node:path";
 import { isObject } from "../model/field-checks.ts";
 import { faultsError } from "./check.ts";
 import { CONFIG_FILES } from "./config-file.ts";
-import { withoutZeros } from "./kept-values.ts";
 import {
   type CheckedConfig,
   checkConfig,
@@ -49,10 +48,9 @@ export class ConfigSource {
     if (!read.file.found && this.#seen !== null) {
       throw faultsError([`${this.#seen} is gone: put it back, or start Rota again without it`]);
     }
-    const said = withoutZeros(read.layers.values["scheduler"] ?? {});
-    const config = checkConfig(read, { ...read.layers.values, scheduler: said });
+    const config = checkConfig(read);
     this.#note(read.file);
-    return { ...config, scheduler: onlySaid(config.scheduler, said) };
+    return { ...config, scheduler: onlySaid(config.scheduler, read.layers.values["scheduler"]) };
   }
 
   #note({ found, name }: LoadedConfig["file"]): void {

@@ -1,10 +1,16 @@
 import { isObject } from "../model/field-checks.ts";
+import { OPTIONS } from "./options.ts";
+
+const NUMBERS = OPTIONS.filter(({ path, kind }) => path[0] === "scheduler" && kind === "number").map(
+  ({ path }) => path.at(-1),
+);
 
 /**
- * The section `scheduler` without the numbers that are 0: when the configuration is read again while Rota runs, those
- * keep the value they have.
+ * The section `scheduler` without the numbers that are 0, which count as left out: at the start they have their default,
+ * and when the configuration is read again while Rota runs they keep the value they have.
  */
 export function withoutZeros(scheduler: unknown): unknown {
   if (!isObject(scheduler)) return scheduler;
-  return Object.fromEntries(Object.entries(scheduler).filter(([, value]) => value !== 0));
+  const said = Object.entries(scheduler).filter(([name, value]) => value !== 0 || !NUMBERS.includes(name));
+  return Object.fromEntries(said);
 }

@@ -29,6 +29,11 @@ export class Layers {
     section[path.at(-1) as string] = value;
   }
 
+  /** Puts what `change` makes of a section in its place, if it is there. */
+  change(section: string, change: (value: unknown) => unknown): void {
+    if (Object.hasOwn(this.#values, section)) this.#values[section] = change(this.#values[section]);
+  }
+
   /** Where the value at a path came from. */
   originOf(path: readonly PropertyKey[]): string {
     const found = this.#origins.find((entry) => entry.path.every((key, index) => key === path[index]));

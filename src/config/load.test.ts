@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { RotaError } from "../model/errors.ts";
+import { describeConfig } from "./described-config.ts";
 import { type LoadConfigParams, loadConfig } from "./load.ts";
 import { OPTIONS } from "./options.ts";
 
@@ -55,6 +56,25 @@ test("without a file, variables and flags everything has its default", () => {
     webhooks: { allow: [], secretEnv: "ROTA_WEBHOOK_SECRET" },
     shutdownGraceSec: 30,
   });
+});
+
+test("a number of `scheduler` that is 0 has its default, wherever it is written", () => {
+  const zeros = { maxQueueSize: 0, maxPerAgent: 0, maxPerAgentInflight: 0, workerCount: 0, resultTTLSec: 0 };
+  const loaded = load({
+    file: { scheduler: { ...zeros, maxInflight: 5 } },
+    environment: { ROTA_SCHEDULER_MAX_INFLIGHT: "0" },
+    flags: { "scheduler.maxPerAgent": "0" },
+  });
+  expect(loaded.config.scheduler).toEqual(load().config.scheduler);
+  const described = describeConfig(loaded).filter(({ option }) => option.startsWith("scheduler."));
+  expect(described.map(({ from }) => from)).toEqual(described.map(() => "default"));
+});
+
+test("0 means nothing else in `scheduler`, and itself elsewhere", () => {
+  expect(faultsOf({ file: { scheduler: { enabled: 0 } } })).toEqual([
+    "`scheduler.enabled` must be true or false, not 0 (rota.config.json)",
+  ]);
+  expect(load({ file: { retry: { maxRetries: 0 } } }).config.retry.maxRetries).toBe(0);
 });
 
 test("a variable counts more than the file, and a flag more than both", () => {

@@ -1,6 +1,7 @@
 import { check, faultsError } from "./check.ts";
 import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import { applyEnvironment } from "./environment.ts";
+import { withoutZeros } from "./kept-values.ts";
 import { Layers } from "./layers.ts";
 import { fromText, OPTIONS } from "./options.ts";
 import { type Config, configSchema } from "./schema.ts";
@@ -48,15 +49,13 @@ export function readConfig(params: LoadConfigParams): ReadConfig {
   const layers = new Layers(file.values, file.name);
   const hints = applyEnvironment(layers, environment);
   applyFlags(layers, flags);
+  layers.change("scheduler", withoutZeros);
   return { file, layers, hints, environment };
 }
 
-/** What was written, or `values` in its place, with every default filled in. */
-export function checkConfig(
-  { file, layers, environment }: ReadConfig,
-  values: unknown = layers.values,
-): CheckedConfig {
-  const checked = check(configSchema, values);
+/** What was written, with every default filled in. */
+export function checkConfig({ file, layers, environment }: ReadConfig): CheckedConfig {
+  const checked = check(configSchema, layers.values);
   if (!checked.ok) {
     const faults = checked.faults.map(({ path, message }) => `${message} (${layers.originOf(path)})`);
     throw faultsError([...file.faults, ...faults]);

@@ -87,13 +87,17 @@ const REFUSED: [unknown, string][] = [
   [{ executors: 5 }, "`executors` must be an object of executors, not 5"],
 ];
 
+test("a number of `scheduler` that is 0 is one that was left out", () => {
+  const zeros = { maxQueueSize: 0, maxPerAgent: 0, maxInflight: 0, maxPerAgentInflight: 0, resultTTLSec: 0 };
+  expect(resolve({ scheduler: { ...zeros, workerCount: 0 } }).scheduler).toEqual(resolve({}).scheduler);
+  expect(() => resolve({ scheduler: { enabled: 0 } } as unknown as RotaOptions)).toThrow(
+    "must be true or false",
+  );
+});
+
 test.each(REFUSED)("refuses %j, at the start and later", (options, message) => {
   expect(() => resolve(options as RotaOptions)).toThrow(message);
   expect(() => resolveAgain(options as ReloadOptions, resolve({}), { clock })).toThrow(message);
-});
-
-test("a number that is 0 is refused at the start", () => {
-  expect(() => resolve({ scheduler: { workerCount: 0 } })).toThrow("must be an integer from 1");
 });
 
 test("everything that is wrong is told at once", () => {

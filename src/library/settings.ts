@@ -45,20 +45,19 @@ type SharedOptions = z.output<typeof sharedSchema>;
 
 /** Checks the options and completes them. Throws one `invalid_field` that names everything to write instead. */
 export function resolveSettings(options: RotaOptions, surroundings: Surroundings): Settings {
-  return resolve(options, withoutUndefined(shared(options)), surroundings);
+  return resolve(options, said(options), surroundings);
 }
 
 /**
  * The same for options that take the place of `before`: a section that is left out keeps its values, and so does, in
- * `scheduler`, `retry` and `timeouts`, what the section leaves out; in `scheduler` 0 counts as left out.
+ * `scheduler`, `retry` and `timeouts`, what the section leaves out.
  */
 export function resolveAgain(options: ReloadOptions, before: Settings, surroundings: Surroundings): Settings {
-  const given = withoutUndefined(shared(options)) as Record<string, unknown>;
-  const scheduler = withoutZeros(given["scheduler"]);
+  const given = said(options);
   const merged = {
     ...before.options,
     ...given,
-    scheduler: over(before.options.scheduler, scheduler),
+    scheduler: over(before.options.scheduler, given["scheduler"]),
     retry: over(before.options.retry, given["retry"]),
     timeouts: over(before.options.timeouts, given["timeouts"]),
   };
@@ -118,6 +117,13 @@ function unknownNames(options: RotaOptions): string[] {
 
 function shared(options: RotaOptions): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(options).filter(([name]) => SHARED_NAMES.includes(name)));
+}
+
+/** Without what counts as left out. */
+function said(options: RotaOptions): Readonly<Record<string, unknown>> {
+  const given = withoutUndefined(shared(options)) as Readonly<Record<string, unknown>>;
+  if (given["scheduler"] === undefined) return given;
+  return { ...given, scheduler: withoutZeros(given["scheduler"]) };
 }
 
 /** In a program, unlike in a file, an option can be there and undefined: that is one that was left out. */
