@@ -143,7 +143,7 @@ test("all faults of a YAML file are told at once, together with those of variabl
       "the configuration has 3 faults:",
       "- rota.config.yaml is not YAML: this key stands here a second time: keep one of the two (rota.config.yaml:2:1)",
       "- rota.config.yaml is not YAML: this key stands here a second time: keep one of the two (rota.config.yaml:4:1)",
-      "- `server.port` must be an integer from 0 to 65535, not high (ROTA_SERVER_PORT)",
+      '- `server.port` must be an integer from 0 to 65535, not "high" (ROTA_SERVER_PORT)',
     ].join("\n"),
   );
 });

@@ -1,6 +1,6 @@
 import { systemClock } from "../engine/system-clock.ts";
 import type { Clock, Timer } from "../model/clock.ts";
-import { invalidField, shown } from "../model/field-checks.ts";
+import { invalidField, quoted, shown } from "../model/field-checks.ts";
 
 /** What a watcher needs of a Rota. */
 export interface Reloadable<Options> {
@@ -44,7 +44,7 @@ export class ConfigWatcher<Options> {
     { clock = systemClock }: ConfigWatcherOptions = {},
   ) {
     if (typeof intervalMs !== "number" || !(intervalMs > 0)) {
-      throw invalidField("intervalMs", `\`intervalMs\` must be a number above 0, not ${shown(intervalMs)}`);
+      throw invalidField("intervalMs", `\`intervalMs\` must be a number above 0, not ${quoted(intervalMs)}`);
     }
     this.#intervalMs = intervalMs;
     this.#load = load;

@@ -70,6 +70,12 @@ test("a number of `scheduler` that is 0 has its default, wherever it is written"
   expect(described.map(({ from }) => from)).toEqual(described.map(() => "default"));
 });
 
+test("shows a text that should be a number as a text", () => {
+  expect(faultsOf({ file: { server: { port: "8000" } } })).toEqual([
+    '`server.port` must be an integer from 0 to 65535, not "8000" (rota.config.json)',
+  ]);
+});
+
 test("0 means nothing else in `scheduler`, and itself elsewhere", () => {
   expect(faultsOf({ file: { scheduler: { enabled: 0 } } })).toEqual([
     "`scheduler.enabled` must be true or false, not 0 (rota.config.json)",
@@ -141,8 +147,8 @@ test("everything that is wrong is reported at once, with its place and where it 
   });
   expect(faults.sort()).toEqual([
     "`agents.research.maxInflight` must be an integer from 1 to 10000000, not 0 (rota.config.json)",
-    "`scheduler.workerCount` must be an integer from 1 to 10000000, not many (ROTA_SCHEDULER_WORKER_COUNT)",
-    "`server.port` must be an integer from 0 to 65535, not abc (rota.config.json)",
+    '`scheduler.workerCount` must be an integer from 1 to 10000000, not "many" (ROTA_SCHEDULER_WORKER_COUNT)',
+    '`server.port` must be an integer from 0 to 65535, not "abc" (rota.config.json)',
     '`storage` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://…" (--storage)',
     "unknown option `schedulr`: did you mean `scheduler`? (rota.config.json)",
   ]);
@@ -151,7 +157,7 @@ test("everything that is wrong is reported at once, with its place and where it 
 test.each([
   [
     { server: { host: "0.0.0.0" } },
-    /^`server.host` must be 127\.0\.0\.1, localhost or ::1, not 0\.0\.0\.0: .* API keys/,
+    /^`server.host` must be 127\.0\.0\.1, localhost or ::1, not "0\.0\.0\.0": .* API keys/,
   ],
   [{ server: 3 }, /^`server` must be an object, not 3/],
   [
@@ -165,10 +171,10 @@ test.each([
   [{ lanes: { "": 1 } }, /^`lanes.`: the name of a lane is/],
   [{ ["x".repeat(5_000)]: 1 }, /^unknown option `x{60}…`: known are server,/],
   [{ "two\nlines": 1 }, /^unknown option `two\\nlines`: known are server,/],
-  [{ executors: { action: { type: "htp" } } }, /^`executors.action.type` must be echo.*, not htp/],
+  [{ executors: { action: { type: "htp" } } }, /^`executors.action.type` must be echo.*, not "htp"/],
   [
     { executors: { action: "echo" } },
-    /^`executors.action` must be an object whose `type` is echo.*, not echo/,
+    /^`executors.action` must be an object whose `type` is echo.*, not "echo"/,
   ],
   [
     { executors: { actoin: { type: "echo" } } },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { shown } from "../model/field-checks.ts";
+import { quoted, shown } from "../model/field-checks.ts";
 import { nearestName } from "../model/nearest-name.ts";
 
 /** What zod hands to a message: where it is, and what was found there. */
@@ -15,7 +15,7 @@ export function must(what: string): (fault: Fault) => string {
   return ({ path, input }) =>
     input === undefined
       ? `\`${dotted(path)}\` is missing: it must ${what}`
-      : `\`${dotted(path)}\` must ${what}, not ${shown(input)}`;
+      : `\`${dotted(path)}\` must ${what}, not ${quoted(input)}`;
 }
 
 export function dotted(path: readonly PropertyKey[] = []): string {

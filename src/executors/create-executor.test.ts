@@ -67,7 +67,7 @@ const OPENAI = { type: "openai", baseUrl: "http://x/v1", model: "m" };
 const WRONG: readonly [config: unknown, message: string][] = [
   [
     { type: "htpp" },
-    "`executor.type` must be echo, http, tab-action, chat, openai or command, not htpp: did you mean `http`?",
+    '`executor.type` must be echo, http, tab-action, chat, openai or command, not "htpp": did you mean `http`?',
   ],
   [{ type: "tabaction" }, "did you mean `tab-action`?"],
   [{}, "`executor.type` must be echo, http, tab-action, chat, openai or command, not undefined"],
@@ -110,7 +110,7 @@ const WRONG: readonly [config: unknown, message: string][] = [
   [{ type: "tab-action", url: "http://x/", resolve: "fixed" }, "did you mean `executor.resolver`?"],
   [
     { type: "tab-action", url: "http://x/", resolver: "pinchtap" },
-    "`executor.resolver` must be fixed or pinchtab, not pinchtap: did you mean `pinchtab`?",
+    '`executor.resolver` must be fixed or pinchtab, not "pinchtap": did you mean `pinchtab`?',
   ],
   [{ type: "tab-action", url: "http://x/", resolver: {} }, "must be fixed or pinchtab, not an object"],
   [
@@ -119,7 +119,7 @@ const WRONG: readonly [config: unknown, message: string][] = [
   ],
   [
     { type: "tab-action", url: "http://x/", cacheSec: "5" },
-    "must be a number of seconds from 0 to 3600, not 5",
+    'must be a number of seconds from 0 to 3600, not "5"',
   ],
   [{ type: "tab-action", url: "http://x/", cacheSec: Number.NaN }, "must be a number of seconds"],
   [{ type: "chat" }, "`executor.url` must be an http or https URL"],
@@ -162,12 +162,12 @@ const WRONG: readonly [config: unknown, message: string][] = [
   [{ type: "command", command: ["ls"], env: { A: "x\0" } }, "must have no NUL in it: `A` has"],
   [
     { type: "command", command: ["ls"], result: "jsn" },
-    "be auto, json or text, not jsn: did you mean `json`?",
+    'be auto, json or text, not "jsn": did you mean `json`?',
   ],
   [{ type: "command", command: ["ls"], shell: true }, "unknown field `executor.shell`"],
   [{ type: "echo", url: "http://x/" }, "unknown field `executor.url`"],
   [null, "`executor` must be a function or an object with a `type`, not null"],
-  ["echo", "`executor` must be a function or an object with a `type`, not echo"],
+  ["echo", '`executor` must be a function or an object with a `type`, not "echo"'],
   [[], "must be a function or an object with a `type`, not an array"],
 ];
 
@@ -233,7 +233,7 @@ test("a user may neither name programs nor variables", () => {
   const create = (config: object) => () =>
     createExecutor(config as never, { clock, guard, environment: { KEY: "sk-1" } });
   expect(create({ type: "command", command: ["ls"] })).toThrow("`executor.type` must not be command");
-  expect(create({ type: "comand" })).toThrow("must be echo, http, tab-action, chat or openai, not comand");
+  expect(create({ type: "comand" })).toThrow('must be echo, http, tab-action, chat or openai, not "comand"');
   expect(create({ ...OPENAI, apiKeyEnv: "KEY" })).toThrow(
     "`executor.apiKeyEnv` names a variable of the server, which only the configuration may do",
   );

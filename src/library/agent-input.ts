@@ -4,7 +4,15 @@ import type { ExecutorConfig } from "../executors/executor.ts";
 import type { AgentOptions } from "../interface/options.ts";
 import type { Clock } from "../model/clock.ts";
 import type { RotaError } from "../model/errors.ts";
-import { checkKnown, type Fields, invalidField, isObject, list, shown } from "../model/field-checks.ts";
+import {
+  checkKnown,
+  type Fields,
+  invalidField,
+  isObject,
+  list,
+  quoted,
+  shown,
+} from "../model/field-checks.ts";
 import { nearestName } from "../model/nearest-name.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import { readAgent } from "./agent.ts";
@@ -21,7 +29,7 @@ export interface AgentInputParams {
 
 /** Refuses what is no object, and fields that are not known. */
 export function checkFields(given: unknown, known: readonly string[]): Fields {
-  if (!isObject(given)) throw invalidField("agent", `an agent must be an object, not ${shown(given)}`);
+  if (!isObject(given)) throw invalidField("agent", `an agent must be an object, not ${quoted(given)}`);
   checkKnown(given, known);
   return given;
 }

@@ -1,7 +1,7 @@
 import { dotted } from "../config/option-kinds.ts";
 import type { RotaOptions } from "../interface/options.ts";
 import type { RotaError } from "../model/errors.ts";
-import { checkKnown, isObject, shown } from "../model/field-checks.ts";
+import { checkKnown, isObject, quoted } from "../model/field-checks.ts";
 import { TASK_KINDS, type TaskKind } from "../model/task.ts";
 import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
 import {
@@ -64,6 +64,6 @@ function entriesOf<Value>(
   faults: string[],
 ): [string, Value][] {
   if (isObject(given)) return Object.entries(given as Record<string, Value>);
-  faults.push(`\`${name}\` must be an object of ${name}, not ${shown(given)}`);
+  faults.push(`\`${name}\` must be an object of ${name}, not ${quoted(given)}`);
   return [];
 }

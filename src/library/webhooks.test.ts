@@ -154,7 +154,7 @@ test("what names no delivery is not found", async () => {
 });
 
 test.each([
-  [{ status: "done" }, "`status` must be pending, delivered or failed, not done"],
+  [{ status: "done" }, '`status` must be pending, delivered or failed, not "done"'],
   [{ limit: 0 }, "`limit` must be an integer from 1 to 1000, not 0"],
   [{ cursor: "x" }, "`cursor` must be the `nextCursor` of the page before"],
   [{ task: "x" }, /^unknown field `task`: did you mean `taskId`\?/],

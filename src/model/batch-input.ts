@@ -1,5 +1,5 @@
 import { RotaError } from "./errors.ts";
-import { checkKnown, invalidField, isObject, optionalText, shown } from "./field-checks.ts";
+import { checkKnown, invalidField, isObject, optionalText, quoted } from "./field-checks.ts";
 import { checkAgentId, type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
 
 /** Tasks of one batch, with an action among them and without. */
@@ -44,7 +44,7 @@ export function atIndex(error: unknown, index: number): unknown {
 
 function checkTasks(tasks: unknown): readonly unknown[] {
   if (!Array.isArray(tasks)) {
-    throw invalidField("tasks", `\`tasks\` must be an array of tasks, not ${shown(tasks)}`);
+    throw invalidField("tasks", `\`tasks\` must be an array of tasks, not ${quoted(tasks)}`);
   }
   if (tasks.length === 0) throw invalidField("tasks", "`tasks` is empty: a batch has one task at least");
   const hasAction = tasks.some((task) => isObject(task) && task["action"] !== undefined);

@@ -1,5 +1,13 @@
 import { DELIVERY_STATUSES, type DeliveryStatus } from "./delivery.ts";
-import { checkKnown, checkName, type Fields, invalidField, optionalText, or, shown } from "./field-checks.ts";
+import {
+  checkKnown,
+  checkName,
+  type Fields,
+  invalidField,
+  optionalText,
+  or,
+  quoted,
+} from "./field-checks.ts";
 import { type Page, parsePage } from "./page-input.ts";
 
 export interface ParsedDeliveryFilter extends Page {
@@ -22,5 +30,5 @@ export function parseDeliveryFilter(filter: Fields): ParsedDeliveryFilter {
 function parseStatus(text: string | undefined): DeliveryStatus | undefined {
   const status = DELIVERY_STATUSES.find((each) => each === text);
   if (text === undefined || status !== undefined) return status;
-  throw invalidField("status", `\`status\` must be ${or(DELIVERY_STATUSES)}, not ${shown(text)}`);
+  throw invalidField("status", `\`status\` must be ${or(DELIVERY_STATUSES)}, not ${quoted(text)}`);
 }

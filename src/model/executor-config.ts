@@ -1,7 +1,7 @@
 import { executorHeadersFault } from "./executor-headers.ts";
 import { folderFault, programFault, variableNameFault, variablesFault } from "./executor-program.ts";
 import { executorBaseUrlFault, executorUrlFault } from "./executor-url.ts";
-import { checkKnown, invalidField, isObject, shown } from "./field-checks.ts";
+import { checkKnown, invalidField, isObject, quoted } from "./field-checks.ts";
 import { choiceFault, numberFault, objectFault, textFault } from "./value-faults.ts";
 
 /** Header fields that are sent with every call of an executor. */
@@ -145,7 +145,7 @@ export function checkExecutorConfig(
   if (!isObject(given)) {
     throw invalidField(
       name,
-      `\`${name}\` must be a function or an object with a \`type\`, not ${shown(given)}`,
+      `\`${name}\` must be a function or an object with a \`type\`, not ${quoted(given)}`,
     );
   }
   // A copy, so that what was checked is what is used.

@@ -1,4 +1,4 @@
-import { isObject, shown } from "./field-checks.ts";
+import { isObject, quoted, shown } from "./field-checks.ts";
 
 /** No system takes a NUL in what it hands to a program: there it is the end of the text. */
 const NUL = "\0";
@@ -15,7 +15,7 @@ export function programFault(command: unknown): string | null {
 
 /** The same for the folder that it runs in. */
 export function folderFault(folder: unknown): string | null {
-  if (typeof folder !== "string" || folder === "") return `be the path of a folder, not ${shown(folder)}`;
+  if (typeof folder !== "string" || folder === "") return `be the path of a folder, not ${quoted(folder)}`;
   return folder.includes(NUL) ? "have no NUL in it" : null;
 }
 

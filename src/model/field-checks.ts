@@ -72,7 +72,7 @@ export function optionalNumber(
   const what = `${integer ? "an integer" : "a number"}${unit === undefined ? "" : ` of ${unit}`}`;
   throw invalidField(
     `${prefix}${field}`,
-    `\`${prefix}${field}\` must be ${what} from ${min} to ${max}, not ${shown(value)}`,
+    `\`${prefix}${field}\` must be ${what} from ${min} to ${max}, not ${quoted(value)}`,
   );
 }
 
@@ -87,7 +87,7 @@ export function optionalMoment(fields: Fields, field: string): number | undefine
   const example = "2030-01-31T09:00:00Z";
   throw invalidField(
     field,
-    `\`${field}\` must be an RFC 3339 time with a zone, in the years 0000 to 9999 of UTC, like "${example}", not ${shown(value)}`,
+    `\`${field}\` must be an RFC 3339 time with a zone, in the years 0000 to 9999 of UTC, like "${example}", not ${quoted(value)}`,
   );
 }
 
@@ -123,4 +123,9 @@ export function shown(value: unknown): string {
   const text = typeof value === "string" ? value : String(value);
   const cut = text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;
   return typeof value === "string" ? JSON.stringify(cut).slice(1, -1) : cut;
+}
+
+/** The same where it is not in quotes already: a text gets them, so that "5" is not taken for 5. */
+export function quoted(value: unknown): string {
+  return typeof value === "string" ? `"${shown(value)}"` : shown(value);
 }

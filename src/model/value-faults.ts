@@ -1,4 +1,4 @@
-import { isObject, type NumberRange, or, shown } from "./field-checks.ts";
+import { isObject, type NumberRange, or, quoted } from "./field-checks.ts";
 import { nearestName } from "./nearest-name.ts";
 
 /*
@@ -11,14 +11,14 @@ export function choiceFault(value: unknown, choices: readonly string[]): string 
   if (typeof value === "string" && choices.includes(value)) return null;
   const nearest = typeof value === "string" ? nearestName(value, choices) : undefined;
   const hint = nearest === undefined ? "" : `: did you mean \`${nearest}\`?`;
-  return `be ${or(choices)}, not ${shown(value)}${hint}`;
+  return `be ${or(choices)}, not ${quoted(value)}${hint}`;
 }
 
 export function numberFault(value: unknown, { min, max, integer = false, unit }: NumberRange): string | null {
   const fits = typeof value === "number" && value >= min && value <= max;
   if (fits && (!integer || Number.isInteger(value))) return null;
   const what = `${integer ? "an integer" : "a number"}${unit === undefined ? "" : ` of ${unit}`}`;
-  return `be ${what} from ${min} to ${max}, not ${shown(value)}`;
+  return `be ${what} from ${min} to ${max}, not ${quoted(value)}`;
 }
 
 /** For a text that is not empty. Does not repeat it. */

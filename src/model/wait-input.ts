@@ -1,11 +1,11 @@
-import { invalidField, shown } from "./field-checks.ts";
+import { invalidField, quoted } from "./field-checks.ts";
 
 /** Infinity is a fine way to say that there is no hurry; what is no number would fire at once, or never. */
 export function checkWait({ timeoutMs }: { readonly timeoutMs?: unknown }): void {
   if (timeoutMs === undefined || (typeof timeoutMs === "number" && timeoutMs > 0)) return;
   throw invalidField(
     "timeoutMs",
-    `\`timeoutMs\` must be a number of milliseconds above 0, not ${shown(timeoutMs)}`,
+    `\`timeoutMs\` must be a number of milliseconds above 0, not ${quoted(timeoutMs)}`,
   );
 }
 

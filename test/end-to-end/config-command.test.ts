@@ -46,8 +46,8 @@ test("check tells everything that is wrong, and exits with 1", async () => {
   expect([checked.code, checked.stdout()]).toEqual([1, ""]);
   expect(checked.stderr().trim().split("\n").sort()).toEqual([
     "- `agents.research.maxInflight` must be an integer from 1 to 10000000, not 0 (mine.yml)",
-    "- `retry.jitter` must be a number from 0 to 1, not much (ROTA_RETRY_JITTER)",
-    "- `server.port` must be an integer from 0 to 65535, not high (--port)",
+    '- `retry.jitter` must be a number from 0 to 1, not "much" (ROTA_RETRY_JITTER)',
+    '- `server.port` must be an integer from 0 to 65535, not "high" (--port)',
     "- unknown option `schduler`: did you mean `scheduler`? (mine.yml)",
     "the configuration has 4 faults:",
   ]);

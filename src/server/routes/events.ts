@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { streamEvents } from "../../api/events.ts";
-import { invalidField, shown } from "../../model/field-checks.ts";
+import { invalidField, quoted } from "../../model/field-checks.ts";
 import { STREAM_HEADERS } from "../event-stream.ts";
 import type { RouteParts } from "../routes.ts";
 
@@ -23,6 +23,6 @@ function lastSeen(id: unknown): number | undefined {
   if (Number.isSafeInteger(number)) return number;
   throw invalidField(
     "Last-Event-ID",
-    `\`Last-Event-ID\` must be the \`id\` of an event of this stream, a number, not ${shown(id)}`,
+    `\`Last-Event-ID\` must be the \`id\` of an event of this stream, a number, not ${quoted(id)}`,
   );
 }
