@@ -148,6 +148,8 @@ describe("refuses, naming the field and what to write instead:", () => {
     [{ agentId: "", payload: 1 }, "agentId", "1 to 128 of the characters"],
     [{ agentId: "a b", payload: 1 }, "agentId", "1 to 128 of the characters"],
     [{ agentId: "x".repeat(129), payload: 1 }, "agentId", "1 to 128 of the characters"],
+    [{ agentId: ".", payload: 1 }, "agentId", "but not . or .. alone"],
+    [{ agentId: "..", payload: 1 }, "agentId", "but not . or .. alone"],
     [{ agentId: 7, payload: 1 }, "agentId", "must be a string, not a number"],
     [{ agentId: "a\n", payload: 1 }, "agentId", "1 to 128 of the characters"],
     [{ instruction: "" }, "instruction", "must be a string that is not empty"],

@@ -32,9 +32,10 @@ const ACTION_DEADLINE_MS = 60_000;
 /** Tasks that one can depend on. */
 const DEPENDS_ON_MAX = 100;
 const KEY = /^(?!\s)[^\p{Cc}\p{Cs}]{1,128}(?<!\s)$/u;
-const AGENT_ID = /^[A-Za-z0-9._:@/-]{1,128}$/;
+// As a part of a path `.` and `..` mean folders, however they are encoded: what is called so could not be reached by URL.
+const AGENT_ID = /^(?!\.{1,2}$)[A-Za-z0-9._:@/-]{1,128}$/;
 /** What the id of an agent is, as a sentence goes on after "must be". */
-export const AGENT_ID_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -";
+export const AGENT_ID_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -, but not . or .. alone";
 
 /** A task as it was asked for, with everything that was left out filled in. Times are milliseconds since 1970. */
 export interface ParsedTask {
