@@ -210,7 +210,10 @@ const oneTaskQuery = z.strictObject({
 const taskQuery = z.strictObject({
   agentId: z.string().exactOptional().describe("Of this agent."),
   state: z.string().exactOptional().describe("In this state, or in one of several, separated by commas."),
-  priority: z.string().exactOptional().describe("Of this priority, a number or a name."),
+  priority: z
+    .string()
+    .exactOptional()
+    .describe("Of this priority, a number or a name; `critical` is 0 and below."),
   batchId: z.string().exactOptional().describe("Of this batch."),
   lane: z.string().exactOptional().describe("In this lane."),
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),

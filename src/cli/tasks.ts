@@ -21,7 +21,7 @@ export function tasksCommand(): Command {
     .description("List tasks, newest first.")
     .option("--agent <id>", "of this agent")
     .option("--state <states>", "in one of these states, separated by commas")
-    .option("--priority <priority>", "of this priority, a number or a name")
+    .option("--priority <priority>", "of this priority, a number or a name; critical is 0 and below")
     .option("--batch <id>", "of this batch")
     .option("--lane <name>", "in this lane");
   return withServerOptions(withPageOptions(command)).action(listTasks);

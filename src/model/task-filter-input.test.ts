@@ -23,7 +23,13 @@ test("passes on what to look for", () => {
 });
 
 test("takes a priority by its name", () => {
-  expect(parseTaskFilter({ priority: "high" }).priority).toBe(1);
+  expect(parseTaskFilter({ priority: "high" })).toEqual({ priority: 1, limit: 100 });
+});
+
+test("takes `critical` for 0 and below, and a number for itself", () => {
+  expect(parseTaskFilter({ priority: "critical" })).toEqual({ priorityMax: 0, limit: 100 });
+  expect(parseTaskFilter({ priority: 0 })).toEqual({ priority: 0, limit: 100 });
+  expect(parseTaskFilter({ priority: -7 })).toEqual({ priority: -7, limit: 100 });
 });
 
 test.each([

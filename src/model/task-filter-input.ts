@@ -12,6 +12,8 @@ export interface ParsedTaskFilter extends Page {
   readonly agent?: string;
   readonly states?: readonly TaskState[];
   readonly priority?: number;
+  /** In place of `priority`: this and below. */
+  readonly priorityMax?: number;
   readonly batch?: string;
   readonly lane?: string;
 }
@@ -21,17 +23,24 @@ export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   checkKnown(filter, ["agentId", "state", "priority", "batchId", "lane", "limit", "cursor"]);
   const agent = filter["agentId"] === undefined ? undefined : checkAgentId(filter["agentId"]);
   const states = parseStates(filter["state"]);
-  const priority = optionalPriority(filter);
+  const priority = parsePriority(filter);
   const batch = checkName(filter, "batchId", "the id of a batch");
   const lane = checkName(filter, "lane", "the name of a lane");
   return {
     ...(agent === undefined ? {} : { agent }),
     ...(states === undefined ? {} : { states }),
-    ...(priority === undefined ? {} : { priority }),
+    ...priority,
     ...(batch === undefined ? {} : { batch }),
     ...(lane === undefined ? {} : { lane }),
     ...parsePage(filter),
   };
+}
+
+/** The name `critical` stands for all that is, however it was written; a number for itself. */
+function parsePriority(filter: Fields): Pick<ParsedTaskFilter, "priority" | "priorityMax"> {
+  const priority = optionalPriority(filter);
+  if (priority === undefined) return {};
+  return filter["priority"] === "critical" ? { priorityMax: priority } : { priority };
 }
 
 function parseStates(value: unknown): TaskState[] | undefined {

@@ -226,6 +226,8 @@ export interface ListTasksParams {
   readonly agent?: string;
   readonly states?: readonly TaskState[];
   readonly priority?: number;
+  /** This priority and what goes before it, which has lower numbers. */
+  readonly priorityMax?: number;
   readonly batch?: string;
   readonly lane?: string;
   readonly limit: number;

@@ -80,6 +80,12 @@ test("lists newest first, page by page, by every filter", async () => {
   expect(first).toMatchObject({ count: 2, tasks: [{ taskId: a2 }, { taskId: b1 }] });
   const second = (await ask(`/tasks?limit=2&cursor=${first.nextCursor}`)).body;
   expect(second).toMatchObject({ count: 1, tasks: [{ taskId: a1 }], nextCursor: null });
+
+  const c1 = await submit({ payload: 1, priority: "critical" });
+  const c2 = await submit({ payload: 1, priority: -5 });
+  expect(await ids("priority=critical")).toEqual([c2, c1]);
+  expect(await ids("priority=0")).toEqual([c1]);
+  expect(await ids("priority=-5")).toEqual([c2]);
 });
 
 test.each(PREFIXES)("%s/tasks/{id} cancels by POST …/cancel and by DELETE, once", async (prefix) => {

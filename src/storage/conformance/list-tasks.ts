@@ -44,6 +44,22 @@ export function describeListTasks(open: OpenWorld): void {
       expect(await listIds(world, all)).toBe("f a");
     });
 
+    test("filters by the largest priority, which can be together with others", async () => {
+      const world = await open();
+      await world.submit(
+        { id: "a", priority: 0 },
+        { id: "b", priority: 1 },
+        { id: "c", priority: -5 },
+        { id: "d", priority: -1_000_000, agent: "other" },
+        { id: "e" },
+      );
+      expect(await listIds(world, { priorityMax: 0 })).toBe("d c a");
+      expect(await listIds(world, { priorityMax: 1 })).toBe("d c b a");
+      expect(await listIds(world, { priorityMax: -1, agent: AGENT })).toBe("c");
+      expect(await listIds(world, { priorityMax: 0, states: ["queued"] })).toBe("d c a");
+      expect(await listIds(world, { priority: 0 }), "a number is exact").toBe("a");
+    });
+
     test("filters by batch, and by anything else within it", async () => {
       const world = await open();
       const batch = "together";

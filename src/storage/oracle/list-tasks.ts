@@ -12,12 +12,13 @@ export function listTasks(
   state: OracleState,
   params: ListTasksParams,
 ): { tasks: TaskRecord[]; nextCursor: number | null } {
-  const { tenant, agent, states, priority, batch, lane, limit, cursor } = params;
+  const { tenant, agent, states, priority, priorityMax, batch, lane, limit, cursor } = params;
   const found = state.tasks
     .filter((task) => task.tenant === tenant)
     .filter((task) => agent === undefined || task.agent === agent)
     .filter((task) => states === undefined || states.includes(task.state))
     .filter((task) => priority === undefined || task.priority === priority)
+    .filter((task) => priorityMax === undefined || task.priority <= priorityMax)
     .filter((task) => batch === undefined || task.batch === batch)
     .filter((task) => lane === undefined || task.lane === lane)
     .filter((task) => cursor === undefined || task.seq < cursor)

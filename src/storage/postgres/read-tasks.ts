@@ -53,6 +53,7 @@ function listQuery(params: ListTasksParams, sources: readonly string[]): { text:
   };
   filter("t.agent =", params.agent);
   filter("t.priority =", params.priority);
+  filter("t.priority <=", params.priorityMax);
   filter("t.batch =", params.batch);
   filter("n.lane =", params.lane);
   filter("t.seq <", params.cursor);

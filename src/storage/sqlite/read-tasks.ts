@@ -53,6 +53,7 @@ function listFrom(db: SqliteDatabase, params: ListTasksParams, way: Way): TaskRo
   const conditions = ["t.tenant = @tenant", way.condition];
   if (params.agent !== undefined) conditions.push("t.agent = @agent");
   if (params.priority !== undefined) conditions.push("t.priority = @priority");
+  if (params.priorityMax !== undefined) conditions.push("t.priority <= @priorityMax");
   if (params.batch !== undefined) conditions.push("t.batch = @batch");
   if (params.lane !== undefined) conditions.push("n.lane = @lane");
   if (params.cursor !== undefined) conditions.push(`${way.by} < @cursor`);
