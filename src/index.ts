@@ -25,7 +25,15 @@ export type {
   WaitOptions,
 } from "./interface/tasks.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "./interface/webhooks.ts";
-export type { BatchInput, BatchTaskInput, SubmittedBatch, SubmittedBatchTask } from "./model/batch.ts";
+export type {
+  Batch,
+  BatchInput,
+  BatchTask,
+  BatchTaskInput,
+  Keyed,
+  SubmittedBatch,
+  SubmittedBatchTask,
+} from "./model/batch.ts";
 export type { Clock, Timer } from "./model/clock.ts";
 export type { Delivery, DeliveryStatus } from "./model/delivery.ts";
 export { type ErrorCode, RotaError } from "./model/errors.ts";

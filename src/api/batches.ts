@@ -96,3 +96,71 @@ export const submitBatch = {
     ),
   },
 };
+
+const batchId = z.strictObject({ id: z.string().describe("The batch's id.") });
+
+const batch = z
+  .strictObject({
+    batchId: z.string(),
+    createdAt: time,
+    counts: z.partialRecord(z.enum(TASK_STATES), z.int()).describe("States without any are left out."),
+    tasks: z
+      .array(
+        z.strictObject({
+          taskId: z.string(),
+          key: z.string().exactOptional(),
+          agentId: z.string(),
+          state: z.enum(TASK_STATES),
+          error: z.string().exactOptional(),
+        }),
+      )
+      .readonly()
+      .describe("In the order they were taken in."),
+    edges: z
+      .array(z.strictObject({ from: z.string(), to: z.string() }))
+      .readonly()
+      .describe("Who waits for whom: `to` starts after `from`."),
+  })
+  .meta({
+    id: "Batch",
+    description: "A batch as it is now.",
+    examples: [
+      {
+        batchId: "bat_019a8f6e",
+        createdAt: "2026-03-08T12:00:01.000Z",
+        counts: { done: 1, running: 1 },
+        tasks: [
+          { taskId: "tsk_019a8f70", key: "read", agentId: "index", state: "done" },
+          { taskId: "tsk_019a8f71", agentId: "index", state: "running" },
+        ],
+        edges: [{ from: "tsk_019a8f70", to: "tsk_019a8f71" }],
+      },
+    ],
+  });
+
+export const getBatch = {
+  operationId: "getBatch",
+  tags: ["tasks"],
+  summary: "Look at a batch",
+  description: "The states of its tasks, and who waits for whom.",
+  params: batchId,
+  response: { 200: batch, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+export const cancelBatch = {
+  operationId: "cancelBatch",
+  tags: ["tasks"],
+  summary: "Cancel a batch",
+  description: "Ends all of its tasks that have not ended.",
+  params: batchId,
+  response: {
+    200: z
+      .strictObject({ cancelled: z.int().describe("How many were ended.") })
+      .meta({
+        id: "CancelledBatch",
+        description: "What of the batch was ended.",
+        examples: [{ cancelled: 3 }],
+      }),
+    ...errorAnswers("not_found", "storage_unavailable"),
+  },
+};

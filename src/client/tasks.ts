@@ -6,7 +6,7 @@ import type {
   Tasks,
   WaitOptions,
 } from "../interface/tasks.ts";
-import type { BatchInput, SubmittedBatch } from "../model/batch.ts";
+import type { Batch, BatchInput, SubmittedBatch } from "../model/batch.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Explanation } from "../model/explanation.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
@@ -32,6 +32,14 @@ export class HttpTasks implements Tasks {
 
   submitBatch(input: BatchInput, { signal }: CallOptions = {}): Promise<SubmittedBatch> {
     return this.#connection.ask({ method: "POST", path: "/v1/tasks/batch", body: input ?? null, signal });
+  }
+
+  getBatch(batchId: string, { signal }: CallOptions = {}): Promise<Batch> {
+    return this.#connection.ask({ path: batchPath(batchId), signal });
+  }
+
+  cancelBatch(batchId: string, { signal }: CallOptions = {}): Promise<{ cancelled: number }> {
+    return this.#connection.ask({ method: "POST", path: `${batchPath(batchId)}/cancel`, signal });
   }
 
   async get(taskId: string, { signal }: CallOptions = {}): Promise<Task> {
@@ -81,4 +89,8 @@ function taskPath(taskId: string): string {
     throw new RotaError("not_found", "task not found");
   }
   return `/v1/tasks/${taskId}`;
+}
+
+function batchPath(batchId: string): string {
+  return `/v1/tasks/batches/${encodeURIComponent(batchId)}`;
 }

@@ -1,4 +1,4 @@
-import type { BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
+import type { Batch, BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
 import type { Explanation } from "../model/explanation.ts";
 import type { PriorityName } from "../model/priority.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
@@ -17,6 +17,10 @@ export interface Tasks {
    * nothing itself. At most 50 with an action among them, else 100.
    */
   submitBatch(input: BatchInput): Promise<SubmittedBatch>;
+  /** A batch with the states of its tasks and who waits for whom. Throws `not_found`. */
+  getBatch(batchId: string): Promise<Batch>;
+  /** Ends all of a batch that has not ended; answers how many that were. Throws `not_found`. */
+  cancelBatch(batchId: string): Promise<{ readonly cancelled: number }>;
   /** Throws `not_found`. */
   get(taskId: string): Promise<Task>;
   /** Why a task is where it is: everything that holds it, and who is ahead. Throws `not_found`. */

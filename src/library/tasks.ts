@@ -15,7 +15,8 @@ import { type ParsedTask, parseTaskInput, type TaskDefaults } from "../model/tas
 import { toTask } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
 import { rejectionError } from "../storage/admission.ts";
-import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
+import type { AdmissionLimits, CancelledTask, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
+import { readBatch, stillOpen, toBatch } from "./batches.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { listPage } from "./list-page.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
@@ -132,6 +133,19 @@ export function createTasks(options: TasksOptions): LocalTasks {
     return tasks.some(({ dependsOn }) => dependsOn.length > 0) ? withDependencies(tasks) : tasks;
   }
 
+  /** Some may have ended meanwhile: each says what became of it. */
+  async function cancelAll(ids: readonly string[]): Promise<CancelledTask[]> {
+    const answers = await storage.tasks.cancel({ tenant, ids, error: null });
+    const cancelled = answers.filter((answer) => answer.found && answer.was === null);
+    engine.fence(
+      cancelled.flatMap(({ token }) => token ?? []),
+      "cancelled",
+    );
+    for (const task of cancelled) engine.metrics.cancelled(task);
+    if (cancelled.length > 0) onCancelled();
+    return answers;
+  }
+
   return {
     submit,
     submitMany,
@@ -161,14 +175,21 @@ export function createTasks(options: TasksOptions): LocalTasks {
       };
     },
 
+    async getBatch(batchId) {
+      return toBatch(batchId, await readBatch(storage, tenant, batchId));
+    },
+
+    async cancelBatch(batchId) {
+      const ids = stillOpen(await readBatch(storage, tenant, batchId));
+      const answers = ids.length === 0 ? [] : await cancelAll(ids);
+      return { cancelled: answers.filter((answer) => answer.found && answer.was === null).length };
+    },
+
     async cancel(taskId) {
       checkId(taskId);
-      const [cancelled] = await storage.tasks.cancel({ tenant, ids: [taskId], error: null });
+      const [cancelled] = await cancelAll([taskId]);
       if (cancelled === undefined || !cancelled.found) throw notFound();
       if (cancelled.was !== null) throw new RotaError("conflict", `task is already ${cancelled.was}`);
-      if (cancelled.token !== null) engine.fence([cancelled.token], "cancelled");
-      engine.metrics.cancelled(cancelled);
-      onCancelled();
       return { status: "cancelled", taskId };
     },
 

@@ -18,6 +18,26 @@ export type BatchTaskInput = Keyed<
   SubmitInput | (Omit<Extract<SubmitInput, { action: string }>, "agentId"> & { readonly agentId?: string })
 >;
 
+/** A batch as it is now. */
+export interface Batch {
+  readonly batchId: string;
+  readonly createdAt: string;
+  /** How many of its tasks are in each state; states without any are left out. */
+  readonly counts: Readonly<Partial<Record<TaskState, number>>>;
+  /** In the order they were taken in. */
+  readonly tasks: readonly BatchTask[];
+  /** Who waits for whom, of those that are in the batch: `to` starts after `from`. */
+  readonly edges: readonly { readonly from: string; readonly to: string }[];
+}
+
+export interface BatchTask {
+  readonly taskId: string;
+  readonly key?: string;
+  readonly agentId: string;
+  readonly state: TaskState;
+  readonly error?: string;
+}
+
 export interface SubmittedBatch {
   readonly batchId: string;
   /** In the order they were handed in. */

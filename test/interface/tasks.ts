@@ -92,6 +92,35 @@ export function describeTasks(open: Open): void {
       ]);
     });
 
+    test("shows how far they are and who waits for whom, and ends all that has not ended", async () => {
+      const { api } = await open({ start: false });
+      const { batchId, taskIds, createdAt } = await api.tasks.submitBatch({
+        tasks: [{ key: "a", payload: 1 }, { payload: 2, dependsOn: ["a"] }, { payload: 3 }],
+      });
+      const [a, b, c] = taskIds;
+      await api.tasks.cancel(c ?? "");
+      expect(await api.tasks.getBatch(batchId)).toEqual({
+        batchId,
+        createdAt,
+        counts: { queued: 1, waiting_dependency: 1, cancelled: 1 },
+        tasks: [
+          { taskId: a, key: "a", agentId: "index", state: "queued" },
+          { taskId: b, agentId: "index", state: "waiting_dependency" },
+          { taskId: c, agentId: "index", state: "cancelled" },
+        ],
+        edges: [{ from: a, to: b }],
+      });
+      expect(await api.tasks.cancelBatch(batchId)).toEqual({ cancelled: 2 });
+      expect(await api.tasks.cancelBatch(batchId)).toEqual({ cancelled: 0 });
+      expect((await api.tasks.getBatch(batchId)).counts).toEqual({ cancelled: 3 });
+      expect((await api.tasks.get(b ?? "")).error).toBeUndefined();
+      expect(await errorOf(api.tasks.getBatch("bat_unknown"))).toMatchObject({
+        code: "not_found",
+        message: "batch not found",
+      });
+      expect(await errorOf(api.tasks.cancelBatch("bat\0"))).toMatchObject({ code: "not_found" });
+    });
+
     test("rejects alone those for which there is no room", async () => {
       const { api } = await open({ options: { scheduler: { maxQueueSize: 2 } }, start: false });
       const { tasks, submitted, count } = await api.tasks.submitBatch({

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { submitBatch } from "../../api/batches.ts";
+import { cancelBatch, getBatch, submitBatch } from "../../api/batches.ts";
 import {
   cancelTask,
   deleteTask,
@@ -29,6 +29,12 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota,
     reply.code(202);
     return rota.tasks.submitBatch(request.body as unknown as BatchInput);
   });
+
+  app.get("/tasks/batches/:id", { schema: getBatch }, async ({ params }) => rota.tasks.getBatch(params.id));
+
+  app.post("/tasks/batches/:id/cancel", { schema: cancelBatch }, async ({ params }) =>
+    rota.tasks.cancelBatch(params.id),
+  );
 
   app.get("/tasks", { schema: listTasks }, async ({ query }) =>
     rota.tasks.list(withNumbers(query, "priority", "limit") as TaskFilter),
