@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { EXECUTOR_TYPES, type ExecutorType, USER_EXECUTOR_TYPES } from "../model/executor-config.ts";
-import { errorAnswers } from "./error.ts";
+import { errorAnswersWith } from "./error.ts";
 
 /** Who does the work, with the fields of its type; the library checks those. */
 function executorOf(types: readonly ExecutorType[]) {
@@ -83,6 +83,10 @@ export const deletedAgent = z.strictObject({ deleted: z.literal(true) }).meta({
 // ------------------------------------------------------------------------------------------------------ operations
 
 const tags = ["agents"];
+const errorAnswers = errorAnswersWith({
+  not_found: "agent not found",
+  conflict: 'the agent "research" is set by the configuration: change it there',
+});
 const params = z.strictObject({ id: z.string().describe("The id, URL-encoded: a `/` in it is `%2F`.") });
 
 export const createAgent = {

@@ -48,15 +48,21 @@ type Always = (typeof ALWAYS)[number];
 type ErrorAnswers<Code extends ErrorCode> = Readonly<Record<(typeof ERROR_STATUS)[Code], typeof errorAnswer>>;
 
 /** How an operation answers what fails, by status: with what any request can fail with, and with these. */
-export function errorAnswers<Code extends ErrorCode>(...codes: readonly Code[]): ErrorAnswers<Code | Always> {
-  const byStatus = Map.groupBy<number, ErrorCode>([...ALWAYS, ...codes], (code) => ERROR_STATUS[code]);
-  const answers = [...byStatus].map(([status, alike]) => {
-    const description = alike.map((code) => `\`${code}\``).join(", ");
-    return [status, errorAnswer.meta({ description, examples: alike.map(exampleOf) })];
-  });
-  return Object.fromEntries(answers) as ErrorAnswers<Code | Always>;
+export const errorAnswers = errorAnswersWith({});
+
+/** The same for a resource whose errors have sentences of their own. */
+export function errorAnswersWith(sentences: Partial<Record<ErrorCode, string>>) {
+  const example = (code: ErrorCode) => exampleOf(code, sentences[code]);
+  return <Code extends ErrorCode>(...codes: readonly Code[]): ErrorAnswers<Code | Always> => {
+    const byStatus = Map.groupBy<number, ErrorCode>([...ALWAYS, ...codes], (code) => ERROR_STATUS[code]);
+    const answers = [...byStatus].map(([status, alike]) => {
+      const description = alike.map((code) => `\`${code}\``).join(", ");
+      return [status, errorAnswer.meta({ description, examples: alike.map(example) })];
+    });
+    return Object.fromEntries(answers) as ErrorAnswers<Code | Always>;
+  };
 }
 
-function exampleOf(code: ErrorCode): ReturnType<RotaError["toJSON"]> {
-  return new RotaError(code, SENTENCES[code]).toJSON();
+function exampleOf(code: ErrorCode, sentence = SENTENCES[code]): ReturnType<RotaError["toJSON"]> {
+  return new RotaError(code, sentence).toJSON();
 }

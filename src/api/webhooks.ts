@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import { TERMINAL_STATES } from "../model/task-state.ts";
-import { errorAnswers } from "./error.ts";
+import { errorAnswersWith } from "./error.ts";
 import { time } from "./time.ts";
 
 const DELIVERY_EXAMPLE = {
@@ -58,6 +58,10 @@ const deliveryQuery = z.strictObject({
 // ------------------------------------------------------------------------------------------------------ operations
 
 const tags = ["webhooks"];
+const errorAnswers = errorAnswersWith({
+  not_found: "delivery not found",
+  conflict: "the delivery is pending: it will be sent anyway",
+});
 const params = z.strictObject({ id: z.string().describe("The `deliveryId`.") });
 
 export const listDeliveries = {

@@ -36,7 +36,10 @@ function listCommand(): Command {
 }
 
 function getCommand(): Command {
-  const command = new Command("get").description("Show one agent.").argument("<id>", "the agent's id");
+  const command = new Command("get")
+    .alias("show")
+    .description("Show one agent.")
+    .argument("<id>", "the agent's id");
   return withServerOptions(command).action(async (id: string, flags: ServerFlags) =>
     show(await openClient(flags).agents.get(id), flags),
   );

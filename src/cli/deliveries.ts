@@ -38,7 +38,10 @@ function listCommand(): Command {
 }
 
 function getCommand(): Command {
-  const command = new Command("get").description("Show one delivery.").argument("<id>", "the delivery's id");
+  const command = new Command("get")
+    .alias("show")
+    .description("Show one delivery.")
+    .argument("<id>", "the delivery's id");
   return withServerOptions(command).action(async (id: string, flags: ServerFlags) => {
     const delivery = await openClient(flags).webhooks.get(id);
     if (flags.json) printJson(delivery);

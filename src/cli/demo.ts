@@ -54,6 +54,7 @@ async function demo(flags: DemoFlags): Promise<void> {
     await show(server.url, { ...flags, signal });
     over.abort();
     await working;
+    process.exitCode = interrupted.exitCodeOfEndless();
   } finally {
     await rota.drain({ graceMs: 0 });
     await server?.close();

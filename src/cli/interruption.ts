@@ -6,6 +6,8 @@ export interface Interruption {
   readonly signal: AbortSignal;
   /** What a command ends with that was interrupted in the middle of something. */
   exitCode(): ExitCode;
+  /** What a command ends with that goes on until Ctrl-C, which is no interruption to it. */
+  exitCodeOfEndless(): ExitCode;
 }
 
 /** Lets a command that is told to stop come to an end by itself. */
@@ -16,5 +18,9 @@ export function interruption(): Interruption {
     if (signal === "SIGTERM") code = 143;
     controller.abort();
   });
-  return { signal: controller.signal, exitCode: () => code };
+  return {
+    signal: controller.signal,
+    exitCode: () => code,
+    exitCodeOfEndless: () => (controller.signal.aborted && code === 143 ? code : 0),
+  };
 }

@@ -29,7 +29,15 @@ export function watchCommand(): Command {
 
 async function watch(flags: WatchFlags): Promise<void> {
   const filter = given({ agentId: flags.agent, batchId: flags.batch }) as EventsOptions;
-  const { signal } = interruption();
+  const interrupted = interruption();
+  await show(flags, { ...filter, signal: interrupted.signal });
+  process.exitCode = interrupted.exitCodeOfEndless();
+}
+
+async function show(
+  flags: WatchFlags,
+  { signal, ...filter }: EventsOptions & { readonly signal: AbortSignal },
+): Promise<void> {
   const asLines = flags.lines || flags.json || flags.after !== undefined || !process.stdout.isTTY;
   if (asLines) return printEvents(openClient(flags), { ...filter, ...after(flags), signal }, flags);
   // A live view says itself what is wrong, where it does not disturb the picture.

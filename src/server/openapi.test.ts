@@ -118,6 +118,19 @@ test("has an example for every body and every answer, and each is one that its s
   }
 });
 
+test("shows for each resource the sentences that its own errors have", async () => {
+  for (const [route, operation] of operationsOf(await readDocument())) {
+    const [, noun] = /\/(task|agent|deliver)\w*\/\{/.exec(route) ?? [];
+    if (noun === undefined) continue;
+    for (const status of ["404", "409"]) {
+      const { examples = {} } = operation.responses[status]?.content?.["application/json"] ?? {};
+      for (const { value } of Object.values(examples)) {
+        expect((value as { error: string }).error, `${route} ${status}`).toContain(noun);
+      }
+    }
+  }
+});
+
 test("refers to nothing that is not there, and has nothing twice", async () => {
   const document = await readDocument();
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, target]) => target);

@@ -247,6 +247,9 @@ describe("rota stats and rota agents", () => {
       lane: "main",
       source: "stored",
     });
+    for (const name of ["get", "show"]) {
+      expect((await rota(["agents", name, "team/a"])).stdout).toMatch(/^agent +team\/a\nfrom +stored\n/);
+    }
     expect(JSON.parse((await rota(["agents", "list", "--json"])).stdout).count).toBe(2);
     expect(await rota(create)).toMatchObject({ code: 2, stdout: "" });
     expect(await rota(["agents", "delete", "team/a"])).toMatchObject({ code: 0, stdout: "team/a deleted\n" });
@@ -272,7 +275,9 @@ describe("rota deliveries", () => {
     expect((await rota(["deliveries", "--task", taskId])).stdout).toMatch(
       new RegExp(`^DELIVERY .*\n${deliveryId} +delivered +1 .* ${taskId} +${url}/hook\n$`),
     );
-    expect((await rota(["deliveries", "get", deliveryId])).stdout).toMatch(/^status +delivered$/m);
+    for (const name of ["get", "show"]) {
+      expect((await rota(["deliveries", name, deliveryId])).stdout).toMatch(/^status +delivered$/m);
+    }
     expect(await rota(["deliveries", "resend", deliveryId, "dlv_unknown"])).toMatchObject({
       code: 3,
       stdout: `${deliveryId} pending\n`,
@@ -315,6 +320,8 @@ describe("rota watch", () => {
       [5, "task.started", "index"],
       [6, "task.completed", "index"],
     ]);
+    process.kill("SIGTERM");
+    expect(await process.ended).toEqual({ code: 143, signal: null });
   });
 });
 
