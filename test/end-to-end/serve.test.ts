@@ -101,7 +101,7 @@ describe("what stops it from starting is said in a sentence:", () => {
 
   test("an address that others could reach", async () => {
     expect(await refusal(["--host", "0.0.0.0"])).toBe(
-      "Rota cannot start: the configuration has a fault: `server.host` must be 127.0.0.1, localhost or ::1, not 0.0.0.0: " +
+      'Rota cannot start: the configuration has a fault: `server.host` must be 127.0.0.1, localhost or ::1, not "0.0.0.0": ' +
         "serving other machines needs API keys, which do not exist yet (--host)\n",
     );
   });
