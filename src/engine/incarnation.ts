@@ -30,6 +30,7 @@ export class Incarnation extends Service {
   readonly #options: IncarnationOptions;
   #parts: IncarnationParts | null = null;
   #node: string;
+  /** Whether the lease is gone and no new name is known yet. */
   #lost = false;
 
   constructor(options: IncarnationOptions) {
@@ -40,11 +41,6 @@ export class Incarnation extends Service {
 
   get node(): string {
     return this.#node;
-  }
-
-  /** Whether the lease is gone and no new name is known yet. */
-  get lost(): boolean {
-    return this.#lost;
   }
 
   async begin(parts: IncarnationParts): Promise<void> {
