@@ -139,6 +139,11 @@ test("variables set numbers, switches, lanes and JSON", () => {
   expect(config.storage, "an empty variable is not set").toBe("sqlite:rota.db");
 });
 
+test("a process can leave a lane to others", () => {
+  const { config } = load({ file: { lanes: { mine: { concurrency: 0, total: 1 } } } });
+  expect(config.lanes["mine"]).toEqual({ concurrency: 0, total: 1 });
+});
+
 test("everything that is wrong is reported at once, with its place and where it was written", () => {
   const faults = faultsOf({
     file: { schedulr: {}, server: { port: "abc" }, agents: { research: { maxInflight: 0 } } },
@@ -167,6 +172,10 @@ test.each([
   [{ lanes: { tasks: 3 } }, /^`lanes.tasks` is described by `scheduler.workerCount`/],
   [{ lanes: { mine: "x" } }, /^`lanes.mine` must be a number or an object with `concurrency`/],
   [{ lanes: { mine: { total: 3 } } }, /^`lanes.mine.concurrency` is missing/],
+  [
+    { lanes: { mine: { concurrency: 0, total: 0 } } },
+    /^`lanes.mine.total` must be an integer from 1 to 10000000, not 0/,
+  ],
   [{ lanes: { "two words": 1 } }, /^`lanes.two words`: the name of a lane is 1 to 128 of the characters/],
   [{ lanes: { "": 1 } }, /^`lanes.`: the name of a lane is/],
   [{ ["x".repeat(5_000)]: 1 }, /^unknown option `x{60}…`: known are server,/],

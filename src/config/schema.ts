@@ -86,7 +86,7 @@ const lane = z.preprocess(
   section(
     {
       concurrency: numberIn({ ...COUNT, min: 0 }),
-      total: numberIn({ ...COUNT, min: 0 }).exactOptional(),
+      total: numberIn(COUNT).exactOptional(),
     },
     "be a number or an object with `concurrency` and perhaps `total`",
   ),
