@@ -212,6 +212,12 @@ test.each([
   expect(faults[0]).toMatch(sentence);
 });
 
+test("the fault of a storage that is no URL does not repeat its password", () => {
+  expect(faultsOf({ file: { storage: "postgres://u:s3cret@h:99999/db" } })).toEqual([
+    '`storage` must be "sqlite:rota.db", "sqlite::memory:" or "postgres://…" (rota.config.json)',
+  ]);
+});
+
 test.each(["http://user:secret@host/", "ftp://user:secret@host/", "http://user:secret@host:port/"])(
   "the fault of an executor's URL %s does not repeat its password",
   (url) => {

@@ -9,6 +9,7 @@ test.each([
   ["sqlite:", null],
   ["rota.db", null],
   ["mysql://h/db", null],
+  ["postgres://u:s3cret@h:99999/db", null],
   ["", null],
 ])("%s is read", (url, parsed) => {
   expect(parseStorageUrl(url)).toEqual(parsed);

@@ -10,7 +10,8 @@ export type StorageUrl =
 export function parseStorageUrl(url: string): StorageUrl | null {
   const path = /^sqlite:(.+)$/s.exec(url)?.[1];
   if (path !== undefined) return { driver: "sqlite", path };
-  return /^postgres(?:ql)?:\/\//.test(url) ? { driver: "postgres", url } : null;
+  // The driver would refuse what is no URL as well, with an error that shows it, the password included.
+  return /^postgres(?:ql)?:\/\//.test(url) && URL.canParse(url) ? { driver: "postgres", url } : null;
 }
 
 export function isStorageUrl(url: string): boolean {
