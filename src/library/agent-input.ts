@@ -61,11 +61,22 @@ function refuseWhatIsNone(executor: unknown): void {
   if (typeof executor === "function") {
     throw invalidField("executor", "`executor` must be a description: use `rota.agent()` for a handler");
   }
-  const fields = isObject(executor) ? Object.entries(executor) : [];
-  const mask = fields.find(([, value]) => typeof value === "string" && isMask(value))?.[0];
-  if (mask === undefined) return;
-  const field = `executor.${mask}`;
-  throw invalidField(field, `\`${field}\` shows where a secret was: write the secret itself`);
+  const field = maskIn(executor, "executor", new Set());
+  if (field === undefined) return;
+  throw invalidField(field, `\`${shown(field)}\` shows where a secret was: write the secret itself`);
+}
+
+/** Where the first mask is, however deep: headers and fields of a request are masked, too. */
+function maskIn(value: unknown, path: string, seen: Set<object>): string | undefined {
+  if (typeof value === "string") return isMask(value) ? path : undefined;
+  // What is no JSON may hold itself.
+  if (typeof value !== "object" || value === null || seen.has(value)) return undefined;
+  seen.add(value);
+  for (const [name, inner] of Object.entries(value)) {
+    const mask = maskIn(inner, `${path}.${name}`, seen);
+    if (mask !== undefined) return mask;
+  }
+  return undefined;
 }
 
 function checkLane(lane: string, lanes: readonly string[]): void {

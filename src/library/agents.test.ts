@@ -146,7 +146,20 @@ describe("the catalogue", () => {
     });
     await expect(
       rota.agents.update("a", { executor: { ...HTTP, headers: { authorization: "…" } } }),
-    ).rejects.toMatchObject({ code: "invalid_field" });
+    ).rejects.toMatchObject({ code: "invalid_field", details: { field: "executor.headers.authorization" } });
+  });
+
+  test("finds what it shows in place of a secret however deep it is", async () => {
+    const { rota } = await started();
+    const request = { metadata: { tools: [{ name: "search" }, { name: "mail", password: "secret" }] } };
+    const executor = { type: "openai", baseUrl: URL_OF_SOMEBODY, model: "m", request } as const;
+    const { executor: shown } = await rota.agents.create({ id: "a", executor });
+    expect(JSON.stringify(shown)).not.toContain("secret");
+    await expect(rota.agents.update("a", { executor: shown as never })).rejects.toMatchObject({
+      code: "invalid_field",
+      message: expect.stringContaining("shows where a secret was: write the secret itself"),
+      details: { field: "executor.request.metadata.tools.1.password" },
+    });
   });
 });
 
