@@ -13,6 +13,7 @@ import type {
 } from "../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";
 import { Completer } from "./completer.ts";
+import { readDependencyResults } from "./dependency-results.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Incarnation } from "./incarnation.ts";
@@ -96,7 +97,7 @@ export class Engine {
       storageNow,
       log,
       findExecutor: options.findExecutor,
-      dependencyResults: ({ seq }) => storage.tasks.dependencyResults({ seq }),
+      dependencyResults: ({ seq }, signal) => readDependencyResults({ ...service, storage, seq, signal }),
       onOutcome: (attempt, outcome) => {
         this.#ran(attempt);
         this.#completer.finish(attempt, outcome);

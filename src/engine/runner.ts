@@ -20,8 +20,11 @@ export interface RunnerOptions {
   readonly storageNow: () => number;
   readonly log: Log;
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
-  /** What the tasks resulted in that one depends on: its executor is handed it. */
-  readonly dependencyResults: (record: TaskRecord) => Promise<readonly DependencyResult[]>;
+  /** What the tasks resulted in that one depends on: its executor is handed it. Gives up when the signal fires. */
+  readonly dependencyResults: (
+    record: TaskRecord,
+    signal: AbortSignal,
+  ) => Promise<readonly DependencyResult[]>;
   /** Called once for each attempt, when its outcome is decided. */
   readonly onOutcome: (attempt: Attempt, outcome: Outcome) => void;
   /** Called instead when its lease is gone: there is nothing left to decide. */
@@ -208,7 +211,7 @@ async function outcomeOf(
   const { record } = attempt;
   try {
     if (record.spec.dependsOn === undefined) return outcomeOfResult(await executor(toTask(record), attempt));
-    const dependencies = await dependencyResults(record);
+    const dependencies = await dependencyResults(record, attempt.signal);
     // Told to stop before it could begin.
     attempt.signal.throwIfAborted();
     return outcomeOfResult(await executor({ ...toTask(record), dependencies }, attempt));

@@ -198,6 +198,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
       checkId(taskId);
       const retried = await storage.tasks.retry({ tenant, id: taskId });
       if (!retried.found) throw notFound();
+      if (retried.was === "overdue") {
+        throw new RotaError("conflict", "the task's `deadline` has passed: submit it anew with another");
+      }
       if (retried.was !== null) {
         throw new RotaError(
           "conflict",

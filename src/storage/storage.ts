@@ -280,6 +280,8 @@ export type RetriedTask =
   | { readonly found: false }
   /** Neither failed nor cancelled: nothing changed. */
   | { readonly found: true; readonly was: TaskState }
+  /** The deadline that was asked for has passed, so that it could only fail again: nothing changed. */
+  | { readonly found: true; readonly was: "overdue" }
   | { readonly found: true; readonly was: null; readonly task: InsertedTask };
 
 // --------------------------------------------------------------------------------------------------------- events

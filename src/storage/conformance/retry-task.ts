@@ -59,6 +59,16 @@ export function describeRetryTask(open: OpenWorld): void {
       expect((await task("ran")).attempts.map(({ outcome }) => outcome)).toEqual(["cancelled", "done"]);
     });
 
+    test("refuses what could only fail again, because its own deadline has passed", async () => {
+      const { storage, submit, clock, events } = await open();
+      await submit({ id: "t", deadline: clock.now() + 10 });
+      await storage.tasks.cancel({ tenant: TENANT, ids: ["t"], error: null });
+      const told = await events();
+      clock.step(10);
+      expect(await storage.tasks.retry({ tenant: TENANT, id: "t" })).toEqual({ found: true, was: "overdue" });
+      expect(await events()).toEqual(told);
+    });
+
     test("grants the default deadline anew and leaves one that was asked for", async () => {
       const { storage, submit, clock, task } = await open();
       const deadline = clock.now() + 50;

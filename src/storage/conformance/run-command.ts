@@ -86,9 +86,12 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
 async function submit(side: Side, { tasks, ...limits }: Extract<Command, { do: "submit" }>) {
   const repeated = new Set<string>();
   const inputs = tasks.map((task) => {
-    const earlier = task.repeats === null ? undefined : choose(side.tasks, task.repeats);
+    // One with a key may have become another task: its id is then nobody's.
+    const known = side.tasks.filter(({ keyed }) => !keyed);
+    const earlier = task.repeats === null ? undefined : choose(known, task.repeats);
     const input = toNewTask(side, task, earlier?.id ?? `task-${side.tasks.length}`);
-    if (earlier === undefined) side.tasks.push({ tenant: input.tenant, id: input.id });
+    if (earlier === undefined)
+      side.tasks.push({ tenant: input.tenant, id: input.id, keyed: task.key !== null });
     else repeated.add(earlier.id);
     return input;
   });

@@ -19,7 +19,7 @@ export class Side {
   /** The names of the processes as they are now. */
   readonly nodes: string[] = [];
   readonly crashed: string[] = [];
-  readonly tasks: { tenant: string; id: string }[] = [];
+  readonly tasks: { tenant: string; id: string; keyed: boolean }[] = [];
   readonly claims: Claim[] = [];
   /** Deliveries that were handed out. */
   readonly tries: { readonly seq: number; readonly tries: number }[] = [];

@@ -9,6 +9,9 @@ export function retryTask(state: OracleState, params: { tenant: string; id: stri
   if (task.state !== "failed" && task.state !== "cancelled") return { found: true, was: task.state };
 
   const now = state.clock.now();
+  if (task.defaultDeadlineMs === null && task.deadline !== null && task.deadline <= now) {
+    return { found: true, was: "overdue" };
+  }
   const error = task.error;
   const waits = unmetOf(state, task) > 0;
   task.position = waits ? 0 : countWaiting(state, task) + 1;

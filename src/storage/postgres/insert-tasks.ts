@@ -151,7 +151,7 @@ begin
     return;
   end if;
   return query
-    select i.seq, i.id, case when i.state = 'waiting_dependency' and i.repeats is null then t.resting_state else i.state end,
+    select i.seq, i.id, case when i.state = 'waiting_dependency' then t.resting_state else i.state end,
            i."position", i.created_at, i.run_at, i.deadline, i."full", i.queued, i.repeats
       from unnest(p_inserted) with ordinality as i(seq, id, state, "position", created_at, run_at, deadline, "full",
                                                    queued, repeats, place)

@@ -8,7 +8,7 @@ export async function retryTask(
   params: { tenant: string; id: string },
 ): Promise<RetriedTask> {
   const [row] = await db.write<{
-    was: TaskState | null;
+    was: TaskState | "overdue" | null;
     seq: string;
     state: "queued" | "waiting_dependency";
     position: number;
@@ -21,6 +21,7 @@ export async function retryTask(
     values: [params.tenant, params.id],
   });
   if (row === undefined) return { found: false };
+  if (row.was === "overdue") return { found: true, was: row.was };
   if (row.was !== null) return { found: true, was: row.was };
   db.signal({ kind: "events" });
   db.signal({ kind: "work" });
@@ -61,6 +62,10 @@ begin
   if v_task.resting_state not in ('failed', 'cancelled') then
     select state into v_held from lease where task_seq = v_task.seq;
     return query select coalesce(v_held, v_task.resting_state), v_task.seq, null::text, 0, 0::bigint, 0::bigint, 0::bigint;
+    return;
+  end if;
+  if v_task.deadline_after_ms is null and v_task.deadline <= v_now then
+    return query select 'overdue', v_task.seq, null::text, 0, 0::bigint, 0::bigint, 0::bigint;
     return;
   end if;
   -- The attempt that had ended the task becomes an earlier one.

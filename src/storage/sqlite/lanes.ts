@@ -43,11 +43,22 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
   };
 }
 
-/** A changed limit changes which lines can start something. */
+/** A changed limit changes which lines can start something. Only those are written: there may be any number of others. */
 export function refreshLines(db: SqliteDatabase, condition: string, values: readonly string[]): void {
   const ledger = new Ledger(db);
-  for (const line of db.prepare<Line>(`select ${LINE_COLUMNS} from line where ${condition}`).all(...values)) {
-    ledger.adopt(line);
+  const setFlags = db.prepare("update line set startable = ?, ahead = ? where id = ?");
+  const rows = db
+    .prepare<Line & Flags>(`select ${LINE_COLUMNS}, startable, ahead from line where ${condition}`)
+    .all(...values);
+  for (const { startable, ahead, ...row } of rows) {
+    const line = ledger.adopt(row);
+    const flags: Flags = { startable: ledger.room(line) > 0 ? 1 : 0, ahead: ledger.isAhead(line) ? 1 : 0 };
+    if (flags.startable !== startable || flags.ahead !== ahead)
+      setFlags.run(flags.startable, flags.ahead, line.id);
   }
-  ledger.save({ limitsChanged: true });
+}
+
+interface Flags {
+  readonly startable: 0 | 1;
+  readonly ahead: 0 | 1;
 }

@@ -25,12 +25,13 @@ export class LineCache {
 
   /** Lines that the transaction under way has written. */
   stage(lines: readonly Line[]): void {
-    this.#changed.push(...lines);
+    // One by one: there may be more lines than a call can have arguments.
+    for (const line of lines) this.#changed.push(line);
   }
 
   /** All lines of an agent, as the transaction under way knows them. */
   stageAgent(name: string, lines: readonly Line[]): void {
-    this.#changed.push(...lines);
+    this.stage(lines);
     this.#idsOfAgent.set(
       name,
       lines.map(({ id }) => id),

@@ -52,7 +52,10 @@ const PARKED = "state in ('waiting_dependency', 'delayed')";
 
 const COUNT_LINES = `
   with parked as materialized
-         (select line, count(*) as tasks from task where resting_state in ('waiting_dependency', 'delayed') group by line),
+         (select line, count(*) as tasks
+            from (select line from task indexed by task_by_state where resting_state = 'waiting_dependency'
+                  union all select line from task indexed by task_by_state where resting_state = 'delayed')
+           group by line),
        held as materialized (select line, count(*) as tasks from lease group by line)
   select (select count(*) from ready where line = id)
            + coalesce((select tasks from parked where line = id), 0) as waiting,
@@ -81,10 +84,13 @@ function mend(db: SqliteDatabase, line: Line, counted: LineCount): void {
 function taskFaults(db: SqliteDatabase): CounterFault[] {
   return db
     .prepare<{ id: number; stored: number; counted: number; entered: number; old: number }>(
-      `select id, tasks as stored, (select count(*) from task t where t.line = n.id) as counted,
-              (select count(*) from task_of_line x join task t on t.seq = x.task_seq where x.line = n.id) as entered,
-              (select count(*) from task t where t.line = n.id and t.seq <= ?) as old
-         from line n`,
+      `with counted as materialized
+              (select line, count(*) as tasks, sum(seq <= ?) as old from task group by line),
+            entered as materialized
+              (select x.line, count(*) as tasks from task_of_line x join task t on t.seq = x.task_seq group by x.line)
+       select n.id, n.tasks as stored, coalesce(c.tasks, 0) as counted, coalesce(e.tasks, 0) as entered,
+              coalesce(c.old, 0) as old
+         from line n left join counted c on c.line = n.id left join entered e on e.line = n.id`,
     )
     .all(db.enteredUpTo)
     .flatMap(({ id, stored, counted, entered, old }) => [

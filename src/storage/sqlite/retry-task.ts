@@ -40,6 +40,9 @@ export async function retryTask(
     if (task.resting_state !== "failed" && task.resting_state !== "cancelled") {
       return { found: true, was: task.resting_state };
     }
+    if (task.deadline_after_ms === null && task.deadline !== null && task.deadline <= now) {
+      return { found: true, was: "overdue" };
+    }
     return requeue(db, params, task, now);
   });
   await db.durable();
