@@ -14,6 +14,7 @@ import {
   shown,
 } from "../model/field-checks.ts";
 import { nearestName } from "../model/nearest-name.ts";
+import { JSON_DEPTH_MAX } from "../model/task-input.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import { readAgent } from "./agent.ts";
 
@@ -61,19 +62,21 @@ function refuseWhatIsNone(executor: unknown): void {
   if (typeof executor === "function") {
     throw invalidField("executor", "`executor` must be a description: use `rota.agent()` for a handler");
   }
-  const field = maskIn(executor, "executor", new Set());
+  const field = maskIn(executor, "executor");
   if (field === undefined) return;
   throw invalidField(field, `\`${shown(field)}\` shows where a secret was: write the secret itself`);
 }
 
 /** Where the first mask is, however deep: headers and fields of a request are masked, too. */
-function maskIn(value: unknown, path: string, seen: Set<object>): string | undefined {
+function maskIn(value: unknown, path: string, depth = 0): string | undefined {
   if (typeof value === "string") return isMask(value) ? path : undefined;
-  // What is no JSON may hold itself.
-  if (typeof value !== "object" || value === null || seen.has(value)) return undefined;
-  seen.add(value);
+  if (typeof value !== "object" || value === null) return undefined;
+  // What holds itself, which only a program can hand in, ends here as well.
+  if (depth >= JSON_DEPTH_MAX) {
+    throw invalidField("executor", `\`executor\` is nested deeper than ${JSON_DEPTH_MAX} levels`);
+  }
   for (const [name, inner] of Object.entries(value)) {
-    const mask = maskIn(inner, `${path}.${name}`, seen);
+    const mask = maskIn(inner, `${path}.${name}`, depth + 1);
     if (mask !== undefined) return mask;
   }
   return undefined;
