@@ -205,6 +205,40 @@ describe("a request that may work later", () => {
     expect(sent).toHaveLength(1);
   });
 
+  const away = refusal("storage_unavailable", 503, { "retry-after": "5" });
+
+  test.each<[string, (rota: RotaClient) => Promise<unknown>]>([
+    ["a submit", ({ tasks }) => tasks.submit({ message: "x" })],
+    ["a batch", ({ tasks }) => tasks.submitBatch({ tasks: [{ message: "x", idempotencyKey: "k" }] })],
+    ["a retry", ({ tasks }) => tasks.retry("tsk_1")],
+  ])("is not %s that the storage gave no answer to: it may have been stored", async (_what, call) => {
+    const { rota, sent, clock } = open([away]);
+    const error = errorOf(call(rota));
+    await clock.advance(60_000);
+    expect(await error).toMatchObject({ code: "storage_unavailable" });
+    expect(sent).toHaveLength(1);
+  });
+
+  test.each<[string, Answerer]>([
+    ["whose connection broke", networkFailure("ECONNRESET")],
+    ["that a proxy failed to pass on", () => new Response("", { status: 502 })],
+    ["that the storage gave no answer to", away],
+  ])("is a submit with an idempotency key %s", async (_what, answer) => {
+    const { rota, sent, clock } = open([answer, json(TASK, 202)]);
+    const submitted = rota.tasks.submit({ message: "x", idempotencyKey: "k" });
+    await clock.advance(10_000);
+    expect(await submitted).toEqual(TASK);
+    expect(sent.map(({ body }) => body)).toEqual(Array(2).fill({ message: "x", idempotencyKey: "k" }));
+  });
+
+  test("is a submit that a server turned away because it stops", async () => {
+    const { rota, sent, clock } = open([refusal("draining", 503, { "retry-after": "5" }), json(TASK, 202)]);
+    const submitted = rota.tasks.submit({ message: "x" });
+    await clock.advance(10_000);
+    expect(await submitted).toEqual(TASK);
+    expect(sent).toHaveLength(2);
+  });
+
   test("is a submit that never left this machine", async () => {
     const { rota, sent, clock } = open([networkFailure("ECONNREFUSED"), json(TASK, 202)]);
     const submitted = rota.tasks.submit({ message: "x" });
@@ -213,11 +247,14 @@ describe("a request that may work later", () => {
     expect(sent).toHaveLength(2);
   });
 
-  test("is a cancel whose connection broke, and that it was cancelled is then no error", async () => {
+  test.each<[string, Answerer]>([
+    ["whose connection broke", networkFailure("ECONNRESET")],
+    ["that the storage gave no answer to", away],
+  ])("is a cancel %s, and that it was cancelled is then no error", async (_what, answer) => {
     const done = json({ code: "conflict", error: "task is already cancelled" }, 409);
-    const { rota, clock } = open([networkFailure("ECONNRESET"), done]);
+    const { rota, clock } = open([answer, done]);
     const cancelled = rota.tasks.cancel("tsk_1");
-    await clock.advance(1_000);
+    await clock.advance(10_000);
     expect(await cancelled).toEqual({ status: "cancelled", taskId: "tsk_1" });
     expect(await errorOf(rota.tasks.cancel("tsk_1"))).toMatchObject({ code: "conflict" });
   });

@@ -3,6 +3,7 @@ import { retryAfterMs } from "../model/retry-after.ts";
 import { AbortScope } from "./abort-scope.ts";
 import { answeredError } from "./answered-error.ts";
 import { answerTookTooLong, ConnectionError, connectionFailed, notRotasAnswer } from "./connection-error.ts";
+import { mayHaveHappened } from "./may-have-happened.ts";
 import { isRead, type Request, toFetch } from "./request.ts";
 import { type Failure, RetryBudget } from "./retry-budget.ts";
 import type { ClientSettings } from "./settings.ts";
@@ -41,7 +42,7 @@ export class Connection {
       if (done !== undefined) return done as Answer;
       const pauseMs = budget.pauseAfter(outcome);
       if (pauseMs === undefined) throw error;
-      mayBeDone ||= error instanceof ConnectionError && error.mayHaveHappened;
+      mayBeDone ||= mayHaveHappened(error);
       await pause(clock, pauseMs, request.signal);
     }
   }

@@ -1,5 +1,6 @@
 import type { RotaError } from "../model/errors.ts";
-import { ConnectionError } from "./connection-error.ts";
+import type { ConnectionError } from "./connection-error.ts";
+import { mayHaveHappened } from "./may-have-happened.ts";
 import { isPassing } from "./passing.ts";
 import type { ClientSettings } from "./settings.ts";
 
@@ -45,15 +46,12 @@ export class RetryBudget {
   }
 }
 
-/**
- * Rota says itself what may work later. Of an answer by somebody else on the way, and of none at all, nobody knows
- * whether the request was carried out: then only what may be repeated is.
- */
+/** Rota says itself what may work later. What may have been carried out is sent again only if it may be repeated. */
 function mayWorkLater(
   error: RotaError | ConnectionError,
   retryAfterMs: number | undefined,
   repeatable: boolean,
 ): boolean {
-  if (error instanceof ConnectionError && error.mayHaveHappened && !repeatable) return false;
+  if (mayHaveHappened(error) && !repeatable) return false;
   return isPassing(error) || (error.status === 429 && retryAfterMs !== undefined);
 }

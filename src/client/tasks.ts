@@ -27,7 +27,14 @@ export class HttpTasks implements Tasks {
   }
 
   submit(input: SubmitInput, { signal }: CallOptions = {}): Promise<SubmittedTask> {
-    return this.#connection.ask({ method: "POST", path: "/v1/tasks", body: input ?? null, signal });
+    const repeatable = hasKey(input);
+    return this.#connection.ask({
+      method: "POST",
+      path: "/v1/tasks",
+      body: input ?? null,
+      signal,
+      repeatable,
+    });
   }
 
   submitBatch(input: BatchInput, { signal }: CallOptions = {}): Promise<SubmittedBatch> {
@@ -78,6 +85,11 @@ export class HttpTasks implements Tasks {
   counts({ signal }: CallOptions = {}): Promise<TaskCounts> {
     return this.#connection.ask({ path: "/v1/tasks/stats", signal });
   }
+}
+
+/** The same key gives the same task, however often it is sent. */
+function hasKey(input: SubmitInput | null | undefined): boolean {
+  return input?.idempotencyKey !== undefined;
 }
 
 /** Routes that lie where a task's would. */
