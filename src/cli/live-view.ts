@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EventsOptions, RotaApi } from "../interface/rota.ts";
+import type { RotaClient } from "../client/index.ts";
+import type { Events, EventsOptions } from "../interface/rota.ts";
 import { liveLines } from "./live-lines.ts";
 import { LiveModel } from "./live-model.ts";
-import { Screen } from "./screen.ts";
+import { Screen, type ScreenParams } from "./screen.ts";
 
 const REFRESH_MS = 1_000;
 /** Running tasks that are asked for: more than a screen has lines. */
@@ -10,7 +11,7 @@ const RUNNING_MAX = 100;
 
 const CTRL_C = "\x03";
 
-export interface LiveViewParams {
+export interface LiveViewParams extends Partial<Pick<ScreenParams, "stdin" | "stdout">> {
   /** The first line of the screen. */
   readonly title: string;
   readonly filter: Pick<EventsOptions, "agentId" | "batchId">;
@@ -19,7 +20,10 @@ export interface LiveViewParams {
 }
 
 /** Shows what happens on the whole terminal, until somebody presses q or Ctrl-C, or the signal fires. */
-export async function liveView(rota: RotaApi, { title, filter, signal }: LiveViewParams): Promise<void> {
+export async function liveView(
+  rota: RotaClient,
+  { title, filter, signal, stdin = process.stdin, stdout = process.stdout }: LiveViewParams,
+): Promise<void> {
   const model = new LiveModel(Date.now());
   const ended = new AbortController();
   const end = () => ended.abort();
@@ -28,11 +32,16 @@ export async function liveView(rota: RotaApi, { title, filter, signal }: LiveVie
 
   const events = rota.events({ ...filter, signal: ended.signal });
   // Before the terminal is taken over: a server that is not there is said in a sentence.
-  await events.ready;
+  try {
+    await events.ready;
+  } catch (error) {
+    if (ended.signal.aborted) return;
+    throw error;
+  }
   const draw = () => screen.draw(liveLines(model, { title, ...screen.size, now: Date.now() }));
   const screen = new Screen({
-    stdin: process.stdin,
-    stdout: process.stdout,
+    stdin,
+    stdout,
     onResize: draw,
     onKey: (key) => (key === "q" || key === CTRL_C ? end() : undefined),
   });
@@ -52,7 +61,7 @@ export async function liveView(rota: RotaApi, { title, filter, signal }: LiveVie
   }
 }
 
-async function follow(events: ReturnType<RotaApi["events"]>, model: LiveModel): Promise<void> {
+async function follow(events: Events, model: LiveModel): Promise<void> {
   try {
     for await (const event of events) model.take(event, Date.now());
   } catch (error) {
@@ -61,14 +70,14 @@ async function follow(events: ReturnType<RotaApi["events"]>, model: LiveModel): 
 }
 
 async function refresh(
-  rota: RotaApi,
+  rota: RotaClient,
   model: LiveModel,
   { filter, signal }: Pick<LiveViewParams, "filter" | "signal">,
 ): Promise<void> {
   try {
     const [stats, { tasks }] = await Promise.all([
-      rota.stats(),
-      rota.tasks.list({ ...filter, state: ["assigned", "running"], limit: RUNNING_MAX }),
+      rota.stats({ signal }),
+      rota.tasks.list({ ...filter, state: ["assigned", "running"], limit: RUNNING_MAX }, { signal }),
     ]);
     model.snapshot = { stats, running: tasks };
     model.trouble = undefined;

@@ -1,45 +1,13 @@
-import { EventEmitter } from "node:events";
-import type { ReadStream, WriteStream } from "node:tty";
 import { expect, test } from "vitest";
+import { Terminal } from "../../test/support/terminal.ts";
 import { Screen } from "./screen.ts";
-
-/** What stands in for a terminal. */
-class Terminal extends EventEmitter {
-  readonly isTTY = true;
-  columns = 80;
-  rows = 24;
-  written = "";
-  isRaw = false;
-  isFlowing = false;
-
-  write(text: string): boolean {
-    this.written += text;
-    return true;
-  }
-
-  setRawMode(isRaw: boolean): this {
-    this.isRaw = isRaw;
-    return this;
-  }
-
-  resume(): this {
-    this.isFlowing = true;
-    return this;
-  }
-
-  pause(): this {
-    this.isFlowing = false;
-    return this;
-  }
-}
 
 function open() {
   const terminal = new Terminal();
   const keys: string[] = [];
   let resizes = 0;
   const screen = new Screen({
-    stdin: terminal as unknown as ReadStream,
-    stdout: terminal as unknown as WriteStream,
+    ...terminal.streams,
     onKey: (key) => keys.push(key),
     onResize: () => {
       resizes += 1;
