@@ -206,6 +206,22 @@ export function describeDependencies(open: OpenWorld): void {
       expect(await state(world, "n999")).toBe("cancelled: dependency n0 cancelled");
     });
 
+    test("of tasks that have ended keep nothing, and a retry does not wait for what was done and is gone", async () => {
+      const world = await open();
+      const { tasks } = world.storage;
+      const left = async () => (await tasks.list({ tenant: TENANT, limit: 100 })).tasks.map(({ id }) => id);
+      for (let n = 0; n < 5; n += 1) {
+        await world.submit({ id: `n${n}`, dependsOn: n === 0 ? [] : [`n${n - 1}`] });
+        await run(world, n === 4 ? "failed" : "done");
+        world.clock.step(400);
+        await tasks.prune({ retentionMs: 500, rejectedMax: 10, limit: 1_000 });
+      }
+      expect(await left()).toEqual(["n4"]);
+      await tasks.retry({ tenant: TENANT, id: "n4" });
+      expect(await run(world)).toEqual(["n4"]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("are kept as long as somebody depends on them, and go with the last", async () => {
       const world = await open();
       const { tasks } = world.storage;
@@ -213,13 +229,13 @@ export function describeDependencies(open: OpenWorld): void {
       const left = async () => (await tasks.list({ tenant: TENANT, limit: 100 })).tasks.map(({ id }) => id);
       await world.submit({ id: "a" }, { id: "b", dependsOn: ["a"] }, { id: "c", dependsOn: ["b"] });
       await run(world);
-      await run(world);
       world.clock.step(1_000);
       await prune();
       expect(await left()).toEqual(["c", "b", "a"]);
       await run(world);
       await prune();
       expect(await left()).toEqual(["c", "b", "a"]);
+      await run(world);
       world.clock.step(1_000);
       await prune();
       expect(await left()).toEqual([]);

@@ -24,10 +24,15 @@ export function prune(
   return { tasks: ended + surplus.length, more: old.length === limit || surplus.length === limit };
 }
 
-/** A task that others depend on stays: they want its result. With a task go those that were only kept for its sake. */
+/** Whether somebody who has not ended depends on a task. */
+function isWaitedFor(state: OracleState, task: OracleTask): boolean {
+  return dependantsOf(state, task).some((dependant) => !isTerminal(dependant.state));
+}
+
+/** A task that others still depend on stays: they want its result. With a task go those that were only kept for its sake. */
 function removeEnded(state: OracleState, seq: number, isPast: (at: number) => boolean): number {
   const task = state.tasks.find((candidate) => candidate.seq === seq);
-  if (task === undefined || !hasEnded(task, isPast) || dependantsOf(state, task).length > 0) return 0;
+  if (task === undefined || !hasEnded(task, isPast) || isWaitedFor(state, task)) return 0;
   remove(state, [task]);
   const parents = task.state === "rejected" ? [] : task.dependsOn;
   return parents.reduce((sum, id) => {
@@ -43,14 +48,18 @@ function hasEnded(task: OracleTask, isPast: (at: number) => boolean): boolean {
 function surplusOfRejected(state: OracleState, rejectedMax: number): OracleTask[] {
   const rejected = state.tasks.filter((task) => task.state === "rejected");
   return [...Map.groupBy(rejected, (task) => task.tenant).values()].flatMap((ofTenant) =>
-    ofTenant
-      .filter((task) => dependantsOf(state, task).length === 0)
-      .slice(0, Math.max(0, ofTenant.length - rejectedMax)),
+    ofTenant.filter((task) => !isWaitedFor(state, task)).slice(0, Math.max(0, ofTenant.length - rejectedMax)),
   );
 }
 
 function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   const gone = new Set(tasks);
+  // Should they be retried, those that depended on what was done need not wait for it.
+  for (const task of tasks) {
+    for (const dependant of task.state === "done" ? dependantsOf(state, task) : []) {
+      dependant.dependsOn = dependant.dependsOn.filter((id) => id !== task.id);
+    }
+  }
   state.tasks = state.tasks.filter((task) => !gone.has(task));
   const seqs = new Set(tasks.map(({ seq }) => seq));
   state.keys = state.keys.filter(({ taskSeq }) => !seqs.has(taskSeq));

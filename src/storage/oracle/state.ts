@@ -38,7 +38,8 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   /** Set when the deadline is the default one, which a manual retry grants anew. */
   readonly defaultDeadlineMs: number | null;
   readonly maxRetriesIfLost: number;
-  readonly dependsOn: readonly string[];
+  /** Those that are not known to be done, and those that are and still there. */
+  dependsOn: readonly string[];
   readonly rejection: { full: "global" | "agent"; queued: number } | null;
   /** The lease; null when nobody runs it. */
   held: { readonly node: string; readonly token: number } | null;

@@ -16,6 +16,10 @@ export async function prune(
   return row ?? { tasks: 0, more: false };
 }
 
+/** Whether somebody who has not ended depends on task `t`. */
+const IS_WAITED_FOR = `exists (select 1 from dependency d join task c on c.seq = d.child_seq
+                                where d.parent_seq = t.seq and c.completed_at is null)`;
+
 export const PRUNE_FUNCTIONS = `
 create function prune(p_now bigint, p_retention_ms bigint, p_rejected_max bigint, p_limit integer)
 returns table (tasks integer, more boolean) language plpgsql as $$
@@ -56,13 +60,13 @@ begin
     exit when v_rejected >= p_limit;
     v_rejected := v_rejected + delete_ended(array(
       select t.seq from task t where t.tenant = v_crowded.tenant and t.listed_state = 'rejected'
-         and (not t.has_dependants or not exists (select 1 from dependency d where d.parent_seq = t.seq))
+         and (not t.has_dependants or not ${IS_WAITED_FOR})
        order by t.seq limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_now);
   end loop;
   return query select v_tasks + v_rejected, v_events >= p_limit or v_rejected = p_limit;
 end $$;
 
--- Deletes those of these tasks that had ended before the cutoff and that nobody depends on, and then those that they had
+-- Deletes those of these tasks that had ended before the cutoff and that nobody still depends on, and then those that they had
 -- depended on, if they were only kept for their sake.
 create function delete_ended(p_seqs bigint[], p_cutoff bigint, p_now bigint) returns integer language plpgsql as $$
 #variable_conflict use_column
@@ -71,20 +75,28 @@ declare
   v_agents text[];
   v_states text[];
   v_children bigint[];
+  v_parents bigint[];
+  v_done bigint[];
   v_deleted integer := 0;
 begin
   loop
     with gone as (
       delete from task t
        where t.seq = any (p_seqs) and (t.completed_at < p_cutoff or t.completed_at > p_now)
-         and (not t.has_dependants or not exists (select 1 from dependency d where d.parent_seq = t.seq))
-      returning t.seq, t.tenant, t.agent, t.resting_state, t.dependencies),
+         and (not t.has_dependants or not ${IS_WAITED_FOR})
+      returning t.seq, t.tenant, t.agent, t.resting_state, t.dependencies, t.has_dependants),
     tries as (delete from attempt a using gone where a.task_seq = gone.seq),
     callbacks as (delete from delivery d using gone where d.task_seq = gone.seq),
     keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq)
-    select array_agg(tenant), array_agg(agent), array_agg(resting_state), array_agg(seq) filter (where dependencies > 0)
-      into v_tenants, v_agents, v_states, v_children from gone;
+    select array_agg(tenant), array_agg(agent), array_agg(resting_state), array_agg(seq) filter (where dependencies > 0),
+           array_agg(seq) filter (where has_dependants), array_agg(seq) filter (where has_dependants and resting_state = 'done')
+      into v_tenants, v_agents, v_states, v_children, v_parents, v_done from gone;
     exit when v_tenants is null;
+    -- Those that depended on a task that was done have one dependency less, should they be retried: it was met.
+    update task t set dependencies = t.dependencies - c.met, unmet = least(t.unmet, t.dependencies - c.met)
+      from (select child_seq, count(*)::integer as met from dependency where parent_seq = any (v_done) group by child_seq) c
+     where t.seq = c.child_seq;
+    delete from dependency where parent_seq = any (v_parents);
     -- An agent of which no task is left loses its lines: agents that come and go must not pile up.
     delete from line n using (select distinct tenant, agent from unnest(v_tenants, v_agents) u(tenant, agent)) g
      where n.tenant = g.tenant and n.agent = g.agent

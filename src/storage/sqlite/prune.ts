@@ -66,7 +66,7 @@ const ANY_AGE: Age = { now: 0, cutoff: Number.MAX_SAFE_INTEGER };
 
 /**
  * Deletes a task if it had ended before the cutoff, and answers how many that were: with it go those it depended on, if
- * they were only kept for its sake. A task that others depend on stays: they want its result.
+ * they were only kept for its sake. A task that others still depend on stays: they want its result.
  */
 function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, age: Age): number {
   let deleted = 0;
@@ -84,14 +84,15 @@ function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, age: Age):
 /** Null when the task stays, else the tasks it depended on. */
 function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutoff }: Age): number[] | null {
   const task = db
-    .prepare<{ line: number; resting_state: string; dependencies: number }>(
+    .prepare<{ line: number; resting_state: string; dependencies: number; has_dependants: 0 | 1 }>(
       `delete from task
         where seq = @seq and (completed_at < @cutoff or completed_at > @now)
-          and (has_dependants = 0 or not exists (select 1 from dependency where parent_seq = @seq))
-       returning line, resting_state, dependencies`,
+          and (has_dependants = 0 or not ${isWaitedFor("@seq")})
+       returning line, resting_state, dependencies, has_dependants`,
     )
     .get({ seq, cutoff, now });
   if (task === undefined) return null;
+  if (task.has_dependants === 1) forgetParent(db, seq, task.resting_state);
   db.prepare("delete from attempt where task_seq = ?").run(seq);
   db.prepare("delete from delivery where task_seq = ?").run(seq);
   db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
@@ -108,6 +109,23 @@ function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutof
     .all(seq);
   db.prepare("delete from dependency where child_seq = ?").run(seq);
   return parents.map(({ parent_seq }) => parent_seq);
+}
+
+/** Whether somebody who has not ended depends on a task. */
+function isWaitedFor(seq: string): string {
+  return `exists (select 1 from dependency d join task c on c.seq = d.child_seq
+                   where d.parent_seq = ${seq} and c.completed_at is null)`;
+}
+
+/** Those that depended on a task that was done have one dependency less, should they be retried: it was met. */
+function forgetParent(db: SqliteDatabase, seq: number, state: string): void {
+  if (state === "done") {
+    db.prepare(
+      `update task set dependencies = dependencies - 1, unmet = min(unmet, dependencies - 1)
+        where seq in (select child_seq from dependency where parent_seq = ?)`,
+    ).run(seq);
+  }
+  db.prepare("delete from dependency where parent_seq = ?").run(seq);
 }
 
 /** An agent of which no task is left loses its lines: agents that come and go must not pile up. */
@@ -133,7 +151,7 @@ function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
     const seqs = db
       .prepare<{ seq: number }>(
         `select seq from task where tenant = ? and resting_state = 'rejected'
-            and (has_dependants = 0 or not exists (select 1 from dependency where parent_seq = seq))
+            and (has_dependants = 0 or not ${isWaitedFor("task.seq")})
           order by seq limit ?`,
       )
       .all(tenant, Math.min(tasks - max, limit - deleted));
