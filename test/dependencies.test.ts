@@ -102,6 +102,18 @@ describe("tasks that depend on others", () => {
     expect(await rota.tasks.counts()).toEqual({ counts: { cancelled: 10_000 }, total: 10_000 });
   });
 
+  test("cannot depend on one with an idempotency key that is handed in with them", async () => {
+    const { rota } = await openTestRota();
+    const tasks = [
+      { payload: 1, dependsOn: ["a"] },
+      { key: "a", payload: 2, idempotencyKey: "k" },
+    ];
+    await expect(rota.tasks.submitBatch({ tasks })).rejects.toMatchObject({
+      code: "invalid_field",
+      details: { field: "idempotencyKey", index: 1 },
+    });
+  });
+
   test("wait for one that nobody knows until they are cancelled", async () => {
     const { rota } = await openTestRota();
     await rota.start();

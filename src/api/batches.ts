@@ -154,13 +154,11 @@ export const cancelBatch = {
   description: "Ends all of its tasks that have not ended.",
   params: batchId,
   response: {
-    200: z
-      .strictObject({ cancelled: z.int().describe("How many were ended.") })
-      .meta({
-        id: "CancelledBatch",
-        description: "What of the batch was ended.",
-        examples: [{ cancelled: 3 }],
-      }),
+    200: z.strictObject({ cancelled: z.int().describe("How many were ended.") }).meta({
+      id: "CancelledBatch",
+      description: "What of the batch was ended.",
+      examples: [{ cancelled: 3 }],
+    }),
     ...errorAnswers("not_found", "storage_unavailable"),
   },
 };

@@ -118,7 +118,7 @@ export class LocalRota implements Rota {
     this.webhooks = createWebhooks({ tenant: DEFAULT_TENANT, storage, onResend: () => deliverer.wake() });
     storage.subscribe((signal) => {
       if (signal.kind === "events" || signal.kind === "reconnected") eventLog.wake();
-      if (signal.kind === "reconnected") deliverer.wake();
+      if (signal.kind === "deliveries" || signal.kind === "reconnected") deliverer.wake();
       engine.onSignal(signal);
       catalogue.onSignal(signal);
     });

@@ -58,6 +58,8 @@ export type StorageSignal =
   | { readonly kind: "fenced"; readonly tokens: readonly number[] }
   /** Dependants have yet to hear of an end: `tasks.release` tells them. */
   | { readonly kind: "release" }
+  /** Callbacks are to be made that nobody here may know of. */
+  | { readonly kind: "deliveries" }
   /** The catalogue of agents was changed. */
   | { readonly kind: "agents" }
   /** Signals may have been missed: look at everything. */

@@ -77,6 +77,20 @@ export function describeDeliveries(open: OpenWorld): void {
       expect(await list(world)).toEqual([]);
     });
 
+    test("are signalled when they come of a task that ends because of another", async () => {
+      const world = await open();
+      await world.submit({ id: "a" }, { id: "b", callbackUrl: URL, dependsOn: ["a"] });
+      const claimed = only(await world.claim());
+      const heard = new Set<string>();
+      world.storage.subscribe(({ kind }) => heard.add(kind));
+      await world.finish(claimed, { to: "failed", error: "broke" });
+      expect([...heard]).toContain("deliveries");
+      heard.clear();
+      await world.submit({ id: "c", callbackUrl: URL, dependsOn: ["b"] });
+      expect([...heard]).toContain("deliveries");
+      expect((await list(world)).map(({ taskId }) => taskId)).toEqual(["c", "b"]);
+    });
+
     test("are numbered as the event that tells of the end, and are due at once", async () => {
       const world = await open();
       await end(world, "t");

@@ -137,6 +137,7 @@ function addDelivery(state: OracleState, task: OracleTask): void {
     retryCount,
   } = task;
   if (url === null || completedAt === null) return;
+  tell(state, { kind: "deliveries" });
   state.deliveries.push({
     seq: state.lastEventSeq,
     tenant,

@@ -14,6 +14,7 @@ export async function insertTasks(
   if (params.tasks.length === 0) return [];
   const inserted = await insertOnce(db, params);
   db.signal({ kind: "events" });
+  if (inserted.some(({ state }) => state === "cancelled")) db.signal({ kind: "deliveries" });
   if (inserted.some(({ state }) => state === "queued")) db.signal({ kind: "work" });
   if (inserted.some(({ runAt, deadline }) => runAt !== null || deadline !== null)) db.signal({ kind: "due" });
   return inserted;

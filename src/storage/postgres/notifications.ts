@@ -132,5 +132,5 @@ function parse(payload: string): Message | null {
 function isSignal(value: unknown): value is StorageSignal {
   if (typeof value !== "object" || value === null || !("kind" in value)) return false;
   if (value.kind === "fenced") return "tokens" in value && Array.isArray(value.tokens);
-  return ["events", "work", "due", "release", "agents"].includes(String(value.kind));
+  return ["events", "work", "due", "release", "deliveries", "agents"].includes(String(value.kind));
 }

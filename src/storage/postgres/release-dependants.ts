@@ -14,10 +14,11 @@ export async function release(db: PostgresDatabase, params: { limit: number }): 
   return { more: row.more };
 }
 
-/** Some that waited may be able to start, or wait for a moment now. */
+/** Some that waited may be able to start, wait for a moment now, or have ended. */
 export function signalReleased(db: PostgresDatabase): void {
   db.signal({ kind: "work" });
   db.signal({ kind: "due" });
+  db.signal({ kind: "deliveries" });
 }
 
 /** How many dependants one transaction tells; the rest waits for `release`. */

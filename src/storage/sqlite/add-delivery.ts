@@ -9,4 +9,5 @@ export function addDelivery(db: SqliteDatabase, eventSeq: number, taskSeq: numbe
             completed_at
        from task where seq = @taskSeq`,
   ).run({ eventSeq, taskSeq });
+  db.signal({ kind: "deliveries" });
 }
