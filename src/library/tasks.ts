@@ -104,6 +104,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     await eventLog.tried;
     const ordered = parentsFirst(tasks);
     const inserted = await engine.intake.addMany(ordered);
+    if (ordered === tasks) return { tasks, inserted };
     const answers = new Map(ordered.map(({ id }, place) => [id, inserted[place]]));
     return { tasks, inserted: tasks.flatMap(({ id }) => answers.get(id) ?? []) };
   }
@@ -128,8 +129,12 @@ export function createTasks(options: TasksOptions): LocalTasks {
     checkOpen();
   }
 
+  function newTask(parsed: ParsedTask, batch: string | null): NewTask {
+    return { ...parsed, id: newTaskId(), tenant, batch, idempotency: hashed(parsed.idempotency) };
+  }
+
   function newTasks(parsed: readonly ParsedTask[], batch: string | null): NewTask[] {
-    const tasks = parsed.map((task) => ({ ...task, id: newTaskId(), tenant, batch, ...hashed(task) }));
+    const tasks = parsed.map((task) => newTask(task, batch));
     return tasks.some(({ dependsOn }) => dependsOn.length > 0) ? withDependencies(tasks) : tasks;
   }
 
@@ -240,10 +245,10 @@ function rejectionOf(task: InsertedTask): { error?: string } {
 }
 
 /** A request may be long; what stands for it need not be. */
-function hashed({ idempotency }: ParsedTask): Pick<NewTask, "idempotency"> {
-  if (idempotency === null) return { idempotency: null };
+function hashed(idempotency: ParsedTask["idempotency"]): NewTask["idempotency"] {
+  if (idempotency === null) return null;
   const { key, request } = idempotency;
-  return { idempotency: { key, hash: createHash("sha256").update(request).digest("base64url") } };
+  return { key, hash: createHash("sha256").update(request).digest("base64url") };
 }
 
 function idempotencyConflict({ id }: InsertedTask): RotaError {
