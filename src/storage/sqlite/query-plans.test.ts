@@ -67,7 +67,9 @@ test("callbacks and events are found without a table being scanned or sorted", a
   await storage.deliveries.list({ tenant: TENANT, limit: 10, status: "failed" });
   await storage.events.read({ after: 0, limit: 10, bytesMax: 1_000 });
   expect(statements.size).toBeGreaterThanOrEqual(4);
-  expect([...statements].flatMap(([sql, db]) => expensiveSteps(db, sql))).toEqual([]);
+  const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
+  // Which tasks a row of the log tells of is read off the row itself.
+  expect(steps.filter((step) => !step.startsWith("SCAN j "))).toEqual([]);
 });
 
 async function submit(): Promise<void> {

@@ -10,8 +10,10 @@ export async function readEvents(
   return db.read(() => {
     const events: StoredEvent[] = [];
     let bytes = 0;
-    for (const event of eventsAfter(db, after)) {
+    // Row by row: results are large, and enough may be enough.
+    for (const row of db.prepare<EventRow>(EVENTS_AFTER).iterate({ after })) {
       if (events.length === limit || (bytes >= bytesMax && events.length > 0)) return { events, more: true };
+      const event = toStoredEvent(row);
       events.push(event);
       bytes += event.bytes;
     }
@@ -19,54 +21,30 @@ export async function readEvents(
   });
 }
 
-/** A row of the log. Its nth event has the number last_seq - count + n. */
-interface LogRow {
-  readonly last_seq: number;
-  readonly count: number;
+interface EventRow {
+  readonly seq: number;
   readonly type: EventType;
   readonly at: number;
   readonly tenant: string;
-  readonly task_seqs: string;
   readonly data: string | null;
-}
-
-interface TaskOfEvent {
-  readonly id: string;
+  readonly task_id: string;
   readonly agent: string;
   readonly lane: string;
   readonly batch: string | null;
   readonly result: string | null;
 }
 
-/** How many rows of the log are read at once; there are that many events in them at least. */
-const ROWS = 100;
-
-/** Event by event, each with its task as it is needed: results are large, and whoever asks stops when it has enough. */
-function* eventsAfter(db: SqliteDatabase, after: number): Generator<StoredEvent> {
-  const readRows = db.prepare<LogRow>(
-    "select last_seq, count, type, at, tenant, task_seqs, data from event where last_seq > ? order by last_seq limit ?",
-  );
-  const findTask = db.prepare<TaskOfEvent>(
-    `select t.id, t.agent, n.lane, t.batch, case when @withResult = 1 then t.result end as result
-       from task t join line n on n.id = t.line where t.seq = @seq`,
-  );
-  let rows: LogRow[];
-  let last = after;
-  do {
-    rows = readRows.all(last, ROWS);
-    for (const row of rows) {
-      const first = row.last_seq - row.count + 1;
-      const withResult = row.type === "task.completed" ? 1 : 0;
-      for (const [place, taskSeq] of (JSON.parse(row.task_seqs) as number[]).entries()) {
-        if (first + place <= after) continue;
-        const task = findTask.get({ seq: taskSeq, withResult });
-        // Gone: then there is nobody left to tell about.
-        if (task !== undefined) yield toStoredEvent(row, first + place, task);
-      }
-      last = row.last_seq;
-    }
-  } while (rows.length === ROWS);
-}
+/**
+ * Events of tasks that are gone are left out: there is nobody left to tell about. The tables are walked in this order, and
+ * `json_each` in that of its array: sorting by the place in it would read every result of a row before the first.
+ */
+const EVENTS_AFTER = `
+  select e.last_seq - e.count + 1 + j.key as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
+         t.batch, case when e.type = 'task.completed' then t.result end as result
+    from event e cross join json_each(e.task_seqs) j
+   cross join task t on t.seq = j.value cross join line n on n.id = t.line
+   where e.last_seq > @after and e.last_seq - e.count + 1 + j.key > @after
+   order by e.last_seq`;
 
 export async function eventRange(db: SqliteDatabase): Promise<{ oldest: number; newest: number }> {
   const row = await db.read(() =>
@@ -82,20 +60,20 @@ export async function eventRange(db: SqliteDatabase): Promise<{ oldest: number; 
   return { oldest: row?.oldest ?? newest + 1, newest };
 }
 
-function toStoredEvent(row: LogRow, seq: number, task: TaskOfEvent): StoredEvent {
+function toStoredEvent(row: EventRow): StoredEvent {
   const data = row.data === null ? null : JSON.parse(row.data);
   return {
-    seq,
+    seq: row.seq,
     type: row.type,
     at: row.at,
     tenant: row.tenant,
-    taskId: task.id,
-    agent: task.agent,
-    lane: task.lane,
-    batch: task.batch,
+    taskId: row.task_id,
+    agent: row.agent,
+    lane: row.lane,
+    batch: row.batch,
     state: STATE_AFTER[row.type] ?? data.state,
-    result: task.result === null ? undefined : JSON.parse(task.result),
+    result: row.result === null ? undefined : JSON.parse(row.result),
     data,
-    bytes: (task.result?.length ?? 0) + (row.data?.length ?? 0),
+    bytes: (row.result?.length ?? 0) + (row.data?.length ?? 0),
   };
 }
