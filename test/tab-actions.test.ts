@@ -157,7 +157,7 @@ test("a configuration that cannot be is refused with what to write instead", asy
     },
   });
   await expect(refused).rejects.toThrow(
-    "`executors.action.resolver` must be fixed or pinchtab, not pinchtap: did you mean `pinchtab`?",
+    '`executors.action.resolver` must be fixed or pinchtab, not "pinchtap": did you mean `pinchtab`?',
   );
 });
 
