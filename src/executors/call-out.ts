@@ -1,8 +1,8 @@
 import type { Clock } from "../model/clock.ts";
 import type { ExecutorHeaders } from "../model/executor-config.ts";
 import { type Answer, fetchAnswer, type OutboundRequest } from "../outbound/fetch-answer.ts";
-import { type LimitedRequest, type LimitedResponse, readAnswer } from "../outbound/fetch-with-limits.ts";
 import { TargetRefused } from "../outbound/guarded-agent.ts";
+import { type LimitedRequest, type LimitedResponse, readAnswer } from "../outbound/read-answer.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import { PermanentError } from "./errors.ts";
 

@@ -1,5 +1,5 @@
 import type { Task } from "../model/task.ts";
-import type { LimitedResponse } from "../outbound/fetch-with-limits.ts";
+import type { LimitedResponse } from "../outbound/read-answer.ts";
 import type { SseEvent, SseReader } from "../outbound/sse-reader.ts";
 import { type AnswerText, readJson, resultOfText } from "./answer-text.ts";
 import { baseOf } from "./base-url.ts";

@@ -1,5 +1,5 @@
 import type { OutboundRequest } from "../outbound/fetch-answer.ts";
-import { type LimitedResponse, readAnswer } from "../outbound/fetch-with-limits.ts";
+import { type LimitedResponse, readAnswer } from "../outbound/read-answer.ts";
 import { SseReader } from "../outbound/sse-reader.ts";
 import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { type CallOptions, openCall } from "./call-out.ts";

@@ -1,5 +1,5 @@
 import type { Answer } from "../outbound/fetch-answer.ts";
-import type { LimitedResponse } from "../outbound/fetch-with-limits.ts";
+import type { LimitedResponse } from "../outbound/read-answer.ts";
 import { excerpt, resultOfText } from "./answer-text.ts";
 import { HttpError } from "./errors.ts";
 

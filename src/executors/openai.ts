@@ -1,6 +1,6 @@
 import type { Clock } from "../model/clock.ts";
 import { isObject } from "../model/field-checks.ts";
-import type { LimitedResponse } from "../outbound/fetch-with-limits.ts";
+import type { LimitedResponse } from "../outbound/read-answer.ts";
 import type { SseReader } from "../outbound/sse-reader.ts";
 import { ANSWER_BYTES_MAX, excerpt, readJson } from "./answer-text.ts";
 import { baseOf } from "./base-url.ts";

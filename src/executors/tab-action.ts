@@ -1,6 +1,6 @@
 import type { Task } from "../model/task.ts";
 import { CallError } from "../outbound/call-error.ts";
-import type { LimitedResponse } from "../outbound/fetch-with-limits.ts";
+import type { LimitedResponse } from "../outbound/read-answer.ts";
 import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { type CallOptions, callOut } from "./call-out.ts";
 import { PermanentError } from "./errors.ts";

@@ -1,11 +1,12 @@
 import type { Socket } from "node:net";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { fetchWithLimits } from "../../test/support/fetch-with-limits.ts";
 import { serve } from "../../test/support/http-server.ts";
 import { nowhere } from "../../test/support/pinchtab.ts";
 import { head, serveRaw } from "../../test/support/raw-server.ts";
 import { Gate } from "../testing/signals.ts";
-import { fetchWithLimits, type LimitedRequest, type LimitedResponse } from "./fetch-with-limits.ts";
+import type { LimitedRequest, LimitedResponse } from "./read-answer.ts";
 
 const LIMIT = 1_000;
 

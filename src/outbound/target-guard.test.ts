@@ -1,11 +1,11 @@
 import type { AddressInfo } from "node:net";
 import { createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { fetchWithLimits } from "../../test/support/fetch-with-limits.ts";
 import { serve } from "../../test/support/http-server.ts";
 import { RotaError } from "../model/errors.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { until } from "../testing/signals.ts";
-import { fetchWithLimits } from "./fetch-with-limits.ts";
 import { createGuardedAgent, TargetRefused } from "./guarded-agent.ts";
 import type { Lookup } from "./name-lookup.ts";
 import { TargetGuard } from "./target-guard.ts";

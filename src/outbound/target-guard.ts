@@ -29,7 +29,7 @@ export interface TargetGuardOptions {
  * @example
  * const guard = new TargetGuard({ allow: ["hooks.internal", "10.0.0.0/8"], clock });
  * await guard.check(url, "callbackUrl");
- * await fetchWithLimits(url, { ...request, guard });
+ * await fetchAnswer(url, { ...request, guard });
  */
 export class TargetGuard {
   readonly #allowed: readonly AllowedTarget[];

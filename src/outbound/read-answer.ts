@@ -1,4 +1,4 @@
-import { type Answer, fetchAnswer, type OutboundRequest } from "./fetch-answer.ts";
+import type { Answer, OutboundRequest } from "./fetch-answer.ts";
 
 export interface LimitedRequest extends OutboundRequest {
   /** How much of the answer is read, unpacked if it comes packed; the rest is left and the connection dropped. */
@@ -9,17 +9,6 @@ export interface LimitedResponse extends Omit<Answer, "body"> {
   readonly body: string;
   /** Whether there was more than `bodyBytesMax`. */
   readonly truncated: boolean;
-}
-
-/**
- * One HTTP call with a bounded answer. Redirects are answers like any other: they are not followed. Throws a `CallError`
- * when there is no answer, or only the beginning of one, and the signal's reason when that fires.
- */
-export async function fetchWithLimits(
-  url: string,
-  { bodyBytesMax, ...request }: LimitedRequest,
-): Promise<LimitedResponse> {
-  return readAnswer(await fetchAnswer(url, request), bodyBytesMax);
 }
 
 /** The rest of an answer that has begun, up to a bound. */

@@ -1,9 +1,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
+import { fetchWithLimits } from "../../test/support/fetch-with-limits.ts";
 import { serve } from "../../test/support/http-server.ts";
 import { Gate } from "../testing/signals.ts";
-import { fetchWithLimits, type LimitedRequest } from "./fetch-with-limits.ts";
+import type { LimitedRequest } from "./read-answer.ts";
 
 const NOW = Date.parse("2026-03-08T12:00:00Z");
 
