@@ -1,0 +1,49 @@
+/** How a storage shows what happened: one part of the contract in storage.ts. */
+import type { EventType } from "../model/event.ts";
+import type { TaskState } from "../model/task-state.ts";
+
+export interface EventStorage {
+  /**
+   * Up to `limit` events after `after`, oldest first; fewer when they take more than `bytesMax` together, but one at
+   * least. `more`: there are others right after them. Never passes over an event that commits later.
+   */
+  read(params: ReadEventsParams): Promise<{ events: StoredEvent[]; more: boolean }>;
+  /**
+   * How far the log reaches: the highest number there ever was (0: none yet), and the oldest event that is still there,
+   * or the number after the highest when there is none.
+   */
+  range(): Promise<{ oldest: number; newest: number }>;
+}
+
+export interface ReadEventsParams {
+  readonly after: number;
+  readonly limit: number;
+  readonly bytesMax: number;
+}
+
+export interface StoredEvent {
+  readonly seq: number;
+  readonly type: EventType;
+  readonly at: number;
+  readonly tenant: string;
+  readonly taskId: string;
+  readonly agent: string;
+  readonly lane: string;
+  readonly batch: string | null;
+  readonly state: TaskState;
+  /** Only with `task.completed`. */
+  readonly result: unknown;
+  /** What this type of event adds; see `RotaEvent`. */
+  readonly data: EventData | null;
+  /** What `result` and `data` take, about. */
+  readonly bytes: number;
+}
+
+export interface EventData {
+  readonly error?: string;
+  readonly attempt?: number;
+  readonly retryAt?: number;
+  readonly progress?: unknown;
+  /** With `task.created` and `task.retrying`: where it was put. */
+  readonly state?: TaskState;
+}

@@ -1,0 +1,224 @@
+/** What a storage does with tasks: one part of the contract in storage.ts. */
+import type { Settlement } from "../model/outcome.ts";
+import type { DependencyResult, TaskSpec } from "../model/task.ts";
+import type { TaskRecord } from "../model/task-record.ts";
+import type { TaskState, TerminalState } from "../model/task-state.ts";
+
+export interface TaskStorage {
+  /**
+   * Takes new tasks in, in order, each admitted or rejected by itself: a rejected one is kept as `rejected`. A task
+   * whose id is already there is not inserted again and answers as it did the first time, so that an insert whose
+   * answer got lost can be repeated.
+   */
+  insert(params: { tasks: readonly NewTask[]; limits: AdmissionLimits }): Promise<InsertedTask[]>;
+
+  /**
+   * Ends attempts that still hold their lease, then hands out tasks that may start now, in the order they start: one
+   * transaction, because a busy node always does both. An end whose token is no longer held changes nothing and is
+   * left out of the answer. Overdue tasks are failed before anything is handed out. A node that is dead, or was never
+   * registered, ends nothing and is handed nothing.
+   *
+   * Unlike all others this may answer before it is durable: a claim or an end that is lost is merely done again.
+   * Nobody outside is told before `get`, `list` or `events.read` answer, and those wait for durability.
+   */
+  finishAndClaim(params: FinishAndClaimParams): Promise<FinishedAndClaimed>;
+
+  get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
+  /** What stands in the way of a task, as far as the storage knows. */
+  situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
+  /** Newest first. */
+  list(params: ListTasksParams): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }>;
+  /** How many tasks of the tenant are in each state; states without any are left out. */
+  counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
+  /** Per agent with anything queued or in flight, and in all, for one tenant. */
+  queueDepth(params: { tenant: string }): Promise<QueueDepth>;
+
+  /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
+  cancel(params: { tenant: string; ids: readonly string[]; error: string | null }): Promise<CancelledTask[]>;
+  /** Puts a failed or cancelled task back into the queue with its retries and its default deadline anew. */
+  retry(params: { tenant: string; id: string }): Promise<RetriedTask>;
+
+  /** Moves delayed tasks whose moment has come into the queue. */
+  promoteDue(params: { limit: number }): Promise<{ promoted: number }>;
+  /** Fails waiting tasks whose deadline has passed. */
+  expire(params: { limit: number }): Promise<{ expired: readonly TaskPlace[] }>;
+  /** The earliest moment at which `promoteDue` or `expire` will have something to do; null when there is none. */
+  nextDueAt(): Promise<number | null>;
+
+  /**
+   * Tells up to `limit` tasks of the end of another that they depend on. Whatever ends a task tells the first hundred of
+   * its dependants itself; this is for the rest. `more`: call again.
+   */
+  release(params: { limit: number }): Promise<{ more: boolean }>;
+
+  /** What the tasks resulted in that one depends on, of those that are done. */
+  dependencyResults(params: { seq: number }): Promise<DependencyResult[]>;
+
+  /** Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. */
+  rescue(params: { node: string; limit: number }): Promise<RescuedTasks>;
+  /**
+   * Deletes a slice of what is past its time: events added before `now - retentionMs` and the tasks that had ended by
+   * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. `more`: call again for the next slice.
+   */
+  prune(params: {
+    retentionMs: number;
+    rejectedMax: number;
+    limit: number;
+  }): Promise<{ tasks: number; more: boolean }>;
+}
+
+/** Whose a task is, and where it runs. */
+export interface TaskPlace {
+  readonly agent: string;
+  readonly lane: string;
+}
+
+export interface RescuedTasks {
+  readonly requeued: readonly TaskPlace[];
+  readonly failed: readonly TaskPlace[];
+}
+
+export interface NewTask {
+  readonly id: string;
+  readonly tenant: string;
+  readonly agent: string;
+  readonly lane: string;
+  readonly priority: number;
+  /** Start not before; null or past: at once. */
+  readonly runAt: number | null;
+  readonly deadline: number | null;
+  /** Stands in for `deadline`: so long after the moment the task could first start. Null when there is no default. */
+  readonly deadlineAfterMs: number | null;
+  /** How many retries it has when its node is lost, where that differs from failing by itself. */
+  readonly maxRetriesIfLost: number;
+  /** How many of its agent's tasks may wait, in place of `maxPerAgent`; null: that holds. */
+  readonly maxQueued: number | null;
+  /** Handed in together with others; null: by itself. */
+  readonly batch: string | null;
+  /** Where its end is told: ending it leaves a delivery. Null: nobody asked. */
+  readonly callbackUrl: string | null;
+  /**
+   * The ids of the tasks it depends on, each once: it starts when all are done, and is cancelled when one of them ends
+   * in another way. One that is not known is waited for.
+   */
+  readonly dependsOn: readonly string[];
+  /** Of several tasks with the same key within `IDEMPOTENCY_MS`, only the first is made. Null: it has none. */
+  readonly idempotency: { readonly key: string; readonly hash: string } | null;
+  readonly spec: TaskSpec;
+}
+
+/** How long a key stands for the task that was made with it. */
+export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1_000;
+
+export interface AdmissionLimits {
+  /** Waiting tasks over all tenants and lanes. */
+  readonly maxQueueSize: number;
+  /** Waiting tasks of one agent. */
+  readonly maxPerAgent: number;
+}
+
+export interface InsertedTask {
+  readonly seq: number;
+  readonly id: string;
+  /** `cancelled`: something that it depends on had ended without being done. With `repeats`: what it is in now. */
+  readonly state: TaskState;
+  readonly position: number;
+  readonly createdAt: number;
+  readonly runAt: number | null;
+  readonly deadline: number | null;
+  /** Why it was rejected, with the number of waiting tasks that filled the queue; null when accepted. */
+  readonly rejection: { readonly full: "global" | "agent"; readonly queued: number } | null;
+  /** This is a task that was made before, with the same key, from the same request or from another; null: it is new. */
+  readonly repeats: "same" | "other" | null;
+}
+
+/** Names one execution. A token is handed out once; holding it is what allows ending the attempt. */
+export interface Held {
+  readonly seq: number;
+  readonly token: number;
+}
+
+export interface FinishAndClaimParams {
+  readonly node: string;
+  readonly finishes: readonly (Held & { readonly settlement: Settlement })[];
+  /** Reports of running attempts, written as events while the lease is held. */
+  readonly progress: readonly (Held & { readonly progress: unknown })[];
+  /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
+  readonly claims: readonly { readonly lane: string; readonly limit: number }[];
+}
+
+export interface FinishedAndClaimed {
+  /** The tokens of those that had still been held. */
+  readonly finished: readonly { readonly token: number; readonly state: TaskState }[];
+  readonly claimed: readonly ClaimedTask[];
+  /** The overdue tasks that were failed on the way. */
+  readonly expired: readonly TaskPlace[];
+}
+
+export interface ClaimedTask {
+  readonly token: number;
+  readonly task: TaskRecord;
+}
+
+export interface ListTasksParams {
+  readonly tenant: string;
+  readonly agent?: string;
+  readonly states?: readonly TaskState[];
+  readonly priority?: number;
+  /** This priority and what goes before it, which has lower numbers. */
+  readonly priorityMax?: number;
+  readonly batch?: string;
+  readonly lane?: string;
+  readonly limit: number;
+  /** From `nextCursor` of the page before. */
+  readonly cursor?: number;
+}
+
+/** Everything that decides when a task can start. */
+export interface TaskSituation {
+  readonly task: TaskRecord;
+  /** In its lane, over all nodes. */
+  readonly lane: {
+    readonly inflight: number;
+    readonly total: number | null;
+    readonly perAgent: number | null;
+  };
+  /** `inLane`: of its lane alone; `max`: of the agent itself, over all lanes. */
+  readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
+  /** The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. */
+  readonly ahead: { readonly ids: readonly string[]; readonly count: number };
+  /** The tasks it depends on that are there. */
+  readonly parents: readonly { readonly id: string; readonly state: TaskState }[];
+}
+
+/** How many tasks ahead of one are named, and how many are counted. */
+export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;
+
+export interface QueueDepth {
+  readonly queued: number;
+  readonly inflight: number;
+  /** Tasks that could start, by agent; agents without any are left out. */
+  readonly agents: Readonly<Record<string, number>>;
+}
+
+export type CancelledTask =
+  | { readonly id: string; readonly found: false }
+  /** It had ended before: nothing changed. */
+  | { readonly id: string; readonly found: true; readonly was: TerminalState }
+  /** `token` names the attempt that was fenced off; null when it was waiting. */
+  | {
+      readonly id: string;
+      readonly found: true;
+      readonly was: null;
+      readonly token: number | null;
+      readonly agent: string;
+      readonly lane: string;
+    };
+
+export type RetriedTask =
+  | { readonly found: false }
+  /** Neither failed nor cancelled: nothing changed. */
+  | { readonly found: true; readonly was: TaskState }
+  /** The deadline that was asked for has passed, so that it could only fail again: nothing changed. */
+  | { readonly found: true; readonly was: "overdue" }
+  | { readonly found: true; readonly was: null; readonly task: InsertedTask };
