@@ -155,12 +155,13 @@ export class EventLog {
 
   async #handOnPage(): Promise<boolean> {
     this.#woken = false;
-    const { events, more } = await this.storage.events.read({ after: this.#position, ...PAGE });
+    const { events, more, upTo } = await this.storage.events.read({ after: this.#position, ...PAGE });
     for (const stored of events) {
       const event = toEvent(stored);
       this.#position = event.seq;
       for (const listener of this.#listeners.keys()) listener(event, stored.bytes);
     }
+    this.#position = Math.max(this.#position, upTo);
     return more;
   }
 

@@ -130,14 +130,15 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
 
   async #catchUp(): Promise<void> {
     const handedOn = this.#log.position;
-    const { events } = await this.#log.storage.events.read({ after: this.#seen, ...PAGE });
+    const { events, more, upTo } = await this.#log.storage.events.read({ after: this.#seen, ...PAGE });
     for (const stored of events) {
       const event = toEvent(stored);
       if (this.#fits(event)) this.#push(event, stored.bytes);
       else this.#seen = event.seq;
     }
+    this.#seen = Math.max(this.#seen, upTo);
     // Live again once everything that has been handed on so far is either in the buffer or no longer anywhere.
-    const nothingLeft = events.length === 0 && this.#log.position === handedOn;
+    const nothingLeft = events.length === 0 && !more && this.#log.position === handedOn;
     this.#live = nothingLeft || this.#seen >= this.#log.position;
     // Whoever looks for little in a long log must not keep everybody else waiting while it looks.
     if (this.#buffer.length === 0) await new Promise((resolve) => setImmediate(resolve));

@@ -5,15 +5,26 @@ import type { TaskState } from "../model/task-state.ts";
 export interface EventStorage {
   /**
    * Up to `limit` events after `after`, oldest first; fewer when they take more than `bytesMax` together, but one at
-   * least. `more`: there are others right after them. Never passes over an event that commits later.
+   * least. `more`: there may be others right after them. Never passes over an event that commits later. Events of tasks
+   * that are gone are left out, and no more than `LOOKED_MAX` of them are looked at.
    */
-  read(params: ReadEventsParams): Promise<{ events: StoredEvent[]; more: boolean }>;
+  read(params: ReadEventsParams): Promise<EventPage>;
   /**
    * How far the log reaches: the highest number there ever was (0: none yet), and the oldest event that is still there,
    * or the number after the highest when there is none.
    */
   range(): Promise<{ oldest: number; newest: number }>;
 }
+
+export interface EventPage {
+  readonly events: StoredEvent[];
+  readonly more: boolean;
+  /** Everything up to this number has been looked at: go on after it. */
+  readonly upTo: number;
+}
+
+/** How many events one call looks at: those of tasks that are gone may be any number. */
+export const LOOKED_MAX = 2_000;
 
 export interface ReadEventsParams {
   readonly after: number;

@@ -1,11 +1,8 @@
 import { STATE_AFTER } from "../../model/event.ts";
-import type { ReadEventsParams, StoredEvent } from "../storage.ts";
+import type { EventPage, ReadEventsParams, StoredEvent } from "../storage.ts";
 import { copyJson, type OracleEvent, type OracleState } from "./state.ts";
 
-export function readEvents(
-  state: OracleState,
-  { after, limit, bytesMax }: ReadEventsParams,
-): { events: StoredEvent[]; more: boolean } {
+export function readEvents(state: OracleState, { after, limit, bytesMax }: ReadEventsParams): EventPage {
   const all = state.events
     .filter((event) => event.seq > after)
     .flatMap((event) => toStored(state, event) ?? []);
@@ -16,7 +13,8 @@ export function readEvents(
     events.push(event);
     bytes += event.bytes;
   }
-  return { events, more: events.length < all.length };
+  const upTo = events.at(-1)?.seq ?? Math.max(after, state.events.at(-1)?.seq ?? 0);
+  return { events, more: events.length < all.length, upTo };
 }
 
 export function eventRange(state: OracleState): { oldest: number; newest: number } {

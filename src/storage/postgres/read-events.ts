@@ -1,5 +1,5 @@
 import { type EventType, STATE_AFTER } from "../../model/event.ts";
-import type { ReadEventsParams, StoredEvent } from "../storage.ts";
+import { type EventPage, LOOKED_MAX, type ReadEventsParams, type StoredEvent } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { untilDurable } from "./until-durable.ts";
 
@@ -23,37 +23,55 @@ interface EventRow {
  * Up to `limit` events after `after`, oldest first. Sequences run ahead of commits, but numbers are taken under the
  * gate and kept until the commit: whoever sees one sees all before it, so nothing is ever passed over.
  */
-export async function readEvents(
-  db: PostgresDatabase,
-  params: ReadEventsParams,
-): Promise<{ events: StoredEvent[]; more: boolean }> {
+export async function readEvents(db: PostgresDatabase, params: ReadEventsParams): Promise<EventPage> {
   const { after, limit, bytesMax } = params;
   const rows = await db.read<EventRow>({
     name: "read_events",
     text: EVENTS_AFTER,
     values: [after, limit + 1, bytesMax],
   });
+  if (rows.length === 0) return passOver(db, after);
   const page = rows.slice(0, limit);
   await untilDurable(
     db,
     page.map(({ type, at }) => (type === "task.started" ? at : null)),
   );
-  return { events: page.map(toStoredEvent), more: page.length < Number(rows[0]?.found ?? 0) };
+  const upTo = Number(page.at(-1)?.seq ?? after);
+  return { events: page.map(toStoredEvent), more: page.length < Number(rows[0]?.found ?? 0), upTo };
 }
+
+/** Where to go on when there was nothing to tell of. What has been committed since must not be passed over. */
+async function passOver(db: PostgresDatabase, after: number): Promise<EventPage> {
+  const [row] = await db.read<{ up_to: string | null; more: boolean }>({
+    name: "pass_over_events",
+    text: `with looked as materialized (${LOOKED_AT}),
+                next as (select min(l.seq) as seq from looked l join task t on t.seq = l.task_seq)
+           select max(l.seq) filter (where n.seq is null or l.seq < n.seq) as up_to,
+                  count(*) = ${LOOKED_MAX} or max(n.seq) is not null as more
+             from looked l cross join next n`,
+    values: [after],
+  });
+  return { events: [], more: row?.more ?? false, upTo: Number(row?.up_to ?? after) };
+}
+
+/** The events that one call looks at. */
+const LOOKED_AT = `
+  select e.last_seq - e.count + u.place as seq, e.type, e.at, e.tenant, e.data, u.task_seq, e.last_seq, u.place
+    from event e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, place)
+   where e.last_seq > $1 and e.last_seq - e.count + u.place > $1
+   order by e.last_seq, u.place limit ${LOOKED_MAX}`;
 
 // The one beyond the limit tells whether there are more. A row is read if those before it left room.
 export const EVENTS_AFTER = `
   select * from (
     select *, count(*) over () as found, sum(bytes) over (order by seq) - bytes as bytes_before from (
-      select e.last_seq - e.count + u.place as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
+      select e.seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
              t.batch, case when e.type = 'task.completed' then t.result end as result,
              coalesce(octet_length(e.data), 0)
                + case when e.type = 'task.completed' then coalesce(octet_length(t.result), 0) else 0 end as bytes
-        from event e
-       cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, place)
-        join task t on t.seq = u.task_seq join line n on n.id = t.line
-       where e.last_seq > $1 and e.last_seq - e.count + u.place > $1
-       order by e.last_seq, u.place limit $2) next) page
+        from (${LOOKED_AT}) e
+        join task t on t.seq = e.task_seq join line n on n.id = t.line
+       order by e.last_seq, e.place limit $2) next) page
    where bytes_before < $3 order by seq`;
 
 export async function eventRange(db: PostgresDatabase): Promise<{ oldest: number; newest: number }> {

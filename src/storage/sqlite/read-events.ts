@@ -1,23 +1,30 @@
 import { type EventType, STATE_AFTER } from "../../model/event.ts";
-import type { ReadEventsParams, StoredEvent } from "../storage.ts";
+import { type EventPage, LOOKED_MAX, type ReadEventsParams, type StoredEvent } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 /** Up to `limit` events after `after`, oldest first. There is one writer, so numbers are in order of commit. */
 export async function readEvents(
   db: SqliteDatabase,
   { after, limit, bytesMax }: ReadEventsParams,
-): Promise<{ events: StoredEvent[]; more: boolean }> {
+): Promise<EventPage> {
   return db.read(() => {
     const events: StoredEvent[] = [];
     let bytes = 0;
+    let looked = 0;
+    let upTo = after;
     // Row by row: results are large, and enough may be enough.
     for (const row of db.prepare<EventRow>(EVENTS_AFTER).iterate({ after })) {
-      if (events.length === limit || (bytes >= bytesMax && events.length > 0)) return { events, more: true };
-      const event = toStoredEvent(row);
+      const enough = events.length === limit || (bytes >= bytesMax && events.length > 0);
+      if (enough || looked === LOOKED_MAX) return { events, more: true, upTo };
+      looked += 1;
+      upTo = row.seq;
+      // Gone: then there is nobody left to tell about.
+      if (row.task_id === null) continue;
+      const event = toStoredEvent(row, row.task_id);
       events.push(event);
       bytes += event.bytes;
     }
-    return { events, more: false };
+    return { events, more: false, upTo };
   });
 }
 
@@ -27,7 +34,8 @@ interface EventRow {
   readonly at: number;
   readonly tenant: string;
   readonly data: string | null;
-  readonly task_id: string;
+  /** Null when the task is gone. */
+  readonly task_id: string | null;
   readonly agent: string;
   readonly lane: string;
   readonly batch: string | null;
@@ -35,14 +43,14 @@ interface EventRow {
 }
 
 /**
- * Events of tasks that are gone are left out: there is nobody left to tell about. The tables are walked in this order, and
- * `json_each` in that of its array: sorting by the place in it would read every result of a row before the first.
+ * The tables are walked in this order, and `json_each` in that of its array: sorting by the place in it would read every
+ * result of a row before the first.
  */
 const EVENTS_AFTER = `
   select e.last_seq - e.count + 1 + j.key as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
          t.batch, case when e.type = 'task.completed' then t.result end as result
     from event e cross join json_each(e.task_seqs) j
-   cross join task t on t.seq = j.value cross join line n on n.id = t.line
+    left join task t on t.seq = j.value left join line n on n.id = t.line
    where e.last_seq > @after and e.last_seq - e.count + 1 + j.key > @after
    order by e.last_seq`;
 
@@ -60,14 +68,14 @@ export async function eventRange(db: SqliteDatabase): Promise<{ oldest: number; 
   return { oldest: row?.oldest ?? newest + 1, newest };
 }
 
-function toStoredEvent(row: EventRow): StoredEvent {
+function toStoredEvent(row: EventRow, taskId: string): StoredEvent {
   const data = row.data === null ? null : JSON.parse(row.data);
   return {
     seq: row.seq,
     type: row.type,
     at: row.at,
     tenant: row.tenant,
-    taskId: row.task_id,
+    taskId,
     agent: row.agent,
     lane: row.lane,
     batch: row.batch,
