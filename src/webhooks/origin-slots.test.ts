@@ -37,6 +37,17 @@ test("gives a receiver of which nothing was heard one at a time, until something
   expect(slots.free).toBe(16);
 });
 
+test("gives those of which nothing was heard half of all slots together, however many they are", () => {
+  const { slots, take } = makeSlots();
+  const silent = Array.from({ length: 40 }, (_, n) => `silent-${n}`);
+  for (const name of silent) take(name)[0]?.("silent");
+  const taken = silent.flatMap((name) => take(name)[0] ?? []);
+  expect([taken.length, slots.free]).toEqual([8, 8]);
+  expect(take("good", 4)).not.toContain(null);
+  taken[0]?.("silent");
+  expect(silent.flatMap((name) => take(name)[0] ?? [])).toHaveLength(1);
+});
+
 test("foretells room for a silent receiver as one at a time", () => {
   const { slots, time, take } = makeSlots();
   take("a")[0]?.("silent");

@@ -8,6 +8,8 @@ const HASTE = 0.5;
 const WAIT_MAX_MS = 60_000;
 /** What a receiver gets of which nothing was heard: enough to notice that it is back. */
 const SILENT_SHARE = 1;
+/** What all of them get together, of everything: the rest is for those that answer, however many do not. */
+const SILENT_TOTAL = 0.5;
 /** Receivers that nothing is sent to right now and that are remembered all the same. */
 const IDLE_MAX = 1_000;
 
@@ -32,9 +34,9 @@ interface Origin {
 }
 
 /**
- * Room for exchanges, of which no receiver gets more than its share: one that hangs then slows nobody else, and it
- * takes as many as there are slots to fill them all, once they are known to hang. For those that find no room with their
- * receiver it foretells when there will be some, one after the other, from how long its exchanges take.
+ * Room for exchanges, of which no receiver gets more than its share, and those known to hang no more than half together:
+ * they slow each other and nobody else. For those that find no room with their receiver it foretells when there will be
+ * some, one after the other, from how long its exchanges take.
  */
 export class OriginSlots {
   readonly #options: OriginSlotsOptions;
@@ -53,6 +55,7 @@ export class OriginSlots {
   take(name: string): ((end: ExchangeEnd) => void) | null {
     const origin = this.#origin(name);
     if (this.free === 0 || origin.began.length >= this.#shareOf(origin)) return null;
+    if (origin.silent && this.#takenBySilent() >= this.#options.total * SILENT_TOTAL) return null;
     const began = this.#options.now();
     origin.began.push(began);
     this.#taken += 1;
@@ -73,6 +76,12 @@ export class OriginSlots {
     const free = Math.max(origin.bookedUntil, now) + (HASTE * exchangeMs) / this.#shareOf(origin);
     origin.bookedUntil = Math.min(free, now + WAIT_MAX_MS);
     return Math.ceil(origin.bookedUntil - now);
+  }
+
+  #takenBySilent(): number {
+    let taken = 0;
+    for (const { silent, began } of this.#origins.values()) if (silent) taken += began.length;
+    return taken;
   }
 
   #shareOf({ silent }: Origin): number {
