@@ -1,0 +1,35 @@
+import { spanAt } from "./zone.ts";
+
+/** Times on a wall, without a thought for zones. */
+export interface WallPattern {
+  /**
+   * Whether it names times of a day, rather than something of every hour. The former happen once on a day whose clock
+   * changes; the latter go on as time goes on.
+   */
+  readonly isFixed: boolean;
+  /** The first time after this one; null when there is none. */
+  next(wall: number): number | null;
+}
+
+/**
+ * The first moment after `after` at which the pattern is due in a zone.
+ *
+ * The day is walked in spans between clock changes, in each of which the wall and the moment differ by a constant. What
+ * remains is what happens at their borders. For fixed times: what the clock skips is due at the end of the gap, once
+ * however many times lie in it; what it shows again is not due again. For patterns over every hour: whatever the clock
+ * really shows, when it shows it.
+ */
+export function nextOnWall(pattern: WallPattern, tz: string, after: number): number | null {
+  let span = spanAt(tz, after);
+  let from = after + span.offsetMs;
+  // The clock was set back at the start of the span: up to there it shows what it showed before.
+  if (pattern.isFixed) from = Math.max(from, span.startMs + span.offsetBeforeMs - 1);
+  let wall = pattern.next(from);
+  while (wall !== null && wall >= span.endMs + span.offsetMs) {
+    const change = span.endMs;
+    span = spanAt(tz, change);
+    if (!pattern.isFixed) wall = pattern.next(change + span.offsetMs - 1);
+    else if (wall < change + span.offsetMs) return change;
+  }
+  return wall === null ? null : wall - span.offsetMs;
+}

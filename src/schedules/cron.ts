@@ -1,0 +1,116 @@
+import { Cron } from "croner";
+import type { WallPattern } from "./clock-changes.ts";
+import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, SECOND_MS, timeOf } from "./wall-clock.ts";
+
+/**
+ * Reads a cron expression; throws croner's complaint about one that makes no sense.
+ *
+ * croner says what an expression means, and nothing else is asked of it: it is shown a wall in UTC. Its own way through
+ * clock changes skips a day on which all times of `0,30 2 * * *` fall into the gap, and through Intl a step takes it a
+ * tenth of a millisecond. What it finds is taken apart into days and times of day, which are the same on every day that
+ * matches: the time is then arithmetic, and croner is asked for the next day only when a day has been used up.
+ */
+export function readCron(expr: string): WallPattern {
+  let pattern = patterns.get(expr);
+  if (pattern === undefined) {
+    pattern = takeApart(expr);
+    const [oldest] = patterns.keys();
+    if (patterns.size >= PATTERNS_MAX && oldest !== undefined) patterns.delete(oldest);
+    patterns.set(expr, pattern);
+  }
+  return pattern;
+}
+
+/** Taking one apart costs as much as a thousand of its moments; schedules often share a few expressions. */
+const patterns = new Map<string, WallPattern>();
+const PATTERNS_MAX = 500;
+
+function takeApart(expr: string): WallPattern {
+  const fields = (open(expr).getPattern() ?? "").trim().split(/\s+/);
+  const [seconds, minutes, hours, ...days] = fields.length === 5 ? ["0", ...fields] : fields;
+  const times = {
+    hours: offsetsWithin(`0 0 ${hours} * * *`, DAY_MS),
+    minutes: offsetsWithin(`0 ${minutes} * * * *`, HOUR_MS),
+    seconds: offsetsWithin(`${seconds} * * * * *`, MINUTE_MS),
+  };
+  const nextDay = dayFinder(`0 0 0 ${days.join(" ")}`);
+  return {
+    isFixed: times.hours.length < 24,
+    next(wall) {
+      const from = Math.floor(wall / SECOND_MS) * SECOND_MS + SECOND_MS;
+      const today = dayOf(from);
+      const day = nextDay(today);
+      if (day === null) return null;
+      const time = day === today ? nextTime(times, timeOf(from)) : firstTime(times);
+      if (time !== null) return day * DAY_MS + time;
+      const later = nextDay(today + 1);
+      return later === null ? null : later * DAY_MS + firstTime(times);
+    },
+  };
+}
+
+function open(expr: string): Cron {
+  return new Cron(expr, { paused: true, utcOffset: 0, mode: "5-or-6-parts" });
+}
+
+/** Where in the first stretch of this length an expression matches, in milliseconds. */
+function offsetsWithin(expr: string, lengthMs: number): number[] {
+  const cron = open(expr);
+  const found: number[] = [];
+  let match = cron.nextRun(new Date(SAMPLE - SECOND_MS));
+  while (match !== null && match.getTime() < SAMPLE + lengthMs) {
+    found.push(match.getTime() - SAMPLE);
+    match = cron.nextRun(match);
+  }
+  return found;
+}
+
+/** Some midnight: in UTC, one day is like another. */
+const SAMPLE = Date.UTC(2000, 0, 1);
+
+/** Finds the first matching day that is not before a day. The answer stays right up to the day found. */
+function dayFinder(expr: string): (day: number) => number | null {
+  const cron = open(expr);
+  let asked = 0;
+  let found: number | null = -1;
+  return (day) => {
+    if (day < asked || (found !== null && day > found)) {
+      const match = cron.nextRun(new Date(day * DAY_MS - SECOND_MS));
+      [asked, found] = [day, match === null ? null : dayOf(match.getTime())];
+    }
+    return found;
+  };
+}
+
+/** The times of a day: every second of these, in every minute of these, in every hour of these. Each in milliseconds. */
+interface Times {
+  readonly hours: readonly number[];
+  readonly minutes: readonly number[];
+  readonly seconds: readonly number[];
+}
+
+function firstTime({ hours, minutes, seconds }: Times): number {
+  return first(hours) + first(minutes) + first(seconds);
+}
+
+/** The first one that is not before a time; null when the day has none left. */
+function nextTime({ hours, minutes, seconds }: Times, time: number): number | null {
+  const second = time % MINUTE_MS;
+  const minute = (time % HOUR_MS) - second;
+  const hour = time - minute - second;
+  if (hours.includes(hour)) {
+    if (minutes.includes(minute)) {
+      const later = seconds.find((offset) => offset >= second);
+      if (later !== undefined) return hour + minute + later;
+    }
+    const later = minutes.find((offset) => offset > minute);
+    if (later !== undefined) return hour + later + first(seconds);
+  }
+  const later = hours.find((offset) => offset > hour);
+  return later === undefined ? null : later + first(minutes) + first(seconds);
+}
+
+/** Every field of an expression matches something. */
+function first(offsets: readonly number[]): number {
+  return offsets[0] as number;
+}

@@ -1,0 +1,99 @@
+import { everyDays, everyWeeks } from "./calendar.ts";
+import { nextOnWall, type WallPattern } from "./clock-changes.ts";
+import { readCron } from "./cron.ts";
+import type { CronRule, DaysRule, Rule, WeeksRule } from "./rule.ts";
+import { wallAt } from "./zone.ts";
+
+export interface After {
+  /** Milliseconds since 1970; the moments wanted come strictly after it. */
+  readonly after: number;
+  /** When the schedule was made or last edited: where steps are counted from. */
+  readonly anchor: number;
+}
+
+export interface Between extends After {
+  /** The last moment that may be due. */
+  readonly until: number;
+}
+
+/**
+ * The first moment after `after` at which a rule is due; null when it never is again.
+ *
+ * @example
+ * nextMoment({ kind: "days", every: 1, at: "09:00", tz: "Europe/Berlin" }, { after: now, anchor: createdAt });
+ */
+export function nextMoment(rule: Rule, { after, anchor }: After): number | null {
+  if (rule.kind === "once") return rule.atMs > after ? rule.atMs : null;
+  if (rule.kind === "every") {
+    const steps = Math.max(0, Math.floor((after - anchor) / rule.everyMs));
+    return anchor + (steps + 1) * rule.everyMs;
+  }
+  return nextOnWall(patternOf(rule, anchor), rule.tz, after);
+}
+
+/** What a rule says of times on a wall; only for the kinds that look at one. */
+export function patternOf(rule: DaysRule | WeeksRule | CronRule, anchor: number): WallPattern {
+  if (rule.kind === "cron") return readCron(rule.expr);
+  const anchorWall = wallAt(rule.tz, anchor);
+  return rule.kind === "days" ? everyDays(rule, anchorWall) : everyWeeks(rule, anchorWall);
+}
+
+/** The next moments, `limit` at most. */
+export function nextMoments(rule: Rule, { after, anchor, limit }: After & { limit: number }): number[] {
+  return momentsBetween(rule, { after, anchor, until: Number.POSITIVE_INFINITY, limit });
+}
+
+/** The first moments after `after` and not after `until`, `limit` at most. */
+export function momentsBetween(
+  rule: Rule,
+  { after, anchor, until, limit }: Between & { limit: number },
+): number[] {
+  const moments: number[] = [];
+  let last = after;
+  while (moments.length < limit) {
+    const moment = nextMoment(rule, { after: last, anchor });
+    if (moment === null || moment > until) break;
+    moments.push(moment);
+    last = moment;
+  }
+  return moments;
+}
+
+/**
+ * How many moments come after `after` and not after `until`: `max` where there are as many or more. A moment of a cron
+ * expression costs about a microsecond to count; those of a rule by elapsed time cost nothing.
+ */
+export function countMoments(rule: Rule, { after, anchor, until, max }: Between & { max: number }): number {
+  if (rule.kind === "every") {
+    const stepsTo = (moment: number) => Math.max(0, Math.floor((moment - anchor) / rule.everyMs));
+    return Math.min(max, Math.max(0, stepsTo(until) - stepsTo(after)));
+  }
+  let count = 0;
+  let last = after;
+  while (count < max) {
+    const moment = nextMoment(rule, { after: last, anchor });
+    if (moment === null || moment > until) break;
+    count += 1;
+    last = moment;
+  }
+  return count;
+}
+
+/**
+ * The last moment after `after` and not after `until`; null when there is none. Takes some forty steps however many
+ * moments lie between: the moment is where `nextMoment` begins to answer one past `until`.
+ */
+export function lastMoment(rule: Rule, { after, anchor, until }: Between): number | null {
+  const isPast = (moment: number) => {
+    const next = nextMoment(rule, { after: moment, anchor });
+    return next === null || next > until;
+  };
+  if (isPast(after)) return null;
+  let [before, past] = [after, until];
+  while (past - before > 1) {
+    const middle = before + Math.floor((past - before) / 2);
+    if (isPast(middle)) past = middle;
+    else before = middle;
+  }
+  return past;
+}
