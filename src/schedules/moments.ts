@@ -1,6 +1,7 @@
 import { everyDays, everyWeeks } from "./calendar.ts";
 import { nextOnWall, type WallPattern } from "./clock-changes.ts";
 import { readCron } from "./cron.ts";
+import { END_OF_TIME_MS, farthest } from "./horizon.ts";
 import type { CronRule, DaysRule, Rule, WeeksRule } from "./rule.ts";
 import { wallAt } from "./zone.ts";
 
@@ -23,6 +24,12 @@ export interface Between extends After {
  * nextMoment({ kind: "days", every: 1, at: "09:00", tz: "Europe/Berlin" }, { after: now, anchor: createdAt });
  */
 export function nextMoment(rule: Rule, { after, anchor }: After): number | null {
+  if (after >= END_OF_TIME_MS) return null;
+  const moment = next(rule, after, anchor);
+  return moment === null || moment >= END_OF_TIME_MS ? null : moment;
+}
+
+function next(rule: Rule, after: number, anchor: number): number | null {
   if (rule.kind === "once") return rule.atMs > after ? rule.atMs : null;
   if (rule.kind === "every") {
     const steps = Math.max(0, Math.floor((after - anchor) / rule.everyMs));
@@ -38,9 +45,9 @@ export function patternOf(rule: DaysRule | WeeksRule | CronRule, anchor: number)
   return rule.kind === "days" ? everyDays(rule, anchorWall) : everyWeeks(rule, anchorWall);
 }
 
-/** The next moments, `limit` at most. */
+/** The next moments, `limit` at most, of the next hundred years. */
 export function nextMoments(rule: Rule, { after, anchor, limit }: After & { limit: number }): number[] {
-  return momentsBetween(rule, { after, anchor, until: Number.POSITIVE_INFINITY, limit });
+  return momentsBetween(rule, { after, anchor, until: farthest(after), limit });
 }
 
 /** The first moments after `after` and not after `until`, `limit` at most. */

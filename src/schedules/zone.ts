@@ -19,9 +19,9 @@ export interface ZoneSpan {
 export function checkZone(tz: unknown, field = "tz"): string {
   if (typeof tz === "string" && ZONE_NAME.test(tz)) {
     try {
-      const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: tz }).resolvedOptions();
-      // Intl answers some zones with the name that they had before: Asia/Kathmandu as Asia/Katmandu.
-      return timeZone.toLowerCase() === tz.toLowerCase() ? timeZone : tz;
+      Intl.DateTimeFormat("en", { timeZone: tz });
+      // Intl itself would answer Asia/Kathmandu with the name that it had before.
+      return zoned(tz, 0).timeZoneId;
     } catch {
       // No such zone: told below.
     }

@@ -1,0 +1,94 @@
+/** One way to say when, as error messages and docs/schedules.md list it. */
+export interface AcceptedForm {
+  readonly form: string;
+  readonly kind: "once" | "recurring";
+  readonly example: string;
+  readonly meaning: string;
+}
+
+export const ACCEPTED_FORMS: readonly AcceptedForm[] = [
+  {
+    form: "in N minutes|hours|days|weeks",
+    kind: "once",
+    example: "in 30 minutes",
+    meaning: "That long from now. Days and weeks keep the time of day.",
+  },
+  {
+    form: "at HH:MM",
+    kind: "once",
+    example: "at 17:00",
+    meaning: "Today; tomorrow if that is past, or now.",
+  },
+  {
+    form: "tomorrow [at HH:MM]",
+    kind: "once",
+    example: "tomorrow at 9am",
+    meaning: "Tomorrow.",
+  },
+  {
+    form: "on YYYY-MM-DD [at HH:MM]",
+    kind: "once",
+    example: "on 2030-06-01 at 12:00",
+    meaning: "That day, which may be up to 100 years ahead.",
+  },
+  {
+    form: "at YYYY-MM-DDTHH:MM:SSZ",
+    kind: "once",
+    example: "at 2030-06-01T12:00:00+02:00",
+    meaning: "That moment, as RFC 3339 writes it.",
+  },
+  {
+    form: "every N minutes|hours",
+    kind: "recurring",
+    example: "every 15 minutes",
+    meaning: "By elapsed time, counted from when the schedule was made or last edited.",
+  },
+  {
+    form: "every hour | hourly",
+    kind: "recurring",
+    example: "hourly",
+    meaning: "The same as `every 1 hour`.",
+  },
+  {
+    form: "every day [at HH:MM] | daily [at HH:MM]",
+    kind: "recurring",
+    example: "every day at 09:00",
+    meaning: "At that time, every day.",
+  },
+  {
+    form: "every N days [at HH:MM]",
+    kind: "recurring",
+    example: "every 2 days at 18:30",
+    meaning: "The first time that comes, and every N days from there.",
+  },
+  {
+    form: "every weekday [at HH:MM]",
+    kind: "recurring",
+    example: "every weekday at 8:30 am",
+    meaning: "Monday to Friday.",
+  },
+  {
+    form: "every <weekday> [at HH:MM]",
+    kind: "recurring",
+    example: "every Mon and Thu at 09:00",
+    meaning: "On that day of the week, or on several: `every mon, wed, fri`.",
+  },
+  {
+    form: "every week [on <weekday>] [at HH:MM] | weekly",
+    kind: "recurring",
+    example: "every week on friday at 17:00",
+    meaning: "Once a week, or on several days of it. Monday, if no day is given.",
+  },
+  {
+    form: "every N weeks [on <weekday>] [at HH:MM]",
+    kind: "recurring",
+    example: "every 2 weeks on Tue at 10:00",
+    meaning: "In the week in which it first comes, and every N weeks from there.",
+  },
+  {
+    form: "a cron expression of 5 or 6 fields | @hourly | @daily | @weekly | @monthly | @yearly",
+    kind: "recurring",
+    example: "0 9 * * 1-5",
+    meaning: "Minute, hour, day of the month, month, weekday; with 6 fields, seconds come first.",
+  },
+];

@@ -1,0 +1,59 @@
+import { nearestName } from "../model/nearest-name.ts";
+import { readCron } from "./cron.ts";
+import { farthest } from "./horizon.ts";
+import { nextMoment } from "./moments.ts";
+import { cannotBeKept, notUnderstood } from "./not-understood.ts";
+import type { CronRule } from "./rule.ts";
+
+/** Whether a phrase is meant as a cron expression: no phrase begins with two fields of one, or with an `@`. */
+export function looksLikeCron(phrase: string): boolean {
+  return /^\s*(?:@|[\d*?]\S*\s+[\d*?])/.test(phrase);
+}
+
+/** The rule for a cron expression that makes sense and is due at least once in the next hundred years. */
+export function cronRule(expr: string, { now, tz }: { now: number; tz: string }, field: string): CronRule {
+  if (expr.length > EXPRESSION_LENGTH_MAX) {
+    throw notUnderstood(expr, `it is longer than ${EXPRESSION_LENGTH_MAX} characters`, field);
+  }
+  const rule: CronRule = { kind: "cron", expr: expr.trim().replaceAll(/\s+/g, " "), tz };
+  const nickname = rule.expr.startsWith("@") ? rule.expr.toLowerCase() : undefined;
+  if (nickname !== undefined && !NICKNAMES.includes(nickname)) {
+    const nearest = nearestName(nickname, NICKNAMES);
+    const hint = nearest === undefined ? "" : `: did you mean ${nearest}?`;
+    throw notUnderstood(expr, `the names are ${NICKNAMES.join(", ")}${hint}`, field);
+  }
+  // croner takes a date for an expression, too.
+  if (!/^(?:@\w+|\S+(?: \S+){4,5})$/.test(rule.expr)) {
+    throw notUnderstood(
+      expr,
+      "a cron expression has 5 fields, minute hour day month weekday, or 6 with the seconds first",
+      field,
+    );
+  }
+  try {
+    readCron(rule.expr);
+  } catch (error) {
+    throw notUnderstood(expr, cronFault(error), field);
+  }
+  const next = nextMoment(rule, { after: now, anchor: now });
+  if (next === null || next > farthest(now)) {
+    throw cannotBeKept(expr, "no such day comes in the next 100 years", field);
+  }
+  return rule;
+}
+
+/** Naming every minute of an hour takes 160. */
+const EXPRESSION_LENGTH_MAX = 1_000;
+
+const NICKNAMES = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"];
+
+function cronFault(error: unknown): string {
+  const sentence = error instanceof Error ? error.message : String(error);
+  return (
+    sentence
+      .replace(/^CronPattern: /, "")
+      .replace(/\.$/, "")
+      // croner counts days and months from 0 in these.
+      .replace(/(?<=value for (?:day|month): )-?\d+$/, (value) => String(Number(value) + 1))
+  );
+}

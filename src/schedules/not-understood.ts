@@ -1,0 +1,19 @@
+import { RotaError } from "../model/errors.ts";
+import { quoted } from "../model/field-checks.ts";
+import { ACCEPTED_FORMS } from "./accepted-forms.ts";
+
+/** The error for a schedule that says nothing to Rota. */
+export function notUnderstood(schedule: unknown, fault: string, field: string): RotaError {
+  return refused(`\`${field}\` ${quoted(schedule)} was not understood: ${fault}`, field);
+}
+
+/** The error for a schedule that is understood and comes to nothing. */
+export function cannotBeKept(schedule: unknown, fault: string, field: string): RotaError {
+  return refused(`\`${field}\` ${quoted(schedule)} cannot be kept: ${fault}`, field);
+}
+
+/** The details list what could be said instead. */
+function refused(sentence: string, field: string): RotaError {
+  const accepted = ACCEPTED_FORMS.map(({ form }) => form);
+  return new RotaError("invalid_field", sentence, { details: { field, accepted } });
+}

@@ -1,0 +1,66 @@
+import { type Amount, readCount, refuseMonths, withUnit } from "./phrase-amount.ts";
+import type { PhraseReader } from "./phrase-reader.ts";
+import { readOptionalTime } from "./phrase-time.ts";
+import { amount, UNITS, WEEKDAY_NAMES, WORKING_DAYS } from "./phrase-words.ts";
+import { type Rule, WEEKDAYS, type Weekday, type WeeksRule } from "./rule.ts";
+import { SECOND_MS } from "./wall-clock.ts";
+
+/** The shortest step: the clock of an operating system is not made for less. */
+export const EVERY_MS_MIN = SECOND_MS;
+
+/** Reads what follows `every`. */
+export function readEvery(reader: PhraseReader, tz: string): Rule {
+  const { kind, text = "" } = reader.peek() ?? {};
+  if (kind === "number") return everyAmount(reader, withUnit(reader, readCount(reader)), tz);
+  if (UNITS.has(text)) return everyAmount(reader, withUnit(reader, 1), tz);
+  if (reader.takeOneOf("weekday", "weekdays") !== undefined) {
+    return { kind: "weeks", every: 1, on: WORKING_DAYS, at: readOptionalTime(reader), tz };
+  }
+  if (WEEKDAY_NAMES.has(text)) {
+    return { kind: "weeks", every: 1, on: readWeekdays(reader), at: readOptionalTime(reader), tz };
+  }
+  refuseMonths(reader);
+  throw reader.expected("a number, a unit or a weekday", [
+    "weekday",
+    ...UNITS.keys(),
+    ...WEEKDAY_NAMES.keys(),
+  ]);
+}
+
+function everyAmount(reader: PhraseReader, { count, unit }: Amount, tz: string): Rule {
+  if (unit.kind === "calendar") {
+    if (unit.name === "week") return readWeek(reader, count, tz);
+    return { kind: "days", every: count, at: readOptionalTime(reader), tz };
+  }
+  const everyMs = count * unit.ms;
+  if (everyMs < EVERY_MS_MIN) throw reader.impossible("the shortest step is 1 second");
+  if (["at", "on"].includes(reader.peek()?.text ?? "")) {
+    throw reader.unclear(
+      `every ${amount(count, unit.name)} counts elapsed time and takes no time of day: a cron expression can, like 0 * * * * for every full hour`,
+    );
+  }
+  return { kind: "every", everyMs, tz };
+}
+
+/** Reads what follows `weekly` or `every 2 weeks`. */
+export function readWeek(reader: PhraseReader, every: number, tz: string): WeeksRule {
+  const on = reader.takeOneOf("on") === undefined ? (["Mon"] as const) : readWeekdays(reader);
+  return { kind: "weeks", every, on, at: readOptionalTime(reader), tz };
+}
+
+/** Reads `Mon`, `mon and thu` or `Mon, Wed, and Fri`. */
+function readWeekdays(reader: PhraseReader): Weekday[] {
+  const named = new Set<Weekday>();
+  do {
+    const weekday = reader.takeFrom(WEEKDAY_NAMES);
+    if (weekday === undefined) throw reader.expected("a weekday", WEEKDAY_NAMES.keys());
+    named.add(weekday);
+  } while (takeSeparator(reader));
+  return WEEKDAYS.filter((weekday) => named.has(weekday));
+}
+
+function takeSeparator(reader: PhraseReader): boolean {
+  const comma = reader.takeOneOf(",");
+  const and = reader.takeOneOf("and", "&");
+  return comma !== undefined || and !== undefined;
+}

@@ -1,0 +1,86 @@
+import type { RotaError } from "../model/errors.ts";
+import { shown } from "../model/field-checks.ts";
+import { nearestName } from "../model/nearest-name.ts";
+import { cannotBeKept, notUnderstood } from "./not-understood.ts";
+import { type Token, tokenize } from "./tokens.ts";
+
+/** Goes through the tokens of a phrase from left to right, and says where it stopped making sense. */
+export class PhraseReader {
+  readonly #phrase: string;
+  readonly #field: string;
+  readonly #tokens: readonly Token[];
+  #place = 0;
+
+  constructor(phrase: string, field: string) {
+    this.#phrase = phrase;
+    this.#field = field;
+    this.#tokens = tokenize(phrase);
+  }
+
+  /** The next token, which stays there. */
+  peek(): Token | undefined {
+    return this.#tokens[this.#place];
+  }
+
+  /** Takes the next token if it is of this kind. */
+  take(kind: Token["kind"]): string | undefined {
+    const token = this.peek();
+    if (token?.kind !== kind) return undefined;
+    this.#place += 1;
+    return token.text;
+  }
+
+  /** Takes the next token if it is one of these words or signs. */
+  takeOneOf(...texts: readonly string[]): string | undefined {
+    const token = this.peek();
+    if (token === undefined || !texts.includes(token.text)) return undefined;
+    this.#place += 1;
+    return token.text;
+  }
+
+  /** Takes the next token if it is a word that the table knows, and answers what it stands for. */
+  takeFrom<Meaning>(table: ReadonlyMap<string, Meaning>): Meaning | undefined {
+    const token = this.peek();
+    const meaning = token?.kind === "word" ? table.get(token.text) : undefined;
+    if (meaning !== undefined) this.#place += 1;
+    return meaning;
+  }
+
+  /** Nothing may be left over: what it says would be silently ignored. */
+  end(): void {
+    const token = this.peek();
+    if (token !== undefined) {
+      const place = this.#taken();
+      throw this.unclear(`nothing can follow "${shown(place)}", but "${shown(token.text)}" does`);
+    }
+  }
+
+  /** What is wrong when the next token is none of those that could follow, with the word that was perhaps meant. */
+  expected(what: string, words: Iterable<string> = []): RotaError {
+    const token = this.peek();
+    const place = this.#place === 0 ? "it begins with" : `after "${shown(this.#taken())}" comes`;
+    if (token === undefined) {
+      return this.unclear(this.#place === 0 ? "it is empty" : `${place} nothing, but ${what} is needed`);
+    }
+    const nearest = token.kind === "word" ? nearestName(token.text, words) : undefined;
+    const hint = nearest === undefined ? `, but ${what} is needed` : `: did you mean "${nearest}"?`;
+    return this.unclear(`${place} "${shown(token.text)}"${hint}`);
+  }
+
+  /** The error for words that do not say when. */
+  unclear(fault: string): RotaError {
+    return notUnderstood(this.#phrase, fault, this.#field);
+  }
+
+  /** The error for words that say when, but nothing that can be done. */
+  impossible(fault: string): RotaError {
+    return cannotBeKept(this.#phrase, fault, this.#field);
+  }
+
+  #taken(): string {
+    return this.#tokens
+      .slice(0, this.#place)
+      .map(({ text }) => text)
+      .join(" ");
+  }
+}

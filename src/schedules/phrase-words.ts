@@ -1,0 +1,81 @@
+import { WEEKDAYS, type Weekday } from "./rule.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./wall-clock.ts";
+
+/** A unit that is a number of milliseconds, whatever the calendar. */
+export interface ElapsedUnit {
+  readonly kind: "elapsed";
+  /** As it is written for one. */
+  readonly name: "ms" | "second" | "minute" | "hour";
+  readonly ms: number;
+}
+
+/** A unit of the calendar, which a clock change makes longer or shorter. */
+export interface CalendarUnit {
+  readonly kind: "calendar";
+  readonly name: "day" | "week";
+  readonly days: number;
+}
+
+export type Unit = ElapsedUnit | CalendarUnit;
+
+/** From the largest, as canonical forms try them. */
+export const ELAPSED_UNITS: readonly ElapsedUnit[] = [
+  { kind: "elapsed", name: "hour", ms: HOUR_MS },
+  { kind: "elapsed", name: "minute", ms: MINUTE_MS },
+  { kind: "elapsed", name: "second", ms: SECOND_MS },
+  { kind: "elapsed", name: "ms", ms: 1 },
+];
+
+const CALENDAR_UNITS: readonly CalendarUnit[] = [
+  { kind: "calendar", name: "day", days: 1 },
+  { kind: "calendar", name: "week", days: 7 },
+];
+
+const UNIT_SPELLINGS: Readonly<Record<Unit["name"], readonly string[]>> = {
+  ms: ["ms", "millisecond", "milliseconds"],
+  second: ["s", "sec", "secs", "second", "seconds"],
+  minute: ["m", "min", "mins", "minute", "minutes"],
+  hour: ["h", "hr", "hrs", "hour", "hours"],
+  day: ["d", "day", "days"],
+  week: ["w", "wk", "wks", "week", "weeks"],
+};
+
+export const UNITS: ReadonlyMap<string, Unit> = new Map(
+  [...ELAPSED_UNITS, ...CALENDAR_UNITS].flatMap((unit) =>
+    UNIT_SPELLINGS[unit.name].map((spelling) => [spelling, unit] as const),
+  ),
+);
+
+/** Their length is not a number of days, and "every month" does not say on which: cron does. */
+export const UNITS_REFUSED: ReadonlySet<string> = new Set([
+  "month",
+  "months",
+  "monthly",
+  "quarter",
+  "quarters",
+  "year",
+  "years",
+  "yearly",
+]);
+
+const WEEKDAY_SPELLINGS: Readonly<Record<Weekday, readonly string[]>> = {
+  Mon: ["monday", "mon"],
+  Tue: ["tuesday", "tue", "tues"],
+  Wed: ["wednesday", "wed", "weds"],
+  Thu: ["thursday", "thu", "thur", "thurs"],
+  Fri: ["friday", "fri"],
+  Sat: ["saturday", "sat"],
+  Sun: ["sunday", "sun"],
+};
+
+export const WEEKDAY_NAMES: ReadonlyMap<string, Weekday> = new Map(
+  WEEKDAYS.flatMap((weekday) => WEEKDAY_SPELLINGS[weekday].map((spelling) => [spelling, weekday] as const)),
+);
+
+/** What `every weekday` stands for. */
+export const WORKING_DAYS: readonly Weekday[] = WEEKDAYS.slice(0, 5);
+
+/** `1 hour`, `2 hours`, `1500 ms`. */
+export function amount(count: number, unit: Unit["name"]): string {
+  return `${count} ${unit}${count === 1 || unit === "ms" ? "" : "s"}`;
+}

@@ -1,0 +1,31 @@
+export interface Token {
+  readonly kind: "moment" | "date" | "time" | "number" | "word" | "sign";
+  /** In lower case. */
+  readonly text: string;
+}
+
+/**
+ * Cuts a phrase into words, numbers, times and signs. Spaces are free: none are needed between a number and a word, as in
+ * `every 15min`, and what is no part of any phrase becomes a sign for the grammar to stumble over.
+ */
+export function tokenize(phrase: string): Token[] {
+  const tokens: Token[] = [];
+  for (const { groups } of phrase.toLowerCase().matchAll(TOKEN)) {
+    for (const [kind, text] of Object.entries(groups ?? {})) {
+      if (text !== undefined) tokens.push({ kind: kind as Token["kind"], text });
+    }
+  }
+  return tokens;
+}
+
+const TOKEN = new RegExp(
+  [
+    String.raw`(?<moment>\d{4}-\d\d-\d\dt\d\d:\d\d:\d\d(?:\.\d+)?(?:z|[+-]\d\d:\d\d))`,
+    String.raw`(?<date>\d{4}-\d\d-\d\d(?!\d))`,
+    String.raw`(?<time>\d+:\d+(?::\d+(?:\.\d+)?)?)`,
+    String.raw`(?<number>\d+)`,
+    String.raw`(?<word>\p{L}+)`,
+    String.raw`(?<sign>\S)`,
+  ].join("|"),
+  "gu",
+);
