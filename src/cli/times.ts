@@ -29,6 +29,17 @@ export function shownMoment(moment: string, now: number): string {
   return `${localTime(moment)} (${shownAgo(moment, now)})`;
 }
 
+/**
+ * When something is due, by the clock of its zone: `in 2 h, Mon 09:00`; with its date where the weekday alone could be
+ * another week's. The zone's offset is in the text.
+ */
+export function shownDue(moment: string, now: number): string {
+  const [date = "", time = ""] = moment.split("T");
+  const weekday = new Intl.DateTimeFormat("en", { weekday: "short", timeZone: "UTC" }).format(new Date(date));
+  const isThisWeek = Date.parse(moment) - now < 6 * DAY;
+  return `${shownAgo(moment, now)}, ${weekday} ${isThisWeek ? "" : `${date} `}${time.slice(0, 5)}`;
+}
+
 function localTime(moment: string): string {
   const date = new Date(moment);
   const two = (number: number) => String(number).padStart(2, "0");

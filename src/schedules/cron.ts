@@ -1,5 +1,6 @@
 import { Cron } from "croner";
 import type { WallPattern } from "./clock-changes.ts";
+import { YEARS_AHEAD_MAX } from "./horizon.ts";
 import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, SECOND_MS, timeOf } from "./wall-clock.ts";
 
 /**
@@ -8,7 +9,7 @@ import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, SECOND_MS, timeOf } from "./wall-clo
  * croner says what an expression means, and nothing else is asked of it: it is shown a wall in UTC. Its own way through
  * clock changes skips a day on which all times of `0,30 2 * * *` fall into the gap, and through Intl a step takes it a
  * tenth of a millisecond. What it finds is taken apart into days and times of day, which are the same on every day that
- * matches: the time is then arithmetic, and croner is asked for the next day only when a day has been used up.
+ * matches: the time is then arithmetic, and croner is asked for days only when a day has been used up.
  */
 export function readCron(expr: string): WallPattern {
   let pattern = patterns.get(expr);
@@ -33,7 +34,7 @@ function takeApart(expr: string): WallPattern {
     minutes: offsetsWithin(`0 ${minutes} * * * *`, HOUR_MS),
     seconds: offsetsWithin(`${seconds} * * * * *`, MINUTE_MS),
   };
-  const nextDay = dayFinder(`0 0 0 ${days.join(" ")}`);
+  const nextDay = dayFinder(days);
   return {
     isFixed: times.hours.length < 24,
     next(wall) {
@@ -69,17 +70,40 @@ function offsetsWithin(expr: string, lengthMs: number): number[] {
 const SAMPLE = Date.UTC(2000, 0, 1);
 
 /** Finds the first matching day that is not before a day. The answer stays right up to the day found. */
-function dayFinder(expr: string): (day: number) => number | null {
-  const cron = open(expr);
+function dayFinder([days, months, weekdays]: readonly string[]): (day: number) => number | null {
+  const cron = open(`0 0 0 ${days} ${months} ${weekdays}`);
+  const monthsOn = monthsOf(months as string);
   let asked = 0;
   let found: number | null = -1;
   return (day) => {
-    if (day < asked || (found !== null && day > found)) {
-      const match = cron.nextRun(new Date(day * DAY_MS - SECOND_MS));
-      [asked, found] = [day, match === null ? null : dayOf(match.getTime())];
-    }
+    if (day < asked || (found !== null && day > found)) [asked, found] = [day, findDay(cron, monthsOn, day)];
     return found;
   };
+}
+
+/**
+ * Asks of one day after the other whether it matches. croner would look for the next itself, but where a list of days has
+ * more than February it goes on from the third of March, and never sees the first.
+ */
+function findDay(cron: Cron, monthsOn: ReadonlySet<number>, from: number): number | null {
+  const date = new Date(from * DAY_MS);
+  const yearMax = date.getUTCFullYear() + YEARS_AHEAD_MAX;
+  while (date.getUTCFullYear() <= yearMax) {
+    if (!monthsOn.has(date.getUTCMonth())) date.setUTCMonth(date.getUTCMonth() + 1, 1);
+    else if (cron.match(date)) return dayOf(date.getTime());
+    else date.setUTCDate(date.getUTCDate() + 1);
+  }
+  return null;
+}
+
+/** The months that match, from 0. */
+function monthsOf(field: string): Set<number> {
+  const cron = open(`0 0 0 1 ${field} *`);
+  return new Set(
+    Array.from({ length: 12 }, (_, month) => month).filter((month) =>
+      cron.match(new Date(Date.UTC(2000, month, 1))),
+    ),
+  );
 }
 
 /** The times of a day: every second of these, in every minute of these, in every hour of these. Each in milliseconds. */

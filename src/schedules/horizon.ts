@@ -1,10 +1,10 @@
 /** What is further ahead than this is a slip of the keyboard. */
-const YEARS_AHEAD_MAX = 100;
+export const YEARS_AHEAD_MAX = 100;
 
 /** The longest step between two moments: 100 years of days. */
 export const STEP_DAYS_MAX = 36_525;
 
-/** Nothing is due from here on. croner looks no further, and each year walked through costs two clock changes. */
+/** Nothing is due from here on: somewhere a walk through clock changes must end. */
 export const END_OF_TIME_MS = Date.UTC(3_000, 0);
 
 /** What is wrong with a single moment; null when nothing is. */

@@ -1,0 +1,76 @@
+import { wallText } from "./moment-text.ts";
+import { patternOf } from "./moments.ts";
+import type { OnceRule, Rule } from "./rule.ts";
+import { spanAt, type ZoneSpan } from "./zone.ts";
+
+/** Who lists moments far ahead meets two clock changes a year, and has understood after some. */
+const NOTES_MAX = 20;
+
+/** What clock changes do to some moments of a rule, each once, as sentences. `from` is where the list begins. */
+export function clockNotes(rule: Rule, moments: readonly number[], from: number): string[] {
+  const note = noteTaker(rule, from);
+  const notes = new Set<string>();
+  let before = from;
+  for (const moment of moments) {
+    if (notes.size >= NOTES_MAX) break;
+    const sentence = note(moment, before);
+    if (sentence !== null) notes.add(sentence);
+    before = moment;
+  }
+  return [...notes];
+}
+
+/** Says what is to be said of a moment, given the one before it; null for most. */
+type NoteTaker = (moment: number, before: number) => string | null;
+
+function noteTaker(rule: Rule, from: number): NoteTaker {
+  const { tz } = rule;
+  if (rule.kind === "once") return () => noteOnce(rule);
+  const elapsed: NoteTaker = (moment, before) => noteElapsed(tz, moment, before);
+  if (rule.kind === "every") return elapsed;
+  const pattern = patternOf(rule, from);
+  if (!pattern.isFixed) return elapsed;
+  return (moment) => {
+    const span = spanAt(tz, moment);
+    const skippedFrom = span.startMs + span.offsetBeforeMs;
+    if (moment === span.startMs && skippedFrom < moment + span.offsetMs) {
+      const due = pattern.next(skippedFrom - 1);
+      if (due !== null && due < moment + span.offsetMs) return `${change(tz, span)}: ${SKIPPED}`;
+    }
+    const repeating = repeatAfter(tz, moment);
+    return repeating === null ? null : `${change(tz, repeating)}: ${REPEATED}`;
+  };
+}
+
+const SKIPPED = "what is due in between is due at the end of the gap, once.";
+const REPEATED = "what is due in between is due the first time only.";
+
+function noteOnce({ tz, atMs, movedFrom }: OnceRule): string | null {
+  if (movedFrom !== undefined) {
+    return `${change(tz, spanAt(tz, atMs))}: there is no ${movedFrom}, and it is due at the end of the gap.`;
+  }
+  const repeating = repeatAfter(tz, atMs);
+  return repeating === null ? null : `${change(tz, repeating)}: this is the first of two such times.`;
+}
+
+/** By elapsed time nothing is moved, but the times on the wall look as if. */
+function noteElapsed(tz: string, moment: number, before: number): string | null {
+  const span = spanAt(tz, moment);
+  return spanAt(tz, before).offsetMs === span.offsetMs
+    ? null
+    : `${change(tz, span)}: this schedule goes on by elapsed time.`;
+}
+
+/** The span that begins with the clock going back to before what it shows at a moment; null for most moments. */
+function repeatAfter(tz: string, moment: number): ZoneSpan | null {
+  const span = spanAt(tz, moment);
+  if (span.endMs === Number.POSITIVE_INFINITY) return null;
+  const following = spanAt(tz, span.endMs);
+  return moment + span.offsetMs >= following.startMs + following.offsetMs ? following : null;
+}
+
+/** What the clock does at the start of a span. */
+function change(tz: string, { startMs, offsetMs, offsetBeforeMs }: ZoneSpan): string {
+  const verb = offsetMs > offsetBeforeMs ? "skips" : "goes back";
+  return `In ${tz} the clock ${verb} from ${wallText(startMs + offsetBeforeMs)} to ${wallText(startMs + offsetMs)}`;
+}

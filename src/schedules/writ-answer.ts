@@ -1,0 +1,106 @@
+import { ACCEPTED_FORMS } from "./accepted-forms.ts";
+import type { CreateWrit, InvalidWrit, OrderWrit, Writ } from "./writ.ts";
+
+/*
+ * What an agent reads in answer to a writ: a block of lines, the first of which repeats what was asked. Times are those of
+ * the schedule's zone, as `minuteText` writes them.
+ */
+
+export interface ScheduledAnswer {
+  readonly id: number;
+  /** The canonical form. */
+  readonly normalized: string;
+  /** When it is due first. */
+  readonly next: string;
+  readonly agent: string;
+  readonly message: string;
+}
+
+export interface ListedSchedule {
+  readonly id: number;
+  readonly status: string;
+  readonly normalized: string;
+  /** Null when nothing is due. */
+  readonly next: string | null;
+  readonly agent: string;
+  readonly message: string;
+}
+
+/** A new schedule. */
+export function scheduledBlock(
+  writ: CreateWrit,
+  { id, normalized, next, agent, message }: ScheduledAnswer,
+): string {
+  return block(writ, [
+    `OK: scheduled #${id} ${normalized} (${next}) → ${agent}`,
+    `  message: ${oneLine(message)}`,
+  ]);
+}
+
+export function listBlock(writ: Writ, schedules: readonly ListedSchedule[]): string {
+  return block(writ, schedules.length === 0 ? ["(none)"] : schedules.map(listLine));
+}
+
+function listLine({ id, status, normalized, next, agent, message }: ListedSchedule): string {
+  const due = next === null ? "" : `, next ${next}`;
+  return `#${id} ${status} ${normalized}${due} → ${agent}: ${cut(oneLine(message), LISTED_MESSAGE_MAX)}`;
+}
+
+/** Many schedules with long messages would fill an agent's context. */
+const LISTED_MESSAGE_MAX = 200;
+
+/** A schedule that was paused, resumed or canceled. */
+export function doneBlock(writ: OrderWrit): string {
+  return block(writ, [`OK: ${DONE[writ.kind]} #${writ.id}`]);
+}
+
+const DONE = { cancel: "canceled", pause: "paused", resume: "resumed" } as const;
+
+/** A writ that could not be obeyed, and why. */
+export function errorBlock(writ: Writ | InvalidWrit, reason: string): string {
+  return block(writ, [`ERR: ${oneLine(reason)}`]);
+}
+
+/** The same for one that did not say what or when, with the ways to say it. */
+export function misunderstoodBlock(writ: Writ | InvalidWrit, reason: string): string {
+  const forms = ACCEPTED_FORMS.map(({ form }) => `    ${form}`);
+  return block(writ, [`ERR: ${oneLine(reason)}`, "  accepted forms:", ...forms]);
+}
+
+export const NOT_RUNNING = "scheduler is not running";
+
+export function noSchedule(id: number): string {
+  return `no schedule #${id}`;
+}
+
+function block(writ: Writ | InvalidWrit, lines: readonly string[]): string {
+  const asked = `/schedule ${askedText(writ)}`.trim();
+  return [`[${cut(oneLine(asked), HEADER_MAX - 2)}]`, ...lines, "[END SCHEDULE]"].join("\n");
+}
+
+/** The header in its brackets fits a line of this many characters. */
+const HEADER_MAX = 60;
+
+function askedText(writ: Writ | InvalidWrit): string {
+  switch (writ.kind) {
+    case "create":
+      return `create ${writ.phrase}: ${writ.message}`;
+    case "list":
+      return "list";
+    case "invalid":
+      return writ.text;
+    default:
+      return `${writ.kind} ${writ.id}`;
+  }
+}
+
+/** A line break in a message must not look like the end of the block. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}
+
+/** Cuts by characters, not inside one. */
+function cut(text: string, lengthMax: number): string {
+  const characters = [...text];
+  return characters.length <= lengthMax ? text : `${characters.slice(0, lengthMax - 1).join("")}…`;
+}

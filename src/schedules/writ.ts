@@ -1,0 +1,74 @@
+/** What an agent asks for with `/schedule …`. */
+export type Writ = CreateWrit | { readonly kind: "list" } | OrderWrit;
+
+export interface CreateWrit {
+  readonly kind: "create";
+  readonly phrase: string;
+  readonly message: string;
+}
+
+/** For a schedule that is there. */
+export interface OrderWrit {
+  readonly kind: "cancel" | "pause" | "resume";
+  readonly id: number;
+}
+
+/** A text that asks for nothing that could be done, and why. */
+export interface InvalidWrit {
+  readonly kind: "invalid";
+  /** What stood after `/schedule`. */
+  readonly text: string;
+  readonly reason: string;
+}
+
+/**
+ * Reads a writ. The phrase of a new schedule is only cut out here: whether it says when is for `parseSchedule` to see.
+ *
+ * @example
+ * parseWrit("/schedule every monday at 09:00: summarise the week");
+ * // { kind: "create", phrase: "every monday at 09:00", message: "summarise the week" }
+ */
+export function parseWrit(text: string): Writ | InvalidWrit {
+  const [, rest] = /^\s*\/schedule(?!\S)(.*)$/is.exec(text) ?? [];
+  if (rest === undefined) return invalid(text, 'a writ begins with "/schedule"');
+  const order = rest.trim();
+  const [, word = "", argument = ""] = /^([a-z]*)(?!\S)(.*)$/is.exec(order) ?? [];
+  switch (word.toLowerCase()) {
+    case "list":
+      return argument.trim() === "" ? { kind: "list" } : invalid(order, 'nothing can follow "list"');
+    case "cancel":
+    case "pause":
+    case "resume":
+      return parseOrder(word.toLowerCase() as OrderWrit["kind"], argument, order);
+    default:
+      return parseCreate(order);
+  }
+}
+
+function parseOrder(kind: OrderWrit["kind"], argument: string, order: string): OrderWrit | InvalidWrit {
+  const [, digits] = /^\s*#?(\d{1,15})\s*$/.exec(argument) ?? [];
+  if (digits === undefined) {
+    return invalid(order, `"${kind}" takes the number of a schedule, like /schedule ${kind} 42`);
+  }
+  return { kind, id: Number(digits) };
+}
+
+function parseCreate(order: string): CreateWrit | InvalidWrit {
+  const [, , quoted, bare, message = ""] = CREATE.exec(order) ?? [];
+  const phrase = (quoted ?? bare)?.trim();
+  if (phrase === undefined) {
+    return invalid(
+      order,
+      'a colon and a space belong between phrase and message, as in "in 1 hour: look again"',
+    );
+  }
+  if (message.trim() === "") return invalid(order, "the message after the colon is missing");
+  return { kind: "create", phrase, message: message.trim() };
+}
+
+/** The separator is the first colon with a space or nothing behind it: the one in 09:00 has a digit there. */
+const CREATE = /^(?:(["'])([^\n]*?)\1\s*:|([^\n]*?):)(?!\S)(.*)$/s;
+
+function invalid(text: string, reason: string): InvalidWrit {
+  return { kind: "invalid", text: text.trim(), reason };
+}
