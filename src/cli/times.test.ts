@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { jsonFlag, momentFlag, numberFlag, secondsFlag, spanFlag } from "./flag-values.ts";
-import { parseSpan, shownAgo, shownSpan } from "./times.ts";
+import { parseSpan, shownAgo, shownDue, shownSpan } from "./times.ts";
 
 const NOW = Date.parse("2026-03-08T12:00:00Z");
 
@@ -23,6 +23,15 @@ test.each([
   ["2026-03-08T15:00:00Z", "in 3 h"],
 ])("%s is %s", (moment, shown) => {
   expect(shownAgo(moment, NOW)).toBe(shown);
+});
+
+test.each([
+  ["2026-03-08T16:00:00+02:00", "in 2 h, Sun 16:00"],
+  ["2026-03-09T09:00:00-05:00", "in 1 d, Mon 09:00"],
+  ["2026-03-14T11:00:00+00:00", "in 5 d, Sat 11:00"],
+  ["2026-03-16T09:00:00.250+00:00", "in 7 d, Mon 2026-03-16 09:00"],
+])("what is due at %s is shown as %s", (moment, shown) => {
+  expect(shownDue(moment, NOW)).toBe(shown);
 });
 
 test.each([

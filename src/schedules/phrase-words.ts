@@ -31,13 +31,14 @@ const CALENDAR_UNITS: readonly CalendarUnit[] = [
   { kind: "calendar", name: "week", days: 7 },
 ];
 
+/** What is meant by a slip of the keyboard is the first that is near. */
 const UNIT_SPELLINGS: Readonly<Record<Unit["name"], readonly string[]>> = {
-  ms: ["ms", "millisecond", "milliseconds"],
-  second: ["s", "sec", "secs", "second", "seconds"],
-  minute: ["m", "min", "mins", "minute", "minutes"],
-  hour: ["h", "hr", "hrs", "hour", "hours"],
-  day: ["d", "day", "days"],
-  week: ["w", "wk", "wks", "week", "weeks"],
+  ms: ["milliseconds", "millisecond", "ms"],
+  second: ["seconds", "second", "secs", "sec", "s"],
+  minute: ["minutes", "minute", "mins", "min", "m"],
+  hour: ["hours", "hour", "hrs", "hr", "h"],
+  day: ["days", "day", "d"],
+  week: ["weeks", "week", "wks", "wk", "w"],
 };
 
 export const UNITS: ReadonlyMap<string, Unit> = new Map(

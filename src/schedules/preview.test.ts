@@ -1,0 +1,76 @@
+import { describe, expect, test } from "vitest";
+import { preview } from "./preview.ts";
+import { parseSchedule } from "./schedule-input.ts";
+
+function previewOf(schedule: unknown, tz: string, from: string, count: number) {
+  const now = Date.parse(from);
+  return preview(parseSchedule(schedule, { now, tz }), { from: now, count });
+}
+
+test("a preview says what was understood, and when it comes by the clocks of the zone", () => {
+  expect(previewOf("every monday at 9am", "Europe/Berlin", "2026-05-08T11:23:00Z", 2)).toEqual({
+    normalized: "every Mon at 09:00",
+    kind: "recurring",
+    next: ["2026-05-11T09:00:00+02:00", "2026-05-18T09:00:00+02:00"],
+    notes: [],
+  });
+  expect(previewOf("in 1 hour", "UTC", "2026-05-08T11:23:00.250Z", 5)).toEqual({
+    normalized: "in 1 hour",
+    kind: "once",
+    next: ["2026-05-08T12:23:00.250+00:00"],
+    notes: [],
+  });
+});
+
+test("no more is listed than a thousand", () => {
+  expect(previewOf("hourly", "UTC", "2026-01-01T00:00:00Z", 5_000).next).toHaveLength(1_000);
+});
+
+const SPRING = "In America/New_York the clock skips from 2026-03-08 02:00 to 2026-03-08 03:00";
+const AUTUMN = "In America/New_York the clock goes back from 2026-11-01 02:00 to 2026-11-01 01:00";
+
+describe("a clock change is noted", () => {
+  const notes = (schedule: string, from: string, count = 5) =>
+    previewOf(schedule, "America/New_York", from, count).notes;
+
+  test("where it skips a time", () => {
+    const skipped = [`${SPRING}: what is due in between is due at the end of the gap, once.`];
+    expect(notes("every day at 02:30", "2026-03-06T00:00:00Z")).toEqual(skipped);
+    expect(notes("*/10 2 * * *", "2026-03-08T00:00:00-05:00")).toEqual(skipped);
+  });
+
+  test("where it repeats a time, once however many times there are", () => {
+    const repeated = [`${AUTUMN}: what is due in between is due the first time only.`];
+    expect(notes("every day at 01:30", "2026-10-30T00:00:00Z")).toEqual(repeated);
+    expect(notes("*/10 1 * * *", "2026-11-01T00:00:00-04:00", 6)).toEqual(repeated);
+  });
+
+  test("where the times on the wall no longer look even", () => {
+    expect(notes("every 2 hours", "2026-10-31T23:00:00-04:00")).toEqual([
+      `${AUTUMN}: this schedule goes on by elapsed time.`,
+    ]);
+    expect(notes("0 * * * *", "2026-03-08T00:30:00-05:00")).toEqual([
+      `${SPRING}: this schedule goes on by elapsed time.`,
+    ]);
+  });
+
+  test("where it moves a single time, or makes it one of two", () => {
+    expect(notes("on 2026-03-08 at 02:30", "2026-01-01T00:00:00Z")).toEqual([
+      `${SPRING}: there is no 02:30, and it is due at the end of the gap.`,
+    ]);
+    expect(notes("on 2026-11-01 at 01:30", "2026-01-01T00:00:00Z")).toEqual([
+      `${AUTUMN}: this is the first of two such times.`,
+    ]);
+  });
+
+  test.each(["every day at 03:00", "every day at 09:00", "0 3 * * *", "on 2026-03-08 at 03:00"])(
+    "but not for %s, which it does not touch",
+    (schedule) => {
+      expect(notes(schedule, "2026-03-06T00:00:00Z")).toEqual([]);
+    },
+  );
+
+  test("at most twenty times", () => {
+    expect(notes("30 1,2 * 3,11 0", "2026-01-01T00:00:00Z", 1_000)).toHaveLength(20);
+  });
+});
