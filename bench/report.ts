@@ -66,6 +66,8 @@ function show(value: number, unit: Unit): string {
       return `${Math.round(value).toLocaleString("en")}/s`;
     case "ms":
       return `${value.toFixed(2)} ms`;
+    case "µs":
+      return `${value.toFixed(2)} µs`;
     case "s":
       return `${value.toFixed(1)} s`;
     case "MiB":

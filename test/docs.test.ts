@@ -16,6 +16,7 @@ import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
 import { parseTaskInput } from "../src/model/task-input.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
+import { ACCEPTED_FORMS } from "../src/schedules/accepted-forms.ts";
 import { createServer } from "../src/server/create-server.ts";
 import { followCommand, followProgram, runCommands } from "./docs/commands.ts";
 import { codeBlocks, formatTable, namesIn, replaceSection, section, tableRows } from "./docs/markdown.ts";
@@ -314,6 +315,20 @@ test("docs/cli.md has every command and every exit code as the command line desc
   );
   const page = replaceSection(withCommands, "exit codes", formatTable([["code", ""], ...codes]));
   await expect(page).toMatchFileSnapshot(join(ROOT, "docs", "cli.md"));
+});
+
+/** `npx vitest run test/docs.test.ts -u` writes the table anew. */
+test("docs/schedules.md has every form of a schedule that is accepted", async () => {
+  const code = (text: string) => `\`${text.replaceAll("|", "\\|")}\``;
+  const rows = ACCEPTED_FORMS.map(({ form, kind, example, meaning }) => [
+    form.split(" | ").map(code).join(", "),
+    kind,
+    code(example),
+    meaning,
+  ]);
+  const table = formatTable([["phrase", "kind", "example", ""], ...rows]);
+  const page = replaceSection(read("docs/schedules.md"), "phrases", table);
+  await expect(page).toMatchFileSnapshot(join(ROOT, "docs", "schedules.md"));
 });
 
 // ---------------------------------------------------------------------------------------------------------- links

@@ -140,7 +140,9 @@ const LOADED_WHEN_CHOSEN = ["src/storage/sqlite/", "src/storage/postgres/"];
 /** Packages that only these parts may import. */
 const PACKAGE_HOMES: Record<string, readonly string[]> = {
   "better-sqlite3": ["src/storage/sqlite/"],
+  croner: ["src/schedules/"],
   pg: ["src/storage/postgres/"],
+  "temporal-polyfill": ["src/schedules/"],
   vitest: ["src/storage/conformance/"],
 };
 

@@ -86,9 +86,9 @@ export const ACCEPTED_FORMS: readonly AcceptedForm[] = [
     meaning: "In the week in which it first comes, and every N weeks from there.",
   },
   {
-    form: "a cron expression of 5 or 6 fields | @hourly | @daily | @weekly | @monthly | @yearly",
+    form: "MINUTE HOUR DAY MONTH WEEKDAY | @hourly | @daily | @weekly | @monthly | @yearly",
     kind: "recurring",
     example: "0 9 * * 1-5",
-    meaning: "Minute, hour, day of the month, month, weekday; with 6 fields, seconds come first.",
+    meaning: "A cron expression. With six fields, the seconds come first.",
   },
 ];
