@@ -37,13 +37,18 @@ interface Scene {
   readonly after: number;
 }
 
-/** Mostly the hours around a clock change, which is where rules differ. */
+/** Mostly the hours around a clock change, which is where rules differ: from well before it, or just after. */
 const scenes: fc.Arbitrary<Scene> = fc
-  .record({ tz: fc.constantFrom(...ZONES), year: fc.constantFrom(...YEARS), place: fc.nat({ max: 3 }) })
-  .map(({ tz, year, place }) => {
+  .record({
+    tz: fc.constantFrom(...ZONES),
+    year: fc.constantFrom(...YEARS),
+    place: fc.nat({ max: 3 }),
+    start: fc.constantFrom(-20 * HOUR, -20 * HOUR, 10 * MINUTE),
+  })
+  .map(({ tz, year, place, start }) => {
     const changes = changesIn(tz, year);
     const change = changes[place % Math.max(1, changes.length)] ?? Date.UTC(year, place, 28);
-    return { tz, after: change - 20 * HOUR };
+    return { tz, after: change + start };
   });
 
 const LENGTH = 2 * DAY;

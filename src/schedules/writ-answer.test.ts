@@ -14,13 +14,7 @@ const MESSAGE = "review the deploy status and report regressions";
 const CREATE = { kind: "create", phrase: "in 1 hour", message: MESSAGE } as const;
 
 test("a new schedule is confirmed with its number, its moment and its agent", () => {
-  const answer = {
-    id: 17,
-    normalized: "in 1 hour",
-    next: "2026-05-08 14:23",
-    agent: "research",
-    message: MESSAGE,
-  };
+  const answer = { id: 17, normalized: "in 1 hour", next: "2026-05-08 14:23", agent: "research" };
   expect(scheduledBlock(CREATE, answer)).toBe(
     [
       "[/schedule create in 1 hour: review the deploy status and …]",

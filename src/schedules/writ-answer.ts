@@ -13,7 +13,6 @@ export interface ScheduledAnswer {
   /** When it is due first. */
   readonly next: string;
   readonly agent: string;
-  readonly message: string;
 }
 
 export interface ListedSchedule {
@@ -27,13 +26,10 @@ export interface ListedSchedule {
 }
 
 /** A new schedule. */
-export function scheduledBlock(
-  writ: CreateWrit,
-  { id, normalized, next, agent, message }: ScheduledAnswer,
-): string {
+export function scheduledBlock(writ: CreateWrit, { id, normalized, next, agent }: ScheduledAnswer): string {
   return block(writ, [
     `OK: scheduled #${id} ${normalized} (${next}) → ${agent}`,
-    `  message: ${oneLine(message)}`,
+    `  message: ${oneLine(writ.message)}`,
   ]);
 }
 
