@@ -15,21 +15,22 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-const ZONES = [
-  "America/New_York",
-  "America/Santiago",
-  "America/St_Johns",
-  "Africa/Casablanca",
-  "Africa/Cairo",
-  "Asia/Gaza",
-  "Asia/Kathmandu",
-  "Australia/Lord_Howe",
-  "Europe/Berlin",
-  "Europe/Lisbon",
-  "Pacific/Apia",
-  "UTC",
-];
-const YEARS = [2007, 2011, 2024, 2026, 2031];
+/** Zones and years whose clocks did something worth watching, and two where they did nothing. */
+const PLACES = [
+  ["America/New_York", 2007],
+  ["America/New_York", 2031],
+  ["America/Santiago", 2026],
+  ["America/St_Johns", 2007],
+  ["Africa/Casablanca", 2024],
+  ["Africa/Cairo", 2024],
+  ["Asia/Gaza", 2011],
+  ["Asia/Kathmandu", 2026],
+  ["Australia/Lord_Howe", 2026],
+  ["Europe/Berlin", 2026],
+  ["Europe/Lisbon", 2024],
+  ["Pacific/Apia", 2011],
+  ["UTC", 2026],
+] as const;
 
 interface Scene {
   readonly tz: string;
@@ -40,14 +41,13 @@ interface Scene {
 /** Mostly the hours around a clock change, which is where rules differ: from well before it, or just after. */
 const scenes: fc.Arbitrary<Scene> = fc
   .record({
-    tz: fc.constantFrom(...ZONES),
-    year: fc.constantFrom(...YEARS),
-    place: fc.nat({ max: 3 }),
+    place: fc.constantFrom(...PLACES),
+    which: fc.nat({ max: 3 }),
     start: fc.constantFrom(-20 * HOUR, -20 * HOUR, 10 * MINUTE),
   })
-  .map(({ tz, year, place, start }) => {
+  .map(({ place: [tz, year], which, start }) => {
     const changes = changesIn(tz, year);
-    const change = changes[place % Math.max(1, changes.length)] ?? Date.UTC(year, place, 28);
+    const change = changes[which % Math.max(1, changes.length)] ?? Date.UTC(year, which, 28);
     return { tz, after: change + start };
   });
 
@@ -172,7 +172,12 @@ const weeksCases: fc.Arbitrary<Case> = fc
     },
   }));
 
-const iso = (moment: number) => new Date(moment).toISOString();
+/** Compares as texts first: vitest takes long over lists of thousands. */
+function expectSame(found: readonly number[], watched: readonly number[], rule: Rule): void {
+  if (found.join() === watched.join()) return;
+  const iso = (moment: number) => new Date(moment).toISOString();
+  expect(found.map(iso), JSON.stringify(rule)).toEqual(watched.map(iso));
+}
 
 describe("somebody who watches the clock agrees", () => {
   test("minute by minute, for cron expressions, days and weeks", () => {
@@ -186,10 +191,10 @@ describe("somebody who watches the clock agrees", () => {
           const rule = made.rule(tz);
           const found = momentsBetween(rule, { after, anchor: after, until, limit: 10_000 });
           const watched = watch(made.watched(scene), { tz, after, until });
-          expect(found.map(iso), JSON.stringify(rule)).toEqual(watched.map(iso));
+          expectSame(found, watched, rule);
         },
       ),
-      { numRuns: 1_500 },
+      { numRuns: 500 },
     );
   });
 
@@ -206,7 +211,7 @@ describe("somebody who watches the clock agrees", () => {
         const rule = made.rule(tz);
         const found = momentsBetween(rule, { after, anchor: after, until, limit: 100_000 });
         const watched = watch(made.watched(scene), { tz, after, until, tickMs: 1_000, memoryMs: HOUR });
-        expect(found.map(iso), JSON.stringify(rule)).toEqual(watched.map(iso));
+        expectSame(found, watched, rule);
       }),
       { numRuns: 60 },
     );

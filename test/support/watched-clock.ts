@@ -45,7 +45,8 @@ export function watch(
   const due: number[] = [];
   const seen = new Set<number>();
   const shown = shownFrom(tz, after - memoryMs, until, tickMs);
-  for (const [index, wall] of shown.entries()) {
+  for (let index = 0; index < shown.length; index++) {
+    const wall = shown[index] as number;
     const moment = after - memoryMs + index * tickMs;
     if (moment > after && isDue(rule, { wall, previous: shown[index - 1] ?? wall, seen, tickMs }))
       due.push(moment);
@@ -70,7 +71,18 @@ function isDue(rule: WatchedRule, { wall, previous, seen, tickMs }: Look): boole
   return false;
 }
 
+const wallTimes = new Map<number, WallTime>();
+
 export function wallTime(wall: number): WallTime {
+  let time = wallTimes.get(wall);
+  if (time === undefined) {
+    time = readWall(wall);
+    wallTimes.set(wall, time);
+  }
+  return time;
+}
+
+function readWall(wall: number): WallTime {
   const date = new Date(wall);
   return {
     year: date.getUTCFullYear(),
@@ -103,28 +115,40 @@ export function changesIn(tz: string, year: number): readonly number[] {
 
 const changesByYear = new Map<string, readonly number[]>();
 
-/** The same stretch is watched for many rules, and Intl is slow to tell what it shows. */
-const looks = new Map<string, number[]>();
-
 function shownFrom(tz: string, from: number, until: number, tickMs: number): number[] {
-  const key = `${tz} ${from} ${until} ${tickMs}`;
-  let shown = looks.get(key);
-  if (shown === undefined) {
-    const count = Math.floor((until - from) / tickMs) + 1;
-    shown = Array.from({ length: count }, (_, index) => shownAt(tz, from + index * tickMs));
-    looks.set(key, shown);
-  }
-  return shown;
+  const count = Math.floor((until - from) / tickMs) + 1;
+  return Array.from({ length: count }, (_, index) => shownAt(tz, from + index * tickMs));
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>();
+interface Clock {
+  readonly format: Intl.DateTimeFormat;
+  /** The same hours are watched for many rules, and Intl is slow to tell what it shows. */
+  readonly shown: Map<number, number>;
+}
+
+const clocks = new Map<string, Clock>();
 
 /** What the clock shows, as if it hung in UTC. */
 export function shownAt(tz: string, moment: number): number {
-  let format = formats.get(tz);
-  if (format === undefined) {
-    format = new Intl.DateTimeFormat("sv-SE", { timeZone: tz, dateStyle: "short", timeStyle: "medium" });
-    formats.set(tz, format);
+  const clock = clockOf(tz);
+  let wall = clock.shown.get(moment);
+  if (wall === undefined) {
+    wall = Date.parse(`${clock.format.format(moment).replace(" ", "T")}Z`);
+    clock.shown.set(moment, wall);
   }
-  return Date.parse(`${format.format(moment).replace(" ", "T")}Z`);
+  return wall;
+}
+
+function clockOf(tz: string): Clock {
+  let clock = clocks.get(tz);
+  if (clock === undefined) {
+    const format = new Intl.DateTimeFormat("sv-SE", {
+      timeZone: tz,
+      dateStyle: "short",
+      timeStyle: "medium",
+    });
+    clock = { format, shown: new Map() };
+    clocks.set(tz, clock);
+  }
+  return clock;
 }
