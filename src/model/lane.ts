@@ -11,6 +11,8 @@ export interface Lane {
   /** How many of one agent's tasks run at once in this lane, over all nodes; null: no bound. */
   readonly perAgent: number | null;
   readonly strategy: Strategy;
+  /** How long a task waits to be lifted by one step of priority; 0: it never is. */
+  readonly agingMs: number;
 }
 
 /** Work that names a lane nobody configured goes here. */

@@ -55,6 +55,7 @@ export interface EventData {
   readonly attempt?: number;
   readonly retryAt?: number;
   readonly progress?: unknown;
-  /** With `task.created` and `task.retrying`: where it was put. */
+  /** With `task.created` and `task.retrying`: where it was put; with `batch.completed`: how its last task ended. */
   readonly state?: TaskState;
+  readonly counts?: Readonly<Partial<Record<TaskState, number>>>;
 }

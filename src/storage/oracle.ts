@@ -13,6 +13,7 @@ import {
   listAgents,
   updateAgent,
 } from "./oracle/agents.ts";
+import { getBatch } from "./oracle/batches.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
 import {
   claimDeliveries,
@@ -29,7 +30,14 @@ import { finishAndClaim } from "./oracle/finish-and-claim.ts";
 import { insertTasks } from "./oracle/insert-tasks.ts";
 import { configureLanes, listLanes } from "./oracle/lanes.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.ts";
-import { heartbeat, listNodes, markNodeDead, registerNode, removeNode } from "./oracle/nodes.ts";
+import {
+  heartbeat,
+  listNodes,
+  markNodeDead,
+  registerNode,
+  removeNode,
+  setNodeSlots,
+} from "./oracle/nodes.ts";
 import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
 import { prune } from "./oracle/prune.ts";
 import { readSituation } from "./oracle/read-situation.ts";
@@ -56,6 +64,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       insert: on(insertTasks),
       finishAndClaim: on(finishAndClaim),
       get: on(getTask),
+      getBatch: on(getBatch),
       situation: on(readSituation),
       list: on(listTasks),
       counts: on(countTasks),
@@ -73,6 +82,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     events: { read: on(readEvents), range: on<void, ReturnType<typeof eventRange>>(eventRange) },
     nodes: {
       register: on(registerNode),
+      setSlots: on(setNodeSlots),
       heartbeat: on(heartbeat),
       list: on<void, ReturnType<typeof listNodes>>(listNodes),
       markDead: on(markNodeDead),

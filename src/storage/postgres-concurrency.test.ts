@@ -39,7 +39,9 @@ describe("nodes that claim at once", () => {
 
   test("keep the limits of lane and agent at every moment", async () => {
     const { nodes, first } = await openNodes(4);
-    await first.lanes.configure({ lanes: [{ name: LANE, total: 9, perAgent: 2, strategy: "fair-fifo" }] });
+    await first.lanes.configure({
+      lanes: [{ name: LANE, total: 9, perAgent: 2, strategy: "fair-fifo", agingMs: 0 }],
+    });
     await submit(first, tasksOf(6, 400));
     await Promise.all(nodes.map((node) => drain(node, [LANE], 4)));
     // A node that came away empty while the others held everything has left the rest to them.
@@ -66,7 +68,9 @@ describe("nodes that claim at once", () => {
 describe("everything at once on four connections", () => {
   test("reaches no caller as an error and ends every task once", async () => {
     const { nodes, first } = await openNodes(4);
-    await first.lanes.configure({ lanes: [{ name: LANE, total: 20, perAgent: 3, strategy: "fair-fifo" }] });
+    await first.lanes.configure({
+      lanes: [{ name: LANE, total: 20, perAgent: 3, strategy: "fair-fifo", agingMs: 0 }],
+    });
     await first.agents.configure({ tenant: TENANT, agent: "agent-1", maxInflight: 2 });
     const ids: string[] = [];
     await Promise.all(nodes.map((node, index) => doAnything(node, chance(index + 1), ids)));

@@ -74,7 +74,9 @@ describe("what a claim touches", () => {
 
   test("does not grow with agents that are busy, nor with urgent work of one that is full", async () => {
     const { first, admin } = await openNodes(1);
-    await first.lanes.configure({ lanes: [{ name: LANE, total: null, perAgent: 1, strategy: "fair-fifo" }] });
+    await first.lanes.configure({
+      lanes: [{ name: LANE, total: null, perAgent: 1, strategy: "fair-fifo", agingMs: 0 }],
+    });
     await submitAll(first, tasksOf(2000, 4000));
     const claims = [{ lane: LANE, limit: 500 }];
     for (let busy = 0; busy < 2000; busy += 500) {

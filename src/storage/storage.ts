@@ -57,8 +57,8 @@ export type StorageSignal =
   | { readonly kind: "work" }
   /** The earliest due moment may have moved forward. */
   | { readonly kind: "due" }
-  /** These attempts lost their lease to a cancel: whoever runs them should stop. */
-  | { readonly kind: "fenced"; readonly tokens: readonly number[] }
+  /** These attempts lost their lease: whoever runs them should stop. */
+  | { readonly kind: "fenced"; readonly tokens: readonly number[]; readonly reason: FenceReason }
   /** Dependants have yet to hear of an end: `tasks.release` tells them. */
   | { readonly kind: "release" }
   /** Callbacks are to be made that nobody here may know of. */
@@ -68,8 +68,13 @@ export type StorageSignal =
   /** Signals may have been missed: look at everything. */
   | { readonly kind: "reconnected" };
 
+export type FenceReason = "cancelled" | "preempted";
+
 export interface LaneStorage {
-  /** Writes down the limits and strategy of lanes, for all nodes. Lanes not named here stay as they are. */
+  /**
+   * Writes down the limits, strategy and ageing of lanes, for all nodes. Lanes not named here stay as they are. Where
+   * ageing changes, what waits is put in order anew.
+   */
   configure(params: { lanes: readonly Omit<Lane, "concurrency">[] }): Promise<void>;
   list(): Promise<LaneRecord[]>;
 }

@@ -1,6 +1,6 @@
 /** What a storage does with tasks: one part of the contract in storage.ts. */
 import type { Settlement } from "../model/outcome.ts";
-import type { DependencyResult, TaskSpec } from "../model/task.ts";
+import type { DependencyResult, TaskSpec, TaskUsage } from "../model/task.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
@@ -9,8 +9,12 @@ export interface TaskStorage {
    * Takes new tasks in, in order, each admitted or rejected by itself: a rejected one is kept as `rejected`. A task
    * whose id is already there is not inserted again and answers as it did the first time, so that an insert whose
    * answer got lost can be repeated.
+   *
+   * A critical task that finds no free slot makes a running one give way that was marked `preemptible`: that attempt is
+   * fenced, the task queued again in front of all that are not critical. So it does wherever a critical task becomes
+   * ready: when its moment comes, when its dependencies are done, when it is retried or rescued.
    */
-  insert(params: { tasks: readonly NewTask[]; limits: AdmissionLimits }): Promise<InsertedTask[]>;
+  insert(params: InsertTasksParams): Promise<InsertedTask[]>;
 
   /**
    * Ends attempts that still hold their lease, then hands out tasks that may start now, in the order they start: one
@@ -24,6 +28,7 @@ export interface TaskStorage {
   finishAndClaim(params: FinishAndClaimParams): Promise<FinishedAndClaimed>;
 
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
+  getBatch(params: { tenant: string; id: string }): Promise<BatchRecord | null>;
   /** What stands in the way of a task, as far as the storage knows. */
   situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
   /** Newest first. */
@@ -67,6 +72,32 @@ export interface TaskStorage {
   }): Promise<{ tasks: number; more: boolean }>;
 }
 
+export interface InsertTasksParams {
+  readonly tasks: readonly NewTask[];
+  /** The batches that some of the tasks are the first of, all tasks of each among these. */
+  readonly batches?: readonly NewBatch[];
+  readonly limits: AdmissionLimits;
+}
+
+/** Tasks handed in together. */
+export interface NewBatch {
+  readonly id: string;
+  readonly tenant: string;
+  /** How many of its tasks are in flight or about to be, over all nodes; the rest is parked. Null: no bound. */
+  readonly parallelism: number | null;
+  /** Where it is told that all of them have ended. Null: nobody asked. */
+  readonly callbackUrl: string | null;
+}
+
+/** There as long as one of its tasks is. */
+export interface BatchRecord {
+  readonly id: string;
+  readonly parallelism: number | null;
+  readonly createdAt: number;
+  /** When the last of its tasks ended for the first time; null: some have not. */
+  readonly completedAt: number | null;
+}
+
 /** Whose a task is, and where it runs. */
 export interface TaskPlace {
   readonly agent: string;
@@ -93,6 +124,8 @@ export interface NewTask {
   readonly maxRetriesIfLost: number;
   /** How many of its agent's tasks may wait, in place of `maxPerAgent`; null: that holds. */
   readonly maxQueued: number | null;
+  /** Whether it gives way to a critical task, `PREEMPTIONS_MAX` times at most. */
+  readonly preemptible: boolean;
   /** Handed in together with others; null: by itself. */
   readonly batch: string | null;
   /** Where its end is told: ending it leaves a delivery. Null: nobody asked. */
@@ -140,7 +173,8 @@ export interface Held {
 
 export interface FinishAndClaimParams {
   readonly node: string;
-  readonly finishes: readonly (Held & { readonly settlement: Settlement })[];
+  /** `usage` is added to what earlier attempts told. */
+  readonly finishes: readonly (Held & { readonly settlement: Settlement; readonly usage?: TaskUsage })[];
   /** Reports of running attempts, written as events while the lease is held. */
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
@@ -187,6 +221,10 @@ export interface TaskSituation {
   readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
   /** The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. */
   readonly ahead: { readonly ids: readonly string[]; readonly count: number };
+  /**
+   * Its batch, when that is what holds it: others of it fill its parallelism. `active` are some of those.
+   */
+  readonly batch: { readonly parallelism: number; readonly active: readonly string[] } | null;
   /** The tasks it depends on that are there. */
   readonly parents: readonly { readonly id: string; readonly state: TaskState }[];
 }

@@ -31,7 +31,13 @@ export async function makeEngine(params: EngineParams = {}) {
   const exchanges: FinishAndClaimParams[] = [];
   let incarnations = 0;
   await storage.lanes.configure({
-    lanes: ["tasks", "main"].map((name) => ({ name, total: null, perAgent: null, strategy: "fair-fifo" })),
+    lanes: ["tasks", "main"].map((name) => ({
+      name,
+      total: null,
+      perAgent: null,
+      strategy: "fair-fifo",
+      agingMs: 0,
+    })),
   });
   const watched = meddle(storage, {
     ...meddler,
@@ -92,6 +98,7 @@ export function newTask(overrides: TaskOverrides = {}): NewTask {
     deadline: null,
     deadlineAfterMs: null,
     maxQueued: null,
+    preemptible: false,
     batch: null,
     callbackUrl: null,
     dependsOn: [],

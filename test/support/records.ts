@@ -35,6 +35,7 @@ export function claimedTask(overrides: RecordOverrides = {}): ClaimedTask {
       completedAt: null,
       result: undefined,
       error: null,
+      usage: null,
       attempts: [{ number: 1, startedAt: 0, endedAt: null, outcome: null, error: null, node: "n" }],
       ...record,
       spec: {

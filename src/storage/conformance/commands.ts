@@ -7,7 +7,14 @@ import { STRATEGIES, type Strategy } from "../../model/lane.ts";
  * `pick` names something by its place in a list of what there is when the command runs, modulo the list's length.
  */
 export type Command =
-  | { do: "submit"; tasks: SubmittedTask[]; maxQueueSize: number; maxPerAgent: number }
+  | {
+      do: "submit";
+      tasks: SubmittedTask[];
+      /** Those tasks that say so are a batch; null: they are not. */
+      batch: { parallelism: number | null; callbackUrl: string | null } | null;
+      maxQueueSize: number;
+      maxPerAgent: number;
+    }
   | {
       do: "step";
       node: number;
@@ -24,7 +31,15 @@ export type Command =
   | { do: "crash"; node: number }
   | { do: "rescue"; pick: number; limit: number }
   | { do: "heartbeat"; node: number }
-  | { do: "configureLane"; name: string; total: number | null; perAgent: number | null; strategy: Strategy }
+  | { do: "setSlots"; node: number; tasks: number }
+  | {
+      do: "configureLane";
+      name: string;
+      total: number | null;
+      perAgent: number | null;
+      strategy: Strategy;
+      agingMs: number;
+    }
   | { do: "configureAgent"; tenant: string; agent: string; maxInflight: number | null }
   | { do: "createAgent"; tenant: string; agent: string; maxInflight: number | null }
   | { do: "deleteAgent"; tenant: string; agent: string }
@@ -46,7 +61,8 @@ export interface SubmittedTask {
   deadlineMs: number | null;
   deadlineAfterMs: number | null;
   maxRetriesIfLost: number;
-  batch: string | null;
+  inBatch: boolean;
+  preemptible: boolean;
   callbackUrl: string | null;
   /** Tasks that came before, or are unknown. */
   dependsOn: number[];
@@ -62,6 +78,7 @@ export interface Pick {
 export interface Finish extends Pick {
   to: "done" | "failed" | "delayed" | "queued";
   afterMs: number;
+  inputTokens: number | null;
 }
 
 export const TENANTS = ["acme", "zeta"];
@@ -87,7 +104,8 @@ const submittedTask: fc.Arbitrary<SubmittedTask> = record({
   deadlineMs: mostly(fc.constant(null), fc.integer({ min: -2, max: 60 })),
   deadlineAfterMs: orNull(fc.integer({ min: 1, max: 60 })),
   maxRetriesIfLost: fc.nat({ max: 2 }),
-  batch: mostly(fc.constant(null), fc.constant("together")),
+  inBatch: fc.boolean(),
+  preemptible: fc.boolean(),
   callbackUrl: orNull(fc.constant("https://example.com/hook")),
   key: mostly(fc.constant(null), fc.constantFrom("k1", "k2")),
   dependsOn: mostly(
@@ -100,11 +118,18 @@ const finish: fc.Arbitrary<Finish> = record({
   ...attempt,
   to: fc.constantFrom("done", "failed", "delayed", "queued"),
   afterMs: fc.nat({ max: 30 }),
+  inputTokens: mostly(fc.constant(null), fc.constantFrom(0, 100)),
 });
 
 export const submit: fc.Arbitrary<Command> = record({
   do: fc.constant("submit"),
   tasks: fc.array(submittedTask, { minLength: 1, maxLength: 8 }),
+  batch: orNull(
+    record({
+      parallelism: orNull(fc.integer({ min: 1, max: 3 })),
+      callbackUrl: orNull(fc.constant("https://example.com/batch")),
+    }),
+  ),
   maxQueueSize: mostly(fc.constant(1000), fc.nat({ max: 12 })),
   maxPerAgent: mostly(fc.constant(1000), fc.nat({ max: 5 })),
 });
@@ -126,6 +151,7 @@ export const configureLane: fc.Arbitrary<Command> = record({
   total: orNull(fc.integer({ min: 1, max: 6 })),
   perAgent: orNull(fc.integer({ min: 1, max: 3 })),
   strategy: fc.constantFrom(...STRATEGIES),
+  agingMs: mostly(fc.constant(0), fc.constantFrom(5, 20)),
 });
 
 export const configureAgent: fc.Arbitrary<Command> = record({
@@ -155,6 +181,10 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: record({ do: fc.constant("crash"), node }) },
   { weight: 2, arbitrary: record({ do: fc.constant("rescue"), pick, limit: fc.nat({ max: 3 }) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("heartbeat"), node }) },
+  {
+    weight: 1,
+    arbitrary: record({ do: fc.constant("setSlots"), node, tasks: fc.nat({ max: 4 }) }),
+  },
   { weight: 1, arbitrary: configureLane },
   { weight: 1, arbitrary: configureAgent },
   {

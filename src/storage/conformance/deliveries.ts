@@ -100,6 +100,7 @@ export function describeDeliveries(open: OpenWorld): void {
       expect(delivery).toEqual({
         seq: told?.seq,
         tenant: TENANT,
+        batch: null,
         taskSeq: (await world.task("t")).seq,
         taskId: "t",
         url: URL,

@@ -57,6 +57,7 @@ export function describeInsertTasks(open: OpenWorld): void {
         spec,
         result: undefined,
         error: null,
+        usage: null,
         attempts: [],
       });
     });

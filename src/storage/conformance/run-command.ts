@@ -1,8 +1,10 @@
 import type { Settlement } from "../../model/outcome.ts";
 import type { FinishAndClaimParams, NewTask } from "../storage.ts";
-import type { Command, Finish, Pick, SubmittedTask } from "./commands.ts";
-import { byEnd, choose, comparableDelivery, comparableTask, type Side } from "./side.ts";
+import { type Command, type Finish, type Pick, type SubmittedTask, TENANTS } from "./commands.ts";
+import { batchId, byEnd, choose, comparableDelivery, comparableTask, type Side } from "./side.ts";
 import { newTask } from "./world.ts";
+
+const [BATCH_TENANT = ""] = TENANTS;
 
 /** Does what the command says and answers in comparable terms. Waiting is done by whoever owns the clock. */
 export async function runCommand(side: Side, command: Command): Promise<unknown> {
@@ -40,9 +42,14 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       const { alive, held } = await nodes.heartbeat({ node: side.nodes[command.node] ?? "" });
       return { alive, tokens: held.map(({ token }) => side.claimOf(token)).sort((a, b) => a - b) };
     }
+    case "setSlots":
+      return nodes.setSlots({
+        node: side.nodes[command.node] ?? "",
+        slots: { tasks: command.tasks, main: 1 },
+      });
     case "configureLane": {
-      const { name, total, perAgent, strategy } = command;
-      return lanes.configure({ lanes: [{ name, total, perAgent, strategy }] });
+      const { do: _do, ...lane } = command;
+      return lanes.configure({ lanes: [lane] });
     }
     case "configureAgent":
       return agents.configure(command);
@@ -83,19 +90,24 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
   }
 }
 
-async function submit(side: Side, { tasks, ...limits }: Extract<Command, { do: "submit" }>) {
+async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, { do: "submit" }>) {
+  if (batch !== null) side.batches += 1;
   const repeated = new Set<string>();
   const inputs = tasks.map((task) => {
     // One with a key may have become another task: its id is then nobody's.
     const known = side.tasks.filter(({ keyed }) => !keyed);
     const earlier = task.repeats === null ? undefined : choose(known, task.repeats);
-    const input = toNewTask(side, task, earlier?.id ?? `task-${side.tasks.length}`);
+    const made = toNewTask(side, task, earlier?.id ?? `task-${side.tasks.length}`);
+    // A batch is one tenant's.
+    const input =
+      batch !== null && task.inBatch ? { ...made, tenant: BATCH_TENANT, batch: batchId(side.batches) } : made;
     if (earlier === undefined)
       side.tasks.push({ tenant: input.tenant, id: input.id, keyed: task.key !== null });
     else repeated.add(earlier.id);
     return input;
   });
-  const answers = await side.storage.tasks.insert({ tasks: inputs, limits });
+  const batches = batch === null ? [] : [{ ...batch, id: batchId(side.batches), tenant: BATCH_TENANT }];
+  const answers = await side.storage.tasks.insert({ tasks: inputs, batches, limits });
   return answers.map(({ seq: _seq, rejection, ...answer }) => {
     // How full the queue was is told once and not kept.
     const told = rejection !== null && repeated.has(answer.id) ? { full: rejection.full } : rejection;
@@ -104,7 +116,7 @@ async function submit(side: Side, { tasks, ...limits }: Extract<Command, { do: "
 }
 
 function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
-  const { repeats, runAfterMs, deadlineMs, dependsOn, key, ...task } = submitted;
+  const { repeats, runAfterMs, deadlineMs, dependsOn, key, inBatch: _inBatch, ...task } = submitted;
   const now = side.clock.now();
   const runAt = runAfterMs === null ? null : now + runAfterMs;
   const parents = dependsOn.map((pick) =>
@@ -136,7 +148,10 @@ function toProgress(side: Side, pick: Pick): FinishAndClaimParams["progress"] {
 
 function toFinish(side: Side, finish: Finish): FinishAndClaimParams["finishes"] {
   const claim = side.chooseClaim(finish);
-  return claim === undefined ? [] : [{ ...claim, settlement: toSettlement(side, finish) }];
+  if (claim === undefined) return [];
+  const { inputTokens } = finish;
+  const usage = inputTokens === null ? {} : { usage: { inputTokens, outputTokens: 1, contextWindow: 1_000 } };
+  return [{ ...claim, settlement: toSettlement(side, finish), ...usage }];
 }
 
 function toSettlement(side: Side, { to, afterMs }: Finish): Settlement {

@@ -1,6 +1,7 @@
 import { isTerminal } from "../../model/task-state.ts";
 import type { CancelledTask } from "../storage.ts";
-import { releaseDependants } from "./release-dependants.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 import { addEvent, endAttempt, endTask, findTask, type OracleState, tell } from "./state.ts";
 
 export function cancelTasks(
@@ -8,12 +9,13 @@ export function cancelTasks(
   { tenant, ids, error }: { tenant: string; ids: readonly string[]; error: string | null },
 ): CancelledTask[] {
   const answers = ids.map((id) => cancelTask(state, tenant, id, error));
-  releaseDependants(state);
+  settleMoves(state);
+  preempt(state);
   const tokens = answers.flatMap((answer) =>
     "token" in answer && answer.token !== null ? [answer.token] : [],
   );
   tell(state, { kind: "events" }, { kind: "work" });
-  if (tokens.length > 0) tell(state, { kind: "fenced", tokens });
+  if (tokens.length > 0) tell(state, { kind: "fenced", tokens, reason: "cancelled" });
   return answers;
 }
 

@@ -1,10 +1,14 @@
 import type { Settlement } from "../../model/outcome.ts";
+import { FRONT_RANK, rankOf } from "../../model/priority.ts";
+import type { TaskUsage } from "../../model/task.ts";
 import type { ClaimedTask, FinishAndClaimParams, FinishedAndClaimed, Held } from "../storage.ts";
 import { chooseTask } from "./choose-task.ts";
 import { expireOverdue } from "./expire-tasks.ts";
-import { releaseDependants } from "./release-dependants.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
+  becomeReady,
   copyJson,
   endAttempt,
   endTask,
@@ -33,16 +37,27 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   for (const finish of finishes) {
     const task = findHeld(state, node, finish);
     if (task === undefined) continue;
+    if (finish.usage !== undefined) addUsage(task, finish.usage);
     applySettlement(state, task, finish.settlement);
     finished.push({ token: finish.token, state: task.state });
   }
   const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
-  releaseDependants(state);
+  settleMoves(state);
   const claimed = claims.flatMap(({ lane, limit }) => claimFromLane(state, node, lane, limit));
+  preempt(state);
   if (finished.length + claimed.length + expired.length + progress.length > 0)
     tell(state, { kind: "events" });
   if (finished.some((finish) => finish.state === "delayed")) tell(state, { kind: "due" });
   return { finished, claimed, expired };
+}
+
+function addUsage(task: OracleTask, usage: TaskUsage): void {
+  task.usage = {
+    ...task.usage,
+    ...usage,
+    inputTokens: (task.usage?.inputTokens ?? 0) + usage.inputTokens,
+    outputTokens: (task.usage?.outputTokens ?? 0) + usage.outputTokens,
+  };
 }
 
 function findHeld(state: OracleState, node: string, { seq, token }: Held): OracleTask | undefined {
@@ -68,6 +83,7 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
       const { error, runAt } = settlement;
       endAttempt(state, task, "failed", error);
       task.state = "delayed";
+      if (task.rank === FRONT_RANK) task.rank = rankOf(task, state.lanes.get(task.lane)?.agingMs ?? 0);
       task.runAt = runAt;
       task.retryCount += 1;
       addEvent(state, "task.retrying", task, { attempt, error, retryAt: runAt, state: "delayed" });
@@ -76,7 +92,7 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
     case "queued": {
       const { error } = settlement;
       endAttempt(state, task, "interrupted", error);
-      task.state = "queued";
+      becomeReady(state, task);
       addEvent(state, "task.retrying", task, { attempt, error, retryAt: state.clock.now(), state: "queued" });
       return;
     }

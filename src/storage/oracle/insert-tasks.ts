@@ -1,11 +1,21 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
+import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
 import { dependencyError } from "../dependency-error.ts";
-import { type AdmissionLimits, IDEMPOTENCY_MS, type InsertedTask, type NewTask } from "../storage.ts";
-import { releaseDependants } from "./release-dependants.ts";
+import {
+  type AdmissionLimits,
+  IDEMPOTENCY_MS,
+  type InsertedTask,
+  type InsertTasksParams,
+  type NewTask,
+} from "../storage.ts";
+import { forgetEmptyBatches } from "./batches.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
   copyJson,
   countWaiting,
+  enterQueue,
   findTask,
   isWaiting,
   type OracleState,
@@ -20,15 +30,22 @@ const REJECTION_ERRORS = {
 
 export function insertTasks(
   state: OracleState,
-  { tasks, limits }: { tasks: readonly NewTask[]; limits: AdmissionLimits },
+  { tasks, batches = [], limits }: InsertTasksParams,
 ): InsertedTask[] {
   const unknown = tasks.find((task) => !state.lanes.has(task.lane));
   if (unknown !== undefined) throw new Error(`lane "${unknown.lane}" is not configured`);
+  for (const batch of batches) {
+    if (state.batches.some(({ id }) => id === batch.id)) continue;
+    state.batches.push({ ...batch, createdAt: state.clock.now(), completedAt: null });
+  }
   const answers = tasks.map((task) => {
     const made = findByKey(state, task);
     return made ?? toInserted(findById(state, task.id) ?? insertTask(state, task, limits));
   });
-  releaseDependants(state);
+  // One that only names tasks which were there before is none.
+  forgetEmptyBatches(state);
+  settleMoves(state);
+  preempt(state);
   tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
   return answers.map((answer) => asItIsNow(state, answer));
 }
@@ -75,9 +92,16 @@ function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits)
     spec: copyJson(input.spec),
     result: undefined,
     error: rejection ? REJECTION_ERRORS[rejection.full] : null,
+    usage: null,
     attempts: [],
     defaultDeadlineMs,
     maxRetriesIfLost: input.maxRetriesIfLost,
+    rank: rankOf(
+      { priority: input.priority, createdAt: now, runAt: input.runAt },
+      state.lanes.get(input.lane)?.agingMs ?? 0,
+    ),
+    parked: false,
+    preemptionsLeft: input.preemptible ? PREEMPTIONS_MAX : 0,
     dependsOn: input.dependsOn,
     rejection,
     held: null,
@@ -85,6 +109,7 @@ function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits)
   state.tasks.push(task);
   if (rejection) addEvent(state, "task.rejected", task, { error: REJECTION_ERRORS[rejection.full] });
   else addEvent(state, "task.created", task, { state: task.state });
+  if (task.state === "queued") enterQueue(state, task);
   if (!rejection) keepKey(state, input, task);
   if (!rejection) tellOfFailedParents(state, task);
   return task;

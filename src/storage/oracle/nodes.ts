@@ -1,8 +1,16 @@
-import type { Held, NodeRecord } from "../storage.ts";
+import type { Held, NodeRecord, Slots } from "../storage.ts";
 import type { OracleState } from "./state.ts";
 
-export function registerNode(state: OracleState, { node }: { node: string }): void {
-  state.nodes.set(node, { node, beat: 0, dead: false });
+export function registerNode(
+  state: OracleState,
+  { node, slots = {} }: { node: string; slots?: Slots },
+): void {
+  state.nodes.set(node, { node, beat: 0, dead: false, slots });
+}
+
+export function setNodeSlots(state: OracleState, { node, slots }: { node: string; slots: Slots }): void {
+  const record = state.nodes.get(node);
+  if (record !== undefined) record.slots = slots;
 }
 
 export function heartbeat(state: OracleState, { node }: { node: string }): { alive: boolean; held: Held[] } {
@@ -13,7 +21,7 @@ export function heartbeat(state: OracleState, { node }: { node: string }): { ali
 }
 
 export function listNodes(state: OracleState): NodeRecord[] {
-  return [...state.nodes.values()].map((record) => ({ ...record }));
+  return [...state.nodes.values()].map(({ node, beat, dead }) => ({ node, beat, dead }));
 }
 
 /** A node that has renewed since it was looked at is alive, whatever the looker thought. */

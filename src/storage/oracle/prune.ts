@@ -1,4 +1,5 @@
 import { isTerminal } from "../../model/task-state.ts";
+import { forgetEmptyBatches } from "./batches.ts";
 import { dependantsOf, findTask, type OracleState, type OracleTask } from "./state.ts";
 
 /**
@@ -64,6 +65,7 @@ function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   const seqs = new Set(tasks.map(({ seq }) => seq));
   state.keys = state.keys.filter(({ taskSeq }) => !seqs.has(taskSeq));
   state.deliveries = state.deliveries.filter(({ taskSeq }) => !seqs.has(taskSeq));
+  forgetEmptyBatches(state);
   // An agent of which nothing is left is forgotten: agents that come and go must not pile up.
   for (const { tenant, agent } of gone) {
     const isLeft = state.tasks.some((task) => task.tenant === tenant && task.agent === agent);

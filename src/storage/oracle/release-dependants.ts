@@ -1,9 +1,12 @@
 import type { DependencyResult } from "../../model/task.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
   copyJson,
   dependantsOf,
   endTask,
+  enterQueue,
   type OracleState,
   type OracleTask,
   tell,
@@ -14,7 +17,8 @@ import {
 const RELEASED_MAX = 100;
 
 export function release(state: OracleState, { limit }: { limit: number }): { more: boolean } {
-  releaseDependants(state, limit);
+  settleMoves(state, limit);
+  preempt(state);
   return { more: state.releases.length > 0 };
 }
 
@@ -55,7 +59,8 @@ function hear(state: OracleState, task: OracleTask, error: string | null): void 
   if (unmetOf(state, task) > 0) return;
   const now = state.clock.now();
   const isDelayed = task.runAt !== null && task.runAt > now;
-  task.state = isDelayed ? "delayed" : "queued";
+  if (isDelayed) task.state = "delayed";
+  else enterQueue(state, task);
   if (task.defaultDeadlineMs !== null) {
     task.deadline = Math.max(now, task.runAt ?? now) + task.defaultDeadlineMs;
   }

@@ -1,6 +1,9 @@
+import { rankOf } from "../../model/priority.ts";
 import type { RetriedTask } from "../storage.ts";
 import { toInserted } from "./insert-tasks.ts";
-import { addEvent, countWaiting, findTask, type OracleState, tell, unmetOf } from "./state.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
+import { addEvent, countWaiting, enterQueue, findTask, type OracleState, tell, unmetOf } from "./state.ts";
 
 /** Whoever asks for a retry has been let in before: admission is not asked again. */
 export function retryTask(state: OracleState, params: { tenant: string; id: string }): RetriedTask {
@@ -15,7 +18,9 @@ export function retryTask(state: OracleState, params: { tenant: string; id: stri
   const error = task.error;
   const waits = unmetOf(state, task) > 0;
   task.position = waits ? 0 : countWaiting(state, task) + 1;
-  task.state = waits ? "waiting_dependency" : "queued";
+  task.rank = rankOf(task, state.lanes.get(task.lane)?.agingMs ?? 0);
+  if (waits) task.state = "waiting_dependency";
+  else enterQueue(state, task);
   task.retryCount = 0;
   task.error = null;
   task.completedAt = null;
@@ -26,6 +31,8 @@ export function retryTask(state: OracleState, params: { tenant: string; id: stri
     retryAt: now,
     state: task.state,
   });
+  settleMoves(state);
+  preempt(state);
   tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
   return { found: true, was: null, task: toInserted(task) };
 }

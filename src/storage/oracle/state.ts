@@ -1,11 +1,22 @@
 import type { Clock } from "../../model/clock.ts";
 import type { EventType } from "../../model/event.ts";
 import type { Lane } from "../../model/lane.ts";
+import { isCritical } from "../../model/priority.ts";
 import type { AttemptOutcome } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
 import { dependencyError } from "../dependency-error.ts";
-import type { AgentRecord, DeliveryRecord, EventData, NodeRecord, StorageSignal } from "../storage.ts";
+import type {
+  AgentRecord,
+  BatchEnd,
+  BatchRecord,
+  DeliveryRecord,
+  EventData,
+  NewBatch,
+  NodeRecord,
+  Slots,
+  StorageSignal,
+} from "../storage.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -26,7 +37,10 @@ export interface OracleState {
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
   deliveries: Mutable<DeliveryRecord>[];
-  readonly nodes: Map<string, Mutable<NodeRecord>>;
+  batches: OracleBatch[];
+  /** Critical tasks that became ready in the operation under way. */
+  arrivals: OracleTask[];
+  readonly nodes: Map<string, Mutable<NodeRecord> & { slots: Slots }>;
   readonly listeners: Set<(signal: StorageSignal) => void>;
   /** Numbers are never given out twice, whatever is deleted. */
   lastTaskSeq: number;
@@ -38,12 +52,20 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   /** Set when the deadline is the default one, which a manual retry grants anew. */
   readonly defaultDeadlineMs: number | null;
   readonly maxRetriesIfLost: number;
+  /** Its place in line, the lowest first. */
+  rank: number;
+  /** Queued, but its batch runs as many at once as it may. */
+  parked: boolean;
+  /** How often it may still be made to give way. */
+  preemptionsLeft: number;
   /** Those that are not known to be done, and those that are and still there. */
   dependsOn: readonly string[];
   readonly rejection: { full: "global" | "agent"; queued: number } | null;
   /** The lease; null when nobody runs it. */
   held: { readonly node: string; readonly token: number } | null;
 }
+
+export type OracleBatch = NewBatch & Mutable<BatchRecord>;
 
 export interface OracleLine {
   readonly lane: string;
@@ -78,6 +100,8 @@ export function emptyState(clock: Clock): OracleState {
     keys: [],
     catalogue: new Map(),
     deliveries: [],
+    batches: [],
+    arrivals: [],
     nodes: new Map(),
     listeners: new Set(),
     lastTaskSeq: 0,
@@ -109,6 +133,31 @@ export function findTask(state: OracleState, params: { tenant: string; id: strin
   return state.tasks.find((task) => task.tenant === params.tenant && task.id === params.id);
 }
 
+/** Whether it could start right now, but for limits. */
+export function isReady(task: OracleTask): boolean {
+  return task.state === "queued" && !task.parked;
+}
+
+/** By place in line; of equals the one accepted first. */
+export function byRank(a: OracleTask, b: OracleTask): number {
+  return a.rank - b.rank || a.seq - b.seq;
+}
+
+/** Nothing but limits is in its way any more. */
+export function becomeReady(state: OracleState, task: OracleTask): void {
+  task.state = "queued";
+  task.parked = false;
+  if (isCritical(task.priority)) state.arrivals.push(task);
+}
+
+/** Nothing but limits and its batch is in its way any more. */
+export function enterQueue(state: OracleState, task: OracleTask): void {
+  const batch = state.batches.find(({ id }) => id === task.batch);
+  becomeReady(state, task);
+  // Whether there is room in its batch is decided once all that this operation moves has moved.
+  task.parked = batch !== undefined && batch.parallelism !== null;
+}
+
 /** Writes an event; its number doubles as the token when it tells of a start. */
 export function addEvent(
   state: OracleState,
@@ -124,19 +173,21 @@ export function addEvent(
   return state.lastEventSeq;
 }
 
-/** The end of a task that has a callback leaves a delivery, numbered as the event that tells of it. */
+/** The end of a task that has a callback leaves a delivery. */
 function addDelivery(state: OracleState, task: OracleTask): void {
-  const {
-    seq: taskSeq,
-    id: taskId,
-    tenant,
-    callbackUrl: url,
-    state: end,
-    completedAt,
-    error,
-    retryCount,
-  } = task;
-  if (url === null || completedAt === null) return;
+  if (task.callbackUrl === null || task.completedAt === null) return;
+  deliver(state, task, { url: task.callbackUrl, batch: null });
+}
+
+/** Leaves a delivery, due at once and numbered as the event that was just written. */
+export function deliver(
+  state: OracleState,
+  task: OracleTask,
+  { url, batch }: { url: string; batch: BatchEnd | null },
+): void {
+  const { seq: taskSeq, id: taskId, tenant, completedAt, error, retryCount } = task;
+  if (completedAt === null) throw new Error("Only an end is told of.");
+  const now = batch?.completedAt ?? completedAt;
   tell(state, { kind: "deliveries" });
   state.deliveries.push({
     seq: state.lastEventSeq,
@@ -144,11 +195,18 @@ function addDelivery(state: OracleState, task: OracleTask): void {
     taskSeq,
     taskId,
     url,
-    end: { state: end as TerminalState, completedAt, error, retryCount, attempts: task.attempts.length },
+    batch,
+    end: {
+      state: task.state as TerminalState,
+      completedAt,
+      error,
+      retryCount,
+      attempts: task.attempts.length,
+    },
     status: "pending",
     tries: 0,
-    createdAt: completedAt,
-    dueAt: completedAt,
+    createdAt: now,
+    dueAt: now,
     lastTryAt: null,
     responseStatus: null,
     error: null,
@@ -164,6 +222,7 @@ export function endTask(
   reason = end === "done" ? null : dependencyError(task.id, end),
 ): void {
   task.state = end;
+  task.parked = false;
   task.error = error;
   task.completedAt = state.clock.now();
   if (dependantsOf(state, task).length > 0) {
@@ -219,6 +278,9 @@ export function toRecord(task: OracleTask): TaskRecord {
     dependsOn: _3,
     rejection: _4,
     held: _5,
+    rank: _6,
+    parked: _7,
+    preemptionsLeft: _8,
     result,
     spec,
     attempts,

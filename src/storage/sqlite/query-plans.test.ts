@@ -21,7 +21,7 @@ beforeEach(async () => {
   storage = await openSqlite({ path: ":memory:", clock: new SteppedClock() });
   await storage.nodes.register({ node: NODE });
   await storage.lanes.configure({
-    lanes: [{ name: LANE, total: null, perAgent: null, strategy: "fair-fifo" }],
+    lanes: [{ name: LANE, total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
   });
   // Agents and lines are made once; what follows is what every task goes through.
   await submit();

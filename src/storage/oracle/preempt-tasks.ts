@@ -1,0 +1,95 @@
+import { FRONT_RANK, isCritical } from "../../model/priority.ts";
+import { preemptionError } from "../preemption-error.ts";
+import {
+  addEvent,
+  agentKey,
+  becomeReady,
+  byRank,
+  endAttempt,
+  isReady,
+  isSameAgent,
+  type OracleLane,
+  type OracleState,
+  type OracleTask,
+  tell,
+} from "./state.ts";
+
+/** For each critical task that became ready and finds no free slot, makes one that runs give way. */
+export function preempt(state: OracleState): void {
+  const arrivals = state.arrivals.filter(isReady).sort(byRank);
+  state.arrivals = [];
+  const lanes = [...state.lanes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const tokens = lanes.flatMap((lane) =>
+    preemptIn(
+      state,
+      lane,
+      arrivals.filter((task) => task.lane === lane.name),
+    ),
+  );
+  // What was put back has not arrived: it was here before.
+  state.arrivals = [];
+  if (tokens.length > 0) {
+    tell(state, { kind: "events" }, { kind: "fenced", tokens, reason: "preempted" }, { kind: "work" });
+  }
+}
+
+function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly OracleTask[]): number[] {
+  const byLine = [...Map.groupBy(readyCriticals(state, lane), agentKey).values()];
+  const usable = byLine.flatMap((line) => line.slice(0, roomOf(state, lane, line[0])));
+  // Whoever is beyond the room of its agent needs a slot of that agent; else the last ones find the lane full.
+  const withoutSlot = usable.sort(byRank).slice(freeSlots(state, lane));
+  const tokens: number[] = [];
+  for (const arrival of arrivals) {
+    const heldByAgent = !usable.includes(arrival);
+    if (!heldByAgent && !withoutSlot.includes(arrival)) continue;
+    const victim = victims(state, arrival, heldByAgent)[0];
+    if (victim === undefined) continue;
+    tokens.push(giveWay(state, victim, arrival));
+    if (lane.strategy === "fair-fifo") lane.aheadStreak -= 1;
+  }
+  return tokens;
+}
+
+function readyCriticals(state: OracleState, lane: OracleLane): OracleTask[] {
+  return state.tasks
+    .filter((task) => task.lane === lane.name && isReady(task) && isCritical(task.priority))
+    .sort(byRank);
+}
+
+function roomOf(state: OracleState, lane: OracleLane, task: OracleTask | undefined): number {
+  if (task === undefined) return 0;
+  const running = state.tasks.filter((other) => other.held !== null && isSameAgent(other, task));
+  const inLane = running.filter((other) => other.lane === lane.name);
+  const agentMax = state.agentLimits.get(agentKey(task)) ?? Number.POSITIVE_INFINITY;
+  const perAgent = lane.perAgent ?? Number.POSITIVE_INFINITY;
+  return Math.max(Math.min(perAgent - inLane.length, agentMax - running.length), 0);
+}
+
+/** Slots of a lane over all nodes that nobody has taken. */
+function freeSlots(state: OracleState, lane: OracleLane): number {
+  const alive = [...state.nodes.values()].filter(({ dead }) => !dead);
+  const slots = alive.reduce((sum, node) => sum + (node.slots[lane.name] ?? 0), 0);
+  const inflight = state.tasks.filter((task) => task.lane === lane.name && task.held !== null).length;
+  return Math.max(Math.min(lane.total ?? Number.POSITIVE_INFINITY, slots) - inflight, 0);
+}
+
+/** Those that may be made to give way to a task: the least urgent first, then the one that started last. */
+function victims(state: OracleState, arrival: OracleTask, ofSameAgent: boolean): OracleTask[] {
+  return state.tasks
+    .filter(({ held }) => held !== null && state.nodes.get(held.node)?.dead === false)
+    .filter((task) => task.preemptionsLeft > 0 && !isCritical(task.priority))
+    .filter((task) => task.tenant === arrival.tenant && task.lane === arrival.lane)
+    .filter((task) => !ofSameAgent || isSameAgent(task, arrival))
+    .sort((a, b) => b.priority - a.priority || (b.held?.token ?? 0) - (a.held?.token ?? 0));
+}
+
+function giveWay(state: OracleState, task: OracleTask, to: OracleTask): number {
+  const token = task.held?.token ?? 0;
+  const error = preemptionError(to.id);
+  endAttempt(state, task, "preempted", error);
+  task.preemptionsLeft -= 1;
+  task.rank = FRONT_RANK;
+  becomeReady(state, task);
+  addEvent(state, "task.preempted", task, { attempt: task.attempts.length, error });
+  return token;
+}
