@@ -12,6 +12,8 @@ import { webhooks } from "./webhooks-schema.ts";
 /** A count that somebody might mean; more is a slip of the finger. */
 const COUNT = { min: 1, max: 10_000_000 } as const;
 const SECONDS = { min: 0, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as const;
+/** A month: times the largest priority it is still a number that every database keeps exactly. */
+const AGING = { min: 0, max: 30 * 24 * 60 * 60, unit: "seconds" } as const;
 const TIMEOUT = { min: TIMEOUT_MIN_MS, max: 24 * 60 * 60 * 1_000, unit: "milliseconds" } as const;
 
 const LANE_NAME = /^[A-Za-z0-9._:@/-]{1,128}$/;
@@ -50,6 +52,9 @@ const scheduler = section({
     .default(10)
     .describe("Running tasks of one agent in the lane `tasks`, over all nodes."),
   workerCount: numberIn(COUNT).default(4).describe("Running tasks of the lane `tasks` in this process."),
+  agingSec: numberIn(AGING)
+    .default(0)
+    .describe("How long a task waits to be lifted by one step of priority; 0: it never is."),
   resultTTLSec: numberIn({ ...SECONDS, min: 1 })
     .exactOptional()
     .describe("How long ended tasks and events are kept: 300 in memory, 30 days on disk."),

@@ -43,6 +43,8 @@ export interface SchedulerOptions {
   readonly maxPerAgentInflight?: number;
   /** Running tasks of the lane `tasks` in this process. */
   readonly workerCount?: number;
+  /** How many seconds a task waits to be lifted by one step of priority; 0, the default: it never is. */
+  readonly agingSec?: number;
   /** How long ended tasks and events are kept; 300 in memory, 30 days on a durable storage. */
   readonly resultTTLSec?: number;
 }

@@ -35,19 +35,19 @@ test("without options everything has its default", () => {
 
 test("options take the place of defaults, one by one", () => {
   const settings = resolve({
-    scheduler: { strategy: "priority-fifo", workerCount: 8, maxInflight: 9, resultTTLSec: 60 },
+    scheduler: { strategy: "priority-fifo", workerCount: 8, maxInflight: 9, resultTTLSec: 60, agingSec: 90 },
     lanes: { main: 5, cron: { concurrency: 3, total: 7 }, mine: 2 },
     retry: { maxRetries: 1 },
     timeouts: { maxMs: 60_000 },
     shutdownGraceSec: 1.5,
   });
   expect(settings.lanes).toMatchObject([
-    { name: "tasks", concurrency: 8, total: 9, perAgent: 10, strategy: "priority-fifo" },
+    { name: "tasks", concurrency: 8, total: 9, perAgent: 10, strategy: "priority-fifo", agingMs: 90_000 },
     { name: "main", concurrency: 5, total: null },
     { name: "subagent", concurrency: 50 },
     { name: "team", concurrency: 100 },
     { name: "cron", concurrency: 3, total: 7 },
-    { name: "mine", concurrency: 2, total: null },
+    { name: "mine", concurrency: 2, total: null, strategy: "priority-fifo", agingMs: 90_000 },
   ]);
   expect(settings.retryPolicy).toMatchObject({ maxRetries: 1, backoffMs: 1_000 });
   expect([settings.timeoutMs, settings.timeoutMaxMs, settings.shutdownGraceMs]).toEqual([
@@ -57,6 +57,10 @@ test("options take the place of defaults, one by one", () => {
 });
 
 const REFUSED: [unknown, string][] = [
+  [
+    { scheduler: { agingSec: 2_592_001 } },
+    "`scheduler.agingSec` must be an integer of seconds from 0 to 2592000, not 2592001",
+  ],
   [{ schduler: {} }, "unknown option `schduler`: did you mean `scheduler`?"],
   [{ scheduler: { workerCont: 3 } }, "did you mean `scheduler.workerCount`?"],
   [{ scheduler: { maxInflight: -1 } }, "`scheduler.maxInflight` must be an integer from 1"],
@@ -156,14 +160,15 @@ describe("read again:", () => {
       maxInflight: 0,
       maxPerAgentInflight: 0,
       resultTTLSec: 0,
+      agingSec: 0,
       workerCount: 0,
     };
     const { changed, after } = again(
       { scheduler: zeros, retry: { maxRetries: 0 }, lanes: { main: 0 }, shutdownGraceSec: 0 },
-      { scheduler: { maxInflight: 3, resultTTLSec: 60 } },
+      { scheduler: { maxInflight: 3, resultTTLSec: 60, agingSec: 30 } },
     );
     expect(changed).toEqual(["lanes.main", "retry.maxRetries", "shutdownGraceSec"]);
-    expect(after.scheduler).toMatchObject({ maxInflight: 3, resultTTLSec: 60, workerCount: 4 });
+    expect(after.scheduler).toMatchObject({ maxInflight: 3, resultTTLSec: 60, agingSec: 30, workerCount: 4 });
     expect(after.shutdownGraceMs).toBe(0);
   });
 

@@ -133,22 +133,27 @@ function withoutUndefined(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutUndefined(inner)]));
 }
 
-function tasksLane({ workerCount, maxInflight, maxPerAgentInflight, strategy }: Settings["scheduler"]): Lane {
+function tasksLane(scheduler: Settings["scheduler"]): Lane {
   return {
     name: TASKS_LANE,
-    concurrency: workerCount,
-    total: maxInflight,
-    perAgent: maxPerAgentInflight,
-    strategy,
+    concurrency: scheduler.workerCount,
+    total: scheduler.maxInflight,
+    perAgent: scheduler.maxPerAgentInflight,
+    ...orderIn(scheduler),
   };
 }
 
-function otherLanes(lanes: Config["lanes"], { strategy }: Settings["scheduler"]): Lane[] {
+function otherLanes(lanes: Config["lanes"], scheduler: Settings["scheduler"]): Lane[] {
   return Object.entries(lanes).map(([name, { concurrency, total = null }]) => ({
     name,
     concurrency,
     total,
     perAgent: null,
-    strategy,
+    ...orderIn(scheduler),
   }));
+}
+
+/** What decides in every lane who goes first. */
+function orderIn({ strategy, agingSec }: Settings["scheduler"]): Pick<Lane, "strategy" | "agingMs"> {
+  return { strategy, agingMs: agingSec * 1_000 };
 }

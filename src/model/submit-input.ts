@@ -37,6 +37,11 @@ interface CommonInput {
   readonly webhookUrl?: string;
   /** The pool of concurrency it runs in; a name nobody configured means `main`. */
   readonly lane?: string;
+  /**
+   * It may be made to give way to a critical task that finds no free slot: its signal fires, and it is run again from the
+   * start. No attempt is counted; three times at most.
+   */
+  readonly preemptible?: boolean;
   /** Yours: stored with the task and handed back. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }

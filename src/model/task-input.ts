@@ -1,4 +1,4 @@
-import { callbackUrlFault } from "./callback-url.ts";
+import { optionalCallbackUrl } from "./callback-url.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { RotaError } from "./errors.ts";
 import {
@@ -7,6 +7,7 @@ import {
   invalidField,
   isObject,
   list,
+  optionalBoolean,
   optionalMoment,
   optionalNumber,
   optionalObject,
@@ -47,6 +48,7 @@ export interface ParsedTask {
   readonly deadlineAfterMs: number | null;
   readonly maxRetriesIfLost: number;
   readonly maxQueued: number | null;
+  readonly preemptible: boolean;
   readonly callbackUrl: string | null;
   /** As it was written: ids, or keys of others that are handed in with it. */
   readonly dependsOn: readonly string[];
@@ -88,6 +90,7 @@ const COMMON_FIELDS = [
   "dependsOn",
   "idempotencyKey",
   "lane",
+  "preemptible",
   "metadata",
 ] as const;
 
@@ -113,6 +116,7 @@ export function parseTaskInput(
   const retryPolicy = parseRetryPolicy(input, kind, defaults.retryPolicy);
   const metadata = optionalObject(input, "metadata");
   const key = parseKey(input);
+  const preemptible = optionalBoolean(input, "preemptible") ?? false;
   return {
     agent,
     lane: parseLane(input, kind, agent, defaults),
@@ -122,6 +126,7 @@ export function parseTaskInput(
     deadlineAfterMs: kind === "action" && deadline === null ? ACTION_DEADLINE_MS : null,
     maxRetriesIfLost: retriesIfLost(input, kind, retryPolicy),
     maxQueued: defaults.maxQueuedOf(agent),
+    preemptible,
     callbackUrl: parseCallbackUrl(input),
     dependsOn: parseDependsOn(input),
     idempotency: parseIdempotency(input),
@@ -131,6 +136,7 @@ export function parseTaskInput(
       retryPolicy,
       timeoutMs: parseTimeout(input, kind, defaults),
       ...(key === undefined ? {} : { key }),
+      ...(preemptible ? { preemptible } : {}),
     },
   };
 }
@@ -266,22 +272,14 @@ function parseMoments(input: Fields, now: number): { runAt: number | null; deadl
   return { runAt, deadline };
 }
 
-/** `webhookUrl` is another name for it. Whether Rota may call there is for the address guard to say. */
+/** `webhookUrl` is another name for it. */
 function parseCallbackUrl(input: Fields): string | null {
-  const callbackUrl = optionalUrl(input, "callbackUrl");
-  const webhookUrl = optionalUrl(input, "webhookUrl");
+  const callbackUrl = optionalCallbackUrl(input, "callbackUrl");
+  const webhookUrl = optionalCallbackUrl(input, "webhookUrl");
   if (callbackUrl !== null && webhookUrl !== null && callbackUrl !== webhookUrl) {
     throw invalidField("webhookUrl", "`webhookUrl` is another name for `callbackUrl`: write one of them");
   }
   return callbackUrl ?? webhookUrl;
-}
-
-function optionalUrl(input: Fields, field: string): string | null {
-  const text = optionalText(input, field);
-  if (text === undefined) return null;
-  const fault = callbackUrlFault(text);
-  if (fault !== null) throw invalidField(field, `\`${field}\` must ${fault}`);
-  return text;
 }
 
 function parseDependsOn(input: Fields): string[] {
