@@ -94,6 +94,12 @@ export const taskInput = z
       .describe("Where its end is told, with a `POST` of the task as it then is."),
     webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
     lane: z.string().exactOptional().describe("The pool of concurrency it runs in."),
+    preemptible: z
+      .boolean()
+      .exactOptional()
+      .describe(
+        "It may be made to give way to a `critical` task that finds no free slot, and is run again then.",
+      ),
     metadata: anyObject.exactOptional().describe("Yours: stored with the task and handed back."),
   })
   .meta({
@@ -131,6 +137,7 @@ export const taskInput = z
         callbackUrl: "https://example.com/hooks/done",
       },
       { agentId: "writer", instruction: "Write it down", dependsOn: ["tsk_019a8f6e"] },
+      { agentId: "archivist", instruction: "Sort the archive", priority: "low", preemptible: true },
     ],
   });
 
@@ -180,6 +187,10 @@ export const task = z
       .describe("The tasks that must be done before it starts."),
     batchId: z.string().exactOptional().describe("The batch it was handed in with."),
     callbackUrl: z.string().exactOptional().describe("Where its end is told."),
+    preemptible: z
+      .boolean()
+      .exactOptional()
+      .describe("True: it may be made to give way to a `critical` task."),
     runAt: time.exactOptional(),
     deadline: time.exactOptional(),
     timeout: z.int().exactOptional(),
@@ -191,6 +202,14 @@ export const task = z
     executionTimeMs: z.number().exactOptional().describe("The last attempt alone."),
     result: z.unknown().optional(),
     error: z.string().exactOptional(),
+    usage: z
+      .strictObject({
+        inputTokens: z.number(),
+        outputTokens: z.number(),
+        contextWindow: z.number().exactOptional().describe("What the model used last can take in."),
+      })
+      .exactOptional()
+      .describe("What it cost, over all attempts that told."),
     attempts: z.array(attempt).readonly(),
   })
   .meta({ id: "Task", description: "A task and all that became of it.", examples: [TASK_EXAMPLE] });

@@ -24,13 +24,14 @@ export interface TaskFlags {
   readonly lane?: string;
   readonly retries?: string;
   readonly callback?: string;
+  readonly preemptible?: true;
   readonly metadata?: string;
 }
 
 type FieldOf = (value: string, now: number) => Record<string, unknown>;
 
-/** What each flag sets in a task. */
-const FIELDS: Readonly<Record<Exclude<keyof TaskFlags, "file">, FieldOf>> = {
+/** What each flag sets in a task that comes with a value. */
+const FIELDS: Readonly<Record<Exclude<keyof TaskFlags, "file" | "preemptible">, FieldOf>> = {
   message: (message) => ({ message }),
   instruction: (instruction) => ({ instruction }),
   action: (action) => ({ action }),
@@ -63,10 +64,11 @@ export const fieldFlags: Readonly<Record<string, string>> = {
 export async function taskInput(flags: TaskFlags, now: number): Promise<SubmitInput> {
   const given = flags.file === undefined ? {} : await readTask(flags.file);
   const fields = Object.entries(FIELDS).flatMap(([flag, fieldOf]) => {
-    const value = flags[flag as keyof TaskFlags];
+    const value = flags[flag as keyof typeof FIELDS];
     return value === undefined ? [] : [fieldOf(value, now)];
   });
-  return Object.assign({}, given, ...fields);
+  const preemptible = flags.preemptible ? [{ preemptible: true }] : [];
+  return Object.assign({}, given, ...fields, ...preemptible);
 }
 
 async function readTask(file: string): Promise<Readonly<Record<string, unknown>>> {

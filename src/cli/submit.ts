@@ -32,6 +32,7 @@ export function submitCommand(): Command {
     .option("--lane <name>", "the pool of concurrency it runs in")
     .option("--retries <number>", "how often it is tried again after a failure")
     .option("--callback <url>", "where its end is told")
+    .option("--preemptible", "it may be made to give way to a critical task, and is run again then")
     .option("--metadata <json>", "yours: stored with the task and handed back")
     .option("--wait [seconds]", "wait for its end, at most so long, and answer with its result");
   return withServerOptions(command).action(submit);

@@ -17,6 +17,7 @@ export function taskSheet(task: Task, now: number): string[] {
       ["kind", task.kind],
       ["lane", task.lane],
       ["priority", String(task.priority)],
+      ["preemptible", task.preemptible ? "yes" : undefined],
       ["batch", task.batchId],
       ["action", text(task.action)],
       ["tab", text(task.tabId)],
@@ -37,6 +38,7 @@ export function taskSheet(task: Task, now: number): string[] {
       ["started", moment(task.startedAt)],
       ["completed", moment(task.completedAt)],
       ["took", task.latencyMs === undefined ? undefined : shownSpan(task.latencyMs)],
+      ["used", usageText(task.usage)],
       ["error", task.error === undefined ? undefined : styled("red", safeLines(task.error))],
       ["result", jsonText(task.result)],
     ]),
@@ -63,6 +65,13 @@ function attemptLines({ attempts }: Task, now: number): string[] {
       error === null ? "" : oneLine(error),
     ]),
   );
+}
+
+function usageText(usage: Task["usage"]): string | undefined {
+  if (usage === undefined) return undefined;
+  const { inputTokens, outputTokens, contextWindow } = usage;
+  const window = contextWindow === undefined ? "" : `, of a context window of ${contextWindow}`;
+  return `${inputTokens} tokens in, ${outputTokens} out${window}`;
 }
 
 function text(value: string | undefined): string | undefined {

@@ -20,5 +20,6 @@ export function toEvent(stored: StoredEvent): RotaEvent {
     ...(data?.progress === undefined ? {} : { progress: data.progress }),
     ...(data?.attempt === undefined ? {} : { attempt: data.attempt }),
     ...(data?.retryAt === undefined ? {} : { retryAt: rfc3339(data.retryAt) }),
+    ...(data?.counts === undefined ? {} : { counts: data.counts }),
   };
 }

@@ -106,7 +106,7 @@ export class LocalRota implements Rota {
       defaults: () => this.#taskDefaults(),
       newTaskId: idMaker("tsk_", clock),
       newBatchId: idMaker("bat_", clock),
-      checkCallback: (url) => guard.value.check(url, "callbackUrl"),
+      checkCallback: (url, field) => guard.value.check(url, field),
       processSituation: (lane) => ({
         state: this.#state,
         enabled: current.value.scheduler.enabled,

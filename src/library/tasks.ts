@@ -15,8 +15,15 @@ import { type ParsedTask, parseTaskInput, type TaskDefaults } from "../model/tas
 import { toTask } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
 import { rejectionError } from "../storage/admission.ts";
-import type { AdmissionLimits, CancelledTask, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
-import { readBatch, stillOpen, toBatch } from "./batches.ts";
+import type {
+  AdmissionLimits,
+  CancelledTask,
+  InsertedTask,
+  NewBatch,
+  NewTask,
+  Storage,
+} from "../storage/storage.ts";
+import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { listPage } from "./list-page.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
@@ -34,8 +41,8 @@ export interface TasksOptions {
   readonly defaults: () => TaskDefaults;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
-  /** Throws `invalid_field` for a URL that must not be called. */
-  readonly checkCallback: (url: string) => Promise<void>;
+  /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
+  readonly checkCallback: (url: string, field: "callbackUrl" | "batchCallbackUrl") => Promise<void>;
   /** What this process can do for a task in a lane. */
   readonly processSituation: (lane: string) => ProcessSituation;
   /** Throws while nothing is taken in. */
@@ -54,7 +61,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     const [task] = newTasks([parseTaskInput(input, defaults())], null);
     if (task === undefined) throw new Error("One task makes one.");
     if (task.callbackUrl !== null) {
-      await checkCallback(task.callbackUrl);
+      await checkCallback(task.callbackUrl, "callbackUrl");
       checkOpen();
     }
     await eventLog.tried;
@@ -75,10 +82,13 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
   async function submitBatch(input: BatchInput): Promise<SubmittedBatch> {
     checkOpen();
-    const batch = newBatchId();
-    const { tasks, inserted } = await insertAll(parseBatchInput(input, defaults()), batch);
+    const { tasks: parsed, parallelism, callbackUrl } = parseBatchInput(input, defaults());
+    const batch = { id: newBatchId(), tenant, parallelism, callbackUrl };
+    const { tasks, inserted } = await insertAll(parsed, batch);
+    // Those that were made before tell nothing of when this batch was.
+    const made = inserted.filter(({ repeats }) => repeats === null);
     return {
-      batchId: batch,
+      batchId: made.length > 0 ? batch.id : await storedBatchId(storage, batch, inserted),
       tasks: inserted.map((task, place) => ({
         taskId: task.id,
         ...keyOf(tasks[place]),
@@ -90,42 +100,43 @@ export function createTasks(options: TasksOptions): LocalTasks {
       submitted: inserted.filter(({ rejection, repeats }) => rejection === null && repeats !== "other")
         .length,
       count: inserted.length,
-      createdAt: rfc3339(Math.min(...inserted.map(({ createdAt }) => createdAt))),
+      createdAt: rfc3339(Math.min(...(made.length > 0 ? made : inserted).map(({ createdAt }) => createdAt))),
     };
   }
 
   /** Those that others depend on are stored before these; answers come in the order of what was handed in. */
   async function insertAll(
     parsed: readonly ParsedTask[],
-    batch: string | null,
+    batch: NewBatch | null,
   ): Promise<{ tasks: NewTask[]; inserted: InsertedTask[] }> {
-    const tasks = newTasks(parsed, batch);
-    await checkCallbacks(tasks);
+    const tasks = newTasks(parsed, batch?.id ?? null);
+    await checkCallbacks(tasks, batch);
     await eventLog.tried;
     const ordered = parentsFirst(tasks);
-    const inserted = await engine.intake.addMany(ordered);
+    const inserted = await engine.intake.addMany(ordered, batch ?? undefined);
     if (ordered === tasks) return { tasks, inserted };
     const answers = new Map(ordered.map(({ id }, place) => [id, inserted[place]]));
     return { tasks, inserted: tasks.flatMap(({ id }) => answers.get(id) ?? []) };
   }
 
   /** Each URL once, and all at the same time: of 100 names that hardly resolve, none waits for another. */
-  async function checkCallbacks(tasks: readonly NewTask[]): Promise<void> {
+  async function checkCallbacks(tasks: readonly NewTask[], batch: NewBatch | null): Promise<void> {
     const urls = new Map<string, number>();
     for (const [index, { callbackUrl }] of tasks.entries()) {
       if (callbackUrl !== null && !urls.has(callbackUrl)) urls.set(callbackUrl, index);
     }
-    if (urls.size === 0) return;
-    const faults = await Promise.all(
-      [...urls].map(([url, index]) =>
-        checkCallback(url).then(
-          () => null,
-          (error) => atIndex(error, index),
-        ),
+    const ofBatch = batch?.callbackUrl ?? null;
+    const checks = [
+      ...(ofBatch === null ? [] : [checkCallback(ofBatch, "batchCallbackUrl")]),
+      ...[...urls].map(([url, index]) =>
+        checkCallback(url, "callbackUrl").catch((error) => {
+          throw atIndex(error, index);
+        }),
       ),
-    );
-    const first = faults.find((fault) => fault !== null);
-    if (first !== undefined) throw first;
+    ];
+    if (checks.length === 0) return;
+    // All have been looked at before the first that is wrong is told.
+    for (const check of await Promise.allSettled(checks)) if (check.status === "rejected") throw check.reason;
     checkOpen();
   }
 
@@ -181,7 +192,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     },
 
     async getBatch(batchId) {
-      return toBatch(batchId, await readBatch(storage, tenant, batchId));
+      return toBatch(await readBatch(storage, tenant, batchId));
     },
 
     async cancelBatch(batchId) {

@@ -20,7 +20,7 @@ export interface RotaEvent {
   readonly seq: number;
   readonly type: EventType;
   readonly tenantId: string;
-  /** With `batch.completed`: of its tasks, the one that ended last. */
+  /** With `batch.completed`: of its tasks, the one that was accepted last; so with `agentId`, `lane` and `state`. */
   readonly taskId: string;
   readonly agentId: string;
   readonly lane: string;
