@@ -39,10 +39,10 @@ export interface DeliveryRecord {
   readonly taskSeq: number;
   readonly taskId: string;
   readonly url: string;
-  /** The batch it tells of, whose last task this was; null: it tells of the task alone. */
+  /** The end it tells of: the task may have been retried since. Null: it tells of a batch. */
+  readonly end: TaskEnd | null;
+  /** The end of the batch that it tells of; the task is the last that was accepted of it. Null: it tells of the task. */
   readonly batch: BatchEnd | null;
-  /** The end it tells of: the task may have been retried since. */
-  readonly end: TaskEnd;
   readonly status: DeliveryStatus;
   readonly tries: number;
   readonly createdAt: number;

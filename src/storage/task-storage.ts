@@ -235,7 +235,7 @@ export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;
 export interface QueueDepth {
   readonly queued: number;
   readonly inflight: number;
-  /** Tasks that could start, by agent; agents without any are left out. */
+  /** Queued tasks by agent; agents without any are left out. */
   readonly agents: Readonly<Record<string, number>>;
 }
 

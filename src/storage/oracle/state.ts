@@ -153,9 +153,13 @@ export function becomeReady(state: OracleState, task: OracleTask): void {
 /** Nothing but limits and its batch is in its way any more. */
 export function enterQueue(state: OracleState, task: OracleTask): void {
   const batch = state.batches.find(({ id }) => id === task.batch);
-  becomeReady(state, task);
+  if (batch === undefined || batch.parallelism === null) {
+    becomeReady(state, task);
+    return;
+  }
   // Whether there is room in its batch is decided once all that this operation moves has moved.
-  task.parked = batch !== undefined && batch.parallelism !== null;
+  task.state = "queued";
+  task.parked = true;
 }
 
 /** Writes an event; its number doubles as the token when it tells of a start. */
@@ -196,13 +200,16 @@ export function deliver(
     taskId,
     url,
     batch,
-    end: {
-      state: task.state as TerminalState,
-      completedAt,
-      error,
-      retryCount,
-      attempts: task.attempts.length,
-    },
+    end:
+      batch !== null
+        ? null
+        : {
+            state: task.state as TerminalState,
+            completedAt,
+            error,
+            retryCount,
+            attempts: task.attempts.length,
+          },
     status: "pending",
     tries: 0,
     createdAt: now,

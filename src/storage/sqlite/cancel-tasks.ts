@@ -4,7 +4,8 @@ import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, LEASE_COLUMNS } from "./end-attempt.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { Ledger, placeOf } from "./ledger.ts";
-import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 /** Ends tasks, waiting or running, and fences the attempts of those that run. */
 export async function cancelTasks(
@@ -14,7 +15,8 @@ export async function cancelTasks(
   const cancelled = db.write((now) => {
     const ledger = new Ledger(db);
     const answers = params.ids.map((id) => cancelTask(db, ledger, { ...params, id, now }));
-    releaseDependants(db, ledger, RELEASED_MAX, now);
+    settleMoves(db, ledger, now);
+    preemptTasks(db, ledger, now);
     ledger.save();
     const tokens = answers.flatMap((answer) =>
       answer.found && answer.was === null ? (answer.token ?? []) : [],
@@ -22,7 +24,7 @@ export async function cancelTasks(
     db.signal({ kind: "events" });
     // A slot, an agent's limit or a lane's total may have become free.
     if (tokens.length > 0) {
-      db.signal({ kind: "fenced", tokens });
+      db.signal({ kind: "fenced", tokens, reason: "cancelled" });
       db.signal({ kind: "work" });
     }
     return answers;

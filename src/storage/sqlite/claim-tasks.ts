@@ -1,8 +1,8 @@
-import { AHEAD_STREAK_MAX } from "../../model/priority.ts";
+import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
 import type { ClaimedTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type LaneRow, type Ledger, LINE_COLUMNS, type Line, type ReadyEntry } from "./ledger.ts";
-import { earlierAttempts } from "./task-row.ts";
+import { earlierAttempts, readUsage } from "./task-row.ts";
 
 /**
  * Hands out up to `limit` tasks of a lane, inside a transaction, in the order in which one claim after the other would
@@ -92,7 +92,7 @@ function chooseFairly(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, count: 
  * Lines that may hold the next `count` starts: the first ones by the index, and those that this transaction has
  * changed, since the index does not know of that yet.
  */
-function candidateLines(
+export function candidateLines(
   db: SqliteDatabase,
   ledger: Ledger,
   lane: LaneRow,
@@ -135,11 +135,12 @@ type QueuedTask = [
   batch: string | null,
   callbackUrl: string | null,
   hasDependants: 0 | 1,
+  preemptionsLeft: number,
 ];
 
 const QUEUED_TASK = `
   select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec,
-         batch, callback_url, has_dependants
+         batch, callback_url, has_dependants, preemptions_left
     from task where seq = ? and resting_state = 'queued'`;
 
 function startAttempt(
@@ -165,13 +166,26 @@ function startAttempt(
     spec,
     ...more
   ] = task;
-  const [batch, callbackUrl, hasDependants] = more;
+  const [batch, callbackUrl, hasDependants, preemptionsLeft] = more;
   const { tenant, agent, lane } = line;
   const attempt = executions + 1;
   db.prepare(
-    `insert into lease (task_seq, token, node, line, state, attempt, started_at, calls_back, has_dependants)
-     values (?, ?, ?, ?, 'running', ?, ?, ?, ?)`,
-  ).run(taskSeq, token, node, line.id, attempt, now, callbackUrl === null ? 0 : 1, hasDependants);
+    `insert into lease (task_seq, token, node, line, state, attempt, started_at, calls_back, has_dependants, batch,
+                        priority, preemptible)
+     values (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?)`,
+  ).run(
+    taskSeq,
+    token,
+    node,
+    line.id,
+    attempt,
+    now,
+    callbackUrl === null ? 0 : 1,
+    hasDependants,
+    batch,
+    priority,
+    preemptionsLeft > 0 && !isCritical(priority) ? 1 : 0,
+  );
   ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
   const attempts = executions === 0 ? [] : earlierAttempts(db, taskSeq);
   attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });
@@ -197,6 +211,7 @@ function startAttempt(
       spec: JSON.parse(spec),
       result: undefined,
       error: null,
+      usage: executions === 0 ? null : readUsage(db, taskSeq),
       attempts,
     },
   };

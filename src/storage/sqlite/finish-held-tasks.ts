@@ -1,4 +1,5 @@
 import type { Settlement } from "../../model/outcome.ts";
+import type { TaskUsage } from "../../model/task.ts";
 import type { TaskState } from "../../model/task-state.ts";
 import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
@@ -18,14 +19,23 @@ export function finishHeldTasks(
   );
   const removeLease = db.prepare("delete from lease where task_seq = ?");
   const finished: { token: number; state: TaskState }[] = [];
-  for (const { seq, token, settlement } of params.finishes) {
+  for (const { seq, token, settlement, usage } of params.finishes) {
     const lease = findLease.get(seq, token, params.node);
     if (lease === undefined) continue;
     removeLease.run(seq);
+    if (usage !== undefined) addUsage(db, seq, usage);
     applySettlement(db, ledger, lease, settlement, now);
     finished.push({ token, state: settlement.to });
   }
   return finished;
+}
+
+function addUsage(db: SqliteDatabase, seq: number, usage: TaskUsage): void {
+  db.prepare(
+    `update task set input_tokens = coalesce(input_tokens, 0) + ?, output_tokens = coalesce(output_tokens, 0) + ?,
+                     context_window = coalesce(?, context_window)
+      where seq = ?`,
+  ).run(usage.inputTokens, usage.outputTokens, usage.contextWindow ?? null, seq);
 }
 
 function applySettlement(

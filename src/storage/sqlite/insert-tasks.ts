@@ -1,11 +1,15 @@
 import Sqlite from "better-sqlite3";
+import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
 import { rejectionError } from "../admission.ts";
-import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
+import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewTask } from "../storage.ts";
+import { addBatch, forgetEmptyBatch } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { addDependencies, findParents, NO_PARENTS } from "./dependencies.ts";
+import { enterQueue } from "./enter-queue.ts";
 import { findByKey, keepKey } from "./idempotency-keys.ts";
 import { Ledger } from "./ledger.ts";
-import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 import { enterTasksOfLines } from "./task-of-line.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
@@ -28,11 +32,12 @@ function insertOnce(db: SqliteDatabase, params: InsertTasksParams): InsertedTask
 
 function writeTasks(
   db: SqliteDatabase,
-  { tasks, limits }: InsertTasksParams,
+  { tasks, batches = [], limits }: InsertTasksParams,
   known: (id: string) => InsertedTask | null,
 ): InsertedTask[] {
   return db.write((now) => {
     const ledger = new Ledger(db);
+    for (const batch of batches) addBatch(db, batch, now);
     const admission = {
       ...limits,
       waiting:
@@ -41,7 +46,9 @@ function writeTasks(
     const inserted = tasks.map(
       (task) => findByKey(db, task, now) ?? known(task.id) ?? insertTask(db, ledger, task, admission, now),
     );
-    releaseDependants(db, ledger, RELEASED_MAX, now);
+    for (const { id } of batches) forgetEmptyBatch(db, id);
+    settleMoves(db, ledger, now);
+    preemptTasks(db, ledger, now);
     const answers = inserted.map((answer) => asItIsNow(db, answer));
     ledger.save();
     db.signal({ kind: "events" });
@@ -50,11 +57,6 @@ function writeTasks(
       db.signal({ kind: "due" });
     return answers;
   });
-}
-
-interface InsertTasksParams {
-  readonly tasks: readonly NewTask[];
-  readonly limits: AdmissionLimits;
 }
 
 /** The limits, with how many tasks wait in all lanes so far. */
@@ -86,12 +88,15 @@ function insertTask(
     repeats: null,
   };
   const error = rejection === null ? null : rejectionError(rejection.full);
-  const rank = task.priority;
+  const rank = rankOf(
+    { priority: task.priority, createdAt: now, runAt: task.runAt },
+    ledger.lane(task.lane).aging_ms,
+  );
   db.prepare(
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
                        deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
-                       spec, error)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                       preemptions_left, spec, error)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     answer.seq,
     task.id,
@@ -112,6 +117,7 @@ function insertTask(
     task.callbackUrl,
     task.dependsOn.length,
     unmet,
+    task.preemptible ? PREEMPTIONS_MAX : 0,
     JSON.stringify(task.spec),
     error,
   );
@@ -120,7 +126,13 @@ function insertTask(
     admission.waiting += 1;
     line.waiting += 1;
     ledger.lane(task.lane).waiting += 1;
-    if (answer.state === "queued") ledger.addReady(line, { rank, task_seq: answer.seq });
+    const batch = task.batch === null ? undefined : ledger.batch(task.batch);
+    if (batch !== undefined) batch.open += 1;
+    if (answer.state === "queued")
+      enterQueue(db, ledger, { seq: answer.seq, line: line.id, rank, batch: task.batch });
+  } else if (task.batch !== null) {
+    // Its end may be what completes the batch.
+    ledger.batch(task.batch);
   }
   ledger.count(task.tenant, answer.state, 1);
   ledger.events.add({

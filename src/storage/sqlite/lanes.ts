@@ -1,46 +1,64 @@
-import type { Strategy } from "../../model/lane.ts";
+import { FRONT_RANK } from "../../model/priority.ts";
+import { WAITING_STATES } from "../../model/task-state.ts";
 import type { LaneRecord, LaneStorage } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
+import { type LaneRow, Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
+import { RANK } from "./rank.ts";
+import { fillReadySet } from "./ready-set.ts";
 
 export function sqliteLanes(db: SqliteDatabase): LaneStorage {
   return {
     async configure({ lanes }) {
       db.write(() => {
         const save = db.prepare(
-          `insert into lane (name, total, per_agent, strategy) values (?, ?, ?, ?)
+          `insert into lane (name, total, per_agent, strategy, aging_ms) values (?, ?, ?, ?, ?)
            on conflict (name) do update
-             set total = excluded.total, per_agent = excluded.per_agent, strategy = excluded.strategy`,
+             set total = excluded.total, per_agent = excluded.per_agent, strategy = excluded.strategy,
+                 aging_ms = excluded.aging_ms`,
         );
-        for (const { name, total, perAgent, strategy } of lanes) save.run(name, total, perAgent, strategy);
+        for (const { name, total, perAgent, strategy, agingMs } of lanes) {
+          const before = db.prepare<LaneRow>("select * from lane where name = ?").get(name);
+          save.run(name, total, perAgent, strategy, agingMs);
+          if (before !== undefined && before.aging_ms !== agingMs) putInOrder(db, name, agingMs);
+        }
         for (const { name } of lanes) refreshLines(db, "lane = ?", [name]);
         db.signal({ kind: "work" });
       });
       await db.durable();
     },
     async list() {
-      const rows = db
-        .prepare<{
-          name: string;
-          total: number | null;
-          per_agent: number | null;
-          strategy: Strategy;
-          waiting: number;
-          inflight: number;
-        }>("select * from lane order by name")
-        .all();
+      const rows = db.prepare<LaneRow>("select * from lane order by name").all();
       return rows.map(
-        ({ name, total, per_agent, strategy, waiting, inflight }): LaneRecord => ({
+        ({ name, total, per_agent, strategy, aging_ms, waiting, inflight }): LaneRecord => ({
           name,
           total,
           perAgent: per_agent,
           strategy,
+          agingMs: aging_ms,
           waiting,
           inflight,
         }),
       );
     },
   };
+}
+
+/** Those that wait are put in the order of the new ageing; who had to give way stays in front. Costs what waits. */
+function putInOrder(db: SqliteDatabase, lane: string, agingMs: number): void {
+  for (const state of WAITING_STATES) {
+    db.prepare(
+      `update task set rank = ${RANK}
+        where resting_state = '${state}' and rank <> ${FRONT_RANK} and line in (select id from line where lane = @lane)`,
+    ).run({ lane, agingMs });
+  }
+  db.prepare("delete from ready where line in (select id from line where lane = ?)").run(lane);
+  fillReadySet(db, lane);
+  db.prepare(
+    `update line set head_rank = (select rank from ready where line = id order by rank, task_seq limit 1),
+                     head_seq = (select task_seq from ready where line = id order by rank, task_seq limit 1)
+      where lane = ?`,
+  ).run(lane);
+  db.lines.clear();
 }
 
 /** A changed limit changes which lines can start something. Only those are written: there may be any number of others. */

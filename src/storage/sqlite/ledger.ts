@@ -1,4 +1,5 @@
 import { NEWCOMER_LEAD, type Strategy } from "../../model/lane.ts";
+import { isCritical } from "../../model/priority.ts";
 import type { TaskPlace } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
@@ -26,9 +27,22 @@ export interface LaneRow {
   readonly total: number | null;
   readonly per_agent: number | null;
   readonly strategy: Strategy;
+  readonly aging_ms: number;
   waiting: number;
   inflight: number;
   ahead_streak: number;
+}
+
+/** A row of `batch`, being changed. */
+export interface BatchRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly parallelism: number | null;
+  readonly callback_url: string | null;
+  readonly created_at: number;
+  completed_at: number | null;
+  active: number;
+  open: number;
 }
 
 export interface ReadyEntry {
@@ -44,10 +58,13 @@ export class Ledger {
   readonly events: EventLog;
   /** Whether an end was written down of which dependants have yet to be told. */
   hasReleases = false;
+  /** Critical tasks that became ready in this transaction. */
+  readonly arrivals: { readonly line: Line; readonly entry: ReadyEntry }[] = [];
   readonly #db: SqliteDatabase;
   readonly #lines = new Map<number, Line>();
   readonly #asRead = new Map<Line, Line>();
   readonly #lanes = new Map<string, LaneRow>();
+  readonly #batches = new Map<string, BatchRow>();
   readonly #byAgent = new Map<string, Line[]>();
   readonly #tally = new Map<string, Map<string, number>>();
 
@@ -64,6 +81,21 @@ export class Ledger {
       this.#lanes.set(name, lane);
     }
     return lane;
+  }
+
+  /** A batch that this transaction moves tasks of. */
+  batch(id: string): BatchRow | undefined {
+    let batch = this.#batches.get(id);
+    if (batch === undefined) {
+      batch = this.#db.prepare<BatchRow>("select * from batch where id = ?").get(id);
+      if (batch !== undefined) this.#batches.set(id, batch);
+    }
+    return batch;
+  }
+
+  /** Every batch that this transaction has looked at. */
+  get batches(): Iterable<BatchRow> {
+    return this.#batches.values();
   }
 
   line(id: number): Line {
@@ -128,8 +160,17 @@ export class Ledger {
 
   /** How many more tasks this line may start, its lane's total aside. */
   room(line: Line): number {
+    return Math.min(line.ready, this.#agentRoom(line));
+  }
+
+  /** How many more tasks the limits of its agent allow in this line, however many are ready. */
+  roomOfAgent(line: Line): number {
+    return Math.max(this.#agentRoom(line), 0);
+  }
+
+  #agentRoom(line: Line): number {
     const perAgent = this.lane(line.lane).per_agent ?? Number.POSITIVE_INFINITY;
-    const ofLine = Math.min(line.ready, perAgent - line.inflight);
+    const ofLine = perAgent - line.inflight;
     if (line.agent_max === null) return ofLine;
     const inflight = this.linesOfAgent(line.tenant, line.agent).reduce(
       (sum, { inflight }) => sum + inflight,
@@ -141,7 +182,8 @@ export class Ledger {
   /** Whether the head of the line goes ahead of fairness. */
   isAhead(line: Line): boolean {
     return (
-      line.head_rank !== null && (line.head_rank <= 0 || this.lane(line.lane).strategy === "priority-fifo")
+      line.head_rank !== null &&
+      (isCritical(line.head_rank) || this.lane(line.lane).strategy === "priority-fifo")
     );
   }
 
@@ -150,6 +192,7 @@ export class Ledger {
       .prepare("insert into ready (line, rank, task_seq) values (?, ?, ?)")
       .run(line.id, entry.rank, entry.task_seq);
     line.ready += 1;
+    if (isCritical(entry.rank)) this.arrivals.push({ line, entry });
     if (
       line.head_rank === null ||
       line.head_seq === null ||
@@ -223,6 +266,7 @@ export class Ledger {
     );
     for (const lane of this.#lanes.values())
       saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.name);
+    this.#saveBatches();
     this.events.save();
     const addToTally = this.#db.prepare("update tally set tasks = tasks + ? where tenant = ? and state = ?");
     const startTally = this.#db.prepare("insert into tally (tasks, tenant, state) values (?, ?, ?)");
@@ -231,6 +275,13 @@ export class Ledger {
         if (tasks === 0) continue;
         if (addToTally.run(tasks, tenant, state).changes === 0) startTally.run(tasks, tenant, state);
       }
+    }
+  }
+
+  #saveBatches(): void {
+    const save = this.#db.prepare("update batch set completed_at = ?, active = ?, open = ? where id = ?");
+    for (const { id, completed_at, active, open } of this.#batches.values()) {
+      save.run(completed_at, active, open, id);
     }
   }
 

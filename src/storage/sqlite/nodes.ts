@@ -1,11 +1,20 @@
-import type { Held, NodeRecord, NodeStorage } from "../storage.ts";
+import type { Held, NodeRecord, NodeStorage, Slots } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 /** Incarnations of this process: one lives, those before it are dead as soon as it says so. */
 export function sqliteNodes(db: SqliteDatabase): NodeStorage {
   return {
-    async register({ node }) {
-      db.write((now) => db.prepare("insert into node (id, beat_at) values (?, ?)").run(node, now));
+    async register({ node, slots = {} }) {
+      db.write((now) => {
+        db.prepare("insert into node (id, beat_at) values (?, ?)").run(node, now);
+        writeSlots(db, node, slots);
+      });
+    },
+    async setSlots({ node, slots }) {
+      db.write(() => {
+        if (db.prepare("select 1 from node where id = ?").get(node) !== undefined)
+          writeSlots(db, node, slots);
+      });
     },
     async heartbeat({ node }) {
       return db.write((now) => {
@@ -33,13 +42,20 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
       );
     },
     async remove({ node }) {
-      db.write(() =>
-        db
+      db.write(() => {
+        const removed = db
           .prepare(
             "delete from node where id = @node and dead = 1 and not exists (select 1 from lease where node = @node)",
           )
-          .run({ node }),
-      );
+          .run({ node });
+        if (removed.changes === 1) writeSlots(db, node, {});
+      });
     },
   };
+}
+
+function writeSlots(db: SqliteDatabase, node: string, slots: Slots): void {
+  db.prepare("delete from node_slot where node = ?").run(node);
+  const add = db.prepare("insert into node_slot (node, lane, slots) values (?, ?, ?)");
+  for (const [lane, count] of Object.entries(slots)) add.run(node, lane, count);
 }

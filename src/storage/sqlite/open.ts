@@ -1,5 +1,6 @@
 import type { Storage } from "../storage.ts";
 import { sqliteAgents } from "./agents.ts";
+import { getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { SqliteDatabase, type SqliteOptions } from "./database.ts";
 import { sqliteDeliveries } from "./deliveries.ts";
@@ -28,6 +29,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       insert: (params) => insertTasks(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
+      getBatch: (params) => getBatch(db, params),
       situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
       counts: (params) => countTasks(db, params),

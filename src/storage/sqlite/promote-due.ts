@@ -1,5 +1,8 @@
+import { settleBatches } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { enterQueue } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
 
 /** Moves delayed tasks whose moment has come into the queue. */
 export async function promoteDue(
@@ -8,19 +11,21 @@ export async function promoteDue(
 ): Promise<{ promoted: number }> {
   const promoted = db.write((now) => {
     const due = db
-      .prepare<{ seq: number; line: number; rank: number }>(
-        `select seq, line, rank from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit ?`,
+      .prepare<{ seq: number; line: number; rank: number; batch: string | null }>(
+        `select seq, line, rank, batch from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit ?`,
       )
       .all(now, params.limit);
     const ledger = new Ledger(db);
     const queue = db.prepare("update task set resting_state = 'queued' where seq = ?");
     for (const task of due) {
       queue.run(task.seq);
+      enterQueue(db, ledger, task);
       const line = ledger.line(task.line);
-      ledger.addReady(line, { rank: task.rank, task_seq: task.seq });
       ledger.count(line.tenant, "delayed", -1);
       ledger.count(line.tenant, "queued", 1);
     }
+    settleBatches(db, ledger, now);
+    preemptTasks(db, ledger, now);
     ledger.save();
     if (due.length > 0) db.signal({ kind: "work" });
     return due.length;

@@ -1,3 +1,4 @@
+import { forgetEmptyBatch } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger } from "./ledger.ts";
 
@@ -81,14 +82,22 @@ function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, age: Age):
   return deleted;
 }
 
+interface DeletedTask {
+  readonly line: number;
+  readonly resting_state: string;
+  readonly dependencies: number;
+  readonly has_dependants: 0 | 1;
+  readonly batch: string | null;
+}
+
 /** Null when the task stays, else the tasks it depended on. */
 function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutoff }: Age): number[] | null {
   const task = db
-    .prepare<{ line: number; resting_state: string; dependencies: number; has_dependants: 0 | 1 }>(
+    .prepare<DeletedTask>(
       `delete from task
         where seq = @seq and (completed_at < @cutoff or completed_at > @now)
           and (has_dependants = 0 or not ${isWaitedFor("@seq")})
-       returning line, resting_state, dependencies, has_dependants`,
+       returning line, resting_state, dependencies, has_dependants, batch`,
     )
     .get({ seq, cutoff, now });
   if (task === undefined) return null;
@@ -97,6 +106,7 @@ function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutof
   db.prepare("delete from delivery where task_seq = ?").run(seq);
   db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
   db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
+  if (task.batch !== null) forgetEmptyBatch(db, task.batch);
   keepNumber(db, "task", seq);
   const line = ledger.line(task.line);
   line.tasks -= 1;

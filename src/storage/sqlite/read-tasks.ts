@@ -164,17 +164,20 @@ interface StateCount {
 export async function queueDepth(db: SqliteDatabase, params: { tenant: string }): Promise<QueueDepth> {
   const lines = await db.read(() =>
     db
-      .prepare<{ agent: string; ready: number; inflight: number }>(
-        `select agent, sum(ready) as ready, sum(inflight) as inflight from line
-          where tenant = ? and (ready > 0 or inflight > 0) group by agent`,
+      .prepare<{ agent: string; queued: number; inflight: number }>(
+        `select agent, sum(ready) as queued, sum(inflight) as inflight
+           from (select agent, ready, inflight from line where tenant = @tenant and (ready > 0 or inflight > 0)
+                 union all
+                 select agent, 1, 0 from task indexed by task_parked where parked = 'batch' and tenant = @tenant)
+          group by agent`,
       )
-      .all(params.tenant),
+      .all(params),
   );
   return {
-    queued: lines.reduce((sum, { ready }) => sum + ready, 0),
+    queued: lines.reduce((sum, { queued }) => sum + queued, 0),
     inflight: lines.reduce((sum, { inflight }) => sum + inflight, 0),
     agents: Object.fromEntries(
-      lines.filter(({ ready }) => ready > 0).map(({ agent, ready }) => [agent, ready]),
+      lines.filter(({ queued }) => queued > 0).map(({ agent, queued }) => [agent, queued]),
     ),
   };
 }

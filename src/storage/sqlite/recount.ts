@@ -36,6 +36,7 @@ export async function recountAll(db: SqliteDatabase): Promise<CounterFault[]> {
     ...flagFaults(db),
     ...laneFaults(db),
     ...tallyFaults(db),
+    ...batchFaults(db),
   ];
 }
 
@@ -54,7 +55,8 @@ const COUNT_LINES = `
   with parked as materialized
          (select line, count(*) as tasks
             from (select line from task indexed by task_by_state where resting_state = 'waiting_dependency'
-                  union all select line from task indexed by task_by_state where resting_state = 'delayed')
+                  union all select line from task indexed by task_by_state where resting_state = 'delayed'
+                  union all select line from task indexed by task_parked where parked = 'batch')
            group by line),
        held as materialized (select line, count(*) as tasks from lease group by line)
   select (select count(*) from ready where line = id)
@@ -131,7 +133,7 @@ function laneFaults(db: SqliteDatabase): CounterFault[] {
     ]);
 }
 
-/** Also finds a ready task that is not queued, and a queued one that is neither ready nor held. */
+/** Also finds a ready task that is not queued, and a queued one that is nowhere. */
 function tallyFaults(db: SqliteDatabase): CounterFault[] {
   const tallies = db
     .prepare<{ tenant: string; state: string; stored: number; counted: number }>(
@@ -145,6 +147,7 @@ function tallyFaults(db: SqliteDatabase): CounterFault[] {
     .prepare<{ queued: number; placed: number }>(
       `select (select count(*) from task where resting_state = 'queued') as queued,
               (select count(*) from ready r join task t on t.seq = r.task_seq and t.resting_state = 'queued')
+                + (select count(*) from task where parked = 'batch')
                 + (select count(*) from lease l join task t on t.seq = l.task_seq and t.resting_state = 'queued')
                 as placed`,
     )
@@ -153,8 +156,25 @@ function tallyFaults(db: SqliteDatabase): CounterFault[] {
     ...tallies.flatMap(({ tenant, state, stored, counted }) =>
       compare(`tally ${tenant} ${state}`, stored, counted),
     ),
-    ...compare("queued tasks that are ready or held", places?.placed ?? 0, places?.queued ?? 0),
+    ...compare("queued tasks that are ready, parked or held", places?.placed ?? 0, places?.queued ?? 0),
   ];
+}
+
+function batchFaults(db: SqliteDatabase): CounterFault[] {
+  return db
+    .prepare<{ id: string; active: number; counted_active: number; open: number; counted_open: number }>(
+      `select b.id, b.active, b.open,
+              (select count(*) from task t
+                where b.parallelism is not null and t.batch = b.id and t.resting_state = 'queued' and t.parked is null)
+                as counted_active,
+              (select count(*) from task t where t.batch = b.id and t.completed_at is null) as counted_open
+         from batch b`,
+    )
+    .all()
+    .flatMap(({ id, active, counted_active, open, counted_open }) => [
+      ...compare(`batch ${id} active`, active, counted_active),
+      ...compare(`batch ${id} open`, open, counted_open),
+    ]);
 }
 
 function compare(counter: string, stored: number | null, counted: number | null): CounterFault[] {

@@ -2,12 +2,16 @@ import type { AttemptOutcome } from "../../model/task.ts";
 import type { TaskState } from "../../model/task-state.ts";
 import type { RetriedTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { enterQueue } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { RANK } from "./rank.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 interface EndedTask {
   readonly seq: number;
   readonly line: number;
-  readonly rank: number;
+  readonly batch: string | null;
   readonly resting_state: TaskState;
   readonly created_at: number;
   readonly run_at: number | null;
@@ -28,7 +32,7 @@ export async function retryTask(
   const retried = db.write((now): RetriedTask => {
     const task = db
       .prepare<EndedTask>(
-        `select t.seq, t.line, t.rank, coalesce(l.state, t.resting_state) as resting_state, t.created_at, t.run_at,
+        `select t.seq, t.line, t.batch, coalesce(l.state, t.resting_state) as resting_state, t.created_at, t.run_at,
                 t.deadline, t.deadline_after_ms, t.executions,
                 t.dependencies - (select count(*) from dependency d join task p on p.seq = d.parent_seq
                                    where d.child_seq = t.seq and p.resting_state = 'done') as unmet,
@@ -61,7 +65,6 @@ function requeue(
   ledger.lane(line.lane).waiting += 1;
   const waits = task.unmet > 0;
   const state = waits ? "waiting_dependency" : "queued";
-  if (!waits) ledger.addReady(line, { rank: task.rank, task_seq: task.seq });
   ledger.count(tenant, task.resting_state, -1);
   ledger.count(tenant, state, 1);
   const position = waits ? 0 : ledger.waitingOfAgent(line.tenant, line.agent);
@@ -74,11 +77,24 @@ function requeue(
        select seq, executions, last_started_at, completed_at, last_outcome, error, last_node from task where seq = ?`,
     ).run(task.seq);
   }
-  db.prepare(
-    `update task set resting_state = ?, unmet = ?, position = ?, deadline = ?, retry_count = 0, completed_at = null,
-                     last_started_at = null, last_outcome = null, last_node = null, error = null
-      where seq = ?`,
-  ).run(state, task.unmet, position, deadline, task.seq);
+  const { rank } = db
+    .prepare<{ rank: number }>(
+      `update task set resting_state = @state, unmet = @unmet, position = @position, deadline = @deadline,
+                       rank = ${RANK}, retry_count = 0, completed_at = null, last_started_at = null, last_outcome = null,
+                       last_node = null, error = null
+        where seq = @seq returning rank`,
+    )
+    .get({
+      state,
+      unmet: task.unmet,
+      position,
+      deadline,
+      agingMs: ledger.lane(line.lane).aging_ms,
+      seq: task.seq,
+    }) as { rank: number };
+  const batch = task.batch === null ? undefined : ledger.batch(task.batch);
+  if (batch !== undefined) batch.open += 1;
+  if (!waits) enterQueue(db, ledger, { ...task, rank });
   const error = task.error === null ? {} : { error: task.error };
   ledger.events.add({
     type: "task.retrying",
@@ -87,6 +103,8 @@ function requeue(
     taskSeq: task.seq,
     data: { attempt: task.executions, ...error, retryAt: now, state },
   });
+  settleMoves(db, ledger, now);
+  preemptTasks(db, ledger, now);
   ledger.save();
   db.signal({ kind: "events" });
   db.signal({ kind: "work" });

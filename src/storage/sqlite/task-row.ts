@@ -1,4 +1,4 @@
-import type { AttemptOutcome } from "../../model/task.ts";
+import type { AttemptOutcome, TaskUsage } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import type { HeldState, TaskState } from "../../model/task-state.ts";
 import type { SqliteDatabase } from "./database.ts";
@@ -28,6 +28,9 @@ export interface TaskRow {
   readonly spec: string;
   readonly result: string | null;
   readonly error: string | null;
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  readonly context_window: number | null;
   /** These four are null when no attempt holds the task. */
   readonly held_state: HeldState | null;
   readonly held_attempt: number | null;
@@ -37,7 +40,7 @@ export interface TaskRow {
 
 export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.resting_state, t.position,
   t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at, t.last_started_at, t.last_outcome,
-  t.last_node, t.completed_at, t.spec, t.result, t.error,
+  t.last_node, t.completed_at, t.spec, t.result, t.error, t.input_tokens, t.output_tokens, t.context_window,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
 
 /** `index`: the way into the table, where SQLite is not to choose it. */
@@ -66,6 +69,7 @@ export function toTaskRecord(db: SqliteDatabase, row: TaskRow): TaskRecord {
     spec: JSON.parse(row.spec),
     result: row.result === null ? undefined : JSON.parse(row.result),
     error: row.error,
+    usage: toUsage(row),
     attempts: attemptsOf(db, row),
   };
 }
@@ -105,4 +109,20 @@ export function earlierAttempts(db: SqliteDatabase, seq: number): AttemptRecord[
          from attempt where task_seq = ? order by number`,
     )
     .all(seq);
+}
+
+type UsageColumns = Pick<TaskRow, "input_tokens" | "output_tokens" | "context_window">;
+
+/** What the attempts so far have told of their cost. */
+export function readUsage(db: SqliteDatabase, seq: number): TaskUsage | null {
+  const row = db
+    .prepare<UsageColumns>("select input_tokens, output_tokens, context_window from task where seq = ?")
+    .get(seq);
+  return row === undefined ? null : toUsage(row);
+}
+
+function toUsage(row: UsageColumns): TaskUsage | null {
+  const { input_tokens: inputTokens, output_tokens: outputTokens, context_window: contextWindow } = row;
+  if (inputTokens === null || outputTokens === null) return null;
+  return { inputTokens, outputTokens, ...(contextWindow === null ? {} : { contextWindow }) };
 }

@@ -1,0 +1,136 @@
+import { FRONT_RANK, isCritical } from "../../model/priority.ts";
+import { preemptionError } from "../preemption-error.ts";
+import { candidateLines } from "./claim-tasks.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { closeAttempt, type EndedLease, freeSlot, LEASE_COLUMNS } from "./end-attempt.ts";
+import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
+
+/**
+ * For each critical task that became ready in this transaction and finds no free slot, makes one that runs give way. The
+ * last step before the ledger is saved: what was claimed meanwhile needs no slot.
+ */
+export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): void {
+  if (ledger.arrivals.length === 0) return;
+  const isReady = db.prepare("select 1 from ready where line = ? and rank = ? and task_seq = ?");
+  const arrivals = ledger.arrivals
+    .splice(0)
+    .filter(({ line, entry }) => isReady.get(line.id, entry.rank, entry.task_seq) !== undefined)
+    .sort((a, b) => byRank(a.entry, b.entry));
+  const byLane = Map.groupBy(arrivals, ({ line }) => line.lane);
+  const tokens = [...byLane.keys()]
+    .sort()
+    .flatMap((lane) => preemptIn(db, ledger, ledger.lane(lane), byLane.get(lane) ?? [], now));
+  if (tokens.length === 0) return;
+  db.signal({ kind: "events" });
+  db.signal({ kind: "fenced", tokens, reason: "preempted" });
+  db.signal({ kind: "work" });
+}
+
+type Arrival = Ledger["arrivals"][number];
+
+function preemptIn(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lane: LaneRow,
+  arrivals: readonly Arrival[],
+  now: number,
+): number[] {
+  const seated = findSeats(db, ledger, lane, freeSlots(db, lane));
+  const tokens: number[] = [];
+  // Everybody's need is settled before the first one gives way.
+  const needs = arrivals.map((arrival) => ({ ...arrival, heldByAgent: isHeldByAgent(db, ledger, arrival) }));
+  for (const { line, entry, heldByAgent } of needs) {
+    if (!heldByAgent && seated.has(entry.task_seq)) continue;
+    const victim = findVictim(db, line, heldByAgent);
+    if (victim === undefined) continue;
+    giveWay(db, ledger, victim, entry, now);
+    tokens.push(victim.token);
+    if (lane.strategy === "fair-fifo") lane.ahead_streak -= 1;
+  }
+  return tokens;
+}
+
+/** Slots of a lane over all nodes that nobody has taken. */
+function freeSlots(db: SqliteDatabase, lane: LaneRow): number {
+  const row = db
+    .prepare<{ slots: number | null }>(
+      `select sum(s.slots) as slots from node_slot s join node n on n.id = s.node where s.lane = ? and n.dead = 0`,
+    )
+    .get(lane.name);
+  const slots = Math.min(row?.slots ?? 0, lane.total ?? Number.POSITIVE_INFINITY);
+  return Math.max(slots - lane.inflight, 0);
+}
+
+/** The critical tasks that the free slots of a lane are for. */
+function findSeats(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, free: number): Set<number> {
+  if (free === 0) return new Set();
+  const first = db.prepare<ReadyEntry>(
+    "select rank, task_seq from ready where line = ? and rank <= 0 order by rank, task_seq limit ?",
+  );
+  const usable = candidateLines(db, ledger, lane, free, "ahead = 1", "head_rank, head_seq").flatMap((line) =>
+    line.head_rank !== null && isCritical(line.head_rank)
+      ? first.all(line.id, Math.min(ledger.roomOfAgent(line), free))
+      : [],
+  );
+  return new Set(
+    usable
+      .sort(byRank)
+      .slice(0, free)
+      .map(({ task_seq }) => task_seq),
+  );
+}
+
+/** Whether those before it fill what its agent may still run. */
+function isHeldByAgent(db: SqliteDatabase, ledger: Ledger, { line, entry }: Arrival): boolean {
+  const room = ledger.roomOfAgent(line);
+  if (room === Number.POSITIVE_INFINITY) return false;
+  const before = db
+    .prepare<{ tasks: number }>(
+      `select count(*) as tasks
+         from (select 1 from ready where line = ? and (rank, task_seq) < (?, ?) limit ?)`,
+    )
+    .get(line.id, entry.rank, entry.task_seq, room);
+  return (before?.tasks ?? 0) >= room;
+}
+
+/** Who gives way: the least urgent, of those the one that started last. */
+function findVictim(db: SqliteDatabase, line: Line, ofSameAgent: boolean): EndedLease | undefined {
+  const columns = LEASE_COLUMNS.split(", ").map((column) => `l.${column}`);
+  return db
+    .prepare<EndedLease>(
+      `select ${columns} from lease l indexed by lease_preemptible join line n on n.id = l.line
+        where l.preemptible = 1 and n.lane = @lane and n.tenant = @tenant and (@anyAgent = 1 or n.agent = @agent)
+          and exists (select 1 from node where id = l.node and dead = 0)
+        order by l.priority desc, l.token desc limit 1`,
+    )
+    .get({ lane: line.lane, tenant: line.tenant, agent: line.agent, anyAgent: ofSameAgent ? 0 : 1 });
+}
+
+/** Back to the front of all that are not critical; nothing is counted as a retry. */
+function giveWay(db: SqliteDatabase, ledger: Ledger, lease: EndedLease, to: ReadyEntry, now: number): void {
+  const { task_seq: taskSeq, attempt } = lease;
+  const by = db.prepare<{ id: string }>("select id from task where seq = ?").get(to.task_seq);
+  const error = preemptionError(by?.id ?? "");
+  db.prepare("delete from lease where task_seq = ?").run(taskSeq);
+  const line = freeSlot(ledger, lease);
+  closeAttempt(db, lease, { outcome: "preempted", error, now });
+  db.prepare(
+    `update task set rank = ?, preemptions_left = preemptions_left - 1, executions = ?,
+                     started_at = coalesce(started_at, ?)
+      where seq = ?`,
+  ).run(FRONT_RANK, attempt, lease.started_at, taskSeq);
+  line.waiting += 1;
+  ledger.lane(line.lane).waiting += 1;
+  ledger.addReady(line, { rank: FRONT_RANK, task_seq: taskSeq });
+  ledger.events.add({
+    type: "task.preempted",
+    at: now,
+    tenant: line.tenant,
+    taskSeq,
+    data: { attempt, error },
+  });
+}
+
+function byRank(a: ReadyEntry, b: ReadyEntry): number {
+  return a.rank - b.rank || a.task_seq - b.task_seq;
+}
