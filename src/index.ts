@@ -27,6 +27,7 @@ export type {
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "./interface/webhooks.ts";
 export type {
   Batch,
+  BatchCompleted,
   BatchInput,
   BatchTask,
   BatchTaskInput,
@@ -35,9 +36,10 @@ export type {
   SubmittedBatchTask,
 } from "./model/batch.ts";
 export type { Clock, Timer } from "./model/clock.ts";
-export type { Delivery, DeliveryStatus } from "./model/delivery.ts";
+export type { Delivery, DeliveryEvent, DeliveryStatus } from "./model/delivery.ts";
 export { type ErrorCode, RotaError } from "./model/errors.ts";
 export type { EventType, RotaEvent } from "./model/event.ts";
+export type { Explanation, Reason, ReasonCode } from "./model/explanation.ts";
 export type { Strategy } from "./model/lane.ts";
 export type { Log } from "./model/log.ts";
 export type { PriorityName } from "./model/priority.ts";
@@ -51,6 +53,6 @@ export type {
   SubmitInput,
   SubmittedTask,
 } from "./model/submit-input.ts";
-export type { Attempt, AttemptOutcome, Task, TaskKind } from "./model/task.ts";
+export type { Attempt, AttemptOutcome, Task, TaskKind, TaskUsage } from "./model/task.ts";
 export type { TaskState, TerminalState } from "./model/task-state.ts";
 export { createRota } from "./rota.ts";

@@ -111,7 +111,7 @@ export const submitBatch = {
 
 const batchId = z.strictObject({ id: z.string().describe("The batch's id.") });
 
-const batch = z
+export const batch = z
   .strictObject({
     batchId: z.string(),
     parallelism: z.int().nullable().describe("How many of its tasks run at once; null: no bound of its own."),

@@ -11,10 +11,19 @@ export type {
   WaitOptions,
 } from "../interface/tasks.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "../interface/webhooks.ts";
-export type { BatchInput, BatchTaskInput, SubmittedBatch, SubmittedBatchTask } from "../model/batch.ts";
-export type { Delivery, DeliveryStatus } from "../model/delivery.ts";
+export type {
+  Batch,
+  BatchCompleted,
+  BatchInput,
+  BatchTask,
+  BatchTaskInput,
+  SubmittedBatch,
+  SubmittedBatchTask,
+} from "../model/batch.ts";
+export type { Delivery, DeliveryEvent, DeliveryStatus } from "../model/delivery.ts";
 export { type ErrorCode, RotaError } from "../model/errors.ts";
 export type { EventType, RotaEvent } from "../model/event.ts";
+export type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
 export type { Log } from "../model/log.ts";
 export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
@@ -27,7 +36,7 @@ export type {
   SubmitInput,
   SubmittedTask,
 } from "../model/submit-input.ts";
-export type { Attempt, AttemptOutcome, Task, TaskKind } from "../model/task.ts";
+export type { Attempt, AttemptOutcome, Task, TaskKind, TaskUsage } from "../model/task.ts";
 export type { TaskState, TerminalState } from "../model/task-state.ts";
 export type { CallOptions } from "./call-options.ts";
 export { ConnectionError } from "./connection-error.ts";

@@ -107,6 +107,7 @@ test("a delivery can be looked at, listed by task and status, and page by page",
   const delivery = await untilStatus("delivered");
   expect(delivery).toEqual({
     deliveryId: expect.stringMatching(new RegExp(`^whd_${taskId.slice(4)}_\\d+$`)),
+    event: "task.completed",
     taskId,
     url: `${url}/hook`,
     state: "done",

@@ -46,6 +46,17 @@ export interface BatchTask {
   readonly error?: string;
 }
 
+/** What `batchCallbackUrl` is told: the body of its callback. */
+export interface BatchCompleted {
+  readonly type: "batch.completed";
+  readonly batchId: string;
+  readonly parallelism: number | null;
+  /** How many of its tasks had ended in which state; states without any are left out. */
+  readonly counts: Readonly<Partial<Record<TaskState, number>>>;
+  readonly createdAt: string;
+  readonly completedAt: string;
+}
+
 export interface SubmittedBatch {
   readonly batchId: string;
   /** In the order they were handed in. */

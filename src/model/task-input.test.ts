@@ -105,6 +105,17 @@ test.each([
   expect(parse({ payload: 1, priority }).priority).toBe(number);
 });
 
+test("a task gives way only if it says so", () => {
+  expect(parse({ payload: 1, preemptible: true })).toMatchObject({
+    preemptible: true,
+    spec: { preemptible: true },
+  });
+  for (const preemptible of [false, undefined]) {
+    const task = parse({ payload: 1, preemptible });
+    expect([task.preemptible, task.spec.preemptible]).toEqual([false, undefined]);
+  }
+});
+
 test("times are RFC 3339 texts or Dates", () => {
   const task = parse({
     payload: 1,
@@ -186,6 +197,8 @@ describe("refuses, naming the field and what to write instead:", () => {
       "deadline",
       "must be after `runAt`",
     ],
+    [{ payload: 1, preemptible: "yes" }, "preemptible", '`preemptible` must be true or false, not "yes"'],
+    [{ payload: 1, preemptable: true }, "preemptable", "did you mean `preemptible`?"],
     [{ payload: 1, retryPolicy: 3 }, "retryPolicy", "must be an object"],
     [{ payload: 1, retryPolicy: { maxRetries: 101 } }, "retryPolicy.maxRetries", "from 0 to 100"],
     [{ payload: 1, retryPolicy: { backoffMs: -1 } }, "retryPolicy.backoffMs", "from 0 to"],
