@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { describeAdmission } from "./admission.ts";
+import { describeAgeing } from "./ageing.ts";
 import { describeAgents } from "./agents.ts";
+import { describeBatches } from "./batches.ts";
 import { describeCancelTasks } from "./cancel-tasks.ts";
 import { describeClaimFairness } from "./claim-fairness.ts";
 import { describeClosing } from "./closing.ts";
@@ -15,6 +17,7 @@ import { describeInsertTasks } from "./insert-tasks.ts";
 import { describeLanesAndAgents } from "./lanes-and-agents.ts";
 import { describeListTasks } from "./list-tasks.ts";
 import { describeNodes } from "./nodes.ts";
+import { describePreemption } from "./preemption.ts";
 import { describePromoteDue } from "./promote-due.ts";
 import { describeProperties } from "./property.ts";
 import { describePrune } from "./prune.ts";
@@ -40,6 +43,9 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeFinishAndClaim(open);
     describeSettlements(open);
     describeClaimFairness(open);
+    describeAgeing(open);
+    describePreemption(open);
+    describeBatches(open);
     describeLanesAndAgents(open);
     describeAgents(open);
     describeCancelTasks(open);
