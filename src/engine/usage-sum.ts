@@ -37,6 +37,6 @@ function isCount(value: unknown): boolean {
 
 /** Executors in plain JavaScript may hand over anything: a number is shown, of anything else its type. */
 function nameOf(value: unknown): string {
-  if (value === null || typeof value === "number") return String(value);
-  return `${typeof value === "object" ? "an" : "a"} ${typeof value}`;
+  if (value == null || typeof value === "number") return String(value);
+  return `a value of type ${typeof value}`;
 }

@@ -18,6 +18,8 @@ export interface EngineParams {
   readonly meddler?: Meddler;
   readonly clock?: ManualClock;
   readonly storage?: Storage;
+  /** Whether it hears what the storage signals, as it does within Rota. */
+  readonly hears?: boolean;
   /** What its incarnations are called: this, and a number from the second on. */
   readonly node?: string;
 }
@@ -59,6 +61,7 @@ export async function makeEngine(params: EngineParams = {}) {
     findExecutor: () => executor,
     spansLanes: (agent) => agent === "spanning",
   });
+  if (params.hears === true) storage.subscribe((signal) => engine.onSignal(signal));
   onTestFinished(async () => {
     await Promise.race([engine.drain(0), clock.advance(60_000)]);
     await storage.close();

@@ -8,6 +8,7 @@ import {
   isReady,
   type OracleBatch,
   type OracleState,
+  tell,
 } from "./state.ts";
 
 export function getBatch(state: OracleState, params: { tenant: string; id: string }): BatchRecord | null {
@@ -37,8 +38,9 @@ function letIn(state: OracleState, batch: OracleBatch): void {
   const tasks = tasksOf(state, batch);
   const active = tasks.filter((task) => isReady(task) || task.held !== null).length;
   const parked = tasks.filter((task) => task.parked).sort(byRank);
-  for (const task of parked.slice(0, Math.max((batch.parallelism ?? 0) - active, 0)))
-    becomeReady(state, task);
+  const admitted = parked.slice(0, Math.max((batch.parallelism ?? 0) - active, 0));
+  for (const task of admitted) becomeReady(state, task);
+  if (admitted.length > 0) tell(state, { kind: "work" });
 }
 
 function complete(state: OracleState, batch: OracleBatch): void {
