@@ -114,6 +114,30 @@ describe("limits of what runs", () => {
   });
 });
 
+test("`agingSec` puts in order anew what waits, and a 0 leaves it as it is", async () => {
+  const held = new Held();
+  const order: unknown[] = [];
+  const { rota, clock } = await openTestRota({ options: { scheduler: { workerCount: 1 } } });
+  rota.agent("a", ({ payload }) => {
+    order.push(payload);
+    return held.executor();
+  });
+  await rota.start();
+  await submit(rota, 1, { payload: "first" });
+  await submit(rota, 1, { payload: "old", priority: "low" });
+  await clock.advance(60_000);
+  await submit(rota, 1, { payload: "new", priority: "high" });
+  expect(await rota.reload({ scheduler: { agingSec: 20 } })).toEqual({
+    changed: ["scheduler.agingSec"],
+    needsRestart: [],
+  });
+  expect((await rota.reload({ scheduler: { agingSec: 0 } })).changed).toEqual([]);
+  await held.end(1);
+  await held.end(1);
+  await held.end(1);
+  expect(order).toEqual(["first", "old", "new"]);
+});
+
 describe("lanes", () => {
   test("grow at once and shrink as tasks end, while those that run go on", async () => {
     const held = new Held();

@@ -1,7 +1,9 @@
 import { describe } from "vitest";
 import { describeAgents } from "./agents.ts";
+import { describeBatches } from "./batches.ts";
 import { describeEvents } from "./events.ts";
 import type { Open } from "./opened.ts";
+import { describePreemption } from "./pre-emption.ts";
 import { describeStatus } from "./status.ts";
 import { describeTasks } from "./tasks.ts";
 import { describeWebhooks } from "./webhooks.ts";
@@ -10,6 +12,8 @@ import { describeWebhooks } from "./webhooks.ts";
 export function describeRotaApi(name: string, open: Open): void {
   describe(name, () => {
     describeTasks(open);
+    describeBatches(open);
+    describePreemption(open);
     describeEvents(open);
     describeAgents(open);
     describeWebhooks(open);
