@@ -41,10 +41,12 @@ const submitLater = ["submit", "--message", "later", "--run-at", "1h"];
 describe("rota submit", () => {
   test("answers with the id alone, for scripts, and with --json as the API does", async () => {
     const { rota, server } = await withServer();
-    const { code, stdout, stderr } = await rota(["submit", "--message", "hello", "--priority", "high"]);
+    const { code, stdout, stderr } = await rota(
+      "submit --message hello --priority high --preemptible".split(" "),
+    );
     expect([code, stderr]).toEqual([0, ""]);
     const task = (await server.ask(`/tasks/${stdout.trim()}`)).body;
-    expect(task).toMatchObject({ message: "hello", priority: 1 });
+    expect(task).toMatchObject({ message: "hello", priority: 1, preemptible: true });
 
     const asJson = await rota(["submit", "--payload", "[1]", "--json"]);
     expect(JSON.parse(asJson.stdout)).toMatchObject({
@@ -285,6 +287,15 @@ describe("rota deliveries", () => {
     });
     await eventually(() => bodies.length === 2, "the callback once more");
     expect((await rota(["deliveries", "--status", "failed"])).stderr).toBe("There are no such deliveries.\n");
+
+    const batch = { batchCallbackUrl: `${url}/batch`, tasks: [{ message: "hello" }] };
+    const { batchId } = (await server.ask("/tasks/batch", { json: batch })).body;
+    await eventually(() => bodies.length === 3, "the callback of the batch");
+    const told = await delivered();
+    expect((await rota(["deliveries"])).stdout).toMatch(new RegExp(` ${batchId} +${url}/batch\n`));
+    expect((await rota(["deliveries", "get", told.deliveryId])).stdout).toMatch(
+      new RegExp(`^event +batch.completed\nbatch +${batchId}\nurl `, "m"),
+    );
   });
 });
 
