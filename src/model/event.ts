@@ -25,11 +25,12 @@ export interface RotaEvent {
   readonly agentId: string;
   readonly lane: string;
   readonly batchId?: string;
+  readonly sessionKey?: string;
   /** The state this event moved the task to. */
   readonly state: TaskState;
   /** RFC 3339. */
   readonly timestamp: string;
-  /** With `task.completed`. */
+  /** With `task.completed`; empty with `task.cancelled` of a task that has a session, for whoever shows its answers. */
   readonly result?: unknown;
   /** With `task.failed`, `task.cancelled`, `task.rejected`, `task.retrying` and `task.preempted`: why. */
   readonly error?: string;

@@ -28,6 +28,8 @@ export interface TaskRecord {
   readonly deadline: number | null;
   readonly retryCount: number;
   readonly batch: string | null;
+  /** The key of its session. */
+  readonly session: string | null;
   readonly callbackUrl: string | null;
   readonly startedAt: number | null;
   readonly completedAt: number | null;
@@ -57,6 +59,7 @@ export function toTask(record: TaskRecord): Task {
     ...withoutKind(work),
     ...(metadata === undefined ? {} : { metadata }),
     ...(record.batch === null ? {} : { batchId: record.batch }),
+    ...(record.session === null ? {} : { sessionKey: record.session }),
     ...(key === undefined ? {} : { key }),
     ...(dependsOn === undefined ? {} : { dependsOn }),
     ...(record.callbackUrl === null ? {} : { callbackUrl: record.callbackUrl }),

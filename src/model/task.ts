@@ -95,6 +95,8 @@ export interface Task {
   readonly metadata?: Readonly<Record<string, unknown>>;
   /** The batch it was handed in with. */
   readonly batchId?: string;
+  /** The conversation it is part of. */
+  readonly sessionKey?: string;
   /** What those it was handed in with call it. */
   readonly key?: string;
   /** The tasks that must be done before it starts. */

@@ -41,6 +41,8 @@ export interface StoredEvent {
   readonly agent: string;
   readonly lane: string;
   readonly batch: string | null;
+  /** The key of its session. */
+  readonly session: string | null;
   readonly state: TaskState;
   /** Only with `task.completed`. */
   readonly result: unknown;

@@ -124,6 +124,10 @@ export interface NewTask {
   readonly maxRetriesIfLost: number;
   /** How many of its agent's tasks may wait, in place of `maxPerAgent`; null: that holds. */
   readonly maxQueued: number | null;
+  /** What it came as: admission counts and refuses tasks alone; a session's `cap` counts messages. */
+  readonly origin: TaskOrigin;
+  /** The conversation that it is part of; null: none. `maxConcurrent` holds where the session does not say. */
+  readonly session: { readonly key: string; readonly maxConcurrent: number } | null;
   /** Whether it gives way to a critical task, `PREEMPTIONS_MAX` times at most. */
   readonly preemptible: boolean;
   /** Handed in together with others; null: by itself. */
@@ -139,6 +143,9 @@ export interface NewTask {
   readonly idempotency: { readonly key: string; readonly hash: string } | null;
   readonly spec: TaskSpec;
 }
+
+/** `message`: to a session; `run`: of a schedule. */
+export type TaskOrigin = "task" | "message" | "run";
 
 /** How long a key stands for the task that was made with it. */
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1_000;
@@ -174,11 +181,17 @@ export interface Held {
 export interface FinishAndClaimParams {
   readonly node: string;
   /** `usage` is added to what earlier attempts told. */
-  readonly finishes: readonly (Held & { readonly settlement: Settlement; readonly usage?: TaskUsage })[];
+  readonly finishes: readonly (Held & { readonly settlement: Settlement; readonly usage?: AttemptUsage })[];
   /** Reports of running attempts, written as events while the lease is held. */
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
   readonly claims: readonly { readonly lane: string; readonly limit: number }[];
+}
+
+/** What an attempt cost. */
+export interface AttemptUsage extends TaskUsage {
+  /** How much of the context its last call took: what its session's fullness is measured by. */
+  readonly contextTokens: number;
 }
 
 export interface FinishedAndClaimed {
@@ -203,6 +216,7 @@ export interface ListTasksParams {
   readonly priorityMax?: number;
   readonly batch?: string;
   readonly lane?: string;
+  readonly session?: string;
   readonly limit: number;
   /** From `nextCursor` of the page before. */
   readonly cursor?: number;
@@ -225,6 +239,12 @@ export interface TaskSituation {
    * Its batch, when that is what holds it: others of it fill its parallelism. `active` are some of those.
    */
   readonly batch: { readonly parallelism: number; readonly active: readonly string[] } | null;
+  /** Its session, when that is what holds it: `active` are some of those that go before it, `max` the most at once. */
+  readonly session: {
+    readonly key: string;
+    readonly max: number;
+    readonly active: readonly string[];
+  } | null;
   /** The tasks it depends on that are there. */
   readonly parents: readonly { readonly id: string; readonly state: TaskState }[];
 }
