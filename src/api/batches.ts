@@ -9,7 +9,7 @@ const batchTask = taskInput.extend({
   key: z.string().exactOptional().describe("A name by which others of the batch can depend on it."),
 });
 
-const batchInput = z
+export const batchInput = z
   .strictObject({
     agentId: z.string().exactOptional().describe("Who does those tasks that do not say."),
     callbackUrl: z.string().exactOptional().describe("Where the end of each task is told that does not say."),

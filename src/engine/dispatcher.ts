@@ -42,7 +42,7 @@ export class Dispatcher extends Service {
   #lookedAt: number;
   #finishesMax = FINISHES_MAX;
   /** Attempts that lost their lease while an exchange was under way. */
-  #fencedEarly = new Set<number>();
+  readonly #fencedEarly = new Set<number>();
 
   constructor(options: DispatcherOptions) {
     super(options);
@@ -129,6 +129,7 @@ export class Dispatcher extends Service {
   async #exchange(completed: Completed, claims: readonly LaneClaim[]): Promise<void> {
     const { storage, node } = this.#options;
     let answer: FinishedAndClaimed;
+    this.#fencedEarly.clear();
     this.#begun += 1;
     try {
       answer = await storage.tasks.finishAndClaim({ node: node(), ...completed, claims });
@@ -140,7 +141,6 @@ export class Dispatcher extends Service {
     }
     this.#wroteDown(completed.finishes, answer);
     this.#begin(answer.claimed, claims);
-    this.#fencedEarly = new Set();
   }
 
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {

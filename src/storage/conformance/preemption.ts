@@ -39,11 +39,12 @@ export function describePreemption(open: OpenWorld): void {
   describe("a critical task that finds no free slot", () => {
     test("takes the slot of one that gives way, which goes back to the queue with nothing counted", async () => {
       const world = await busyWorld(open, [{ id: "yielding" }]);
-      const signals: StorageSignal[] = [];
-      world.storage.subscribe((signal) => signals.push(signal));
+      const fenced = new Promise<StorageSignal>((resolve) => {
+        world.storage.subscribe((signal) => signal.kind === "fenced" && resolve(signal));
+      });
       const token = (await world.events()).at(-1)?.seq;
       await world.submit({ id: "urgent", ...CRITICAL });
-      expect(signals).toContainEqual({ kind: "fenced", tokens: [token], reason: "preempted" });
+      expect(await fenced).toEqual({ kind: "fenced", tokens: [token], reason: "preempted" });
 
       const victim = await world.task("yielding");
       expect(victim).toMatchObject({ state: "queued", retryCount: 0, error: null });

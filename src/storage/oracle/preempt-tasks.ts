@@ -37,12 +37,13 @@ function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly Orac
   const byLine = [...Map.groupBy(readyCriticals(state, lane), agentKey).values()];
   const usable = byLine.flatMap((line) => line.slice(0, roomOf(state, lane, line[0])));
   // Whoever is beyond the room of its agent needs a slot of that agent; else the last ones find the lane full.
-  const withoutSlot = usable.sort(byRank).slice(freeSlots(state, lane));
+  const nodes = serving(state, lane);
+  const withoutSlot = usable.sort(byRank).slice(freeSlots(state, lane, nodes));
   const tokens: number[] = [];
   for (const arrival of arrivals) {
     const heldByAgent = !usable.includes(arrival);
     if (!heldByAgent && !withoutSlot.includes(arrival)) continue;
-    const victim = victims(state, arrival, heldByAgent)[0];
+    const victim = victims(state, arrival, nodes, heldByAgent)[0];
     if (victim === undefined) continue;
     tokens.push(giveWay(state, victim, arrival));
     if (lane.strategy === "fair-fifo") lane.aheadStreak -= 1;
@@ -65,18 +66,35 @@ function roomOf(state: OracleState, lane: OracleLane, task: OracleTask | undefin
   return Math.max(Math.min(perAgent - inLane.length, agentMax - running.length), 0);
 }
 
+/**
+ * How many slots of a lane are free on each node that would fill one that becomes free. One that has taken its slots
+ * back, or more than it has left, would not.
+ */
+function serving(state: OracleState, lane: OracleLane): ReadonlyMap<string, number> {
+  const nodes = [...state.nodes.values()].filter(({ dead }) => !dead);
+  const free = nodes.map(({ node, slots }) => {
+    const held = state.tasks.filter((task) => task.lane === lane.name && task.held?.node === node).length;
+    return [node, (slots[lane.name] ?? 0) - held] as const;
+  });
+  return new Map(free.filter(([, left]) => left >= 0));
+}
+
 /** Slots of a lane over all nodes that nobody has taken. */
-function freeSlots(state: OracleState, lane: OracleLane): number {
-  const alive = [...state.nodes.values()].filter(({ dead }) => !dead);
-  const slots = alive.reduce((sum, node) => sum + (node.slots[lane.name] ?? 0), 0);
+function freeSlots(state: OracleState, lane: OracleLane, nodes: ReadonlyMap<string, number>): number {
+  const free = [...nodes.values()].reduce((sum, left) => sum + left, 0);
   const inflight = state.tasks.filter((task) => task.lane === lane.name && task.held !== null).length;
-  return Math.max(Math.min(lane.total ?? Number.POSITIVE_INFINITY, slots) - inflight, 0);
+  return Math.max(Math.min((lane.total ?? Number.POSITIVE_INFINITY) - inflight, free), 0);
 }
 
 /** Those that may be made to give way to a task: the least urgent first, then the one that started last. */
-function victims(state: OracleState, arrival: OracleTask, ofSameAgent: boolean): OracleTask[] {
+function victims(
+  state: OracleState,
+  arrival: OracleTask,
+  nodes: ReadonlyMap<string, number>,
+  ofSameAgent: boolean,
+): OracleTask[] {
   return state.tasks
-    .filter(({ held }) => held !== null && state.nodes.get(held.node)?.dead === false)
+    .filter(({ held }) => held !== null && nodes.has(held.node))
     .filter((task) => task.preemptionsLeft > 0 && !isCritical(task.priority))
     .filter((task) => task.tenant === arrival.tenant && task.lane === arrival.lane)
     .filter((task) => !ofSameAgent || isSameAgent(task, arrival))

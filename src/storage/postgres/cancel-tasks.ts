@@ -1,6 +1,7 @@
 import type { TerminalState } from "../../model/task-state.ts";
 import type { CancelledTask, TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./release-dependants.ts";
 import { cleanText } from "./text.ts";
 
@@ -16,12 +17,12 @@ export async function cancelTasks(
   });
   const byId = new Map(rows.map((row) => [row.id, row]));
   const tokens = rows.flatMap(({ token }) => (token === null ? [] : [Number(token)]));
-  if (rows.some(({ was }) => was === null)) db.signal({ kind: "events" });
-  // A slot, an agent's limit or a lane's total may have become free.
-  if (tokens.length > 0) {
-    db.signal({ kind: "fenced", tokens });
+  if (rows.some(({ was }) => was === null)) {
+    db.signal({ kind: "events" });
+    // A slot, a place in a batch, an agent's limit or a lane's total may have become free.
     db.signal({ kind: "work" });
   }
+  if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
   return params.ids.map((id, index): CancelledTask => {
     const row = byId.get(id);
     if (row === undefined) return { id, found: false };
@@ -67,10 +68,11 @@ begin
      where t.seq = l.task_seq and t.tenant = p_tenant and t.id = any (p_ids)
     returning l.*, t.id)
   select array_agg(row(array_position(p_ids, id), task_seq, node, line, attempt, started_at,
-                       'cancelled', 'cancelled', false, null, p_error, null)::ended_attempt)
+                       'cancelled', 'cancelled', false, null, p_error, null, null, null, null)::ended_attempt)
     into v_ended from gone;
   if v_ended is not null then perform apply_deltas(end_attempts(v_now, v_ended)); end if;
   if cardinality(v_waiting) > 0 then perform end_waiting(v_now, v_waiting, 'cancelled', p_error, false); end if;
-  perform release_dependants(v_now, ${RELEASED_MAX});
+  perform settle_moves(v_now, ${RELEASED_MAX});
+  ${PREEMPT}
 end $$;
 `;

@@ -1,16 +1,24 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
+import { PREEMPTIONS_MAX } from "../../model/priority.ts";
 import { rejectionError } from "../admission.ts";
-import { type AdmissionLimits, IDEMPOTENCY_MS, type InsertedTask, type NewTask } from "../storage.ts";
+import {
+  IDEMPOTENCY_MS,
+  type InsertedTask,
+  type InsertTasksParams,
+  type NewBatch,
+  type NewTask,
+} from "../storage.ts";
+import { parkedBy } from "./batches.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { isUniqueViolation } from "./errors.ts";
+import { isNoted } from "./notes.ts";
 import { parentOf } from "./parent-of.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
+import { rankOf } from "./rank.ts";
 import { RELEASED_MAX } from "./release-dependants.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
-export async function insertTasks(
-  db: PostgresDatabase,
-  params: { tasks: readonly NewTask[]; limits: AdmissionLimits },
-): Promise<InsertedTask[]> {
+export async function insertTasks(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   if (params.tasks.length === 0) return [];
   const inserted = await insertOnce(db, params);
   db.signal({ kind: "events" });
@@ -20,10 +28,7 @@ export async function insertTasks(
   return inserted;
 }
 
-async function insertOnce(
-  db: PostgresDatabase,
-  params: { tasks: readonly NewTask[]; limits: AdmissionLimits },
-): Promise<InsertedTask[]> {
+async function insertOnce(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   try {
     return await callInsert(db, params);
   } catch (error) {
@@ -40,14 +45,19 @@ async function insertOnce(
 
 async function callInsert(
   db: PostgresDatabase,
-  { tasks, limits }: { tasks: readonly NewTask[]; limits: AdmissionLimits },
+  { tasks, batches = [], limits }: InsertTasksParams,
 ): Promise<InsertedTask[]> {
   // Tasks with keys are taken in one by one, each after a look at its key.
   const name = tasks.some(({ idempotency }) => idempotency !== null) ? "insert_keyed_tasks" : "insert_tasks";
   const rows = await db.write<InsertedRow>({
     name,
-    text: `select * from ${name}($1, $2, $3, $4)`,
-    values: [JSON.stringify(tasks.map(toNewRow)), limits.maxQueueSize, limits.maxPerAgent],
+    text: `select * from ${name}($1, $2, $3, $4, $5)`,
+    values: [
+      JSON.stringify(tasks.map(toNewRow)),
+      JSON.stringify(batches.map(toBatchRow)),
+      limits.maxQueueSize,
+      limits.maxPerAgent,
+    ],
   });
   return rows.map(toInserted);
 }
@@ -78,6 +88,7 @@ function toNewRow(task: NewTask, n: number): object {
     deadline_after_ms: task.deadlineAfterMs,
     max_retries_if_lost: task.maxRetriesIfLost,
     max_queued: task.maxQueued,
+    preemptible: task.preemptible,
     batch: task.batch,
     callback_url: task.callbackUrl,
     depends_on: task.dependsOn,
@@ -86,6 +97,10 @@ function toNewRow(task: NewTask, n: number): object {
     // As text: the database neither looks into it nor refuses the characters that its own JSON refuses.
     spec: JSON.stringify(task.spec),
   };
+}
+
+function toBatchRow({ id, tenant, parallelism, callbackUrl }: NewBatch): object {
+  return { id, tenant, parallelism, callback_url: callbackUrl };
 }
 
 function toInserted(row: InsertedRow): InsertedTask {
@@ -121,26 +136,34 @@ async function alreadyInserted(
   return new Map(rows.map((row) => [row.id, toInserted(row)]));
 }
 
+/** What follows once all are taken in. */
+const FOLLOW_UP = `
+  if json_array_length(p_batches) > 0 then perform keep_batches(p_batches); end if;
+  if exists (select 1 from release) or ${isNoted("batches")} then perform settle_moves(v_now, ${RELEASED_MAX}); end if;
+  ${PREEMPT}`;
+
 export const INSERT_FUNCTIONS = `
 -- A new task and what admission decided. n: order within the call, from 0. "full": which queue was, if one was.
 create type admitted_task as (
-  n bigint, seq bigint, id text, tenant text, agent text, line bigint, priority integer, state text, "position" integer,
-  run_at bigint, deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, batch text,
-  callback_url text, dependencies integer, unmet integer, spec text, "full" text, queued bigint);
+  n bigint, seq bigint, id text, tenant text, agent text, line bigint, priority integer, rank bigint, state text,
+  parked text, "position" integer, run_at bigint, deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer,
+  preemptions_left integer, batch text, callback_url text, dependencies integer, unmet integer, spec text, "full" text,
+  queued bigint);
 
 -- What a task that was handed in is answered with.
 create type inserted_task as (
   seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint, "full" text,
   queued bigint, repeats text);
 
-create function insert_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
+create function insert_tasks(p_now bigint, p_tasks json, p_batches json, p_max_queue bigint, p_max_agent bigint)
 returns setof inserted_task language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
   v_inserted inserted_task[];
 begin
+  if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
   v_inserted := array(select i from take_in(v_now, p_tasks, p_max_queue, p_max_agent) i);
-  if exists (select 1 from release) then perform release_dependants(v_now, ${RELEASED_MAX}); end if;
+  ${FOLLOW_UP}
   return query select * from as_they_are_now(v_inserted);
 end $$;
 
@@ -166,6 +189,7 @@ declare
   v_now bigint := p_now;
   v_tasks admitted_task[];
   v_deltas line_delta[];
+  v_batches batch_delta[];
   v_seqs bigint[];
   v_tenants text[];
   v_states text[];
@@ -177,27 +201,29 @@ begin
     perform make_lines(p_tasks);
     v_tasks := admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
   end if;
-  with admitted as (select * from unnest(v_tasks)),
+  with admitted as (select *, state = 'queued' and parked is null as ready from unnest(v_tasks)),
   stored as (
-    insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
-                      deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
-                      spec, error)
-    select seq, id, tenant, agent, line, priority, priority, state, position, v_now, run_at,
-           deadline, deadline_after_ms, max_retries_if_lost, case when "full" is not null then v_now end, batch,
-           callback_url, dependencies, unmet, spec,
+    insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, parked, position, created_at, run_at,
+                      deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, completed_at, batch, callback_url,
+                      dependencies, unmet, spec, error)
+    select seq, id, tenant, agent, line, priority, rank, state, parked, position, v_now, run_at,
+           deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, case when "full" is not null then v_now end,
+           batch, callback_url, dependencies, unmet, spec,
            'rejected: ' || "full" || ' queue full'
       from admitted),
   placed as (
-    insert into ready (line, rank, task_seq) select line, priority, seq from admitted where state = 'queued')
-  select array_agg(case when state = 'queued' then row(line, 1, 1, 0, null, priority, seq)::line_delta
+    insert into ready (line, rank, task_seq) select line, rank, seq from admitted where ready)
+  select array_agg(case when ready then row(line, 1, 1, 0, null, rank, seq)::line_delta
                         else row(line, 1, 0, 0, null, null, null)::line_delta end) filter (where "full" is null),
+         array_agg(row(batch, ready::integer, 1)::batch_delta) filter (where batch is not null and "full" is null),
          array_agg(seq order by n), array_agg(tenant order by n), array_agg(state order by n),
          array_agg(case when "full" is null then 'task.created' else 'task.rejected' end order by n),
          array_agg(case when "full" is null then '{"state":"' || state || '"}'
                         else '{"error":"rejected: ' || "full" || ' queue full"}' end order by n)
-    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data from admitted;
+    into v_deltas, v_batches, v_seqs, v_tenants, v_states, v_types, v_data from admitted;
   perform tell(take_event_numbers(cardinality(v_seqs)), v_now, v_types, v_tenants, v_seqs, v_data);
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
+  if v_batches is not null then perform move_batches(v_batches); end if;
   perform count_tasks(v_tenants, v_states, array_fill(1, array[cardinality(v_states)]));
   if exists (select 1 from unnest(v_tasks) where dependencies > 0) then
     perform add_dependencies(p_tasks, v_seqs);
@@ -206,7 +232,8 @@ begin
     select seq, id, state, position, v_now, run_at, deadline, "full", queued, null::text from unnest(v_tasks) order by n;
 end $$;
 
-create function insert_keyed_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
+create function insert_keyed_tasks(
+  p_now bigint, p_tasks json, p_batches json, p_max_queue bigint, p_max_agent bigint)
 returns setof inserted_task language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
@@ -214,6 +241,7 @@ declare
   v_inserted inserted_task;
   v_all inserted_task[] := '{}';
 begin
+  if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
   for v_task in select e.task from json_array_elements(p_tasks) with ordinality e(task, place) order by e.place loop
     select t.seq, t.id, coalesce(l.state, t.resting_state), t.position, t.created_at, t.run_at, t.deadline, null, null,
            case when k.hash = v_task ->> 'hash' then 'same' else 'other' end
@@ -232,7 +260,7 @@ begin
     end if;
     v_all := v_all || v_inserted;
   end loop;
-  if exists (select 1 from release) then perform release_dependants(v_now, ${RELEASED_MAX}); end if;
+  ${FOLLOW_UP}
   return query select * from as_they_are_now(v_all);
 end $$;
 
@@ -263,15 +291,17 @@ returns admitted_task[] language plpgsql as $$
 declare
   v_first bigint := nextval('task_seq');
   v_waiting bigint;
+  v_aging jsonb;
   v_tasks admitted_task[];
 begin
   perform setval('task_seq', v_first + json_array_length(p_tasks) - 1);
-  select coalesce(sum(waiting), 0) into v_waiting from lane;
+  select coalesce(sum(waiting), 0), jsonb_object_agg(name, aging_ms) filter (where aging_ms > 0)
+    into v_waiting, v_aging from lane;
   with asked as (
     select * from json_to_recordset(p_tasks) as j(
       n bigint, id text, tenant text, agent text, lane text, priority integer, run_at bigint, deadline bigint,
-      deadline_after_ms bigint, max_retries_if_lost integer, max_queued integer, batch text, callback_url text,
-      depends_on json, spec text)),
+      deadline_after_ms bigint, max_retries_if_lost integer, max_queued integer, preemptible boolean, batch text,
+      callback_url text, depends_on json, spec text)),
   agents as (
     select a.tenant, a.agent, sum(o.waiting) as waiting
       from (select distinct tenant, agent from asked) a
@@ -283,25 +313,34 @@ begin
                   where ${parentOf("d.id", "q.tenant", "p.resting_state")} is distinct from 'done')::integer as unmet
       from asked q where json_array_length(q.depends_on) > 0),
   placed as (
-    select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting, row_number() over (partition by q.tenant, q.agent order by q.n) as place
+    select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting,
+           row_number() over (partition by q.tenant, q.agent order by q.n) as place
       from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent),
   judged as (
     select p.*, agent_waiting + place <= max_agent as agent_ok,
            count(*) filter (where agent_waiting + place <= max_agent) over (order by n) as admitted_upto
       from placed p),
   decided as (
-    select j.*, coalesce(needed.unmet, 0) as unmet, case when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
-                     when not agent_ok then 'agent' end as "full"
+    select j.*, coalesce(needed.unmet, 0) as unmet,
+           case when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
+                when not agent_ok then 'agent' end as "full"
       from judged j left join needed on needed.n = j.n)
   select array_agg(row(d.n, v_first + d.n, d.id, d.tenant, d.agent, o.id, d.priority,
+           ${rankOf({
+             priority: "d.priority",
+             since: "greatest(p_now, d.run_at)",
+             agingMs: "coalesce((v_aging ->> d.lane)::bigint, 0)",
+           })},
            case when d."full" is not null then 'rejected' when d.unmet > 0 then 'waiting_dependency'
                 when d.run_at > p_now then 'delayed' else 'queued' end,
+           case when d."full" is not null or d.unmet > 0 or d.run_at > p_now then null else ${parkedBy("d.batch")} end,
            case when d."full" is not null or d.unmet > 0 or d.run_at > p_now then 0 else d.agent_waiting + d.place end,
            d.run_at,
            coalesce(d.deadline, case when d."full" is not null or d.unmet = 0
                                      then greatest(p_now, d.run_at) + d.deadline_after_ms end),
            case when d.deadline is null then d.deadline_after_ms end,
-           d.max_retries_if_lost, d.batch, d.callback_url, json_array_length(d.depends_on),
+           d.max_retries_if_lost, case when d.preemptible then ${PREEMPTIONS_MAX} else 0 end, d.batch, d.callback_url,
+           json_array_length(d.depends_on),
            case when d."full" is null then d.unmet else 0 end, d.spec, d."full",
            case d."full" when 'global' then greatest(v_waiting, p_max_queue)
                          when 'agent' then greatest(d.agent_waiting, d.max_agent) end)::admitted_task order by d.n)

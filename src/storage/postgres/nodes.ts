@@ -3,14 +3,21 @@ import type { PostgresDatabase } from "./database.ts";
 
 export function postgresNodes(db: PostgresDatabase): NodeStorage {
   return {
-    async register({ node }) {
+    async register({ node, slots = {} }) {
       await db.write({
         name: "register_node",
-        text: "insert into node (id, beat_at) values ($2, enter($1))",
-        values: [node],
+        text: "select register_node($1, $2, $3)",
+        values: [node, JSON.stringify(slots)],
       });
       // So that those who were alone know that they no longer are.
       db.signalOthers({ kind: "work" });
+    },
+    async setSlots({ node, slots }) {
+      await db.write({
+        name: "set_slots",
+        text: "select set_slots($1, $2, $3)",
+        values: [node, JSON.stringify(slots)],
+      });
     },
     async heartbeat({ node }) {
       const [row] = await db.writeFirst<{
@@ -50,6 +57,26 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
 }
 
 export const NODE_FUNCTIONS = `
+create function register_node(p_now bigint, p_node text, p_slots json) returns void language plpgsql as $$
+begin
+  insert into node (id, beat_at) values (p_node, enter(p_now));
+  perform save_slots(p_node, p_slots);
+end $$;
+
+create function set_slots(p_now bigint, p_node text, p_slots json) returns void language plpgsql as $$
+begin
+  perform enter(p_now);
+  delete from node_slot where node = p_node;
+  perform save_slots(p_node, p_slots);
+end $$;
+
+-- Of a node that is known.
+create function save_slots(p_node text, p_slots json) returns void language plpgsql as $$
+begin
+  insert into node_slot (node, lane, slots)
+  select n.id, s.key, s.value::integer from node n cross join json_each_text(p_slots) s where n.id = p_node;
+end $$;
+
 -- Renewing takes no gate: it must get through while the gate is crowded, and it changes a row that is the node's own.
 create function heartbeat(p_now bigint, p_node text)
 returns table (alive boolean, seqs bigint[], tokens bigint[], others boolean) language plpgsql as $$

@@ -1,5 +1,6 @@
 import type { Storage } from "../storage.ts";
 import { postgresAgents } from "./agents.ts";
+import { getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
 import { postgresDeliveries } from "./deliveries.ts";
@@ -28,6 +29,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       insert: (params) => insertTasks(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
+      getBatch: (params) => getBatch(db, params),
       situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
       counts: (params) => countTasks(db, params),

@@ -21,6 +21,7 @@ export async function readSituation(
     lane: { inflight: row.lane_inflight, total: row.total, perAgent: row.per_agent },
     agent: { inLane: row.inflight, inflight: Number(row.agent_inflight), max: row.agent_max },
     ahead: { ids: row.ahead, count: Number(row.ahead_count) },
+    batch: row.parallelism === null ? null : { parallelism: row.parallelism, active: row.active },
     parents: row.parents,
   };
 }
@@ -34,6 +35,9 @@ interface SituationRow {
   readonly agent_max: number | null;
   readonly ahead: string[];
   readonly ahead_count: string;
+  /** Null unless its batch holds it. */
+  readonly parallelism: number | null;
+  readonly active: string[];
   readonly parents: { id: string; state: TaskState }[];
 }
 
@@ -49,6 +53,10 @@ const SITUATION = `
                  from (select r.rank, r.task_seq ${BEFORE} order by r.rank, r.task_seq limit $2) b
                 order by b.rank, b.task_seq) as ahead,
          (select count(*) from (select 1 ${BEFORE} limit $3) b) as ahead_count,
+         (select b.parallelism from batch b where b.id = t.batch and t.parked = 'batch') as parallelism,
+         array(select a.id from task a
+                where t.parked = 'batch' and a.batch = t.batch and a.resting_state = 'queued' and a.parked is null
+                order by a.seq limit $2) as active,
          coalesce((select json_agg(json_build_object('id', p.id, 'state', coalesce(e.state, p.resting_state)) order by p.seq)
                      from dependency d join task p on p.seq = d.parent_seq left join lease e on e.task_seq = p.seq
                     where d.child_seq = t.seq), '[]') as parents

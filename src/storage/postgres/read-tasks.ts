@@ -92,17 +92,21 @@ export async function countTasks(
 }
 
 export async function queueDepth(db: PostgresDatabase, params: { tenant: string }): Promise<QueueDepth> {
-  const lines = await db.read<{ agent: string; ready: string; inflight: string }>({
+  const agents = await db.read<{ agent: string; queued: string; inflight: string }>({
     name: "queue_depth",
-    text: `select agent, sum(ready) as ready, sum(inflight) as inflight from line
-            where tenant = $1 and (ready > 0 or inflight > 0) group by agent`,
+    text: `select agent, sum(queued) as queued, sum(inflight) as inflight
+             from (select agent, ready as queued, inflight from line
+                    where tenant = $1 and (ready > 0 or inflight > 0)
+                   union all
+                   select agent, 1, 0 from task where tenant = $1 and parked is not null) a
+            group by agent`,
     values: [params.tenant],
   });
   return {
-    queued: lines.reduce((sum, { ready }) => sum + Number(ready), 0),
-    inflight: lines.reduce((sum, { inflight }) => sum + Number(inflight), 0),
+    queued: agents.reduce((sum, { queued }) => sum + Number(queued), 0),
+    inflight: agents.reduce((sum, { inflight }) => sum + Number(inflight), 0),
     agents: Object.fromEntries(
-      lines.filter(({ ready }) => ready !== "0").map(({ agent, ready }) => [agent, Number(ready)]),
+      agents.filter(({ queued }) => queued !== "0").map(({ agent, queued }) => [agent, Number(queued)]),
     ),
   };
 }

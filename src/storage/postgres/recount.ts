@@ -44,9 +44,10 @@ create function count_lines(p_lines bigint[]) returns table (
     join lane l on l.name = n.lane
     left join (select line, count(*) as tasks from ready where line = any (p_lines) group by line) r on r.line = n.id
     left join (select line, count(*) as tasks from lease where line = any (p_lines) group by line) h on h.line = n.id
-    left join (select line, count(*) as tasks from task
-                where listed_state in ('waiting_dependency', 'delayed') and line = any (p_lines)
-                group by line) p on p.line = n.id
+    left join (select line, count(*) as tasks
+                 from (select line from task where listed_state in ('waiting_dependency', 'delayed')
+                       union all select line from task where parked is not null) t
+                where line = any (p_lines) group by line) p on p.line = n.id
     left join lateral (select rank, task_seq from ready where line = n.id order by rank, task_seq limit 1) f on true
    cross join lateral (values
      ('waiting', n.waiting::bigint, coalesce(r.tasks, 0) + coalesce(p.tasks, 0)),
@@ -67,7 +68,8 @@ declare
   v_line bigint;
 begin
   perform enter(p_now);
-  if (select coalesce(sum(tasks), 0) from tally where state in ('waiting_dependency', 'delayed')) > p_tasks_max then
+  if (select coalesce(sum(tasks), 0) from tally where state in ('waiting_dependency', 'delayed'))
+     + (select count(*) from (select 1 from task where parked is not null limit p_tasks_max + 1) p) > p_tasks_max then
     return;
   end if;
   select id into v_line from line
@@ -109,9 +111,35 @@ select 'tally ' || tenant || ' ' || state, sum(stored), sum(counted)
         union all select tenant, resting_state, 0, count(*) from task group by tenant, resting_state) t
  group by tenant, state having sum(stored) <> sum(counted)
 union all
--- A ready task that is not queued, or a queued one that is neither ready nor held.
-select 'queued tasks that are ready or held', placed, queued
-  from (select (select count(*) from ready r join task t on t.seq = r.task_seq and t.resting_state = 'queued')
-             + (select count(*) from lease l join task t on t.seq = l.task_seq and t.resting_state = 'queued') as placed,
+-- A ready task that is not queued, or a queued one that is neither ready nor held nor parked.
+select 'queued tasks that are ready, held or parked', placed, queued
+  from (select (select count(*) from ready r join task t
+                    on t.seq = r.task_seq and t.line = r.line and t.rank = r.rank and t.resting_state = 'queued'
+                   and t.parked is null)
+             + (select count(*) from lease l join task t
+                    on t.seq = l.task_seq and t.resting_state = 'queued' and t.parked is null)
+             + (select count(*) from task where parked is not null) as placed,
                (select count(*) from task where resting_state = 'queued') as queued) q
- where placed <> queued`;
+ where placed <> queued
+union all
+select 'batch ' || b.id || ' ' || c.name, c.stored, c.counted
+  from batch b
+  left join (select batch, count(*) filter (where resting_state = 'queued' and parked is null) as active,
+                    count(*) filter (where completed_at is null) as open, count(parked) as parked
+               from task where batch is not null group by batch) t on t.batch = b.id
+ cross join lateral (values
+   ('active', b.active, coalesce(t.active, 0)),
+   ('open', b.open, coalesce(t.open, 0)),
+   -- There is no room left while some are parked, and nothing to tell of any more once all have ended.
+   ('parked', case when b.active < b.parallelism then 0 else t.parked end, t.parked),
+   ('open, though completed', case when b.completed_at is null and t.open = 0 then 1 else 0 end, 0))
+   c(name, stored, counted)
+ where c.stored <> c.counted
+union all
+-- Which attempts may be taken stands on their leases.
+select 'leases that may be taken', stored, counted
+  from (select count(l.priority) as stored, count(*) filter (where t.priority > 0 and t.preemptions_left > 0) as counted,
+               count(*) filter (where (l.priority is not null) <> (t.priority > 0 and t.preemptions_left > 0)
+                                   or l.priority <> t.priority or l.lane <> n.lane or l.tenant <> t.tenant) as wrong
+          from lease l join task t on t.seq = l.task_seq join line n on n.id = t.line) f
+ where wrong > 0`;

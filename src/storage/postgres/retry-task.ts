@@ -1,6 +1,10 @@
 import type { TaskState } from "../../model/task-state.ts";
 import type { RetriedTask } from "../storage.ts";
+import { parkedBy } from "./batches.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
+import { RANK_IN_ITS_LANE } from "./rank.ts";
+import { RELEASED_MAX } from "./release-dependants.ts";
 
 /** Puts a failed or cancelled task back into the queue. */
 export async function retryTask(
@@ -56,6 +60,9 @@ declare
   v_unmet integer;
   v_state text;
   v_deadline bigint;
+  v_parked text;
+  v_ready boolean;
+  v_rank bigint;
 begin
   select * into v_task from task where tenant = p_tenant and id = p_id;
   if not found then return; end if;
@@ -81,25 +88,36 @@ begin
   if v_unmet > 0 then
     v_state := 'waiting_dependency';
     if v_task.deadline_after_ms is not null then v_deadline := null; end if;
-    perform apply_deltas(array[row(v_task.line, 1, 0, 0, null, null, null)::line_delta]);
   else
     v_state := 'queued';
+    v_parked := ${parkedBy("v_task.batch")};
     v_deadline := coalesce(v_now + v_task.deadline_after_ms, v_deadline);
-    insert into ready (line, rank, task_seq) values (v_task.line, v_task.rank, v_task.seq);
-    perform apply_deltas(array[row(v_task.line, 1, 1, 0, null, v_task.rank, v_task.seq)::line_delta]);
-    select sum(s.waiting)::integer into v_position
+    select sum(s.waiting)::integer + 1 into v_position
       from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_task.line;
+  end if;
+  update task t
+     set resting_state = v_state, parked = v_parked, unmet = v_unmet, position = v_position, retry_count = 0,
+         completed_at = null, deadline = v_deadline, rank = ${RANK_IN_ITS_LANE},
+         last_started_at = null, last_outcome = null, last_node = null, error = null
+   where t.seq = v_task.seq
+  returning t.rank into v_rank;
+  v_ready := v_state = 'queued' and v_parked is null;
+  if v_ready then
+    insert into ready (line, rank, task_seq) values (v_task.line, v_rank, v_task.seq);
+    perform apply_deltas(array[row(v_task.line, 1, 1, 0, null, v_rank, v_task.seq)::line_delta]);
+  else
+    perform apply_deltas(array[row(v_task.line, 1, 0, 0, null, null, null)::line_delta]);
+  end if;
+  if v_task.batch is not null then
+    perform move_batches(array[row(v_task.batch, v_ready::integer, 1)::batch_delta]);
   end if;
   perform count_moves(array[p_tenant], array[v_task.resting_state], array[v_state]);
   perform tell(take_event_numbers(1), v_now, array['task.retrying'], array[p_tenant], array[v_task.seq],
                array[json_strip_nulls(json_build_object('attempt', v_task.executions, 'error', v_task.error,
                                                         'retryAt', v_now, 'state', v_state))::text]);
+  perform settle_moves(v_now, ${RELEASED_MAX});
+  ${PREEMPT}
   return query
-    update task t
-       set resting_state = v_state, unmet = v_unmet, position = v_position, retry_count = 0, completed_at = null,
-           deadline = v_deadline,
-           last_started_at = null, last_outcome = null, last_node = null, error = null
-     where t.seq = v_task.seq
-    returning null::text, t.seq, t.resting_state, t.position, t.created_at, t.run_at, t.deadline;
+    select null::text, v_task.seq, v_state, v_position, v_task.created_at, v_task.run_at, v_deadline;
 end $$;
 `;

@@ -1,4 +1,4 @@
-import type { AttemptOutcome } from "../../model/task.ts";
+import type { AttemptOutcome, TaskUsage } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import type { HeldState, TaskState } from "../../model/task-state.ts";
 import type { PostgresDatabase } from "./database.ts";
@@ -28,6 +28,10 @@ export interface TaskRow {
   readonly spec: string;
   readonly result: string | null;
   readonly error: string | null;
+  /** These three are null until an attempt told of its cost. */
+  readonly input_tokens: string | null;
+  readonly output_tokens: string | null;
+  readonly context_window: string | null;
   /** These four are null when no attempt holds the task. */
   readonly held_state: HeldState | null;
   readonly held_attempt: number | null;
@@ -36,15 +40,19 @@ export interface TaskRow {
 }
 
 export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.resting_state, t.position,
-  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at, t.last_started_at, t.last_outcome,
-  t.last_node, t.completed_at, t.spec, t.result, t.error,
+  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at,
+  t.last_started_at, t.last_outcome, t.last_node, t.completed_at, t.spec, t.result, t.error, t.input_tokens,
+  t.output_tokens, t.context_window,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
 
 export const TASK_TABLES = "task t join line n on n.id = t.line left join lease l on l.task_seq = t.seq";
 
 export async function toTaskRecords(db: PostgresDatabase, rows: readonly TaskRow[]): Promise<TaskRecord[]> {
   const earlier = await earlierAttempts(db, rows.filter(hasEarlierAttempts));
-  return rows.map((row) => toTaskRecord(row, earlier.get(row.seq) ?? []));
+  // An attempt that has ended since the row was read is still in progress there.
+  const upTo = ({ seq, executions }: TaskRow) =>
+    (earlier.get(seq) ?? []).filter(({ number }) => number <= executions);
+  return rows.map((row) => toTaskRecord(row, upTo(row)));
 }
 
 function toTaskRecord(row: TaskRow, earlier: readonly AttemptRecord[]): TaskRecord {
@@ -68,7 +76,17 @@ function toTaskRecord(row: TaskRow, earlier: readonly AttemptRecord[]): TaskReco
     spec: JSON.parse(row.spec),
     result: row.result === null ? undefined : JSON.parse(row.result),
     error: row.error,
+    usage: toUsage(row),
     attempts: [...earlier, ...endingAttempt(row), ...heldAttempt(row)],
+  };
+}
+
+function toUsage({ input_tokens, output_tokens, context_window }: TaskRow): TaskUsage | null {
+  if (input_tokens === null) return null;
+  return {
+    inputTokens: Number(input_tokens),
+    outputTokens: Number(output_tokens),
+    ...(context_window === null ? {} : { contextWindow: Number(context_window) }),
   };
 }
 

@@ -35,13 +35,14 @@ function preemptIn(
   arrivals: readonly Arrival[],
   now: number,
 ): number[] {
-  const seated = findSeats(db, ledger, lane, freeSlots(db, lane));
+  const nodes = servingNodes(db, lane);
+  const seated = findSeats(db, ledger, lane, freeSlots(lane, nodes));
   const tokens: number[] = [];
   // Everybody's need is settled before the first one gives way.
   const needs = arrivals.map((arrival) => ({ ...arrival, heldByAgent: isHeldByAgent(db, ledger, arrival) }));
   for (const { line, entry, heldByAgent } of needs) {
     if (!heldByAgent && seated.has(entry.task_seq)) continue;
-    const victim = findVictim(db, line, heldByAgent);
+    const victim = findVictim(db, line, nodes, heldByAgent);
     if (victim === undefined) continue;
     giveWay(db, ledger, victim, entry, now);
     tokens.push(victim.token);
@@ -50,15 +51,31 @@ function preemptIn(
   return tokens;
 }
 
-/** Slots of a lane over all nodes that nobody has taken. */
-function freeSlots(db: SqliteDatabase, lane: LaneRow): number {
-  const row = db
-    .prepare<{ slots: number | null }>(
-      `select sum(s.slots) as slots from node_slot s join node n on n.id = s.node where s.lane = ? and n.dead = 0`,
+interface ServingNode {
+  readonly node: string;
+  readonly free: number;
+}
+
+/**
+ * How many slots of a lane are free on each node that would fill one that becomes free. One that has taken its slots
+ * back, or more than it has left, would not.
+ */
+function servingNodes(db: SqliteDatabase, lane: LaneRow): ServingNode[] {
+  return db
+    .prepare<ServingNode>(
+      `select s.node, s.slots - coalesce(h.held, 0) as free
+         from node_slot s join node n on n.id = s.node
+         left join (select l.node, count(*) as held from lease l join line on line.id = l.line
+                     where line.lane = @lane group by l.node) h on h.node = s.node
+        where s.lane = @lane and n.dead = 0 and free >= 0`,
     )
-    .get(lane.name);
-  const slots = Math.min(row?.slots ?? 0, lane.total ?? Number.POSITIVE_INFINITY);
-  return Math.max(slots - lane.inflight, 0);
+    .all({ lane: lane.name });
+}
+
+/** Slots of a lane over all nodes that nobody has taken. */
+function freeSlots(lane: LaneRow, nodes: readonly ServingNode[]): number {
+  const free = nodes.reduce((sum, node) => sum + node.free, 0);
+  return Math.max(Math.min(free, (lane.total ?? Number.POSITIVE_INFINITY) - lane.inflight), 0);
 }
 
 /** The critical tasks that the free slots of a lane are for. */
@@ -94,16 +111,27 @@ function isHeldByAgent(db: SqliteDatabase, ledger: Ledger, { line, entry }: Arri
 }
 
 /** Who gives way: the least urgent, of those the one that started last. */
-function findVictim(db: SqliteDatabase, line: Line, ofSameAgent: boolean): EndedLease | undefined {
+function findVictim(
+  db: SqliteDatabase,
+  line: Line,
+  nodes: readonly ServingNode[],
+  ofSameAgent: boolean,
+): EndedLease | undefined {
   const columns = LEASE_COLUMNS.split(", ").map((column) => `l.${column}`);
   return db
     .prepare<EndedLease>(
       `select ${columns} from lease l indexed by lease_preemptible join line n on n.id = l.line
         where l.preemptible = 1 and n.lane = @lane and n.tenant = @tenant and (@anyAgent = 1 or n.agent = @agent)
-          and exists (select 1 from node where id = l.node and dead = 0)
+          and l.node in (select value from json_each(@nodes))
         order by l.priority desc, l.token desc limit 1`,
     )
-    .get({ lane: line.lane, tenant: line.tenant, agent: line.agent, anyAgent: ofSameAgent ? 0 : 1 });
+    .get({
+      lane: line.lane,
+      tenant: line.tenant,
+      agent: line.agent,
+      anyAgent: ofSameAgent ? 0 : 1,
+      nodes: JSON.stringify(nodes.map(({ node }) => node)),
+    });
 }
 
 /** Back to the front of all that are not critical; nothing is counted as a retry. */
