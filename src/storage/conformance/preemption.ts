@@ -137,15 +137,28 @@ export function describePreemption(open: OpenWorld): void {
       expect(await preempted(world)).toEqual(["b", "a"]);
     });
 
-    test("does not count the slots of a node that is dead or said it has none", async () => {
+    test("counts no slot of a node that is dead or has taken its slots back", async () => {
       const world = await open();
-      for (const node of [NODE, OTHER_NODE])
+      for (const node of [NODE, OTHER_NODE]) {
         await world.storage.nodes.setSlots({ node, slots: { [LANE]: 1 } });
+      }
       await world.submit({ id: "a", preemptible: true });
       await world.claim({ limit: 1 });
       await world.storage.nodes.setSlots({ node: OTHER_NODE, slots: {} });
       await world.submit({ id: "1", ...CRITICAL });
       expect(await preempted(world)).toEqual(["a"]);
+    });
+
+    test("takes no slot that its node would not fill again", async () => {
+      const world = await open();
+      await world.storage.nodes.setSlots({ node: NODE, slots: { [LANE]: 2 } });
+      await world.storage.nodes.setSlots({ node: OTHER_NODE, slots: { [LANE]: 1 } });
+      await world.submit({ id: "a", preemptible: true }, { id: "b", preemptible: true });
+      await world.claim({ limit: 2 });
+      // It drains: what runs there ends there.
+      await world.storage.nodes.setSlots({ node: NODE, slots: {} });
+      await world.submit({ id: "1", ...CRITICAL }, { id: "2", ...CRITICAL });
+      expect(await preempted(world)).toEqual([]);
     });
 
     test("does so also when its moment comes or its dependency is done", async () => {
