@@ -28,7 +28,7 @@ import { eventRange, readEvents } from "./oracle/events.ts";
 import { expireTasks } from "./oracle/expire-tasks.ts";
 import { finishAndClaim } from "./oracle/finish-and-claim.ts";
 import { insertTasks } from "./oracle/insert-tasks.ts";
-import { configureLanes, listLanes } from "./oracle/lanes.ts";
+import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "./oracle/lanes.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.ts";
 import {
   heartbeat,
@@ -44,6 +44,8 @@ import { readSituation } from "./oracle/read-situation.ts";
 import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
+import { sendMessage } from "./oracle/send-message.ts";
+import { getSession, listSessions, stopSession, updateSession } from "./oracle/sessions.ts";
 import { emptyState, type OracleState } from "./oracle/state.ts";
 import type { Storage } from "./storage.ts";
 
@@ -88,7 +90,20 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       markDead: on(markNodeDead),
       remove: on(removeNode),
     },
-    lanes: { configure: on(configureLanes), list: on<void, ReturnType<typeof listLanes>>(listLanes) },
+    lanes: {
+      configure: on(configureLanes),
+      list: on<void, ReturnType<typeof listLanes>>(listLanes),
+      put: on(putLane),
+      settings: on<void, ReturnType<typeof laneSettings>>(laneSettings),
+      clear: on(clearLane),
+    },
+    sessions: {
+      send: on(sendMessage),
+      stop: on(stopSession),
+      get: on(getSession),
+      list: on(listSessions),
+      update: on(updateSession),
+    },
     agents: {
       configure: on(configureAgent),
       bounded: on<void, ReturnType<typeof boundedAgents>>(boundedAgents),

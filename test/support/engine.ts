@@ -101,6 +101,8 @@ export function newTask(overrides: TaskOverrides = {}): NewTask {
     deadline: null,
     deadlineAfterMs: null,
     maxQueued: null,
+    origin: "task",
+    session: null,
     preemptible: false,
     batch: null,
     callbackUrl: null,

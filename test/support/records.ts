@@ -29,6 +29,7 @@ export function claimedTask(overrides: RecordOverrides = {}): ClaimedTask {
       runAt: null,
       deadline: null,
       batch: null,
+      session: null,
       callbackUrl: null,
       retryCount: 0,
       startedAt: 0,

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { DELIVERY_STATUSES, type DeliveryStatus } from "../../model/delivery.ts";
 import { STRATEGIES, type Strategy } from "../../model/lane.ts";
+import { DROP_POLICIES, type DropPolicy, SESSION_MODES, type SessionMode } from "../../model/session.ts";
 
 /**
  * What the property tests do to a storage. Commands are plain data, so that a failing sequence can be read and shrunk.
@@ -22,6 +23,21 @@ export type Command =
       progress: Pick[];
       claims: { lane: string; limit: number }[];
     }
+  | {
+      do: "send";
+      agent: string;
+      lane: string;
+      session: string;
+      priority: number;
+      mode: SessionMode | null;
+      maxConcurrent: number | null;
+      cap: number;
+      drop: DropPolicy;
+      debounceMs: number;
+    }
+  | { do: "stopSession"; session: string; scope: "oldest" | "all" | "reset"; limit: number }
+  | { do: "updateSession"; session: string; maxConcurrent: number | null; tokens: number | null }
+  | { do: "clearLane"; tenant: string; name: string; limit: number }
   | { do: "cancel"; tenant: string; picks: number[]; error: string | null }
   | { do: "retry"; pick: number }
   | { do: "expire"; limit: number }
@@ -62,6 +78,7 @@ export interface SubmittedTask {
   deadlineAfterMs: number | null;
   maxRetriesIfLost: number;
   inBatch: boolean;
+  session: string | null;
   preemptible: boolean;
   callbackUrl: string | null;
   /** Tasks that came before, or are unknown. */
@@ -92,6 +109,7 @@ const node = fc.nat({ max: NODES - 1 });
 const tenant = fc.constantFrom(...TENANTS);
 const agent = fc.constantFrom(...AGENTS);
 const lane = fc.constantFrom(...LANES);
+const session = fc.constantFrom("s1", "s2");
 const attempt = { pick, held: mostly(fc.constant(true), fc.constant(false)) };
 
 const submittedTask: fc.Arbitrary<SubmittedTask> = record({
@@ -105,6 +123,7 @@ const submittedTask: fc.Arbitrary<SubmittedTask> = record({
   deadlineAfterMs: orNull(fc.integer({ min: 1, max: 60 })),
   maxRetriesIfLost: fc.nat({ max: 2 }),
   inBatch: fc.boolean(),
+  session: mostly(fc.constant(null), fc.constantFrom("s1", "s2")),
   preemptible: fc.boolean(),
   callbackUrl: orNull(fc.constant("https://example.com/hook")),
   key: mostly(fc.constant(null), fc.constantFrom("k1", "k2")),
@@ -164,6 +183,48 @@ export const configureAgent: fc.Arbitrary<Command> = record({
 export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 6, arbitrary: submit },
   { weight: 10, arbitrary: step },
+  {
+    weight: 4,
+    arbitrary: record({
+      do: fc.constant("send"),
+      agent: mostly(fc.constant("a"), agent),
+      lane: mostly(fc.constant("main"), lane),
+      session,
+      priority: fc.constantFrom(2, 2, 1, 0),
+      mode: fc.option(fc.constantFrom(...SESSION_MODES)),
+      maxConcurrent: mostly(fc.constant(null), fc.integer({ min: 1, max: 3 })),
+      cap: fc.integer({ min: 1, max: 4 }),
+      drop: fc.constantFrom(...DROP_POLICIES),
+      debounceMs: fc.constantFrom(0, 5, 20),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("stopSession"),
+      session,
+      scope: fc.constantFrom("oldest", "all", "reset"),
+      limit: fc.constantFrom(1, 2, 100),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("updateSession"),
+      session,
+      maxConcurrent: orNull(fc.integer({ min: 1, max: 3 })),
+      tokens: orNull(fc.constantFrom(10, 900)),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("clearLane"),
+      tenant,
+      name: lane,
+      limit: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
   {
     weight: 2,
     arbitrary: record({

@@ -51,6 +51,7 @@ export function describeInsertTasks(open: OpenWorld): void {
         deadline: clock.now() + 99,
         retryCount: 0,
         batch: "together",
+        session: null,
         callbackUrl,
         startedAt: null,
         completedAt: null,

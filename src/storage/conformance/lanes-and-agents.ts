@@ -20,8 +20,18 @@ export function describeLanesAndAgents(open: OpenWorld): void {
           agingMs: 0,
           waiting: 0,
           inflight: 0,
+          oldestAt: null,
         },
-        { name: LANE, total: 9, perAgent: 4, strategy: "priority-fifo", agingMs: 0, waiting: 3, inflight: 1 },
+        {
+          name: LANE,
+          total: 9,
+          perAgent: 4,
+          strategy: "priority-fifo",
+          agingMs: 0,
+          waiting: 3,
+          inflight: 1,
+          oldestAt: expect.any(Number),
+        },
       ]);
     });
 

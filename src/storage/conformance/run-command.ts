@@ -1,14 +1,22 @@
 import type { Settlement } from "../../model/outcome.ts";
-import type { FinishAndClaimParams, NewTask } from "../storage.ts";
+import type { EndedTask, FinishAndClaimParams, NewTask } from "../storage.ts";
 import { type Command, type Finish, type Pick, type SubmittedTask, TENANTS } from "./commands.ts";
-import { batchId, byEnd, choose, comparableDelivery, comparableTask, type Side } from "./side.ts";
-import { newTask } from "./world.ts";
+import {
+  batchId,
+  byEnd,
+  choose,
+  comparableDelivery,
+  comparableSession,
+  comparableTask,
+  type Side,
+} from "./side.ts";
+import { customSpec, newTask } from "./world.ts";
 
-const [BATCH_TENANT = ""] = TENANTS;
+const [BATCH_TENANT = "", SESSION_TENANT = ""] = TENANTS;
 
 /** Does what the command says and answers in comparable terms. Waiting is done by whoever owns the clock. */
 export async function runCommand(side: Side, command: Command): Promise<unknown> {
-  const { tasks, nodes, lanes, agents, deliveries, counters } = side.storage;
+  const { tasks, nodes, lanes, agents, sessions, deliveries, counters } = side.storage;
   switch (command.do) {
     case "submit":
       return submit(side, command);
@@ -19,6 +27,21 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
         progress: command.progress.flatMap((pick) => toProgress(side, pick)),
         claims: command.claims,
       });
+    case "send":
+      return send(side, command);
+    case "stopSession":
+      return stopSession(side, command);
+    case "updateSession": {
+      const { session: key, maxConcurrent, tokens } = command;
+      const changes = { maxConcurrent, tokens, contextWindow: 1_000 };
+      const updated = await sessions.update({ tenant: SESSION_TENANT, key, defaultMax: 1, changes });
+      return comparableSession(updated);
+    }
+    case "clearLane": {
+      const { tenant, name, limit } = command;
+      const { cancelled, more } = await lanes.clear({ tenant, name, limit, error: "lane_cleared" });
+      return { cancelled, more };
+    }
     case "cancel":
       return cancel(side, command);
     case "retry": {
@@ -99,7 +122,7 @@ async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, 
     const earlier = task.repeats === null ? undefined : choose(known, task.repeats);
     const made = toNewTask(side, task, earlier?.id ?? `task-${side.tasks.length}`);
     // A batch is one tenant's.
-    const input =
+    const input: NewTask =
       batch !== null && task.inBatch ? { ...made, tenant: BATCH_TENANT, batch: batchId(side.batches) } : made;
     if (earlier === undefined)
       side.tasks.push({ tenant: input.tenant, id: input.id, keyed: task.key !== null });
@@ -115,8 +138,50 @@ async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, 
   });
 }
 
+async function send(side: Side, command: Extract<Command, { do: "send" }>) {
+  const { agent, lane, session: key, priority, mode, maxConcurrent, cap, drop, debounceMs } = command;
+  const id = `task-${side.tasks.length}`;
+  const answer = await side.storage.sessions.send({
+    task: newTask({
+      id,
+      tenant: SESSION_TENANT,
+      agent,
+      lane,
+      priority,
+      origin: "message",
+      session: { key, maxConcurrent: 1 },
+      spec: { ...customSpec(null), work: { kind: "message", message: id } },
+    }),
+    mode,
+    maxConcurrent,
+    defaults: { mode: "queue", cap, drop, debounceMs },
+  });
+  if (answer.refused !== null) return answer;
+  if (!answer.merged) side.tasks.push({ tenant: SESSION_TENANT, id, keyed: false });
+  const { task, merged, cancelled } = answer;
+  return {
+    task: { ...task, seq: null },
+    merged,
+    cancelled: cancelled.map((each) => comparableEnd(side, each)),
+  };
+}
+
+async function stopSession(side: Side, command: Extract<Command, { do: "stopSession" }>) {
+  const { session: key, scope, limit } = command;
+  const answer = await side.storage.sessions.stop({ tenant: SESSION_TENANT, key, scope, limit });
+  return {
+    stopped: answer.stopped.map((each) => comparableEnd(side, each)),
+    cancelled: answer.cancelled.map((each) => comparableEnd(side, each)),
+    more: answer.more,
+  };
+}
+
+function comparableEnd(side: Side, ended: EndedTask) {
+  return { ...ended, token: ended.token === null ? null : side.claimOf(ended.token) };
+}
+
 function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
-  const { repeats, runAfterMs, deadlineMs, dependsOn, key, inBatch: _inBatch, ...task } = submitted;
+  const { repeats, runAfterMs, deadlineMs, dependsOn, key, session, inBatch: _inBatch, ...task } = submitted;
   const now = side.clock.now();
   const runAt = runAfterMs === null ? null : now + runAfterMs;
   const parents = dependsOn.map((pick) =>
@@ -126,6 +191,7 @@ function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
     ...task,
     // An insert that is repeated may be answered by its id or by its key: both name the task.
     idempotency: key === null || repeats !== null ? null : { key, hash: task.agent },
+    ...(session === null ? {} : { tenant: SESSION_TENANT, session: { key: session, maxConcurrent: 1 } }),
     dependsOn: [...new Set(parents)].filter((parent) => parent !== id),
     id,
     runAt,
@@ -150,8 +216,10 @@ function toFinish(side: Side, finish: Finish): FinishAndClaimParams["finishes"] 
   const claim = side.chooseClaim(finish);
   if (claim === undefined) return [];
   const { inputTokens } = finish;
-  const usage = inputTokens === null ? {} : { usage: { inputTokens, outputTokens: 1, contextWindow: 1_000 } };
-  return [{ ...claim, settlement: toSettlement(side, finish), ...usage }];
+  const end = { ...claim, settlement: toSettlement(side, finish) };
+  if (inputTokens === null) return [end];
+  const usage = { inputTokens, outputTokens: 1, contextWindow: 1_000, contextTokens: inputTokens * 7 };
+  return [{ ...end, usage }];
 }
 
 function toSettlement(side: Side, { to, afterMs }: Finish): Settlement {

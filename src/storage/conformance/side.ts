@@ -1,5 +1,5 @@
 import type { TaskRecord } from "../../model/task-record.ts";
-import type { DeliveryRecord, Storage, StoredEvent } from "../storage.ts";
+import type { DeliveryRecord, SessionRecord, Storage, StoredEvent } from "../storage.ts";
 import type { SteppedClock } from "./clock.ts";
 import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
 
@@ -111,19 +111,25 @@ export class Side {
 
   async #lookAtTenant(tenant: string) {
     const newest = batchId(this.batches);
-    const [list, together, batch, { deliveries }, counts, depth] = await Promise.all([
-      this.storage.tasks.list({ tenant, limit: 10_000 }),
-      this.storage.tasks.list({ tenant, batch: newest, limit: 10_000 }),
-      this.storage.tasks.getBatch({ tenant, id: newest }),
-      this.storage.deliveries.list({ tenant, limit: 10_000 }),
-      this.storage.tasks.counts({ tenant }),
-      this.storage.tasks.queueDepth({ tenant }),
-    ]);
+    const [list, together, batch, { sessions }, ofSession, { deliveries }, counts, depth] = await Promise.all(
+      [
+        this.storage.tasks.list({ tenant, limit: 10_000 }),
+        this.storage.tasks.list({ tenant, batch: newest, limit: 10_000 }),
+        this.storage.tasks.getBatch({ tenant, id: newest }),
+        this.storage.sessions.list({ tenant, limit: 100 }),
+        this.storage.tasks.list({ tenant, session: "s1", limit: 10_000 }),
+        this.storage.deliveries.list({ tenant, limit: 10_000 }),
+        this.storage.tasks.counts({ tenant }),
+        this.storage.tasks.queueDepth({ tenant }),
+      ],
+    );
     return {
       tasks: list.tasks.map(comparableTask),
       nextCursor: list.nextCursor,
       together: together.tasks.map(({ id }) => id),
       batch,
+      sessions: sessions.map(comparableSession),
+      ofSession: ofSession.tasks.map(({ id }) => id),
       situations: await this.#situations(list.tasks.filter(({ state }) => state === "queued").slice(0, 2)),
       deliveries: deliveries.sort(byEnd).map(comparableDelivery),
       counts,
@@ -148,6 +154,10 @@ export function batchId(number: number): string {
 
 export function comparableTask({ seq: _seq, ...task }: TaskRecord): Omit<TaskRecord, "seq"> {
   return task;
+}
+
+export function comparableSession({ seq: _seq, ...session }: SessionRecord) {
+  return session;
 }
 
 export function comparableDelivery({ seq: _seq, taskSeq: _taskSeq, ...delivery }: DeliveryRecord) {

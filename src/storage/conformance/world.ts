@@ -116,6 +116,8 @@ export function newTask(overrides: Partial<NewTask> = {}): NewTask {
     deadline: null,
     deadlineAfterMs: null,
     maxQueued: null,
+    origin: "task",
+    session: null,
     preemptible: false,
     batch: null,
     callbackUrl: null,

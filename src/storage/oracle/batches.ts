@@ -37,7 +37,7 @@ export function forgetEmptyBatches(state: OracleState): void {
 function letIn(state: OracleState, batch: OracleBatch): void {
   const tasks = tasksOf(state, batch);
   const active = tasks.filter((task) => isReady(task) || task.held !== null).length;
-  const parked = tasks.filter((task) => task.parked).sort(byRank);
+  const parked = tasks.filter((task) => task.parked === "batch").sort(byRank);
   const admitted = parked.slice(0, Math.max((batch.parallelism ?? 0) - active, 0));
   for (const task of admitted) becomeReady(state, task);
   if (admitted.length > 0) tell(state, { kind: "work" });

@@ -25,7 +25,7 @@ export function chooseTask(state: OracleState, lane: OracleLane): Candidate | un
     .filter((candidate) => candidate !== undefined);
   if (lane.strategy === "priority-fifo") return first(candidates, byHead);
 
-  const criticals = candidates.filter(({ head }) => isCritical(head.priority));
+  const criticals = candidates.filter(({ head }) => isCritical(head.rank));
   const mayGoAhead = criticals.length > 0 && lane.aheadStreak < AHEAD_STREAK_MAX;
   const chosen = mayGoAhead ? first(criticals, byHead) : first(candidates, byFairness);
   if (chosen !== undefined) lane.aheadStreak = mayGoAhead ? lane.aheadStreak + 1 : 0;

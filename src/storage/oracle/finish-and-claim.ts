@@ -1,7 +1,12 @@
 import type { Settlement } from "../../model/outcome.ts";
 import { FRONT_RANK, rankOf } from "../../model/priority.ts";
-import type { TaskUsage } from "../../model/task.ts";
-import type { ClaimedTask, FinishAndClaimParams, FinishedAndClaimed, Held } from "../storage.ts";
+import type {
+  AttemptUsage,
+  ClaimedTask,
+  FinishAndClaimParams,
+  FinishedAndClaimed,
+  Held,
+} from "../storage.ts";
 import { chooseTask } from "./choose-task.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
@@ -16,6 +21,7 @@ import {
   type OracleLane,
   type OracleState,
   type OracleTask,
+  sessionOf,
   tell,
   toRecord,
 } from "./state.ts";
@@ -37,7 +43,7 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   for (const finish of finishes) {
     const task = findHeld(state, node, finish);
     if (task === undefined) continue;
-    if (finish.usage !== undefined) addUsage(task, finish.usage);
+    if (finish.usage !== undefined) addUsage(state, task, finish.usage);
     applySettlement(state, task, finish.settlement);
     finished.push({ token: finish.token, state: task.state });
   }
@@ -51,13 +57,18 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   return { finished, claimed, expired };
 }
 
-function addUsage(task: OracleTask, usage: TaskUsage): void {
+function addUsage(state: OracleState, task: OracleTask, usage: AttemptUsage): void {
+  const { contextTokens, ...cost } = usage;
   task.usage = {
     ...task.usage,
-    ...usage,
+    ...cost,
     inputTokens: (task.usage?.inputTokens ?? 0) + usage.inputTokens,
     outputTokens: (task.usage?.outputTokens ?? 0) + usage.outputTokens,
   };
+  const session = sessionOf(state, task);
+  if (session === undefined) return;
+  session.tokens = contextTokens;
+  session.contextWindow = usage.contextWindow ?? session.contextWindow;
 }
 
 function findHeld(state: OracleState, node: string, { seq, token }: Held): OracleTask | undefined {

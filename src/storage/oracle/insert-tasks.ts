@@ -10,6 +10,7 @@ import {
 } from "../storage.ts";
 import { forgetEmptyBatches } from "./batches.ts";
 import { preempt } from "./preempt-tasks.ts";
+import { ensureSession } from "./sessions.ts";
 import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
@@ -17,6 +18,7 @@ import {
   countWaiting,
   enterQueue,
   findTask,
+  isSameAgent,
   isWaiting,
   type OracleState,
   type OracleTask,
@@ -58,7 +60,7 @@ function asItIsNow(state: OracleState, answer: InsertedTask): InsertedTask {
     : answer;
 }
 
-function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask {
+export function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask {
   ensureLine(state, input);
   const now = state.clock.now();
   const rejection = admit(state, input, limits);
@@ -86,6 +88,7 @@ function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits)
           : Math.max(now, input.runAt ?? now) + defaultDeadlineMs,
     retryCount: 0,
     batch: input.batch,
+    session: input.session?.key ?? null,
     callbackUrl: input.callbackUrl,
     startedAt: null,
     completedAt: rejection ? now : null,
@@ -100,7 +103,10 @@ function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits)
       { priority: input.priority, createdAt: now, runAt: input.runAt },
       state.lanes.get(input.lane)?.agingMs ?? 0,
     ),
-    parked: false,
+    parked: null,
+    origin: input.origin,
+    place: acceptPlace(state, input),
+    inSession: false,
     preemptionsLeft: input.preemptible ? PREEMPTIONS_MAX : 0,
     dependsOn: input.dependsOn,
     rejection,
@@ -150,12 +156,21 @@ function tellOfFailedParents(state: OracleState, task: OracleTask): void {
 
 /** The whole queue is looked at before the agent's share of it. */
 function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask["rejection"] {
-  const waiting = state.tasks.filter(isWaiting).length;
-  if (waiting >= limits.maxQueueSize) return { full: "global", queued: waiting };
-  const waitingOfAgent = countWaiting(state, input);
+  if (input.origin !== "task") return null;
+  const counted = state.tasks.filter((task) => isWaiting(task) && task.origin === "task");
+  if (counted.length >= limits.maxQueueSize) return { full: "global", queued: counted.length };
+  const waitingOfAgent = counted.filter((task) => isSameAgent(task, input)).length;
   if (waitingOfAgent >= (input.maxQueued ?? limits.maxPerAgent))
     return { full: "agent", queued: waitingOfAgent };
   return null;
+}
+
+/** A place in its session, and the session if this is the first that there is of it. */
+function acceptPlace(state: OracleState, { tenant, session: given }: NewTask): number {
+  if (given === null) return 0;
+  const session = ensureSession(state, { tenant, key: given.key, defaultMax: given.maxConcurrent });
+  session.lastPlace += 1;
+  return session.lastPlace;
 }
 
 /** Every task refers to its line, a rejected one as well, so that the line is as old as the first of them. */

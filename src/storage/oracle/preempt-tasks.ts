@@ -53,7 +53,7 @@ function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly Orac
 
 function readyCriticals(state: OracleState, lane: OracleLane): OracleTask[] {
   return state.tasks
-    .filter((task) => task.lane === lane.name && isReady(task) && isCritical(task.priority))
+    .filter((task) => task.lane === lane.name && isReady(task) && isCritical(task.rank))
     .sort(byRank);
 }
 

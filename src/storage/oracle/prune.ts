@@ -1,5 +1,6 @@
 import { isTerminal } from "../../model/task-state.ts";
 import { forgetEmptyBatches } from "./batches.ts";
+import { forgetEmptySessions } from "./sessions.ts";
 import { dependantsOf, findTask, type OracleState, type OracleTask } from "./state.ts";
 
 /**
@@ -66,6 +67,7 @@ function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   state.keys = state.keys.filter(({ taskSeq }) => !seqs.has(taskSeq));
   state.deliveries = state.deliveries.filter(({ taskSeq }) => !seqs.has(taskSeq));
   forgetEmptyBatches(state);
+  forgetEmptySessions(state);
   // An agent of which nothing is left is forgotten: agents that come and go must not pile up.
   for (const { tenant, agent } of gone) {
     const isLeft = state.tasks.some((task) => task.tenant === tenant && task.agent === agent);

@@ -1,4 +1,5 @@
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
+import { maxOf, tasksOfSession } from "./sessions.ts";
 import {
   agentKey,
   byRank,
@@ -7,6 +8,7 @@ import {
   isSameAgent,
   type OracleState,
   type OracleTask,
+  sessionOf,
   toRecord,
 } from "./state.ts";
 
@@ -40,15 +42,29 @@ export function readSituation(
     },
     ahead: { ids: before.slice(0, AHEAD_MAX.named), count: Math.min(before.length, AHEAD_MAX.counted) },
     batch: batchOf(state, task),
+    session: sessionSituation(state, task),
     parents: task.state === "rejected" ? [] : parents.map(({ id, state: found }) => ({ id, state: found })),
   };
 }
 
 function batchOf(state: OracleState, task: OracleTask): TaskSituation["batch"] {
   const parallelism = state.batches.find(({ id }) => id === task.batch)?.parallelism ?? null;
-  if (!task.parked || parallelism === null) return null;
+  if (task.parked !== "batch" || parallelism === null) return null;
   const active = state.tasks.filter(
     (other) => other.batch === task.batch && (isReady(other) || other.held !== null),
   );
   return { parallelism, active: active.slice(0, AHEAD_MAX.named).map(({ id }) => id) };
+}
+
+function sessionSituation(state: OracleState, task: OracleTask): TaskSituation["session"] {
+  const session = sessionOf(state, task);
+  if (session === undefined || task.parked !== "session") return null;
+  const active = tasksOfSession(state, session)
+    .filter(({ inSession }) => inSession)
+    .sort((a, b) => a.place - b.place);
+  return {
+    key: session.key,
+    max: maxOf(session),
+    active: active.slice(0, AHEAD_MAX.named).map(({ id }) => id),
+  };
 }

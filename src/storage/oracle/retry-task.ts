@@ -3,7 +3,16 @@ import type { RetriedTask } from "../storage.ts";
 import { toInserted } from "./insert-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
-import { addEvent, countWaiting, enterQueue, findTask, type OracleState, tell, unmetOf } from "./state.ts";
+import {
+  addEvent,
+  countWaiting,
+  enterQueue,
+  findTask,
+  type OracleState,
+  sessionOf,
+  tell,
+  unmetOf,
+} from "./state.ts";
 
 /** Whoever asks for a retry has been let in before: admission is not asked again. */
 export function retryTask(state: OracleState, params: { tenant: string; id: string }): RetriedTask {
@@ -18,6 +27,12 @@ export function retryTask(state: OracleState, params: { tenant: string; id: stri
   const error = task.error;
   const waits = unmetOf(state, task) > 0;
   task.position = waits ? 0 : countWaiting(state, task) + 1;
+  const session = sessionOf(state, task);
+  if (session !== undefined) {
+    // Accepted anew.
+    session.lastPlace += 1;
+    task.place = session.lastPlace;
+  }
   task.rank = rankOf(task, state.lanes.get(task.lane)?.agingMs ?? 0);
   if (waits) task.state = "waiting_dependency";
   else enterQueue(state, task);

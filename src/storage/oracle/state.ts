@@ -2,6 +2,7 @@ import type { Clock } from "../../model/clock.ts";
 import type { EventType } from "../../model/event.ts";
 import type { Lane } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
+import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
 import type { AttemptOutcome } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
@@ -12,10 +13,13 @@ import type {
   BatchRecord,
   DeliveryRecord,
   EventData,
+  LaneSetting,
   NewBatch,
   NodeRecord,
+  SessionRecord,
   Slots,
   StorageSignal,
+  TaskOrigin,
 } from "../storage.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -38,11 +42,15 @@ export interface OracleState {
   readonly catalogue: Map<string, AgentRecord>;
   deliveries: Mutable<DeliveryRecord>[];
   batches: OracleBatch[];
+  sessions: OracleSession[];
+  /** By name. */
+  readonly laneSettings: Map<string, LaneSetting>;
   /** Critical tasks that became ready in the operation under way. */
   arrivals: OracleTask[];
   readonly nodes: Map<string, Mutable<NodeRecord> & { slots: Slots }>;
   readonly listeners: Set<(signal: StorageSignal) => void>;
   /** Numbers are never given out twice, whatever is deleted. */
+  lastSessionSeq: number;
   lastTaskSeq: number;
   lastEventSeq: number;
 }
@@ -54,8 +62,13 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   readonly maxRetriesIfLost: number;
   /** Its place in line, the lowest first. */
   rank: number;
-  /** Queued, but its batch runs as many at once as it may. */
-  parked: boolean;
+  /** Queued, but its session or its batch runs as many at once as it may. */
+  parked: "session" | "batch" | null;
+  readonly origin: TaskOrigin;
+  /** Its turn in its session. */
+  place: number;
+  /** Whether its session has let it in; so it stays until it ends. */
+  inSession: boolean;
   /** How often it may still be made to give way. */
   preemptionsLeft: number;
   /** Those that are not known to be done, and those that are and still there. */
@@ -66,6 +79,16 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
 }
 
 export type OracleBatch = NewBatch & Mutable<BatchRecord>;
+
+export interface OracleSession extends Mutable<Omit<SessionRecord, "running" | "queued">> {
+  /** Holds where `maxConcurrent` does not say. */
+  defaultMax: number;
+  lastPlace: number;
+  /** Whatever has this place or one before it and turns up is stale. */
+  cutoff: number;
+  /** The message that others may still be added to. */
+  debounce: { readonly taskSeq: number; readonly since: number; readonly mode: SessionMode } | null;
+}
 
 export interface OracleLine {
   readonly lane: string;
@@ -101,9 +124,12 @@ export function emptyState(clock: Clock): OracleState {
     catalogue: new Map(),
     deliveries: [],
     batches: [],
+    sessions: [],
+    laneSettings: new Map(),
     arrivals: [],
     nodes: new Map(),
     listeners: new Set(),
+    lastSessionSeq: 0,
     lastTaskSeq: 0,
     lastEventSeq: 0,
   };
@@ -135,7 +161,7 @@ export function findTask(state: OracleState, params: { tenant: string; id: strin
 
 /** Whether it could start right now, but for limits. */
 export function isReady(task: OracleTask): boolean {
-  return task.state === "queued" && !task.parked;
+  return task.state === "queued" && task.parked === null;
 }
 
 /** By place in line; of equals the one accepted first. */
@@ -146,12 +172,47 @@ export function byRank(a: OracleTask, b: OracleTask): number {
 /** Nothing but limits is in its way any more. */
 export function becomeReady(state: OracleState, task: OracleTask): void {
   task.state = "queued";
-  task.parked = false;
-  if (isCritical(task.priority)) state.arrivals.push(task);
+  task.parked = null;
+  if (isCritical(task.rank)) state.arrivals.push(task);
+}
+
+export function sessionOf(
+  state: OracleState,
+  { tenant, session: key }: { tenant: string; session: string | null },
+): OracleSession | undefined {
+  return state.sessions.find((session) => session.tenant === tenant && session.key === key);
+}
+
+/** Nothing but limits, its session and its batch is in its way any more. */
+export function enterQueue(state: OracleState, task: OracleTask): void {
+  const session = sessionOf(state, task);
+  // One that was let in before has kept its place.
+  if (session === undefined || task.inSession) {
+    enterBatch(state, task);
+    return;
+  }
+  if (task.place <= session.cutoff) {
+    endTask(state, task, "cancelled", SESSION_ENDS.stale);
+    addEvent(state, "task.cancelled", task, { error: SESSION_ENDS.stale });
+    return;
+  }
+  if (session.debounce?.taskSeq === task.seq) session.debounce = null;
+  endDebounce(state, session);
+  session.lastPlace += 1;
+  task.place = session.lastPlace;
+  task.state = "queued";
+  task.parked = "session";
+}
+
+/** The message that others could be added to takes its place: something came after it. */
+export function endDebounce(state: OracleState, session: OracleSession): void {
+  const task = state.tasks.find(({ seq }) => seq === session.debounce?.taskSeq);
+  session.debounce = null;
+  if (task?.state === "delayed") enterQueue(state, task);
 }
 
 /** Nothing but limits and its batch is in its way any more. */
-export function enterQueue(state: OracleState, task: OracleTask): void {
+export function enterBatch(state: OracleState, task: OracleTask): void {
   const batch = state.batches.find(({ id }) => id === task.batch);
   if (batch === undefined || batch.parallelism === null) {
     becomeReady(state, task);
@@ -159,7 +220,7 @@ export function enterQueue(state: OracleState, task: OracleTask): void {
   }
   // Whether there is room in its batch is decided once all that this operation moves has moved.
   task.state = "queued";
-  task.parked = true;
+  task.parked = "batch";
 }
 
 /** Writes an event; its number doubles as the token when it tells of a start. */
@@ -229,7 +290,8 @@ export function endTask(
   reason = end === "done" ? null : dependencyError(task.id, end),
 ): void {
   task.state = end;
-  task.parked = false;
+  task.parked = null;
+  task.inSession = false;
   task.error = error;
   task.completedAt = state.clock.now();
   if (dependantsOf(state, task).length > 0) {
@@ -288,6 +350,9 @@ export function toRecord(task: OracleTask): TaskRecord {
     rank: _6,
     parked: _7,
     preemptionsLeft: _8,
+    origin: _9,
+    place: _10,
+    inSession: _11,
     result,
     spec,
     attempts,
