@@ -113,15 +113,15 @@ describe("nodes that share a database", () => {
   test("cancel what another one runs: its signal fires", async () => {
     const { openNode } = await makeNodes();
     const [front, back] = [await openNode(), await openNode()];
-    const aborted = new Gate<unknown>();
+    const [runs, aborted] = [new Gate(), new Gate<unknown>()];
     back.agent("worker", (_task, { signal }) => {
+      runs.open();
       signal.addEventListener("abort", () => aborted.open(signal.reason.message));
       return new Promise(() => {});
     });
-    const started = nextEvent(front, ({ type }) => type === "task.started");
     await back.start();
     const { taskId } = await front.tasks.submit({ agentId: "worker", payload: 1 });
-    await started;
+    await runs.opened;
     await front.tasks.cancel(taskId);
     expect(await aborted.opened).toBe("cancelled");
     expect(await back.tasks.get(taskId)).toMatchObject({ state: "cancelled" });
@@ -152,6 +152,62 @@ describe("nodes that share a database", () => {
     await nodes[1]?.tasks.submitMany(Array(100).fill({ agentId: "worker", payload: 1 }));
     await finished.opened;
     expect(most).toBeLessThanOrEqual(6);
+  });
+
+  test("run no more of a batch at once than it may, and tell its end once, between them", async () => {
+    const { openNode } = await makeNodes();
+    const told: unknown[] = [];
+    const batchCallbackUrl = await serve((_request, response, body) => {
+      told.push(JSON.parse(body));
+      response.end();
+    });
+    const options = { webhooks: { allow: ["127.0.0.1"] } };
+    const nodes = [await openNode(options), await openNode(options)] as const;
+    let running = 0;
+    let most = 0;
+    const seen: RotaEvent[] = [];
+    for (const rota of nodes) {
+      rota.onEvent((event) => void seen.push(event));
+      rota.agent("worker", async () => {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+      });
+      await rota.start();
+    }
+    const tasks = Array(40).fill({ agentId: "worker", payload: 1 });
+    const { batchId } = await nodes[0].tasks.submitBatch({ parallelism: 3, batchCallbackUrl, tasks });
+    const ends = () => seen.filter(({ type }) => type === "batch.completed");
+    await until(() => ends().length === 2 && told.length === 1, "both nodes and the receiver to be told");
+    expect(most).toBeLessThanOrEqual(3);
+    expect(told).toMatchObject([{ type: "batch.completed", batchId, parallelism: 3, counts: { done: 40 } }]);
+    expect(ends()[0]).toMatchObject({ batchId, counts: { done: 40 } });
+    expect(ends()[1]).toEqual(ends()[0]);
+    expect((await nodes[1].webhooks.deliveries()).count).toBe(1);
+  });
+
+  test("take a slot for a critical task from what another one runs", async () => {
+    const { openNode } = await makeNodes();
+    const options = { scheduler: { workerCount: 1 } };
+    const [front, back] = [await openNode(options), await openNode(options)];
+    const [runs, aborted] = [new Gate(), new Gate<unknown>()];
+    back.agent("worker", ({ payload, attempts }, { signal }) => {
+      if (payload === "urgent" || attempts.length > 1) return payload;
+      runs.open();
+      signal.addEventListener("abort", () => aborted.open(signal.reason.message));
+      return new Promise(() => {});
+    });
+    await back.start();
+    const long = await front.tasks.submit({ agentId: "worker", payload: "long", preemptible: true });
+    await runs.opened;
+    const urgent = await front.tasks.submit({ agentId: "worker", payload: "urgent", priority: "critical" });
+    expect(await aborted.opened).toBe("pre-empted by a critical task");
+    expect(await front.tasks.wait(urgent.taskId)).toMatchObject({ state: "done" });
+    expect(await front.tasks.wait(long.taskId)).toMatchObject({
+      state: "done",
+      retryCount: 0,
+      attempts: [{ outcome: "preempted" }, { outcome: "done" }],
+    });
   });
 
   test("hand over what they ran when they stop", async () => {

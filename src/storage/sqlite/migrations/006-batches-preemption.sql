@@ -2,7 +2,9 @@
 update task set rank = priority + 1 where priority > 0 and completed_at is null;
 update line set head_rank = head_rank + 1 where head_rank > 0;
 
-alter table task add column parked text check (parked is null or (parked = 'batch' and resting_state = 'queued'));
+-- What holds a queued task back from the ready set.
+alter table task add column parked text
+  check (parked is null or ((parked = 'batch' or parked = 'session') and resting_state = 'queued'));
 alter table task add column preemptions_left integer not null default 0 check (preemptions_left >= 0);
 -- What its attempts told of their cost; null: none did.
 alter table task add column input_tokens integer;
