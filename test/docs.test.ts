@@ -212,6 +212,7 @@ test("the library knows exactly the fields of the schema", () => {
     hasLane: () => true,
     laneOf: () => undefined,
     maxQueuedOf: () => null,
+    sessionMaxConcurrent: 1,
   };
   let sentence = "";
   try {

@@ -42,9 +42,13 @@ export const event = z
     agentId: z.string(),
     lane: z.string(),
     batchId: z.string().exactOptional(),
+    sessionKey: z.string().exactOptional(),
     state: z.enum(TASK_STATES).describe("What the task is now."),
     timestamp: time,
-    result: z.unknown().optional().describe("With `task.completed`."),
+    result: z
+      .unknown()
+      .optional()
+      .describe("With `task.completed`; empty with `task.cancelled` of a task that has a session."),
     error: z
       .string()
       .exactOptional()
@@ -85,6 +89,7 @@ export const gap = z
 const eventQuery = z.strictObject({
   agentId: z.string().exactOptional().describe("Only what concerns this agent."),
   batchId: z.string().exactOptional().describe("Only what concerns this batch."),
+  sessionKey: z.string().exactOptional().describe("Only what concerns this session."),
   lastEventId: z
     .string()
     .exactOptional()

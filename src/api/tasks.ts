@@ -94,6 +94,10 @@ export const taskInput = z
       .describe("Where its end is told, with a `POST` of the task as it then is."),
     webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
     lane: z.string().exactOptional().describe("The pool of concurrency it runs in."),
+    sessionKey: z
+      .string()
+      .exactOptional()
+      .describe("The conversation it is part of: tasks of one start in the order they were accepted."),
     preemptible: z
       .boolean()
       .exactOptional()
@@ -136,6 +140,7 @@ export const taskInput = z
         },
         callbackUrl: "https://example.com/hooks/done",
       },
+      { agentId: "support", message: "Where is my parcel?", sessionKey: "user:42" },
       { agentId: "writer", instruction: "Write it down", dependsOn: ["tsk_019a8f6e"] },
       { agentId: "archivist", instruction: "Sort the archive", priority: "low", preemptible: true },
     ],
@@ -186,6 +191,7 @@ export const task = z
       .exactOptional()
       .describe("The tasks that must be done before it starts."),
     batchId: z.string().exactOptional().describe("The batch it was handed in with."),
+    sessionKey: z.string().exactOptional().describe("The conversation it is part of."),
     callbackUrl: z.string().exactOptional().describe("Where its end is told."),
     preemptible: z
       .boolean()
@@ -234,6 +240,7 @@ const taskQuery = z.strictObject({
     .exactOptional()
     .describe("Of this priority, a number or a name; `critical` is 0 and below."),
   batchId: z.string().exactOptional().describe("Of this batch."),
+  sessionKey: z.string().exactOptional().describe("Of this session."),
   lane: z.string().exactOptional().describe("In this lane."),
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),

@@ -3,6 +3,7 @@ import { or } from "../model/field-checks.ts";
 import { STRATEGIES, TASKS_LANE } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
+import { DEFAULT_SESSION, DROP_POLICIES, SESSION_MODES, SESSION_RANGES } from "../model/session.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
 import { executor } from "./executor-schema.ts";
@@ -121,6 +122,28 @@ const lanes = z
     }
   });
 
+const sessions = section({
+  mode: oneOf(SESSION_MODES)
+    .default(DEFAULT_SESSION.mode)
+    .describe(
+      "`queue` or `followup`: a message waits for those before it; `interrupt`: it takes the place of all of them.",
+    ),
+  cap: numberIn(SESSION_RANGES.cap)
+    .default(DEFAULT_SESSION.cap)
+    .describe("How many messages of a session may wait."),
+  drop: oneOf(DROP_POLICIES)
+    .default(DEFAULT_SESSION.drop)
+    .describe(
+      "Who goes when one more comes: `old`, the message that waits longest; `new`, the one that comes (429).",
+    ),
+  debounceMs: numberIn(SESSION_RANGES.debounceMs)
+    .default(DEFAULT_SESSION.debounceMs)
+    .describe("Messages that come so soon after each other become one run; 0: each is its own."),
+  maxConcurrent: numberIn(SESSION_RANGES.maxConcurrent)
+    .default(DEFAULT_SESSION.maxConcurrent)
+    .describe("How many tasks of a session run at once, over all nodes."),
+});
+
 const executors = section({
   action: executor.exactOptional().describe("Does `action` tasks."),
   instruction: executor.exactOptional().describe("Does `instruction` tasks."),
@@ -151,6 +174,7 @@ export const configSchema = section({
     .describe("Where tasks are kept: `sqlite:FILE`, `sqlite::memory:` or `postgres://…`."),
   scheduler: scheduler.prefault({}),
   lanes: lanes.prefault({}),
+  sessions: sessions.prefault({}),
   retry: retry.prefault({}),
   timeouts: timeouts.prefault({}),
   executors: executors.prefault({}),

@@ -103,6 +103,8 @@ export interface EventsOptions {
   readonly agentId?: string;
   /** Only what concerns this batch. */
   readonly batchId?: string;
+  /** Only what concerns this session. */
+  readonly sessionKey?: string;
   /** Ends the iteration. */
   readonly signal?: AbortSignal;
   /** Called before the first event if some after `after` have been deleted, or are of another storage. */

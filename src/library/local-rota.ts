@@ -287,6 +287,7 @@ export class LocalRota implements Rota {
       hasLane: (lane) => settings.lanes.some(({ name }) => name === lane),
       laneOf: (agent) => agents.laneOf(agent),
       maxQueuedOf: (agent) => agents.maxQueued(agent),
+      sessionMaxConcurrent: settings.sessions.maxConcurrent,
     };
   }
 }

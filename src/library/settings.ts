@@ -8,6 +8,7 @@ import type { ReloadOptions, RotaOptions } from "../interface/options.ts";
 import { isObject } from "../model/field-checks.ts";
 import { type Lane, TASKS_LANE } from "../model/lane.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { SessionSettings } from "../model/session.ts";
 import type { TaskKind } from "../model/task.ts";
 import { webhookKey } from "../model/webhook-secret.ts";
 import type { AdmissionLimits } from "../storage/storage.ts";
@@ -24,6 +25,8 @@ export interface Settings {
   readonly scheduler: Config["scheduler"];
   readonly limits: AdmissionLimits;
   readonly lanes: readonly Lane[];
+  /** What holds where a session does not say. */
+  readonly sessions: SessionSettings;
   readonly retryPolicy: RetryPolicy;
   readonly timeoutMs: number;
   readonly timeoutMaxMs: number;
@@ -50,7 +53,7 @@ export function resolveSettings(options: RotaOptions, surroundings: Surroundings
 
 /**
  * The same for options that take the place of `before`: a section that is left out keeps its values, and so does, in
- * `scheduler`, `retry` and `timeouts`, what the section leaves out.
+ * `scheduler`, `sessions`, `retry` and `timeouts`, what the section leaves out.
  */
 export function resolveAgain(options: ReloadOptions, before: Settings, surroundings: Surroundings): Settings {
   const given = said(options);
@@ -58,6 +61,7 @@ export function resolveAgain(options: ReloadOptions, before: Settings, surroundi
     ...before.options,
     ...given,
     scheduler: over(before.options.scheduler, given["scheduler"]),
+    sessions: over(before.options.sessions, given["sessions"]),
     retry: over(before.options.retry, given["retry"]),
     timeouts: over(before.options.timeouts, given["timeouts"]),
   };
@@ -76,7 +80,7 @@ function resolve(
   surroundings: Surroundings,
   before?: Settings,
 ): Settings {
-  const faults: string[] = unknownNames(options);
+  const faults: string[] = [...unknownNames(options), ...estimatorFaults(options)];
   const checked = check(sharedSchema, given);
   if (!checked.ok) faults.push(...checked.faults.map(({ message }) => message));
   const executors = readExecutors(options.executors, { ...surroundings, before: before?.executors, faults });
@@ -91,12 +95,13 @@ export function withOptions(settings: Settings, options: SharedOptions): Setting
 }
 
 function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executors"> {
-  const { scheduler, lanes, retry, timeouts, webhooks, shutdownGraceSec } = options;
+  const { scheduler, lanes, sessions, retry, timeouts, webhooks, shutdownGraceSec } = options;
   return {
     options,
     scheduler,
     limits: { maxQueueSize: scheduler.maxQueueSize, maxPerAgent: scheduler.maxPerAgent },
     lanes: [tasksLane(scheduler), ...otherLanes(lanes, scheduler)],
+    sessions,
     retryPolicy: retry,
     timeoutMs: Math.min(timeouts.defaultMs, timeouts.maxMs),
     timeoutMaxMs: timeouts.maxMs,
@@ -108,11 +113,16 @@ function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executor
 }
 
 const SHARED_NAMES = Object.keys(sharedSchema.shape);
-const OPTION_NAMES = [...SHARED_NAMES, "agents", "executors", "log", "clock", "random"];
+const OPTION_NAMES = [...SHARED_NAMES, "agents", "executors", "estimateTokens", "log", "clock", "random"];
 
 function unknownNames(options: RotaOptions): string[] {
   const unknown = Object.keys(options).filter((name) => !OPTION_NAMES.includes(name));
   return unknown.map((name) => unknownOption(name, OPTION_NAMES));
+}
+
+function estimatorFaults({ estimateTokens }: RotaOptions): string[] {
+  if (estimateTokens === undefined || typeof estimateTokens === "function") return [];
+  return ["`estimateTokens` must be a function that is handed the key of a session"];
 }
 
 function shared(options: RotaOptions): Readonly<Record<string, unknown>> {

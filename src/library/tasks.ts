@@ -141,7 +141,14 @@ export function createTasks(options: TasksOptions): LocalTasks {
   }
 
   function newTask(parsed: ParsedTask, batch: string | null): NewTask {
-    return { ...parsed, id: newTaskId(), tenant, batch, idempotency: hashed(parsed.idempotency) };
+    return {
+      ...parsed,
+      id: newTaskId(),
+      tenant,
+      origin: "task",
+      batch,
+      idempotency: hashed(parsed.idempotency),
+    };
   }
 
   function newTasks(parsed: readonly ParsedTask[], batch: string | null): NewTask[] {

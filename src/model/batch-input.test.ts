@@ -11,6 +11,7 @@ const defaults: TaskDefaults = {
   retryPolicy: DEFAULT_RETRY_POLICY,
   hasLane: () => true,
   maxQueuedOf: () => null,
+  sessionMaxConcurrent: 1,
   laneOf: () => undefined,
 };
 const tasks = [{ payload: 1 }];

@@ -18,6 +18,13 @@ export interface SessionSettings {
   readonly maxConcurrent: number;
 }
 
+/** What its numbers may be: more is a slip of the finger, or would keep a message waiting for minutes. */
+export const SESSION_RANGES = {
+  cap: { min: 1, max: 10_000 },
+  debounceMs: { min: 0, max: 60_000, unit: "milliseconds" },
+  maxConcurrent: { min: 1, max: 1_000 },
+} as const;
+
 export const DEFAULT_SESSION: SessionSettings = {
   mode: "queue",
   cap: 10,

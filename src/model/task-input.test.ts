@@ -13,6 +13,7 @@ const defaults: TaskDefaults = {
   retryPolicy: DEFAULT_RETRY_POLICY,
   hasLane: (lane) => LANES.includes(lane),
   maxQueuedOf: () => null,
+  sessionMaxConcurrent: 1,
   laneOf: (agent) => (agent === "crawler" ? "subagent" : undefined),
 };
 

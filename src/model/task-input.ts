@@ -20,6 +20,7 @@ import { DEFAULT_PRIORITY } from "./priority.ts";
 import { optionalPriority } from "./priority-input.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import { checkRetryPolicy } from "./retry-policy-input.ts";
+import { optionalSessionKey } from "./session-key.ts";
 import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "./task.ts";
 import { isTaskId } from "./task-id.ts";
 
@@ -48,6 +49,8 @@ export interface ParsedTask {
   readonly deadlineAfterMs: number | null;
   readonly maxRetriesIfLost: number;
   readonly maxQueued: number | null;
+  /** The conversation that it is part of; `maxConcurrent` holds where that does not say. Null: none. */
+  readonly session: { readonly key: string; readonly maxConcurrent: number } | null;
   readonly preemptible: boolean;
   readonly callbackUrl: string | null;
   /** As it was written: ids, or keys of others that are handed in with it. */
@@ -69,6 +72,8 @@ export interface TaskDefaults {
   readonly laneOf: (agent: string) => string | undefined;
   /** How many of an agent's tasks may wait; null when the limit for all agents holds. */
   readonly maxQueuedOf: (agent: string) => number | null;
+  /** How many tasks of a session run at once when it does not say. */
+  readonly sessionMaxConcurrent: number;
 }
 
 const KIND_FIELDS = {
@@ -90,6 +95,7 @@ const COMMON_FIELDS = [
   "dependsOn",
   "idempotencyKey",
   "lane",
+  "sessionKey",
   "preemptible",
   "metadata",
 ] as const;
@@ -126,6 +132,7 @@ export function parseTaskInput(
     deadlineAfterMs: kind === "action" && deadline === null ? ACTION_DEADLINE_MS : null,
     maxRetriesIfLost: retriesIfLost(input, kind, retryPolicy),
     maxQueued: defaults.maxQueuedOf(agent),
+    session: parseSession(input, defaults),
     preemptible,
     callbackUrl: parseCallbackUrl(input),
     dependsOn: parseDependsOn(input),
@@ -258,6 +265,11 @@ function parseLane(input: Fields, kind: TaskKind, agent: string, defaults: TaskD
   const byKind = kind === "message" ? FALLBACK_LANE : TASKS_LANE;
   const lane = optionalText(input, "lane") ?? defaults.laneOf(agent) ?? byKind;
   return defaults.hasLane(lane) ? lane : FALLBACK_LANE;
+}
+
+function parseSession(input: Fields, { sessionMaxConcurrent }: TaskDefaults): ParsedTask["session"] {
+  const key = optionalSessionKey(input);
+  return key === undefined ? null : { key, maxConcurrent: sessionMaxConcurrent };
 }
 
 function parseMoments(input: Fields, now: number): { runAt: number | null; deadline: number | null } {
