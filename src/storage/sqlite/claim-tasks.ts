@@ -1,5 +1,5 @@
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
-import type { ClaimedTask } from "../storage.ts";
+import type { ClaimedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type LaneRow, type Ledger, LINE_COLUMNS, type Line, type ReadyEntry } from "./ledger.ts";
 import { earlierAttempts, readUsage } from "./task-row.ts";
@@ -136,11 +136,13 @@ type QueuedTask = [
   callbackUrl: string | null,
   hasDependants: 0 | 1,
   preemptionsLeft: number,
+  session: number | null,
+  origin: TaskOrigin,
 ];
 
 const QUEUED_TASK = `
   select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec,
-         batch, callback_url, has_dependants, preemptions_left
+         batch, callback_url, has_dependants, preemptions_left, session, origin
     from task where seq = ? and resting_state = 'queued'`;
 
 function startAttempt(
@@ -166,13 +168,14 @@ function startAttempt(
     spec,
     ...more
   ] = task;
-  const [batch, callbackUrl, hasDependants, preemptionsLeft] = more;
+  const [batch, callbackUrl, hasDependants, preemptionsLeft, session, origin] = more;
+  if (session !== null || origin !== "task") ledger.countSpecial(line, { session, origin }, -1);
   const { tenant, agent, lane } = line;
   const attempt = executions + 1;
   db.prepare(
     `insert into lease (task_seq, token, node, line, state, attempt, started_at, calls_back, has_dependants, batch,
-                        priority, preemptible)
-     values (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?)`,
+                        priority, preemptible, session, origin)
+     values (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     taskSeq,
     token,
@@ -185,6 +188,8 @@ function startAttempt(
     batch,
     priority,
     preemptionsLeft > 0 && !isCritical(priority) ? 1 : 0,
+    session,
+    origin,
   );
   ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
   const attempts = executions === 0 ? [] : earlierAttempts(db, taskSeq);
@@ -205,6 +210,7 @@ function startAttempt(
       deadline,
       retryCount,
       batch,
+      session: session === null ? null : ledger.session(session).key,
       callbackUrl,
       startedAt: startedAt ?? now,
       completedAt: null,

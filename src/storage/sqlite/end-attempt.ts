@@ -1,5 +1,6 @@
 import { FRONT_RANK } from "../../model/priority.ts";
 import type { AttemptOutcome } from "../../model/task.ts";
+import type { TaskOrigin } from "../storage.ts";
 import { addDelivery } from "./add-delivery.ts";
 import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
@@ -18,10 +19,12 @@ export interface EndedLease {
   readonly calls_back: 0 | 1;
   readonly has_dependants: 0 | 1;
   readonly batch: string | null;
+  readonly session: number | null;
+  readonly origin: TaskOrigin;
 }
 
 export const LEASE_COLUMNS =
-  "task_seq, token, node, line, attempt, started_at, calls_back, has_dependants, batch";
+  "task_seq, token, node, line, attempt, started_at, calls_back, has_dependants, batch, session, origin";
 
 /** Ends the task together with the attempt. */
 export function endTask(
@@ -38,8 +41,9 @@ export function endTask(
 ): void {
   const line = freeSlot(ledger, lease);
   leaveBatch(ledger, lease.batch, { ended: true });
+  if (lease.session !== null) ledger.session(lease.session).active -= 1;
   db.prepare(
-    `update task set resting_state = ?, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
+    `update task set resting_state = ?, in_session = 0, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
                      last_started_at = ?, last_outcome = ?, last_node = ?, result = ?, error = ?
       where seq = ?`,
   ).run(
@@ -102,10 +106,9 @@ export function returnTask(
       seq: lease.task_seq,
     });
   if (task === undefined) throw new Error(`task ${lease.task_seq} of a lease is gone`);
-  line.waiting += 1;
-  ledger.lane(line.lane).waiting += 1;
+  ledger.countWaiting(line, lease, 1);
   if (!isDelayed) {
-    // It keeps its place in its batch.
+    // It keeps its place in its session and in its batch.
     ledger.addReady(line, { rank: task.rank, task_seq: lease.task_seq });
   } else {
     leaveBatch(ledger, lease.batch, { ended: false });

@@ -1,4 +1,5 @@
 import type { WaitingState } from "../../model/task-state.ts";
+import type { TaskOrigin } from "../storage.ts";
 import { addDelivery } from "./add-delivery.ts";
 import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
@@ -14,11 +15,14 @@ export interface WaitingTask {
   readonly callback_url: string | null;
   readonly has_dependants: 0 | 1;
   readonly batch: string | null;
-  readonly parked: "batch" | null;
+  readonly parked: "batch" | "session" | null;
+  readonly session: number | null;
+  readonly origin: TaskOrigin;
+  readonly in_session: 0 | 1;
 }
 
 export const WAITING_COLUMNS =
-  "t.seq, t.line, t.rank, t.resting_state, t.callback_url, t.has_dependants, t.batch, t.parked";
+  "t.seq, t.line, t.rank, t.resting_state, t.callback_url, t.has_dependants, t.batch, t.parked, t.session, t.origin, t.in_session";
 
 /** Ends a task without an attempt. */
 export function endWaitingTask(
@@ -28,13 +32,13 @@ export function endWaitingTask(
   end: { state: "failed" | "cancelled"; error: string | null; now: number; dueTo?: "dependency" },
 ): void {
   const line = ledger.line(task.line);
-  line.waiting -= 1;
-  ledger.lane(line.lane).waiting -= 1;
+  ledger.countWaiting(line, task, -1);
+  if (task.session !== null && task.in_session === 1) ledger.session(task.session).active -= 1;
   const isReady = task.resting_state === "queued" && task.parked === null;
   if (isReady) ledger.removeReady(line, { rank: task.rank, task_seq: task.seq });
   leaveBatch(ledger, task.batch, { ended: true, wasActive: isReady });
   db.prepare(
-    "update task set resting_state = ?, parked = null, completed_at = ?, error = ? where seq = ?",
+    "update task set resting_state = ?, parked = null, in_session = 0, completed_at = ?, error = ? where seq = ?",
   ).run(end.state, end.now, end.error, task.seq);
   ledger.count(line.tenant, task.resting_state, -1);
   ledger.count(line.tenant, end.state, 1);

@@ -1,7 +1,6 @@
 import type { Settlement } from "../../model/outcome.ts";
-import type { TaskUsage } from "../../model/task.ts";
 import type { TaskState } from "../../model/task-state.ts";
-import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
+import type { AttemptUsage, FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, LEASE_COLUMNS, returnTask } from "./end-attempt.ts";
 import type { Ledger } from "./ledger.ts";
@@ -23,19 +22,23 @@ export function finishHeldTasks(
     const lease = findLease.get(seq, token, params.node);
     if (lease === undefined) continue;
     removeLease.run(seq);
-    if (usage !== undefined) addUsage(db, seq, usage);
+    if (usage !== undefined) addUsage(db, ledger, lease, usage);
     applySettlement(db, ledger, lease, settlement, now);
     finished.push({ token, state: settlement.to });
   }
   return finished;
 }
 
-function addUsage(db: SqliteDatabase, seq: number, usage: TaskUsage): void {
+function addUsage(db: SqliteDatabase, ledger: Ledger, lease: EndedLease, usage: AttemptUsage): void {
   db.prepare(
     `update task set input_tokens = coalesce(input_tokens, 0) + ?, output_tokens = coalesce(output_tokens, 0) + ?,
                      context_window = coalesce(?, context_window)
       where seq = ?`,
-  ).run(usage.inputTokens, usage.outputTokens, usage.contextWindow ?? null, seq);
+  ).run(usage.inputTokens, usage.outputTokens, usage.contextWindow ?? null, lease.task_seq);
+  if (lease.session === null) return;
+  const session = ledger.session(lease.session);
+  session.tokens = usage.contextTokens;
+  session.context_window = usage.contextWindow ?? session.context_window;
 }
 
 function applySettlement(

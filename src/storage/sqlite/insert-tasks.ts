@@ -41,7 +41,7 @@ function writeTasks(
     const admission = {
       ...limits,
       waiting:
-        db.prepare<{ waiting: number }>("select sum(waiting) as waiting from lane").get()?.waiting ?? 0,
+        db.prepare<{ waiting: number }>("select sum(waiting - exempt) as waiting from lane").get()?.waiting ?? 0,
     };
     const inserted = tasks.map(
       (task) => findByKey(db, task, now) ?? known(task.id) ?? insertTask(db, ledger, task, admission, now),
@@ -60,9 +60,9 @@ function writeTasks(
 }
 
 /** The limits, with how many tasks wait in all lanes so far. */
-type Admission = AdmissionLimits & { waiting: number };
+export type Admission = AdmissionLimits & { waiting: number };
 
-function insertTask(
+export function insertTask(
   db: SqliteDatabase,
   ledger: Ledger,
   task: NewTask,
@@ -71,7 +71,9 @@ function insertTask(
 ): InsertedTask {
   const line = ledger.lineOf(task.lane, task.tenant, task.agent);
   const agentWaiting = ledger.waitingOfAgent(task.tenant, task.agent);
-  const rejection = refuse(admission, task, agentWaiting);
+  const rejection = task.origin === "task" ? refuse(ledger, admission, task, agentWaiting) : null;
+  const session = task.session === null ? null : ledger.sessionOf(task.tenant, task.session.key, task.session.maxConcurrent);
+  if (session !== null) session.last_place += 1;
   const parents = task.dependsOn.length === 0 ? NO_PARENTS : findParents(db, task);
   const unmet = rejection === null ? parents.unmet : 0;
   const delayed = unmet === 0 && task.runAt !== null && task.runAt > now;
@@ -95,8 +97,8 @@ function insertTask(
   db.prepare(
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
                        deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
-                       preemptions_left, spec, error)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                       preemptions_left, session, origin, place, spec, error)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     answer.seq,
     task.id,
@@ -118,18 +120,33 @@ function insertTask(
     task.dependsOn.length,
     unmet,
     task.preemptible ? PREEMPTIONS_MAX : 0,
+    session?.id ?? null,
+    task.origin,
+    session?.last_place ?? null,
     JSON.stringify(task.spec),
     error,
   );
   line.tasks += 1;
   if (rejection === null) {
-    admission.waiting += 1;
-    line.waiting += 1;
-    ledger.lane(task.lane).waiting += 1;
+    if (task.origin === "task") admission.waiting += 1;
+    ledger.countWaiting(line, { origin: task.origin, session: session?.id ?? null }, 1);
     const batch = task.batch === null ? undefined : ledger.batch(task.batch);
     if (batch !== undefined) batch.open += 1;
     if (answer.state === "queued")
-      enterQueue(db, ledger, { seq: answer.seq, line: line.id, rank, batch: task.batch });
+      enterQueue(
+        db,
+        ledger,
+        {
+          seq: answer.seq,
+          line: line.id,
+          rank,
+          batch: task.batch,
+          session: session?.id ?? null,
+          place: session?.last_place ?? null,
+          in_session: 0,
+        },
+        now,
+      );
   } else if (task.batch !== null) {
     // Its end may be what completes the batch.
     ledger.batch(task.batch);
@@ -148,12 +165,14 @@ function insertTask(
 }
 
 function refuse(
+  ledger: Ledger,
   admission: Admission,
-  { maxQueued }: NewTask,
+  { tenant, agent, maxQueued }: NewTask,
   agentWaiting: number,
 ): InsertedTask["rejection"] {
   if (admission.waiting >= admission.maxQueueSize) return { full: "global", queued: admission.waiting };
-  if (agentWaiting >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued: agentWaiting };
+  const queued = agentWaiting - ledger.exemptOfAgent(tenant, agent);
+  if (queued >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued };
   return null;
 }
 

@@ -1,6 +1,7 @@
 import { NEWCOMER_LEAD, type Strategy } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
-import type { TaskPlace } from "../storage.ts";
+import type { DropPolicy, SessionMode } from "../../model/session.ts";
+import type { TaskOrigin, TaskPlace } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
 
@@ -19,6 +20,8 @@ export interface Line {
   last_served: number;
   /** Ended ones included. */
   tasks: number;
+  /** Of the waiting, those that admission does not count. */
+  exempt: number;
 }
 
 /** A row of `lane`, being changed. */
@@ -31,6 +34,7 @@ export interface LaneRow {
   waiting: number;
   inflight: number;
   ahead_streak: number;
+  exempt: number;
 }
 
 /** A row of `batch`, being changed. */
@@ -43,6 +47,32 @@ export interface BatchRow {
   completed_at: number | null;
   active: number;
   open: number;
+}
+
+/** A row of `session`, being changed. */
+export interface SessionRow {
+  readonly id: number;
+  readonly tenant: string;
+  readonly key: string;
+  agent: string | null;
+  lane: string | null;
+  mode: SessionMode | null;
+  cap: number | null;
+  drop_policy: DropPolicy | null;
+  debounce_ms: number | null;
+  max_concurrent: number | null;
+  default_max: number;
+  tokens: number | null;
+  context_window: number | null;
+  generation: number;
+  last_place: number;
+  cutoff: number;
+  debounce_seq: number | null;
+  debounce_since: number | null;
+  debounce_mode: SessionMode | null;
+  active: number;
+  queued: number;
+  messages: number;
 }
 
 export interface ReadyEntry {
@@ -65,6 +95,7 @@ export class Ledger {
   readonly #asRead = new Map<Line, Line>();
   readonly #lanes = new Map<string, LaneRow>();
   readonly #batches = new Map<string, BatchRow>();
+  readonly #sessions = new Map<number, SessionRow>();
   readonly #byAgent = new Map<string, Line[]>();
   readonly #tally = new Map<string, Map<string, number>>();
 
@@ -96,6 +127,72 @@ export class Ledger {
   /** Every batch that this transaction has looked at. */
   get batches(): Iterable<BatchRow> {
     return this.#batches.values();
+  }
+
+  /** A session that this transaction moves tasks of. */
+  session(id: number): SessionRow {
+    let session = this.#sessions.get(id);
+    if (session === undefined) {
+      session = this.#db.prepare<SessionRow>("select * from session where id = ?").get(id);
+      if (session === undefined) throw new Error(`session ${id} is gone`);
+      this.#sessions.set(id, session);
+    }
+    return session;
+  }
+
+  /** The session of this name; undefined when there is none. */
+  findSession(tenant: string, key: string): SessionRow | undefined {
+    const found = this.#db
+      .prepare<{ id: number }>("select id from session where tenant = ? and key = ?")
+      .get(tenant, key);
+    return found === undefined ? undefined : this.session(found.id);
+  }
+
+  /** The session of this name, made when it is the first time. */
+  sessionOf(tenant: string, key: string, defaultMax: number): SessionRow {
+    const known = this.findSession(tenant, key);
+    if (known !== undefined) {
+      known.default_max = defaultMax;
+      return known;
+    }
+    const made = this.#db
+      .prepare<SessionRow>("insert into session (tenant, key, default_max) values (?, ?, ?) returning *")
+      .get(tenant, key, defaultMax) as SessionRow;
+    this.#sessions.set(made.id, made);
+    return made;
+  }
+
+  /** Every session that this transaction has looked at. */
+  get sessions(): Iterable<SessionRow> {
+    return this.#sessions.values();
+  }
+
+  /** Counts a task that begins or ceases to wait. */
+  countWaiting(
+    line: Line,
+    { origin, session }: { origin: TaskOrigin; session: number | null },
+    by: 1 | -1,
+  ): void {
+    const lane = this.lane(line.lane);
+    line.waiting += by;
+    lane.waiting += by;
+    this.countSpecial(line, { origin, session }, by);
+  }
+
+  /** What only tasks of a session, and those that admission does not count, are counted in. */
+  countSpecial(
+    line: Line,
+    { origin, session: id }: { origin: TaskOrigin; session: number | null },
+    by: 1 | -1,
+  ): void {
+    if (origin !== "task") {
+      line.exempt += by;
+      this.lane(line.lane).exempt += by;
+    }
+    if (id === null) return;
+    const session = this.session(id);
+    session.queued += by;
+    if (origin === "message") session.messages += by;
   }
 
   line(id: number): Line {
@@ -134,6 +231,13 @@ export class Ledger {
   waitingOfAgent(tenant: string, agent: string): number {
     let sum = 0;
     for (const { waiting } of this.linesOfAgent(tenant, agent)) sum += waiting;
+    return sum;
+  }
+
+  /** Those of them that admission does not count. */
+  exemptOfAgent(tenant: string, agent: string): number {
+    let sum = 0;
+    for (const { exempt } of this.linesOfAgent(tenant, agent)) sum += exempt;
     return sum;
   }
 
@@ -241,7 +345,7 @@ export class Ledger {
   save({ limitsChanged = false } = {}): void {
     const saveLine = this.#db.prepare(
       `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
-                       tasks = ?, startable = ?, ahead = ? where id = ?`,
+                       tasks = ?, exempt = ?, startable = ?, ahead = ? where id = ?`,
     );
     this.#readSiblings();
     for (const line of this.#lines.values()) {
@@ -254,6 +358,7 @@ export class Ledger {
         line.head_seq,
         line.last_served,
         line.tasks,
+        line.exempt,
         this.room(line) > 0 ? 1 : 0,
         this.isAhead(line) ? 1 : 0,
         line.id,
@@ -262,11 +367,12 @@ export class Ledger {
     this.#db.lines.stage([...this.#lines.values()]);
     for (const [name, lines] of this.#byAgent) this.#db.lines.stageAgent(name, lines);
     const saveLane = this.#db.prepare(
-      "update lane set waiting = ?, inflight = ?, ahead_streak = ? where name = ?",
+      "update lane set waiting = ?, inflight = ?, ahead_streak = ?, exempt = ? where name = ?",
     );
     for (const lane of this.#lanes.values())
-      saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.name);
+      saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.exempt, lane.name);
     this.#saveBatches();
+    this.#saveSessions();
     this.events.save();
     const addToTally = this.#db.prepare("update tally set tasks = tasks + ? where tenant = ? and state = ?");
     const startTally = this.#db.prepare("insert into tally (tasks, tenant, state) values (?, ?, ?)");
@@ -276,6 +382,19 @@ export class Ledger {
         if (addToTally.run(tasks, tenant, state).changes === 0) startTally.run(tasks, tenant, state);
       }
     }
+  }
+
+  #saveSessions(): void {
+    const save = this.#db.prepare(
+      `update session set agent = @agent, lane = @lane, mode = @mode, cap = @cap, drop_policy = @drop_policy,
+                          debounce_ms = @debounce_ms, max_concurrent = @max_concurrent, default_max = @default_max,
+                          tokens = @tokens, context_window = @context_window, generation = @generation,
+                          last_place = @last_place, cutoff = @cutoff, debounce_seq = @debounce_seq,
+                          debounce_since = @debounce_since, debounce_mode = @debounce_mode, active = @active,
+                          queued = @queued, messages = @messages
+        where id = @id`,
+    );
+    for (const session of this.#sessions.values()) save.run(session);
   }
 
   #saveBatches(): void {
@@ -318,7 +437,7 @@ export class Ledger {
 }
 
 export const LINE_COLUMNS =
-  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks";
+  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt";
 
 /** A tenant's name may hold anything: its length is what tells where it ends. */
 function agentName(tenant: string, agent: string): string {

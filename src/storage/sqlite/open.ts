@@ -19,6 +19,7 @@ import { recountAll, recountOne } from "./recount.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
+import { sqliteSessions } from "./sessions.ts";
 
 /** Opens a database file, or memory, for this process alone. */
 export async function openSqlite(options: SqliteOptions): Promise<Storage> {
@@ -48,6 +49,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       read: (params) => readEvents(db, params),
       range: () => eventRange(db),
     },
+    sessions: sqliteSessions(db),
     nodes: sqliteNodes(db),
     lanes: sqliteLanes(db),
     agents: sqliteAgents(db),

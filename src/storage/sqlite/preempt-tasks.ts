@@ -147,8 +147,7 @@ function giveWay(db: SqliteDatabase, ledger: Ledger, lease: EndedLease, to: Read
                      started_at = coalesce(started_at, ?)
       where seq = ?`,
   ).run(FRONT_RANK, attempt, lease.started_at, taskSeq);
-  line.waiting += 1;
-  ledger.lane(line.lane).waiting += 1;
+  ledger.countWaiting(line, lease, 1);
   ledger.addReady(line, { rank: FRONT_RANK, task_seq: taskSeq });
   ledger.events.add({
     type: "task.preempted",

@@ -1,8 +1,8 @@
-import { settleBatches } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { enterQueue } from "./enter-queue.ts";
+import { enterQueue, QUEUED_COLUMNS, type QueuedTask } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
+import { settleGates } from "./settle-moves.ts";
 
 /** Moves delayed tasks whose moment has come into the queue. */
 export async function promoteDue(
@@ -11,23 +11,27 @@ export async function promoteDue(
 ): Promise<{ promoted: number }> {
   const promoted = db.write((now) => {
     const due = db
-      .prepare<{ seq: number; line: number; rank: number; batch: string | null }>(
-        `select seq, line, rank, batch from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit ?`,
+      .prepare<QueuedTask>(
+        `select ${QUEUED_COLUMNS} from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit ?`,
       )
       .all(now, params.limit);
     const ledger = new Ledger(db);
     const queue = db.prepare("update task set resting_state = 'queued' where seq = ?");
     for (const task of due) {
       queue.run(task.seq);
-      enterQueue(db, ledger, task);
+      enterQueue(db, ledger, task, now);
       const line = ledger.line(task.line);
       ledger.count(line.tenant, "delayed", -1);
       ledger.count(line.tenant, "queued", 1);
     }
-    settleBatches(db, ledger, now);
+    settleGates(db, ledger, now);
     preemptTasks(db, ledger, now);
     ledger.save();
-    if (due.length > 0) db.signal({ kind: "work" });
+    if (due.length > 0) {
+      db.signal({ kind: "work" });
+      // One that is stale has ended.
+      db.signal({ kind: "events" });
+    }
     return due.length;
   });
   return { promoted };

@@ -1,6 +1,7 @@
 import { forgetEmptyBatch } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger } from "./ledger.ts";
+import { forgetEmptySession } from "./sessions.ts";
 
 /**
  * Deletes a slice of what is past its time. The log is the list of what to delete: walking it from its start finds the
@@ -88,6 +89,7 @@ interface DeletedTask {
   readonly dependencies: number;
   readonly has_dependants: 0 | 1;
   readonly batch: string | null;
+  readonly session: number | null;
 }
 
 /** Null when the task stays, else the tasks it depended on. */
@@ -97,7 +99,7 @@ function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutof
       `delete from task
         where seq = @seq and (completed_at < @cutoff or completed_at > @now)
           and (has_dependants = 0 or not ${isWaitedFor("@seq")})
-       returning line, resting_state, dependencies, has_dependants, batch`,
+       returning line, resting_state, dependencies, has_dependants, batch, session`,
     )
     .get({ seq, cutoff, now });
   if (task === undefined) return null;
@@ -107,6 +109,7 @@ function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutof
   db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
   db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
   if (task.batch !== null) forgetEmptyBatch(db, task.batch);
+  if (task.session !== null) forgetEmptySession(db, task.session);
   keepNumber(db, "task", seq);
   const line = ledger.line(task.line);
   line.tasks -= 1;

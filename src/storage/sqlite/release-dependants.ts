@@ -1,9 +1,9 @@
-import { settleBatches } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
+import { settleGates } from "./settle-moves.ts";
 
 /** How many dependants one transaction tells; the rest waits for `release`. */
 export const RELEASED_MAX = 100;
@@ -14,7 +14,7 @@ export async function release(db: SqliteDatabase, params: { limit: number }): Pr
     const ledger = new Ledger(db);
     ledger.hasReleases = true;
     const told = releaseDependants(db, ledger, params.limit, now);
-    settleBatches(db, ledger, now);
+    settleGates(db, ledger, now);
     preemptTasks(db, ledger, now);
     ledger.save();
     if (told > 0) db.signal({ kind: "events" });
@@ -102,7 +102,7 @@ function oneLess(db: SqliteDatabase, ledger: Ledger, dependant: Dependant, now: 
     seq,
   );
   const line = ledger.line(dependant.line);
-  if (!delayed) enterQueue(db, ledger, dependant);
+  if (!delayed) enterQueue(db, ledger, dependant, now);
   ledger.count(line.tenant, "waiting_dependency", -1);
   ledger.count(line.tenant, state, 1);
   if (delayed || deadline !== null) db.signal({ kind: "due" });

@@ -1,6 +1,6 @@
 import type { AttemptOutcome } from "../../model/task.ts";
 import type { TaskState } from "../../model/task-state.ts";
-import type { RetriedTask } from "../storage.ts";
+import type { RetriedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
@@ -12,6 +12,8 @@ interface EndedTask {
   readonly seq: number;
   readonly line: number;
   readonly batch: string | null;
+  readonly session: number | null;
+  readonly origin: TaskOrigin;
   readonly resting_state: TaskState;
   readonly created_at: number;
   readonly run_at: number | null;
@@ -32,7 +34,7 @@ export async function retryTask(
   const retried = db.write((now): RetriedTask => {
     const task = db
       .prepare<EndedTask>(
-        `select t.seq, t.line, t.batch, coalesce(l.state, t.resting_state) as resting_state, t.created_at, t.run_at,
+        `select t.seq, t.line, t.batch, t.session, t.origin, coalesce(l.state, t.resting_state) as resting_state, t.created_at, t.run_at,
                 t.deadline, t.deadline_after_ms, t.executions,
                 t.dependencies - (select count(*) from dependency d join task p on p.seq = d.parent_seq
                                    where d.child_seq = t.seq and p.resting_state = 'done') as unmet,
@@ -53,6 +55,14 @@ export async function retryTask(
   return retried;
 }
 
+/** Accepted anew: whatever was stopped before does not count. */
+function acceptInSession(ledger: Ledger, id: number | null): number | null {
+  if (id === null) return null;
+  const session = ledger.session(id);
+  session.last_place += 1;
+  return session.last_place;
+}
+
 function requeue(
   db: SqliteDatabase,
   { tenant, id }: { tenant: string; id: string },
@@ -61,8 +71,7 @@ function requeue(
 ): RetriedTask {
   const ledger = new Ledger(db);
   const line = ledger.line(task.line);
-  line.waiting += 1;
-  ledger.lane(line.lane).waiting += 1;
+  ledger.countWaiting(line, task, 1);
   const waits = task.unmet > 0;
   const state = waits ? "waiting_dependency" : "queued";
   ledger.count(tenant, task.resting_state, -1);
@@ -77,10 +86,11 @@ function requeue(
        select seq, executions, last_started_at, completed_at, last_outcome, error, last_node from task where seq = ?`,
     ).run(task.seq);
   }
+  const place = acceptInSession(ledger, task.session);
   const { rank } = db
     .prepare<{ rank: number }>(
       `update task set resting_state = @state, unmet = @unmet, position = @position, deadline = @deadline,
-                       rank = ${RANK}, retry_count = 0, completed_at = null, last_started_at = null, last_outcome = null,
+                       rank = ${RANK}, place = @place, retry_count = 0, completed_at = null, last_started_at = null, last_outcome = null,
                        last_node = null, error = null
         where seq = @seq returning rank`,
     )
@@ -90,11 +100,12 @@ function requeue(
       position,
       deadline,
       agingMs: ledger.lane(line.lane).aging_ms,
+      place,
       seq: task.seq,
     }) as { rank: number };
   const batch = task.batch === null ? undefined : ledger.batch(task.batch);
   if (batch !== undefined) batch.open += 1;
-  if (!waits) enterQueue(db, ledger, { ...task, rank });
+  if (!waits) enterQueue(db, ledger, { ...task, rank, place, in_session: 0 }, now);
   const error = task.error === null ? {} : { error: task.error };
   ledger.events.add({
     type: "task.retrying",

@@ -18,6 +18,7 @@ export interface TaskRow {
   readonly deadline: number | null;
   readonly retry_count: number;
   readonly batch: string | null;
+  readonly session_key: string | null;
   readonly callback_url: string | null;
   readonly executions: number;
   readonly started_at: number | null;
@@ -39,13 +40,14 @@ export interface TaskRow {
 }
 
 export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.resting_state, t.position,
-  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at, t.last_started_at, t.last_outcome,
+  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, s.key as session_key, t.callback_url, t.executions, t.started_at, t.last_started_at, t.last_outcome,
   t.last_node, t.completed_at, t.spec, t.result, t.error, t.input_tokens, t.output_tokens, t.context_window,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
 
 /** `index`: the way into the table, where SQLite is not to choose it. */
 export function taskTables(index = ""): string {
-  return `task t ${index} join line n on n.id = t.line left join lease l on l.task_seq = t.seq`;
+  return `task t ${index} join line n on n.id = t.line left join lease l on l.task_seq = t.seq
+    left join session s on s.id = t.session`;
 }
 
 export function toTaskRecord(db: SqliteDatabase, row: TaskRow): TaskRecord {
@@ -63,6 +65,7 @@ export function toTaskRecord(db: SqliteDatabase, row: TaskRow): TaskRecord {
     deadline: row.deadline,
     retryCount: row.retry_count,
     batch: row.batch,
+    session: row.session_key,
     callbackUrl: row.callback_url,
     startedAt: row.started_at ?? row.held_since,
     completedAt: row.completed_at,
