@@ -156,6 +156,8 @@ export function describeBatches(open: OpenWorld): void {
       await submitBatch(world, { parallelism: 1 }, [{ id: "1" }, { id: "2" }]);
       await world.claim();
       expect((await world.task("2")).state).toBe("queued");
+      const queued = { tenant: TENANT, agent: AGENT, states: ["queued"], limit: 9 } as const;
+      expect((await world.storage.tasks.list(queued)).tasks.map(({ id }) => id)).toEqual(["2"]);
       expect(await world.storage.tasks.queueDepth({ tenant: TENANT })).toEqual({
         queued: 1,
         inflight: 1,

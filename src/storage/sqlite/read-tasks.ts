@@ -103,10 +103,13 @@ function waysOfAgent(
     )
     .all(agent);
   if (state === "queued" && lines.every(({ ready }) => ready <= READY_LISTED_MAX)) {
-    return lines.map(({ id }) => ({
-      ...way("not indexed", "t.seq in (select task_seq from ready where line = @line)"),
-      values: { line: id },
-    }));
+    return lines.flatMap(({ id }) => [
+      {
+        ...way("not indexed", "t.seq in (select task_seq from ready where line = @line)"),
+        values: { line: id },
+      },
+      { ...way("indexed by task_parked", "t.line = @line and t.parked is not null"), values: { line: id } },
+    ]);
   }
   return [
     {
@@ -168,7 +171,7 @@ export async function queueDepth(db: SqliteDatabase, params: { tenant: string })
         `select agent, sum(ready) as queued, sum(inflight) as inflight
            from (select agent, ready, inflight from line where tenant = @tenant and (ready > 0 or inflight > 0)
                  union all
-                 select agent, 1, 0 from task indexed by task_parked where parked = 'batch' and tenant = @tenant)
+                 select agent, 1, 0 from task indexed by task_parked where parked is not null and tenant = @tenant)
           group by agent`,
       )
       .all(params),

@@ -56,7 +56,7 @@ const COUNT_LINES = `
          (select line, count(*) as tasks
             from (select line from task indexed by task_by_state where resting_state = 'waiting_dependency'
                   union all select line from task indexed by task_by_state where resting_state = 'delayed'
-                  union all select line from task indexed by task_parked where parked = 'batch')
+                  union all select line from task indexed by task_parked where parked is not null)
            group by line),
        held as materialized (select line, count(*) as tasks from lease group by line)
   select (select count(*) from ready where line = id)
@@ -147,7 +147,7 @@ function tallyFaults(db: SqliteDatabase): CounterFault[] {
     .prepare<{ queued: number; placed: number }>(
       `select (select count(*) from task where resting_state = 'queued') as queued,
               (select count(*) from ready r join task t on t.seq = r.task_seq and t.resting_state = 'queued')
-                + (select count(*) from task where parked = 'batch')
+                + (select count(*) from task where parked is not null)
                 + (select count(*) from lease l join task t on t.seq = l.task_seq and t.resting_state = 'queued')
                 as placed`,
     )

@@ -32,7 +32,8 @@ insert into batch (id, tenant, created_at, completed_at, open)
 select batch, min(tenant), min(created_at), case when count(completed_at) = count(*) then max(completed_at) end,
        count(*) - count(completed_at)
   from task where batch is not null group by batch;
-create index task_parked on task (batch, rank, seq) where parked = 'batch';
+create index task_parked_in_batch on task (batch, rank, seq) where parked = 'batch';
+create index task_parked on task (line, seq) where parked is not null;
 
 -- How many tasks of each lane a node runs at once.
 create table node_slot (
