@@ -1,7 +1,7 @@
 import type { ExecutorContext, Usage } from "../executors/executor.ts";
 import type { Log } from "../model/log.ts";
-import type { TaskUsage } from "../model/task.ts";
 import type { TaskRecord } from "../model/task-record.ts";
+import type { AttemptUsage } from "../storage/storage.ts";
 import { addUsage } from "./usage-sum.ts";
 
 export interface AttemptHooks {
@@ -28,7 +28,7 @@ export class Attempt implements ExecutorContext {
   /** When it was told to stop, by the monotonic clock; null while it was not. */
   abortedAt: number | null = null;
   /** What it cost so far; null: it has not told. */
-  used: TaskUsage | null = null;
+  used: AttemptUsage | null = null;
 
   readonly #hooks: AttemptHooks;
   #controller: AbortController | null = null;

@@ -51,6 +51,7 @@ test("a failure is delayed by the storage's clock while retries are left", () =>
 test("what an attempt cost goes along with its end, however it ended", () => {
   const completer = makeCompleter();
   const usage = { inputTokens: 10, outputTokens: 2, contextWindow: 8_000 };
+  const written = { ...usage, contextTokens: 12 };
   const failed = { kind: "failed", error: "x", permanent: false } as const;
   for (const [outcome, maxRetries] of [
     [{ kind: "done", result: 5 } as const, 0],
@@ -63,10 +64,10 @@ test("what an attempt cost goes along with its end, however it ended", () => {
     completer.finish(attempt, outcome);
   }
   expect(completer.take(10).finishes.map(({ settlement: { to }, usage }) => [to, usage])).toEqual([
-    ["done", usage],
-    ["failed", usage],
-    ["delayed", usage],
-    ["queued", usage],
+    ["done", written],
+    ["failed", written],
+    ["delayed", written],
+    ["queued", written],
   ]);
 });
 

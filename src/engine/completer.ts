@@ -1,15 +1,14 @@
 import { PROGRESS_BYTES_MAX } from "../executors/executor.ts";
 import { type Outcome, type Settlement, settle } from "../model/outcome.ts";
-import type { TaskUsage } from "../model/task.ts";
 import type { TaskRecord } from "../model/task-record.ts";
-import type { ClaimedTask, FinishAndClaimParams, Held } from "../storage/storage.ts";
+import type { AttemptUsage, ClaimedTask, FinishAndClaimParams, Held } from "../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";
 import { checkJson } from "./result-json.ts";
 
 export interface Finish extends Held {
   readonly settlement: Settlement;
   /** What the attempt cost. Left out: it did not tell. */
-  readonly usage?: TaskUsage;
+  readonly usage?: AttemptUsage;
   readonly lane: string;
   readonly agent: string;
   /** Whether somebody wants to be told of its end. */

@@ -19,11 +19,32 @@ describe("what an attempt reports of its cost", () => {
       const added = addUsage(sum, report);
       if (added.ok) sum = added.sum;
     }
-    expect(sum).toEqual({ inputTokens: 15, outputTokens: 7, contextWindow: 8_000 });
+    expect(sum).toMatchObject({ inputTokens: 15, outputTokens: 7, contextWindow: 8_000 });
     expect(addUsage(null, { outputTokens: 1 })).toEqual({
       ok: true,
-      sum: { inputTokens: 0, outputTokens: 1 },
+      sum: { inputTokens: 0, outputTokens: 1, contextTokens: 1 },
     });
+  });
+
+  test("tells how full the context is as the last call left it", () => {
+    const contextAfter = (...reports: Usage[]) => {
+      let sum: Parameters<typeof addUsage>[0] = null;
+      for (const report of reports) {
+        const added = addUsage(sum, report);
+        if (added.ok) sum = added.sum;
+      }
+      return sum?.contextTokens;
+    };
+    const [first, second] = [
+      { inputTokens: 100, outputTokens: 20 },
+      { inputTokens: 130, outputTokens: 5 },
+    ];
+    expect(contextAfter(first)).toBe(120);
+    expect(contextAfter(first, second)).toBe(135);
+    expect(contextAfter(second, first)).toBe(120);
+    expect(contextAfter(first, { contextWindow: 8_000 })).toBe(120);
+    expect(contextAfter(first, { inputTokens: -1 })).toBe(120);
+    expect(contextAfter({ contextWindow: 8_000 })).toBe(0);
   });
 
   test.each([
@@ -45,7 +66,8 @@ describe("what an attempt reports of its cost", () => {
     [null, "usage must be an object, not null"],
     [12, "usage must be an object, not 12"],
   ])("is refused when it is %j, with a word about why", (report, error) => {
-    expect(addUsage({ inputTokens: 1, outputTokens: 1 }, report as Usage)).toEqual({ ok: false, error });
+    const before = { inputTokens: 1, outputTokens: 1, contextTokens: 2 };
+    expect(addUsage(before, report as Usage)).toEqual({ ok: false, error });
   });
 });
 
@@ -65,6 +87,19 @@ describe("what a task cost", () => {
     });
     expect((await task("t")).usage).toEqual({ inputTokens: 101, outputTokens: 20, contextWindow: 8_000 });
     expect([...engine.metrics.tokens()]).toEqual([["a", { input: 101, output: 20 }]]);
+  });
+
+  test("is written with how full the context was, of this attempt alone", async () => {
+    const executor: Executor = (_task, { usage }) => {
+      usage({ inputTokens: 100, outputTokens: 20, contextWindow: 8_000 });
+      usage({ inputTokens: 125, outputTokens: 5 });
+      throw new Error("no");
+    };
+    const { clock, exchanges } = await run(executor, { retryPolicy: { maxRetries: 1 } });
+    await clock.advance(60_000);
+    const usage = { inputTokens: 225, outputTokens: 25, contextTokens: 130, contextWindow: 8_000 };
+    const finishes = exchanges.flatMap((exchange) => exchange.finishes);
+    expect(finishes.map((finish) => finish.usage)).toEqual([usage, usage]);
   });
 
   test("is of all its attempts, those that failed included", async () => {

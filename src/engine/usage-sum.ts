@@ -1,12 +1,15 @@
 import type { Usage } from "../executors/executor.ts";
-import type { TaskUsage } from "../model/task.ts";
+import type { AttemptUsage } from "../storage/storage.ts";
 
 export type AddedUsage =
-  | { readonly ok: true; readonly sum: TaskUsage }
+  | { readonly ok: true; readonly sum: AttemptUsage }
   | { readonly ok: false; readonly error: string };
 
-/** Adds what an attempt reports of its cost to what it reported before. A report that is wrong in part is not taken. */
-export function addUsage(before: TaskUsage | null, told: Usage): AddedUsage {
+/**
+ * Adds what an attempt reports of its cost to what it reported before. A report that is wrong in part is not taken. How
+ * full the context is does not add up: each call of a model is handed the whole of it.
+ */
+export function addUsage(before: AttemptUsage | null, told: Usage): AddedUsage {
   if (typeof told !== "object" || told === null) return refused(`must be an object, not ${nameOf(told)}`);
   const { inputTokens, outputTokens, contextWindow } = told;
   const given = Object.entries({ inputTokens, outputTokens, contextWindow }).filter(
@@ -18,9 +21,11 @@ export function addUsage(before: TaskUsage | null, told: Usage): AddedUsage {
     return refused(`needs a whole number from 0 on as \`${wrong[0]}\`, not ${nameOf(wrong[1])}`);
   }
   const window = contextWindow ?? before?.contextWindow;
+  const isOfCall = inputTokens !== undefined || outputTokens !== undefined;
   const sum = {
     inputTokens: (before?.inputTokens ?? 0) + (inputTokens ?? 0),
     outputTokens: (before?.outputTokens ?? 0) + (outputTokens ?? 0),
+    contextTokens: isOfCall ? (inputTokens ?? 0) + (outputTokens ?? 0) : (before?.contextTokens ?? 0),
     ...(window === undefined ? {} : { contextWindow: window }),
   };
   if (isCount(sum.inputTokens) && isCount(sum.outputTokens)) return { ok: true, sum };
