@@ -50,7 +50,12 @@ function cancelTask(
     .get(tenant, id);
   if (task === undefined) return { id, found: false };
   if (isTerminal(task.resting_state)) return { id, found: true, was: task.resting_state as TerminalState };
-  return endNow(db, ledger, { ...task, id, resting_state: task.resting_state as WaitingState }, { error, now });
+  return endNow(
+    db,
+    ledger,
+    { ...task, id, resting_state: task.resting_state as WaitingState },
+    { error, now },
+  );
 }
 
 /** Ends a task that has not ended, waiting or running; `resting_state` is what it would rest in. */

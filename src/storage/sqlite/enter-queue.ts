@@ -28,7 +28,9 @@ export function enterQueue(db: SqliteDatabase, ledger: Ledger, task: QueuedTask,
   }
   const session = ledger.session(task.session);
   if (task.place !== null && task.place <= session.cutoff) {
-    const found = db.prepare<WaitingTask>(`select ${WAITING_COLUMNS} from task t where t.seq = ?`).get(task.seq);
+    const found = db
+      .prepare<WaitingTask>(`select ${WAITING_COLUMNS} from task t where t.seq = ?`)
+      .get(task.seq);
     if (found === undefined) throw new Error(`task ${task.seq} is gone`);
     // It is nowhere yet: neither ready nor parked.
     const nowhere = { ...found, resting_state: "queued", parked: "session" } as const;

@@ -41,7 +41,8 @@ function writeTasks(
     const admission = {
       ...limits,
       waiting:
-        db.prepare<{ waiting: number }>("select sum(waiting - exempt) as waiting from lane").get()?.waiting ?? 0,
+        db.prepare<{ waiting: number }>("select sum(waiting - exempt) as waiting from lane").get()?.waiting ??
+        0,
     };
     const inserted = tasks.map(
       (task) => findByKey(db, task, now) ?? known(task.id) ?? insertTask(db, ledger, task, admission, now),
@@ -72,7 +73,10 @@ export function insertTask(
   const line = ledger.lineOf(task.lane, task.tenant, task.agent);
   const agentWaiting = ledger.waitingOfAgent(task.tenant, task.agent);
   const rejection = task.origin === "task" ? refuse(ledger, admission, task, agentWaiting) : null;
-  const session = task.session === null ? null : ledger.sessionOf(task.tenant, task.session.key, task.session.maxConcurrent);
+  const session =
+    task.session === null
+      ? null
+      : ledger.sessionOf(task.tenant, task.session.key, task.session.maxConcurrent);
   if (session !== null) session.last_place += 1;
   const parents = task.dependsOn.length === 0 ? NO_PARENTS : findParents(db, task);
   const unmet = rejection === null ? parents.unmet : 0;
@@ -196,7 +200,7 @@ function asItIsNow(db: SqliteDatabase, answer: InsertedTask): InsertedTask {
 }
 
 /** The answer to a task that an earlier insert, whose answer got lost, has already stored. */
-function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | null {
+export function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | null {
   const row = db
     .prepare<{
       seq: number;

@@ -1,10 +1,14 @@
 import { FRONT_RANK } from "../../model/priority.ts";
 import { WAITING_STATES } from "../../model/task-state.ts";
-import type { LaneRecord, LaneStorage } from "../storage.ts";
+import type { EndedTask, LaneRecord, LaneSetting, LaneStorage } from "../storage.ts";
+import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { type LaneRow, Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
 import { RANK } from "./rank.ts";
 import { fillReadySet } from "./ready-set.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 export function sqliteLanes(db: SqliteDatabase): LaneStorage {
   return {
@@ -26,6 +30,26 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
       });
       await db.durable();
     },
+    async put({ name, concurrency, total }) {
+      db.write(() => {
+        db.prepare(
+          `insert into lane_setting (name, concurrency, total) values (?, ?, ?)
+           on conflict (name) do update set concurrency = excluded.concurrency, total = excluded.total`,
+        ).run(name, concurrency, total);
+        db.signal({ kind: "lanes" });
+      });
+      await db.durable();
+    },
+    async settings() {
+      return db.read(() =>
+        db.prepare<LaneSetting>("select name, concurrency, total from lane_setting order by name").all(),
+      );
+    },
+    async clear(params) {
+      const cleared = db.write((now) => clearLane(db, params, now));
+      await db.durable();
+      return cleared;
+    },
     async list() {
       const rows = db.prepare<LaneRow>("select * from lane order by name").all();
       return rows.map(
@@ -37,10 +61,64 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
           agingMs: aging_ms,
           waiting,
           inflight,
+          oldestAt: oldestReady(db, name),
         }),
       );
     },
   };
+}
+
+/** However many there are, so many heads of lines are looked at: one for each line and rank. */
+const HEADS_MAX = 10_000;
+
+/** When the task of a lane was accepted that could start and has waited longest. */
+function oldestReady(db: SqliteDatabase, lane: string): number | null {
+  const lines = db
+    .prepare<{ id: number }>("select id from line where lane = ? and ready > 0 limit ?")
+    .all(lane, HEADS_MAX);
+  // From one rank to the next: among equals the first is the oldest.
+  const next = db.prepare<{ rank: number; task_seq: number }>(
+    "select rank, task_seq from ready where line = ? and rank > ? order by rank, task_seq limit 1",
+  );
+  let oldest = Number.POSITIVE_INFINITY;
+  let looked = 0;
+  for (const { id } of lines) {
+    let head = next.get(id, Number.MIN_SAFE_INTEGER);
+    for (; head !== undefined && looked < HEADS_MAX; looked += 1) {
+      oldest = Math.min(oldest, head.task_seq);
+      head = next.get(id, head.rank);
+    }
+  }
+  if (oldest === Number.POSITIVE_INFINITY) return null;
+  return (
+    db.prepare<{ at: number }>("select created_at as at from task where seq = ?").get(oldest)?.at ?? null
+  );
+}
+
+function clearLane(
+  db: SqliteDatabase,
+  params: { tenant: string; name: string; error: string; limit: number; cutoff?: number },
+  now: number,
+): { cancelled: EndedTask[]; more: boolean; cutoff: number } {
+  const { tenant, name, error, limit, cutoff = db.lastTaskSeq } = params;
+  const ledger = new Ledger(db);
+  const waiting = WAITING_STATES.flatMap((state) =>
+    db
+      .prepare<WaitingTask & { id: string }>(
+        `select t.id, ${WAITING_COLUMNS} from task t
+          where t.resting_state = '${state}' and t.tenant = ? and t.seq <= ?
+            and t.line in (select id from line where lane = ? and tenant = t.tenant)
+            and not exists (select 1 from lease l where l.task_seq = t.seq)
+          order by t.seq limit ?`,
+      )
+      .all(tenant, cutoff, name, limit + 1),
+  ).sort((a, b) => a.seq - b.seq);
+  const cancelled = waiting.slice(0, limit).map((task) => endNow(db, ledger, task, { error, now }));
+  settleMoves(db, ledger, now);
+  preemptTasks(db, ledger, now);
+  ledger.save();
+  tellOfCancelled(db, cancelled);
+  return { cancelled, more: waiting.length > limit, cutoff };
 }
 
 /** Those that wait are put in the order of the new ageing; who had to give way stays in front. Costs what waits. */

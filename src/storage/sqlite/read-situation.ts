@@ -59,7 +59,9 @@ function readSession(db: SqliteDatabase, { seq, session: key }: TaskRecord): Tas
     .get(seq);
   if (session === undefined) return null;
   const active = db
-    .prepare<{ id: string }>("select id from task where session = ? and in_session = 1 order by place limit ?")
+    .prepare<{ id: string }>(
+      "select id from task where session = ? and in_session = 1 order by place limit ?",
+    )
     .all(session.id, AHEAD_MAX.named);
   return { key, max: maxOf(session), active: active.map(({ id }) => id) };
 }

@@ -56,6 +56,7 @@ function listFrom(db: SqliteDatabase, params: ListTasksParams, way: Way): TaskRo
   if (params.priorityMax !== undefined) conditions.push("t.priority <= @priorityMax");
   if (params.batch !== undefined) conditions.push("t.batch = @batch");
   if (params.lane !== undefined) conditions.push("n.lane = @lane");
+  if (params.session !== undefined) conditions.push(`t.session = ${SESSION}`);
   if (params.cursor !== undefined) conditions.push(`${way.by} < @cursor`);
   const { states: _states, ...filters } = params;
   return db
@@ -70,6 +71,10 @@ function waysFor(db: SqliteDatabase, params: ListTasksParams, state: TaskState |
   const inThatState = inState(state);
   // A batch is small: whatever else is asked for is found among its tasks.
   if (params.batch !== undefined) return [way("indexed by task_by_batch", inThatState)];
+  // Of one session, whatever else is asked for.
+  if (params.session !== undefined) {
+    return [way("indexed by task_by_session", `t.session is not null and ${inThatState}`)];
+  }
   // A held task is found by its lease, and rests as queued.
   if (state !== null && (HELD_STATES as readonly TaskState[]).includes(state)) {
     return [way("not indexed", `t.seq in (select task_seq from lease where state = '${state}')`)];
@@ -82,6 +87,8 @@ function waysFor(db: SqliteDatabase, params: ListTasksParams, state: TaskState |
   }
   return [way(state === "queued" ? "indexed by task_queued" : "not indexed", inThatState)];
 }
+
+const SESSION = "(select id from session where tenant = @tenant and key = @session)";
 
 function way(index: string, condition: string): Way {
   return { tables: taskTables(index), by: "t.seq", condition };

@@ -37,6 +37,8 @@ export async function recountAll(db: SqliteDatabase): Promise<CounterFault[]> {
     ...laneFaults(db),
     ...tallyFaults(db),
     ...batchFaults(db),
+    ...sessionFaults(db),
+    ...exemptFaults(db),
   ];
 }
 
@@ -175,6 +177,46 @@ function batchFaults(db: SqliteDatabase): CounterFault[] {
       ...compare(`batch ${id} active`, active, counted_active),
       ...compare(`batch ${id} open`, open, counted_open),
     ]);
+}
+
+function sessionFaults(db: SqliteDatabase): CounterFault[] {
+  const waits = "t.session = s.id and t.completed_at is null and l.task_seq is null";
+  const counted = `from task t left join lease l on l.task_seq = t.seq where ${waits}`;
+  return db
+    .prepare<Record<"id" | "active" | "queued" | "messages" | "in_it" | "waiting" | "sent", number>>(
+      `select s.id, s.active, s.queued, s.messages,
+              (select count(*) from task t where t.session = s.id and t.in_session = 1) as in_it,
+              (select count(*) ${counted}) as waiting,
+              (select count(*) ${counted} and t.origin = 'message') as sent
+         from session s`,
+    )
+    .all()
+    .flatMap(({ id, active, queued, messages, in_it, waiting, sent }) => [
+      ...compare(`session ${id} active`, active, in_it),
+      ...compare(`session ${id} queued`, queued, waiting),
+      ...compare(`session ${id} messages`, messages, sent),
+    ]);
+}
+
+/** Of the waiting, those that admission does not count. */
+function exemptFaults(db: SqliteDatabase): CounterFault[] {
+  const exempt = `
+    select count(*) from task t left join lease l on l.task_seq = t.seq
+     where t.completed_at is null and l.task_seq is null and t.origin <> 'task' and t.line`;
+  return [
+    ...db
+      .prepare<{ id: number; exempt: number; counted: number }>(
+        `select n.id, n.exempt, (${exempt} = n.id) as counted from line n`,
+      )
+      .all()
+      .flatMap(({ id, exempt: stored, counted }) => compare(`line ${id} exempt`, stored, counted)),
+    ...db
+      .prepare<{ name: string; exempt: number; counted: number }>(
+        `select a.name, a.exempt, (${exempt} in (select id from line where lane = a.name)) as counted from lane a`,
+      )
+      .all()
+      .flatMap(({ name, exempt: stored, counted }) => compare(`lane ${name} exempt`, stored, counted)),
+  ];
 }
 
 function compare(counter: string, stored: number | null, counted: number | null): CounterFault[] {

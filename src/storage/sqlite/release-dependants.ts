@@ -58,7 +58,7 @@ function tell(
 ): number {
   const dependants = db
     .prepare<Dependant>(
-      `select ${WAITING_COLUMNS}, t.unmet, t.run_at, t.deadline, t.deadline_after_ms
+      `select ${WAITING_COLUMNS}, t.unmet, t.run_at, t.deadline, t.deadline_after_ms, t.place
          from dependency d join task t on t.seq = d.child_seq
         where d.parent_seq = ? and d.child_seq > ? order by d.child_seq limit ?`,
     )
@@ -80,6 +80,7 @@ function tell(
 }
 
 interface Dependant extends WaitingTask {
+  readonly place: number | null;
   readonly unmet: number;
   readonly run_at: number | null;
   readonly deadline: number | null;

@@ -73,7 +73,10 @@ function letIn(db: SqliteDatabase, ledger: Ledger, session: SessionRow, room: nu
     .all(session.id, room);
   for (const task of parked) {
     const rank = session.active === 0 ? task.rank : rankAfterOthers(db, session, task);
-    db.prepare("update task set parked = null, in_session = 1, rank = ? where seq = ?").run(rank, task.task_seq);
+    db.prepare("update task set parked = null, in_session = 1, rank = ? where seq = ?").run(
+      rank,
+      task.task_seq,
+    );
     session.active += 1;
     enterBatch(db, ledger, { seq: task.task_seq, line: task.line, rank, batch: task.batch });
   }
@@ -88,9 +91,7 @@ function rankAfterOthers(db: SqliteDatabase, session: SessionRow, task: ReadyEnt
     )
     .get(session.id);
   const isAfter =
-    last === undefined ||
-    last.rank < task.rank ||
-    (last.rank === task.rank && last.task_seq < task.task_seq);
+    last === undefined || last.rank < task.rank || (last.rank === task.rank && last.task_seq < task.task_seq);
   if (isAfter) return task.rank;
   return last.task_seq < task.task_seq ? last.rank : last.rank + 1;
 }
