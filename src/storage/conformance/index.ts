@@ -23,6 +23,7 @@ import { describeProperties } from "./property.ts";
 import { describePrune } from "./prune.ts";
 import { describeRescueTasks } from "./rescue-tasks.ts";
 import { describeRetryTask } from "./retry-task.ts";
+import { describeSessions } from "./sessions.ts";
 import { describeSettlements } from "./settlements.ts";
 import { describeSignals } from "./signals.ts";
 import { describeSituation } from "./situation.ts";
@@ -46,6 +47,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeAgeing(open);
     describePreemption(open);
     describeBatches(open);
+    describeSessions(open);
     describeLanesAndAgents(open);
     describeAgents(open);
     describeCancelTasks(open);
