@@ -1,17 +1,18 @@
 import type { z } from "zod";
 import { check, faultsError } from "../config/check.ts";
 import { withoutZeros } from "../config/kept-values.ts";
+import { saidLanes } from "../config/lanes-schema.ts";
 import { unknownOption } from "../config/option-kinds.ts";
 import { type Config, configSchema } from "../config/schema.ts";
 import { webhookOptions } from "../config/webhooks-schema.ts";
 import type { ReloadOptions, RotaOptions } from "../interface/options.ts";
 import { isObject } from "../model/field-checks.ts";
-import { type Lane, TASKS_LANE } from "../model/lane.ts";
+import { DEFAULT_LANES, type Lane, TASKS_LANE } from "../model/lane.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { SessionSettings } from "../model/session.ts";
 import type { TaskKind } from "../model/task.ts";
 import { webhookKey } from "../model/webhook-secret.ts";
-import type { AdmissionLimits } from "../storage/storage.ts";
+import type { AdmissionLimits, LaneSetting } from "../storage/storage.ts";
 import type { Agent, MadeExecutor, Surroundings } from "./agent.ts";
 import { readAgents, readExecutors } from "./configured-agents.ts";
 
@@ -24,6 +25,7 @@ export interface Settings {
   readonly options: SharedOptions;
   readonly scheduler: Config["scheduler"];
   readonly limits: AdmissionLimits;
+  /** Those that are always there and those of the configuration. Users may have stored more: see lane-table.ts. */
   readonly lanes: readonly Lane[];
   /** What holds where a session does not say. */
   readonly sessions: SessionSettings;
@@ -43,7 +45,7 @@ export interface Settings {
 /** What the library shares with the configuration file; executors may be functions here and are checked where they are made. */
 const sharedSchema = configSchema
   .omit({ server: true, agents: true, executors: true })
-  .extend({ webhooks: webhookOptions.prefault({}) });
+  .extend({ lanes: saidLanes.prefault({}), webhooks: webhookOptions.prefault({}) });
 type SharedOptions = z.output<typeof sharedSchema>;
 
 /** Checks the options and completes them. Throws one `invalid_field` that names everything to write instead. */
@@ -153,14 +155,17 @@ function tasksLane(scheduler: Settings["scheduler"]): Lane {
   };
 }
 
-function otherLanes(lanes: Config["lanes"], scheduler: Settings["scheduler"]): Lane[] {
-  return Object.entries(lanes).map(([name, { concurrency, total = null }]) => ({
-    name,
-    concurrency,
-    total,
-    perAgent: null,
-    ...orderIn(scheduler),
-  }));
+function otherLanes(said: SharedOptions["lanes"], scheduler: Settings["scheduler"]): Lane[] {
+  const always = Object.entries(DEFAULT_LANES).map(([name, concurrency]) => [name, { concurrency }]);
+  const all: SharedOptions["lanes"] = { ...Object.fromEntries(always), ...said };
+  return Object.entries(all).map(([name, { concurrency, total = null }]) =>
+    toLane({ name, concurrency, total }, scheduler),
+  );
+}
+
+/** A lane of which no more is said. */
+export function toLane(setting: LaneSetting, scheduler: Settings["scheduler"]): Lane {
+  return { ...setting, perAgent: null, ...orderIn(scheduler) };
 }
 
 /** What decides in every lane who goes first. */
