@@ -5,6 +5,8 @@ export type { Executor, ExecutorConfig, ExecutorContext, Usage } from "./executo
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "./interface/agents.ts";
 export type {
   AgentOptions,
+  ContextUse,
+  EstimateTokens,
   LaneOptions,
   ReloadOptions,
   RotaOptions,
@@ -13,6 +15,18 @@ export type {
   WebhookOptions,
 } from "./interface/options.ts";
 export type { Events, EventsOptions, Health, Reloaded, Rota, RotaApi, RotaState } from "./interface/rota.ts";
+export type {
+  SentMessage,
+  Session,
+  SessionAnswer,
+  SessionChanges,
+  SessionMessage,
+  SessionPage,
+  SessionPageInput,
+  SessionReply,
+  Sessions,
+  StoppedTasks,
+} from "./interface/sessions.ts";
 export type {
   CancelledTask,
   LocalTasks,
@@ -45,6 +59,7 @@ export type { Log } from "./model/log.ts";
 export type { PriorityName } from "./model/priority.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "./model/scheduler-stats.ts";
+export type { DropPolicy, SessionMode, SessionSettings } from "./model/session.ts";
 export type {
   ActionInput,
   CustomInput,

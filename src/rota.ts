@@ -130,6 +130,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     eventLog,
     deliverer,
     webhookMetrics,
+    estimateTokens: options.estimateTokens,
     clock,
     log,
   });

@@ -9,7 +9,7 @@ import { time } from "./time.ts";
 const anyObject = z.record(z.string(), z.unknown());
 const priorityName = z.enum(Object.keys(PRIORITY_NAMES) as [PriorityName, ...PriorityName[]]);
 
-const TASK_EXAMPLE = {
+export const TASK_EXAMPLE = {
   taskId: "tsk_019a8f6e",
   agentId: "index",
   kind: "custom",

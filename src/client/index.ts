@@ -2,6 +2,18 @@
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
 export type { Events, EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
 export type {
+  SentMessage,
+  Session,
+  SessionAnswer,
+  SessionChanges,
+  SessionMessage,
+  SessionPage,
+  SessionPageInput,
+  SessionReply,
+  Sessions,
+  StoppedTasks,
+} from "../interface/sessions.ts";
+export type {
   CancelledTask,
   TaskCounts,
   TaskFilter,
@@ -28,6 +40,7 @@ export type { Log } from "../model/log.ts";
 export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "../model/scheduler-stats.ts";
+export type { DropPolicy, SessionMode } from "../model/session.ts";
 export type {
   ActionInput,
   CustomInput,

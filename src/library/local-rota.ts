@@ -7,8 +7,9 @@ import { TaskWaiter } from "../events/task-waiter.ts";
 import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Agents } from "../interface/agents.ts";
-import type { AgentOptions, ReloadOptions } from "../interface/options.ts";
+import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
 import type { EventsOptions, Health, Reloaded, Rota, RotaState } from "../interface/rota.ts";
+import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
@@ -32,9 +33,12 @@ import { collectMetrics } from "./collect-metrics.ts";
 import { ConfigHealth } from "./config-health.ts";
 import type { CurrentGuard } from "./current-guard.ts";
 import type { CurrentSettings } from "./current-settings.ts";
+import { EndedTasks } from "./ended-tasks.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import type { Reloader } from "./reloader.ts";
+import { createSessions } from "./sessions.ts";
 import { createTasks } from "./tasks.ts";
+import { TokenEstimates } from "./token-estimates.ts";
 import { warnOfUnservedLanes } from "./unserved-lanes.ts";
 import { createWebhooks } from "./webhooks.ts";
 
@@ -64,6 +68,7 @@ export interface LocalRotaParts {
   readonly eventLog: EventLog;
   readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
+  readonly estimateTokens?: EstimateTokens | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -71,10 +76,12 @@ export interface LocalRotaParts {
 /** The scheduler in this process: what its users call, on top of the engine and the storage. */
 export class LocalRota implements Rota {
   readonly tasks: LocalTasks;
+  readonly sessions: Sessions;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
   readonly #parts: LocalRotaParts;
   readonly #configHealth: ConfigHealth;
+  readonly #estimates: TokenEstimates;
   #state: RotaState = "created";
   #starting: Promise<void> | null = null;
   #draining: Promise<void> | null = null;
@@ -96,6 +103,8 @@ export class LocalRota implements Rota {
       turns,
       clock,
     });
+    const newTaskId = idMaker("tsk_", clock);
+    const ended = new EndedTasks({ engine, onEnded: () => deliverer.wake() });
     this.tasks = createTasks({
       tenant: DEFAULT_TENANT,
       storage,
@@ -104,7 +113,7 @@ export class LocalRota implements Rota {
       waiter: new TaskWaiter({ eventLog, clock }),
       limits: () => current.value.limits,
       defaults: () => this.#taskDefaults(),
-      newTaskId: idMaker("tsk_", clock),
+      newTaskId,
       newBatchId: idMaker("bat_", clock),
       checkCallback: (url, field) => guard.value.check(url, field),
       processSituation: (lane) => ({
@@ -113,7 +122,31 @@ export class LocalRota implements Rota {
         lane: engine.laneLoad(lane),
       }),
       checkOpen: () => this.#checkOpen(),
-      onCancelled: () => deliverer.wake(),
+      ended,
+    });
+    this.#estimates = new TokenEstimates({
+      tenant: DEFAULT_TENANT,
+      estimate: parts.estimateTokens,
+      storage,
+      eventLog,
+      clock,
+      log: parts.log,
+      defaultMax: () => current.value.sessions.maxConcurrent,
+      node: () => engine.node,
+      onChanged: () => engine.onSignal({ kind: "work" }),
+    });
+    this.sessions = createSessions({
+      tenant: DEFAULT_TENANT,
+      storage,
+      engine,
+      eventLog,
+      tasks: this.tasks,
+      estimates: this.#estimates,
+      ended,
+      settings: () => current.value.sessions,
+      defaults: () => this.#taskDefaults(),
+      newTaskId,
+      checkOpen: () => this.#checkOpen(),
     });
     this.webhooks = createWebhooks({ tenant: DEFAULT_TENANT, storage, onResend: () => deliverer.wake() });
     storage.subscribe((signal) => {
@@ -232,6 +265,7 @@ export class LocalRota implements Rota {
     }
     // Tasks that ended before are still to be told of, whether or not any more are run.
     deliverer.start();
+    this.#estimates.start();
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     this.#state = "running";
     // Agents that were made known while the engine started: their limits, too, hold once this answers.
@@ -262,6 +296,7 @@ export class LocalRota implements Rota {
     await turns.idle();
     await catalogue.stop();
     await guard.close();
+    this.#estimates.stop();
     await eventLog.close();
     await storage.close();
     this.#state = "stopped";

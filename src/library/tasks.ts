@@ -24,6 +24,7 @@ import type {
   Storage,
 } from "../storage/storage.ts";
 import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
+import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { listPage } from "./list-page.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
@@ -47,14 +48,13 @@ export interface TasksOptions {
   readonly processSituation: (lane: string) => ProcessSituation;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
-  /** Told when a task was cancelled, of which somebody may want to be told. */
-  readonly onCancelled: () => void;
+  readonly ended: EndedTasks;
 }
 
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant, storage, engine, eventLog, waiter, limits, defaults, checkOpen } = options;
-  const { newTaskId, newBatchId, checkCallback, onCancelled, processSituation } = options;
+  const { newTaskId, newBatchId, checkCallback, ended, processSituation } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
@@ -159,13 +159,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
   /** Some may have ended meanwhile: each says what became of it. */
   async function cancelAll(ids: readonly string[]): Promise<CancelledTask[]> {
     const answers = await storage.tasks.cancel({ tenant, ids, error: null });
-    const cancelled = answers.filter((answer) => answer.found && answer.was === null);
-    engine.fence(
-      cancelled.flatMap(({ token }) => token ?? []),
-      "cancelled",
-    );
-    for (const task of cancelled) engine.metrics.cancelled(task);
-    if (cancelled.length > 0) onCancelled();
+    ended.note(answers.filter((answer) => answer.found && answer.was === null));
     return answers;
   }
 

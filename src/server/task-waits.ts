@@ -27,17 +27,32 @@ export class TaskWaits {
    * left to be told.
    */
   async wait(taskId: string, { seconds, gone }: { seconds: unknown; gone: AbortSignal }): Promise<Task> {
-    const wait = checkSeconds(seconds);
-    const { tasks, draining } = this.#rota;
-    const signal = AbortSignal.any([gone, draining, this.#closing.signal]);
+    const timeoutMs = checkSeconds(seconds) * 1_000;
+    return this.holding(() => this.untilEnded(taskId, { timeoutMs, gone }));
+  }
+
+  /** Keeps a place as long as `work` goes on, for a request that does something first. Throws `rate_limited`. */
+  async holding<T>(work: () => Promise<T>): Promise<T> {
     const giveBack = this.#places.take();
     try {
-      return await tasks.wait(taskId, { timeoutMs: wait * 1_000, signal });
+      return await work();
+    } finally {
+      giveBack();
+    }
+  }
+
+  /** The same without a place of its own. */
+  async untilEnded(
+    taskId: string,
+    { timeoutMs, gone }: { readonly timeoutMs: number; readonly gone: AbortSignal },
+  ): Promise<Task> {
+    const { tasks, draining } = this.#rota;
+    const signal = AbortSignal.any([gone, draining, this.#closing.signal]);
+    try {
+      return await tasks.wait(taskId, { timeoutMs, signal });
     } catch (error) {
       if (error instanceof RotaError && error.code !== "draining") throw error;
       return await tasks.get(taskId);
-    } finally {
-      giveBack();
     }
   }
 
