@@ -22,6 +22,7 @@ export interface TaskFlags {
   readonly timeout?: string;
   readonly runAt?: string;
   readonly lane?: string;
+  readonly session?: string;
   readonly retries?: string;
   readonly callback?: string;
   readonly preemptible?: true;
@@ -46,6 +47,7 @@ const FIELDS: Readonly<Record<Exclude<keyof TaskFlags, "file" | "preemptible">, 
   timeout: (span) => ({ timeout: spanFlag(span) }),
   runAt: (moment, now) => ({ runAt: momentFlag(moment, now) }),
   lane: (lane) => ({ lane }),
+  session: (sessionKey) => ({ sessionKey }),
   retries: (maxRetries) => ({ retryPolicy: { maxRetries: numberFlag(maxRetries) } }),
   callback: (callbackUrl) => ({ callbackUrl }),
   metadata: (json) => ({ metadata: jsonFlag("--metadata", json) }),
@@ -56,6 +58,7 @@ export const fieldFlags: Readonly<Record<string, string>> = {
   agentId: "--agent",
   tabId: "--tab",
   runAt: "--run-at",
+  sessionKey: "--session",
   callbackUrl: "--callback",
   "retryPolicy.maxRetries": "--retries",
 };

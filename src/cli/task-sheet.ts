@@ -19,6 +19,7 @@ export function taskSheet(task: Task, now: number): string[] {
       ["priority", String(task.priority)],
       ["preemptible", task.preemptible ? "yes" : undefined],
       ["batch", task.batchId],
+      ["session", text(task.sessionKey)],
       ["action", text(task.action)],
       ["tab", text(task.tabId)],
       ["ref", text(task.ref)],
