@@ -3,6 +3,7 @@ export { ConfigWatcher, type ConfigWatcherOptions, type Reloadable } from "./con
 export { HttpError, PermanentError } from "./executors/errors.ts";
 export type { Executor, ExecutorConfig, ExecutorContext, Usage } from "./executors/executor.ts";
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "./interface/agents.ts";
+export type { LaneInfo, LaneInput, LaneList, Lanes } from "./interface/lanes.ts";
 export type {
   AgentOptions,
   ContextUse,

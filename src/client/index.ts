@@ -1,5 +1,6 @@
 /** The client: what a program needs that talks to a Rota elsewhere, in Node or in a browser. */
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
+export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 export type { Events, EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
 export type {
   SentMessage,

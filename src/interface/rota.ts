@@ -2,6 +2,7 @@ import type { Executor } from "../executors/executor.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
+import type { Lanes } from "./lanes.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
 import type { Sessions } from "./sessions.ts";
 import type { LocalTasks, Tasks } from "./tasks.ts";
@@ -11,6 +12,7 @@ import type { Webhooks } from "./webhooks.ts";
 export interface RotaApi {
   readonly tasks: Tasks;
   readonly sessions: Sessions;
+  readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
 

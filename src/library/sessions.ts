@@ -17,6 +17,7 @@ import { checkWait } from "../model/wait-input.ts";
 import type { NewTask, SessionRecord, StopSessionParams, Storage } from "../storage/storage.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { toSession } from "./session-view.ts";
+import type { TaskParser } from "./task-parser.ts";
 import type { TokenEstimates } from "./token-estimates.ts";
 
 /** How many tasks of a session one transaction ends. */
@@ -32,6 +33,7 @@ export interface SessionsOptions {
   readonly ended: EndedTasks;
   readonly settings: () => SessionSettings;
   readonly defaults: () => TaskDefaults;
+  readonly parse: TaskParser;
   readonly newTaskId: () => string;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
@@ -40,7 +42,7 @@ export interface SessionsOptions {
 /** One tenant's conversations, as its users handle them. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { tenant, storage, engine, eventLog, tasks, estimates, ended } = options;
-  const { settings, defaults, newTaskId, checkOpen } = options;
+  const { settings, defaults, parse, newTaskId, checkOpen } = options;
 
   async function send(key: string, input: unknown): Promise<SessionAnswer> {
     checkSessionKey(key, "key");
@@ -70,7 +72,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     const isOfAgent = session?.agent === null || session?.agent === agentId;
     const given = { message, agentId, lane: lane ?? (isOfAgent ? (session?.lane ?? undefined) : undefined) };
     return {
-      ...parseTaskInput({ ...given, sessionKey: key }, defaults()),
+      ...(await parse((known) => parseTaskInput({ ...given, sessionKey: key }, known))),
       id: newTaskId(),
       tenant,
       origin: "message",

@@ -4,17 +4,18 @@ import type { LaneCatalogue } from "./lane-catalogue.ts";
 /** Reads what somebody hands in as tasks, with the defaults that hold right now. */
 export type TaskParser = <Parsed>(parse: (defaults: TaskDefaults) => Parsed) => Promise<Parsed>;
 
-/**
- * A parser that knows lanes which another node made a moment ago: where a name is one that nobody here knows, it looks at
- * the storage before that counts as none. Only then is anything waited for.
- */
-export function taskParser({
-  defaults,
-  lanes,
-}: {
+export interface TaskParserOptions {
   readonly defaults: () => TaskDefaults;
   readonly lanes: Pick<LaneCatalogue, "learn">;
-}): TaskParser {
+  /** Throws while nothing is taken in. */
+  readonly checkOpen: () => void;
+}
+
+/**
+ * A parser that knows lanes which another node made a moment ago: where nobody here knows a name, it looks at the storage
+ * before the task goes where those go that name none.
+ */
+export function taskParser({ defaults, lanes, checkOpen }: TaskParserOptions): TaskParser {
   return async (parse) => {
     const known = defaults();
     const unknown = new Set<string>();
@@ -24,6 +25,10 @@ export function taskParser({
       return has;
     };
     const parsed = parse({ ...known, hasLane });
-    return unknown.size > 0 && (await lanes.learn(unknown)) ? parse(defaults()) : parsed;
+    if (unknown.size === 0) return parsed;
+    const learnt = await lanes.learn(unknown);
+    // It may have begun to stop meanwhile.
+    checkOpen();
+    return learnt ? parse(defaults()) : parsed;
   };
 }

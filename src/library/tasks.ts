@@ -11,7 +11,7 @@ import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
-import { type ParsedTask, parseTaskInput, type TaskDefaults } from "../model/task-input.ts";
+import { type ParsedTask, parseTaskInput } from "../model/task-input.ts";
 import { toTask } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
 import { rejectionError } from "../storage/admission.ts";
@@ -28,6 +28,7 @@ import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { listPage } from "./list-page.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
+import type { TaskParser } from "./task-parser.ts";
 
 /** Tasks handed in at once. */
 const SUBMIT_MANY_MAX = 10_000;
@@ -39,7 +40,7 @@ export interface TasksOptions {
   readonly eventLog: EventLog;
   readonly waiter: TaskWaiter;
   readonly limits: () => AdmissionLimits;
-  readonly defaults: () => TaskDefaults;
+  readonly parse: TaskParser;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
   /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
@@ -53,12 +54,12 @@ export interface TasksOptions {
 
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
-  const { tenant, storage, engine, eventLog, waiter, limits, defaults, checkOpen } = options;
+  const { tenant, storage, engine, eventLog, waiter, limits, parse, checkOpen } = options;
   const { newTaskId, newBatchId, checkCallback, ended, processSituation } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
-    const [task] = newTasks([parseTaskInput(input, defaults())], null);
+    const [task] = newTasks([await parse((defaults) => parseTaskInput(input, defaults))], null);
     if (task === undefined) throw new Error("One task makes one.");
     if (task.callbackUrl !== null) {
       await checkCallback(task.callbackUrl, "callbackUrl");
@@ -76,13 +77,18 @@ export function createTasks(options: TasksOptions): LocalTasks {
     if (!Array.isArray(inputs) || inputs.length > SUBMIT_MANY_MAX) {
       throw invalidField("tasks", `\`tasks\` must be an array of at most ${SUBMIT_MANY_MAX}`);
     }
-    const { inserted } = await insertAll(parseTaskInputs(inputs, defaults()), null);
+    const parsed = await parse((defaults) => parseTaskInputs(inputs, defaults));
+    const { inserted } = await insertAll(parsed, null);
     return inserted.map((task) => ({ ...toSubmitted(task), ...rejectionOf(task) }));
   }
 
   async function submitBatch(input: BatchInput): Promise<SubmittedBatch> {
     checkOpen();
-    const { tasks: parsed, parallelism, callbackUrl } = parseBatchInput(input, defaults());
+    const {
+      tasks: parsed,
+      parallelism,
+      callbackUrl,
+    } = await parse((defaults) => parseBatchInput(input, defaults));
     const batch = { id: newBatchId(), tenant, parallelism, callbackUrl };
     const { tasks, inserted } = await insertAll(parsed, batch);
     // Those that were made before tell nothing of when this batch was.

@@ -5,6 +5,7 @@ import type { MessageRuns } from "./message-runs.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { laneRoutes } from "./routes/lanes.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
 import { schedulerRoutes } from "./routes/scheduler.ts";
@@ -24,7 +25,7 @@ export interface RouteParts {
 /** Those that other systems have as well, under the paths they have there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];
 /** Those that are Rota's own. */
-const VERSIONED = [sessionRoutes, agentRoutes, webhookRoutes];
+const VERSIONED = [sessionRoutes, laneRoutes, agentRoutes, webhookRoutes];
 
 export function registerRoutes(app: FastifyInstance, parts: RouteParts): void {
   for (const routes of EVERYWHERE) app.register(routes, parts);
