@@ -1,8 +1,9 @@
 import type { TaskState } from "../../model/task-state.ts";
 import type { BatchEnd, BatchRecord, NewBatch } from "../storage.ts";
 import { addBatchDelivery } from "./add-delivery.ts";
+import type { BatchRow } from "./batch-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
-import type { BatchRow, Ledger } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
 
 export async function getBatch(
   db: SqliteDatabase,
@@ -40,7 +41,7 @@ export function forgetEmptyBatch(db: SqliteDatabase, id: string): void {
 /** Lets in what batches have room for, and tells of those of which the last task has ended. */
 export function settleBatches(db: SqliteDatabase, ledger: Ledger, now: number): void {
   const completed: { batch: BatchRow; last: LastTask }[] = [];
-  for (const batch of ledger.batches) {
+  for (const batch of ledger.batches.touched()) {
     letIn(db, ledger, batch);
     if (batch.open > 0 || batch.completed_at !== null) continue;
     const last = lastTask(db, batch);

@@ -210,7 +210,7 @@ function startAttempt(
       deadline,
       retryCount,
       batch,
-      session: session === null ? null : ledger.session(session).key,
+      session: session === null ? null : ledger.sessions.get(session).key,
       callbackUrl,
       startedAt: startedAt ?? now,
       completedAt: null,

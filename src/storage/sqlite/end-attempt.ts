@@ -41,7 +41,7 @@ export function endTask(
 ): void {
   const line = freeSlot(ledger, lease);
   leaveBatch(ledger, lease.batch, { ended: true });
-  if (lease.session !== null) ledger.session(lease.session).active -= 1;
+  if (lease.session !== null) ledger.sessions.get(lease.session).active -= 1;
   db.prepare(
     `update task set resting_state = ?, in_session = 0, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
                      last_started_at = ?, last_outcome = ?, last_node = ?, result = ?, error = ?

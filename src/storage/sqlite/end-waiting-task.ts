@@ -33,7 +33,7 @@ export function endWaitingTask(
 ): void {
   const line = ledger.line(task.line);
   ledger.countWaiting(line, task, -1);
-  if (task.session !== null && task.in_session === 1) ledger.session(task.session).active -= 1;
+  if (task.session !== null && task.in_session === 1) ledger.sessions.get(task.session).active -= 1;
   const isReady = task.resting_state === "queued" && task.parked === null;
   if (isReady) ledger.removeReady(line, { rank: task.rank, task_seq: task.seq });
   leaveBatch(ledger, task.batch, { ended: true, wasActive: isReady });

@@ -1,7 +1,8 @@
 import { SESSION_ENDS } from "../../model/session.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
-import type { Ledger, SessionRow } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
+import type { SessionRow } from "./session-ledger.ts";
 
 /** A task that was just queued, and that no attempt holds. */
 export interface QueuedTask {
@@ -26,7 +27,7 @@ export function enterQueue(db: SqliteDatabase, ledger: Ledger, task: QueuedTask,
     enterBatch(db, ledger, task);
     return;
   }
-  const session = ledger.session(task.session);
+  const session = ledger.sessions.get(task.session);
   if (task.place !== null && task.place <= session.cutoff) {
     const found = db
       .prepare<WaitingTask>(`select ${WAITING_COLUMNS} from task t where t.seq = ?`)
@@ -64,7 +65,7 @@ export function enterBatch(
   ledger: Ledger,
   task: Pick<QueuedTask, "seq" | "line" | "rank" | "batch">,
 ): void {
-  const batch = task.batch === null ? undefined : ledger.batch(task.batch);
+  const batch = ledger.batches.of(task);
   if (batch === undefined || batch.parallelism === null) {
     ledger.addReady(ledger.line(task.line), { rank: task.rank, task_seq: task.seq });
     return;

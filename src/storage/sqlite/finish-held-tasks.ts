@@ -36,7 +36,7 @@ function addUsage(db: SqliteDatabase, ledger: Ledger, lease: EndedLease, usage: 
       where seq = ?`,
   ).run(usage.inputTokens, usage.outputTokens, usage.contextWindow ?? null, lease.task_seq);
   if (lease.session === null) return;
-  const session = ledger.session(lease.session);
+  const session = ledger.sessions.get(lease.session);
   session.tokens = usage.contextTokens;
   session.context_window = usage.contextWindow ?? session.context_window;
 }

@@ -76,7 +76,7 @@ export function insertTask(
   const session =
     task.session === null
       ? null
-      : ledger.sessionOf(task.tenant, task.session.key, task.session.maxConcurrent);
+      : ledger.sessions.ensure(task.tenant, task.session.key, task.session.maxConcurrent);
   if (session !== null) session.last_place += 1;
   const parents = task.dependsOn.length === 0 ? NO_PARENTS : findParents(db, task);
   const unmet = rejection === null ? parents.unmet : 0;
@@ -134,7 +134,7 @@ export function insertTask(
   if (rejection === null) {
     if (task.origin === "task") admission.waiting += 1;
     ledger.countWaiting(line, { origin: task.origin, session: session?.id ?? null }, 1);
-    const batch = task.batch === null ? undefined : ledger.batch(task.batch);
+    const batch = ledger.batches.of(task);
     if (batch !== undefined) batch.open += 1;
     if (answer.state === "queued")
       enterQueue(
@@ -153,7 +153,7 @@ export function insertTask(
       );
   } else if (task.batch !== null) {
     // Its end may be what completes the batch.
-    ledger.batch(task.batch);
+    ledger.batches.of(task);
   }
   ledger.count(task.tenant, answer.state, 1);
   ledger.events.add({

@@ -6,7 +6,7 @@ export function leaveBatch(
   id: string | null,
   { ended, wasActive = true }: { ended: boolean; wasActive?: boolean },
 ): void {
-  const batch = id === null ? undefined : ledger.batch(id);
+  const batch = ledger.batches.of({ batch: id });
   if (batch === undefined) return;
   if (ended) batch.open -= 1;
   if (wasActive && batch.parallelism !== null) batch.active -= 1;

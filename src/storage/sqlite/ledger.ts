@@ -1,9 +1,10 @@
 import { NEWCOMER_LEAD, type Strategy } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
-import type { DropPolicy, SessionMode } from "../../model/session.ts";
 import type { TaskOrigin, TaskPlace } from "../storage.ts";
+import { BatchLedger } from "./batch-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
+import { SessionLedger } from "./session-ledger.ts";
 
 /** A row of `line`, being changed. */
 export interface Line {
@@ -37,44 +38,6 @@ export interface LaneRow {
   exempt: number;
 }
 
-/** A row of `batch`, being changed. */
-export interface BatchRow {
-  readonly id: string;
-  readonly tenant: string;
-  readonly parallelism: number | null;
-  readonly callback_url: string | null;
-  readonly created_at: number;
-  completed_at: number | null;
-  active: number;
-  open: number;
-}
-
-/** A row of `session`, being changed. */
-export interface SessionRow {
-  readonly id: number;
-  readonly tenant: string;
-  readonly key: string;
-  agent: string | null;
-  lane: string | null;
-  mode: SessionMode | null;
-  cap: number | null;
-  drop_policy: DropPolicy | null;
-  debounce_ms: number | null;
-  max_concurrent: number | null;
-  default_max: number;
-  tokens: number | null;
-  context_window: number | null;
-  generation: number;
-  last_place: number;
-  cutoff: number;
-  debounce_seq: number | null;
-  debounce_since: number | null;
-  debounce_mode: SessionMode | null;
-  active: number;
-  queued: number;
-  messages: number;
-}
-
 export interface ReadyEntry {
   readonly rank: number;
   readonly task_seq: number;
@@ -86,6 +49,8 @@ export interface ReadyEntry {
  */
 export class Ledger {
   readonly events: EventLog;
+  readonly batches: BatchLedger;
+  readonly sessions: SessionLedger;
   /** Whether an end was written down of which dependants have yet to be told. */
   hasReleases = false;
   /** Critical tasks that became ready in this transaction. */
@@ -94,14 +59,14 @@ export class Ledger {
   readonly #lines = new Map<number, Line>();
   readonly #asRead = new Map<Line, Line>();
   readonly #lanes = new Map<string, LaneRow>();
-  readonly #batches = new Map<string, BatchRow>();
-  readonly #sessions = new Map<number, SessionRow>();
   readonly #byAgent = new Map<string, Line[]>();
   readonly #tally = new Map<string, Map<string, number>>();
 
   constructor(db: SqliteDatabase) {
     this.#db = db;
     this.events = new EventLog(db);
+    this.batches = new BatchLedger(db);
+    this.sessions = new SessionLedger(db);
   }
 
   lane(name: string): LaneRow {
@@ -112,59 +77,6 @@ export class Ledger {
       this.#lanes.set(name, lane);
     }
     return lane;
-  }
-
-  /** A batch that this transaction moves tasks of. */
-  batch(id: string): BatchRow | undefined {
-    let batch = this.#batches.get(id);
-    if (batch === undefined) {
-      batch = this.#db.prepare<BatchRow>("select * from batch where id = ?").get(id);
-      if (batch !== undefined) this.#batches.set(id, batch);
-    }
-    return batch;
-  }
-
-  /** Every batch that this transaction has looked at. */
-  get batches(): Iterable<BatchRow> {
-    return this.#batches.values();
-  }
-
-  /** A session that this transaction moves tasks of. */
-  session(id: number): SessionRow {
-    let session = this.#sessions.get(id);
-    if (session === undefined) {
-      session = this.#db.prepare<SessionRow>("select * from session where id = ?").get(id);
-      if (session === undefined) throw new Error(`session ${id} is gone`);
-      this.#sessions.set(id, session);
-    }
-    return session;
-  }
-
-  /** The session of this name; undefined when there is none. */
-  findSession(tenant: string, key: string): SessionRow | undefined {
-    const found = this.#db
-      .prepare<{ id: number }>("select id from session where tenant = ? and key = ?")
-      .get(tenant, key);
-    return found === undefined ? undefined : this.session(found.id);
-  }
-
-  /** The session of this name, made when it is the first time. */
-  sessionOf(tenant: string, key: string, defaultMax: number): SessionRow {
-    const known = this.findSession(tenant, key);
-    if (known !== undefined) {
-      known.default_max = defaultMax;
-      return known;
-    }
-    const made = this.#db
-      .prepare<SessionRow>("insert into session (tenant, key, default_max) values (?, ?, ?) returning *")
-      .get(tenant, key, defaultMax) as SessionRow;
-    this.#sessions.set(made.id, made);
-    return made;
-  }
-
-  /** Every session that this transaction has looked at. */
-  get sessions(): Iterable<SessionRow> {
-    return this.#sessions.values();
   }
 
   /** Counts a task that begins or ceases to wait. */
@@ -190,7 +102,7 @@ export class Ledger {
       this.lane(line.lane).exempt += by;
     }
     if (id === null) return;
-    const session = this.session(id);
+    const session = this.sessions.get(id);
     session.queued += by;
     if (origin === "message") session.messages += by;
   }
@@ -371,8 +283,8 @@ export class Ledger {
     );
     for (const lane of this.#lanes.values())
       saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.exempt, lane.name);
-    this.#saveBatches();
-    this.#saveSessions();
+    this.batches.save();
+    this.sessions.save();
     this.events.save();
     const addToTally = this.#db.prepare("update tally set tasks = tasks + ? where tenant = ? and state = ?");
     const startTally = this.#db.prepare("insert into tally (tasks, tenant, state) values (?, ?, ?)");
@@ -381,26 +293,6 @@ export class Ledger {
         if (tasks === 0) continue;
         if (addToTally.run(tasks, tenant, state).changes === 0) startTally.run(tasks, tenant, state);
       }
-    }
-  }
-
-  #saveSessions(): void {
-    const save = this.#db.prepare(
-      `update session set agent = @agent, lane = @lane, mode = @mode, cap = @cap, drop_policy = @drop_policy,
-                          debounce_ms = @debounce_ms, max_concurrent = @max_concurrent, default_max = @default_max,
-                          tokens = @tokens, context_window = @context_window, generation = @generation,
-                          last_place = @last_place, cutoff = @cutoff, debounce_seq = @debounce_seq,
-                          debounce_since = @debounce_since, debounce_mode = @debounce_mode, active = @active,
-                          queued = @queued, messages = @messages
-        where id = @id`,
-    );
-    for (const session of this.#sessions.values()) save.run(session);
-  }
-
-  #saveBatches(): void {
-    const save = this.#db.prepare("update batch set completed_at = ?, active = ?, open = ? where id = ?");
-    for (const { id, completed_at, active, open } of this.#batches.values()) {
-      save.run(completed_at, active, open, id);
     }
   }
 

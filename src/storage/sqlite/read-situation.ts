@@ -2,8 +2,8 @@ import type { TaskRecord } from "../../model/task-record.ts";
 import type { TaskState } from "../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
-import type { SessionRow } from "./ledger.ts";
 import { getTask } from "./read-tasks.ts";
+import type { SessionRow } from "./session-ledger.ts";
 import { maxOf } from "./settle-sessions.ts";
 
 /** What stands in the way of a task. */

@@ -58,7 +58,7 @@ export async function retryTask(
 /** Accepted anew: whatever was stopped before does not count. */
 function acceptInSession(ledger: Ledger, id: number | null): number | null {
   if (id === null) return null;
-  const session = ledger.session(id);
+  const session = ledger.sessions.get(id);
   session.last_place += 1;
   return session.last_place;
 }
@@ -103,7 +103,7 @@ function requeue(
       place,
       seq: task.seq,
     }) as { rank: number };
-  const batch = task.batch === null ? undefined : ledger.batch(task.batch);
+  const batch = ledger.batches.of(task);
   if (batch !== undefined) batch.open += 1;
   if (!waits) enterQueue(db, ledger, { ...task, rank, place, in_session: 0 }, now);
   const error = task.error === null ? {} : { error: task.error };

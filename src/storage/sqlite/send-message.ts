@@ -6,8 +6,9 @@ import type { SqliteDatabase } from "./database.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { endDebounce } from "./enter-queue.ts";
 import { type Admission, alreadyInserted, insertTask } from "./insert-tasks.ts";
-import { Ledger, type SessionRow } from "./ledger.ts";
+import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
+import type { SessionRow } from "./session-ledger.ts";
 import { cancelSession } from "./sessions.ts";
 import { settleMoves } from "./settle-moves.ts";
 
@@ -22,7 +23,7 @@ export function sendMessage(db: SqliteDatabase, params: SendParams, now: number)
   if (known !== null) return { refused: null, task: known, merged: false, cancelled: [] };
 
   const ledger = new Ledger(db);
-  const session = ledger.sessionOf(task.tenant, task.session.key, task.session.maxConcurrent);
+  const session = ledger.sessions.ensure(task.tenant, task.session.key, task.session.maxConcurrent);
   const mode = params.mode ?? session.mode ?? defaults.mode;
   const windowMs = mode === "interrupt" ? 0 : (session.debounce_ms ?? defaults.debounceMs);
   const merged = windowMs === 0 ? null : addToDebounced(db, session, params, { mode, windowMs, now });

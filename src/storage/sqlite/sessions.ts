@@ -11,9 +11,10 @@ import type {
 import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
-import { Ledger, type SessionRow } from "./ledger.ts";
+import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { sendMessage } from "./send-message.ts";
+import type { SessionRow } from "./session-ledger.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 export function sqliteSessions(db: SqliteDatabase): SessionStorage {
@@ -68,7 +69,7 @@ function updateSession(
   now: number,
 ): SessionRecord {
   const ledger = new Ledger(db);
-  const session = ledger.sessionOf(tenant, key, defaultMax);
+  const session = ledger.sessions.ensure(tenant, key, defaultMax);
   const { drop, debounceMs, maxConcurrent, contextWindow, ...same } = changes;
   Object.assign(session, same);
   if (drop !== undefined) session.drop_policy = drop;
@@ -84,7 +85,7 @@ function updateSession(
 
 function stopSession(db: SqliteDatabase, params: StopSessionParams, now: number): StoppedSession {
   const ledger = new Ledger(db);
-  const session = ledger.findSession(params.tenant, params.key);
+  const session = ledger.sessions.find(params.tenant, params.key);
   if (session === undefined) return { stopped: [], cancelled: [], more: false, cutoff: 0 };
   const { scope } = params;
   const cutoff = scope === "oldest" ? session.cutoff : (params.cutoff ?? session.last_place);

@@ -3,14 +3,15 @@ import type { SqliteDatabase } from "./database.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { enterBatch } from "./enter-queue.ts";
 import { leaveBatch } from "./leave-batch.ts";
-import type { Ledger, ReadyEntry, SessionRow } from "./ledger.ts";
+import type { Ledger, ReadyEntry } from "./ledger.ts";
+import type { SessionRow } from "./session-ledger.ts";
 
 /**
  * Lets in what the sessions have room for that this transaction has touched; where there are too many, those that have not
  * started step back, the last first.
  */
 export function settleSessions(db: SqliteDatabase, ledger: Ledger, now: number): void {
-  for (const session of ledger.sessions) {
+  for (const session of ledger.sessions.touched()) {
     const max = maxOf(session);
     if (session.active > max) stepBack(db, ledger, session, session.active - max);
     if (session.cutoff > 0) endStale(db, ledger, session, now);
