@@ -4,6 +4,8 @@ import { describeBatches } from "./batches.ts";
 import { describeEvents } from "./events.ts";
 import type { Open } from "./opened.ts";
 import { describePreemption } from "./pre-emption.ts";
+import { describeSessionStops } from "./session-stops.ts";
+import { describeSessions } from "./sessions.ts";
 import { describeStatus } from "./status.ts";
 import { describeTasks } from "./tasks.ts";
 import { describeWebhooks } from "./webhooks.ts";
@@ -14,6 +16,8 @@ export function describeRotaApi(name: string, open: Open): void {
     describeTasks(open);
     describeBatches(open);
     describePreemption(open);
+    describeSessions(open);
+    describeSessionStops(open);
     describeEvents(open);
     describeAgents(open);
     describeWebhooks(open);
