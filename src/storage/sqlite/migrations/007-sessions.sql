@@ -46,6 +46,6 @@ alter table lane add column exempt integer not null default 0 check (exempt betw
 -- How much of a lane runs at once, where somebody said so while it ran.
 create table lane_setting (
   name         text primary key,
-  concurrency  integer not null check (concurrency > 0),
+  concurrency  integer not null check (concurrency >= 0),
   total        integer check (total > 0)
 ) strict, without rowid;
