@@ -108,6 +108,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./sessions.ts")).sessionsCommand(),
   },
   {
+    name: "lanes",
+    usage: "[command]",
+    description: "List lanes, say how much of one runs at once, or cancel what waits in it.",
+    group: LOOK,
+    load: async () => (await import("./lanes.ts")).lanesCommand(),
+  },
+  {
     name: "agents",
     usage: "[command]",
     description: "List agents, or show, create, change and delete them.",

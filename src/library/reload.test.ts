@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { Held } from "../../test/support/held.ts";
 import { openTestRota } from "../../test/support/rota.ts";
 import { away } from "../../test/support/storages.ts";
 import { ConfigWatcher } from "../config/config-watcher.ts";
@@ -7,29 +8,6 @@ import type { RotaError } from "../model/errors.ts";
 import type { Task } from "../model/task.ts";
 import { settle } from "../testing/manual-clock.ts";
 import { Gate } from "../testing/signals.ts";
-
-/** An agent whose tasks run until the test lets them end, in the order they started. */
-class Held {
-  readonly running: Gate[] = [];
-  started = 0;
-
-  readonly executor = async (): Promise<void> => {
-    const gate = new Gate();
-    this.running.push(gate);
-    this.started += 1;
-    await gate.opened;
-  };
-
-  async end(count = 1): Promise<void> {
-    for (const gate of this.running.splice(0, count)) gate.open();
-    await settle();
-  }
-
-  async startedAfterAWhile(): Promise<number> {
-    await settle();
-    return this.started;
-  }
-}
 
 function submit(rota: Rota, count: number, input: object = {}): Promise<unknown> {
   return Promise.all(

@@ -2,6 +2,7 @@ import { describe } from "vitest";
 import { describeAgents } from "./agents.ts";
 import { describeBatches } from "./batches.ts";
 import { describeEvents } from "./events.ts";
+import { describeLanes } from "./lanes.ts";
 import type { Open } from "./opened.ts";
 import { describePreemption } from "./pre-emption.ts";
 import { describeSessionStops } from "./session-stops.ts";
@@ -19,6 +20,7 @@ export function describeRotaApi(name: string, open: Open): void {
     describeSessions(open);
     describeSessionStops(open);
     describeEvents(open);
+    describeLanes(open);
     describeAgents(open);
     describeWebhooks(open);
     describeStatus(open);
