@@ -259,6 +259,46 @@ describe("rota stats and rota agents", () => {
   });
 });
 
+describe("rota lanes", () => {
+  test("list, put and clear lanes", async () => {
+    const { rota, server } = await withServer();
+    const put = ["lanes", "put", "team/crawl", "--concurrency", "0", "--total", "3"];
+    expect((await rota(put)).stdout).toMatch(/^LANE .*\nteam\/crawl +0 +3 +0 +0\n$/);
+    await server.ask("/tasks", { json: { message: "x", lane: "team/crawl" } });
+    expect((await rota(["lanes"])).stdout).toMatch(
+      /^LANE +CONCURRENCY +TOTAL +RUNNING +WAITING +OLDEST WAITS\ntasks +4 +20 +0 +0\nmain +30 +- +0 +0\n(?:.*\n)+team\/crawl +0 +3 +0 +1 +\d.*s\n$/,
+    );
+    const { lanes } = JSON.parse((await rota(["lanes", "list", "--json"])).stdout);
+    expect(lanes.at(-1)).toMatchObject({ name: "team/crawl", concurrency: 0, total: 3, waiting: 1 });
+    expect(await rota(["lanes", "clear", "team/crawl"])).toEqual({
+      code: 0,
+      stdout: "1 cancelled\n",
+      stderr: "",
+    });
+    expect((await rota(["lanes", "clear", "team/crawl", "--json"])).stdout).toBe('{"cancelled":0}\n');
+    const unbound = await rota(["lanes", "put", "team/crawl", "--concurrency", "5", "--json"]);
+    expect(JSON.parse(unbound.stdout)).toMatchObject({ concurrency: 5, total: null });
+  });
+
+  test("say what is wrong", async () => {
+    const { rota } = await withServer();
+    expect(await rota(["lanes", "clear", "nowhere"])).toEqual({
+      code: 3,
+      stdout: "",
+      stderr: "error: lane not found\n",
+    });
+    expect(await rota(["lanes", "put", "tasks", "--concurrency", "5"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^error: the lane "tasks" is described by `scheduler/),
+    });
+    expect(await rota(["lanes", "put", "a", "--concurrency", "many"])).toMatchObject({
+      code: 2,
+      stderr: 'error: `concurrency` must be an integer from 0 to 10000000, not "many"\n',
+    });
+    expect((await rota(["lanes", "put", "a"])).stderr).toContain("required option '--concurrency <number>'");
+  });
+});
+
 describe("rota deliveries", () => {
   test("lists what became of callbacks, shows one, and sends it again", async () => {
     const bodies: string[] = [];

@@ -68,7 +68,12 @@ export async function startGarbageServer(storage: "SQLite" | "PostgreSQL"): Prom
     async stored() {
       const { total } = await rota.tasks.counts();
       const { agents } = await rota.agents.list();
-      return { tasks: total, agents };
+      const lanes = (await rota.lanes.list()).lanes.map(({ name, concurrency, total: bound }) => [
+        name,
+        concurrency,
+        bound,
+      ]);
+      return { tasks: total, agents, lanes };
     },
     async stop() {
       await server.close();
