@@ -20,8 +20,11 @@ import { toSession } from "./session-view.ts";
 import type { TaskParser } from "./task-parser.ts";
 import type { TokenEstimates } from "./token-estimates.ts";
 
-/** How many tasks of a session one transaction ends. */
-const STOP_SLICE = 500;
+/**
+ * How many tasks of a session one transaction ends. Those beyond it end as `stale`, in part before they could be listed, so
+ * that it is more than a session has by any means.
+ */
+const STOP_SLICE = 10_000;
 
 export interface SessionsOptions {
   readonly tenant: string;

@@ -29,10 +29,11 @@ export class MessageRuns {
 
   /** The task, once it has ended; or what is known of it, once the time is over or this node stops. */
   wait(
-    gone: AbortSignal,
+    response: ServerResponse,
     { send, cancelOnDisconnect, timeoutSec }: MessageRun & { readonly timeoutSec: number },
   ): Promise<{ ended: boolean; answer: SessionReply | SentMessage }> {
     const { waits } = this.#options;
+    const gone = goneOf(response);
     return waits.holding(async () => {
       const sent = await send();
       if (sent.taskId === undefined) return { ended: true, answer: sent };
@@ -78,4 +79,11 @@ export class MessageRuns {
       if (!(error instanceof RotaError)) throw error;
     });
   }
+}
+
+/** Fires when nobody is left to be answered. The request itself is closed as soon as its body has been read. */
+function goneOf(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  return gone.signal;
 }

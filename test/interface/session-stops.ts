@@ -101,7 +101,7 @@ export function describeSessionStops(open: Open): void {
       expect((await api.stats()).metrics).toMatchObject({ tasksSubmitted: 4, tasksCancelled: 3 });
     });
 
-    test("end more than one transaction takes", async () => {
+    test("end and name all of a session that has very many", async () => {
       const { api, rota } = await open({ start: false });
       const inputs = Array.from({ length: 600 }, (_, n) => ({ message: `${n}`, sessionKey: KEY }));
       const tasks = await rota.tasks.submitMany(inputs.slice(0, 90));
@@ -111,6 +111,7 @@ export function describeSessionStops(open: Open): void {
       expect(stopped).toEqual([]);
       expect(new Set(cancelled)).toEqual(new Set(tasks.map(({ taskId }) => taskId)));
       expect(await api.sessions.get(KEY)).toMatchObject({ queued: 0 });
+      expect(await api.tasks.get(cancelled.at(-1) ?? "")).toMatchObject({ error: "stopped" });
     });
   });
 

@@ -33,7 +33,7 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ro
       return answer === null ? reply.hijack() : answer;
     }
     if (wait) {
-      const { ended, answer } = await runs.wait(request.signal, {
+      const { ended, answer } = await runs.wait(reply.raw, {
         ...run,
         timeoutSec: timeout ?? TIMEOUT_DEFAULT,
       });
