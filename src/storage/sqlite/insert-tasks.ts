@@ -136,21 +136,6 @@ export function insertTask(
     ledger.countWaiting(line, { origin: task.origin, session: session?.id ?? null }, 1);
     const batch = ledger.batches.of(task);
     if (batch !== undefined) batch.open += 1;
-    if (answer.state === "queued")
-      enterQueue(
-        db,
-        ledger,
-        {
-          seq: answer.seq,
-          line: line.id,
-          rank,
-          batch: task.batch,
-          session: session?.id ?? null,
-          place: session?.last_place ?? null,
-          in_session: 0,
-        },
-        now,
-      );
   } else if (task.batch !== null) {
     // Its end may be what completes the batch.
     ledger.batches.of(task);
@@ -163,6 +148,21 @@ export function insertTask(
     taskSeq: answer.seq,
     data: error === null ? { state: answer.state } : { error },
   });
+  if (answer.state === "queued")
+    enterQueue(
+      db,
+      ledger,
+      {
+        seq: answer.seq,
+        line: line.id,
+        rank,
+        batch: task.batch,
+        session: session?.id ?? null,
+        place: session?.last_place ?? null,
+        in_session: 0,
+      },
+      now,
+    );
   if (rejection === null) keepKey(db, task, answer.seq, now);
   if (task.dependsOn.length > 0 && rejection === null) addDependencies(db, ledger, answer.seq, parents);
   return answer;
