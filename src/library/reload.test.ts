@@ -200,6 +200,22 @@ test("retries and timeouts are those of the next task that does not say", async 
   await expect(rota.tasks.submit({ payload: 1, timeout: 10_000 })).rejects.toThrow("from 1000 to 9000");
 });
 
+test("sessions take messages as the configuration says by then, one by one", async () => {
+  const { rota } = await openTestRota({ options: { sessions: { cap: 3 } } });
+  await rota.sessions.update("a", { drop: "new" });
+  const { changed } = await rota.reload({ sessions: { debounceMs: 0, mode: "followup", drop: "old" } });
+  expect(changed).toEqual(["sessions.debounceMs", "sessions.mode"]);
+  expect(await rota.sessions.get("a")).toMatchObject({
+    mode: "followup",
+    cap: 3,
+    drop: "new",
+    debounceMs: 0,
+    maxConcurrent: 1,
+  });
+  expect(await rota.sessions.send("a", { message: "hi" })).toMatchObject({ state: "queued" });
+  await expect(rota.reload({ sessions: { cap: 0 } })).rejects.toThrow("`sessions.cap` must be an integer");
+});
+
 describe("agents and executors", () => {
   async function ended(rota: Rota, input: object): Promise<Task> {
     const { taskId } = await rota.tasks.submit({ payload: 1, ...input });

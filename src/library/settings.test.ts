@@ -18,6 +18,7 @@ test("without options everything has its default", () => {
     retryPolicy: { maxRetries: 3, backoffMs: 1_000, backoffMultiplier: 2, maxBackoffMs: 60_000, jitter: 0 },
     timeoutMs: 120_000,
     timeoutMaxMs: 600_000,
+    sessions: { mode: "queue", cap: 10, drop: "old", debounceMs: 800, maxConcurrent: 1 },
     shutdownGraceMs: 30_000,
   });
   expect(
@@ -74,6 +75,13 @@ const REFUSED: [unknown, string][] = [
   [{ lanes: { main: { concurrency: 1, max: 2 } } }, "unknown option `lanes.main.max`"],
   [{ retry: { maxRetries: -1 } }, "`retry.maxRetries` must be an integer from 0 to 100"],
   [{ timeouts: { defaultMs: 5 } }, "`timeouts.defaultMs` must be an integer of milliseconds from 1000"],
+  [{ sessions: { mode: "steer" } }, "`sessions.mode` must be one of queue, followup, interrupt"],
+  [{ sessions: { cap: 10_001 } }, "`sessions.cap` must be an integer from 1 to 10000, not 10001"],
+  [{ sessions: { drop: "none" } }, "`sessions.drop` must be one of old, new"],
+  [{ sessions: { debounceMs: 60_001 } }, "`sessions.debounceMs` must be an integer of milliseconds from 0"],
+  [{ sessions: { maxConcurrent: 0 } }, "`sessions.maxConcurrent` must be an integer from 1 to 1000"],
+  [{ sessions: { debounce: 5 } }, "did you mean `sessions.debounceMs`?"],
+  [{ estimateTokens: {} }, "`estimateTokens` must be a function"],
   [{ shutdownGraceSec: -1 }, "`shutdownGraceSec` must be a number of seconds from 0"],
   [{ storage: "mysql://user:secret@x/" }, '`storage` must be "sqlite:rota.db"'],
   [{ agents: { "two words": {} } }, "`agents.two words`: the id of an agent is 1 to 128 of the characters"],

@@ -52,6 +52,14 @@ describe("what is left out is filled in by kind:", () => {
     });
   });
 
+  test("any kind can be part of a session, and none is unless it says so", () => {
+    expect(parse({ payload: 1, sessionKey: "user:42" }).session).toEqual({
+      key: "user:42",
+      maxConcurrent: 1,
+    });
+    expect(parse({ message: "hi" }).session).toBe(null);
+  });
+
   test("an instruction is retried three times", () => {
     const task = parse({ instruction: "go", llmConfig: { model: "m" } });
     expect(task).toMatchObject({
@@ -219,7 +227,8 @@ describe("refuses, naming the field and what to write instead:", () => {
       "may name 100",
     ],
     [{ payload: 1, key: "a" }, "key", "unknown field `key`"],
-    [{ payload: 1, sessionKey: "s" }, "sessionKey", "unknown field `sessionKey`"],
+    [{ payload: 1, sessionKey: ".." }, "sessionKey", "`sessionKey` must be 1 to 256 characters"],
+    [{ payload: 1, sesionKey: "s" }, "sesionKey", "did you mean `sessionKey`?"],
     [{ payload: 1, idempotencyKey: " s" }, "idempotencyKey", "`idempotencyKey` must be 1 to 128 characters"],
     [{ payload: 1, zzzzzzzzzzzzzz: 1 }, "zzzzzzzzzzzzzz", "known are `action`, `tabId`"],
   ])("%j", (input, field, message) => {
