@@ -4,9 +4,10 @@ import { httpJob } from "./http.ts";
 import { idleOnPostgres, idleOnSqlite } from "./idle.ts";
 import { latencyInMemory, latencyOnPostgres, latencyOnSqlite } from "./latency.ts";
 import { postgresJob } from "./postgres.ts";
+import { sessionsOnPostgres, sessionsOnSqlite } from "./sessions.ts";
 import { sqliteJob } from "./sqlite.ts";
 
-export const PARTS = ["sqlite", "postgres", "http", "latency", "idle", "growth"] as const;
+export const PARTS = ["sqlite", "postgres", "http", "latency", "idle", "growth", "sessions"] as const;
 export type Part = (typeof PARTS)[number];
 
 export interface JobEntry {
@@ -28,4 +29,6 @@ export const JOBS: readonly JobEntry[] = [
   { part: "idle", name: "idle on PostgreSQL", needsPostgres: true, run: idleOnPostgres },
   { part: "growth", name: "growth on SQLite", needsPostgres: false, run: growthOnSqlite },
   { part: "growth", name: "growth on PostgreSQL", needsPostgres: true, run: growthOnPostgres },
+  { part: "sessions", name: "sessions on SQLite", needsPostgres: false, run: sessionsOnSqlite },
+  { part: "sessions", name: "sessions on PostgreSQL", needsPostgres: true, run: sessionsOnPostgres },
 ];
