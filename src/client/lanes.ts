@@ -1,5 +1,6 @@
 import type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 import { invalidField } from "../model/field-checks.ts";
+import { LANE_NAME_FORM } from "../model/lane.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
 
@@ -34,7 +35,7 @@ export class HttpLanes implements Lanes {
 /** An empty name is the path of the list, and to a URL one or two dots are a way up, however they are encoded. */
 function lanePath(name: string): string {
   if (name === "" || name === "." || name === "..") {
-    throw invalidField("name", `\`name\` must name a lane, and "${name}" cannot be named in a URL`);
+    throw invalidField("name", `the name of a lane is ${LANE_NAME_FORM}; this is "${name}"`);
   }
   return `/v1/lanes/${encodeURIComponent(name)}`;
 }

@@ -4,7 +4,7 @@ import { isLaneName, LANE_NAME_FORM, LANE_RANGES, type Lane } from "./lane.ts";
 /** What is to hold for a lane. Throws `invalid_field`. */
 export function parseLaneInput(name: unknown, input: unknown): Pick<Lane, "name" | "concurrency" | "total"> {
   if (!isLaneName(name)) {
-    throw invalidField("name", `the name of a lane is ${LANE_NAME_FORM}, not ${quoted(name)}`);
+    throw invalidField("name", `the name of a lane is ${LANE_NAME_FORM}; this is ${quoted(name)}`);
   }
   if (!isObject(input)) {
     throw invalidField("lane", `a lane must be an object, like {"concurrency": 5}, not ${shown(input)}`);

@@ -28,8 +28,9 @@ export const LANE_RANGES = {
   total: { min: 1, max: 10_000_000 },
 } as const;
 
-const LANE_NAME = /^[A-Za-z0-9._:@/-]{1,128}$/;
-export const LANE_NAME_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -";
+/** To a URL one or two dots are a way up. */
+const LANE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._:@/-]{1,128}$/;
+export const LANE_NAME_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -, but not . or .. alone";
 
 export function isLaneName(name: unknown): name is string {
   return typeof name === "string" && LANE_NAME.test(name);
