@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { batchInput } from "../src/api/batches.ts";
+import { sessionMessage } from "../src/api/sessions.ts";
 import { taskInput } from "../src/api/tasks.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
 import { EXIT_CODES } from "../src/cli/exit-code.ts";
@@ -17,6 +18,7 @@ import { EVENT_TYPES } from "../src/model/event.ts";
 import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
 import { REASON_CODES } from "../src/model/explanation.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
+import { SESSION_ENDS } from "../src/model/session.ts";
 import { parseTaskInput } from "../src/model/task-input.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
 import { createServer } from "../src/server/create-server.ts";
@@ -191,6 +193,10 @@ test("docs/events.md has every type of event, and no other", () => {
   expect(namesIn(section(read("docs/events.md"), "events"))).toEqual([...EVENT_TYPES]);
 });
 
+test("docs/sessions.md has every way in which a session ends a task, and no other", () => {
+  expect(namesIn(section(read("docs/sessions.md"), "ends"))).toEqual(Object.values(SESSION_ENDS));
+});
+
 test("docs/http.md has every reason why a task waits, and no other", () => {
   expect(namesIn(section(read("docs/http.md"), "reasons"))).toEqual([...REASON_CODES]);
 });
@@ -198,6 +204,7 @@ test("docs/http.md has every reason why a task waits, and no other", () => {
 test.each([
   ["docs/tasks.md", taskInput],
   ["docs/batches.md", batchInput],
+  ["docs/sessions.md", sessionMessage],
 ])("%s has every field with what the schema says of it", (page, schema) => {
   const fields = Object.entries(schema.shape).map(([name, { description }]) => [`\`${name}\``, description]);
   expect(tableRows(section(read(page), "fields"))).toEqual(fields);
