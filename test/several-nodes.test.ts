@@ -2,7 +2,7 @@ import { Client } from "pg";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { createRota, type RotaEvent, type RotaOptions } from "../src/index.ts";
 import { openPostgres } from "../src/storage/postgres/open.ts";
-import { Gate, nextEvent, until } from "../src/testing/index.ts";
+import { Gate, ManualClock, nextEvent, until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
 import { serve } from "./support/http-server.ts";
 
@@ -109,6 +109,77 @@ describe("nodes that share a database", () => {
     await until(() => gates.length === 1, "the last to start");
     gates[0]?.open();
   });
+
+  test("run as much of a lane as another one was told, each and together, as soon as that is answered", async () => {
+    const { openNode } = await makeNodes();
+    const [front, back] = [await openNode(), await openNode()];
+    const gates: { node: string; gate: Gate }[] = [];
+    for (const [node, rota] of Object.entries({ front, back })) {
+      rota.agent("worker", async () => {
+        const gate = new Gate();
+        gates.push({ node, gate });
+        await gate.opened;
+      });
+      await rota.start();
+    }
+    await front.lanes.put("crawl", { concurrency: 1 });
+    const submitted = await back.tasks.submitMany(
+      Array(9).fill({ agentId: "worker", lane: "crawl", payload: 1 }),
+    );
+    for (const { taskId } of submitted) expect((await back.tasks.get(taskId)).lane).toBe("crawl");
+    await until(() => gates.length === 2, "one task on each node");
+    expect(gates.map(({ node }) => node).sort()).toEqual(["back", "front"]);
+    await back.lanes.put("crawl", { concurrency: 4, total: 5 });
+    await until(() => gates.length === 5, "as many as the total");
+    const crawl = (await front.lanes.list()).lanes.find(({ name }) => name === "crawl");
+    expect(crawl).toMatchObject({ concurrency: 4, total: 5, running: 5, waiting: 4 });
+    expect(crawl?.oldestWaitMs).toBeGreaterThanOrEqual(0);
+    expect(await back.lanes.clear("crawl")).toEqual({ cancelled: 4 });
+    expect((await front.tasks.counts()).counts).toEqual({ running: 5, cancelled: 4 });
+    for (const { gate } of gates) gate.open();
+    await until(async () => (await front.tasks.counts()).counts.done === 5, "all to end");
+  });
+
+  test.each([
+    ["a session", { sessionKey: "s" }],
+    ["a batch", {}],
+  ])(
+    "start what %s lets in, in whichever lane and on whichever node, without a poll",
+    async (_what, input) => {
+      const { openNode } = await makeNodes();
+      // Time stands still for the nodes, and with it everything that looks now and then.
+      const clock = new ManualClock();
+      const nodes = [
+        await openNode({ clock, lanes: { main: 1, team: 0, cron: 1 } }),
+        await openNode({ clock, lanes: { main: 0, team: 1, cron: 0 } }),
+      ] as const;
+      const gates = new Map<string, Gate>();
+      for (const rota of nodes) {
+        rota.agent("worker", async (task) => {
+          const gate = new Gate();
+          gates.set(task.lane, gate);
+          await gate.opened;
+        });
+        await rota.start();
+      }
+      const tasks = ["main", "team", "cron", "main"].map((lane) => ({
+        agentId: "worker",
+        message: "x",
+        lane,
+        ...input,
+      }));
+      if ("sessionKey" in input) await nodes[0].tasks.submitMany(tasks);
+      else await nodes[0].tasks.submitBatch({ parallelism: 1, tasks });
+      for (const { lane } of tasks) {
+        await until(() => gates.size === 1, `the task in ${lane} to start`);
+        expect([...gates.keys()]).toEqual([lane]);
+        const gate = gates.get(lane);
+        gates.clear();
+        gate?.open();
+      }
+      await until(async () => (await nodes[1].tasks.counts()).counts.done === 4, "all to end");
+    },
+  );
 
   test("cancel what another one runs: its signal fires", async () => {
     const { openNode } = await makeNodes();
