@@ -3,12 +3,12 @@ import { or } from "../model/field-checks.ts";
 import { STRATEGIES } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
-import { DEFAULT_SESSION, DROP_POLICIES, SESSION_MODES, SESSION_RANGES } from "../model/session.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
 import { executor } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
+import { sessions } from "./sessions-schema.ts";
 import { webhooks } from "./webhooks-schema.ts";
 
 /** A count that somebody might mean; more is a slip of the finger. */
@@ -82,28 +82,6 @@ const timeouts = section({
     .default(120_000)
     .describe("For each attempt of a task that names no `timeout`."),
   maxMs: numberIn(TIMEOUT).default(600_000).describe("The longest `timeout` a task may ask for."),
-});
-
-const sessions = section({
-  mode: oneOf(SESSION_MODES)
-    .default(DEFAULT_SESSION.mode)
-    .describe(
-      "`queue` or `followup`: a message waits for those before it; `interrupt`: it takes the place of all of them.",
-    ),
-  cap: numberIn(SESSION_RANGES.cap)
-    .default(DEFAULT_SESSION.cap)
-    .describe("How many messages of a session may wait."),
-  drop: oneOf(DROP_POLICIES)
-    .default(DEFAULT_SESSION.drop)
-    .describe(
-      "Who goes when one more comes: `old`, the message that waits longest; `new`, the one that comes (429).",
-    ),
-  debounceMs: numberIn(SESSION_RANGES.debounceMs)
-    .default(DEFAULT_SESSION.debounceMs)
-    .describe("Messages that come so soon after each other become one run; 0: each is its own."),
-  maxConcurrent: numberIn(SESSION_RANGES.maxConcurrent)
-    .default(DEFAULT_SESSION.maxConcurrent)
-    .describe("How many tasks of a session run at once, over all nodes."),
 });
 
 const executors = section({
