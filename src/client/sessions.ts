@@ -10,6 +10,8 @@ import type {
   StoppedTasks,
 } from "../interface/sessions.ts";
 import type { Tasks, WaitOptions } from "../interface/tasks.ts";
+import { checkKnown, isObject } from "../model/field-checks.ts";
+import { MESSAGE_FIELDS } from "../model/session.ts";
 import { checkSessionKey } from "../model/session-key.ts";
 import { checkWait } from "../model/wait-input.ts";
 import type { CallOptions } from "./call-options.ts";
@@ -26,6 +28,8 @@ export class HttpSessions implements Sessions {
   }
 
   async send(key: string, input: SessionMessage, { signal }: CallOptions = {}): Promise<SessionAnswer> {
+    // The server knows more fields than a message has, such as one that makes it wait.
+    if (isObject(input)) checkKnown(input, MESSAGE_FIELDS);
     return this.#connection.ask({
       method: "POST",
       path: `${sessionPath(key)}/messages`,

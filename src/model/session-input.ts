@@ -15,6 +15,7 @@ import { type Page, parsePage } from "./page-input.ts";
 import {
   DROP_POLICIES,
   type DropPolicy,
+  MESSAGE_FIELDS,
   SESSION_MODES,
   SESSION_RANGES,
   type SessionMode,
@@ -38,7 +39,6 @@ export interface ParsedMessage {
   readonly stop: StopScope | null;
 }
 
-const MESSAGE_FIELDS = ["message", "agentId", "lane", "mode", "maxConcurrent"];
 const REQUEST_FIELDS = [...MESSAGE_FIELDS, "wait", "cancelOnDisconnect"];
 
 /** Checks what somebody says to a session. Throws `invalid_field`. */

@@ -33,6 +33,9 @@ export const DEFAULT_SESSION: SessionSettings = {
   maxConcurrent: 1,
 };
 
+/** What a message may say. */
+export const MESSAGE_FIELDS = ["message", "agentId", "lane", "mode", "maxConcurrent"] as const;
+
 /** However fast messages keep coming, the run that they become starts after so many windows. */
 export const DEBOUNCE_WINDOWS_MAX = 5;
 

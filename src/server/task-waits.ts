@@ -11,11 +11,13 @@ const WAITS_MAX = 10_000;
 /** Requests that are answered when a task has ended. */
 export class TaskWaits {
   readonly #rota: Rota;
-  readonly #places = new Places({ max: WAITS_MAX, what: "requests that wait for a task" });
+  readonly #places: Places;
   readonly #closing = new AbortController();
 
-  constructor(rota: Rota) {
+  /** `max` is for tests: how many there can be at once. */
+  constructor(rota: Rota, { max = WAITS_MAX }: { readonly max?: number } = {}) {
     this.#rota = rota;
+    this.#places = new Places({ max, what: "requests that wait for a task" });
   }
 
   get size(): number {

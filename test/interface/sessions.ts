@@ -109,6 +109,7 @@ export function describeSessions(open: Open): void {
       [KEY, { message: "hi", mode: "interupt" }, "mode"],
       [KEY, { message: "hi", maxConcurrent: 0 }, "maxConcurrent"],
       [KEY, { messages: "hi" }, "messages"],
+      [KEY, { message: "hi", wait: true }, "wait"],
       [KEY, { message: "/stop", mode: "now" }, "mode"],
       [KEY, null, undefined],
       ["..", { message: "hi" }, "key"],
