@@ -173,6 +173,28 @@ export function describeSessionStops(open: Open): void {
       expect((await api.sessions.list()).count).toBe(0);
     });
 
+    test("show how full the context is, as the executor told, and run one at a time from 60 % on", async () => {
+      const { api, rota } = await open({ options: { sessions: { debounceMs: 0, maxConcurrent: 2 } } });
+      rota.agent("model", (task, { usage }) => {
+        usage({ inputTokens: Number(task.message), outputTokens: 0, contextWindow: 100 });
+      });
+      for (const [tokens, effectiveMaxConcurrent] of [
+        [59, 2],
+        [60, 1],
+        [10, 2],
+      ] as const) {
+        await api.sessions.ask(KEY, { message: `${tokens}`, agentId: "model" });
+        expect(await api.sessions.get(KEY)).toMatchObject({
+          tokens,
+          contextWindow: 100,
+          maxConcurrent: 2,
+          effectiveMaxConcurrent,
+        });
+      }
+      await api.sessions.reset(KEY);
+      expect(await api.sessions.get(KEY)).toMatchObject({ tokens: null, generation: 1 });
+    });
+
     test("let more start when it is allowed", async () => {
       const { api, say, untilTold } = await openConversation(open);
       for (const message of ["one", "two"]) await say(message);
