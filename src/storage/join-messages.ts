@@ -1,7 +1,7 @@
 import type { TaskSpec } from "../model/task.ts";
 
 /** The most that messages become together, in characters: what a task may take, about. */
-const JOINED_MAX = 1_000_000;
+export const JOINED_MAX = 1_000_000;
 
 /** A message with the text of a later one added to it; null when they would be too long together, or are none. */
 export function joinMessages(first: TaskSpec, later: TaskSpec): TaskSpec | null {

@@ -108,7 +108,7 @@ begin
   counted as (
     update batch b set active = b.active + e.tasks
       from (select batch, count(*)::integer as tasks from entered group by batch) e where b.id = e.batch)
-  select array_agg(row(line, 0, 1, 0, null, rank, seq)::line_delta) into v_deltas from entered;
+  select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::line_delta) into v_deltas from entered;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
 end $$;
 

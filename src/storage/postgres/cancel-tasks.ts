@@ -68,7 +68,7 @@ begin
      where t.seq = l.task_seq and t.tenant = p_tenant and t.id = any (p_ids)
     returning l.*, t.id)
   select array_agg(row(array_position(p_ids, id), task_seq, node, line, attempt, started_at,
-                       'cancelled', 'cancelled', false, null, p_error, null, null, null, null)::ended_attempt)
+                       'cancelled', 'cancelled', false, null, p_error, null, null, null, null, null)::ended_attempt)
     into v_ended from gone;
   if v_ended is not null then perform apply_deltas(end_attempts(v_now, v_ended)); end if;
   if cardinality(v_waiting) > 0 then perform end_waiting(v_now, v_waiting, 'cancelled', p_error, false); end if;

@@ -152,7 +152,8 @@ begin
         order by rank, task_seq limit need.tasks) r),
   chosen as materialized (
     select head.line, head.rank, head.task_seq, pick.place, v_first + pick.place - 1 as token,
-           t.executions + 1 as attempt, t.tenant, head.lane, t.priority,
+           t.executions + 1 as attempt, t.tenant, head.lane, t.priority, t.session,
+           (t.origin is not null)::integer as exempt,
            t.priority > 0 and t.preemptions_left > 0 as gives_way
       from pick join head on head.line = pick.line and head.n = pick.n
       join task t on t.seq = head.task_seq and t.resting_state = 'queued'),
@@ -160,12 +161,12 @@ begin
     delete from ready r using chosen c
      where r.line = c.line and r.rank = c.rank and r.task_seq = c.task_seq),
   held as (
-    insert into lease (task_seq, token, node, line, state, attempt, started_at, lane, tenant, priority)
-    select task_seq, token, p_node, line, 'running', attempt, p_now, case when gives_way then lane end,
+    insert into lease (task_seq, token, node, line, state, attempt, started_at, session, lane, tenant, priority)
+    select task_seq, token, p_node, line, 'running', attempt, p_now, session, case when gives_way then lane end,
            case when gives_way then tenant end, case when gives_way then priority end from chosen)
   select array_agg(task_seq order by place), array_agg(tenant order by place),
          array_agg('{"attempt":' || attempt || '}' order by place),
-         array_agg(row(line, -1, -1, 1, token, null, null)::line_delta)
+         array_agg(row(line, -1, -exempt, 0, -1, 1, token, null, null)::line_delta)
     into v_seqs, v_tenants, v_data, v_deltas from chosen;
   if coalesce(cardinality(v_seqs), 0) <> cardinality(p_lines) then
     raise exception 'counters of lines % disagree with what is ready', p_lines;

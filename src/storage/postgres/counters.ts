@@ -16,9 +16,11 @@ const AHEAD = "n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'pr
 
 export const COUNTER_FUNCTIONS = `
 -- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start.
--- added_*: the smallest entry put into ready.
+-- added_*: the smallest entry put into ready. Of the waiting, exempt are those that admission does not count, and parked
+-- those that their session or their batch holds back.
 create type line_delta as (
-  line bigint, waiting integer, ready integer, inflight integer, served bigint, added_rank bigint, added_seq bigint);
+  line bigint, waiting integer, exempt integer, parked integer, ready integer, inflight integer, served bigint,
+  added_rank bigint, added_seq bigint);
 
 -- The gate. A statement of its own: what follows must see what the one before committed.
 create function enter(p_now bigint) returns bigint language plpgsql as $$
@@ -60,7 +62,8 @@ declare
   v_critical boolean;
 begin
   with moved as (
-    select line, sum(waiting)::integer as waiting, sum(ready)::integer as ready, sum(inflight)::integer as inflight,
+    select line, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt, sum(parked)::integer as parked,
+           sum(ready)::integer as ready, sum(inflight)::integer as inflight,
            max(served) as served, min(array[added_rank, added_seq]) filter (where added_seq is not null) as added
       from unnest(p_deltas) group by line),
   placed as (
@@ -80,6 +83,8 @@ begin
   counted as (
     update line n
        set waiting = n.waiting + p.waiting,
+           exempt = n.exempt + p.exempt,
+           parked = n.parked + p.parked,
            ready = n.ready + p.ready,
            inflight = n.inflight + p.inflight,
            last_served = greatest(n.last_served, p.served),
@@ -91,10 +96,12 @@ begin
      where n.id = p.line
     returning n.id, n.agent_max, p.added[1] <= 0 as critical),
   totals as (
-    update lane l set waiting = l.waiting + d.waiting, inflight = l.inflight + d.inflight
-      from (select lane, sum(waiting)::integer as waiting, sum(inflight)::integer as inflight
+    update lane l
+       set waiting = l.waiting + d.waiting, exempt = l.exempt + d.exempt, inflight = l.inflight + d.inflight
+      from (select lane, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt,
+                   sum(inflight)::integer as inflight
               from placed group by lane) d
-     where l.name = d.lane and (d.waiting <> 0 or d.inflight <> 0))
+     where l.name = d.lane and (d.waiting <> 0 or d.exempt <> 0 or d.inflight <> 0))
   select array_agg(id) filter (where agent_max is not null), bool_or(critical) into v_limited, v_critical from counted;
   -- An agent with a limit of its own can be filled or freed in one lane and so change in all others.
   if v_limited is not null then

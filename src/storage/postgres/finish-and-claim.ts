@@ -3,7 +3,7 @@ import type { PostgresDatabase } from "./database.ts";
 import { isNoted } from "./notes.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX, signalReleased } from "./release-dependants.ts";
-import { type TaskRow, toTaskRecords } from "./task-row.ts";
+import { SESSION_KEY, type TaskRow, toTaskRecords } from "./task-row.ts";
 import { cleanText } from "./text.ts";
 
 /** One transaction and one round trip for what a busy node does all the time: end attempts, start others. */
@@ -75,6 +75,7 @@ function toFinishRow(
     state: settlement.to,
     input_tokens: usage?.inputTokens,
     output_tokens: usage?.outputTokens,
+    context_tokens: usage?.contextTokens,
     context_window: usage?.contextWindow,
   };
   switch (settlement.to) {
@@ -99,7 +100,7 @@ function toProgressRow(
 /** What of a task is not the same for every one that just started. */
 const STARTED_COLUMNS = `
   seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
-  run_at bigint, deadline bigint, retry_count integer, batch text, callback_url text, executions integer,
+  run_at bigint, deadline bigint, retry_count integer, batch text, session text, callback_url text, executions integer,
   started_at bigint, spec text, input_tokens bigint, output_tokens bigint, context_window bigint,
   held_attempt integer, held_since bigint`;
 
@@ -142,7 +143,7 @@ begin
       return next;
     end loop;
   end if;
-  if exists (select 1 from release) or ${isNoted("batches")} then
+  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} then
     if v_freed is not null then perform apply_deltas(v_freed); end if;
     v_freed := null;
     v_ends := true;
@@ -154,7 +155,7 @@ begin
     v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i], v_freed);
     return query
       select 'started', l.token, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
-             t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at, t.spec,
+             t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.callback_url, t.executions, t.started_at, t.spec,
              t.input_tokens, t.output_tokens, t.context_window, l.attempt, l.started_at
         from unnest(v_seqs) with ordinality c(seq, place)
         join task t on t.seq = c.seq
@@ -179,7 +180,7 @@ begin
     select distinct on (token) *
       from json_to_recordset(p_finishes)
              as f(n bigint, seq bigint, token bigint, state text, result text, error text, run_at bigint,
-                  input_tokens bigint, output_tokens bigint, context_window bigint)
+                  input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint)
      order by token, n),
   held as (
     delete from lease l using told f
@@ -187,7 +188,8 @@ begin
     returning f.*, l.line, l.attempt, l.started_at)
   select array_agg(row(n, seq, p_node, line, attempt, started_at, state,
            case state when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end,
-           state = 'delayed', result, error, run_at, input_tokens, output_tokens, context_window)::ended_attempt),
+           state = 'delayed', result, error, run_at, input_tokens, output_tokens, context_tokens,
+           context_window)::ended_attempt),
          array_agg(token order by n)
     into v_ended, tokens from held;
   if v_ended is not null then deltas := end_attempts(p_now, v_ended); end if;

@@ -3,6 +3,7 @@ import type { ClientBase } from "pg";
 import { AGENT_FUNCTIONS } from "./agents.ts";
 import { BATCH_FUNCTIONS } from "./batches.ts";
 import { CANCEL_FUNCTIONS } from "./cancel-tasks.ts";
+import { CANCEL_THESE_FUNCTIONS } from "./cancel-these.ts";
 import { CLAIM_FUNCTIONS } from "./claim-tasks.ts";
 import { COUNTER_FUNCTIONS } from "./counters.ts";
 import { DELIVERY_FUNCTIONS } from "./deliveries.ts";
@@ -20,7 +21,11 @@ import { RECOUNT_FUNCTIONS } from "./recount.ts";
 import { RELEASE_FUNCTIONS } from "./release-dependants.ts";
 import { RESCUE_FUNCTIONS } from "./rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "./retry-task.ts";
+import { SEND_FUNCTIONS } from "./send-message.ts";
+import { SESSION_FUNCTIONS } from "./sessions.ts";
 import { SETTLE_FUNCTIONS } from "./settle-moves.ts";
+import { SETTLE_SESSION_FUNCTIONS } from "./settle-sessions.ts";
+import { TURN_FUNCTIONS } from "./take-turns.ts";
 
 const SOURCE = [
   NOTE_FUNCTIONS,
@@ -29,12 +34,17 @@ const SOURCE = [
   DELIVERY_FUNCTIONS,
   ENDING_FUNCTIONS,
   RELEASE_FUNCTIONS,
+  SETTLE_SESSION_FUNCTIONS,
   SETTLE_FUNCTIONS,
   EXPIRE_FUNCTIONS,
   CLAIM_FUNCTIONS,
   PREEMPT_FUNCTIONS,
   FINISH_AND_CLAIM_FUNCTIONS,
   INSERT_FUNCTIONS,
+  TURN_FUNCTIONS,
+  CANCEL_THESE_FUNCTIONS,
+  SEND_FUNCTIONS,
+  SESSION_FUNCTIONS,
   CANCEL_FUNCTIONS,
   RETRY_FUNCTIONS,
   PROMOTE_FUNCTIONS,

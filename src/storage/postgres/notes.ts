@@ -6,6 +6,8 @@
 export type Note =
   /** Critical tasks that became ready, by seq: they may need a slot that somebody else has. */
   | "arrivals"
+  /** Sessions that have room or too many let in, or something stale, by id. */
+  | "sessions"
   /** Batches that have room, or of which nothing is left to end, by id. */
   | "batches";
 

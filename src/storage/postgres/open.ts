@@ -19,6 +19,7 @@ import { recountAll, recountOne } from "./recount.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
+import { postgresSessions } from "./sessions.ts";
 
 /** Opens a PostgreSQL database, which any number of nodes may share. */
 export async function openPostgres(options: PostgresOptions): Promise<Storage> {
@@ -49,6 +50,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       range: () => eventRange(db),
     },
     nodes: postgresNodes(db),
+    sessions: postgresSessions(db),
     lanes: postgresLanes(db),
     agents: postgresAgents(db),
     deliveries: postgresDeliveries(db),

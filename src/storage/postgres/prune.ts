@@ -75,6 +75,7 @@ declare
   v_agents text[];
   v_states text[];
   v_batches text[];
+  v_sessions bigint[];
   v_children bigint[];
   v_parents bigint[];
   v_done bigint[];
@@ -85,16 +86,18 @@ begin
       delete from task t
        where t.seq = any (p_seqs) and (t.completed_at < p_cutoff or t.completed_at > p_now)
          and (not t.has_dependants or not ${IS_WAITED_FOR})
-      returning t.seq, t.tenant, t.agent, t.resting_state, t.batch, t.dependencies, t.has_dependants),
+      returning t.seq, t.tenant, t.agent, t.resting_state, t.batch, t.session, t.dependencies, t.has_dependants),
     tries as (delete from attempt a using gone where a.task_seq = gone.seq),
     callbacks as (delete from delivery d using gone where d.task_seq = gone.seq),
     keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq)
     select array_agg(tenant), array_agg(agent), array_agg(resting_state),
-           array_agg(distinct batch) filter (where batch is not null), array_agg(seq) filter (where dependencies > 0),
+           array_agg(distinct batch) filter (where batch is not null),
+           array_agg(distinct session) filter (where session is not null), array_agg(seq) filter (where dependencies > 0),
            array_agg(seq) filter (where has_dependants), array_agg(seq) filter (where has_dependants and resting_state = 'done')
-      into v_tenants, v_agents, v_states, v_batches, v_children, v_parents, v_done from gone;
+      into v_tenants, v_agents, v_states, v_batches, v_sessions, v_children, v_parents, v_done from gone;
     exit when v_tenants is null;
     if v_batches is not null then perform forget_empty_batches(v_batches); end if;
+    if v_sessions is not null then perform forget_empty_sessions(v_sessions); end if;
     -- Those that depended on a task that was done have one dependency less, should they be retried: it was met.
     update task t set dependencies = t.dependencies - c.met, unmet = least(t.unmet, t.dependencies - c.met)
       from (select child_seq, count(*)::integer as met from dependency where parent_seq = any (v_done) group by child_seq) c

@@ -79,11 +79,20 @@ end $$;
 create function meet_dependency(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
+  -- Those that can start now and take their turn in a session.
+  v_turns bigint[] := array(
+    select seq from task where seq = any (p_seqs) and session is not null and unmet = 1 and (run_at > p_now) is not true
+     order by seq);
   v_deltas line_delta[];
   v_batches batch_delta[];
   v_tenants text[];
   v_states text[];
 begin
+  if cardinality(v_turns) > 0 then
+    update task t set deadline = greatest(p_now, t.run_at) + t.deadline_after_ms
+     where t.seq = any (v_turns) and t.deadline_after_ms is not null;
+    perform take_turns(p_now, v_turns);
+  end if;
   with met as (
     update task t
        set unmet = t.unmet - 1,
@@ -92,12 +101,14 @@ begin
            parked = case when t.unmet = 1 and (t.run_at > p_now) is not true then ${parkedBy("t.batch")} end,
            deadline = case when t.unmet > 1 or t.deadline_after_ms is null then t.deadline
                            else greatest(p_now, t.run_at) + t.deadline_after_ms end
-     where t.seq = any (p_seqs)
+     where t.seq = any (p_seqs) and t.seq <> all (v_turns)
     returning t.seq, t.tenant, t.line, t.rank, t.resting_state, t.unmet, t.batch, t.parked,
               t.resting_state = 'queued' and t.parked is null as ready),
   placed as (
     insert into ready (line, rank, task_seq) select line, rank, seq from met where ready)
-  select array_agg(row(line, 0, 1, 0, null, rank, seq)::line_delta) filter (where ready),
+  select array_agg(case when ready then row(line, 0, 0, 0, 1, 0, null, rank, seq)::line_delta
+                        else row(line, 0, 0, 1, 0, 0, null, null, null)::line_delta end)
+           filter (where resting_state = 'queued'),
          array_agg(row(batch, ready::integer, 0)::batch_delta) filter (where batch is not null and resting_state = 'queued'),
          array_agg(tenant) filter (where unmet = 0), array_agg(resting_state) filter (where unmet = 0)
     into v_deltas, v_batches, v_tenants, v_states from met;

@@ -55,6 +55,8 @@ language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
   v_task task;
+  v_exempt integer;
+  v_place bigint;
   v_held text;
   v_position integer := 0;
   v_unmet integer;
@@ -84,34 +86,38 @@ begin
   v_unmet := v_task.dependencies - (
     select count(*) from dependency d join task p on p.seq = d.parent_seq
      where d.child_seq = v_task.seq and p.resting_state = 'done');
+  v_exempt := (v_task.origin is not null)::integer;
   v_deadline := v_task.deadline;
   if v_unmet > 0 then
     v_state := 'waiting_dependency';
     if v_task.deadline_after_ms is not null then v_deadline := null; end if;
   else
     v_state := 'queued';
-    v_parked := ${parkedBy("v_task.batch")};
+    if v_task.session is null then v_parked := ${parkedBy("v_task.batch")}; end if;
     v_deadline := coalesce(v_now + v_task.deadline_after_ms, v_deadline);
     select sum(s.waiting)::integer + 1 into v_position
       from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_task.line;
   end if;
+  v_place := accept_in_session(v_task);
   update task t
-     set resting_state = v_state, parked = v_parked, unmet = v_unmet, position = v_position, retry_count = 0,
+     set resting_state = v_state, parked = v_parked, place = v_place, unmet = v_unmet, position = v_position, retry_count = 0,
          completed_at = null, deadline = v_deadline, rank = ${RANK_IN_ITS_LANE},
          last_started_at = null, last_outcome = null, last_node = null, error = null
    where t.seq = v_task.seq
   returning t.rank into v_rank;
-  v_ready := v_state = 'queued' and v_parked is null;
+  v_ready := v_state = 'queued' and v_parked is null and v_task.session is null;
   if v_ready then
     insert into ready (line, rank, task_seq) values (v_task.line, v_rank, v_task.seq);
-    perform apply_deltas(array[row(v_task.line, 1, 1, 0, null, v_rank, v_task.seq)::line_delta]);
+    perform apply_deltas(array[row(v_task.line, 1, v_exempt, 0, 1, 0, null, v_rank, v_task.seq)::line_delta]);
   else
-    perform apply_deltas(array[row(v_task.line, 1, 0, 0, null, null, null)::line_delta]);
+    perform apply_deltas(array[
+      row(v_task.line, 1, v_exempt, (v_parked is not null)::integer, 0, 0, null, null, null)::line_delta]);
   end if;
   if v_task.batch is not null then
     perform move_batches(array[row(v_task.batch, v_ready::integer, 1)::batch_delta]);
   end if;
   perform count_moves(array[p_tenant], array[v_task.resting_state], array[v_state]);
+  if v_state = 'queued' and v_task.session is not null then perform take_turns(v_now, array[v_task.seq]); end if;
   perform tell(take_event_numbers(1), v_now, array['task.retrying'], array[p_tenant], array[v_task.seq],
                array[json_strip_nulls(json_build_object('attempt', v_task.executions, 'error', v_task.error,
                                                         'retryAt', v_now, 'state', v_state))::text]);

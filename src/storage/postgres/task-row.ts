@@ -18,6 +18,7 @@ export interface TaskRow {
   readonly deadline: string | null;
   readonly retry_count: number;
   readonly batch: string | null;
+  readonly session: string | null;
   readonly callback_url: string | null;
   readonly executions: number;
   readonly started_at: string | null;
@@ -39,8 +40,12 @@ export interface TaskRow {
   readonly held_since: string | null;
 }
 
+/** The name of the session of a row `t` of `task`. */
+export const SESSION_KEY =
+  "case when t.session is not null then (select s.key from session s where s.id = t.session) end";
+
 export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.resting_state, t.position,
-  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at,
+  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY} as session, t.callback_url, t.executions, t.started_at,
   t.last_started_at, t.last_outcome, t.last_node, t.completed_at, t.spec, t.result, t.error, t.input_tokens,
   t.output_tokens, t.context_window,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
@@ -70,6 +75,7 @@ function toTaskRecord(row: TaskRow, earlier: readonly AttemptRecord[]): TaskReco
     deadline: toNumber(row.deadline),
     retryCount: row.retry_count,
     batch: row.batch,
+    session: row.session,
     callbackUrl: row.callback_url,
     startedAt: toNumber(row.started_at ?? row.held_since),
     completedAt: toNumber(row.completed_at),
