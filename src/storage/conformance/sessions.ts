@@ -206,6 +206,20 @@ export function describeSessions(open: OpenWorld): void {
       expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["4"]);
     });
 
+    test("lets one that had to give way step back at once when fewer may run by now", async () => {
+      const world = await open();
+      await world.storage.nodes.setSlots({ node: NODE, slots: { [LANE]: 2 } });
+      await update(world, { maxConcurrent: 2 });
+      await world.submit(...["1", "2"].map((id) => ({ id, session: SESSION, preemptible: true })));
+      await world.claim({ limit: 9 });
+      await update(world, { maxConcurrent: 1 });
+      await world.submit({ id: "urgent", priority: 0 });
+      const situation = await world.storage.tasks.situation({ tenant: TENANT, id: "2" });
+      expect(situation).toMatchObject({ task: { state: "queued" }, session: { max: 1, active: ["1"] } });
+      expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["urgent"]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("says that it is what holds a task, and who goes first", async () => {
       const world = await open();
       await world.submit({ id: "1", session: SESSION }, { id: "2", session: SESSION });
@@ -369,6 +383,17 @@ export function describeSessions(open: OpenWorld): void {
       expect(await messageOf(world, "first")).toBe("first");
     });
 
+    test("go ahead of a task whose moment comes together with theirs, and enter the queue once", async () => {
+      const world = await open();
+      await world.submit({ id: "timed", session: SESSION, runAt: world.clock.now() + 50 });
+      await say(world, "first", { task: { id: "first" }, defaults: WINDOW });
+      world.clock.step(100);
+      expect(await world.storage.tasks.promoteDue({ limit: 9 })).toEqual({ promoted: 2 });
+      expect(await world.storage.tasks.counts({ tenant: TENANT })).toEqual({ queued: 2 });
+      expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["first"]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("count as one towards the cap", async () => {
       const world = await open();
       const narrow = { ...WINDOW, cap: 1, drop: "new" } as const;
@@ -436,6 +461,22 @@ export function describeSessions(open: OpenWorld): void {
       expect(await endsOf(world, "timed")).toEqual([["timed", "cancelled", "stale"]]);
       await world.storage.tasks.retry({ tenant: TENANT, id: "timed" });
       expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["timed"]);
+    });
+
+    test("reaches those who depend on what is stale", async () => {
+      const world = await open();
+      await world.submit(
+        { id: "1", session: SESSION },
+        { id: "2", session: SESSION },
+        { id: "3", session: SESSION, runAt: world.clock.now() + 10 },
+        { id: "after-2", dependsOn: ["2"] },
+        { id: "after-3", dependsOn: ["3"] },
+      );
+      await stop(world, "all", 1);
+      expect(await endsOf(world, "after-2")).toEqual([["after-2", "cancelled", "dependency 2 cancelled"]]);
+      world.clock.step(10);
+      await world.storage.tasks.promoteDue({ limit: 9 });
+      expect(await endsOf(world, "after-3")).toEqual([["after-3", "cancelled", "dependency 3 cancelled"]]);
     });
 
     test("by a reset begins a new generation with an empty context", async () => {

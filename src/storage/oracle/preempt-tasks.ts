@@ -1,5 +1,6 @@
 import { FRONT_RANK, isCritical } from "../../model/priority.ts";
 import { preemptionError } from "../preemption-error.ts";
+import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
   agentKey,
@@ -26,11 +27,13 @@ export function preempt(state: OracleState): void {
       arrivals.filter((task) => task.lane === lane.name),
     ),
   );
-  // What was put back has not arrived: it was here before.
-  state.arrivals = [];
   if (tokens.length > 0) {
+    // Of a session that may run fewer by now, it steps back at once.
+    settleMoves(state);
     tell(state, { kind: "events" }, { kind: "fenced", tokens, reason: "preempted" }, { kind: "work" });
   }
+  // What was put back has not arrived: it was here before.
+  state.arrivals = [];
 }
 
 function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly OracleTask[]): number[] {

@@ -7,7 +7,8 @@ export function promoteDue(state: OracleState, { limit }: { limit: number }): { 
     .filter((task) => task.state === "delayed" && runAtOf(task) <= state.clock.now())
     .sort((a, b) => runAtOf(a) - runAtOf(b) || a.seq - b.seq)
     .slice(0, limit);
-  for (const task of due) enterQueue(state, task);
+  // One that others could be added to may have gone ahead of the one that came after it.
+  for (const task of due) if (task.state === "delayed") enterQueue(state, task);
   settleMoves(state);
   preempt(state);
   if (due.length > 0) tell(state, { kind: "work" });

@@ -67,7 +67,7 @@ function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   state.keys = state.keys.filter(({ taskSeq }) => !seqs.has(taskSeq));
   state.deliveries = state.deliveries.filter(({ taskSeq }) => !seqs.has(taskSeq));
   forgetEmptyBatches(state);
-  forgetEmptySessions(state);
+  forgetEmptySessions(state, tasks);
   // An agent of which nothing is left is forgotten: agents that come and go must not pile up.
   for (const { tenant, agent } of gone) {
     const isLeft = state.tasks.some((task) => task.tenant === tenant && task.agent === agent);

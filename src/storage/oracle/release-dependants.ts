@@ -14,7 +14,7 @@ import {
 } from "./state.ts";
 
 /** How many dependants whoever ends a task tells; the rest waits for `release`. */
-const RELEASED_MAX = 100;
+export const RELEASED_MAX = 100;
 
 export function release(state: OracleState, { limit }: { limit: number }): { more: boolean } {
   settleMoves(state, limit);
@@ -32,8 +32,8 @@ export function dependencyResults(state: OracleState, { seq }: { seq: number }):
     .map(({ id, result }) => ({ taskId: id, result: copyJson(result) }));
 }
 
-/** Tells up to `limit` dependants of ends that they have not heard of. */
-export function releaseDependants(state: OracleState, limit = RELEASED_MAX): void {
+/** Tells up to `limit` dependants of ends that they have not heard of, and answers how many. */
+export function releaseDependants(state: OracleState, limit: number): number {
   let told = 0;
   for (let next = state.releases[0]; next !== undefined && told < limit; next = state.releases[0]) {
     const { parentSeq, afterSeq, error } = next;
@@ -46,7 +46,7 @@ export function releaseDependants(state: OracleState, limit = RELEASED_MAX): voi
     else state.releases.splice(state.releases.indexOf(next), 1);
     told += Math.max(dependants.length, 1);
   }
-  if (state.releases.length > 0) tell(state, { kind: "release" });
+  return told;
 }
 
 function hear(state: OracleState, task: OracleTask, error: string | null): void {

@@ -163,11 +163,12 @@ function goAfter(task: OracleTask, others: readonly OracleTask[]): void {
 }
 
 /** A session that nobody has set anything of goes with the last of its tasks. */
-export function forgetEmptySessions(state: OracleState): void {
+export function forgetEmptySessions(state: OracleState, gone: readonly OracleTask[]): void {
+  const touched = new Set(gone.map((task) => sessionOf(state, task)));
   state.sessions = state.sessions.filter((session) => {
     const { mode, cap, drop, debounceMs, maxConcurrent } = session;
     const isSet = [mode, cap, drop, debounceMs, maxConcurrent].some((setting) => setting !== null);
-    return isSet || tasksOfSession(state, session).length > 0;
+    return isSet || !touched.has(session) || tasksOfSession(state, session).length > 0;
   });
 }
 

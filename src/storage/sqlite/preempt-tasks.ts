@@ -4,6 +4,7 @@ import { candidateLines } from "./claim-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { closeAttempt, type EndedLease, freeSlot, LEASE_COLUMNS } from "./end-attempt.ts";
 import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 /**
  * For each critical task that became ready in this transaction and finds no free slot, makes one that runs give way. The
@@ -21,6 +22,8 @@ export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): v
     .sort()
     .flatMap((lane) => preemptIn(db, ledger, ledger.lane(lane), byLane.get(lane) ?? [], now));
   if (tokens.length === 0) return;
+  // Of a session that may run fewer by now, it steps back at once.
+  settleMoves(db, ledger, now);
   db.signal({ kind: "events" });
   db.signal({ kind: "fenced", tokens, reason: "preempted" });
   db.signal({ kind: "work" });

@@ -2,7 +2,7 @@ import type { SqliteDatabase } from "./database.ts";
 import { enterQueue, QUEUED_COLUMNS, type QueuedTask } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
-import { settleGates } from "./settle-moves.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 /** Moves delayed tasks whose moment has come into the queue. */
 export async function promoteDue(
@@ -16,15 +16,18 @@ export async function promoteDue(
       )
       .all(now, params.limit);
     const ledger = new Ledger(db);
-    const queue = db.prepare("update task set resting_state = 'queued' where seq = ?");
+    const queue = db.prepare(
+      "update task set resting_state = 'queued' where seq = ? and resting_state = 'delayed'",
+    );
     for (const task of due) {
-      queue.run(task.seq);
+      // One that others could be added to may have gone ahead of the one that came after it.
+      if (queue.run(task.seq).changes === 0) continue;
       enterQueue(db, ledger, task, now);
       const line = ledger.line(task.line);
       ledger.count(line.tenant, "delayed", -1);
       ledger.count(line.tenant, "queued", 1);
     }
-    settleGates(db, ledger, now);
+    settleMoves(db, ledger, now);
     preemptTasks(db, ledger, now);
     ledger.save();
     if (due.length > 0) {

@@ -3,7 +3,7 @@ import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting
 import { enterQueue } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
-import { settleGates } from "./settle-moves.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 /** How many dependants one transaction tells; the rest waits for `release`. */
 export const RELEASED_MAX = 100;
@@ -13,8 +13,7 @@ export async function release(db: SqliteDatabase, params: { limit: number }): Pr
   const more = db.write((now) => {
     const ledger = new Ledger(db);
     ledger.hasReleases = true;
-    const told = releaseDependants(db, ledger, params.limit, now);
-    settleGates(db, ledger, now);
+    const told = settleMoves(db, ledger, now, params.limit);
     preemptTasks(db, ledger, now);
     ledger.save();
     if (told > 0) db.signal({ kind: "events" });
@@ -38,7 +37,6 @@ export function releaseDependants(db: SqliteDatabase, ledger: Ledger, limit: num
     }
     told += tell(db, ledger, release, { limit: limit - told, now });
   }
-  if (ledger.hasReleases) db.signal({ kind: "release" });
   return told;
 }
 

@@ -4,16 +4,18 @@ import type { Ledger } from "./ledger.ts";
 import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 import { settleSessions } from "./settle-sessions.ts";
 
-/** What follows from the moves of a transaction: dependants hear of ends, sessions and batches let others in. */
-export function settleMoves(db: SqliteDatabase, ledger: Ledger, now: number): void {
-  releaseDependants(db, ledger, RELEASED_MAX, now);
-  settleGates(db, ledger, now);
-}
-
-/** The same where no dependants are to be told here. */
-export function settleGates(db: SqliteDatabase, ledger: Ledger, now: number): void {
-  settleSessions(db, ledger, now);
+/**
+ * What follows from the moves of a transaction: dependants hear of ends, `limit` of them at most, sessions and batches let
+ * others in. Answers how many heard.
+ */
+export function settleMoves(db: SqliteDatabase, ledger: Ledger, now: number, limit = RELEASED_MAX): number {
+  let told = 0;
+  do {
+    told += releaseDependants(db, ledger, limit - told, now);
+    // Others may depend on what a session ends as stale.
+    settleSessions(db, ledger, now);
+  } while (ledger.hasReleases && told < limit);
   settleBatches(db, ledger, now);
-  // A session may have ended what others depend on.
   if (ledger.hasReleases) db.signal({ kind: "release" });
+  return told;
 }
