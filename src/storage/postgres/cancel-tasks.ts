@@ -2,7 +2,7 @@ import type { TerminalState } from "../../model/task-state.ts";
 import type { CancelledTask, TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 import { cleanText } from "./text.ts";
 
 /** Ends tasks, waiting or running, and fences the attempts of those that run. */

@@ -1,7 +1,7 @@
 import type { TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Fails waiting tasks whose deadline has passed. */
 export async function expireTasks(

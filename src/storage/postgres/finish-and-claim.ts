@@ -2,7 +2,8 @@ import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { isNoted } from "./notes.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
-import { RELEASED_MAX, signalReleased } from "./release-dependants.ts";
+import { signalReleased } from "./release-dependants.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 import { SESSION_KEY, type TaskRow, toTaskRecords } from "./task-row.ts";
 import { cleanText } from "./text.ts";
 

@@ -15,7 +15,7 @@ import { isNoted } from "./notes.ts";
 import { parentOf } from "./parent-of.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { rankOf } from "./rank.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
 export async function insertTasks(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {

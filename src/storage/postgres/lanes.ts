@@ -5,7 +5,7 @@ import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RANK_IN_ITS_LANE } from "./rank.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 import { cleanText } from "./text.ts";
 
 export function postgresLanes(db: PostgresDatabase): LaneStorage {

@@ -3,6 +3,7 @@ import { tasksAhead } from "./claim-tasks.ts";
 import { roomOf } from "./counters.ts";
 import { isNoted } from "./notes.ts";
 import { TOKENS_MAX } from "./notifications.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** The last step of an operation: nothing is looked at unless a critical task became ready in it. */
 export const PREEMPT = `if ${isNoted("arrivals")} then perform preempt(v_now); end if;`;
@@ -40,6 +41,8 @@ begin
     v_tokens := v_tokens || preempt_in(p_now, v_lane, v_arrivals);
   end loop;
   if cardinality(v_tokens) = 0 then return; end if;
+  -- Of a session that may run fewer by now, it steps back at once.
+  if ${isNoted("sessions")} then perform settle_moves(p_now, ${RELEASED_MAX}); end if;
   -- Rare enough for a notification inside the transaction, and any node may run one of them.
   perform pg_notify('rota', json_build_object('from', '', 'signals', json_build_array(
     json_build_object('kind', 'events'),

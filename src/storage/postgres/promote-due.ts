@@ -1,7 +1,8 @@
 import { parkedBy } from "./batches.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
-import { RELEASED_MAX, signalReleased } from "./release-dependants.ts";
+import { signalReleased } from "./release-dependants.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Moves delayed tasks whose moment has come into the queue. */
 export async function promoteDue(

@@ -3,7 +3,7 @@ import type { PostgresDatabase } from "./database.ts";
 import { parentOf } from "./parent-of.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 
-/** Tells those that are left; see `RELEASED_MAX`. */
+/** Tells those that are left; see `RELEASED_MAX` in settle-moves.ts. */
 export async function release(db: PostgresDatabase, params: { limit: number }): Promise<{ more: boolean }> {
   const [row] = await db.write<{ told: boolean; more: boolean }>({
     name: "release",
@@ -22,9 +22,6 @@ export function signalReleased(db: PostgresDatabase): void {
   db.signal({ kind: "due" });
   db.signal({ kind: "deliveries" });
 }
-
-/** How many dependants one transaction tells; the rest waits for `release`. */
-export const RELEASED_MAX = 100;
 
 export const RELEASE_FUNCTIONS = `
 -- Leaves word for the dependants of those of these tasks that have ended and have some. p_error: why they were cancelled

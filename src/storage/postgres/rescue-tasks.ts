@@ -1,7 +1,7 @@
 import type { RescuedTasks, TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Takes back attempts of a node that is dead: to the queue while the task has retries left, else it fails. */
 export async function rescueTasks(

@@ -4,7 +4,7 @@ import { parkedBy } from "./batches.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RANK_IN_ITS_LANE } from "./rank.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Puts a failed or cancelled task back into the queue. */
 export async function retryTask(

@@ -6,7 +6,7 @@ import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these
 import type { PostgresDatabase } from "./database.ts";
 import { type InsertedRow, toInserted, toNewRow } from "./insert-tasks.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 import { isUnsettled } from "./settle-sessions.ts";
 
 /** Takes a message in. */

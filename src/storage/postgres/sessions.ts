@@ -11,8 +11,8 @@ import type {
 import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
 import { sendMessage } from "./send-message.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 import { isUnsettled } from "./settle-sessions.ts";
 
 export function postgresSessions(db: PostgresDatabase): SessionStorage {

@@ -37,7 +37,7 @@ begin
         from unnest(p_tasks) where session is not null),
     seated as (
       select n, session, k, min(k) filter (where state = 'queued') over (partition by session) as first from numbered)
-    select array_agg(s.last_place + e.k + (e.k >= e.first and d.seq is not null)::integer order by a.n)
+    select array_agg(s.last_place + e.k + coalesce(e.k >= e.first and d.seq is not null, false)::integer order by a.n)
       from unnest(p_tasks) a
       left join seated e on e.n = a.n
       left join session s on s.id = e.session
