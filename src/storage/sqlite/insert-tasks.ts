@@ -10,6 +10,7 @@ import { findByKey, keepKey } from "./idempotency-keys.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
+import { letInAtOnce } from "./settle-sessions.ts";
 import { enterTasksOfLines } from "./task-of-line.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
@@ -93,6 +94,7 @@ export function insertTask(
     rejection,
     repeats: null,
   };
+  const inSession = answer.state === "queued" && session !== null && letInAtOnce(session) ? 1 : 0;
   const error = rejection === null ? null : rejectionError(rejection.full);
   const rank = rankOf(
     { priority: task.priority, createdAt: now, runAt: task.runAt },
@@ -101,8 +103,8 @@ export function insertTask(
   db.prepare(
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
                        deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
-                       preemptions_left, session, origin, place, spec, error)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                       preemptions_left, session, origin, place, in_session, spec, error)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     answer.seq,
     task.id,
@@ -127,6 +129,7 @@ export function insertTask(
     session?.id ?? null,
     task.origin,
     session?.last_place ?? null,
+    inSession,
     JSON.stringify(task.spec),
     error,
   );
@@ -159,7 +162,7 @@ export function insertTask(
         batch: task.batch,
         session: session?.id ?? null,
         place: session?.last_place ?? null,
-        in_session: 0,
+        in_session: inSession,
       },
       now,
     );

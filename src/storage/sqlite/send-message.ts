@@ -9,7 +9,7 @@ import { type Admission, alreadyInserted, insertTask } from "./insert-tasks.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import type { SessionRow } from "./session-ledger.ts";
-import { cancelSession } from "./sessions.ts";
+import { cancelSession, OPEN_IN_SESSION } from "./sessions.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 /** Messages are bounded by their session, not by the queue. */
@@ -89,12 +89,12 @@ function makeRoom(
   if ((session.drop_policy ?? defaults.drop) === "new") return { refused: { waiting, cap } };
   const oldest = db
     .prepare<WaitingTask & { id: string }>(
-      `select t.id, ${WAITING_COLUMNS} from task t indexed by task_open_in_session
-        where t.session = ? and t.completed_at is null and t.origin = 'message'
+      `select t.id, ${WAITING_COLUMNS} from task t
+        where ${OPEN_IN_SESSION} and t.origin = 'message'
           and not exists (select 1 from lease l where l.task_seq = t.seq)
-        order by t.seq limit ?`,
+        order by t.seq limit @limit`,
     )
-    .all(session.id, waiting - cap + 1);
+    .all({ session: session.id, limit: waiting - cap + 1 });
   return { cancelled: oldest.map((task) => endNow(db, ledger, task, { error: SESSION_ENDS.dropped, now })) };
 }
 

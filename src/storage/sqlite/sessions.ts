@@ -112,11 +112,18 @@ function stopSession(db: SqliteDatabase, params: StopSessionParams, now: number)
 
 type OpenTask = WaitingTask & { readonly id: string };
 
+/** Of the rows of `task t`, those of a session that have not ended: let in, or not yet. */
+export const OPEN_IN_SESSION = `
+  t.seq in (select seq from task where session = @session and in_session = 1
+            union all
+            select seq from task indexed by task_outside_session
+             where session = @session and in_session = 0 and completed_at is null)`;
+
 function running(db: SqliteDatabase, { id }: SessionRow, limit: number, cutoff?: number): OpenTask[] {
   return db
     .prepare<OpenTask>(
-      `select t.id, ${WAITING_COLUMNS} from lease l join task t on t.seq = l.task_seq
-        where l.session = ? and t.place <= ? order by l.token limit ?`,
+      `select t.id, ${WAITING_COLUMNS} from task t indexed by task_in_session join lease l on l.task_seq = t.seq
+        where t.session = ? and t.in_session = 1 and t.place <= ? order by l.token limit ?`,
     )
     .all(id, cutoff ?? Number.MAX_SAFE_INTEGER, limit);
 }
@@ -126,12 +133,12 @@ function openUpTo(db: SqliteDatabase, session: SessionRow, cutoff: number, limit
   const held = running(db, session, limit, cutoff);
   const waiting = db
     .prepare<OpenTask>(
-      `select t.id, ${WAITING_COLUMNS} from task t indexed by task_open_in_session
-        where t.session = ? and t.completed_at is null and t.place <= ?
+      `select t.id, ${WAITING_COLUMNS} from task t
+        where ${OPEN_IN_SESSION} and t.place <= @cutoff
           and not exists (select 1 from lease l where l.task_seq = t.seq)
-        order by t.place limit ?`,
+        order by t.place limit @limit`,
     )
-    .all(session.id, cutoff, limit - held.length);
+    .all({ session: session.id, cutoff, limit: limit - held.length });
   return [...held, ...waiting];
 }
 
@@ -143,11 +150,8 @@ export function cancelSession(
   { error, now }: { error: string; now: number },
 ): EndedTask[] {
   return db
-    .prepare<OpenTask>(
-      `select t.id, ${WAITING_COLUMNS} from task t indexed by task_open_in_session
-        where t.session = ? and t.completed_at is null order by t.seq`,
-    )
-    .all(session.id)
+    .prepare<OpenTask>(`select t.id, ${WAITING_COLUMNS} from task t where ${OPEN_IN_SESSION} order by t.seq`)
+    .all({ session: session.id })
     .map((task) => endNow(db, ledger, task, { error, now }));
 }
 
@@ -155,7 +159,9 @@ interface Running {
   readonly running: number;
 }
 
-const RECORD_COLUMNS = "s.*, (select count(*) from lease l where l.session = s.id) as running";
+const RECORD_COLUMNS = `
+  s.*, (select count(*) from task t join lease l on l.task_seq = t.seq
+         where t.session = s.id and t.in_session = 1) as running`;
 
 function findRecord(db: SqliteDatabase, { tenant, key }: SessionName): SessionRecord | null {
   const row = db

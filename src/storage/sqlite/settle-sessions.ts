@@ -13,10 +13,19 @@ import type { SessionRow } from "./session-ledger.ts";
 export function settleSessions(db: SqliteDatabase, ledger: Ledger, now: number): void {
   for (const session of ledger.sessions.touched()) {
     const max = maxOf(session);
+    // Where nothing waits, nobody can step back, end or go in.
+    if (session.queued === 0) continue;
     if (session.active > max) stepBack(db, ledger, session, session.active - max);
     if (session.cutoff > 0) endStale(db, ledger, session, now);
     if (session.active < max) letIn(db, ledger, session, max - session.active);
   }
+}
+
+/** Lets a task in that is about to come, if there is room and nobody waits: as most do, without ever being parked. */
+export function letInAtOnce(session: SessionRow): boolean {
+  if (session.queued > 0 || session.active >= maxOf(session)) return false;
+  session.active += 1;
+  return true;
 }
 
 export function maxOf(session: SessionRow): number {
@@ -57,7 +66,9 @@ function stepBack(db: SqliteDatabase, ledger: Ledger, session: SessionRow, count
 function endStale(db: SqliteDatabase, ledger: Ledger, session: SessionRow, now: number): void {
   const stale = db
     .prepare<WaitingTask>(
-      `select ${WAITING_COLUMNS} from task t where t.session = ? and t.parked = 'session' and t.place <= ? order by t.place`,
+      `select ${WAITING_COLUMNS} from task t indexed by task_outside_session
+        where t.session = ? and t.in_session = 0 and t.completed_at is null and t.parked = 'session' and t.place <= ?
+        order by t.place`,
     )
     .all(session.id, session.cutoff);
   for (const task of stale) {
@@ -69,28 +80,34 @@ function letIn(db: SqliteDatabase, ledger: Ledger, session: SessionRow, room: nu
   const parked = db
     .prepare<SessionTask>(
       `select seq as task_seq, line, rank, batch, parked from task
-        where session = ? and parked = 'session' order by place limit ?`,
+        where session = ? and in_session = 0 and completed_at is null and parked = 'session' order by place limit ?`,
     )
     .all(session.id, room);
+  let last = parked.length === 0 || session.active === 0 ? undefined : lastUnstarted(db, session);
   for (const task of parked) {
-    const rank = session.active === 0 ? task.rank : rankAfterOthers(db, session, task);
+    const rank = rankAfter(last, task);
     db.prepare("update task set parked = null, in_session = 1, rank = ? where seq = ?").run(
       rank,
       task.task_seq,
     );
     session.active += 1;
+    last = { rank, task_seq: task.task_seq };
     enterBatch(db, ledger, { seq: task.task_seq, line: task.line, rank, batch: task.batch });
   }
   if (parked.length > 0) db.signal({ kind: "work" });
 }
 
-/** Order beats priority: whoever is let in does not start before those of its session that were let in earlier. */
-function rankAfterOthers(db: SqliteDatabase, session: SessionRow, task: ReadyEntry): number {
-  const last = db
+/** Of those that were let in and have not started, the one that starts last. */
+function lastUnstarted(db: SqliteDatabase, { id }: SessionRow): ReadyEntry | undefined {
+  return db
     .prepare<ReadyEntry>(
       `select rank, seq as task_seq from task where ${UNSTARTED} order by rank desc, seq desc limit 1`,
     )
-    .get(session.id);
+    .get(id);
+}
+
+/** Order beats priority: whoever is let in does not start before those of its session that were let in earlier. */
+function rankAfter(last: ReadyEntry | undefined, task: ReadyEntry): number {
   const isAfter =
     last === undefined || last.rank < task.rank || (last.rank === task.rank && last.task_seq < task.task_seq);
   if (isAfter) return task.rank;

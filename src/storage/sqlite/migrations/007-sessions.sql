@@ -31,13 +31,13 @@ alter table task add column origin text not null default 'task'
 alter table task add column place integer;                     -- its turn in its session
 alter table task add column in_session integer not null default 0 check (in_session in (0, 1));  -- let in, and not ended
 create index task_by_session on task (session, seq) where session is not null;
-create index task_open_in_session on task (session, place) where session is not null and completed_at is null;
+-- Most tasks are let in as they come, and are only ever in the first two.
 create index task_in_session on task (session, place) where in_session = 1;
-create index task_parked_in_session on task (session, place) where parked = 'session';
+create index task_outside_session on task (session, place)
+  where session is not null and in_session = 0 and completed_at is null;
 
 alter table lease add column session integer;
 alter table lease add column origin text not null default 'task';
-create index lease_by_session on lease (session, token) where session is not null;
 
 -- Those of the waiting that admission does not count: messages and runs.
 alter table line add column exempt integer not null default 0 check (exempt between 0 and waiting);
