@@ -7,16 +7,16 @@ import { TOKENS_MAX } from "./notifications.ts";
 /** The last step of an operation: nothing is looked at unless a critical task became ready in it. */
 export const PREEMPT = `if ${isNoted("arrivals")} then perform preempt(v_now); end if;`;
 
-/** Takes the lease of the least urgent of some tasks, of those the one that started last. Dead nodes' are rescued. */
+/** Takes the lease of the least urgent of some tasks, of those the one that started last. */
 function takeLease(of: string): string {
   return `
     delete from lease where task_seq = (
-      select l.task_seq from lease l join node d on d.id = l.node and not d.dead
-       where ${of} and l.priority is not null order by l.priority desc, l.token desc limit 1)
+      select l.task_seq from lease l
+       where ${of} and l.priority is not null and l.node = any (v_nodes) order by l.priority desc, l.token desc limit 1)
     returning * into v_lease`;
 }
 
-/** What it reads grows with free slots, agents' limits and what is taken, not with what waits. */
+/** What it reads grows with what is in flight, free slots and agents' limits, not with what waits. */
 export const PREEMPT_FUNCTIONS = `
 -- For each critical task that became ready and finds no free slot, makes one that runs give way, lane after lane.
 create function preempt(p_now bigint) returns void language plpgsql as $$
@@ -52,6 +52,7 @@ create function preempt_in(p_now bigint, p_lane text, p_arrivals bigint[]) retur
 #variable_conflict use_column
 declare
   v_lane lane;
+  v_nodes text[];
   v_free bigint;
   v_last_seated bigint[];
   v_arrival record;
@@ -62,8 +63,14 @@ declare
   v_bare_lines bigint[] := '{}';
 begin
   select * into v_lane from lane where name = p_lane;
-  select greatest(least(v_lane.total, coalesce(sum(s.slots), 0)) - v_lane.inflight, 0) into v_free
-    from node_slot s join node d on d.id = s.node and not d.dead where s.lane = p_lane;
+  -- Nodes that would fill a slot that becomes free. One that has taken its slots back, or more than it has left, would not.
+  select array_agg(node), greatest(least(sum(free), v_lane.total - v_lane.inflight), 0) into v_nodes, v_free
+    from (select s.node, s.slots - coalesce(h.held, 0) as free
+            from node_slot s join node d on d.id = s.node and not d.dead
+            left join (select node, count(*) as held from lease where lane = p_lane group by node) h on h.node = s.node
+           where s.lane = p_lane) n
+   where free >= 0;
+  if v_nodes is null then return '{}'; end if;
   if v_free > 0 and v_free < v_lane.waiting then
     v_last_seated := last_seated(p_lane, v_lane.per_agent, v_free::integer);
   end if;

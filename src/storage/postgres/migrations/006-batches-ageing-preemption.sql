@@ -29,7 +29,8 @@ alter table task
   add column input_tokens bigint,
   add column output_tokens bigint,
   add column context_window bigint,
-  add check (parked is null or (parked = 'batch' and batch is not null and resting_state = 'queued'));
+  add check (parked is null or (parked in ('batch', 'session') and resting_state = 'queued')),
+  add check (parked is distinct from 'batch' or batch is not null);
 
 create index task_parked on task (tenant, batch, rank, seq) where parked is not null;
 
@@ -51,12 +52,14 @@ select batch, min(tenant), min(created_at), case when count(*) = count(completed
        count(*) filter (where resting_state = 'queued'), count(*) - count(completed_at)
   from task where batch is not null group by batch;
 
--- Set where the attempt may be taken from its task: all that choosing which one looks at.
+-- What choosing whose attempt is taken looks at. tenant, priority: null where it must not be.
 alter table lease
   add column lane text collate "C",
   add column tenant text collate "C",
   add column priority integer,
-  add check (num_nulls(lane, tenant, priority) in (0, 3));
+  add check ((tenant is null) = (priority is null));
+update lease l set lane = n.lane from line n where n.id = l.line;
+alter table lease alter column lane set not null;
 
 create index lease_to_take on lease (lane, tenant, priority desc, token desc) where priority is not null;
 create index lease_to_take_by_line on lease (line, priority desc, token desc) where priority is not null;
