@@ -76,6 +76,8 @@ const KIND_FIELDS = {
   custom: ["payload"],
 } as const satisfies Record<TaskKind, readonly string[]>;
 
+const KINDS = Object.keys(KIND_FIELDS) as TaskKind[];
+
 const COMMON_FIELDS = [
   "agentId",
   "priority",
@@ -176,9 +178,7 @@ function tooDeep(): RotaError {
 }
 
 function kindOf(input: Fields): TaskKind {
-  const kinds = (Object.keys(KIND_FIELDS) as TaskKind[]).filter(
-    (kind) => input[KIND_FIELDS[kind][0]] !== undefined,
-  );
+  const kinds = KINDS.filter((kind) => input[KIND_FIELDS[kind][0]] !== undefined);
   const [kind, second] = kinds;
   if (kind === undefined) {
     throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there is none`);
@@ -192,10 +192,12 @@ function kindOf(input: Fields): TaskKind {
 }
 
 function refuseFieldsOfOthers(input: Fields, kind: TaskKind): void {
-  for (const [other, [main, ...fields]] of Object.entries(KIND_FIELDS)) {
+  for (const other of KINDS) {
+    const fields: readonly string[] = KIND_FIELDS[other];
     const stray = other === kind ? undefined : fields.find((field) => input[field] !== undefined);
     if (stray !== undefined) {
-      throw invalidField(stray, `\`${stray}\` goes with \`${main}\`, not with \`${KIND_FIELDS[kind][0]}\``);
+      const [main, given] = [KIND_FIELDS[other][0], KIND_FIELDS[kind][0]];
+      throw invalidField(stray, `\`${stray}\` goes with \`${main}\`, not with \`${given}\``);
     }
   }
 }
@@ -304,8 +306,8 @@ function parseDependsOn(input: Fields): string[] {
 }
 
 function parseIdempotency(input: Fields): ParsedTask["idempotency"] {
-  const { idempotencyKey, ...request } = input;
-  if (idempotencyKey === undefined) return null;
+  if (input["idempotencyKey"] === undefined) return null;
+  const { idempotencyKey: _, ...request } = input;
   const key = optionalText(input, "idempotencyKey") ?? "";
   if (!KEY.test(key)) {
     throw invalidField(
