@@ -15,6 +15,7 @@ import {
 } from "./field-checks.ts";
 import { isDeeperThan } from "./json-depth.ts";
 import { FALLBACK_LANE, TASKS_LANE } from "./lane.ts";
+import { copyPlainJson } from "./plain-json.ts";
 import { DEFAULT_PRIORITY } from "./priority.ts";
 import { optionalPriority } from "./priority-input.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
@@ -145,6 +146,8 @@ function asJson(given: unknown): Fields {
   if (!isObject(given)) {
     throw new RotaError("invalid_field", `a task must be an object with exactly one of ${ONE_OF}`);
   }
+  const copy = copyPlainJson(given);
+  if (copy !== undefined) return copy as Fields;
   // A Date is a fine moment; as JSON it is the text that names the same.
   const text = stringify(given);
   if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
