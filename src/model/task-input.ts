@@ -16,6 +16,7 @@ import {
 } from "./field-checks.ts";
 import { isDeeperThan } from "./json-depth.ts";
 import { FALLBACK_LANE, TASKS_LANE } from "./lane.ts";
+import { copyPlainJson } from "./plain-json.ts";
 import { DEFAULT_PRIORITY } from "./priority.ts";
 import { optionalPriority } from "./priority-input.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
@@ -77,6 +78,8 @@ const KIND_FIELDS = {
   message: ["message"],
   custom: ["payload"],
 } as const satisfies Record<TaskKind, readonly string[]>;
+
+const KINDS = Object.keys(KIND_FIELDS) as TaskKind[];
 
 const COMMON_FIELDS = [
   "agentId",
@@ -149,6 +152,8 @@ function asJson(given: unknown): Fields {
   if (!isObject(given)) {
     throw new RotaError("invalid_field", `a task must be an object with exactly one of ${ONE_OF}`);
   }
+  const copy = copyPlainJson(given);
+  if (copy !== undefined) return copy as Fields;
   // A Date is a fine moment; as JSON it is the text that names the same.
   const text = stringify(given);
   if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
@@ -182,9 +187,7 @@ function tooDeep(): RotaError {
 }
 
 function kindOf(input: Fields): TaskKind {
-  const kinds = (Object.keys(KIND_FIELDS) as TaskKind[]).filter(
-    (kind) => input[KIND_FIELDS[kind][0]] !== undefined,
-  );
+  const kinds = KINDS.filter((kind) => input[KIND_FIELDS[kind][0]] !== undefined);
   const [kind, second] = kinds;
   if (kind === undefined) {
     throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there is none`);
@@ -198,10 +201,12 @@ function kindOf(input: Fields): TaskKind {
 }
 
 function refuseFieldsOfOthers(input: Fields, kind: TaskKind): void {
-  for (const [other, [main, ...fields]] of Object.entries(KIND_FIELDS)) {
+  for (const other of KINDS) {
+    const fields: readonly string[] = KIND_FIELDS[other];
     const stray = other === kind ? undefined : fields.find((field) => input[field] !== undefined);
     if (stray !== undefined) {
-      throw invalidField(stray, `\`${stray}\` goes with \`${main}\`, not with \`${KIND_FIELDS[kind][0]}\``);
+      const [main, given] = [KIND_FIELDS[other][0], KIND_FIELDS[kind][0]];
+      throw invalidField(stray, `\`${stray}\` goes with \`${main}\`, not with \`${given}\``);
     }
   }
 }
@@ -302,8 +307,8 @@ function parseDependsOn(input: Fields): string[] {
 }
 
 function parseIdempotency(input: Fields): ParsedTask["idempotency"] {
-  const { idempotencyKey, ...request } = input;
-  if (idempotencyKey === undefined) return null;
+  if (input["idempotencyKey"] === undefined) return null;
+  const { idempotencyKey: _, ...request } = input;
   const key = optionalText(input, "idempotencyKey") ?? "";
   if (!KEY.test(key)) {
     throw invalidField(
