@@ -307,24 +307,23 @@ begin
       from (select distinct tenant, agent from asked) a
       join line o on o.tenant = a.tenant and o.agent = a.agent
      group by a.tenant, a.agent),
-  -- None of this call is done: only those that were there before can be.
-  needed as (
-    select q.n, (select count(*) from json_array_elements_text(q.depends_on) d(id)
-                  where ${parentOf("d.id", "q.tenant", "p.resting_state")} is distinct from 'done')::integer as unmet
-      from asked q where json_array_length(q.depends_on) > 0),
   placed as (
     select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting,
            row_number() over (partition by q.tenant, q.agent order by q.n) as place
       from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent),
   judged as (
-    select p.*, agent_waiting + place <= max_agent as agent_ok,
+    select a.*, agent_waiting + place <= max_agent as agent_ok,
+           -- None of this call is done: only those that were there before can be.
+           case when json_array_length(a.depends_on) = 0 then 0
+                else (select count(*) from json_array_elements_text(a.depends_on) d(id)
+                       where ${parentOf("d.id", "a.tenant", "p.resting_state")} is distinct from 'done') end as unmet,
            count(*) filter (where agent_waiting + place <= max_agent) over (order by n) as admitted_upto
-      from placed p),
+      from placed a),
   decided as (
-    select j.*, coalesce(needed.unmet, 0) as unmet,
+    select j.*,
            case when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
                 when not agent_ok then 'agent' end as "full"
-      from judged j left join needed on needed.n = j.n)
+      from judged j)
   select array_agg(row(d.n, v_first + d.n, d.id, d.tenant, d.agent, o.id, d.priority,
            ${rankOf({
              priority: "d.priority",
