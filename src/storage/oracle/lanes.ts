@@ -1,6 +1,7 @@
 import type { Lane } from "../../model/lane.ts";
 import { FRONT_RANK, rankOf } from "../../model/priority.ts";
 import type { LaneRecord } from "../storage.ts";
+import { preempt } from "./preempt-tasks.ts";
 import { isWaiting, type OracleState, tell } from "./state.ts";
 
 export function configureLanes(
@@ -18,7 +19,9 @@ export function configureLanes(
       aheadStreak: before?.aheadStreak ?? 0,
     });
     if (before !== undefined && before.agingMs !== agingMs) putInOrder(state, name, agingMs);
+    state.shaken.add(name);
   }
+  preempt(state);
   tell(state, { kind: "work" });
 }
 

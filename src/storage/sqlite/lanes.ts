@@ -3,13 +3,14 @@ import { WAITING_STATES } from "../../model/task-state.ts";
 import type { LaneRecord, LaneStorage } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type LaneRow, Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
 import { RANK } from "./rank.ts";
 import { fillReadySet } from "./ready-set.ts";
 
 export function sqliteLanes(db: SqliteDatabase): LaneStorage {
   return {
     async configure({ lanes }) {
-      db.write(() => {
+      db.write((now) => {
         const save = db.prepare(
           `insert into lane (name, total, per_agent, strategy, aging_ms) values (?, ?, ?, ?, ?)
            on conflict (name) do update
@@ -22,6 +23,11 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
           if (before !== undefined && before.aging_ms !== agingMs) putInOrder(db, name, agingMs);
         }
         for (const { name } of lanes) refreshLines(db, "lane = ?", [name]);
+        preemptAfterChange(
+          db,
+          lanes.map(({ name }) => name),
+          now,
+        );
         db.signal({ kind: "work" });
       });
       await db.durable();
@@ -74,6 +80,16 @@ export function refreshLines(db: SqliteDatabase, condition: string, values: read
     if (flags.startable !== startable || flags.ahead !== ahead)
       setFlags.run(flags.startable, flags.ahead, line.id);
   }
+}
+
+/** Other limits hold, or other slots: what critical tasks in these lanes waited for may be there now, or gone. */
+export function preemptAfterChange(db: SqliteDatabase, lanes: readonly string[], now: number): void {
+  const ledger = new Ledger(db);
+  for (const { name } of db.prepare<LaneRow>("select * from lane").all()) {
+    if (lanes.includes(name)) ledger.shaken.add(name);
+  }
+  preemptTasks(db, ledger, now);
+  ledger.save();
 }
 
 interface Flags {

@@ -74,10 +74,10 @@ function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, age: Age):
   // A list rather than a recursion: there is no bound to how long a chain may be.
   const seqs = [seq];
   for (let next = seqs.pop(); next !== undefined; next = seqs.pop()) {
-    const parents = deleteOne(db, ledger, next, age);
-    if (parents === null) continue;
+    const others = deleteOne(db, ledger, next, age);
+    if (others === null) continue;
     deleted += 1;
-    seqs.push(...parents);
+    seqs.push(...others);
   }
   return deleted;
 }
@@ -90,13 +90,14 @@ interface DeletedTask {
   readonly batch: string | null;
 }
 
-/** Null when the task stays, else the tasks it depended on. */
+/** Null when the task stays, else those that may go with it: what it depended on, and the rest of its batch. */
 function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutoff }: Age): number[] | null {
   const task = db
     .prepare<DeletedTask>(
       `delete from task
         where seq = @seq and (completed_at < @cutoff or completed_at > @now)
           and (has_dependants = 0 or not ${isWaitedFor("@seq")})
+          and (batch is null or not ${isKeptByBatch("@cutoff", "@now")})
        returning line, resting_state, dependencies, has_dependants, batch`,
     )
     .get({ seq, cutoff, now });
@@ -111,14 +112,27 @@ function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutof
   const line = ledger.line(task.line);
   line.tasks -= 1;
   ledger.count(line.tenant, task.resting_state, -1);
-  if (task.dependencies === 0) return [];
+  const rest = task.batch === null ? [] : tasksOfBatch(db, task.batch);
+  if (task.dependencies === 0) return rest;
   const parents = db
     .prepare<{ parent_seq: number }>(
       "select parent_seq from dependency where child_seq = ? order by parent_seq desc",
     )
     .all(seq);
   db.prepare("delete from dependency where child_seq = ?").run(seq);
-  return parents.map(({ parent_seq }) => parent_seq);
+  return [...rest, ...parents.map(({ parent_seq }) => parent_seq)];
+}
+
+function tasksOfBatch(db: SqliteDatabase, id: string): number[] {
+  const tasks = db.prepare<{ seq: number }>("select seq from task where batch = ? order by seq desc").all(id);
+  return tasks.map(({ seq }) => seq);
+}
+
+/** Whether the batch of a row of `task` has not ended, or its end is not past its time. */
+function isKeptByBatch(cutoff: string, now: string): string {
+  return `exists (select 1 from batch b
+                   where b.id = task.batch
+                     and (b.completed_at is null or b.completed_at between ${cutoff} and ${now}))`;
 }
 
 /** Whether somebody who has not ended depends on a task. */
@@ -162,10 +176,12 @@ function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
       .prepare<{ seq: number }>(
         `select seq from task where tenant = ? and resting_state = 'rejected'
             and (has_dependants = 0 or not ${isWaitedFor("task.seq")})
+            and (batch is null or not exists (select 1 from batch b where b.id = task.batch and b.completed_at is null))
+            and not exists (select 1 from delivery d where d.task_seq = task.seq and d.status = 'pending')
           order by seq limit ?`,
       )
       .all(tenant, Math.min(tasks - max, limit - deleted));
-    for (const { seq } of seqs) deleted += deleteEnded(db, ledger, seq, ANY_AGE);
+    for (const { seq } of seqs) if (deleteOne(db, ledger, seq, ANY_AGE) !== null) deleted += 1;
   }
   ledger.save();
   forgetEmptyAgents(db, ledger);
