@@ -1,4 +1,4 @@
-import { optionalCallbackUrl } from "./callback-url.ts";
+import { callbackUrlOf } from "./callback-url.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { RotaError } from "./errors.ts";
 import {
@@ -130,7 +130,7 @@ export function parseTaskInput(
     maxRetriesIfLost: retriesIfLost(input, kind, retryPolicy),
     maxQueued: defaults.maxQueuedOf(agent),
     preemptible,
-    callbackUrl: parseCallbackUrl(input),
+    callbackUrl: callbackUrlOf(input),
     dependsOn: parseDependsOn(input),
     idempotency: parseIdempotency(input),
     spec: {
@@ -275,16 +275,6 @@ function parseMoments(input: Fields, now: number): { runAt: number | null; deadl
     throw invalidField("deadline", "`deadline` must be after `runAt`: the task could never start");
   }
   return { runAt, deadline };
-}
-
-/** `webhookUrl` is another name for it. */
-function parseCallbackUrl(input: Fields): string | null {
-  const callbackUrl = optionalCallbackUrl(input, "callbackUrl");
-  const webhookUrl = optionalCallbackUrl(input, "webhookUrl");
-  if (callbackUrl !== null && webhookUrl !== null && callbackUrl !== webhookUrl) {
-    throw invalidField("webhookUrl", "`webhookUrl` is another name for `callbackUrl`: write one of them");
-  }
-  return callbackUrl ?? webhookUrl;
 }
 
 function parseDependsOn(input: Fields): string[] {

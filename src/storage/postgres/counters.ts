@@ -100,10 +100,22 @@ begin
   if v_limited is not null then
     perform refresh_startable(array(
       select s.id from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_limited)));
+    perform note_freed(v_limited, p_deltas);
   end if;
   if v_critical then
     perform add_note('arrivals', array(select added_seq::text from unnest(p_deltas) where added_rank <= 0));
   end if;
+end $$;
+
+-- What agents with a limit of their own free in one lane may be what a critical task in another waits for.
+create function note_freed(p_limited bigint[], p_deltas line_delta[]) returns void language plpgsql as $$
+declare
+  v_lanes text[] := array(
+    select distinct s.lane
+      from unnest(p_deltas) d join line n on n.id = d.line join line s on s.tenant = n.tenant and s.agent = n.agent
+     where d.inflight < 0 and d.line = any (p_limited));
+begin
+  if cardinality(v_lanes) > 0 then perform add_note('lanes', v_lanes); end if;
 end $$;
 
 -- Which of these lines can start something, and which go ahead, by the limits as they are now.

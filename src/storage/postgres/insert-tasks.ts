@@ -1,6 +1,7 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import { PREEMPTIONS_MAX } from "../../model/priority.ts";
 import { rejectionError } from "../admission.ts";
+import { batchConflict } from "../batch-conflict.ts";
 import {
   IDEMPOTENCY_MS,
   type InsertedTask,
@@ -10,7 +11,7 @@ import {
 } from "../storage.ts";
 import { parkedBy } from "./batches.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { isUniqueViolation } from "./errors.ts";
+import { BATCH_CONFLICT, batchConflictOf, isUniqueViolation } from "./errors.ts";
 import { isNoted } from "./notes.ts";
 import { parentOf } from "./parent-of.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
@@ -32,12 +33,14 @@ async function insertOnce(db: PostgresDatabase, params: InsertTasksParams): Prom
   try {
     return await callInsert(db, params);
   } catch (error) {
+    const conflict = batchConflictOf(error);
+    if (conflict !== null) throw batchConflict(conflict);
     // Looking every id up first would cost each submit a search for what almost never happens.
     if (!isUniqueViolation(error)) throw error;
     const known = await alreadyInserted(db, params.tasks);
     const isFirst = (id: string, place: number) => params.tasks.findIndex((task) => task.id === id) === place;
     const unknown = params.tasks.filter(({ id }, place) => !known.has(id) && isFirst(id, place));
-    const inserted = unknown.length === 0 ? [] : await callInsert(db, { ...params, tasks: unknown });
+    const inserted = unknown.length === 0 ? [] : await insertOnce(db, { ...params, tasks: unknown });
     const answers = new Map([...known, ...unknown.map(({ id }, place) => [id, inserted[place]] as const)]);
     return params.tasks.flatMap(({ id }) => answers.get(id) ?? []);
   }
@@ -240,6 +243,7 @@ declare
   v_task json;
   v_inserted inserted_task;
   v_all inserted_task[] := '{}';
+  v_batches text[] := array(select j.id from json_to_recordset(p_batches) as j(id text));
 begin
   if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
   for v_task in select e.task from json_array_elements(p_tasks) with ordinality e(task, place) order by e.place loop
@@ -257,6 +261,11 @@ begin
         on conflict (tenant, key) do update
           set hash = excluded.hash, task_seq = excluded.task_seq, created_at = excluded.created_at;
       end if;
+    end if;
+    if v_inserted.repeats = 'other' and v_task ->> 'batch' = any (v_batches) then
+      raise exception 'a key in batch % was used for another request', v_task ->> 'batch'
+        using errcode = '${BATCH_CONFLICT}',
+              detail = json_build_object('taskId', v_inserted.id, 'refused', v_task ->> 'id')::text;
     end if;
     v_all := v_all || v_inserted;
   end loop;

@@ -2,6 +2,7 @@ import type { Strategy } from "../../model/lane.ts";
 import { FRONT_RANK } from "../../model/priority.ts";
 import type { LaneStorage } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
 import { RANK_IN_ITS_LANE } from "./rank.ts";
 
 export function postgresLanes(db: PostgresDatabase): LaneStorage {
@@ -49,9 +50,9 @@ export const LANE_FUNCTIONS = `
 create function configure_lanes(p_now bigint, p_lanes json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_now bigint := enter(p_now);
   v_reordered text[];
 begin
-  perform enter(p_now);
   v_reordered := array(
     select l.name from lane l join json_to_recordset(p_lanes) as j(name text, aging_ms bigint) on j.name = l.name
      where l.aging_ms <> j.aging_ms);
@@ -64,6 +65,8 @@ begin
   if cardinality(v_reordered) > 0 then perform put_in_order(v_reordered); end if;
   perform refresh_startable(array(
     select n.id from line n join json_to_recordset(p_lanes) as j(name text) on j.name = n.lane));
+  perform add_note('lanes', array(select j.name from json_to_recordset(p_lanes) as j(name text)));
+  ${PREEMPT}
 end $$;
 
 -- Ranks anew what has not ended in these lanes. Critical tasks need no ageing, and who had to give way stays in front. Costs

@@ -6,6 +6,8 @@
 export type Note =
   /** Critical tasks that became ready, by seq: they may need a slot that somebody else has. */
   | "arrivals"
+  /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
+  | "lanes"
   /** Batches that have room, or of which nothing is left to end, by id. */
   | "batches";
 

@@ -20,6 +20,10 @@ export async function prune(
 const IS_WAITED_FOR = `exists (select 1 from dependency d join task c on c.seq = d.child_seq
                                 where d.parent_seq = t.seq and c.completed_at is null)`;
 
+/** Whether the batch of task `t` has not ended, or its end is not past its time. */
+const IS_KEPT_BY_BATCH = `(select b.completed_at is null or b.completed_at between p_cutoff and p_now
+                             from batch b where b.id = t.batch) is true`;
+
 export const PRUNE_FUNCTIONS = `
 create function prune(p_now bigint, p_retention_ms bigint, p_rejected_max bigint, p_limit integer)
 returns table (tasks integer, more boolean) language plpgsql as $$
@@ -52,6 +56,8 @@ begin
     insert into high_water (name, value) values ('event', v_last)
     on conflict (name) do update set value = greatest(high_water.value, excluded.value);
     delete from event where last_seq <= v_last;
+    -- With the end of a batch all of its tasks may be past their time.
+    v_seqs := v_seqs || array(select s.seq from task t join task s on s.batch = t.batch where t.seq = any (v_seqs));
     v_tasks := delete_ended(v_seqs, v_cutoff, v_now);
   end if;
   for v_crowded in
@@ -61,6 +67,8 @@ begin
     v_rejected := v_rejected + delete_ended(array(
       select t.seq from task t where t.tenant = v_crowded.tenant and t.listed_state = 'rejected'
          and (not t.has_dependants or not ${IS_WAITED_FOR})
+         and (t.batch is null or (select b.completed_at from batch b where b.id = t.batch) is not null)
+         and (select d.seq from delivery d where d.task_seq = t.seq and d.status = 'pending' limit 1) is null
        order by t.seq limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_now);
   end loop;
   return query select v_tasks + v_rejected, v_events >= p_limit or v_rejected = p_limit;
@@ -85,6 +93,7 @@ begin
       delete from task t
        where t.seq = any (p_seqs) and (t.completed_at < p_cutoff or t.completed_at > p_now)
          and (not t.has_dependants or not ${IS_WAITED_FOR})
+         and not ${IS_KEPT_BY_BATCH}
       returning t.seq, t.tenant, t.agent, t.resting_state, t.batch, t.dependencies, t.has_dependants),
     tries as (delete from attempt a using gone where a.task_seq = gone.seq),
     callbacks as (delete from delivery d using gone where d.task_seq = gone.seq),

@@ -22,6 +22,9 @@ update task set rank = priority + 1 where priority > 0 and completed_at is null;
 update ready set rank = rank + 1 where rank > 0;
 update line set head_rank = head_rank + 1 where head_rank > 0;
 
+-- Of full agents and of what is not critical, choosing who needs a slot sees nothing.
+create index line_with_criticals on line (lane, tenant, head_rank, head_seq) where startable and head_rank <= 0;
+
 alter table task
   add column parked text collate "C",              -- queued, but not ready: what holds it; null: nothing does
   add column preemptions_left smallint not null default 0 check (preemptions_left >= 0),
