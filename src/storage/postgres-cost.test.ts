@@ -151,6 +151,24 @@ describe("what an end touches in a batch with a bound", () => {
   });
 });
 
+describe("what pruning touches", () => {
+  /** Pages for the entry of the log that names all tasks of a batch, which stay. */
+  async function pagesOfPrune(tasks: number): Promise<number> {
+    const { first, admin } = await openNodes(1);
+    const batch = { id: "large", tenant: TENANT, parallelism: null, callbackUrl: null };
+    await first.tasks.insert({
+      tasks: tasksOf(10, tasks, { batch: batch.id }).map(newTask),
+      batches: [batch],
+      limits: ROOMY,
+    });
+    return pagesOf(admin, "prune($1, 0, 1000, 1000)", [Number.MAX_SAFE_INTEGER]);
+  }
+
+  test("grows with the tasks of a batch, not with pairs of them", async () => {
+    expect(await pagesOfPrune(2_000)).toBeLessThan(20 * (await pagesOfPrune(200)));
+  });
+});
+
 test("what a page of events touches does not grow with the log", async () => {
   const { first, admin } = await openNodes(1);
   for (let count = 0; count < 30; count += 1) await submit(first, tasksOf(1, 1));
