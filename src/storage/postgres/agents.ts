@@ -1,6 +1,6 @@
 import type { AgentRecord, AgentStorage } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { PREEMPT } from "./preempt-tasks.ts";
+import { preemptAt } from "./preempt-tasks.ts";
 
 /** Bounds of agents, and their catalogue. A row without a definition only holds a bound. */
 export function postgresAgents(db: PostgresDatabase): AgentStorage {
@@ -76,7 +76,7 @@ begin
 end $$;
 
 -- What the agent's tasks waited for may be there now, or gone.
-create function save_bound(v_now bigint, p_tenant text, p_agent text, p_max integer) returns void language plpgsql as $$
+create function save_bound(p_now bigint, p_tenant text, p_agent text, p_max integer) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
   insert into agent (tenant, agent, max_inflight) values (p_tenant, p_agent, p_max)
@@ -84,7 +84,7 @@ begin
   update line set agent_max = p_max where tenant = p_tenant and agent = p_agent;
   perform refresh_startable(array(select id from line where tenant = p_tenant and agent = p_agent));
   perform add_note('lanes', array(select lane from line where tenant = p_tenant and agent = p_agent));
-  ${PREEMPT}
+  ${preemptAt("p_now")}
 end $$;
 
 create function is_listed(p_tenant text, p_agent text) returns boolean language plpgsql stable as $$

@@ -40,6 +40,7 @@ async function insertOnce(db: PostgresDatabase, params: InsertTasksParams): Prom
     const known = await alreadyInserted(db, params.tasks);
     const isFirst = (id: string, place: number) => params.tasks.findIndex((task) => task.id === id) === place;
     const unknown = params.tasks.filter(({ id }, place) => !known.has(id) && isFirst(id, place));
+    if (unknown.length === params.tasks.length) throw error;
     const inserted = unknown.length === 0 ? [] : await insertOnce(db, { ...params, tasks: unknown });
     const answers = new Map([...known, ...unknown.map(({ id }, place) => [id, inserted[place]] as const)]);
     return params.tasks.flatMap(({ id }) => answers.get(id) ?? []);

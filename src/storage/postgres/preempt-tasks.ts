@@ -5,7 +5,11 @@ import { isNoted } from "./notes.ts";
 import { TOKENS_MAX } from "./notifications.ts";
 
 /** The last step of an operation: nothing is looked at unless something in it may have left a critical task without slot. */
-export const PREEMPT = `if ${isNoted("arrivals")} or ${isNoted("lanes")} then perform preempt(v_now); end if;`;
+export function preemptAt(now: "v_now" | "p_now"): string {
+  return `if ${isNoted("arrivals")} or ${isNoted("lanes")} then perform preempt(${now}); end if;`;
+}
+
+export const PREEMPT = preemptAt("v_now");
 
 /** Takes the lease of the least urgent of some tasks, of those the one that started last. */
 function takeLease(of: string): string {
