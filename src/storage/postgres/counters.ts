@@ -57,6 +57,7 @@ create function apply_deltas(p_deltas line_delta[]) returns void language plpgsq
 #variable_conflict use_column
 declare
   v_limited bigint[];
+  v_freed bigint[];
   v_critical boolean;
 begin
   with moved as (
@@ -89,33 +90,28 @@ begin
            ahead = p.rank is not null and (p.rank <= 0 or p.strategy = 'priority-fifo')
       from placed p
      where n.id = p.line
-    returning n.id, n.agent_max, p.added[1] <= 0 as critical),
+    returning n.id, n.agent_max is not null as limited, p.inflight < 0 as freed, p.added[1] <= 0 as critical),
   totals as (
     update lane l set waiting = l.waiting + d.waiting, inflight = l.inflight + d.inflight
       from (select lane, sum(waiting)::integer as waiting, sum(inflight)::integer as inflight
               from placed group by lane) d
      where l.name = d.lane and (d.waiting <> 0 or d.inflight <> 0))
-  select array_agg(id) filter (where agent_max is not null), bool_or(critical) into v_limited, v_critical from counted;
+  select array_agg(id) filter (where limited), array_agg(id) filter (where limited and freed), bool_or(critical)
+    into v_limited, v_freed, v_critical from counted;
   -- An agent with a limit of its own can be filled or freed in one lane and so change in all others.
   if v_limited is not null then
     perform refresh_startable(array(
       select s.id from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_limited)));
-    perform note_freed(v_limited, p_deltas);
+  end if;
+  -- What it freed in one lane may be what a critical task in another waits for.
+  if v_freed is not null then
+    perform add_note('lanes', array(
+      select distinct s.lane
+        from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_freed)));
   end if;
   if v_critical then
     perform add_note('arrivals', array(select added_seq::text from unnest(p_deltas) where added_rank <= 0));
   end if;
-end $$;
-
--- What agents with a limit of their own free in one lane may be what a critical task in another waits for.
-create function note_freed(p_limited bigint[], p_deltas line_delta[]) returns void language plpgsql as $$
-declare
-  v_lanes text[] := array(
-    select distinct s.lane
-      from unnest(p_deltas) d join line n on n.id = d.line join line s on s.tenant = n.tenant and s.agent = n.agent
-     where d.inflight < 0 and d.line = any (p_limited));
-begin
-  if cardinality(v_lanes) > 0 then perform add_note('lanes', v_lanes); end if;
 end $$;
 
 -- Which of these lines can start something, and which go ahead, by the limits as they are now.
