@@ -13,6 +13,7 @@ export const batchInput = z
   .strictObject({
     agentId: z.string().exactOptional().describe("Who does those tasks that do not say."),
     callbackUrl: z.string().exactOptional().describe("Where the end of each task is told that does not say."),
+    webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
     batchCallbackUrl: z
       .string()
       .exactOptional()

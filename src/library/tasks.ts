@@ -119,7 +119,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
     await checkCallbacks(tasks, batch);
     await eventLog.tried;
     const ordered = parentsFirst(tasks);
-    const inserted = await engine.intake.addMany(ordered, batch ?? undefined);
+    const inserted = await engine.intake.addMany(ordered, batch ?? undefined).catch((error) => {
+      throw atRefused(error, tasks);
+    });
     if (ordered === tasks) return { tasks, inserted };
     const answers = new Map(ordered.map(({ id }, place) => [id, inserted[place]]));
     return { tasks, inserted: tasks.flatMap(({ id }) => answers.get(id) ?? []) };
@@ -159,7 +161,8 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
   function newTasks(parsed: readonly ParsedTask[], batch: string | null): NewTask[] {
     const tasks = parsed.map((task) => newTask(task, batch));
-    return tasks.some(({ dependsOn }) => dependsOn.length > 0) ? withDependencies(tasks) : tasks;
+    const related = tasks.some(({ dependsOn, spec }) => dependsOn.length > 0 || spec.key !== undefined);
+    return related ? withDependencies(tasks) : tasks;
   }
 
   /** Some may have ended meanwhile: each says what became of it. */
@@ -249,6 +252,15 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
 function toSubmitted({ id, state, position, createdAt }: InsertedTask): SubmittedTask {
   return { taskId: id, state, position, createdAt: rfc3339(createdAt) };
+}
+
+/** Of a batch that was refused for one of its tasks, that one's place. */
+function atRefused(error: unknown, tasks: readonly NewTask[]): unknown {
+  const refused = error instanceof RotaError ? error.details?.["refused"] : undefined;
+  const index = tasks.findIndex(({ id }) => id === refused);
+  if (!(error instanceof RotaError) || index === -1) return error;
+  const { refused: _unknown, ...details } = error.details ?? {};
+  return atIndex(new RotaError(error.code, error.message, { details, cause: error }), index);
 }
 
 function keyOf(task: NewTask | undefined): { key?: string } {

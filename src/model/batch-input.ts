@@ -1,4 +1,4 @@
-import { optionalCallbackUrl } from "./callback-url.ts";
+import { callbackUrlOf, optionalCallbackUrl } from "./callback-url.ts";
 import { RotaError } from "./errors.ts";
 import { checkKnown, invalidField, isObject, optionalNumber, optionalText, quoted } from "./field-checks.ts";
 import { checkAgentId, type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
@@ -24,10 +24,10 @@ export function parseBatchInput(given: unknown, defaults: TaskDefaults): ParsedB
   if (!isObject(given)) {
     throw new RotaError("invalid_field", "a batch must be an object with `tasks`, an array");
   }
-  checkKnown(given, ["agentId", "callbackUrl", "batchCallbackUrl", "parallelism", "tasks"]);
+  checkKnown(given, ["agentId", "callbackUrl", "webhookUrl", "batchCallbackUrl", "parallelism", "tasks"]);
   const agentId = optionalText(given, "agentId");
   if (agentId !== undefined) checkAgentId(agentId);
-  const callbackUrl = optionalText(given, "callbackUrl");
+  const callbackUrl = callbackUrlOf(given);
   const parallelism = optionalNumber(given, "parallelism", PARALLELISM) ?? null;
   const batchCallbackUrl = optionalCallbackUrl(given, "batchCallbackUrl");
   const inputs = checkTasks(given["tasks"]).map((task) => withDefaults(task, { agentId, callbackUrl }));
@@ -71,13 +71,13 @@ function checkTasks(tasks: unknown): readonly unknown[] {
 
 function withDefaults(
   task: unknown,
-  { agentId, callbackUrl }: { agentId: string | undefined; callbackUrl: string | undefined },
+  { agentId, callbackUrl }: { agentId: string | undefined; callbackUrl: string | null },
 ): unknown {
   if (!isObject(task)) return task;
   const hasUrl = task["callbackUrl"] !== undefined || task["webhookUrl"] !== undefined;
   return {
     ...task,
     ...(agentId === undefined || task["agentId"] !== undefined ? {} : { agentId }),
-    ...(callbackUrl === undefined || hasUrl ? {} : { callbackUrl }),
+    ...(callbackUrl === null || hasUrl ? {} : { callbackUrl }),
   };
 }

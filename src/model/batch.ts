@@ -7,6 +7,8 @@ export interface BatchInput {
   readonly agentId?: string;
   /** Where the end of each task is told that does not say. */
   readonly callbackUrl?: string;
+  /** Another name for `callbackUrl`. */
+  readonly webhookUrl?: string;
   /** Where it is told, once, that all tasks have ended: `POST` with how many ended in which state. */
   readonly batchCallbackUrl?: string;
   /** How many of its tasks run at once, over all nodes, 1 to 10; left out: no bound of its own. */

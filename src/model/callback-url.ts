@@ -22,3 +22,13 @@ export function optionalCallbackUrl(fields: Fields, field: string): string | nul
   if (fault !== null) throw invalidField(field, `\`${field}\` must ${fault}`);
   return text;
 }
+
+/** The same of a task or a batch, for which `webhookUrl` is another name. */
+export function callbackUrlOf(input: Fields): string | null {
+  const callbackUrl = optionalCallbackUrl(input, "callbackUrl");
+  const webhookUrl = optionalCallbackUrl(input, "webhookUrl");
+  if (callbackUrl !== null && webhookUrl !== null && callbackUrl !== webhookUrl) {
+    throw invalidField("webhookUrl", "`webhookUrl` is another name for `callbackUrl`: write one of them");
+  }
+  return callbackUrl ?? webhookUrl;
+}

@@ -1,4 +1,4 @@
-import { optionalCallbackUrl } from "./callback-url.ts";
+import { callbackUrlOf } from "./callback-url.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { RotaError } from "./errors.ts";
 import {
@@ -16,6 +16,7 @@ import {
 } from "./field-checks.ts";
 import { isDeeperThan } from "./json-depth.ts";
 import { FALLBACK_LANE, TASKS_LANE } from "./lane.ts";
+import { copyPlainJson } from "./plain-json.ts";
 import { DEFAULT_PRIORITY } from "./priority.ts";
 import { optionalPriority } from "./priority-input.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
@@ -83,6 +84,8 @@ const KIND_FIELDS = {
   custom: ["payload"],
 } as const satisfies Record<TaskKind, readonly string[]>;
 
+const KINDS = Object.keys(KIND_FIELDS) as TaskKind[];
+
 const COMMON_FIELDS = [
   "agentId",
   "priority",
@@ -134,7 +137,7 @@ export function parseTaskInput(
     maxQueued: defaults.maxQueuedOf(agent),
     session: parseSession(input, defaults),
     preemptible,
-    callbackUrl: parseCallbackUrl(input),
+    callbackUrl: callbackUrlOf(input),
     dependsOn: parseDependsOn(input),
     idempotency: parseIdempotency(input),
     spec: {
@@ -156,6 +159,8 @@ function asJson(given: unknown): Fields {
   if (!isObject(given)) {
     throw new RotaError("invalid_field", `a task must be an object with exactly one of ${ONE_OF}`);
   }
+  const copy = copyPlainJson(given);
+  if (copy !== undefined) return copy as Fields;
   // A Date is a fine moment; as JSON it is the text that names the same.
   const text = stringify(given);
   if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
@@ -189,9 +194,7 @@ function tooDeep(): RotaError {
 }
 
 function kindOf(input: Fields): TaskKind {
-  const kinds = (Object.keys(KIND_FIELDS) as TaskKind[]).filter(
-    (kind) => input[KIND_FIELDS[kind][0]] !== undefined,
-  );
+  const kinds = KINDS.filter((kind) => input[KIND_FIELDS[kind][0]] !== undefined);
   const [kind, second] = kinds;
   if (kind === undefined) {
     throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there is none`);
@@ -205,10 +208,12 @@ function kindOf(input: Fields): TaskKind {
 }
 
 function refuseFieldsOfOthers(input: Fields, kind: TaskKind): void {
-  for (const [other, [main, ...fields]] of Object.entries(KIND_FIELDS)) {
+  for (const other of KINDS) {
+    const fields: readonly string[] = KIND_FIELDS[other];
     const stray = other === kind ? undefined : fields.find((field) => input[field] !== undefined);
     if (stray !== undefined) {
-      throw invalidField(stray, `\`${stray}\` goes with \`${main}\`, not with \`${KIND_FIELDS[kind][0]}\``);
+      const [main, given] = [KIND_FIELDS[other][0], KIND_FIELDS[kind][0]];
+      throw invalidField(stray, `\`${stray}\` goes with \`${main}\`, not with \`${given}\``);
     }
   }
 }
@@ -284,16 +289,6 @@ function parseMoments(input: Fields, now: number): { runAt: number | null; deadl
   return { runAt, deadline };
 }
 
-/** `webhookUrl` is another name for it. */
-function parseCallbackUrl(input: Fields): string | null {
-  const callbackUrl = optionalCallbackUrl(input, "callbackUrl");
-  const webhookUrl = optionalCallbackUrl(input, "webhookUrl");
-  if (callbackUrl !== null && webhookUrl !== null && callbackUrl !== webhookUrl) {
-    throw invalidField("webhookUrl", "`webhookUrl` is another name for `callbackUrl`: write one of them");
-  }
-  return callbackUrl ?? webhookUrl;
-}
-
 function parseDependsOn(input: Fields): string[] {
   const names = input["dependsOn"];
   if (names === undefined) return [];
@@ -314,8 +309,8 @@ function parseDependsOn(input: Fields): string[] {
 }
 
 function parseIdempotency(input: Fields): ParsedTask["idempotency"] {
-  const { idempotencyKey, ...request } = input;
-  if (idempotencyKey === undefined) return null;
+  if (input["idempotencyKey"] === undefined) return null;
+  const { idempotencyKey: _, ...request } = input;
   const key = optionalText(input, "idempotencyKey") ?? "";
   if (!KEY.test(key)) {
     throw invalidField(

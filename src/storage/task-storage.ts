@@ -10,9 +10,13 @@ export interface TaskStorage {
    * whose id is already there is not inserted again and answers as it did the first time, so that an insert whose
    * answer got lost can be repeated.
    *
+   * A batch is taken whole: when one of its tasks has a key that was used for another request, the call fails with
+   * `idempotency_conflict` (see `batchConflict`) and stores nothing.
+   *
    * A critical task that finds no free slot makes a running one give way that was marked `preemptible`: that attempt is
    * fenced, the task queued again in front of all that are not critical. So it does wherever a critical task becomes
-   * ready: when its moment comes, when its dependencies are done, when it is retried or rescued.
+   * ready: when its moment comes, when its dependencies are done, when it is retried or rescued; and where one that waits
+   * may have lost the slot it waited for: when a node dies or has fewer slots, when limits change.
    */
   insert(params: InsertTasksParams): Promise<InsertedTask[]>;
 
@@ -63,7 +67,8 @@ export interface TaskStorage {
   rescue(params: { node: string; limit: number }): Promise<RescuedTasks>;
   /**
    * Deletes a slice of what is past its time: events added before `now - retentionMs` and the tasks that had ended by
-   * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. `more`: call again for the next slice.
+   * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. Tasks of a batch stay until the end of the batch
+   * is past its time, rejected ones until it has ended and its callback was made. `more`: call again for the next slice.
    */
   prune(params: {
     retentionMs: number;

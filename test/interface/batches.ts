@@ -126,6 +126,36 @@ export function describeBatches(open: Open): void {
       expect((await api.tasks.counts()).total).toBe(3);
     });
 
+    test("is refused whole when a key was used for something else, or two have the same", async () => {
+      const { api } = await open({ start: false });
+      const { taskId } = await api.tasks.submit({ payload: 1, idempotencyKey: "one" });
+      const conflict = api.tasks.submitBatch({
+        tasks: [{ payload: 0 }, { payload: 2, idempotencyKey: "one" }],
+      });
+      expect(await errorOf(conflict)).toMatchObject({
+        code: "idempotency_conflict",
+        details: { field: "idempotencyKey", taskId, index: 1 },
+      });
+      const twice = api.tasks.submitBatch({
+        tasks: [
+          { key: "a", payload: 1 },
+          { key: "a", payload: 2 },
+        ],
+      });
+      expect(await errorOf(twice)).toMatchObject({
+        code: "invalid_field",
+        details: { field: "key", index: 1 },
+      });
+      expect((await api.tasks.counts()).total).toBe(1);
+    });
+
+    test("takes `webhookUrl` for `callbackUrl`", async () => {
+      const { api } = await open({ options: { webhooks: { allow: ["127.0.0.1"] } }, start: false });
+      const webhookUrl = "http://127.0.0.1:9/hook";
+      const { taskIds } = await api.tasks.submitBatch({ webhookUrl, tasks: [{ payload: 1 }] });
+      expect(await api.tasks.get(taskIds[0] ?? "")).toMatchObject({ callbackUrl: webhookUrl });
+    });
+
     test("rejects alone those for which there is no room", async () => {
       const { api } = await open({ options: { scheduler: { maxQueueSize: 2 } }, start: false });
       const { tasks, submitted, count } = await api.tasks.submitBatch({

@@ -234,20 +234,58 @@ export function describeBatches(open: OpenWorld): void {
       expect(await completions(world)).toHaveLength(1);
     });
 
-    test("takes the batch along when the last of its tasks is pruned", async () => {
+    test("counts tasks that ended long before it: none is pruned until it is past its time", async () => {
       const world = await open();
       await submitBatch(world, {}, [{ id: "1" }, { id: "2" }]);
       const [one, two] = await world.claim({ limit: 9 });
-      await world.finish(one as ClaimedTask, { to: "done", result: null });
+      await world.finish(one as ClaimedTask, { to: "failed", error: "no" });
       world.clock.step(100);
       const prune = { retentionMs: 10, rejectedMax: 0, limit: 100 };
       await world.storage.tasks.prune(prune);
-      expect(await getBatch(world)).not.toBeNull();
+      expect((await world.task("1")).state).toBe("failed");
       await world.finish(two as ClaimedTask, { to: "done", result: null });
-      expect(await completions(world)).toMatchObject([{ counts: { done: 1 } }]);
+      expect(await completions(world)).toMatchObject([{ counts: { done: 1, failed: 1 } }]);
       world.clock.step(100);
       await world.storage.tasks.prune(prune);
       expect(await getBatch(world)).toBeNull();
+      expect((await world.storage.tasks.list({ tenant: TENANT, limit: 9 })).tasks).toEqual([]);
+    });
+
+    test("keeps rejected tasks until it has come, and until it was told", async () => {
+      const world = await open();
+      const limits = { ...ROOMY, maxQueueSize: 1 };
+      await submitBatch(world, { callbackUrl: "https://example.com/b" }, [{ id: "1" }, { id: "2" }], limits);
+      const prune = { retentionMs: 1_000, rejectedMax: 0, limit: 100 };
+      await world.storage.tasks.prune(prune);
+      await world.finish(only(await world.claim()), { to: "done", result: null });
+      await world.storage.tasks.prune(prune);
+      expect(await completions(world)).toMatchObject([{ taskId: "2", counts: { done: 1, rejected: 1 } }]);
+      const [claimed] = await world.storage.deliveries.claim({ limit: 9, holdMs: 10 });
+      const { seq, tries } = claimed?.delivery ?? { seq: 0, tries: 0 };
+      const told = {
+        seq,
+        tries,
+        status: "delivered",
+        dueAt: null,
+        responseStatus: 200,
+        error: null,
+      } as const;
+      await world.storage.deliveries.settle({ tries: [told] });
+      await world.storage.tasks.prune(prune);
+      expect(await world.storage.tasks.get({ tenant: TENANT, id: "2" })).toBeNull();
+    });
+
+    test("never comes for one that has a key which was used for something else: it is refused whole", async () => {
+      const world = await open();
+      await world.submit({ id: "first", idempotency: { key: "k", hash: "one" } });
+      const again = { id: "again", idempotency: { key: "k", hash: "other" } };
+      await expect(submitBatch(world, {}, [{ id: "new" }, again])).rejects.toMatchObject({
+        code: "idempotency_conflict",
+        details: { taskId: "first", refused: "again" },
+      });
+      expect(await world.storage.tasks.get({ tenant: TENANT, id: "new" })).toBeNull();
+      expect(await getBatch(world)).toBeNull();
+      expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
     test("does not exist for a batch all of whose tasks were there before", async () => {

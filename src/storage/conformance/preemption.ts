@@ -175,6 +175,32 @@ export function describePreemption(open: OpenWorld): void {
       expect(await preempted(world)).toEqual(["c", "b"]);
     });
 
+    test("does so later, too, when the slot it waited for is gone with its node", async () => {
+      const world = await open();
+      for (const node of [NODE, OTHER_NODE]) {
+        await world.storage.nodes.setSlots({ node, slots: { [LANE]: 1 } });
+      }
+      await world.submit({ id: "yielding", preemptible: true });
+      await world.claim({ limit: 1 });
+      await world.submit({ id: "urgent", ...CRITICAL });
+      expect(await preempted(world)).toEqual([]);
+      await world.crash(OTHER_NODE);
+      expect(await preempted(world)).toEqual(["yielding"]);
+    });
+
+    test("does so later, too, when the bound of its agent no longer holds it", async () => {
+      const world = await open();
+      await world.storage.nodes.setSlots({ node: NODE, slots: { [LANE]: 1, [OTHER_LANE]: 1 } });
+      await world.storage.agents.configure({ tenant: TENANT, agent: "bound", maxInflight: 1 });
+      await world.submit({ id: "yielding", preemptible: true }, { agent: "bound", lane: OTHER_LANE });
+      await world.claim({ limit: 1 });
+      const elsewhere = only(await world.claim({ lane: OTHER_LANE, limit: 1 }));
+      await world.submit({ id: "1", ...CRITICAL, agent: "bound" }, { id: "2", ...CRITICAL, agent: "bound" });
+      expect(await preempted(world)).toEqual([]);
+      await world.finish(elsewhere, { to: "done", result: null });
+      expect(await preempted(world)).toEqual(["yielding"]);
+    });
+
     test("does so also when it is retried", async () => {
       const world = await open();
       await world.storage.nodes.setSlots({ node: NODE, slots: { [LANE]: 1 } });

@@ -1,5 +1,12 @@
+import { RotaError } from "../../model/errors.ts";
 import type { Settlement } from "../../model/outcome.ts";
-import type { EndedTask, FinishAndClaimParams, NewTask } from "../storage.ts";
+import type {
+  EndedTask,
+  FinishAndClaimParams,
+  InsertedTask,
+  InsertTasksParams,
+  NewTask,
+} from "../storage.ts";
 import { type Command, type Finish, type Pick, type SubmittedTask, TENANTS } from "./commands.ts";
 import {
   batchId,
@@ -130,7 +137,8 @@ async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, 
     return input;
   });
   const batches = batch === null ? [] : [{ ...batch, id: batchId(side.batches), tenant: BATCH_TENANT }];
-  const answers = await side.storage.tasks.insert({ tasks: inputs, batches, limits });
+  const answers = await insertOrRefusal(side, { tasks: inputs, batches, limits });
+  if (typeof answers === "string") return answers;
   return answers.map(({ seq: _seq, rejection, ...answer }) => {
     // How full the queue was is told once and not kept.
     const told = rejection !== null && repeated.has(answer.id) ? { full: rejection.full } : rejection;
@@ -178,6 +186,16 @@ async function stopSession(side: Side, command: Extract<Command, { do: "stopSess
 
 function comparableEnd(side: Side, ended: EndedTask) {
   return { ...ended, token: ended.token === null ? null : side.claimOf(ended.token) };
+}
+
+/** A batch one of whose keys was used for something else is refused as a whole. */
+async function insertOrRefusal(side: Side, params: InsertTasksParams): Promise<InsertedTask[] | string> {
+  try {
+    return await side.storage.tasks.insert(params);
+  } catch (error) {
+    if (error instanceof RotaError && error.code === "idempotency_conflict") return error.message;
+    throw error;
+  }
 }
 
 function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {

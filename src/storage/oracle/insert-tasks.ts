@@ -1,11 +1,13 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
+import { batchConflict } from "../batch-conflict.ts";
 import { dependencyError } from "../dependency-error.ts";
 import {
   type AdmissionLimits,
   IDEMPOTENCY_MS,
   type InsertedTask,
   type InsertTasksParams,
+  type NewBatch,
   type NewTask,
 } from "../storage.ts";
 import { forgetEmptyBatches } from "./batches.ts";
@@ -36,6 +38,7 @@ export function insertTasks(
 ): InsertedTask[] {
   const unknown = tasks.find((task) => !state.lanes.has(task.lane));
   if (unknown !== undefined) throw new Error(`lane "${unknown.lane}" is not configured`);
+  const before = batches.length > 0 ? copyOf(state) : {};
   for (const batch of batches) {
     if (state.batches.some(({ id }) => id === batch.id)) continue;
     state.batches.push({ ...batch, createdAt: state.clock.now(), completedAt: null });
@@ -44,6 +47,7 @@ export function insertTasks(
     const made = findByKey(state, task);
     return made ?? toInserted(findById(state, task.id) ?? insertTask(state, task, limits));
   });
+  refuseConflicts(state, before, tasks, answers, batches);
   // One that only names tasks which were there before is none.
   forgetEmptyBatches(state);
   settleMoves(state);
@@ -119,6 +123,30 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
   if (!rejection) keepKey(state, input, task);
   if (!rejection) tellOfFailedParents(state, task);
   return task;
+}
+
+/** A batch is taken whole: one of its tasks that asks for something else under a used key refuses all of this call. */
+function refuseConflicts(
+  state: OracleState,
+  before: Partial<OracleState>,
+  tasks: readonly NewTask[],
+  answers: readonly InsertedTask[],
+  batches: readonly NewBatch[],
+): void {
+  const place = answers.findIndex(
+    ({ repeats }, index) => repeats === "other" && batches.some(({ id }) => id === tasks[index]?.batch),
+  );
+  if (place === -1) return;
+  Object.assign(state, before);
+  throw batchConflict({ taskId: answers[place]?.id ?? "", refused: tasks[place]?.id ?? "" });
+}
+
+/** All that an insert may change. */
+function copyOf(state: OracleState): Partial<OracleState> {
+  const { tasks, lines, events, releases, keys, deliveries, batches, sessions } = state;
+  const { lastTaskSeq, lastEventSeq, lastSessionSeq } = state;
+  const copies = structuredClone({ tasks, lines, events, releases, keys, deliveries, batches, sessions });
+  return { ...copies, arrivals: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
 }
 
 /** The task that was made with the same key, within a day. */

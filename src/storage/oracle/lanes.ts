@@ -2,6 +2,7 @@ import type { Lane } from "../../model/lane.ts";
 import { FRONT_RANK, rankOf } from "../../model/priority.ts";
 import type { EndedTask, LaneRecord, LaneSetting } from "../storage.ts";
 import { cancelThese } from "./cancel-tasks.ts";
+import { preempt } from "./preempt-tasks.ts";
 import { isReady, isWaiting, type OracleState, tell } from "./state.ts";
 
 export function configureLanes(
@@ -19,7 +20,9 @@ export function configureLanes(
       aheadStreak: before?.aheadStreak ?? 0,
     });
     if (before !== undefined && before.agingMs !== agingMs) putInOrder(state, name, agingMs);
+    state.shaken.add(name);
   }
+  preempt(state);
   tell(state, { kind: "work" });
 }
 

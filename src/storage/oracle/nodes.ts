@@ -1,4 +1,5 @@
 import type { Held, NodeRecord, Slots } from "../storage.ts";
+import { preempt } from "./preempt-tasks.ts";
 import type { OracleState } from "./state.ts";
 
 export function registerNode(
@@ -10,7 +11,10 @@ export function registerNode(
 
 export function setNodeSlots(state: OracleState, { node, slots }: { node: string; slots: Slots }): void {
   const record = state.nodes.get(node);
-  if (record !== undefined) record.slots = slots;
+  if (record === undefined) return;
+  for (const lane of Object.keys(record.slots)) state.shaken.add(lane);
+  record.slots = slots;
+  preempt(state);
 }
 
 export function heartbeat(state: OracleState, { node }: { node: string }): { alive: boolean; held: Held[] } {
@@ -29,6 +33,8 @@ export function markNodeDead(state: OracleState, { node, beat }: { node: string;
   const record = state.nodes.get(node);
   if (record === undefined || record.dead || record.beat !== beat) return false;
   record.dead = true;
+  for (const lane of Object.keys(record.slots)) state.shaken.add(lane);
+  preempt(state);
   return true;
 }
 

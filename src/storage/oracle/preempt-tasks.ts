@@ -15,11 +15,16 @@ import {
   tell,
 } from "./state.ts";
 
-/** For each critical task that became ready and finds no free slot, makes one that runs give way. */
+/**
+ * For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready, and
+ * where one that waits may have lost the slot it waited for.
+ */
 export function preempt(state: OracleState): void {
-  const arrivals = state.arrivals.filter(isReady).sort(byRank);
-  state.arrivals = [];
-  const lanes = [...state.lanes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const arrivals = state.arrivals.filter(isReady);
+  const touched = new Set([...state.shaken, ...arrivals.map(({ lane }) => lane)]);
+  const lanes = [...state.lanes.values()]
+    .filter(({ name }) => touched.has(name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
   const tokens = lanes.flatMap((lane) =>
     preemptIn(
       state,
@@ -30,10 +35,12 @@ export function preempt(state: OracleState): void {
   if (tokens.length > 0) {
     // Of a session that may run fewer by now, it steps back at once.
     settleMoves(state);
-    tell(state, { kind: "events" }, { kind: "fenced", tokens, reason: "preempted" }, { kind: "work" });
+    tell(state, { kind: "events" }, { kind: "fenced", tokens, reason: "preempted" });
+    tell(state, { kind: "work" }, { kind: "due" });
   }
-  // What was put back has not arrived: it was here before.
+  // What was put back has not arrived, and whose slot was taken has shaken nobody.
   state.arrivals = [];
+  state.shaken.clear();
 }
 
 function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly OracleTask[]): number[] {
@@ -42,13 +49,12 @@ function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly Orac
   // Whoever is beyond the room of its agent needs a slot of that agent; else the last ones find the lane full.
   const nodes = serving(state, lane);
   const withoutSlot = usable.sort(byRank).slice(freeSlots(state, lane, nodes));
+  const heldByAgent = arrivals.filter((arrival) => !usable.includes(arrival));
   const tokens: number[] = [];
-  for (const arrival of arrivals) {
-    const heldByAgent = !usable.includes(arrival);
-    if (!heldByAgent && !withoutSlot.includes(arrival)) continue;
-    const victim = victims(state, arrival, nodes, heldByAgent)[0];
+  for (const critical of [...heldByAgent, ...withoutSlot].sort(byRank)) {
+    const victim = victims(state, critical, nodes, heldByAgent.includes(critical))[0];
     if (victim === undefined) continue;
-    tokens.push(giveWay(state, victim, arrival));
+    tokens.push(giveWay(state, victim, critical));
     if (lane.strategy === "fair-fifo") lane.aheadStreak -= 1;
   }
   return tokens;

@@ -26,7 +26,9 @@ export function retryTask(state: OracleState, params: { tenant: string; id: stri
   }
   const error = task.error;
   const waits = unmetOf(state, task) > 0;
-  task.position = waits ? 0 : countWaiting(state, task) + 1;
+  // What was asked for holds; the wait of an earlier retry does not.
+  const isDelayed = !waits && task.attempts.length === 0 && task.runAt !== null && task.runAt > now;
+  task.position = waits || isDelayed ? 0 : countWaiting(state, task) + 1;
   const session = sessionOf(state, task);
   if (session !== undefined) {
     // Accepted anew.
@@ -34,16 +36,19 @@ export function retryTask(state: OracleState, params: { tenant: string; id: stri
     task.place = session.lastPlace;
   }
   task.rank = rankOf(task, state.lanes.get(task.lane)?.agingMs ?? 0);
-  if (waits) task.state = "waiting_dependency";
+  if (waits || isDelayed) task.state = waits ? "waiting_dependency" : "delayed";
   else enterQueue(state, task);
   task.retryCount = 0;
   task.error = null;
   task.completedAt = null;
-  if (task.defaultDeadlineMs !== null) task.deadline = waits ? null : now + task.defaultDeadlineMs;
+  if (task.defaultDeadlineMs !== null)
+    task.deadline = waits
+      ? null
+      : Math.max(now, (isDelayed ? task.runAt : null) ?? now) + task.defaultDeadlineMs;
   addEvent(state, "task.retrying", task, {
     attempt: task.attempts.length,
     ...(error === null ? {} : { error }),
-    retryAt: now,
+    retryAt: isDelayed ? (task.runAt ?? now) : now,
     state: task.state,
   });
   settleMoves(state);

@@ -47,6 +47,8 @@ export interface OracleState {
   readonly laneSettings: Map<string, LaneSetting>;
   /** Critical tasks that became ready in the operation under way. */
   arrivals: OracleTask[];
+  /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
+  readonly shaken: Set<string>;
   readonly nodes: Map<string, Mutable<NodeRecord> & { slots: Slots }>;
   readonly listeners: Set<(signal: StorageSignal) => void>;
   /** Numbers are never given out twice, whatever is deleted. */
@@ -127,6 +129,7 @@ export function emptyState(clock: Clock): OracleState {
     sessions: [],
     laneSettings: new Map(),
     arrivals: [],
+    shaken: new Set(),
     nodes: new Map(),
     listeners: new Set(),
     lastSessionSeq: 0,
@@ -321,6 +324,12 @@ export function failTask(state: OracleState, task: OracleTask, error: string): v
   addEvent(state, "task.failed", task, { error });
 }
 
+/** A bound of its own spans lanes: what it frees in one may be what a task in another waits for. */
+export function shakeAgent(state: OracleState, agent: { tenant: string; agent: string }): void {
+  if ((state.agentLimits.get(agentKey(agent)) ?? null) === null) return;
+  for (const line of state.lines) if (isSameAgent(line, agent)) state.shaken.add(line.lane);
+}
+
 /** Takes the lease from a running task and closes its attempt. */
 export function endAttempt(
   state: OracleState,
@@ -332,6 +341,7 @@ export function endAttempt(
   if (task.held === null || attempt === undefined)
     throw new Error("Only a running task has an attempt to end.");
   task.held = null;
+  shakeAgent(state, task);
   Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
 }
 

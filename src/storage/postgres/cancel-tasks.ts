@@ -53,6 +53,8 @@ declare
   v_now bigint := enter(p_now);
   v_ended ended_attempt[];
   v_waiting bigint[];
+  v_both boolean;
+  v_last_release bigint;
 begin
   return query
     select t.id, case when t.completed_at is not null then t.resting_state end, l.token, n.agent, n.lane
@@ -70,8 +72,17 @@ begin
   select array_agg(row(array_position(p_ids, id), task_seq, node, line, attempt, started_at,
                        'cancelled', 'cancelled', false, null, p_error, null, null, null, null, null)::ended_attempt)
     into v_ended from gone;
+  v_both := v_ended is not null and cardinality(v_waiting) > 0;
+  if v_both then select coalesce(max(seq), 0) into v_last_release from release; end if;
   if v_ended is not null then perform apply_deltas(end_attempts(v_now, v_ended)); end if;
   if cardinality(v_waiting) > 0 then perform end_waiting(v_now, v_waiting, 'cancelled', p_error, false); end if;
+  -- Whoever depends on several of them hears of the first, whether that was running or not.
+  if v_both then
+    with added as (
+      delete from release r using task t where r.seq > v_last_release and t.seq = r.parent_seq
+      returning r.parent_seq, r.error, array_position(p_ids, t.id) as place)
+    insert into release (parent_seq, error) select parent_seq, error from added order by place;
+  end if;
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
 end $$;

@@ -162,8 +162,8 @@ begin
      where r.line = c.line and r.rank = c.rank and r.task_seq = c.task_seq),
   held as (
     insert into lease (task_seq, token, node, line, state, attempt, started_at, session, lane, tenant, priority)
-    select task_seq, token, p_node, line, 'running', attempt, p_now, session, case when gives_way then lane end,
-           case when gives_way then tenant end, case when gives_way then priority end from chosen)
+    select task_seq, token, p_node, line, 'running', attempt, p_now, session, lane, case when gives_way then tenant end,
+           case when gives_way then priority end from chosen)
   select array_agg(task_seq order by place), array_agg(tenant order by place),
          array_agg('{"attempt":' || attempt || '}' order by place),
          array_agg(row(line, -1, -exempt, 0, -1, 1, token, null, null)::line_delta)

@@ -59,6 +59,7 @@ create function apply_deltas(p_deltas line_delta[]) returns void language plpgsq
 #variable_conflict use_column
 declare
   v_limited bigint[];
+  v_freed bigint[];
   v_critical boolean;
 begin
   with moved as (
@@ -94,7 +95,7 @@ begin
            ahead = p.rank is not null and (p.rank <= 0 or p.strategy = 'priority-fifo')
       from placed p
      where n.id = p.line
-    returning n.id, n.agent_max, p.added[1] <= 0 as critical),
+    returning n.id, n.agent_max is not null as limited, p.inflight < 0 as freed, p.added[1] <= 0 as critical),
   totals as (
     update lane l
        set waiting = l.waiting + d.waiting, exempt = l.exempt + d.exempt, inflight = l.inflight + d.inflight
@@ -102,11 +103,18 @@ begin
                    sum(inflight)::integer as inflight
               from placed group by lane) d
      where l.name = d.lane and (d.waiting <> 0 or d.exempt <> 0 or d.inflight <> 0))
-  select array_agg(id) filter (where agent_max is not null), bool_or(critical) into v_limited, v_critical from counted;
+  select array_agg(id) filter (where limited), array_agg(id) filter (where limited and freed), bool_or(critical)
+    into v_limited, v_freed, v_critical from counted;
   -- An agent with a limit of its own can be filled or freed in one lane and so change in all others.
   if v_limited is not null then
     perform refresh_startable(array(
       select s.id from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_limited)));
+  end if;
+  -- What it freed in one lane may be what a critical task in another waits for.
+  if v_freed is not null then
+    perform add_note('lanes', array(
+      select distinct s.lane
+        from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_freed)));
   end if;
   if v_critical then
     perform add_note('arrivals', array(select added_seq::text from unnest(p_deltas) where added_rank <= 0));

@@ -1,6 +1,7 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import { PREEMPTIONS_MAX } from "../../model/priority.ts";
 import { rejectionError } from "../admission.ts";
+import { batchConflict } from "../batch-conflict.ts";
 import {
   IDEMPOTENCY_MS,
   type InsertedTask,
@@ -10,7 +11,7 @@ import {
 } from "../storage.ts";
 import { parkedBy } from "./batches.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { isUniqueViolation } from "./errors.ts";
+import { BATCH_CONFLICT, batchConflictOf, isUniqueViolation } from "./errors.ts";
 import { isNoted } from "./notes.ts";
 import { parentOf } from "./parent-of.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
@@ -32,12 +33,15 @@ async function insertOnce(db: PostgresDatabase, params: InsertTasksParams): Prom
   try {
     return await callInsert(db, params);
   } catch (error) {
+    const conflict = batchConflictOf(error);
+    if (conflict !== null) throw batchConflict(conflict);
     // Looking every id up first would cost each submit a search for what almost never happens.
     if (!isUniqueViolation(error)) throw error;
     const known = await alreadyInserted(db, params.tasks);
     const isFirst = (id: string, place: number) => params.tasks.findIndex((task) => task.id === id) === place;
     const unknown = params.tasks.filter(({ id }, place) => !known.has(id) && isFirst(id, place));
-    const inserted = unknown.length === 0 ? [] : await callInsert(db, { ...params, tasks: unknown });
+    if (unknown.length === params.tasks.length) throw error;
+    const inserted = unknown.length === 0 ? [] : await insertOnce(db, { ...params, tasks: unknown });
     const answers = new Map([...known, ...unknown.map(({ id }, place) => [id, inserted[place]] as const)]);
     return params.tasks.flatMap(({ id }) => answers.get(id) ?? []);
   }
@@ -264,6 +268,7 @@ declare
   v_alone json;
   v_inserted inserted_task;
   v_all inserted_task[] := '{}';
+  v_batches text[] := array(select j.id from json_to_recordset(p_batches) as j(id text));
 begin
   if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
   for v_alone in select each_alone(p_tasks) loop
@@ -279,6 +284,11 @@ begin
       if v_inserted."full" is null and v_task ->> 'key' is not null then
         perform keep_key(v_now, v_task, v_inserted.seq);
       end if;
+    end if;
+    if v_inserted.repeats = 'other' and v_task ->> 'batch' = any (v_batches) then
+      raise exception 'a key in batch % was used for another request', v_task ->> 'batch'
+        using errcode = '${BATCH_CONFLICT}',
+              detail = json_build_object('taskId', v_inserted.id, 'refused', v_task ->> 'id')::text;
     end if;
     v_all := v_all || v_inserted;
   end loop;
@@ -346,11 +356,6 @@ begin
       from (select distinct tenant, agent from asked) a
       join line o on o.tenant = a.tenant and o.agent = a.agent
      group by a.tenant, a.agent),
-  -- None of this call is done: only those that were there before can be.
-  needed as (
-    select q.n, (select count(*) from json_array_elements_text(q.depends_on) d(id)
-                  where ${parentOf("d.id", "q.tenant", "p.resting_state")} is distinct from 'done')::integer as unmet
-      from asked q where json_array_length(q.depends_on) > 0),
   -- What came as anything but a task is neither counted nor refused.
   placed as (
     select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting, a.counted as agent_counted,
@@ -358,18 +363,22 @@ begin
       from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent
     window agent as (partition by q.tenant, q.agent order by q.n)),
   judged as (
-    select p.*, origin is null and agent_counted + counted_place <= max_agent as agent_ok,
+    select a.*, origin is null and agent_counted + counted_place <= max_agent as agent_ok,
+           -- None of this call is done: only those that were there before can be.
+           case when json_array_length(a.depends_on) = 0 then 0
+                else (select count(*) from json_array_elements_text(a.depends_on) d(id)
+                       where ${parentOf("d.id", "a.tenant", "p.resting_state")} is distinct from 'done') end as unmet,
            count(*) filter (where origin is null and agent_counted + counted_place <= max_agent) over (order by n)
              as admitted_upto
-      from placed p),
+      from placed a),
   decided as (
-    select j.*, coalesce(needed.unmet, 0) as unmet,
+    select j.*,
            case when origin is not null then null
                 when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
                 when not agent_ok then 'agent' end as "full",
            case when session is not null
                 then (select s.id from session s where s.tenant = j.tenant and s.key = j.session) end as session_id
-      from judged j left join needed on needed.n = j.n)
+      from judged j)
   select array_agg(row(d.n, v_first + d.n, d.id, d.tenant, d.agent, o.id, d.priority,
            ${rankOf({
              priority: "d.priority",

@@ -88,9 +88,9 @@ export const LANE_FUNCTIONS = `
 create function configure_lanes(p_now bigint, p_lanes json) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_now bigint := enter(p_now);
   v_reordered text[];
 begin
-  perform enter(p_now);
   v_reordered := array(
     select l.name from lane l join json_to_recordset(p_lanes) as j(name text, aging_ms bigint) on j.name = l.name
      where l.aging_ms <> j.aging_ms);
@@ -103,6 +103,8 @@ begin
   if cardinality(v_reordered) > 0 then perform put_in_order(v_reordered); end if;
   perform refresh_startable(array(
     select n.id from line n join json_to_recordset(p_lanes) as j(name text) on j.name = n.lane));
+  perform add_note('lanes', array(select j.name from json_to_recordset(p_lanes) as j(name text)));
+  ${PREEMPT}
 end $$;
 
 -- Ranks anew what has not ended in these lanes; only who had to give way stays in front. Costs what waits there, and what is

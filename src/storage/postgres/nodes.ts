@@ -1,5 +1,6 @@
 import type { NodeStorage } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
 
 export function postgresNodes(db: PostgresDatabase): NodeStorage {
   return {
@@ -64,10 +65,19 @@ begin
 end $$;
 
 create function set_slots(p_now bigint, p_node text, p_slots json) returns void language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
 begin
-  perform enter(p_now);
+  perform note_slots(p_node);
   delete from node_slot where node = p_node;
   perform save_slots(p_node, p_slots);
+  ${PREEMPT}
+end $$;
+
+-- Whoever waits for one of these slots may do so in vain.
+create function note_slots(p_node text) returns void language plpgsql as $$
+begin
+  perform add_note('lanes', array(select s.lane from node_slot s where s.node = p_node));
 end $$;
 
 -- Of a node that is known.
@@ -96,10 +106,14 @@ end $$;
 -- From the moment this commits, the node can end nothing: its ends look for a living node under the same gate.
 create function mark_dead(p_now bigint, p_node text, p_beat bigint) returns boolean language plpgsql as $$
 #variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
 begin
-  perform enter(p_now);
   update node set dead = true where id = p_node and beat = p_beat and not dead;
-  return found;
+  if not found then return false; end if;
+  perform note_slots(p_node);
+  ${PREEMPT}
+  return true;
 end $$;
 
 create function remove_node(p_now bigint, p_node text) returns void language plpgsql as $$

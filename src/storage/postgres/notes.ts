@@ -8,6 +8,8 @@ export type Note =
   | "arrivals"
   /** Sessions that have room or too many let in, or something stale, by id. */
   | "sessions"
+  /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
+  | "lanes"
   /** Batches that have room, or of which nothing is left to end, by id. */
   | "batches";
 

@@ -152,10 +152,8 @@ select 'batch ' || b.id || ' ' || c.name, c.stored, c.counted
  cross join lateral (values
    ('active', b.active, coalesce(t.active, 0)),
    ('open', b.open, coalesce(t.open, 0)),
-   -- There is no room left while some are parked, and nothing to tell of any more once all have ended.
-   ('parked', case when b.active < b.parallelism then 0 else t.parked end, t.parked),
-   ('open, though completed', case when b.completed_at is null and t.open = 0 then 1 else 0 end, 0))
-   c(name, stored, counted)
+   ('parked beside room', case when b.active < b.parallelism then t.parked else 0 end, 0),
+   ('over and untold', case when b.completed_at is null and t.open = 0 then 1 else 0 end, 0)) c(name, stored, counted)
  where c.stored <> c.counted
 union all
 select 'session ' || s.tenant || '/' || s.key || ' ' || c.name, c.stored, c.counted

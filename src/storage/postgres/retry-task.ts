@@ -14,7 +14,7 @@ export async function retryTask(
   const [row] = await db.write<{
     was: TaskState | "overdue" | null;
     seq: string;
-    state: "queued" | "waiting_dependency";
+    state: "queued" | "delayed" | "waiting_dependency";
     position: number;
     created_at: string;
     run_at: string | null;
@@ -29,7 +29,7 @@ export async function retryTask(
   if (row.was !== null) return { found: true, was: row.was };
   db.signal({ kind: "events" });
   db.signal({ kind: "work" });
-  if (row.deadline !== null) db.signal({ kind: "due" });
+  if (row.deadline !== null || row.state === "delayed") db.signal({ kind: "due" });
   return {
     found: true,
     was: null,
@@ -61,6 +61,7 @@ declare
   v_position integer := 0;
   v_unmet integer;
   v_state text;
+  v_starts_at bigint := v_now;
   v_deadline bigint;
   v_parked text;
   v_ready boolean;
@@ -92,9 +93,13 @@ begin
     v_state := 'waiting_dependency';
     if v_task.deadline_after_ms is not null then v_deadline := null; end if;
   else
-    v_state := 'queued';
+    -- What was asked for holds; the wait of an earlier retry does not.
+    if v_task.executions = 0 then v_starts_at := greatest(v_now, v_task.run_at); end if;
+    v_deadline := coalesce(v_starts_at + v_task.deadline_after_ms, v_deadline);
+    v_state := case when v_starts_at > v_now then 'delayed' else 'queued' end;
+  end if;
+  if v_state = 'queued' then
     if v_task.session is null then v_parked := ${parkedBy("v_task.batch")}; end if;
-    v_deadline := coalesce(v_now + v_task.deadline_after_ms, v_deadline);
     select sum(s.waiting)::integer + 1 into v_position
       from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_task.line;
   end if;
@@ -120,7 +125,7 @@ begin
   if v_state = 'queued' and v_task.session is not null then perform take_turns(v_now, array[v_task.seq]); end if;
   perform tell(take_event_numbers(1), v_now, array['task.retrying'], array[p_tenant], array[v_task.seq],
                array[json_strip_nulls(json_build_object('attempt', v_task.executions, 'error', v_task.error,
-                                                        'retryAt', v_now, 'state', v_state))::text]);
+                                                        'retryAt', v_starts_at, 'state', v_state))::text]);
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
   return query

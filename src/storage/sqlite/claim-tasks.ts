@@ -99,13 +99,14 @@ export function candidateLines(
   count: number,
   condition: string,
   order: string,
+  values: readonly string[] = [],
 ): Line[] {
   const touched = ledger.linesTouchedIn(lane.name);
   const rows = db
     .prepare<Line>(
       `select ${LINE_COLUMNS} from line where lane = ? and startable = 1 and ${condition} order by ${order} limit ?`,
     )
-    .all(lane.name, count + touched.length);
+    .all(lane.name, ...values, count + touched.length);
   return [...new Set([...touched, ...rows.map((row) => ledger.adopt(row))])];
 }
 

@@ -140,5 +140,8 @@ export function freeSlot(ledger: Ledger, lease: EndedLease): Line {
   const line = ledger.line(lease.line);
   line.inflight -= 1;
   ledger.lane(line.lane).inflight -= 1;
+  // A bound of its own spans lanes: what it frees in one may be what a task in another waits for.
+  if (line.agent_max !== null)
+    for (const { lane } of ledger.linesOfAgent(line.tenant, line.agent)) ledger.shaken.add(lane);
   return line;
 }

@@ -1,7 +1,8 @@
 import Sqlite from "better-sqlite3";
 import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
 import { rejectionError } from "../admission.ts";
-import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewTask } from "../storage.ts";
+import { batchConflict } from "../batch-conflict.ts";
+import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewBatch, NewTask } from "../storage.ts";
 import { addBatch, forgetEmptyBatch } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { addDependencies, findParents, NO_PARENTS } from "./dependencies.ts";
@@ -48,6 +49,7 @@ function writeTasks(
     const inserted = tasks.map(
       (task) => findByKey(db, task, now) ?? known(task.id) ?? insertTask(db, ledger, task, admission, now),
     );
+    refuseConflicts(tasks, inserted, batches);
     for (const { id } of batches) forgetEmptyBatch(db, id);
     settleMoves(db, ledger, now);
     preemptTasks(db, ledger, now);
@@ -59,6 +61,20 @@ function writeTasks(
       db.signal({ kind: "due" });
     return answers;
   });
+}
+
+/** A batch is taken whole: one of its tasks that asks for something else under a used key refuses all of this call. */
+function refuseConflicts(
+  tasks: readonly NewTask[],
+  inserted: readonly InsertedTask[],
+  batches: readonly NewBatch[],
+): void {
+  for (const [place, { id, repeats }] of inserted.entries()) {
+    const task = tasks[place];
+    if (repeats === "other" && task !== undefined && batches.some((batch) => batch.id === task.batch)) {
+      throw batchConflict({ taskId: id, refused: task.id });
+    }
+  }
 }
 
 /** The limits, with how many tasks wait in all lanes so far. */

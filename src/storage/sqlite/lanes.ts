@@ -13,7 +13,7 @@ import { settleMoves } from "./settle-moves.ts";
 export function sqliteLanes(db: SqliteDatabase): LaneStorage {
   return {
     async configure({ lanes }) {
-      db.write(() => {
+      db.write((now) => {
         const save = db.prepare(
           `insert into lane (name, total, per_agent, strategy, aging_ms) values (?, ?, ?, ?, ?)
            on conflict (name) do update
@@ -26,6 +26,11 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
           if (before !== undefined && before.aging_ms !== agingMs) putInOrder(db, name, agingMs);
         }
         for (const { name } of lanes) refreshLines(db, "lane = ?", [name]);
+        preemptAfterChange(
+          db,
+          lanes.map(({ name }) => name),
+          now,
+        );
         db.signal({ kind: "work" });
       });
       await db.durable();
@@ -152,6 +157,16 @@ export function refreshLines(db: SqliteDatabase, condition: string, values: read
     if (flags.startable !== startable || flags.ahead !== ahead)
       setFlags.run(flags.startable, flags.ahead, line.id);
   }
+}
+
+/** Other limits hold, or other slots: what critical tasks in these lanes waited for may be there now, or gone. */
+export function preemptAfterChange(db: SqliteDatabase, lanes: readonly string[], now: number): void {
+  const ledger = new Ledger(db);
+  for (const { name } of db.prepare<LaneRow>("select * from lane").all()) {
+    if (lanes.includes(name)) ledger.shaken.add(name);
+  }
+  preemptTasks(db, ledger, now);
+  ledger.save();
 }
 
 interface Flags {

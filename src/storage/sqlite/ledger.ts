@@ -55,6 +55,8 @@ export class Ledger {
   hasReleases = false;
   /** Critical tasks that became ready in this transaction. */
   readonly arrivals: { readonly line: Line; readonly entry: ReadyEntry }[] = [];
+  /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
+  readonly shaken = new Set<string>();
   readonly #db: SqliteDatabase;
   readonly #lines = new Map<number, Line>();
   readonly #asRead = new Map<Line, Line>();

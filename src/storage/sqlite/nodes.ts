@@ -1,5 +1,6 @@
 import type { Held, NodeRecord, NodeStorage, Slots } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { preemptAfterChange } from "./lanes.ts";
 
 /** Incarnations of this process: one lives, those before it are dead as soon as it says so. */
 export function sqliteNodes(db: SqliteDatabase): NodeStorage {
@@ -11,9 +12,11 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
       });
     },
     async setSlots({ node, slots }) {
-      db.write(() => {
-        if (db.prepare("select 1 from node where id = ?").get(node) !== undefined)
-          writeSlots(db, node, slots);
+      db.write((now) => {
+        if (db.prepare("select 1 from node where id = ?").get(node) === undefined) return;
+        const before = lanesOf(db, node);
+        writeSlots(db, node, slots);
+        preemptAfterChange(db, before, now);
       });
     },
     async heartbeat({ node }) {
@@ -35,11 +38,14 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
       return rows.map(({ id, beat, dead }): NodeRecord => ({ node: id, beat, dead: dead === 1 }));
     },
     async markDead({ node, beat }) {
-      return db.write(
-        () =>
-          db.prepare("update node set dead = 1 where id = ? and beat = ? and dead = 0").run(node, beat)
-            .changes === 1,
-      );
+      return db.write((now) => {
+        const marked = db
+          .prepare("update node set dead = 1 where id = ? and beat = ? and dead = 0")
+          .run(node, beat);
+        if (marked.changes === 0) return false;
+        preemptAfterChange(db, lanesOf(db, node), now);
+        return true;
+      });
     },
     async remove({ node }) {
       db.write(() => {
@@ -52,6 +58,11 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
       });
     },
   };
+}
+
+function lanesOf(db: SqliteDatabase, node: string): string[] {
+  const slots = db.prepare<{ lane: string }>("select lane from node_slot where node = ?").all(node);
+  return slots.map(({ lane }) => lane);
 }
 
 function writeSlots(db: SqliteDatabase, node: string, slots: Slots): void {

@@ -7,51 +7,73 @@ import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 /**
- * For each critical task that became ready in this transaction and finds no free slot, makes one that runs give way. The
- * last step before the ledger is saved: what was claimed meanwhile needs no slot.
+ * For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready in this
+ * transaction, and where one that waits may have lost the slot it waited for. The last step before the ledger is saved:
+ * what was claimed meanwhile needs no slot.
  */
 export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): void {
-  if (ledger.arrivals.length === 0) return;
+  if (ledger.arrivals.length === 0 && ledger.shaken.size === 0) return;
   const isReady = db.prepare("select 1 from ready where line = ? and rank = ? and task_seq = ?");
-  const arrivals = ledger.arrivals
-    .splice(0)
-    .filter(({ line, entry }) => isReady.get(line.id, entry.rank, entry.task_seq) !== undefined)
-    .sort((a, b) => byRank(a.entry, b.entry));
-  const byLane = Map.groupBy(arrivals, ({ line }) => line.lane);
-  const tokens = [...byLane.keys()]
-    .sort()
-    .flatMap((lane) => preemptIn(db, ledger, ledger.lane(lane), byLane.get(lane) ?? [], now));
+  const arrivals = ledger.arrivals.filter(
+    ({ line, entry }) => isReady.get(line.id, entry.rank, entry.task_seq) !== undefined,
+  );
+  const lanes = new Set([...ledger.shaken, ...arrivals.map(({ line }) => line.lane)]);
+  const tokens = [...lanes].sort().flatMap((lane) =>
+    preemptIn(
+      db,
+      ledger,
+      ledger.lane(lane),
+      arrivals.filter(({ line }) => line.lane === lane),
+      now,
+    ),
+  );
+  // What was put back has not arrived, and whose slot was taken has shaken nobody.
+  ledger.arrivals.length = 0;
+  ledger.shaken.clear();
   if (tokens.length === 0) return;
   // Of a session that may run fewer by now, it steps back at once.
   settleMoves(db, ledger, now);
   db.signal({ kind: "events" });
   db.signal({ kind: "fenced", tokens, reason: "preempted" });
   db.signal({ kind: "work" });
+  db.signal({ kind: "due" });
 }
 
-type Arrival = Ledger["arrivals"][number];
+/** A critical task that is ready. */
+type Critical = Ledger["arrivals"][number];
 
 function preemptIn(
   db: SqliteDatabase,
   ledger: Ledger,
   lane: LaneRow,
-  arrivals: readonly Arrival[],
+  arrivals: readonly Critical[],
   now: number,
 ): number[] {
+  const yielding = yieldingTasks(db, lane);
+  if (yielding.length === 0) return [];
   const nodes = servingNodes(db, lane);
-  const seated = findSeats(db, ledger, lane, freeSlots(lane, nodes));
-  const tokens: number[] = [];
+  const heldByAgent = new Set(arrivals.filter((arrival) => isHeldByAgent(db, ledger, arrival)));
   // Everybody's need is settled before the first one gives way.
-  const needs = arrivals.map((arrival) => ({ ...arrival, heldByAgent: isHeldByAgent(db, ledger, arrival) }));
-  for (const { line, entry, heldByAgent } of needs) {
-    if (!heldByAgent && seated.has(entry.task_seq)) continue;
-    const victim = findVictim(db, line, nodes, heldByAgent);
+  const needs = [...heldByAgent, ...findUnseated(db, ledger, lane, freeSlots(lane, nodes), yielding)];
+  const tokens: number[] = [];
+  for (const need of needs.sort((a, b) => byRank(a.entry, b.entry))) {
+    const victim = findVictim(db, need.line, nodes, heldByAgent.has(need));
     if (victim === undefined) continue;
-    giveWay(db, ledger, victim, entry, now);
+    giveWay(db, ledger, victim, need.entry, now);
     tokens.push(victim.token);
     if (lane.strategy === "fair-fifo") lane.ahead_streak -= 1;
   }
   return tokens;
+}
+
+/** How many tasks of each tenant run in a lane that could give way. */
+function yieldingTasks(db: SqliteDatabase, lane: LaneRow): { tenant: string; tasks: number }[] {
+  return db
+    .prepare<{ tenant: string; tasks: number }>(
+      `select n.tenant, count(*) as tasks from lease l indexed by lease_preemptible join line n on n.id = l.line
+        where l.preemptible = 1 and n.lane = ? group by n.tenant`,
+    )
+    .all(lane.name);
 }
 
 interface ServingNode {
@@ -81,27 +103,50 @@ function freeSlots(lane: LaneRow, nodes: readonly ServingNode[]): number {
   return Math.max(Math.min(free, (lane.total ?? Number.POSITIVE_INFINITY) - lane.inflight), 0);
 }
 
-/** The critical tasks that the free slots of a lane are for. */
-function findSeats(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, free: number): Set<number> {
-  if (free === 0) return new Set();
-  const first = db.prepare<ReadyEntry>(
-    "select rank, task_seq from ready where line = ? and rank <= 0 order by rank, task_seq limit ?",
-  );
-  const usable = candidateLines(db, ledger, lane, free, "ahead = 1", "head_rank, head_seq").flatMap((line) =>
-    line.head_rank !== null && isCritical(line.head_rank)
-      ? first.all(line.id, Math.min(ledger.roomOfAgent(line), free))
-      : [],
-  );
-  return new Set(
-    usable
-      .sort(byRank)
-      .slice(0, free)
-      .map(({ task_seq }) => task_seq),
+/**
+ * The critical tasks that their agents have room for and that find no free slot: of each tenant as many as tasks of it could
+ * give way.
+ */
+function findUnseated(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lane: LaneRow,
+  free: number,
+  yielding: readonly { tenant: string; tasks: number }[],
+): Critical[] {
+  const first = (count: number, tenant?: string) => usableCriticals(db, ledger, lane, count, tenant);
+  const seated = new Set(free === 0 ? [] : first(free).map(({ entry }) => entry.task_seq));
+  return yielding.flatMap(({ tenant, tasks }) =>
+    first(free + tasks, tenant)
+      .filter(({ entry }) => !seated.has(entry.task_seq))
+      .slice(0, tasks),
   );
 }
 
+/** The first critical tasks of a lane, or of a tenant in it, that only want for a slot. */
+function usableCriticals(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lane: LaneRow,
+  count: number,
+  tenant?: string,
+): Critical[] {
+  const first = db.prepare<ReadyEntry>(
+    "select rank, task_seq from ready where line = ? and rank <= 0 order by rank, task_seq limit ?",
+  );
+  const condition = tenant === undefined ? "ahead = 1" : "ahead = 1 and tenant = ?";
+  const values = tenant === undefined ? [] : [tenant];
+  return candidateLines(db, ledger, lane, count, condition, "head_rank, head_seq", values)
+    .filter((line) => (tenant === undefined || line.tenant === tenant) && isCritical(line.head_rank ?? 1))
+    .flatMap((line) =>
+      first.all(line.id, Math.min(ledger.roomOfAgent(line), count)).map((entry) => ({ line, entry })),
+    )
+    .sort((a, b) => byRank(a.entry, b.entry))
+    .slice(0, count);
+}
+
 /** Whether those before it fill what its agent may still run. */
-function isHeldByAgent(db: SqliteDatabase, ledger: Ledger, { line, entry }: Arrival): boolean {
+function isHeldByAgent(db: SqliteDatabase, ledger: Ledger, { line, entry }: Critical): boolean {
   const room = ledger.roomOfAgent(line);
   if (room === Number.POSITIVE_INFINITY) return false;
   const before = db

@@ -73,12 +73,14 @@ function requeue(
   const line = ledger.line(task.line);
   ledger.countWaiting(line, task, 1);
   const waits = task.unmet > 0;
-  const state = waits ? "waiting_dependency" : "queued";
+  // What was asked for holds; the wait of an earlier retry does not.
+  const startsAt = !waits && task.executions === 0 ? Math.max(now, task.run_at ?? now) : now;
+  const state = waits ? "waiting_dependency" : startsAt > now ? "delayed" : "queued";
   ledger.count(tenant, task.resting_state, -1);
   ledger.count(tenant, state, 1);
-  const position = waits ? 0 : ledger.waitingOfAgent(line.tenant, line.agent);
+  const position = state !== "queued" ? 0 : ledger.waitingOfAgent(line.tenant, line.agent);
   const deadline =
-    task.deadline_after_ms === null ? task.deadline : waits ? null : now + task.deadline_after_ms;
+    task.deadline_after_ms === null ? task.deadline : waits ? null : startsAt + task.deadline_after_ms;
   if (task.last_started_at !== null) {
     // The attempt that had ended the task becomes an earlier one.
     db.prepare(
@@ -105,21 +107,21 @@ function requeue(
     }) as { rank: number };
   const batch = ledger.batches.of(task);
   if (batch !== undefined) batch.open += 1;
-  if (!waits) enterQueue(db, ledger, { ...task, rank, place, in_session: 0 }, now);
+  if (state === "queued") enterQueue(db, ledger, { ...task, rank, place, in_session: 0 }, now);
   const error = task.error === null ? {} : { error: task.error };
   ledger.events.add({
     type: "task.retrying",
     at: now,
     tenant,
     taskSeq: task.seq,
-    data: { attempt: task.executions, ...error, retryAt: now, state },
+    data: { attempt: task.executions, ...error, retryAt: startsAt, state },
   });
   settleMoves(db, ledger, now);
   preemptTasks(db, ledger, now);
   ledger.save();
   db.signal({ kind: "events" });
   db.signal({ kind: "work" });
-  if (deadline !== null) db.signal({ kind: "due" });
+  if (deadline !== null || state === "delayed") db.signal({ kind: "due" });
   const { seq, created_at: createdAt, run_at: runAt } = task;
   const inserted = {
     seq,

@@ -22,6 +22,9 @@ update task set rank = priority + 1 where priority > 0 and completed_at is null;
 update ready set rank = rank + 1 where rank > 0;
 update line set head_rank = head_rank + 1 where head_rank > 0;
 
+-- Of full agents and of what is not critical, choosing who needs a slot sees nothing.
+create index line_with_criticals on line (lane, tenant, head_rank, head_seq) where startable and head_rank <= 0;
+
 alter table task
   add column parked text collate "C",              -- queued, but not ready: what holds it; null: nothing does
   add column preemptions_left smallint not null default 0 check (preemptions_left >= 0),
@@ -29,7 +32,8 @@ alter table task
   add column input_tokens bigint,
   add column output_tokens bigint,
   add column context_window bigint,
-  add check (parked is null or (parked = 'batch' and batch is not null and resting_state = 'queued'));
+  add check (parked is null or (parked in ('batch', 'session') and resting_state = 'queued')),
+  add check (parked is distinct from 'batch' or batch is not null);
 
 create index task_parked on task (tenant, batch, rank, seq) where parked is not null;
 
@@ -51,12 +55,14 @@ select batch, min(tenant), min(created_at), case when count(*) = count(completed
        count(*) filter (where resting_state = 'queued'), count(*) - count(completed_at)
   from task where batch is not null group by batch;
 
--- Set where the attempt may be taken from its task: all that choosing which one looks at.
+-- What choosing whose attempt is taken looks at. tenant, priority: null where it must not be.
 alter table lease
   add column lane text collate "C",
   add column tenant text collate "C",
   add column priority integer,
-  add check (num_nulls(lane, tenant, priority) in (0, 3));
+  add check ((tenant is null) = (priority is null));
+update lease l set lane = n.lane from line n where n.id = l.line;
+alter table lease alter column lane set not null;
 
 create index lease_to_take on lease (lane, tenant, priority desc, token desc) where priority is not null;
 create index lease_to_take_by_line on lease (line, priority desc, token desc) where priority is not null;
