@@ -27,7 +27,7 @@ export class MessageRuns {
     this.#options = options;
   }
 
-  /** The task, once it has ended; or what is known of it, once the time is over or this node stops. */
+  /** The task, once it has ended; or what is known of it, once the time is over or the server closes. */
   wait(
     response: ServerResponse,
     { send, cancelOnDisconnect, timeoutSec }: MessageRun & { readonly timeoutSec: number },

@@ -25,8 +25,8 @@ export class TaskWaits {
   }
 
   /**
-   * The task once it has ended; or as it is, once `seconds` are over or this node stops. `gone` fires when nobody is
-   * left to be told.
+   * The task once it has ended; or as it is, once `seconds` are over or the server closes. While the node drains, what
+   * runs can still end, so that waiting goes on. `gone` fires when nobody is left to be told.
    */
   async wait(taskId: string, { seconds, gone }: { seconds: unknown; gone: AbortSignal }): Promise<Task> {
     const timeoutMs = checkSeconds(seconds) * 1_000;
@@ -48,8 +48,8 @@ export class TaskWaits {
     taskId: string,
     { timeoutMs, gone }: { readonly timeoutMs: number; readonly gone: AbortSignal },
   ): Promise<Task> {
-    const { tasks, draining } = this.#rota;
-    const signal = AbortSignal.any([gone, draining, this.#closing.signal]);
+    const { tasks } = this.#rota;
+    const signal = AbortSignal.any([gone, this.#closing.signal]);
     try {
       return await tasks.wait(taskId, { timeoutMs, signal });
     } catch (error) {

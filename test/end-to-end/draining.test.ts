@@ -51,7 +51,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
   },
 );
 
-test("streams go on while it drains and end with it, and who waits is answered at once", async () => {
+test("streams and waits go on while it drains, and hear how what runs ends", async () => {
   const { program, server } = await startBusy();
   const taskId = await submit(server, { payload: 1 });
   await eventually(() => program.holding().length === 1, "the task to be under way");
@@ -61,10 +61,45 @@ test("streams go on while it drains and end with it, and who waits is answered a
   // Once another request is answered, the one before has arrived as well.
   await server.ask("/health");
   server.kill("SIGTERM");
-  expect((await waiting).body).toMatchObject({ taskId, state: "running" });
+  await eventually(async () => (await server.ask("/ready")).status === 503, "the server to drain");
+  const late = server.ask(`/tasks/${taskId}?wait=60`);
+  await server.ask("/health");
   program.release();
+  for (const answer of [waiting, late]) {
+    expect((await answer).body).toMatchObject({ taskId, state: "done", result: { did: taskId } });
+  }
   expect(await stream.next()).toMatchObject({ event: "task.completed", data: { taskId, state: "done" } });
   expect(await stream.next()).toBeUndefined();
+  expect(await server.ended).toEqual({ code: 0, signal: null });
+});
+
+test("rota say --wait gets the answer of a run that ends while the server drains", async () => {
+  const { program, server } = await startBusy();
+  const say = runRota(["say", "user:42", "hello", "--agent", "worker", "--wait", "--url", server.url]);
+  await eventually(() => program.holding().length === 1, "the message to be under way");
+  const [taskId] = program.holding();
+  server.kill("SIGTERM");
+  await eventually(async () => (await server.ask("/ready")).status === 503, "the server to drain");
+  program.release();
+  expect(await say.ended).toEqual({ code: 0, signal: null });
+  expect(JSON.parse(say.stdout())).toEqual({ did: taskId });
+  expect(await server.ended).toEqual({ code: 0, signal: null });
+});
+
+test("who waits for what does not end within the grace is answered with what is known, before the server goes", async () => {
+  const { program, server } = await startBusy({ ROTA_SHUTDOWN_GRACE_SEC: "1" });
+  const said = { message: "hello", agentId: "worker", wait: true };
+  const message = server.ask("/v1/sessions/a/messages", { json: said });
+  await eventually(() => program.holding().length === 1, "the message to be under way");
+  const waiting = await submit(server, { payload: 1, runAt: "2100-01-01T00:00:00Z" });
+  const task = server.ask(`/tasks/${waiting}?wait=60`);
+  await server.ask("/health");
+  server.kill("SIGTERM");
+  expect(await message).toMatchObject({
+    status: 200,
+    body: { state: "failed", error: "interrupted by shutdown" },
+  });
+  expect(await task).toMatchObject({ status: 200, body: { state: "delayed" } });
   expect(await server.ended).toEqual({ code: 0, signal: null });
 });
 

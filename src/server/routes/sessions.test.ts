@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { type OpenStream, openStream } from "../../../test/support/event-stream.ts";
-import { openTestServer, type TestServer } from "../../../test/support/http.ts";
+import { ask as askServer, openTestServer, type TestServer } from "../../../test/support/http.ts";
 import { event } from "../../api/events.ts";
 import { sentMessage, session, sessionPage, stoppedTasks } from "../../api/sessions.ts";
 import { task } from "../../api/tasks.ts";
@@ -160,19 +160,30 @@ describe("a message that is waited for", () => {
     }
   });
 
-  test("is answered 202 when the node begins to drain, and refused while it does", async () => {
+  test("is answered when it ends while the node drains, and another one is refused then", async () => {
     const { ask, gate, rota, told } = await openChat();
     const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
     await until(() => told.length === 1);
     await settle();
     const drained = rota.drain();
-    expect(await answer).toMatchObject({ status: 202, body: { state: "running" } });
     expect(await ask(MESSAGES, { json: { ...slowly, wait: true } })).toMatchObject({
       status: 503,
       body: { code: "draining" },
     });
-    gate.open(null);
+    gate.open("at last");
+    expect(await answer).toMatchObject({ status: 200, body: { state: "done", result: "at last" } });
     await drained;
+  });
+
+  test("is answered 202 with what is known when the server closes first", async () => {
+    const { rota, log, told, gate } = await openChat();
+    const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
+    const answer = askServer(server.url + MESSAGES, { json: { ...slowly, wait: true } });
+    await until(() => told.length === 1);
+    await settle();
+    await server.close();
+    expect(await answer).toMatchObject({ status: 202, body: { state: "running", merged: false } });
+    gate.open(null);
   });
 
   test.each([
