@@ -24,7 +24,12 @@ export function toSession(record: SessionRecord, { settings, hasLane, laneOf }: 
     drop: record.drop ?? settings.drop,
     debounceMs: record.debounceMs ?? settings.debounceMs,
     maxConcurrent,
-    effectiveMaxConcurrent: effectiveMaxConcurrent({ maxConcurrent, tokens, contextWindow }),
+    // Who waits was held to what was configured when the session was last used.
+    effectiveMaxConcurrent: effectiveMaxConcurrent({
+      maxConcurrent: record.maxConcurrent ?? record.defaultMax,
+      tokens,
+      contextWindow,
+    }),
     tokens,
     contextWindow,
     generation,

@@ -5,7 +5,7 @@ import { allEvents, settle, submit } from "../../test/postgres/several-nodes.ts"
 import { idsOf, LANE, TENANT } from "./conformance/world.ts";
 import { readMigrations } from "./migrations.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
-import { migrate } from "./postgres/migrate.ts";
+import { migrateSchema } from "./postgres/migrate.ts";
 import { openPostgres } from "./postgres/open.ts";
 
 const MIGRATIONS = readMigrations(new URL("./postgres/migrations/", import.meta.url));
@@ -19,7 +19,7 @@ async function olderDatabase(version: number, rows: string) {
     await admin.end();
     await database.drop();
   });
-  await migrate(admin, MIGRATIONS.slice(0, version));
+  await migrateSchema(admin, MIGRATIONS.slice(0, version));
   await admin.query(`set search_path = rota; ${rows}`);
   return { url: database.url, admin };
 }

@@ -32,7 +32,10 @@ export interface SessionStorage {
     limit: number;
     cursor?: number;
   }): Promise<{ sessions: SessionRecord[]; nextCursor: number | null }>;
-  /** Changes what is named, and makes the session if there is none. */
+  /**
+   * Changes what is named, and makes the session if there is none. One of which something but its context was set so stays,
+   * with or without tasks; any other goes with the last of its tasks.
+   */
   update(params: SessionName & { defaultMax: number; changes: SessionChanges }): Promise<SessionRecord>;
 }
 
@@ -93,6 +96,8 @@ export interface SessionRecord extends SessionName {
   readonly drop: DropPolicy | null;
   readonly debounceMs: number | null;
   readonly maxConcurrent: number | null;
+  /** What holds where `maxConcurrent` does not say: as whoever last used the session was configured. */
+  readonly defaultMax: number;
   /** How much of its context is used, as was told last; null: nobody told. */
   readonly tokens: number | null;
   readonly contextWindow: number | null;

@@ -257,6 +257,9 @@ export function describeSessions(open: OpenWorld): void {
       await world.submit({ id: "2", session: { key: "kept", maxConcurrent: 1 } });
       const kept = { tenant: TENANT, key: "kept" };
       await world.storage.sessions.update({ ...kept, defaultMax: 1, changes: { cap: 5 } });
+      const addressed = { tenant: TENANT, key: "addressed" };
+      await world.submit({ id: "3", session: { key: "addressed", maxConcurrent: 1 } });
+      await world.storage.sessions.update({ ...addressed, defaultMax: 1, changes: { agent: "bob" } });
       for (const claimed of await world.claim({ limit: 9 })) {
         await world.finish(claimed, { to: "done", result: null });
       }
@@ -264,6 +267,7 @@ export function describeSessions(open: OpenWorld): void {
       await world.storage.tasks.prune({ retentionMs: 10, rejectedMax: 0, limit: 100 });
       expect(await getSession(world)).toBeNull();
       expect(await world.storage.sessions.get(kept)).toMatchObject({ cap: 5 });
+      expect(await world.storage.sessions.get(addressed)).toMatchObject({ agent: "bob" });
     });
   });
 

@@ -48,6 +48,8 @@ export function updateSession(
 ): SessionRecord {
   const session = ensureSession(state, name);
   Object.assign(session, changes);
+  const { tokens: _tokens, contextWindow: _window, ...settings } = changes;
+  session.pinned ||= Object.values(settings).some((setting) => setting !== null && setting !== undefined);
   settleMoves(state);
   preempt(state);
   tell(state, { kind: "events" }, { kind: "work" });
@@ -110,6 +112,7 @@ export function ensureSession(
     tokens: null,
     contextWindow: null,
     generation: 0,
+    pinned: false,
     lastPlace: 0,
     cutoff: 0,
     debounce: null,
@@ -166,8 +169,7 @@ function goAfter(task: OracleTask, others: readonly OracleTask[]): void {
 export function forgetEmptySessions(state: OracleState, gone: readonly OracleTask[]): void {
   const touched = new Set(gone.map((task) => sessionOf(state, task)));
   state.sessions = state.sessions.filter((session) => {
-    const { mode, cap, drop, debounceMs, maxConcurrent } = session;
-    const isSet = [mode, cap, drop, debounceMs, maxConcurrent].some((setting) => setting !== null);
+    const isSet = session.pinned || session.maxConcurrent !== null;
     return isSet || !touched.has(session) || tasksOfSession(state, session).length > 0;
   });
 }
@@ -185,7 +187,7 @@ export function openTasks(state: OracleState, session: SessionName): OracleTask[
 }
 
 function toSessionRecord(state: OracleState, session: OracleSession): SessionRecord {
-  const { defaultMax: _1, lastPlace: _2, cutoff: _3, debounce: _4, ...record } = session;
+  const { pinned: _1, lastPlace: _2, cutoff: _3, debounce: _4, ...record } = session;
   const open = openTasks(state, session);
   return {
     ...record,

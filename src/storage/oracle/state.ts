@@ -83,8 +83,8 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
 export type OracleBatch = NewBatch & Mutable<BatchRecord>;
 
 export interface OracleSession extends Mutable<Omit<SessionRecord, "running" | "queued">> {
-  /** Holds where `maxConcurrent` does not say. */
-  defaultMax: number;
+  /** Whether somebody set something that is to be kept. */
+  pinned: boolean;
   lastPlace: number;
   /** Whatever has this place or one before it and turns up is stale. */
   cutoff: number;
@@ -325,7 +325,7 @@ export function failTask(state: OracleState, task: OracleTask, error: string): v
 }
 
 /** A bound of its own spans lanes: what it frees in one may be what a task in another waits for. */
-export function shakeAgent(state: OracleState, agent: { tenant: string; agent: string }): void {
+function shakeAgent(state: OracleState, agent: { tenant: string; agent: string }): void {
   if ((state.agentLimits.get(agentKey(agent)) ?? null) === null) return;
   for (const line of state.lines) if (isSameAgent(line, agent)) state.shaken.add(line.lane);
 }

@@ -124,7 +124,7 @@ begin
      union all select task_seq from lease where line = any (v_lines)
      union all select seq from task where tenant = any (v_tenants) and parked is not null
      union all select u.task_seq from session s join turn u on u.session = s.id and u.stage = 'parked'
-                where s.tenant = any (v_tenants) and s.parked > 0
+                where s.tenant || '' = any (v_tenants) and s.parked > 0
      union all select seq from task
                 where tenant = any (v_tenants) and listed_state in ('waiting_dependency', 'delayed'));
   insert into ready (line, rank, task_seq) select line, rank, seq from task where seq = any (v_ready);
@@ -192,7 +192,7 @@ begin
             (select t.seq from task t where t.tenant = p_tenant and t.parked is not null and t.line = any (v_lines))
             union all
             (select t.seq from session s join turn u on u.session = s.id and u.stage = 'parked' join task t on t.seq = u.task_seq
-              where s.tenant = p_tenant and s.parked > 0 and t.line = any (v_lines))) w
+              where s.tenant || '' = p_tenant and s.parked > 0 and t.line = any (v_lines))) w
      where w.seq <= v_cutoff order by w.seq limit p_limit + 1);
   more := cardinality(v_seqs) > p_limit;
   cutoff := v_cutoff;

@@ -31,7 +31,7 @@ export function postgresSessions(db: PostgresDatabase): SessionStorage {
     async list({ tenant, limit, cursor = Number.MAX_SAFE_INTEGER }) {
       const rows = await db.read<SessionRow>({
         name: "list_sessions",
-        text: `select ${SESSION_COLUMNS} from session s where s.tenant = $1 and s.id < $2 order by s.id desc limit $3`,
+        text: `select ${SESSION_COLUMNS} from session s where s.tenant || '' = $1 and s.id < $2 order by s.id desc limit $3`,
         values: [tenant, cursor, limit + 1],
       });
       const sessions = rows.slice(0, limit).map(toSessionRecord);
@@ -84,6 +84,7 @@ interface SessionRow {
   readonly drop_policy: DropPolicy | null;
   readonly debounce_ms: number | null;
   readonly max_concurrent: number | null;
+  readonly default_max: number;
   readonly tokens: string | null;
   readonly context_window: string | null;
   readonly generation: number;
@@ -93,8 +94,8 @@ interface SessionRow {
 
 /** What runs is counted: that are only so many. A claim so needs not write to the session. */
 const SESSION_COLUMNS = `
-  s.id, s.tenant, s.key, s.agent, s.lane, s.mode, s.cap, s.drop_policy, s.debounce_ms, s.max_concurrent, s.tokens,
-  s.context_window, s.generation, s.open, (select count(*) from lease l where l.session = s.id)::integer as running`;
+  s.id, s.tenant, s.key, s.agent, s.lane, s.mode, s.cap, s.drop_policy, s.debounce_ms, s.max_concurrent, s.default_max,
+  s.tokens, s.context_window, s.generation, s.open, (select count(*) from lease l where l.session = s.id)::integer as running`;
 
 function toSessionRecord(row: SessionRow): SessionRecord {
   return {
@@ -108,6 +109,7 @@ function toSessionRecord(row: SessionRow): SessionRecord {
     drop: row.drop_policy,
     debounceMs: row.debounce_ms,
     maxConcurrent: row.max_concurrent,
+    defaultMax: row.default_max,
     tokens: row.tokens === null ? null : Number(row.tokens),
     contextWindow: row.context_window === null ? null : Number(row.context_window),
     generation: row.generation,
@@ -133,7 +135,7 @@ function waitingUpTo(stage: "early" | "parked" | "in"): string {
 export const SESSION_FUNCTIONS = `
 create function update_session(p_now bigint, p_tenant text, p_key text, p_default_max integer, p_changes jsonb)
 returns table (id bigint, tenant text, key text, agent text, lane text, mode text, cap integer, drop_policy text,
-               debounce_ms integer, max_concurrent integer, tokens bigint, context_window bigint, generation integer,
+               debounce_ms integer, max_concurrent integer, default_max integer, tokens bigint, context_window bigint, generation integer,
                open integer, running integer)
 language plpgsql as $$
 #variable_conflict use_column
@@ -146,6 +148,9 @@ begin
    where not exists (select 1 from session s where s.tenant = p_tenant and s.key = p_key);
   update session s
      set default_max = p_default_max,
+         pinned = s.pinned or exists (
+           select 1 from jsonb_each_text(p_changes) c
+            where c.key not in ('tokens', 'contextWindow') and c.value is not null),
          ${changed("agent", "agent", "text")},
          ${changed("lane", "lane", "text")},
          ${changed("mode", "mode", "text")},
@@ -207,7 +212,7 @@ end $$;
 create function forget_empty_sessions(p_ids bigint[]) returns void language plpgsql as $$
 begin
   delete from session s
-   where s.id = any (p_ids) and num_nonnulls(s.mode, s.cap, s.drop_policy, s.debounce_ms, s.max_concurrent) = 0
+   where s.id = any (p_ids) and not s.pinned and s.max_concurrent is null
      and (select t.seq from task t where t.session = s.id limit 1) is null;
 end $$;
 `;

@@ -13,6 +13,15 @@ export function isUnsettled(s: string): string {
            or (${s}.parked > 0 and (${s}.active < ${maxOf(s)} or ${s}.first_parked <= ${s}.cutoff)))`;
 }
 
+/**
+ * Where the turn of a row `t` of `task` stands. A subquery of one value, whose row is then reached by its address: for a join
+ * the planner may read all turns of a stage, while there are few.
+ */
+export function turnOf(t: string, ...stages: readonly ("early" | "parked" | "in")[]): string {
+  const names = stages.map((stage) => `'${stage}'`).join(", ");
+  return `(select u.ctid from turn u where u.session = ${t}.session and u.stage in (${names}) and u.place = ${t}.place)`;
+}
+
 /** The turn `u` of a task that its session has let in and that waits for a slot. */
 const UNSTARTED = `
   u.stage = 'in' and not exists (select 1 from lease l where l.task_seq = u.task_seq)
@@ -54,18 +63,16 @@ declare
 begin
   with ended as materialized (
     select e.n, e.state in ('done', 'failed', 'cancelled') as final, e.context_tokens, e.context_window,
-           t.session, t.place, t.origin
-      from unnest(p_ended) e join task t on t.seq = e.task_seq where t.session is not null),
-  gone as (
-    delete from turn u using ended e
-     where e.final and u.session = e.session and u.stage = 'in' and u.place = e.place),
+           t.session, t.origin, ${turnOf("t", "in")} as turn
+      from unnest(p_ended) e join task t on t.seq = e.task_seq),
+  gone as (delete from turn where ctid = any (array(select turn from ended where final))),
   -- Of several that told how full the context is, the last one counts.
   moved as (
     select session, count(*) filter (where final)::integer as ended,
            count(*) filter (where final and origin = 'message')::integer as messages,
            (array_agg(context_tokens order by n desc) filter (where context_tokens is not null))[1] as tokens,
            (array_agg(context_window order by n desc) filter (where context_window is not null))[1] as context_window
-      from ended group by session),
+      from ended where session is not null group by session),
   counted as (
     update session s
        set active = s.active - m.ended, open = s.open - m.ended, messages = s.messages - m.messages,
@@ -83,9 +90,9 @@ declare
   v_deltas session_delta[];
 begin
   with gone as (
-    delete from turn u using task t
-     where t.seq = any (p_seqs) and u.session = t.session and u.place = t.place and u.stage in ('early', 'parked', 'in')
-    returning u.session, u.stage, u.is_message)
+    delete from turn where ctid = any (array(
+      select ${turnOf("t", "early", "parked", "in")} from task t where t.seq = any (p_seqs)))
+    returning session, stage, is_message)
   select array_agg(row(session, -(stage = 'in')::integer, -(stage = 'parked')::integer, -1, -is_message::integer)::session_delta)
     into v_deltas from gone;
   if v_deltas is not null then perform move_sessions(v_deltas); end if;
@@ -117,20 +124,18 @@ declare
   v_batches batch_delta[];
 begin
   with last as materialized (
-    select u.session, u.place, t.seq, t.line, t.rank, t.batch, t.parked is null as ready
+    select u.session, u.place, u.turn, t.seq, t.line, t.rank, t.batch, t.parked is null as ready
       from (select s.id, s.active - ${maxOf("s")} as surplus from session s
              where s.id = any (p_ids) and s.active > ${maxOf("s")}) s
      cross join lateral (
-       select u.session, u.place, u.task_seq from turn u where u.session = s.id and ${UNSTARTED}
+       select u.session, u.place, u.task_seq, u.ctid as turn from turn u where u.session = s.id and ${UNSTARTED}
         order by u.place desc limit s.surplus) u
       join task t on t.seq = u.task_seq),
   gone as (
     delete from ready r using last
      where last.ready and r.line = last.line and r.rank = last.rank and r.task_seq = last.seq),
   unparked as (update task t set parked = null from last where t.seq = last.seq and not last.ready),
-  moved as (
-    update turn u set stage = 'parked' from last
-     where u.session = last.session and u.stage = 'in' and u.place = last.place),
+  moved as (update turn set stage = 'parked' where ctid = any (array(select turn from last))),
   counted as (
     update session s
        set active = s.active - b.tasks, parked = s.parked + b.tasks, first_parked = least(s.first_parked, b.first)
@@ -169,25 +174,24 @@ declare
   v_places bigint[];
   v_seqs bigint[];
   v_ranks bigint[];
+  v_turns tid[];
   v_several boolean;
   v_deltas line_delta[];
   v_batches batch_delta[];
 begin
   select array_agg(s.id order by s.id, u.place), array_agg(u.place order by s.id, u.place),
-         array_agg(u.task_seq order by s.id, u.place), bool_or(s.active > 0 or s.room > 1)
-    into v_sessions, v_places, v_seqs, v_several
+         array_agg(u.task_seq order by s.id, u.place), array_agg(u.turn), bool_or(s.active > 0 or s.room > 1)
+    into v_sessions, v_places, v_seqs, v_turns, v_several
     from (select s.id, s.active, s.first_parked, ${maxOf("s")} - s.active as room from session s
            where s.id = any (p_ids) and s.parked > 0 and s.active < ${maxOf("s")}) s
    cross join lateral (
-     select place, task_seq from turn
+     select place, task_seq, ctid as turn from turn
       where session = s.id and stage = 'parked' and place >= s.first_parked order by place limit s.room) u;
   if v_seqs is null then return; end if;
   if v_several then v_ranks := ranks_in_turn(v_sessions, v_seqs); end if;
   with first as (
     select * from unnest(v_sessions, v_places, v_seqs, v_ranks) f(session, place, seq, rank)),
-  moved as (
-    update turn u set stage = 'in' from first f
-     where u.session = f.session and u.stage = 'parked' and u.place = f.place),
+  moved as (update turn set stage = 'in' where ctid = any (v_turns)),
   counted as (
     update session s
        set active = s.active + f.tasks, parked = s.parked - f.tasks, first_parked = f.last + 1

@@ -1,4 +1,4 @@
-import { isUnsettled } from "./settle-sessions.ts";
+import { isUnsettled, turnOf } from "./settle-sessions.ts";
 
 /** How tasks come to stand in their sessions: when they are taken in, and when they become ready later on. */
 export const TURN_FUNCTIONS = `
@@ -11,8 +11,8 @@ begin
     from (select distinct on (j.tenant, j.session) j.*
             from json_to_recordset(p_tasks) as j(n bigint, tenant text, session text, session_max integer)
            where j.session is not null order by j.tenant, j.session, j.n) x
-   where not exists (select 1 from session s where s.tenant = x.tenant and s.key = x.session)
-   order by x.n;
+   order by x.n
+  on conflict (tenant, key) do nothing;
 end $$;
 
 -- Whether taking these tasks in at once would tell of an end too late: where the message that others could be added to is
@@ -133,13 +133,12 @@ declare
   v_unsettled text[];
 begin
   with chosen as materialized (
-    select t.seq, t.tenant, t.line, t.session, t.place as early_place, t.resting_state, u.place
+    select t.seq, t.tenant, t.line, t.session, t.resting_state, u.place, ${turnOf("t", "early")} as turn
       from unnest(p_seqs, p_places) u(seq, place) join task t on t.seq = u.seq),
   queued as (
     update task t set resting_state = 'queued', unmet = 0, place = c.place from chosen c where t.seq = c.seq),
   turned as (
-    update turn u set stage = 'parked', place = c.place from chosen c
-     where u.session = c.session and u.stage = 'early' and u.place = c.early_place),
+    update turn u set stage = 'parked', place = c.place from chosen c where u.ctid = c.turn),
   counted as (
     update session s
        set last_place = greatest(s.last_place, c.last_place), parked = s.parked + c.tasks, debounce_seq = null

@@ -58,7 +58,7 @@ export function sqliteSessions(db: SqliteDatabase): SessionStorage {
 export function forgetEmptySession(db: SqliteDatabase, id: number): void {
   db.prepare(
     `delete from session
-      where id = @id and coalesce(mode, cap, drop_policy, debounce_ms, max_concurrent) is null
+      where id = @id and pinned = 0 and max_concurrent is null
         and not exists (select 1 from task where session = @id)`,
   ).run({ id });
 }
@@ -76,6 +76,9 @@ function updateSession(
   if (debounceMs !== undefined) session.debounce_ms = debounceMs;
   if (maxConcurrent !== undefined) session.max_concurrent = maxConcurrent;
   if (contextWindow !== undefined) session.context_window = contextWindow;
+  const { tokens: _tokens, ...settings } = { ...same, drop, debounceMs, maxConcurrent };
+  if (Object.values(settings).some((setting) => setting !== null && setting !== undefined))
+    session.pinned = 1;
   settleMoves(db, ledger, now);
   preemptTasks(db, ledger, now);
   ledger.save();
@@ -182,6 +185,7 @@ function toSessionRecord(row: SessionRow & Running): SessionRecord {
     drop: row.drop_policy,
     debounceMs: row.debounce_ms,
     maxConcurrent: row.max_concurrent,
+    defaultMax: row.default_max,
     tokens: row.tokens,
     contextWindow: row.context_window,
     generation: row.generation,

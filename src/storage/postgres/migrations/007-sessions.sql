@@ -25,6 +25,7 @@ create table session (
   tokens           bigint,
   context_window   bigint,
   generation       integer not null default 0,
+  pinned           boolean not null default false,  -- somebody set something that is to be kept
   last_place       bigint not null default 0,
   cutoff           bigint not null default 0,      -- whatever has this place or one before it and turns up is stale
   first_parked     bigint not null default 1,      -- nothing is parked before this place
@@ -38,7 +39,8 @@ create table session (
   messages         integer not null default 0 check (messages between 0 and open),     -- those of them that cap counts
   unique (tenant, key)
 ) with (fillfactor = 50);
-create index session_by_tenant on session (tenant, id);
+-- On an expression: plans that look a session up by its name are made while there are few, and must not take this for it.
+create index session_newest on session ((tenant || ''), id);
 
 -- The tasks of sessions that have not ended, and their turns. What changes while they wait stands here, in narrow rows: on
 -- the task it would have to be indexed, and every let-in and every end would touch all indexes of a wide row.

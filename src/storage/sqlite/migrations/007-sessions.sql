@@ -14,6 +14,7 @@ create table session (
   tokens          integer,
   context_window  integer,
   generation      integer not null default 0,
+  pinned          integer not null default 0 check (pinned in (0, 1)),  -- somebody set something that is to be kept
   last_place      integer not null default 0,
   cutoff          integer not null default 0,      -- whatever has this place or one before it and turns up is stale
   debounce_seq    integer,                         -- the message that others may still be added to, since when, and how
