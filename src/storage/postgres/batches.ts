@@ -100,7 +100,7 @@ begin
       from (select id, tenant, parallelism - active as room from batch
              where id = any (p_ids) and active < parallelism) b
      cross join lateral (
-       select seq from task where tenant = b.tenant and batch = b.id and parked is not null
+       select seq from task where tenant = b.tenant and batch = b.id and parked = 'batch'
         order by rank, seq limit b.room) t),
   entered as (
     update task t set parked = null from first f where t.seq = f.seq returning t.seq, t.batch, t.line, t.rank),

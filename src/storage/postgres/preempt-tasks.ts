@@ -79,6 +79,7 @@ declare
   v_lease lease;
   v_ended ended_attempt[] := '{}';
   v_tokens bigint[] := '{}';
+  v_bare_lines bigint[] := '{}';
 begin
   select * into v_lane from lane where name = p_lane;
   -- Nodes that would fill a slot that becomes free. One that has taken its slots back, or more than it has left, would not.
@@ -111,11 +112,13 @@ begin
   loop
     -- Whoever is beyond the limits of its agent needs a slot of that agent; else any of its tenant will do.
     if v_critical.held_by_agent then
+      continue when v_critical.line = any (v_bare_lines);
       ${takeLease("l.line = v_critical.line")};
+      if not found then v_bare_lines := v_bare_lines || v_critical.line; continue; end if;
     else
       ${takeLease("l.lane = p_lane and l.tenant = v_critical.tenant")};
+      continue when not found;
     end if;
-    continue when not found;
     v_tokens := v_tokens || v_lease.token;
     v_ended := v_ended || row(cardinality(v_tokens), v_lease.task_seq, v_lease.node, v_lease.line, v_lease.attempt,
                               v_lease.started_at, 'queued', 'preempted', false, null,
