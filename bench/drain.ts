@@ -1,5 +1,5 @@
 import { inPlace, type NewPlace } from "./place.ts";
-import { loadBacklog, openRota, perSecond, StartCounter } from "./workload.ts";
+import { AT_ONCE, loadBacklog, openRota, perSecond, StartCounter } from "./workload.ts";
 
 export interface DrainParams {
   readonly tasks: number;
@@ -9,18 +9,24 @@ export interface DrainParams {
   readonly atOnce?: number;
   /** Whether somebody follows the event log meanwhile. */
   readonly listening?: boolean;
+  /** Whether each task is the only one of a session, or all are of one, which runs as many at once as there are slots. */
+  readonly sessions?: "each" | "one";
 }
 
 /** Tasks a second, from `start()` until the last end of a preloaded backlog is written down. */
 export function measureDrain(newPlace: NewPlace, params: DrainParams): Promise<number> {
-  const { tasks, nodes = 1, atOnce, listening = false } = params;
+  const { tasks, nodes = 1, atOnce = AT_ONCE, listening = false, sessions } = params;
   return inPlace(newPlace, async (place) => {
     const counter = new StartCounter();
-    const options = { handler: counter.handler, nodes, ...(atOnce === undefined ? {} : { atOnce }) };
+    const options = { handler: counter.handler, nodes, atOnce };
     const rotas = await Promise.all(Array.from({ length: nodes }, () => openRota(place.url, options)));
     const [first] = rotas;
     if (first === undefined) throw new Error("a drain needs a node");
-    await loadBacklog(first, { count: tasks });
+    if (sessions === "one") await first.sessions.update(sessionOf.one(), { maxConcurrent: nodes * atOnce });
+    await loadBacklog(first, {
+      count: tasks,
+      sessionOf: sessions === undefined ? undefined : sessionOf[sessions],
+    });
     if (listening) first.onEvent(() => {});
     await place.settle();
 
@@ -37,3 +43,8 @@ export function measureDrain(newPlace: NewPlace, params: DrainParams): Promise<n
     return perSecond(tasks, elapsedMs);
   });
 }
+
+const sessionOf = {
+  each: (n: number) => `session-${n}`,
+  one: () => "session",
+};

@@ -24,6 +24,8 @@ export interface Sizes {
   readonly idleSec: number;
   /** How long requests are made in each run. */
   readonly httpSec: number;
+  /** Tasks of sessions, and sessions, of one run of a drain. */
+  readonly sessions: number;
 }
 
 export const FULL: Sizes = {
@@ -34,6 +36,7 @@ export const FULL: Sizes = {
   samples: 1_000,
   idleSec: 10,
   httpSec: 8,
+  sessions: 100_000,
 };
 
 export const QUICK: Sizes = {
@@ -44,4 +47,5 @@ export const QUICK: Sizes = {
   samples: 200,
   idleSec: 5,
   httpSec: 3,
+  sessions: 5_000,
 };

@@ -46,14 +46,24 @@ interface TaskInput {
   readonly payload: { readonly n: number };
 }
 
+export interface BacklogParams {
+  readonly count: number;
+  readonly agents?: number;
+  readonly perCall?: number;
+  /** The session of each task, by its number; left out: they have none. */
+  readonly sessionOf?: ((n: number) => string) | undefined;
+}
+
 /** Makes `count` tasks wait. */
-export async function loadBacklog(
-  rota: Rota,
-  { count, agents = AGENTS, perCall = 1_000 }: { count: number; agents?: number; perCall?: number },
-): Promise<void> {
+export async function loadBacklog(rota: Rota, params: BacklogParams): Promise<void> {
+  const { count, agents = AGENTS, perCall = 1_000, sessionOf } = params;
+  const input = (n: number) => {
+    const task = taskInput(n, agents);
+    return sessionOf === undefined ? task : { ...task, sessionKey: sessionOf(n) };
+  };
   for (let from = 0; from < count; from += perCall) {
     const size = Math.min(perCall, count - from);
-    await rota.tasks.submitMany(Array.from({ length: size }, (_, n) => taskInput(from + n, agents)));
+    await rota.tasks.submitMany(Array.from({ length: size }, (_, n) => input(from + n)));
   }
 }
 

@@ -3,8 +3,11 @@ export { ConfigWatcher, type ConfigWatcherOptions, type Reloadable } from "./con
 export { HttpError, PermanentError } from "./executors/errors.ts";
 export type { Executor, ExecutorConfig, ExecutorContext, Usage } from "./executors/executor.ts";
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "./interface/agents.ts";
+export type { LaneInfo, LaneInput, LaneList, Lanes } from "./interface/lanes.ts";
 export type {
   AgentOptions,
+  ContextUse,
+  EstimateTokens,
   LaneOptions,
   ReloadOptions,
   RotaOptions,
@@ -13,6 +16,18 @@ export type {
   WebhookOptions,
 } from "./interface/options.ts";
 export type { Events, EventsOptions, Health, Reloaded, Rota, RotaApi, RotaState } from "./interface/rota.ts";
+export type {
+  SentMessage,
+  Session,
+  SessionAnswer,
+  SessionChanges,
+  SessionMessage,
+  SessionPage,
+  SessionPageInput,
+  SessionReply,
+  Sessions,
+  StoppedTasks,
+} from "./interface/sessions.ts";
 export type {
   CancelledTask,
   LocalTasks,
@@ -27,6 +42,7 @@ export type {
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "./interface/webhooks.ts";
 export type {
   Batch,
+  BatchCompleted,
   BatchInput,
   BatchTask,
   BatchTaskInput,
@@ -35,14 +51,16 @@ export type {
   SubmittedBatchTask,
 } from "./model/batch.ts";
 export type { Clock, Timer } from "./model/clock.ts";
-export type { Delivery, DeliveryStatus } from "./model/delivery.ts";
+export type { Delivery, DeliveryEvent, DeliveryStatus } from "./model/delivery.ts";
 export { type ErrorCode, RotaError } from "./model/errors.ts";
 export type { EventType, RotaEvent } from "./model/event.ts";
+export type { Explanation, Reason, ReasonCode } from "./model/explanation.ts";
 export type { Strategy } from "./model/lane.ts";
 export type { Log } from "./model/log.ts";
 export type { PriorityName } from "./model/priority.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "./model/scheduler-stats.ts";
+export type { DropPolicy, SessionMode, SessionSettings } from "./model/session.ts";
 export type {
   ActionInput,
   CustomInput,
@@ -51,6 +69,6 @@ export type {
   SubmitInput,
   SubmittedTask,
 } from "./model/submit-input.ts";
-export type { Attempt, AttemptOutcome, Task, TaskKind } from "./model/task.ts";
+export type { Attempt, AttemptOutcome, Task, TaskKind, TaskUsage } from "./model/task.ts";
 export type { TaskState, TerminalState } from "./model/task-state.ts";
 export { createRota } from "./rota.ts";

@@ -494,6 +494,25 @@ describe("stopping", () => {
     await expect(rota.start()).rejects.toMatchObject({ code: "draining" });
   });
 
+  test("is told at once, also while it starts, and what it began then is stopped in order", async () => {
+    const registering = new Gate();
+    const { rota } = await openTestRota({
+      meddler: {
+        before: ({ operation }) => (operation === "nodes.register" ? registering.opened : undefined),
+      },
+    });
+    const started = rota.start();
+    await settle();
+    const draining = rota.drain();
+    expect([rota.state, rota.draining.aborted]).toEqual(["draining", true]);
+    await expect(rota.tasks.submit({ payload: 1 })).rejects.toMatchObject({ code: "draining" });
+    registering.open();
+    await started;
+    expect(rota.state).toBe("draining");
+    await draining;
+    expect(rota.state).toBe("drained");
+  });
+
   test("starts nothing more, and what was accepted stays", async () => {
     const { rota } = await openTestRota({ options: { scheduler: { workerCount: 1 } } });
     const gate = new Gate();

@@ -11,6 +11,8 @@ import { AgentCatalogue } from "./library/agent-catalogue.ts";
 import { AgentTable } from "./library/agent-table.ts";
 import { CurrentGuard } from "./library/current-guard.ts";
 import { CurrentSettings } from "./library/current-settings.ts";
+import { LaneCatalogue } from "./library/lane-catalogue.ts";
+import { LaneTable } from "./library/lane-table.ts";
 import { LocalRota } from "./library/local-rota.ts";
 import { OneAtATime } from "./library/one-at-a-time.ts";
 import { Reloader } from "./library/reloader.ts";
@@ -67,12 +69,22 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const { clock = systemClock, random = Math.random, log = silentLog } = options;
   const storageClock = new StorageClock({ clock, storage });
   await storageClock.sync();
-  // Before anything else: tasks can be submitted as soon as this answers.
-  await storage.lanes.configure({ lanes: settings.lanes });
   const service = { clock, random, log };
   const surroundings = { clock, environment };
   const current = new CurrentSettings(settings);
   const turns = new OneAtATime();
+  const laneTurns = new OneAtATime();
+  const lanes = new LaneTable(current);
+  const laneCatalogue = new LaneCatalogue({
+    ...service,
+    storage,
+    current,
+    table: lanes,
+    turns: laneTurns,
+    onChanged: () => engine.settingsChanged(),
+  });
+  // Before anything else: tasks can be submitted as soon as this answers.
+  await laneCatalogue.open();
   const guard = new CurrentGuard({ allow: () => current.value.allow, clock });
   const agents = new AgentTable({ current, surroundings });
   const bounds = new AgentBounds({ storage, agents, turns, log });
@@ -97,7 +109,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     log,
     newNodeId: idMaker(`${hostname()}-${process.pid}-`, clock),
     concurrency: () =>
-      Object.fromEntries(current.value.lanes.map(({ name, concurrency }) => [name, concurrency])),
+      Object.fromEntries([...lanes.lanes.values()].map(({ name, concurrency }) => [name, concurrency])),
     limits: () => current.value.limits,
     retentionMs: () => current.value.resultTTLSec(storage.capabilities) * 1_000,
     findExecutor: (record) => catalogue.executorFor(record),
@@ -106,6 +118,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   });
   const reloader = new Reloader({
     current,
+    lanes,
+    laneTurns,
     agents,
     storage,
     engine,
@@ -120,6 +134,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     current,
     storage,
     storageClock,
+    lanes,
+    laneCatalogue,
     agents,
     bounds,
     catalogue,
@@ -130,6 +146,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     eventLog,
     deliverer,
     webhookMetrics,
+    estimateTokens: options.estimateTokens,
     clock,
     log,
   });

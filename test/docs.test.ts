@@ -3,6 +3,8 @@ import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { batchInput } from "../src/api/batches.ts";
+import { sessionMessage } from "../src/api/sessions.ts";
 import { taskInput } from "../src/api/tasks.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
 import { EXIT_CODES } from "../src/cli/exit-code.ts";
@@ -10,14 +12,18 @@ import { check } from "../src/config/check.ts";
 import { OPTIONS } from "../src/config/options.ts";
 import { parseYaml } from "../src/config/parse-yaml.ts";
 import { configSchema } from "../src/config/schema.ts";
+import type { Executor } from "../src/executors/executor.ts";
 import { ERROR_STATUS } from "../src/model/errors.ts";
 import { EVENT_TYPES } from "../src/model/event.ts";
 import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
+import { REASON_CODES } from "../src/model/explanation.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
+import { SESSION_ENDS } from "../src/model/session.ts";
 import { parseTaskInput } from "../src/model/task-input.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
 import { ACCEPTED_FORMS } from "../src/schedules/accepted-forms.ts";
 import { createServer } from "../src/server/create-server.ts";
+import { Gate } from "../src/testing/signals.ts";
 import { followCommand, followProgram, runCommands } from "./docs/commands.ts";
 import { codeBlocks, formatTable, namesIn, replaceSection, section, tableRows } from "./docs/markdown.ts";
 import { isSameShape, isSameText } from "./docs/same-shape.ts";
@@ -188,12 +194,21 @@ test("docs/events.md has every type of event, and no other", () => {
   expect(namesIn(section(read("docs/events.md"), "events"))).toEqual([...EVENT_TYPES]);
 });
 
-test("docs/tasks.md has every field with what the schema says of it", () => {
-  const fields = Object.entries(taskInput.shape).map(([name, { description }]) => [
-    `\`${name}\``,
-    description,
-  ]);
-  expect(tableRows(section(read("docs/tasks.md"), "fields"))).toEqual(fields);
+test("docs/sessions.md has every way in which a session ends a task, and no other", () => {
+  expect(namesIn(section(read("docs/sessions.md"), "ends"))).toEqual(Object.values(SESSION_ENDS));
+});
+
+test("docs/http.md has every reason why a task waits, and no other", () => {
+  expect(namesIn(section(read("docs/http.md"), "reasons"))).toEqual([...REASON_CODES]);
+});
+
+test.each([
+  ["docs/tasks.md", taskInput],
+  ["docs/batches.md", batchInput],
+  ["docs/sessions.md", sessionMessage],
+])("%s has every field with what the schema says of it", (page, schema) => {
+  const fields = Object.entries(schema.shape).map(([name, { description }]) => [`\`${name}\``, description]);
+  expect(tableRows(section(read(page), "fields"))).toEqual(fields);
 });
 
 test("the library knows exactly the fields of the schema", () => {
@@ -205,6 +220,7 @@ test("the library knows exactly the fields of the schema", () => {
     hasLane: () => true,
     laneOf: () => undefined,
     maxQueuedOf: () => null,
+    sessionMaxConcurrent: 1,
   };
   let sentence = "";
   try {
@@ -235,7 +251,17 @@ test("docs/http.md has every route of the server, and no other", async () => {
 /** `npx vitest run test/docs.test.ts -u` writes the table anew. */
 test("docs/metrics.md has every metric as the server describes it", async () => {
   const { rota } = await openTestRota();
-  await rota.tasks.submit({ message: "hello" });
+  // Labels are told with the first number: one task runs and has cost something, another waits for it.
+  const counted = new Gate();
+  const executor: Executor = (_task, { usage }) => {
+    usage({ inputTokens: 1 });
+    counted.open();
+    return new Promise(() => {});
+  };
+  rota.agent("counting", { maxInflight: 1, executor });
+  await rota.start();
+  for (const message of ["runs", "waits"]) await rota.tasks.submit({ agentId: "counting", message });
+  await counted.opened;
   const rows = [...readMetrics(await rota.metrics()).values()].map(({ name, type, help, samples }) => [
     `\`${name}\``,
     type,

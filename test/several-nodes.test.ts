@@ -2,7 +2,7 @@ import { Client } from "pg";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { createRota, type RotaEvent, type RotaOptions } from "../src/index.ts";
 import { openPostgres } from "../src/storage/postgres/open.ts";
-import { Gate, nextEvent, until } from "../src/testing/index.ts";
+import { Gate, ManualClock, nextEvent, until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
 import { serve } from "./support/http-server.ts";
 
@@ -110,18 +110,89 @@ describe("nodes that share a database", () => {
     gates[0]?.open();
   });
 
+  test("run as much of a lane as another one was told, each and together, as soon as that is answered", async () => {
+    const { openNode } = await makeNodes();
+    const [front, back] = [await openNode(), await openNode()];
+    const gates: { node: string; gate: Gate }[] = [];
+    for (const [node, rota] of Object.entries({ front, back })) {
+      rota.agent("worker", async () => {
+        const gate = new Gate();
+        gates.push({ node, gate });
+        await gate.opened;
+      });
+      await rota.start();
+    }
+    await front.lanes.put("crawl", { concurrency: 1 });
+    const submitted = await back.tasks.submitMany(
+      Array(9).fill({ agentId: "worker", lane: "crawl", payload: 1 }),
+    );
+    for (const { taskId } of submitted) expect((await back.tasks.get(taskId)).lane).toBe("crawl");
+    await until(() => gates.length === 2, "one task on each node");
+    expect(gates.map(({ node }) => node).sort()).toEqual(["back", "front"]);
+    await back.lanes.put("crawl", { concurrency: 4, total: 5 });
+    await until(() => gates.length === 5, "as many as the total");
+    const crawl = (await front.lanes.list()).lanes.find(({ name }) => name === "crawl");
+    expect(crawl).toMatchObject({ concurrency: 4, total: 5, running: 5, waiting: 4 });
+    expect(crawl?.oldestWaitMs).toBeGreaterThanOrEqual(0);
+    expect(await back.lanes.clear("crawl")).toEqual({ cancelled: 4 });
+    expect((await front.tasks.counts()).counts).toEqual({ running: 5, cancelled: 4 });
+    for (const { gate } of gates) gate.open();
+    await until(async () => (await front.tasks.counts()).counts.done === 5, "all to end");
+  });
+
+  test.each([
+    ["a session", { sessionKey: "s" }],
+    ["a batch", {}],
+  ])(
+    "start what %s lets in, in whichever lane and on whichever node, without a poll",
+    async (_what, input) => {
+      const { openNode } = await makeNodes();
+      // Time stands still for the nodes, and with it everything that looks now and then.
+      const clock = new ManualClock();
+      const nodes = [
+        await openNode({ clock, lanes: { main: 1, team: 0, cron: 1 } }),
+        await openNode({ clock, lanes: { main: 0, team: 1, cron: 0 } }),
+      ] as const;
+      const gates = new Map<string, Gate>();
+      for (const rota of nodes) {
+        rota.agent("worker", async (task) => {
+          const gate = new Gate();
+          gates.set(task.lane, gate);
+          await gate.opened;
+        });
+        await rota.start();
+      }
+      const tasks = ["main", "team", "cron", "main"].map((lane) => ({
+        agentId: "worker",
+        message: "x",
+        lane,
+        ...input,
+      }));
+      if ("sessionKey" in input) await nodes[0].tasks.submitMany(tasks);
+      else await nodes[0].tasks.submitBatch({ parallelism: 1, tasks });
+      for (const { lane } of tasks) {
+        await until(() => gates.size === 1, `the task in ${lane} to start`);
+        expect([...gates.keys()]).toEqual([lane]);
+        const gate = gates.get(lane);
+        gates.clear();
+        gate?.open();
+      }
+      await until(async () => (await nodes[1].tasks.counts()).counts.done === 4, "all to end");
+    },
+  );
+
   test("cancel what another one runs: its signal fires", async () => {
     const { openNode } = await makeNodes();
     const [front, back] = [await openNode(), await openNode()];
-    const aborted = new Gate<unknown>();
+    const [runs, aborted] = [new Gate(), new Gate<unknown>()];
     back.agent("worker", (_task, { signal }) => {
+      runs.open();
       signal.addEventListener("abort", () => aborted.open(signal.reason.message));
       return new Promise(() => {});
     });
-    const started = nextEvent(front, ({ type }) => type === "task.started");
     await back.start();
     const { taskId } = await front.tasks.submit({ agentId: "worker", payload: 1 });
-    await started;
+    await runs.opened;
     await front.tasks.cancel(taskId);
     expect(await aborted.opened).toBe("cancelled");
     expect(await back.tasks.get(taskId)).toMatchObject({ state: "cancelled" });
@@ -152,6 +223,62 @@ describe("nodes that share a database", () => {
     await nodes[1]?.tasks.submitMany(Array(100).fill({ agentId: "worker", payload: 1 }));
     await finished.opened;
     expect(most).toBeLessThanOrEqual(6);
+  });
+
+  test("run no more of a batch at once than it may, and tell its end once, between them", async () => {
+    const { openNode } = await makeNodes();
+    const told: unknown[] = [];
+    const batchCallbackUrl = await serve((_request, response, body) => {
+      told.push(JSON.parse(body));
+      response.end();
+    });
+    const options = { webhooks: { allow: ["127.0.0.1"] } };
+    const nodes = [await openNode(options), await openNode(options)] as const;
+    let running = 0;
+    let most = 0;
+    const seen: RotaEvent[] = [];
+    for (const rota of nodes) {
+      rota.onEvent((event) => void seen.push(event));
+      rota.agent("worker", async () => {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+      });
+      await rota.start();
+    }
+    const tasks = Array(40).fill({ agentId: "worker", payload: 1 });
+    const { batchId } = await nodes[0].tasks.submitBatch({ parallelism: 3, batchCallbackUrl, tasks });
+    const ends = () => seen.filter(({ type }) => type === "batch.completed");
+    await until(() => ends().length === 2 && told.length === 1, "both nodes and the receiver to be told");
+    expect(most).toBeLessThanOrEqual(3);
+    expect(told).toMatchObject([{ type: "batch.completed", batchId, parallelism: 3, counts: { done: 40 } }]);
+    expect(ends()[0]).toMatchObject({ batchId, counts: { done: 40 } });
+    expect(ends()[1]).toEqual(ends()[0]);
+    expect((await nodes[1].webhooks.deliveries()).count).toBe(1);
+  });
+
+  test("take a slot for a critical task from what another one runs", async () => {
+    const { openNode } = await makeNodes();
+    const options = { scheduler: { workerCount: 1 } };
+    const [front, back] = [await openNode(options), await openNode(options)];
+    const [runs, aborted] = [new Gate(), new Gate<unknown>()];
+    back.agent("worker", ({ payload, attempts }, { signal }) => {
+      if (payload === "urgent" || attempts.length > 1) return payload;
+      runs.open();
+      signal.addEventListener("abort", () => aborted.open(signal.reason.message));
+      return new Promise(() => {});
+    });
+    await back.start();
+    const long = await front.tasks.submit({ agentId: "worker", payload: "long", preemptible: true });
+    await runs.opened;
+    const urgent = await front.tasks.submit({ agentId: "worker", payload: "urgent", priority: "critical" });
+    expect(await aborted.opened).toBe("pre-empted by a critical task");
+    expect(await front.tasks.wait(urgent.taskId)).toMatchObject({ state: "done" });
+    expect(await front.tasks.wait(long.taskId)).toMatchObject({
+      state: "done",
+      retryCount: 0,
+      attempts: [{ outcome: "preempted" }, { outcome: "done" }],
+    });
   });
 
   test("hand over what they ran when they stop", async () => {

@@ -20,6 +20,7 @@ async function serveBare(): Promise<string> {
     hasLane: () => true,
     laneOf: () => undefined,
     maxQueuedOf: () => null,
+    sessionMaxConcurrent: 1,
   });
   let position = 0;
   app.post("/tasks", async (request, reply) => {

@@ -5,9 +5,19 @@ import { idleOnPostgres, idleOnSqlite } from "./idle.ts";
 import { latencyInMemory, latencyOnPostgres, latencyOnSqlite } from "./latency.ts";
 import { postgresJob } from "./postgres.ts";
 import { schedulesJob } from "./schedules.ts";
+import { sessionsOnPostgres, sessionsOnSqlite } from "./sessions.ts";
 import { sqliteJob } from "./sqlite.ts";
 
-export const PARTS = ["sqlite", "postgres", "http", "latency", "idle", "growth", "schedules"] as const;
+export const PARTS = [
+  "sqlite",
+  "postgres",
+  "http",
+  "latency",
+  "idle",
+  "growth",
+  "sessions",
+  "schedules",
+] as const;
 export type Part = (typeof PARTS)[number];
 
 export interface JobEntry {
@@ -30,4 +40,6 @@ export const JOBS: readonly JobEntry[] = [
   { part: "growth", name: "growth on SQLite", needsPostgres: false, run: growthOnSqlite },
   { part: "growth", name: "growth on PostgreSQL", needsPostgres: true, run: growthOnPostgres },
   { part: "schedules", name: "schedules", needsPostgres: false, run: schedulesJob },
+  { part: "sessions", name: "sessions on SQLite", needsPostgres: false, run: sessionsOnSqlite },
+  { part: "sessions", name: "sessions on PostgreSQL", needsPostgres: true, run: sessionsOnPostgres },
 ];

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { BATCH_MAX } from "../model/batch-input.ts";
+import { BATCH_MAX, PARALLELISM } from "../model/batch-input.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswers } from "./error.ts";
 import { taskInput } from "./tasks.ts";
@@ -9,10 +9,21 @@ const batchTask = taskInput.extend({
   key: z.string().exactOptional().describe("A name by which others of the batch can depend on it."),
 });
 
-const batchInput = z
+export const batchInput = z
   .strictObject({
     agentId: z.string().exactOptional().describe("Who does those tasks that do not say."),
     callbackUrl: z.string().exactOptional().describe("Where the end of each task is told that does not say."),
+    webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
+    batchCallbackUrl: z
+      .string()
+      .exactOptional()
+      .describe("Where it is told, once, that all tasks have ended, and how."),
+    parallelism: z
+      .int()
+      .min(PARALLELISM.min)
+      .max(PARALLELISM.max)
+      .exactOptional()
+      .describe("How many of the tasks run at once, over all nodes; left out: no bound of the batch's own."),
     tasks: z
       .array(batchTask)
       .min(1)
@@ -31,6 +42,8 @@ const batchInput = z
         ],
       },
       {
+        parallelism: 2,
+        batchCallbackUrl: "https://example.com/hooks/batch",
         tasks: [
           { key: "read", instruction: "Read the page" },
           { key: "sum", instruction: "Sum it up", dependsOn: ["read"] },
@@ -99,10 +112,12 @@ export const submitBatch = {
 
 const batchId = z.strictObject({ id: z.string().describe("The batch's id.") });
 
-const batch = z
+export const batch = z
   .strictObject({
     batchId: z.string(),
+    parallelism: z.int().nullable().describe("How many of its tasks run at once; null: no bound of its own."),
     createdAt: time,
+    completedAt: time.exactOptional().describe("When all of its tasks had ended for the first time."),
     counts: z.partialRecord(z.enum(TASK_STATES), z.int()).describe("States without any are left out."),
     tasks: z
       .array(
@@ -127,6 +142,7 @@ const batch = z
     examples: [
       {
         batchId: "bat_019a8f6e",
+        parallelism: 1,
         createdAt: "2026-03-08T12:00:01.000Z",
         counts: { done: 1, running: 1 },
         tasks: [

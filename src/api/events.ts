@@ -14,6 +14,17 @@ const EVENT_EXAMPLE = {
   timestamp: "2026-03-08T12:00:01.005Z",
   result: { n: 1 },
 };
+const BATCH_EXAMPLE = {
+  type: "batch.completed",
+  tenantId: "default",
+  taskId: "tsk_019a8f6e",
+  agentId: "index",
+  lane: "tasks",
+  batchId: "bat_019a8f6a",
+  state: "done",
+  timestamp: "2026-03-08T12:00:01.005Z",
+  counts: { done: 2, failed: 1 },
+};
 const STREAM_EXAMPLE = `retry: 1000
 
 id: 3
@@ -27,28 +38,40 @@ export const event = z
   .strictObject({
     type: z.enum(EVENT_TYPES),
     tenantId: z.string(),
-    taskId: z.string(),
+    taskId: z.string().describe("With `batch.completed`: of its tasks, the one that was accepted last."),
     agentId: z.string(),
     lane: z.string(),
     batchId: z.string().exactOptional(),
+    sessionKey: z.string().exactOptional(),
     state: z.enum(TASK_STATES).describe("What the task is now."),
     timestamp: time,
-    result: z.unknown().optional().describe("With `task.completed`."),
+    result: z
+      .unknown()
+      .optional()
+      .describe("With `task.completed`; empty with `task.cancelled` of a task that has a session."),
     error: z
       .string()
       .exactOptional()
-      .describe("With `task.failed`, `task.cancelled`, `task.rejected` and `task.retrying`: why."),
+      .describe(
+        "With `task.failed`, `task.cancelled`, `task.rejected`, `task.retrying` and `task.preempted`: why.",
+      ),
     progress: z.unknown().optional().describe("With `task.progress`: what the executor reported."),
     attempt: z
       .int()
       .exactOptional()
-      .describe("With `task.started`: the attempt that starts; with `task.retrying`: the one that ended."),
+      .describe(
+        "With `task.started`: the attempt that starts; with `task.retrying` and `task.preempted`: the one that ended.",
+      ),
     retryAt: time.exactOptional().describe("With `task.retrying`: when the next try may start."),
+    counts: z
+      .partialRecord(z.enum(TASK_STATES), z.int())
+      .exactOptional()
+      .describe("With `batch.completed`: how many of its tasks ended in which state."),
   })
   .meta({
     id: "Event",
     description: "The `data` of an event; its `id` is the number to go on from, its `event` the type.",
-    examples: [EVENT_EXAMPLE],
+    examples: [EVENT_EXAMPLE, BATCH_EXAMPLE],
   });
 
 /** The `data` of the event `gap`. */
@@ -66,6 +89,7 @@ export const gap = z
 const eventQuery = z.strictObject({
   agentId: z.string().exactOptional().describe("Only what concerns this agent."),
   batchId: z.string().exactOptional().describe("Only what concerns this batch."),
+  sessionKey: z.string().exactOptional().describe("Only what concerns this session."),
   lastEventId: z
     .string()
     .exactOptional()

@@ -9,7 +9,7 @@ import { time } from "./time.ts";
 const anyObject = z.record(z.string(), z.unknown());
 const priorityName = z.enum(Object.keys(PRIORITY_NAMES) as [PriorityName, ...PriorityName[]]);
 
-const TASK_EXAMPLE = {
+export const TASK_EXAMPLE = {
   taskId: "tsk_019a8f6e",
   agentId: "index",
   kind: "custom",
@@ -94,6 +94,16 @@ export const taskInput = z
       .describe("Where its end is told, with a `POST` of the task as it then is."),
     webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
     lane: z.string().exactOptional().describe("The pool of concurrency it runs in."),
+    sessionKey: z
+      .string()
+      .exactOptional()
+      .describe("The conversation it is part of: tasks of one start in the order they were accepted."),
+    preemptible: z
+      .boolean()
+      .exactOptional()
+      .describe(
+        "It may be made to give way to a `critical` task that finds no free slot, and is run again then.",
+      ),
     metadata: anyObject.exactOptional().describe("Yours: stored with the task and handed back."),
   })
   .meta({
@@ -130,7 +140,9 @@ export const taskInput = z
         },
         callbackUrl: "https://example.com/hooks/done",
       },
+      { agentId: "support", message: "Where is my parcel?", sessionKey: "user:42" },
       { agentId: "writer", instruction: "Write it down", dependsOn: ["tsk_019a8f6e"] },
+      { agentId: "archivist", instruction: "Sort the archive", priority: "low", preemptible: true },
     ],
   });
 
@@ -179,7 +191,12 @@ export const task = z
       .exactOptional()
       .describe("The tasks that must be done before it starts."),
     batchId: z.string().exactOptional().describe("The batch it was handed in with."),
+    sessionKey: z.string().exactOptional().describe("The conversation it is part of."),
     callbackUrl: z.string().exactOptional().describe("Where its end is told."),
+    preemptible: z
+      .boolean()
+      .exactOptional()
+      .describe("True: it may be made to give way to a `critical` task."),
     runAt: time.exactOptional(),
     deadline: time.exactOptional(),
     timeout: z.int().exactOptional(),
@@ -191,6 +208,14 @@ export const task = z
     executionTimeMs: z.number().exactOptional().describe("The last attempt alone."),
     result: z.unknown().optional(),
     error: z.string().exactOptional(),
+    usage: z
+      .strictObject({
+        inputTokens: z.number(),
+        outputTokens: z.number(),
+        contextWindow: z.number().exactOptional().describe("What the model used last can take in."),
+      })
+      .exactOptional()
+      .describe("What it cost, over all attempts that told."),
     attempts: z.array(attempt).readonly(),
   })
   .meta({ id: "Task", description: "A task and all that became of it.", examples: [TASK_EXAMPLE] });
@@ -215,6 +240,7 @@ const taskQuery = z.strictObject({
     .exactOptional()
     .describe("Of this priority, a number or a name; `critical` is 0 and below."),
   batchId: z.string().exactOptional().describe("Of this batch."),
+  sessionKey: z.string().exactOptional().describe("Of this session."),
   lane: z.string().exactOptional().describe("In this lane."),
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),

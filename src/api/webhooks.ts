@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { DELIVERY_STATUSES } from "../model/delivery.ts";
+import { DELIVERY_EVENTS, DELIVERY_STATUSES } from "../model/delivery.ts";
 import { TERMINAL_STATES } from "../model/task-state.ts";
 import { errorAnswersWith } from "./error.ts";
 import { time } from "./time.ts";
 
 const DELIVERY_EXAMPLE = {
   deliveryId: "whd_019a8f6e_42",
+  event: "task.completed",
   taskId: "tsk_019a8f6e",
   url: "https://example.com/hooks/done",
   state: "done",
@@ -16,12 +17,28 @@ const DELIVERY_EXAMPLE = {
   responseStatus: 204,
 };
 
+const BATCH_EXAMPLE = {
+  deliveryId: "whd_019a8f6e_43",
+  event: "batch.completed",
+  batchId: "bat_019a8f6a",
+  taskId: "tsk_019a8f6e",
+  url: "https://example.com/hooks/batch",
+  status: "pending",
+  tries: 0,
+  createdAt: "2026-03-08T12:00:01.005Z",
+  nextTryAt: "2026-03-08T12:00:01.005Z",
+};
+
 export const delivery = z
   .strictObject({
     deliveryId: z.string().describe("Also the `webhook-id` that the receiver sees, the same for every try."),
-    taskId: z.string(),
+    event: z
+      .enum(DELIVERY_EVENTS)
+      .describe("What it tells of: the end of a task, however it ended, or of all tasks of a batch."),
+    batchId: z.string().exactOptional().describe("With `batch.completed`: the batch."),
+    taskId: z.string().describe("With `batch.completed`: of its tasks, the one that was accepted last."),
     url: z.string(),
-    state: z.enum(TERMINAL_STATES).describe("How the task had ended."),
+    state: z.enum(TERMINAL_STATES).exactOptional().describe("With `task.completed`: how the task had ended."),
     status: z.enum(DELIVERY_STATUSES).describe("`pending` waits for its next try, `failed` has none left."),
     tries: z.int().describe("How often it was tried."),
     createdAt: time,
@@ -32,8 +49,8 @@ export const delivery = z
   })
   .meta({
     id: "Delivery",
-    description: "One callback: that a task ended, told to the URL it named.",
-    examples: [DELIVERY_EXAMPLE],
+    description: "One callback: that a task or a batch ended, told to the URL it named.",
+    examples: [DELIVERY_EXAMPLE, BATCH_EXAMPLE],
   });
 
 export const deliveryPage = z
@@ -69,7 +86,7 @@ export const listDeliveries = {
   tags,
   summary: "List callbacks",
   description:
-    "What became of the callbacks that tasks asked for, newest first. They are kept as long as their task.",
+    "What became of the callbacks that tasks and batches asked for, newest first. They are kept as long as their task.",
   querystring: deliveryQuery,
   response: { 200: deliveryPage, ...errorAnswers("storage_unavailable") },
 };

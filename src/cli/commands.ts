@@ -73,6 +73,20 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./retry.ts")).retryCommand(),
   },
   {
+    name: "say",
+    usage: "<key> <text...>",
+    description: "Say something in a session: a conversation, named by any key.",
+    group: WORK,
+    load: async () => (await import("./say.ts")).sayCommand(),
+  },
+  {
+    name: "stop",
+    usage: "<key>",
+    description: "Stop what runs in a session.",
+    group: WORK,
+    load: async () => (await import("./stop.ts")).stopCommand(),
+  },
+  {
     name: "watch",
     usage: "[options]",
     description: "Watch what happens, live.",
@@ -85,6 +99,20 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: "Show how much waits, runs and was done.",
     group: LOOK,
     load: async () => (await import("./stats.ts")).statsCommand(),
+  },
+  {
+    name: "sessions",
+    usage: "[key]",
+    description: "List sessions, or show or change one.",
+    group: LOOK,
+    load: async () => (await import("./sessions.ts")).sessionsCommand(),
+  },
+  {
+    name: "lanes",
+    usage: "[command]",
+    description: "List lanes, say how much of one runs at once, or cancel what waits in it.",
+    group: LOOK,
+    load: async () => (await import("./lanes.ts")).lanesCommand(),
   },
   {
     name: "agents",

@@ -24,7 +24,7 @@ export function configCommand(): Command {
 
 async function check(flags: ConfigFlags): Promise<void> {
   const { checkOptions } = await import("../rota.ts");
-  const loaded = load(flags, ({ config }) => checkOptions(rotaOptions(config)));
+  const loaded = load(flags, (read) => checkOptions(rotaOptions(read)));
   if (loaded === null) return;
   const { file } = loaded;
   print(`The configuration is right (${file.found ? file.name : "there is no file, and none is needed"}).`);

@@ -16,16 +16,16 @@ export function deliveriesTable(
       { title: "STATUS", style: (text) => styledState(text as DeliveryStatus) },
       { title: "TRIES", align: "right" },
       { title: "CREATED" },
-      { title: "TASK" },
+      { title: "TASK OR BATCH" },
       { title: "URL", shrinksTo: 12 },
       { title: "ERROR", shrinksTo: 8 },
     ],
-    deliveries.map(({ deliveryId, status, tries, createdAt, taskId, url, error }) => [
+    deliveries.map(({ deliveryId, status, tries, createdAt, taskId, batchId, url, error }) => [
       deliveryId,
       status,
       String(tries),
       shownAgo(createdAt, now),
-      taskId,
+      batchId ?? taskId,
       oneLine(url),
       oneLine(error ?? ""),
     ]),
@@ -36,11 +36,13 @@ export function deliveriesTable(
 /** A whole delivery for people. */
 export function deliverySheet(delivery: Delivery, now: number): string[] {
   const moment = (value: string | undefined) => (value === undefined ? undefined : shownMoment(value, now));
-  const { responseStatus, error } = delivery;
+  const { batchId, responseStatus, error } = delivery;
   return sheetLines([
     ["delivery", delivery.deliveryId],
     ["status", styledState(delivery.status)],
-    ["task", `${delivery.taskId} (${delivery.state})`],
+    ["event", delivery.event],
+    ["batch", batchId],
+    ["task", batchId === undefined ? `${delivery.taskId} (${delivery.state})` : undefined],
     ["url", oneLine(delivery.url)],
     ["tries", String(delivery.tries)],
     ["created", moment(delivery.createdAt)],

@@ -3,12 +3,17 @@ import { oneLine } from "./display-text.ts";
 
 /** What an event says besides who and when. */
 export function eventText(event: RotaEvent): string {
-  const what = event.type.replace(/^task\./, "");
+  const what = event.type.replace(/^task\./, "").replace(".", " ");
   const details = detailsOf(event);
   return details === "" ? what : `${what}: ${details}`;
 }
 
-function detailsOf({ type, attempt, error, retryAt, progress, result }: RotaEvent): string {
+/** The task that an event tells of, and whose it is; a batch is nobody's. */
+export function subjectOf({ type, taskId, agentId, batchId = "" }: RotaEvent): { id: string; agent: string } {
+  return type === "batch.completed" ? { id: batchId, agent: "" } : { id: taskId, agent: oneLine(agentId) };
+}
+
+function detailsOf({ type, attempt, error, retryAt, progress, result, counts = {} }: RotaEvent): string {
   switch (type) {
     case "task.started":
       return attempt === undefined || attempt === 1 ? "" : `attempt ${attempt}`;
@@ -18,14 +23,18 @@ function detailsOf({ type, attempt, error, retryAt, progress, result }: RotaEven
       return oneLine(JSON.stringify(progress));
     case "task.completed":
       return result === undefined ? "" : oneLine(JSON.stringify(result));
+    case "batch.completed":
+      return Object.entries(counts)
+        .map(([state, count]) => `${count} ${state}`)
+        .join(", ");
     default:
       return oneLine(error ?? "");
   }
 }
 
-/** One line for one event: when, what, which task, whose, and more. */
+/** One line for one event: when, what, which task or batch, whose, and more. */
 export function eventLine(event: RotaEvent): string {
-  const details = detailsOf(event);
-  const words = [event.timestamp, event.type, event.taskId, oneLine(event.agentId), details];
+  const { id, agent } = subjectOf(event);
+  const words = [event.timestamp, event.type, id, agent, detailsOf(event)];
   return words.filter((word) => word !== "").join("  ");
 }

@@ -4,6 +4,7 @@ import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Task } from "../model/task.ts";
 import { displayWidth } from "./display-text.ts";
+import { eventLine } from "./event-line.ts";
 import { liveLines } from "./live-lines.ts";
 import { LiveModel } from "./live-model.ts";
 
@@ -82,6 +83,21 @@ describe("a live view", () => {
     expect(Math.max(...lines.map(displayWidth))).toBeLessThanOrEqual(width);
   });
 
+  test("names the batch that completed, and how, and the task that made way", () => {
+    const model = filled();
+    const batchId = `bat_${"1".repeat(32)}`;
+    const counts = { done: 3, failed: 1 };
+    model.take(event("task.preempted", { state: "queued", error: "made way for the critical task x" }), NOW);
+    model.take(event("batch.completed", { batchId, state: "done", counts }), NOW);
+    const lines = screen(model, 120, 24);
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^[\d:]+ +tsk_0{32} +writer +preempted: made way for the critical task x$/),
+    );
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^[\d:]+ +bat_1{32} +batch completed: 3 done, 1 failed$/),
+    );
+  });
+
   test("says what is wrong instead of old numbers", () => {
     const model = filled();
     model.trouble = "Trying again: cannot reach Rota";
@@ -110,11 +126,24 @@ describe("rates", () => {
   });
 });
 
-test("progress is forgotten when its task ends", () => {
-  const model = new LiveModel(NOW);
-  const { taskId } = event("task.progress");
-  model.take(event("task.progress", { progress: 1 }), NOW);
-  expect(model.progressOf(taskId)).toBe(1);
-  model.take(event("task.completed"), NOW);
-  expect(model.progressOf(taskId)).toBeUndefined();
+test.each(["task.completed", "task.retrying", "task.preempted"] as const)(
+  "progress is forgotten with %s",
+  (type) => {
+    const model = new LiveModel(NOW);
+    const { taskId } = event("task.progress");
+    model.take(event("task.progress", { progress: 1 }), NOW);
+    expect(model.progressOf(taskId)).toBe(1);
+    model.take(event(type), NOW);
+    expect(model.progressOf(taskId)).toBeUndefined();
+  },
+);
+
+test("a line for an event names its task and agent, or its batch", () => {
+  const taskId = `tsk_${"0".repeat(32)}`;
+  expect(eventLine(event("task.preempted", { error: "made way" }))).toBe(
+    `${at(0)}  task.preempted  ${taskId}  writer  made way`,
+  );
+  expect(eventLine(event("batch.completed", { batchId: "bat_1", counts: { done: 2, cancelled: 1 } }))).toBe(
+    `${at(0)}  batch.completed  bat_1  2 done, 1 cancelled`,
+  );
 });

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Task } from "../model/task.ts";
 import { cut, displayWidth, oneLine, pad } from "./display-text.ts";
-import { eventText } from "./event-line.ts";
+import { eventText, subjectOf } from "./event-line.ts";
 import type { LiveModel } from "./live-model.ts";
 import { styled } from "./style.ts";
 import { tableLines } from "./table.ts";
@@ -109,20 +109,18 @@ function recentLines(model: LiveModel, width: number): string[] {
       { title: "AGENT", shrinksTo: 8 },
       { title: "WHAT HAPPENED", shrinksTo: 8, style: styledEvent },
     ],
-    events.map((event) => [
-      clockTime(new Date(event.timestamp)),
-      shownId(event.taskId, width),
-      oneLine(event.agentId),
-      eventText(event),
-    ]),
+    events.map((event) => {
+      const { id, agent } = subjectOf(event);
+      return [clockTime(new Date(event.timestamp)), shownId(id, width), agent, eventText(event)];
+    }),
     { width },
   );
 }
 
 const EVENT_STYLES: readonly (readonly [RegExp, Parameters<typeof styled>[0]])[] = [
-  [/^completed/, "green"],
+  [/^(batch )?completed/, "green"],
   [/^(failed|rejected)/, "red"],
-  [/^(retrying|cancelled)/, "yellow"],
+  [/^(retrying|preempted|cancelled)/, "yellow"],
   [/^started/, "cyan"],
 ];
 
@@ -132,8 +130,8 @@ function styledEvent(text: string): string {
 }
 
 /** Whole where there is room for it, to be copied; else its end, in which ids of one moment differ. */
-function shownId(taskId: string, width: number): string {
-  return width >= WIDE || taskId.length <= 12 ? taskId : `…${taskId.slice(-8)}`;
+function shownId(id: string, width: number): string {
+  return width >= WIDE || id.length <= 12 ? id : `…${id.slice(-8)}`;
 }
 
 /** A part of the screen that gets so many lines, the last of them empty; what does not fit is counted. */

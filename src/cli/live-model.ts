@@ -1,7 +1,6 @@
 import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Task } from "../model/task.ts";
-import { isTerminal } from "../model/task-state.ts";
 
 /** Rates are those of the last so many milliseconds. */
 const RATE_MS = 10_000;
@@ -42,8 +41,9 @@ export class LiveModel {
   take(event: RotaEvent, now: number): void {
     this.#recent.push(event);
     if (this.#recent.length > RECENT_MAX) this.#recent.shift();
+    // Whatever else happens to a task, what its last attempt reported no longer counts.
     if (event.type === "task.progress") this.#remember(event);
-    if (isTerminal(event.state)) this.#progress.delete(event.taskId);
+    else this.#progress.delete(event.taskId);
     if (event.type === "task.started") this.#times.started.push(now);
     if (event.type === "task.completed") this.#times.done.push(now);
     if (event.type === "task.failed") this.#times.failed.push(now);

@@ -7,7 +7,7 @@ import { createRota } from "../rota.ts";
 import { listen, type RunningServer } from "../server/listen.ts";
 import { type ConfigFlags, configSource, withConfigFlags } from "./config-flags.ts";
 import { createLog } from "./log.ts";
-import { stopSignal } from "./stop-signal.ts";
+import { signalExitCode, stopSignal } from "./stop-signal.ts";
 import { watchConfig } from "./watch-config.ts";
 
 /** `rota serve`: the scheduler and its HTTP server, until a signal ends them. */
@@ -24,26 +24,37 @@ async function serve(flags: ConfigFlags): Promise<void> {
   // It reloads the configuration, once there is something to reload; until then it must not end the process.
   process.on("SIGHUP", () => {});
   const source = configSource(flags);
-  const { config, hints } = source.load();
+  const loaded = source.load();
+  const { config } = loaded;
   const log = createLog();
-  for (const hint of hints) log.warn({}, hint);
+  for (const hint of loaded.hints) log.warn({}, hint);
 
-  const { server: address } = config;
-  const rota = await createRota({ ...rotaOptions(config), log });
-  const server = await start(rota, { ...address, log });
   const signalled = stopSignal();
-  const unwatch = watchConfig({ source, rota, server: address, log });
+  const rota = await unlessStopped(createRota({ ...rotaOptions(loaded), log }), signalled);
+  const server = await start(rota, { ...config.server, log });
+  const watch = watchConfig({ source, rota, config, log });
   process.stdout.write(`Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})\n`);
 
   log.info({ signal: await signalled }, "stopping");
-  endInTime(config.shutdownGraceSec, log);
-  unwatch();
+  watch.stop();
+  endInTime(watch.config.shutdownGraceSec, log);
   await rota.drain();
   await server.close();
   await rota.stop();
   log.info({}, "stopped");
   // An executor that ignored its signal may still hold a connection, and with it the process.
   process.exit(0);
+}
+
+/** A database may take long to answer: until it does nothing has begun that would have to end in order. */
+async function unlessStopped<T>(opening: Promise<T>, signalled: Promise<NodeJS.Signals>): Promise<T> {
+  let opened = false;
+  void signalled.then((signal) => {
+    if (!opened) process.exit(signalExitCode(signal));
+  });
+  const result = await opening;
+  opened = true;
+  return result;
 }
 
 /** A storage that hangs must not keep the process: what it could not write down is put back by the next start. */

@@ -1,6 +1,5 @@
-import type { RotaClient } from "../client/index.ts";
+import type { CallOptions, RotaClient } from "../client/index.ts";
 import type { RotaEvent } from "../model/event.ts";
-import type { SubmitInput } from "../model/submit-input.ts";
 import type { Task } from "../model/task.ts";
 import { isTerminal } from "../model/task-state.ts";
 import { oneLine } from "./display-text.ts";
@@ -16,10 +15,13 @@ export interface WaitParams {
   readonly json: boolean;
 }
 
-/** Hands in a task and stays until it has ended: progress on stderr, the result on stdout, the outcome as exit code. */
+/**
+ * Hands in something and stays until what became of it has ended: progress on stderr, the result on stdout, the outcome
+ * as exit code. `submit` answers null when there is nothing to wait for.
+ */
 export async function submitAndWait(
   rota: RotaClient,
-  input: SubmitInput,
+  submit: (options: CallOptions) => Promise<{ readonly taskId: string } | null>,
   { wait, json }: WaitParams,
 ): Promise<void> {
   const timeoutMs = wait === true ? {} : { timeoutMs: secondsFlag("--wait", wait) * 1_000 };
@@ -30,7 +32,9 @@ export async function submitAndWait(
   try {
     // What happens right after the submit is to be seen too.
     await events.ready;
-    ({ taskId } = await rota.tasks.submit(input, { signal: interrupted.signal }));
+    const submitted = await submit({ signal: interrupted.signal });
+    if (submitted === null) return;
+    taskId = submitted.taskId;
     note(`Submitted ${taskId}.`);
     void tellProgress(events, taskId);
     const task = await rota.tasks.wait(taskId, { signal: interrupted.signal, ...timeoutMs });

@@ -22,6 +22,7 @@ describe("flags", () => {
       lane: "subagent",
       retries: "2",
       callback: "https://example.com/",
+      preemptible: true as const,
       metadata: '{"user":42}',
     };
     expect(await taskInput(flags, NOW)).toEqual({
@@ -38,6 +39,7 @@ describe("flags", () => {
       lane: "subagent",
       retryPolicy: { maxRetries: 2 },
       callbackUrl: "https://example.com/",
+      preemptible: true,
       metadata: { user: 42 },
     });
     expect(await taskInput({ payload: "null" }, NOW)).toEqual({ payload: null });

@@ -22,15 +22,17 @@ export interface TaskFlags {
   readonly timeout?: string;
   readonly runAt?: string;
   readonly lane?: string;
+  readonly session?: string;
   readonly retries?: string;
   readonly callback?: string;
+  readonly preemptible?: true;
   readonly metadata?: string;
 }
 
 type FieldOf = (value: string, now: number) => Record<string, unknown>;
 
-/** What each flag sets in a task. */
-const FIELDS: Readonly<Record<Exclude<keyof TaskFlags, "file">, FieldOf>> = {
+/** What each flag sets in a task that comes with a value. */
+const FIELDS: Readonly<Record<Exclude<keyof TaskFlags, "file" | "preemptible">, FieldOf>> = {
   message: (message) => ({ message }),
   instruction: (instruction) => ({ instruction }),
   action: (action) => ({ action }),
@@ -45,6 +47,7 @@ const FIELDS: Readonly<Record<Exclude<keyof TaskFlags, "file">, FieldOf>> = {
   timeout: (span) => ({ timeout: spanFlag(span) }),
   runAt: (moment, now) => ({ runAt: momentFlag(moment, now) }),
   lane: (lane) => ({ lane }),
+  session: (sessionKey) => ({ sessionKey }),
   retries: (maxRetries) => ({ retryPolicy: { maxRetries: numberFlag(maxRetries) } }),
   callback: (callbackUrl) => ({ callbackUrl }),
   metadata: (json) => ({ metadata: jsonFlag("--metadata", json) }),
@@ -55,6 +58,7 @@ export const fieldFlags: Readonly<Record<string, string>> = {
   agentId: "--agent",
   tabId: "--tab",
   runAt: "--run-at",
+  sessionKey: "--session",
   callbackUrl: "--callback",
   "retryPolicy.maxRetries": "--retries",
 };
@@ -63,10 +67,11 @@ export const fieldFlags: Readonly<Record<string, string>> = {
 export async function taskInput(flags: TaskFlags, now: number): Promise<SubmitInput> {
   const given = flags.file === undefined ? {} : await readTask(flags.file);
   const fields = Object.entries(FIELDS).flatMap(([flag, fieldOf]) => {
-    const value = flags[flag as keyof TaskFlags];
+    const value = flags[flag as keyof typeof FIELDS];
     return value === undefined ? [] : [fieldOf(value, now)];
   });
-  return Object.assign({}, given, ...fields);
+  const preemptible = flags.preemptible ? [{ preemptible: true }] : [];
+  return Object.assign({}, given, ...fields, ...preemptible);
 }
 
 async function readTask(file: string): Promise<Readonly<Record<string, unknown>>> {

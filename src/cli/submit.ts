@@ -1,7 +1,7 @@
 import { Command } from "commander";
-import type { RotaClient } from "../client/index.ts";
-import { RotaError } from "../model/errors.ts";
+import type { CallOptions, RotaClient } from "../client/index.ts";
 import type { SubmitInput } from "../model/submit-input.ts";
+import { namingFlags } from "./naming-flags.ts";
 import { note, print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 import { submitAndWait } from "./submit-and-wait.ts";
@@ -30,8 +30,10 @@ export function submitCommand(): Command {
     .option("--timeout <span>", "for each attempt: milliseconds, or a span like 30s")
     .option("--run-at <time>", "start not before: RFC 3339, or a span from now like 10m")
     .option("--lane <name>", "the pool of concurrency it runs in")
+    .option("--session <key>", "the conversation it is part of")
     .option("--retries <number>", "how often it is tried again after a failure")
     .option("--callback <url>", "where its end is told")
+    .option("--preemptible", "it may be made to give way to a critical task, and is run again then")
     .option("--metadata <json>", "yours: stored with the task and handed back")
     .option("--wait [seconds]", "wait for its end, at most so long, and answer with its result");
   return withServerOptions(command).action(submit);
@@ -42,9 +44,12 @@ async function submit(flags: SubmitFlags): Promise<void> {
   const rota = openClient(flags);
   try {
     if (flags.wait === undefined) await submitOnly(rota, input, flags);
-    else await submitAndWait(rota, input, { wait: flags.wait, json: flags.json === true });
+    else {
+      const submit = (options: CallOptions) => rota.tasks.submit(input, options);
+      await submitAndWait(rota, submit, { wait: flags.wait, json: flags.json === true });
+    }
   } catch (error) {
-    throw namingFlags(error);
+    throw namingFlags(error, fieldFlags);
   }
 }
 
@@ -56,13 +61,4 @@ async function submitOnly(rota: RotaClient, input: SubmitInput, { json }: Server
   const place = submitted.position === 0 ? "" : ` at position ${submitted.position}`;
   if (process.stdout.isTTY)
     note(`It is ${submitted.state}${place}; see it with "rota task ${submitted.taskId}".`);
-}
-
-/** The server names fields; whoever typed flags is told which flag that is. */
-function namingFlags(error: unknown): unknown {
-  if (!(error instanceof RotaError)) return error;
-  const flag = fieldFlags[String(error.details?.["field"])];
-  if (flag === undefined) return error;
-  const options = error.details === undefined ? {} : { details: { ...error.details } };
-  return new RotaError(error.code, `${error.message} (${flag})`, { ...options, cause: error });
 }

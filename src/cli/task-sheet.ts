@@ -17,7 +17,9 @@ export function taskSheet(task: Task, now: number): string[] {
       ["kind", task.kind],
       ["lane", task.lane],
       ["priority", String(task.priority)],
+      ["preemptible", task.preemptible ? "yes" : undefined],
       ["batch", task.batchId],
+      ["session", text(task.sessionKey)],
       ["action", text(task.action)],
       ["tab", text(task.tabId)],
       ["ref", text(task.ref)],
@@ -37,6 +39,7 @@ export function taskSheet(task: Task, now: number): string[] {
       ["started", moment(task.startedAt)],
       ["completed", moment(task.completedAt)],
       ["took", task.latencyMs === undefined ? undefined : shownSpan(task.latencyMs)],
+      ["used", usageText(task.usage)],
       ["error", task.error === undefined ? undefined : styled("red", safeLines(task.error))],
       ["result", jsonText(task.result)],
     ]),
@@ -63,6 +66,13 @@ function attemptLines({ attempts }: Task, now: number): string[] {
       error === null ? "" : oneLine(error),
     ]),
   );
+}
+
+function usageText(usage: Task["usage"]): string | undefined {
+  if (usage === undefined) return undefined;
+  const { inputTokens, outputTokens, contextWindow } = usage;
+  const window = contextWindow === undefined ? "" : `, of a context window of ${contextWindow}`;
+  return `${inputTokens} tokens in, ${outputTokens} out${window}`;
 }
 
 function text(value: string | undefined): string | undefined {

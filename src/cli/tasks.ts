@@ -12,6 +12,7 @@ interface TasksFlags extends PageFlags {
   readonly state?: string;
   readonly priority?: string;
   readonly batch?: string;
+  readonly session?: string;
   readonly lane?: string;
 }
 
@@ -23,6 +24,7 @@ export function tasksCommand(): Command {
     .option("--state <states>", "in one of these states, separated by commas")
     .option("--priority <priority>", "of this priority, a number or a name; critical is 0 and below")
     .option("--batch <id>", "of this batch")
+    .option("--session <key>", "of this session")
     .option("--lane <name>", "in this lane");
   return withServerOptions(withPageOptions(command)).action(listTasks);
 }
@@ -37,12 +39,13 @@ async function listTasks(flags: TasksFlags): Promise<void> {
 }
 
 /** What is wrong with a value the server says, in its own words. */
-function toFilter({ agent, state, priority, batch, lane }: TasksFlags): TaskFilter {
+function toFilter({ agent, state, priority, batch, session, lane }: TasksFlags): TaskFilter {
   return given({
     agentId: agent,
     state,
     priority: priority === undefined ? undefined : numberFlag(priority),
     batchId: batch,
+    sessionKey: session,
     lane,
   }) as TaskFilter;
 }

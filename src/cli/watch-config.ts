@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ConfigAgain, ConfigSource } from "../config/config-source.ts";
+import type { ConfigSource } from "../config/config-source.ts";
 import { ConfigWatcher, type Reloadable } from "../config/config-watcher.ts";
+import type { LoadedConfig } from "../config/load.ts";
 import { rotaOptions } from "../config/rota-options.ts";
 import type { Config } from "../config/schema.ts";
 import { watchFiles } from "../config/watch-files.ts";
@@ -14,44 +15,99 @@ export interface WatchConfigParams {
   readonly source: ConfigSource;
   readonly rota: Rota;
   /** What the server was started with. */
-  readonly server: Config["server"];
+  readonly config: Config;
   readonly log: Log;
 }
 
-/**
- * Keeps a server as its configuration says: reads it now and then, soon after the file changed, and on SIGHUP. Returns
- * what ends it.
- */
-export function watchConfig({ source, log, ...served }: WatchConfigParams): () => void {
-  const watcher = new ConfigWatcher(READ_EVERY_MS, () => source.loadAgain(), reloadable({ ...served, log }));
+export interface ConfigWatch {
+  /** The configuration that was taken over last. */
+  readonly config: Config;
+  stop(): void;
+}
+
+/** Keeps a server as its configuration says: reads it now and then, soon after the file changed, and on SIGHUP. */
+export function watchConfig(params: WatchConfigParams): ConfigWatch {
+  const { source, log } = params;
+  const served = new ServedConfig(params);
+  const watcher = new ConfigWatcher(READ_EVERY_MS, () => served.load(), served);
   const unwatch = watchFiles(source.paths, () => watcher.look());
-  process.on("SIGHUP", () => {
+  const onHangup = () => {
     log.info({}, "reading the configuration again, as SIGHUP asks for");
+    served.answerNextLook();
     watcher.look();
-  });
+  };
+  process.on("SIGHUP", onHangup);
   watcher.start();
-  return () => {
-    watcher.stop();
-    unwatch();
+  return {
+    get config() {
+      return served.config;
+    },
+    stop() {
+      process.off("SIGHUP", onHangup);
+      watcher.stop();
+      unwatch();
+    },
   };
 }
 
-/** The scheduler knows nothing of the server in front of it, which cannot change while it listens. */
-function reloadable(params: Omit<WatchConfigParams, "source">): Reloadable<ConfigAgain> {
-  const { rota, server, log } = params;
-  let told = server;
-  return {
-    async reload(config) {
-      const { server: wanted } = config;
-      await rota.reload(rotaOptions(config));
-      if (isDeepStrictEqual(wanted, told)) return;
-      told = wanted;
-      if (isDeepStrictEqual(wanted, server)) return;
-      log.warn(
-        { needsRestart: ["server"] },
-        "`server` changed, which takes effect when Rota is started again",
-      );
-    },
-    configFault: (error) => rota.configFault(error),
-  };
+/**
+ * Hands the scheduler what was read, which knows nothing of the server in front of it. Whoever sent a signal is told what
+ * came of it, also when nothing did.
+ */
+class ServedConfig implements Reloadable<LoadedConfig> {
+  readonly #params: WatchConfigParams;
+  config: Config;
+  /** What the log was told of `server`, which cannot change while it listens. */
+  #toldServer: Config["server"];
+  #fault: string | null = null;
+  /** Whether somebody waits to hear of the next look, and of the one under way. */
+  #asked = false;
+  #answering = false;
+
+  constructor(params: WatchConfigParams) {
+    this.#params = params;
+    this.config = params.config;
+    this.#toldServer = params.config.server;
+  }
+
+  answerNextLook(): void {
+    this.#asked = true;
+  }
+
+  load(): LoadedConfig {
+    this.#answering = this.#asked;
+    this.#asked = false;
+    return this.#params.source.loadAgain();
+  }
+
+  async reload(loaded: LoadedConfig): Promise<void> {
+    const { rota, log } = this.#params;
+    const { changed, needsRestart } = await rota.reload(rotaOptions(loaded));
+    this.config = loaded.config;
+    this.#tellOfServer(loaded.config.server);
+    if (!this.#answering || changed.length > 0) return;
+    if (needsRestart.length === 0) log.info({}, "the configuration is as it was: nothing changes");
+    else log.info({ needsRestart }, "nothing changes until Rota is started again");
+  }
+
+  configFault(error: Error | null): void {
+    const { rota, log } = this.#params;
+    const fault = error?.message ?? null;
+    rota.configFault(error);
+    // What is new the log has just been told.
+    if (this.#answering && fault !== null && fault === this.#fault) {
+      log.warn({}, `the configuration still cannot be used, so that nothing changes: ${fault}`);
+    }
+    this.#fault = fault;
+  }
+
+  #tellOfServer(wanted: Config["server"]): void {
+    if (isDeepStrictEqual(wanted, this.#toldServer)) return;
+    this.#toldServer = wanted;
+    if (isDeepStrictEqual(wanted, this.#params.config.server)) return;
+    this.#params.log.warn(
+      { needsRestart: ["server"] },
+      "`server` changed, which takes effect when Rota is started again",
+    );
+  }
 }

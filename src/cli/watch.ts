@@ -12,6 +12,7 @@ import { UsageError } from "./usage-error.ts";
 interface WatchFlags extends ServerFlags {
   readonly agent?: string;
   readonly batch?: string;
+  readonly session?: string;
   readonly after?: string;
   readonly lines?: boolean;
 }
@@ -22,13 +23,18 @@ export function watchCommand(): Command {
     .description("Watch what happens, live.")
     .option("--agent <id>", "only what concerns this agent")
     .option("--batch <id>", "only what concerns this batch")
+    .option("--session <key>", "only what concerns this session")
     .option("--lines", "a line for each event, as when it is not written to a terminal")
     .option("--after <number>", "with lines: from this event on, 0 for all there are");
   return withServerOptions(command).action(watch);
 }
 
 async function watch(flags: WatchFlags): Promise<void> {
-  const filter = given({ agentId: flags.agent, batchId: flags.batch }) as EventsOptions;
+  const filter = given({
+    agentId: flags.agent,
+    batchId: flags.batch,
+    sessionKey: flags.session,
+  }) as EventsOptions;
   const interrupted = interruption();
   await show(flags, { ...filter, signal: interrupted.signal });
   process.exitCode = interrupted.exitCodeOfEndless();

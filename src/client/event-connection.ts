@@ -11,6 +11,7 @@ export interface EventConnectionParams {
   readonly after: number | undefined;
   readonly agentId?: string | undefined;
   readonly batchId?: string | undefined;
+  readonly sessionKey?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -27,7 +28,7 @@ export class EventConnection {
    * whether it would tell what happens now. Throws as any request does.
    */
   static async open(connection: Connection, params: EventConnectionParams): Promise<EventConnection> {
-    const { after, agentId, batchId, signal } = params;
+    const { after, agentId, batchId, sessionKey, signal } = params;
     const { url, clock } = connection.settings;
     const scope = new AbortScope(clock, signal);
     try {
@@ -35,7 +36,7 @@ export class EventConnection {
       const response = await connection.open(
         {
           path: "/v1/tasks/events",
-          query: { agentId, batchId },
+          query: { agentId, batchId, sessionKey },
           headers: { accept: "text/event-stream", ...lastSeen },
         },
         scope,

@@ -137,9 +137,9 @@ export class EventStream implements Events {
   }
 
   async #connect(): Promise<EventConnection> {
-    const { agentId, batchId } = this.#options;
+    const { agentId, batchId, sessionKey } = this.#options;
     const { signal } = this.#scope;
-    const params = { after: this.#after, agentId, batchId, signal };
+    const params = { after: this.#after, agentId, batchId, sessionKey, signal };
     const stream = await EventConnection.open(this.#connection, params);
     // It is known as soon as the stream is ready, not only when somebody reads on.
     if (stream.place !== undefined) this.#take(stream.place);

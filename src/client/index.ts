@@ -1,6 +1,19 @@
 /** The client: what a program needs that talks to a Rota elsewhere, in Node or in a browser. */
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
+export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 export type { Events, EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
+export type {
+  SentMessage,
+  Session,
+  SessionAnswer,
+  SessionChanges,
+  SessionMessage,
+  SessionPage,
+  SessionPageInput,
+  SessionReply,
+  Sessions,
+  StoppedTasks,
+} from "../interface/sessions.ts";
 export type {
   CancelledTask,
   TaskCounts,
@@ -11,14 +24,24 @@ export type {
   WaitOptions,
 } from "../interface/tasks.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "../interface/webhooks.ts";
-export type { BatchInput, BatchTaskInput, SubmittedBatch, SubmittedBatchTask } from "../model/batch.ts";
-export type { Delivery, DeliveryStatus } from "../model/delivery.ts";
+export type {
+  Batch,
+  BatchCompleted,
+  BatchInput,
+  BatchTask,
+  BatchTaskInput,
+  SubmittedBatch,
+  SubmittedBatchTask,
+} from "../model/batch.ts";
+export type { Delivery, DeliveryEvent, DeliveryStatus } from "../model/delivery.ts";
 export { type ErrorCode, RotaError } from "../model/errors.ts";
 export type { EventType, RotaEvent } from "../model/event.ts";
+export type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
 export type { Log } from "../model/log.ts";
 export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "../model/scheduler-stats.ts";
+export type { DropPolicy, SessionMode } from "../model/session.ts";
 export type {
   ActionInput,
   CustomInput,
@@ -27,7 +50,7 @@ export type {
   SubmitInput,
   SubmittedTask,
 } from "../model/submit-input.ts";
-export type { Attempt, AttemptOutcome, Task, TaskKind } from "../model/task.ts";
+export type { Attempt, AttemptOutcome, Task, TaskKind, TaskUsage } from "../model/task.ts";
 export type { TaskState, TerminalState } from "../model/task-state.ts";
 export type { CallOptions } from "./call-options.ts";
 export { ConnectionError } from "./connection-error.ts";

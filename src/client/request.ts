@@ -4,7 +4,7 @@ import type { RetryOptions } from "./settings.ts";
 
 export interface Request {
   /** GET unless told. */
-  readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** From the root of the API, with every part of it encoded. */
   readonly path: string;
   /** What is undefined is left out; an array is joined by commas. */

@@ -5,6 +5,8 @@ import { HttpAgents } from "./agents.ts";
 import type { CallOptions } from "./call-options.ts";
 import { Connection } from "./connection.ts";
 import { EventStream } from "./event-stream.ts";
+import { HttpLanes } from "./lanes.ts";
+import { HttpSessions } from "./sessions.ts";
 import { checkOptions, type RotaClientOptions } from "./settings.ts";
 import { HttpTasks } from "./tasks.ts";
 import { HttpWebhooks } from "./webhooks.ts";
@@ -19,6 +21,8 @@ import { HttpWebhooks } from "./webhooks.ts";
  */
 export class RotaClient implements RotaApi {
   readonly tasks: HttpTasks;
+  readonly sessions: HttpSessions;
+  readonly lanes: HttpLanes;
   readonly agents: HttpAgents;
   readonly webhooks: HttpWebhooks;
   readonly #connection: Connection;
@@ -26,6 +30,8 @@ export class RotaClient implements RotaApi {
   constructor(options: RotaClientOptions) {
     this.#connection = new Connection(checkOptions(options));
     this.tasks = new HttpTasks(this.#connection);
+    this.sessions = new HttpSessions(this.#connection, this.tasks);
+    this.lanes = new HttpLanes(this.#connection);
     this.agents = new HttpAgents(this.#connection);
     this.webhooks = new HttpWebhooks(this.#connection);
   }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { ConfigSource } from "./config-source.ts";
+import { rotaOptions } from "./rota-options.ts";
 import { watchFiles } from "./watch-files.ts";
 
 function newFolder(): string {
@@ -25,11 +26,28 @@ function sourceOf(values: unknown, environment: Record<string, string> = {}) {
 test("what `scheduler` does not say, or says with 0, is left out when it is read again", () => {
   const { source, write } = sourceOf({ scheduler: { maxInflight: 5, workerCount: 2 } });
   expect(source.load().config.scheduler).toMatchObject({ maxInflight: 5, workerCount: 2, maxPerAgent: 100 });
-  expect(source.loadAgain().scheduler).toEqual({ maxInflight: 5, workerCount: 2 });
+  expect(rotaOptions(source.loadAgain()).scheduler).toEqual({ maxInflight: 5, workerCount: 2 });
   write({ scheduler: { maxInflight: 0, maxPerAgent: 7, resultTTLSec: 0 } });
-  expect(source.loadAgain().scheduler).toEqual({ maxPerAgent: 7 });
+  expect(rotaOptions(source.loadAgain()).scheduler).toEqual({ maxPerAgent: 7 });
   write({});
-  expect(source.loadAgain().scheduler).toEqual({});
+  expect(rotaOptions(source.loadAgain()).scheduler).toEqual({});
+});
+
+test("of the lanes the scheduler is told those that the file or a variable says", () => {
+  const { source, write } = sourceOf(
+    { lanes: { cron: { concurrency: 3, total: 9 } } },
+    { ROTA_LANE_MINE: "2" },
+  );
+  expect(source.load().config.lanes).toMatchObject({ main: { concurrency: 30 }, mine: { concurrency: 2 } });
+  expect(rotaOptions(source.load()).lanes).toEqual({
+    cron: { concurrency: 3, total: 9 },
+    mine: { concurrency: 2 },
+  });
+  write({ lanes: { main: 30 } });
+  expect(rotaOptions(source.loadAgain()).lanes).toEqual({
+    main: { concurrency: 30 },
+    mine: { concurrency: 2 },
+  });
 });
 
 test("everything else has its default when it is no longer said", () => {
@@ -42,14 +60,14 @@ test("everything else has its default when it is no longer said", () => {
   });
   source.load();
   write({});
-  expect(source.loadAgain()).toMatchObject({
+  expect(source.loadAgain().config).toMatchObject({
     lanes: { main: { concurrency: 30 } },
     agents: {},
     retry: { maxRetries: 3 },
     executors: {},
     shutdownGraceSec: 30,
   });
-  expect(source.loadAgain().lanes["mine"]).toBeUndefined();
+  expect(source.loadAgain().config.lanes["mine"]).toBeUndefined();
 });
 
 test("variables and flags are those of the start", () => {
@@ -58,7 +76,7 @@ test("variables and flags are those of the start", () => {
   expect(source.load().config).toMatchObject({ server: { port: 9_000 }, scheduler: { maxInflight: 3 } });
   environment["ROTA_SCHEDULER_MAX_INFLIGHT"] = "4";
   write({ server: { port: 2 }, scheduler: { maxInflight: 8 } });
-  expect(source.loadAgain()).toMatchObject({ server: { port: 9_000 }, scheduler: { maxInflight: 3 } });
+  expect(source.loadAgain().config).toMatchObject({ server: { port: 9_000 }, scheduler: { maxInflight: 3 } });
 });
 
 test("a file that is gone, empty or half written says nothing", () => {
@@ -73,17 +91,17 @@ test("a file that is gone, empty or half written says nothing", () => {
     "rota.config.json is gone: put it back, or start Rota again without it",
   );
   write({});
-  expect(source.loadAgain().agents).toEqual({});
+  expect(source.loadAgain().config.agents).toEqual({});
 });
 
 test("a file may appear later, and may change its language", () => {
   const { source, folder, file } = sourceOf(undefined);
   source.load();
-  expect(source.loadAgain().agents).toEqual({});
+  expect(source.loadAgain().config.agents).toEqual({});
   writeFileSync(file, '{"agents":{"a":{}}}');
-  expect(source.loadAgain().agents).toEqual({ a: {} });
+  expect(source.loadAgain().config.agents).toEqual({ a: {} });
   renameSync(file, join(folder, "rota.config.yaml"));
-  expect(source.loadAgain().agents).toEqual({ a: {} });
+  expect(source.loadAgain().config.agents).toEqual({ a: {} });
   expect(source.paths.map((path) => path.slice(folder.length + 1))).toEqual([
     "rota.config.json",
     "rota.config.yaml",

@@ -1,20 +1,7 @@
 import { join, resolve } from "node:path";
-import { isObject } from "../model/field-checks.ts";
 import { faultsError } from "./check.ts";
 import { CONFIG_FILES } from "./config-file.ts";
-import {
-  type CheckedConfig,
-  checkConfig,
-  type LoadConfigParams,
-  type LoadedConfig,
-  loadConfig,
-  readConfig,
-} from "./load.ts";
-
-/** A configuration read while Rota runs. What `scheduler` does not say, or says with 0, keeps its value. */
-export interface ConfigAgain extends Omit<CheckedConfig, "scheduler"> {
-  readonly scheduler: Partial<CheckedConfig["scheduler"]>;
-}
+import { checkConfig, type LoadConfigParams, type LoadedConfig, loadConfig, readConfig } from "./load.ts";
 
 /**
  * Where the configuration of a running process comes from: the file as it is whenever it is read, the variables and
@@ -43,23 +30,17 @@ export class ConfigSource {
   }
 
   /** For `rota.reload`. Throws as `load`, and also when a file that was there is gone: no file says nothing. */
-  loadAgain(): ConfigAgain {
+  loadAgain(): LoadedConfig {
     const read = readConfig(this.#params);
     if (!read.file.found && this.#seen !== null) {
       throw faultsError([`${this.#seen} is gone: put it back, or start Rota again without it`]);
     }
     const config = checkConfig(read);
     this.#note(read.file);
-    return { ...config, scheduler: onlySaid(config.scheduler, read.layers.values["scheduler"]) };
+    return { ...read, config };
   }
 
   #note({ found, name }: LoadedConfig["file"]): void {
     if (found) this.#seen = name;
   }
-}
-
-function onlySaid<Section extends object>(section: Section, said: unknown): Partial<Section> {
-  const names = isObject(said) ? Object.keys(said) : [];
-  const entries = Object.entries(section).filter(([name]) => names.includes(name));
-  return Object.fromEntries(entries) as Partial<Section>;
 }

@@ -42,6 +42,7 @@ test("without a file, variables and flags everything has its default", () => {
       maxInflight: 20,
       maxPerAgentInflight: 10,
       workerCount: 4,
+      agingSec: 0,
     },
     lanes: {
       main: { concurrency: 30 },
@@ -49,6 +50,7 @@ test("without a file, variables and flags everything has its default", () => {
       team: { concurrency: 100 },
       cron: { concurrency: 30 },
     },
+    sessions: { mode: "queue", cap: 10, drop: "old", debounceMs: 800, maxConcurrent: 1 },
     retry: { maxRetries: 3, backoffMs: 1_000, backoffMultiplier: 2, maxBackoffMs: 60_000, jitter: 0 },
     timeouts: { defaultMs: 120_000, maxMs: 600_000 },
     executors: {},
@@ -59,7 +61,14 @@ test("without a file, variables and flags everything has its default", () => {
 });
 
 test("a number of `scheduler` that is 0 has its default, wherever it is written", () => {
-  const zeros = { maxQueueSize: 0, maxPerAgent: 0, maxPerAgentInflight: 0, workerCount: 0, resultTTLSec: 0 };
+  const zeros = {
+    maxQueueSize: 0,
+    maxPerAgent: 0,
+    maxPerAgentInflight: 0,
+    workerCount: 0,
+    agingSec: 0,
+    resultTTLSec: 0,
+  };
   const loaded = load({
     file: { scheduler: { ...zeros, maxInflight: 5 } },
     environment: { ROTA_SCHEDULER_MAX_INFLIGHT: "0" },

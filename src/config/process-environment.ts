@@ -5,3 +5,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function processEnvironment(): Environment {
   return { ...process.env };
 }
+
+/** Whether npm started this process, and hands signals on to it. */
+export function isRunByNpm(): boolean {
+  return process.env["npm_lifecycle_event"] !== undefined;
+}

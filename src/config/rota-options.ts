@@ -1,10 +1,33 @@
-import type { CheckedConfig } from "./load.ts";
+import { isObject } from "../model/field-checks.ts";
+import type { CheckedConfig, LoadedConfig } from "./load.ts";
+import type { Config } from "./schema.ts";
 
-/** The part of a configuration that the scheduler is told, as a program tells it: with the secret, not where it is. */
-export function rotaOptions<Given extends Pick<CheckedConfig, "server" | "webhooks">>({
-  server: _,
-  webhooks: { secretEnv: __, ...webhooks },
-  ...options
-}: Given): Omit<Given, "server" | "webhooks"> & { webhooks: Omit<CheckedConfig["webhooks"], "secretEnv"> } {
-  return { ...options, webhooks };
+/** What `createRota` and `rota.reload` are told. */
+export interface ConfiguredOptions
+  extends Omit<CheckedConfig, "server" | "scheduler" | "lanes" | "webhooks"> {
+  readonly scheduler: Partial<CheckedConfig["scheduler"]>;
+  readonly lanes: Readonly<Record<string, Config["lanes"][string]>>;
+  readonly webhooks: Omit<CheckedConfig["webhooks"], "secretEnv">;
+}
+
+/**
+ * The part of a configuration that the scheduler is told, as a program tells it: with the secret, not where it is. Of
+ * `scheduler` and `lanes` only what was said: a number that is not keeps its value when the configuration is read again,
+ * and a lane that is not may be changed by users.
+ */
+export function rotaOptions({ config, layers }: Pick<LoadedConfig, "config" | "layers">): ConfiguredOptions {
+  const { server: _, webhooks: withVariable, ...options } = config;
+  const { secretEnv: __, ...webhooks } = withVariable;
+  return {
+    ...options,
+    scheduler: onlySaid<ConfiguredOptions["scheduler"]>(options.scheduler, layers.values["scheduler"]),
+    lanes: onlySaid<ConfiguredOptions["lanes"]>(options.lanes, layers.values["lanes"]),
+    webhooks,
+  };
+}
+
+function onlySaid<Some extends object>(section: Some, said: unknown): Some {
+  const names = isObject(said) ? Object.keys(said) : [];
+  const entries = Object.entries(section).filter(([name]) => names.includes(name));
+  return Object.fromEntries(entries) as Some;
 }

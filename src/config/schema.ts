@@ -1,21 +1,22 @@
 import { z } from "zod";
 import { or } from "../model/field-checks.ts";
-import { STRATEGIES, TASKS_LANE } from "../model/lane.ts";
+import { STRATEGIES } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
 import { executor } from "./executor-schema.ts";
+import { lanes } from "./lanes-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
+import { sessions } from "./sessions-schema.ts";
 import { webhooks } from "./webhooks-schema.ts";
 
 /** A count that somebody might mean; more is a slip of the finger. */
 const COUNT = { min: 1, max: 10_000_000 } as const;
 const SECONDS = { min: 0, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as const;
+/** A month: times the largest priority it is still a number that every database keeps exactly. */
+const AGING = { min: 0, max: 30 * 24 * 60 * 60, unit: "seconds" } as const;
 const TIMEOUT = { min: TIMEOUT_MIN_MS, max: 24 * 60 * 60 * 1_000, unit: "milliseconds" } as const;
-
-const LANE_NAME = /^[A-Za-z0-9._:@/-]{1,128}$/;
-const LANE_NAME_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -";
 
 /** Names of this machine that no other machine can reach. */
 const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1"] as const;
@@ -50,6 +51,9 @@ const scheduler = section({
     .default(10)
     .describe("Running tasks of one agent in the lane `tasks`, over all nodes."),
   workerCount: numberIn(COUNT).default(4).describe("Running tasks of the lane `tasks` in this process."),
+  agingSec: numberIn(AGING)
+    .default(0)
+    .describe("How long a task waits to be lifted by one step of priority; 0: it never is."),
   resultTTLSec: numberIn({ ...SECONDS, min: 1 })
     .exactOptional()
     .describe("How long ended tasks and events are kept: 300 in memory, 30 days on disk."),
@@ -79,42 +83,6 @@ const timeouts = section({
     .describe("For each attempt of a task that names no `timeout`."),
   maxMs: numberIn(TIMEOUT).default(600_000).describe("The longest `timeout` a task may ask for."),
 });
-
-/** A number is short for `{ "concurrency": number }`. */
-const lane = z.preprocess(
-  (value) => (typeof value === "number" ? { concurrency: value } : value),
-  section(
-    {
-      concurrency: numberIn({ ...COUNT, min: 0 }),
-      total: numberIn(COUNT).exactOptional(),
-    },
-    "be a number or an object with `concurrency` and perhaps `total`",
-  ),
-);
-
-const lanes = z
-  .object(
-    {
-      main: lane.prefault(30).describe("Messages, and whatever names a lane that does not exist."),
-      subagent: lane.prefault(50).describe("Yours to use."),
-      team: lane.prefault(100).describe("Yours to use."),
-      cron: lane.prefault(30).describe("Yours to use."),
-      [TASKS_LANE]: z
-        .never({
-          error:
-            "`lanes.tasks` is described by `scheduler.workerCount`, `scheduler.maxInflight` and `scheduler.maxPerAgentInflight`",
-        })
-        .exactOptional(),
-    },
-    { error: must("be an object of lanes") },
-  )
-  .catchall(lane)
-  .check(({ value, issues }) => {
-    for (const name of Object.keys(value).filter((key) => !LANE_NAME.test(key))) {
-      const message = `\`${dotted(["lanes", name])}\`: the name of a lane is ${LANE_NAME_FORM}`;
-      issues.push({ code: "custom", path: [name], input: name, message });
-    }
-  });
 
 const executors = section({
   action: executor.exactOptional().describe("Does `action` tasks."),
@@ -146,6 +114,7 @@ export const configSchema = section({
     .describe("Where tasks are kept: `sqlite:FILE`, `sqlite::memory:` or `postgres://…`."),
   scheduler: scheduler.prefault({}),
   lanes: lanes.prefault({}),
+  sessions: sessions.prefault({}),
   retry: retry.prefault({}),
   timeouts: timeouts.prefault({}),
   executors: executors.prefault({}),

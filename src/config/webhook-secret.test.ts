@@ -17,7 +17,7 @@ function source(webhooks: unknown, environment: Record<string, string> = {}): Co
 }
 
 function webhooksOf(webhooks: unknown, environment: Record<string, string> = {}): unknown {
-  return rotaOptions(source(webhooks, environment).load().config).webhooks;
+  return rotaOptions(source(webhooks, environment).load()).webhooks;
 }
 
 function faultOf(webhooks: unknown, environment: Record<string, string> = {}): string {

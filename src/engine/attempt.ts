@@ -1,11 +1,14 @@
 import type { ExecutorContext, Usage } from "../executors/executor.ts";
 import type { Log } from "../model/log.ts";
 import type { TaskRecord } from "../model/task-record.ts";
+import type { AttemptUsage } from "../storage/storage.ts";
+import { addUsage } from "./usage-sum.ts";
 
 export interface AttemptHooks {
   readonly log: Log;
   /** Called with each report while the attempt lasts. */
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
+  /** Called with what it says it cost, once that is counted. */
   readonly onUsage: (attempt: Attempt, usage: Usage) => void;
 }
 
@@ -24,6 +27,8 @@ export class Attempt implements ExecutorContext {
   over = false;
   /** When it was told to stop, by the monotonic clock; null while it was not. */
   abortedAt: number | null = null;
+  /** What it cost so far; null: it has not told. */
+  used: AttemptUsage | null = null;
 
   readonly #hooks: AttemptHooks;
   #controller: AbortController | null = null;
@@ -71,7 +76,7 @@ export class Attempt implements ExecutorContext {
 
   get usage(): (usage: Usage) => void {
     this.#usage ??= (usage) => {
-      if (!this.over) this.#hooks.onUsage(this, usage);
+      if (!this.over) this.#addUsage(usage);
     };
     return this.#usage;
   }
@@ -85,5 +90,15 @@ export class Attempt implements ExecutorContext {
     this.abortedAt = at;
     this.#abortReason = reason;
     this.#controller?.abort(reason);
+  }
+
+  #addUsage(usage: Usage): void {
+    const added = addUsage(this.used, usage);
+    if (added.ok) {
+      this.used = added.sum;
+      this.#hooks.onUsage(this, usage);
+    } else {
+      this.log.warn({}, `${added.error}; nothing of this report is counted`);
+    }
   }
 }

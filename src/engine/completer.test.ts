@@ -48,6 +48,35 @@ test("a failure is delayed by the storage's clock while retries are left", () =>
   ]);
 });
 
+test("what an attempt cost goes along with its end, however it ended", () => {
+  const completer = makeCompleter();
+  const usage = { inputTokens: 10, outputTokens: 2, contextWindow: 8_000 };
+  const written = { ...usage, contextTokens: 12 };
+  const failed = { kind: "failed", error: "x", permanent: false } as const;
+  for (const [outcome, maxRetries] of [
+    [{ kind: "done", result: 5 } as const, 0],
+    [failed, 0],
+    [failed, 1],
+    [{ kind: "interrupted", error: "x" } as const, 1],
+  ] as const) {
+    const attempt = attemptOf({ retryPolicy: { maxRetries } });
+    attempt.usage(usage);
+    completer.finish(attempt, outcome);
+  }
+  expect(completer.take(10).finishes.map(({ settlement: { to }, usage }) => [to, usage])).toEqual([
+    ["done", written],
+    ["failed", written],
+    ["delayed", written],
+    ["queued", written],
+  ]);
+});
+
+test("an end without a word about its cost carries none", () => {
+  const completer = makeCompleter();
+  completer.finish(attemptOf(), { kind: "done", result: 5 });
+  expect(completer.take(10).finishes[0]).not.toHaveProperty("usage");
+});
+
 test("ends are handed over oldest first, no more than asked for", () => {
   const completer = makeCompleter();
   for (const result of [1, 2, 3]) completer.finish(attemptOf(), { kind: "done", result });

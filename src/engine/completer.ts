@@ -1,12 +1,14 @@
 import { PROGRESS_BYTES_MAX } from "../executors/executor.ts";
 import { type Outcome, type Settlement, settle } from "../model/outcome.ts";
 import type { TaskRecord } from "../model/task-record.ts";
-import type { ClaimedTask, FinishAndClaimParams, Held } from "../storage/storage.ts";
+import type { AttemptUsage, ClaimedTask, FinishAndClaimParams, Held } from "../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";
 import { checkJson } from "./result-json.ts";
 
 export interface Finish extends Held {
   readonly settlement: Settlement;
+  /** What the attempt cost. Left out: it did not tell. */
+  readonly usage?: AttemptUsage;
   readonly lane: string;
   readonly agent: string;
   /** Whether somebody wants to be told of its end. */
@@ -54,7 +56,8 @@ export class Completer {
       now: this.#options.storageNow(),
       random: this.#options.random,
     });
-    this.#finishes.push(finishOf(record, token, settlement));
+    const finish = finishOf(record, token, settlement);
+    this.#finishes.push(attempt.used === null ? finish : { ...finish, usage: attempt.used });
   }
 
   /** Hands a task back that was claimed but never started: its place in the queue is the old one. */

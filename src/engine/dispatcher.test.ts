@@ -93,6 +93,26 @@ describe("the dispatcher", () => {
     expect(await states()).toEqual({ done: 2 });
   });
 
+  test("an end in a batch that runs one at a time starts the next, in whatever lane it is", async () => {
+    const started: string[] = [];
+    const { engine, states } = await makeEngine({
+      concurrency: { tasks: 2, main: 2 },
+      hears: true,
+      executor: ({ taskId }) => void started.push(taskId),
+    });
+    await engine.start();
+    await settle();
+    const batch = { id: "b", tenant: "default", parallelism: 1, callbackUrl: null };
+    const tasks = ["tasks", "main", "main", "tasks", "main"].map((lane, place) =>
+      newTask({ id: `t${place}`, lane, agent: lane, batch: batch.id }),
+    );
+    // The clock stands still: nobody polls.
+    await engine.intake.addMany(tasks, batch);
+    await settle();
+    expect(started).toEqual(["t0", "t1", "t2", "t3", "t4"]);
+    expect(await states()).toEqual({ done: 5 });
+  });
+
   test("no exchange carries more than two hundred ends", async () => {
     const { engine, exchanges, states } = await makeEngine({ concurrency: { tasks: 450 } });
     await engine.intake.addMany(manyTasks(450));

@@ -1,7 +1,7 @@
 import { isTerminal } from "../model/task-state.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
-import type { ClaimedTask, FinishedAndClaimed, Storage } from "../storage/storage.ts";
+import type { ClaimedTask, FinishedAndClaimed, Slots, Storage } from "../storage/storage.ts";
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
 import type { LaneClaim, LaneSlots } from "./lane-slots.ts";
@@ -41,6 +41,8 @@ export class Dispatcher extends Service {
   #ended = 0;
   #lookedAt: number;
   #finishesMax = FINISHES_MAX;
+  /** Attempts that lost their lease while an exchange was under way. */
+  readonly #fencedEarly = new Set<number>();
 
   constructor(options: DispatcherOptions) {
     super(options);
@@ -70,6 +72,19 @@ export class Dispatcher extends Service {
   closeDown(): void {
     this.#claiming = false;
     this.#closing = true;
+  }
+
+  /** How many tasks of each lane it is there to run: none once it closes down. */
+  get serves(): Slots {
+    return this.#closing ? {} : this.#options.slots.capacity;
+  }
+
+  /**
+   * These attempts lost their lease. One that nobody runs here may be in an answer that is on its way: it is then
+   * passed over.
+   */
+  fenced(tokens: readonly number[]): void {
+    if (this.#begun > this.#ended) for (const token of tokens) this.#fencedEarly.add(token);
   }
 
   /** Whether everything that ended so far is written down. */
@@ -114,6 +129,7 @@ export class Dispatcher extends Service {
   async #exchange(completed: Completed, claims: readonly LaneClaim[]): Promise<void> {
     const { storage, node } = this.#options;
     let answer: FinishedAndClaimed;
+    this.#fencedEarly.clear();
     this.#begun += 1;
     try {
       answer = await storage.tasks.finishAndClaim({ node: node(), ...completed, claims });
@@ -162,7 +178,10 @@ export class Dispatcher extends Service {
     }
     for (const claim of claims) slots.answered(claim, given.get(claim.lane) ?? 0);
     for (const task of claimed) {
-      if (this.#claiming) {
+      if (this.#fencedEarly.has(task.token)) {
+        slots.freed(task.task.lane);
+        this.wakeAll();
+      } else if (this.#claiming) {
         metrics.dispatched(task.task);
         runner.run(task);
       } else {
@@ -196,5 +215,7 @@ function blamed(finish: Finish, error: unknown): Finish {
   const failures = finish.failures + 1;
   if (failures < ALONE_TRIES_MAX) return { ...finish, failures };
   const settlement = { to: "failed", error: `its end could not be stored: ${errorText(error)}` } as const;
-  return { ...finish, failures, settlement };
+  // Whatever it was that could not be stored, this end says nothing but that.
+  const { usage: _, ...bare } = finish;
+  return { ...bare, failures, settlement };
 }

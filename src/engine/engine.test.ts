@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { makeEngine, newTask } from "../../test/support/engine.ts";
+import { makeEngine, newTask, ROOMY } from "../../test/support/engine.ts";
 import { asSharedStorage, away, openMemory } from "../../test/support/storages.ts";
 import type { Executor } from "../executors/executor.ts";
 import { isTerminal } from "../model/task-state.ts";
@@ -39,9 +39,14 @@ async function liveThrough({ seed, faultPercent, steps }: Plan): Promise<void> {
     const meddler = { before: spoil, after: spoil };
     const executor = whimsical({ random, clock, live, doubled });
     nodes.push(
-      await makeEngine({ node, clock, storage, executor, meddler, concurrency: { tasks: 3, main: 2 } }),
+      await makeEngine({ node, clock, storage, executor, meddler, concurrency: { tasks: 2, main: 1 } }),
     );
   }
+  // Word of a pre-emption reaches every node at once: the task that gave way may start again right then.
+  storage.subscribe((signal) => {
+    if (signal.kind !== "fenced" || signal.reason !== "preempted") return;
+    for (const { engine } of nodes) engine.onSignal(signal);
+  });
   const starting = nodes.map(({ engine }) => startAtLast(() => engine.start(), clock));
   await clock.advance(2_000);
   await Promise.all(starting);
@@ -52,10 +57,15 @@ async function liveThrough({ seed, faultPercent, steps }: Plan): Promise<void> {
     if (node === undefined) continue;
     await oneOf(random, [
       async () => {
-        const tasks = Array.from({ length: 1 + Math.floor(random() * 5) }, () => randomTask(random, clock));
+        const bounded = { id: `batch-${step}`, tenant: "default", parallelism: 2, callbackUrl: null };
+        const batches = random() < 0.3 ? [bounded] : [];
+        const tasks = Array.from({ length: 1 + Math.floor(random() * 12) }, () => ({
+          ...randomTask(random, clock),
+          batch: batches[0]?.id ?? null,
+        }));
         ids.push(...tasks.map(({ id }) => id));
         // Straight into the storage: what the intake does about faults is its own tests' affair.
-        await storage.tasks.insert({ tasks, limits: { maxQueueSize: 10_000, maxPerAgent: 10_000 } });
+        await storage.tasks.insert({ tasks, batches, limits: ROOMY });
         node.engine.onSignal({ kind: "work" });
       },
       async () => {
@@ -125,6 +135,8 @@ function randomTask(random: () => number, clock: ManualClock) {
   return newTask({
     agent: `agent-${Math.floor(random() * 3)}`,
     lane: random() < 0.7 ? "tasks" : "main",
+    priority: random() < 0.2 ? 0 : 2,
+    preemptible: random() < 0.5,
     runAt: random() < 0.2 ? clock.now() + Math.floor(random() * 20_000) : null,
     deadline: random() < 0.2 ? clock.now() + 30_000 + Math.floor(random() * 20_000) : null,
     timeoutMs: 5_000 + Math.floor(random() * 20_000),

@@ -38,6 +38,9 @@ const LAST_FLUSH_PAUSE_MS = 500;
  */
 const DUE_SIGNAL_MS = 50;
 
+/** What an executor hears whose task had to give way. */
+const PREEMPTED = "pre-empted by a critical task";
+
 export interface EngineOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
@@ -109,8 +112,14 @@ export class Engine {
         this.#completer.report(attempt, data);
         this.#dispatcher.wake();
       },
+      onUsage: ({ record }, usage) => metrics.used(record, usage),
     });
-    this.#incarnation = new Incarnation({ ...service, storage, newNodeId: options.newNodeId });
+    this.#incarnation = new Incarnation({
+      ...service,
+      storage,
+      newNodeId: options.newNodeId,
+      slots: () => this.#dispatcher.serves,
+    });
     this.#dispatcher = new Dispatcher({
       ...service,
       storage,
@@ -176,19 +185,17 @@ export class Engine {
     });
     this.#started = true;
     // On a storage of our own nobody else can take the work over, and there is no lease to renew.
-    if (!this.#options.storage.capabilities.exclusive) {
-      this.#heartbeat.start();
-      this.#incarnation.start();
-    }
-    for (const service of [this.#dispatcher, this.#rescuer, ...this.#background()]) service.start();
+    if (!this.#options.storage.capabilities.exclusive) this.#heartbeat.start();
+    const others = [this.#incarnation, this.#dispatcher, this.#rescuer, ...this.#background()];
+    for (const service of others) service.start();
   }
 
   /** Starts nothing more, gives what runs `graceMs` to end, then interrupts it, and leaves nothing unwritten. */
   async drain(graceMs: number): Promise<void> {
+    if (this.#started) this.#closeDown();
     await this.intake.flush();
     if (!this.#started) return;
     this.#started = false;
-    this.#dispatcher.closeDown();
     await Promise.all(this.#background().map((service) => service.stop()));
     await this.#idle(graceMs);
     this.#runner.interruptAll("interrupted by shutdown");
@@ -202,13 +209,15 @@ export class Engine {
   /** Other settings hold from now on: what they allow starts at once, and what they no longer keep goes. */
   settingsChanged(): void {
     this.#slots.configure(this.#options.concurrency());
+    this.#incarnation.slotsChanged();
     this.#dispatcher.wakeAll();
     this.#pruner.wake();
   }
 
-  /** Stops attempts that hold nothing any more. */
-  fence(tokens: Iterable<number>, reason: string): void {
-    this.#runner.fence(tokens, reason);
+  /** Stops attempts that hold nothing any more. Answers those that ran here. */
+  fence(tokens: readonly number[], reason: string): readonly Attempt[] {
+    this.#dispatcher.fenced(tokens);
+    return this.#runner.fence(tokens, reason);
   }
 
   /** A task was put back into the queue. */
@@ -218,7 +227,8 @@ export class Engine {
   }
 
   onSignal(signal: StorageSignal): void {
-    if (signal.kind === "fenced") this.fence(signal.tokens, "cancelled");
+    if (signal.kind === "fenced" && signal.reason === "preempted") this.#preempt(signal.tokens);
+    else if (signal.kind === "fenced") this.fence(signal.tokens, "cancelled");
     if (signal.kind === "work" || signal.kind === "reconnected") this.#dispatcher.wakeAll();
     if (signal.kind === "due" || signal.kind === "reconnected") this.#timekeeper.wake(DUE_SIGNAL_MS);
     if (signal.kind === "release" || signal.kind === "reconnected") this.#releaser.wake();
@@ -243,6 +253,17 @@ export class Engine {
   #expect({ runAt, deadline }: InsertedTask): void {
     const due = Math.min(runAt ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
     if (due !== Number.POSITIVE_INFINITY) this.#timekeeper.expect(due);
+  }
+
+  /** Nothing more is started here: what is submitted from now on must not count on these slots. */
+  #closeDown(): void {
+    this.#dispatcher.closeDown();
+    this.#incarnation.slotsChanged();
+  }
+
+  /** Their tasks are in the queue again, and whom they gave way to waits for the slot: nothing is to be written. */
+  #preempt(tokens: readonly number[]): void {
+    for (const { record } of this.fence(tokens, PREEMPTED)) this.metrics.preempted(record);
   }
 
   #fenced(attempt: Attempt): void {

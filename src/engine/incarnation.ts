@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
 import { Service, type ServiceOptions } from "../services/service.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { Slots, Storage } from "../storage/storage.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Rescuer } from "./rescuer.ts";
@@ -12,6 +13,8 @@ const FLUSH_LOOK_MS = 100;
 export interface IncarnationOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly newNodeId: () => string;
+  /** How many tasks of each lane this process is there to run. */
+  readonly slots: () => Slots;
 }
 
 /** The parts that act in the name of the incarnation. */
@@ -22,8 +25,8 @@ export interface IncarnationParts {
 }
 
 /**
- * The name this process is known by to the others. A node that lost its lease does not come back under the old name:
- * it writes down what had ended before, takes a new name, and rescues whatever is left of the old.
+ * What the others know of this process: its name, and how much it runs at once. A node that lost its lease does not come
+ * back under the old name: it writes down what had ended before, takes a new name, and rescues whatever is left of the old.
  */
 export class Incarnation extends Service {
   readonly name = "incarnation";
@@ -32,6 +35,8 @@ export class Incarnation extends Service {
   #node: string;
   /** Whether the lease is gone and no new name is known yet. */
   #lost = false;
+  /** The slots that the storage knows of; null: perhaps others. */
+  #told: Slots | null = null;
 
   constructor(options: IncarnationOptions) {
     super(options);
@@ -47,7 +52,12 @@ export class Incarnation extends Service {
     // A name is tried once: the answer to an earlier try may have got lost, and the name with it.
     if (this.#parts !== null) this.#node = this.#options.newNodeId();
     this.#parts = parts;
-    await this.#options.storage.nodes.register({ node: this.#node });
+    await this.#register(this.#node);
+  }
+
+  /** More or fewer tasks are run here from now on. */
+  slotsChanged(): void {
+    this.wake();
   }
 
   /** Everything that ran has just been aborted. */
@@ -58,12 +68,32 @@ export class Incarnation extends Service {
   }
 
   async tick(): Promise<number> {
-    if (!this.#lost || this.#parts === null) return IDLE_MS;
-    const { dispatcher, heartbeat, rescuer } = this.#parts;
+    if (this.#parts === null) return IDLE_MS;
+    if (this.#lost) return this.#comeBack(this.#parts);
+    await this.#tellSlots();
+    return IDLE_MS;
+  }
+
+  /** A critical task that finds a slot free makes nobody give way for it: the storage must know what there is. */
+  async #tellSlots(): Promise<void> {
+    const slots = this.#options.slots();
+    if (isDeepStrictEqual(slots, this.#told)) return;
+    this.#told = null;
+    await this.#options.storage.nodes.setSlots({ node: this.#node, slots });
+    this.#told = slots;
+  }
+
+  async #register(node: string): Promise<void> {
+    const slots = this.#options.slots();
+    await this.#options.storage.nodes.register({ node, slots });
+    this.#told = slots;
+  }
+
+  async #comeBack({ dispatcher, heartbeat, rescuer }: IncarnationParts): Promise<number> {
     if (!dispatcher.flushed) return FLUSH_LOOK_MS;
     const old = this.#node;
     const next = this.#options.newNodeId();
-    await this.#options.storage.nodes.register({ node: next });
+    await this.#register(next);
     this.#node = next;
     this.#lost = false;
     heartbeat.reset();

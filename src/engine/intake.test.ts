@@ -9,7 +9,7 @@ import { Intake } from "./intake.ts";
 async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
   const clock = new ManualClock();
   const storage = await openMemory(clock);
-  const lane = { name: "tasks", total: null, perAgent: null, strategy: "fair-fifo" } as const;
+  const lane = { name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
   await storage.lanes.configure({ lanes: [lane] });
   const batches: string[][] = [];
   const told: string[] = [];
@@ -96,6 +96,71 @@ describe("tasks are written in handfuls:", () => {
     void intake.addMany(manyTasks(600));
     await intake.flush();
     expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 600 });
+  });
+});
+
+describe("a batch is written whole:", () => {
+  function newBatch(id: string, size: number) {
+    const batch = { id, tenant: "default", parallelism: 2, callbackUrl: null };
+    return { batch, tasks: Array.from({ length: size }, (_, n) => newTask({ id: `${id}-${n}`, batch: id })) };
+  }
+
+  test("it and its tasks are durable together", async () => {
+    const { intake, storage, batches } = await makeIntake();
+    const { batch, tasks } = newBatch("b", 5);
+    const answers = await intake.addMany(tasks, batch);
+    expect(answers.map(({ id, state }) => [id, state])).toEqual(tasks.map(({ id }) => [id, "queued"]));
+    expect(batches).toEqual([tasks.map(({ id }) => id)]);
+    expect(await storage.tasks.getBatch({ tenant: "default", id: "b" })).toMatchObject({ parallelism: 2 });
+  });
+
+  test("a transaction takes all of one whose end would be over its bound, and others beside it as before", async () => {
+    const { intake, batches } = await makeIntake();
+    const first = newBatch("first", 100);
+    const second = newBatch("second", 100);
+    await Promise.all([
+      intake.addMany(manyTasks(350)),
+      intake.addMany(first.tasks, first.batch),
+      intake.addMany(second.tasks, second.batch),
+      intake.addMany(manyTasks(600)),
+    ]);
+    expect(batches.map(({ length }) => length)).toEqual([550, 500, 100]);
+  });
+
+  test("one task that cannot be written fails all of its batch, and nobody else", async () => {
+    const { intake, storage } = await makeIntake({
+      before: (call) => {
+        if (idsOf(call).includes("spoilt-7")) throw new Error("cannot be written");
+      },
+    });
+    const spoilt = newBatch("spoilt", 10);
+    const sound = newBatch("sound", 10);
+    const outcomes = await Promise.allSettled([
+      intake.add(newTask()),
+      intake.addMany(spoilt.tasks, spoilt.batch),
+      intake.addMany(sound.tasks, sound.batch),
+      intake.add(newTask()),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 12 });
+    expect(await storage.tasks.getBatch({ tenant: "default", id: "spoilt" })).toBeNull();
+  });
+
+  test("one whose answer got lost is written once", async () => {
+    let lost = false;
+    const { intake, clock, storage, batches } = await makeIntake({
+      after: () => {
+        if (lost) return;
+        lost = true;
+        throw away();
+      },
+    });
+    const { batch, tasks } = newBatch("b", 3);
+    const added = intake.addMany(tasks, batch);
+    await clock.advance(1_000);
+    expect((await added).map(({ state }) => state)).toEqual(["queued", "queued", "queued"]);
+    expect(batches).toHaveLength(2);
+    expect(await storage.tasks.counts({ tenant: "default" })).toEqual({ queued: 3 });
   });
 });
 

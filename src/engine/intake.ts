@@ -2,9 +2,9 @@ import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
 import { isStorageAway } from "../services/storage-away.ts";
-import type { AdmissionLimits, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
+import type { AdmissionLimits, InsertedTask, NewBatch, NewTask, Storage } from "../storage/storage.ts";
 
-/** Tasks written in one transaction. */
+/** Tasks written in one transaction, and perhaps the rest of a batch. */
 const INSERT_MAX = 500;
 /** A larger handful costs less for each, but nobody should wait long for others to come. */
 const GATHER_TURNS_MAX = 4;
@@ -27,6 +27,8 @@ export interface IntakeOptions {
 
 interface Pending {
   readonly task: NewTask;
+  /** What it is written together with, in one transaction or not at all; null: it stands alone. */
+  readonly batch: NewBatch | null;
   resolve(inserted: InsertedTask): void;
   reject(error: unknown): void;
 }
@@ -47,13 +49,16 @@ export class Intake {
   /** Resolves once the task is durable, with what became of it. */
   add(task: NewTask): Promise<InsertedTask> {
     this.#makeRoom(1);
-    return this.#enqueue(task);
+    return this.#enqueue(task, null);
   }
 
-  /** In order, all or none of them held to be written. */
-  addMany(tasks: readonly NewTask[]): Promise<InsertedTask[]> {
+  /**
+   * In order, all or none of them held to be written. With a batch that they are all of, they also become durable
+   * together, and none of them does if one cannot.
+   */
+  addMany(tasks: readonly NewTask[], batch: NewBatch | null = null): Promise<InsertedTask[]> {
     this.#makeRoom(tasks.length);
-    return Promise.all(tasks.map((task) => this.#enqueue(task)));
+    return Promise.all(tasks.map((task) => this.#enqueue(task, batch)));
   }
 
   /** Resolves once nothing is left to be written. */
@@ -72,9 +77,9 @@ export class Intake {
     );
   }
 
-  #enqueue(task: NewTask): Promise<InsertedTask> {
+  #enqueue(task: NewTask, batch: NewBatch | null): Promise<InsertedTask> {
     return new Promise((resolve, reject) => {
-      this.#buffer.push({ task, resolve, reject });
+      this.#buffer.push({ task, batch, resolve, reject });
       this.#writing ??= this.#write();
     });
   }
@@ -82,9 +87,10 @@ export class Intake {
   async #write(): Promise<void> {
     while (this.#buffer.length > 0) {
       await this.#gather();
-      const batch = this.#buffer.slice(0, INSERT_MAX);
-      this.#buffer = this.#buffer.slice(INSERT_MAX);
-      await this.#insert(batch);
+      const end = cutAfter(this.#buffer, INSERT_MAX);
+      const handful = this.#buffer.slice(0, end);
+      this.#buffer = this.#buffer.slice(end);
+      await this.#insert(handful);
     }
     this.#writing = null;
   }
@@ -98,16 +104,16 @@ export class Intake {
     }
   }
 
-  async #insert(batch: readonly Pending[]): Promise<void> {
-    const tasks = batch.map(({ task }) => task);
+  async #insert(handful: readonly Pending[]): Promise<void> {
+    const tasks = handful.map(({ task }) => task);
     let answers: InsertedTask[];
     try {
-      answers = await this.#insertWithRetries(tasks);
+      answers = await this.#insertWithRetries(tasks, batchesOf(handful));
     } catch (error) {
-      return this.#insertApart(batch, error);
+      return this.#insertApart(handful, error);
     }
     this.#options.onInserted(tasks, answers);
-    for (const [place, { task, resolve, reject }] of batch.entries()) {
+    for (const [place, { task, resolve, reject }] of handful.entries()) {
       const answer = answers[place];
       if (answer !== undefined) resolve(answer);
       else reject(new RotaError("storage_unavailable", `the storage did not say what became of ${task.id}`));
@@ -115,22 +121,22 @@ export class Intake {
   }
 
   /** One task that cannot be written must not take those along that merely arrived together with it. */
-  async #insertApart(batch: readonly Pending[], error: unknown): Promise<void> {
-    if (batch.length === 1 || isStorageAway(error)) {
-      for (const { reject } of batch) reject(error);
+  async #insertApart(handful: readonly Pending[], error: unknown): Promise<void> {
+    const middle = cutNear(handful, Math.ceil(handful.length / 2));
+    if (middle === null || isStorageAway(error)) {
+      for (const { reject } of handful) reject(error);
       return;
     }
-    const half = Math.ceil(batch.length / 2);
-    await this.#insert(batch.slice(0, half));
-    await this.#insert(batch.slice(half));
+    await this.#insert(handful.slice(0, middle));
+    await this.#insert(handful.slice(middle));
   }
 
-  async #insertWithRetries(tasks: readonly NewTask[]): Promise<InsertedTask[]> {
+  async #insertWithRetries(tasks: readonly NewTask[], batches: readonly NewBatch[]): Promise<InsertedTask[]> {
     const { storage, limits, clock, random } = this.#options;
     const begun = clock.monotonic();
     for (let tries = 1; ; tries++) {
       try {
-        return await storage.tasks.insert({ tasks, limits: limits() });
+        return await storage.tasks.insert({ tasks, batches, limits: limits() });
       } catch (error) {
         const waitedMs = clock.monotonic() - begun;
         if (!isStorageAway(error) || tries === TRIES_MAX || waitedMs > GIVE_UP_MS) throw error;
@@ -138,4 +144,30 @@ export class Intake {
       await new Promise<void>((resolve) => clock.setTimer(backoffMs(RETRY, tries, random), resolve));
     }
   }
+}
+
+function batchesOf(handful: readonly Pending[]): NewBatch[] {
+  const batches = new Set(handful.map(({ batch }) => batch));
+  return [...batches].filter((batch) => batch !== null);
+}
+
+/** The first place from `at` on where those before it can be written without those behind it. */
+function cutAfter(pending: readonly Pending[], at: number): number {
+  let place = Math.min(at, pending.length);
+  while (place < pending.length && isInsideBatch(pending, place)) place += 1;
+  return place;
+}
+
+/** Such a place inside of a handful; null when it has none. */
+function cutNear(handful: readonly Pending[], at: number): number | null {
+  let place = cutAfter(handful, at);
+  if (place < handful.length) return place;
+  place = at;
+  while (place > 0 && isInsideBatch(handful, place)) place -= 1;
+  return place > 0 && place < handful.length ? place : null;
+}
+
+function isInsideBatch(pending: readonly Pending[], place: number): boolean {
+  const batch = pending[place]?.batch ?? null;
+  return batch !== null && batch === pending[place - 1]?.batch;
 }

@@ -40,6 +40,11 @@ export class LaneSlots {
     }
   }
 
+  /** How many slots there are in each lane, taken or not. */
+  get capacity(): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.#slots].map(([lane, { concurrency }]) => [lane, concurrency]));
+  }
+
   /** How many slots of a lane are taken here; null when this process does not run it. */
   load(lane: string): { readonly running: number; readonly concurrency: number } | null {
     const slots = this.#slots.get(lane);

@@ -18,6 +18,7 @@ test("counts in all, by agent, and by agent and lane", () => {
   metrics.cancelled(B);
   metrics.expired([A, B]);
   metrics.lost({ failed: [B], requeued: [A, A] });
+  metrics.preempted(B);
   expect(metrics.snapshot()).toEqual({
     tasksSubmitted: 2,
     tasksCompleted: 1,
@@ -35,8 +36,19 @@ test("counts in all, by agent, and by agent and lane", () => {
   expect(metrics.series()).toMatchObject([
     { labels: A, series: { submitted: 1, completed: 1, failed: 2, expired: 1, retried: 3, cancelled: 0 } },
     { labels: { agent: "a", lane: "main" }, series: { submitted: 1, completed: 0 } },
-    { labels: B, series: { rejected: 1, failed: 2, expired: 1, cancelled: 1, retried: 0 } },
+    { labels: B, series: { rejected: 1, failed: 2, expired: 1, cancelled: 1, retried: 0, preempted: 1 } },
   ]);
+});
+
+test("counts tokens by agent, of those that told", () => {
+  const metrics = new Metrics();
+  metrics.submitted(B, { rejected: false });
+  metrics.used(A, { inputTokens: 10 });
+  metrics.used({ ...A, lane: "main" }, { inputTokens: 5, outputTokens: 2, contextWindow: 8_000 });
+  expect([...metrics.tokens()]).toEqual([["a", { input: 15, output: 2 }]]);
+  for (let i = 0; i < 200; i++) metrics.used({ agent: `agent-${i}`, lane: LANE }, { outputTokens: 1 });
+  expect(metrics.tokens().size).toBe(100);
+  expect(metrics.tokens().get("other")).toEqual({ input: 0, output: 102 });
 });
 
 test("averages the wait from when a task could start", () => {
@@ -56,6 +68,21 @@ test("a retry waited since its moment; one made by hand waited nobody knows how 
   metrics.dispatched(claimedTask({ runAt: 1_050, attempts: [failed, again] }).task);
   metrics.dispatched(claimedTask({ runAt: null, attempts: [failed, again] }).task);
   expect(metrics.snapshot()).toMatchObject({ dispatchCount: 2, avgDispatchLatencyMs: 10 });
+});
+
+test("a task that gave way waited since then", () => {
+  const metrics = new Metrics();
+  const preempted = {
+    number: 1,
+    startedAt: 0,
+    endedAt: 50,
+    outcome: "preempted",
+    error: "x",
+    node: "n",
+  } as const;
+  const again = { number: 2, startedAt: 90, endedAt: null, outcome: null, error: null, node: "n" };
+  metrics.dispatched(claimedTask({ runAt: null, attempts: [preempted, again] }).task);
+  expect(metrics.snapshot()).toMatchObject({ dispatchCount: 1, avgDispatchLatencyMs: 40 });
 });
 
 test("agents beyond a thousand share a row, and those beyond a hundred a label", () => {

@@ -1,5 +1,7 @@
+import type { Usage } from "../executors/executor.ts";
 import { AgentLabels, OTHER_AGENTS } from "../metrics/agent-labels.ts";
 import { type LabelledSeries, TaskSeries } from "../metrics/task-series.ts";
+import type { Tokens } from "../metrics/token-metrics.ts";
 import type { AgentMetrics, SchedulerMetrics } from "../model/scheduler-stats.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TaskState } from "../model/task-state.ts";
@@ -25,6 +27,7 @@ export class Metrics {
   readonly #totals = { submitted: 0, completed: 0, failed: 0, cancelled: 0, rejected: 0, expired: 0 };
   readonly #agents = new Map<string, AgentRow>();
   readonly #lanesByLabel = new Map<string, Map<string, TaskSeries>>();
+  readonly #tokensByLabel = new Map<string, Tokens>();
   #dispatched = 0;
   #latencies = 0;
   #latencySumMs = 0;
@@ -54,6 +57,18 @@ export class Metrics {
     if (state === "done") this.#count(task, "completed");
     else if (state === "failed") this.#count(task, "failed");
     else if (state === "delayed") this.#series(task).retried += 1;
+  }
+
+  /** An attempt was stopped so that a critical task could start. */
+  preempted(task: TaskPlace): void {
+    this.#series(task).preempted += 1;
+  }
+
+  /** An attempt told what it cost. */
+  used({ agent }: TaskPlace, { inputTokens = 0, outputTokens = 0 }: Usage): void {
+    const label = this.labels.of(agent);
+    const { input, output } = this.#tokensByLabel.get(label) ?? { input: 0, output: 0 };
+    this.#tokensByLabel.set(label, { input: input + inputTokens, output: output + outputTokens });
   }
 
   cancelled(task: TaskPlace): void {
@@ -95,6 +110,11 @@ export class Metrics {
     return [...this.#lanesByLabel].flatMap(([agent, lanes]) =>
       [...lanes].map(([lane, series]) => ({ labels: { agent, lane }, series })),
     );
+  }
+
+  /** What the tasks of each agent cost, as far as they told. */
+  tokens(): ReadonlyMap<string, Tokens> {
+    return this.#tokensByLabel;
   }
 
   #count({ agent, lane }: TaskPlace, what: keyof AgentMetrics): void {
@@ -139,6 +159,7 @@ function waitBeforeLastAttempt({ attempts, createdAt, runAt }: TaskRecord): numb
   if (startedAt === undefined) return null;
   const before = attempts.at(-2);
   if (before === undefined) return Math.max(startedAt - Math.max(createdAt, runAt ?? 0), 0);
+  if (before.outcome === "preempted") return Math.max(startedAt - (before.endedAt ?? startedAt), 0);
   if (runAt === null || runAt < (before.endedAt ?? 0)) return null;
   return Math.max(startedAt - runAt, 0);
 }

@@ -9,7 +9,12 @@ const RANDOM_NUMBERS = 1_024;
 /** Makes ids that sort by the time they were made: the noun's prefix and 32 hexadecimal digits. */
 export function idMaker(prefix: string, clock: Clock): () => string {
   const generator = new V7Generator(randomNumbers());
-  return () => prefix + generator.generateOrResetCore(clock.now(), ROLLBACK_ALLOWANCE_MS).toHex();
+  // The generator's own `toHex` puts the text together digit by digit, which takes as long as all the rest.
+  const bytes = Buffer.alloc(16);
+  return () => {
+    bytes.set(generator.generateOrResetCore(clock.now(), ROLLBACK_ALLOWANCE_MS).bytes);
+    return prefix + bytes.toString("hex");
+  };
 }
 
 function randomNumbers(): { nextUint32(): number } {

@@ -30,6 +30,7 @@ export interface RunnerOptions {
   /** Called instead when its lease is gone: there is nothing left to decide. */
   readonly onFenced: (attempt: Attempt) => void;
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
+  /** Called with what an attempt says it cost, once that is counted. */
   readonly onUsage?: (attempt: Attempt, usage: Usage) => void;
 }
 
@@ -80,14 +81,20 @@ export class Runner {
     void this.#execute(attempt, executor);
   }
 
-  /** Stops attempts whose lease is gone: a cancel or a rescue got there first. Others are left alone. */
-  fence(tokens: Iterable<number>, reason: string): void {
+  /**
+   * Stops attempts whose lease is gone: a cancel, a critical task or a rescue got there first. Answers those that ran
+   * here.
+   */
+  fence(tokens: readonly number[], reason: string): Attempt[] {
+    const stopped: Attempt[] = [];
     for (const token of tokens) {
       const attempt = this.#running.get(token);
       if (attempt === undefined) continue;
       this.#end(attempt, reason);
       this.#options.onFenced(attempt);
+      stopped.push(attempt);
     }
+    return stopped;
   }
 
   /** Stops everything and hands it back: for a node that goes away. */

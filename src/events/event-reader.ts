@@ -10,6 +10,7 @@ export interface EventReaderOptions {
   readonly after?: number | undefined;
   readonly agentId?: string | undefined;
   readonly batchId?: string | undefined;
+  readonly sessionKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onGap?: ((gap: { readonly after: number; readonly oldest: number }) => void) | undefined;
 }
@@ -145,8 +146,12 @@ export class EventReader implements AsyncIterableIterator<RotaEvent, undefined> 
   }
 
   #fits(event: RotaEvent): boolean {
-    const { agentId = event.agentId, batchId = event.batchId } = this.#options;
-    return event.agentId === agentId && event.batchId === batchId;
+    const { agentId, batchId, sessionKey } = this.#options;
+    return (
+      (agentId === undefined || event.agentId === agentId) &&
+      (batchId === undefined || event.batchId === batchId) &&
+      (sessionKey === undefined || event.sessionKey === sessionKey)
+    );
   }
 
   #push(event: RotaEvent, bytes: number): void {

@@ -13,12 +13,20 @@ export function toEvent(stored: StoredEvent): RotaEvent {
     agentId: stored.agent,
     lane: stored.lane,
     ...(stored.batch === null ? {} : { batchId: stored.batch }),
+    ...(stored.session === null ? {} : { sessionKey: stored.session }),
     state: stored.state,
     timestamp: rfc3339(stored.at),
-    ...(stored.type === "task.completed" ? { result: stored.result } : {}),
+    ...resultOf(stored),
     ...(data?.error === undefined ? {} : { error: data.error }),
     ...(data?.progress === undefined ? {} : { progress: data.progress }),
     ...(data?.attempt === undefined ? {} : { attempt: data.attempt }),
     ...(data?.retryAt === undefined ? {} : { retryAt: rfc3339(data.retryAt) }),
+    ...(data?.counts === undefined ? {} : { counts: data.counts }),
   };
+}
+
+/** Whoever shows the answers of a conversation also hears of one that will not come: it is empty. */
+function resultOf({ type, result, session }: StoredEvent): { result?: unknown } {
+  if (type === "task.completed") return { result };
+  return type === "task.cancelled" && session !== null ? { result: "" } : {};
 }

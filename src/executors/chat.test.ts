@@ -60,6 +60,12 @@ test("posts the instruction to /chat, as a task of a conversation of its own", a
   expect(seen[1]?.body["conversationId"]).not.toBe(seen[0]?.body["conversationId"]);
 });
 
+test("goes on with the conversation of the task's session", async () => {
+  const { url, seen } = await serveChat();
+  await chat(url).run({ ...order, sessionKey: "user:42", llmConfig: { conversationId: "mine" } });
+  expect(seen[0]?.body).toMatchObject({ conversationId: "user:42" });
+});
+
 test("posts a message as it does an instruction", async () => {
   const { url, seen } = await serveChat();
   await chat(url).run({ kind: "message", message: "hello" });

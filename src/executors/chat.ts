@@ -39,9 +39,9 @@ function bodyOf(task: Task, options: ChatExecutorOptions): Readonly<Record<strin
   };
 }
 
-/** Which conversation a task belongs to: each is one of its own. */
-function conversationOf(_task: Task, { newConversationId }: ChatExecutorOptions): string {
-  return newConversationId();
+/** Which conversation a task belongs to: that of its session, else one of its own. */
+function conversationOf({ sessionKey }: Task, { newConversationId }: ChatExecutorOptions): string {
+  return sessionKey ?? newConversationId();
 }
 
 function chatFailureOf(response: LimitedResponse): Error {

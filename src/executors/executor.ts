@@ -19,18 +19,20 @@ export const PROGRESS_BYTES_MAX = 16_384;
 export type Executor = (task: Task, context: ExecutorContext) => unknown;
 
 export interface ExecutorContext {
-  /** Fires when the attempt is over for Rota: timed out, past its deadline, cancelled or interrupted. */
+  /** Fires when the attempt is over for Rota: timed out, past its deadline, cancelled, pre-empted or interrupted. */
   readonly signal: AbortSignal;
   /** Every line names the task and the attempt. */
   readonly log: Log;
   /** Tells how far it is: any JSON up to 16 KiB. Reports that come faster than they are written keep the latest. */
   readonly progress: (data: unknown) => void;
-  /** Reports what it cost. */
+  /** Reports what it cost. Several reports add up; of `contextWindow` the last one counts. */
   readonly usage: (usage: Usage) => void;
 }
 
+/** Whole numbers, none of them negative. */
 export interface Usage {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
+  /** How many tokens the model takes in at most. */
   readonly contextWindow?: number;
 }

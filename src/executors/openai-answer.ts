@@ -130,6 +130,7 @@ function firstChoice(choices: unknown): Fields | undefined {
 function usageIn(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined;
   const { prompt_tokens: inputTokens, completion_tokens: outputTokens } = usage;
+  if (!isCount(inputTokens) && !isCount(outputTokens)) return undefined;
   return {
     ...(isCount(inputTokens) ? { inputTokens } : {}),
     ...(isCount(outputTokens) ? { outputTokens } : {}),

@@ -241,6 +241,21 @@ test("a stream that ends before the answer does broke off", async () => {
   await expect(model(url).run(order)).rejects.toThrow(`the answer of ${url} broke off before its end`);
 });
 
+test("an answer that breaks off has cost what it says so far", async () => {
+  const { url } = await serveModel(events(...HELLO, usagePart(12, 1), usagePart(12, 2)));
+  const { run, usage } = model(url);
+  await expect(run(order)).rejects.toThrow("broke off before its end");
+  expect(usage).toEqual([{ inputTokens: 12, outputTokens: 2 }]);
+});
+
+test("a server that counts no tokens has said nothing of its cost", async () => {
+  const counted = { choices: [], usage: { prompt_tokens: null, cost: 0.1 } };
+  const { url } = await serveModel(events(...HELLO, delta({}, "stop"), counted, "[DONE]"));
+  const { run, usage } = model(url);
+  expect(await run(order)).not.toHaveProperty("usage");
+  expect(usage).toEqual([]);
+});
+
 test("a connection that breaks in the middle fails the attempt", async () => {
   const { url } = await serveModel((response) => {
     beginEvents(response).write(eventText(delta({ content: "Hel" })), () => response.destroy());

@@ -47,8 +47,13 @@ export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
     const request = { headers, body, signal: bounded, failureOf: hiddenFailureOf };
     const reader = await postForEvents(url, request, options);
     const onText = progressOfText(progress);
-    const answer = await readModelAnswer(reader, { url, clock, hide, onText, hangUp });
-    if (answer.usage !== undefined) usage(answer.usage);
+    const answer = new ModelAnswer();
+    try {
+      await readModelAnswer(reader, answer, { url, clock, hide, onText, hangUp });
+    } finally {
+      // An answer that breaks off has cost what it says, too.
+      if (answer.usage !== undefined) usage(answer.usage);
+    }
     return answer.result(String(body["model"] ?? settings.model));
   };
 }
@@ -75,14 +80,17 @@ interface ReadModelAnswerParams {
   readonly hangUp: AbortController;
 }
 
-async function readModelAnswer(reader: SseReader, params: ReadModelAnswerParams): Promise<ModelAnswer> {
+async function readModelAnswer(
+  reader: SseReader,
+  answer: ModelAnswer,
+  params: ReadModelAnswerParams,
+): Promise<void> {
   const { url, hide, onText } = params;
-  const answer = new ModelAnswer();
   const done = await eachPart(reader, params, (data) => onText(addPart(answer, hide(data))));
   if (reader.otherwise?.truncated === true) throw tooLong();
   if (reader.otherwise !== null) addWhole(answer, hide(reader.otherwise.text));
   if (!answer.begun) throw new Error("empty answer");
-  if (done || answer.finished || reader.otherwise !== null) return answer;
+  if (done || answer.finished || reader.otherwise !== null) return;
   throw new Error(`the answer of ${new URL(url).origin} broke off before its end`);
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from "../model/clock.ts";
 import type { Strategy } from "../model/lane.ts";
 import type { Log } from "../model/log.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { SessionSettings } from "../model/session.ts";
 import type { TaskKind } from "../model/task.ts";
 
 /** Everything `createRota` can be told; each has a default. */
@@ -12,6 +13,8 @@ export interface RotaOptions {
   readonly scheduler?: SchedulerOptions;
   /** Pools of concurrency besides `tasks`, which the `scheduler` numbers describe: a number is its concurrency. */
   readonly lanes?: Readonly<Record<string, number | LaneOptions>>;
+  /** How sessions take messages when they do not say. */
+  readonly sessions?: Partial<SessionSettings>;
   /** How a failed instruction is tried again when it does not say. */
   readonly retry?: Partial<RetryPolicy>;
   readonly timeouts?: TimeoutOptions;
@@ -21,12 +24,27 @@ export interface RotaOptions {
   readonly webhooks?: WebhookOptions;
   /** How long running work may go on after `stop()` or `drain()`. */
   readonly shutdownGraceSec?: number;
+  /**
+   * Says how full the context of a session is, for who keeps that outside of Rota: from 60 % on the session runs one task
+   * at a time. Asked before a message is taken in, and when a task of the session has ended in this process.
+   */
+  readonly estimateTokens?: EstimateTokens;
   /** Silent when left out. A pino logger fits. */
   readonly log?: Log;
   /** For tests: where time comes from. */
   readonly clock?: Clock;
   /** For tests: chance, in [0, 1). */
   readonly random?: () => number;
+}
+
+/** Answers null when it does not know. What it throws is logged and passed over, and so is an answer that takes too long. */
+export type EstimateTokens = (
+  sessionKey: string,
+) => ContextUse | null | undefined | Promise<ContextUse | null | undefined>;
+
+export interface ContextUse {
+  readonly tokens: number;
+  readonly contextWindow: number;
 }
 
 export interface SchedulerOptions {
@@ -43,6 +61,8 @@ export interface SchedulerOptions {
   readonly maxPerAgentInflight?: number;
   /** Running tasks of the lane `tasks` in this process. */
   readonly workerCount?: number;
+  /** How many seconds a task waits to be lifted by one step of priority; 0, the default: it never is. */
+  readonly agingSec?: number;
   /** How long ended tasks and events are kept; 300 in memory, 30 days on a durable storage. */
   readonly resultTTLSec?: number;
 }
@@ -80,4 +100,4 @@ export interface WebhookOptions {
 }
 
 /** What `reload` is handed: the configuration as it should be now. */
-export type ReloadOptions = Omit<RotaOptions, "log" | "clock" | "random">;
+export type ReloadOptions = Omit<RotaOptions, "estimateTokens" | "log" | "clock" | "random">;

@@ -2,13 +2,17 @@ import type { Executor } from "../executors/executor.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
+import type { Lanes } from "./lanes.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
+import type { Sessions } from "./sessions.ts";
 import type { LocalTasks, Tasks } from "./tasks.ts";
 import type { Webhooks } from "./webhooks.ts";
 
 /** What every way in can do, in this process (`createRota`) and over HTTP (`RotaClient`). */
 export interface RotaApi {
   readonly tasks: Tasks;
+  readonly sessions: Sessions;
+  readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
 
@@ -69,7 +73,7 @@ export interface Rota extends RotaApi {
   stop(options?: { graceMs?: number }): Promise<void>;
 
   /**
-   * Takes over what can change while running: limits, retention, lanes, agents, executors, retries, timeouts. A section
+   * Takes over what can change while running: limits, retention, lanes, sessions, agents, executors, retries, timeouts. A section
    * that is left out keeps its values; `lanes`, `agents`, `executors` and `webhooks` are taken whole; in the others, what is
    * left out keeps its value, and so does a number of `scheduler` that is 0. Throws one `invalid_field` with everything that
    * is wrong, and then changes nothing.
@@ -103,6 +107,8 @@ export interface EventsOptions {
   readonly agentId?: string;
   /** Only what concerns this batch. */
   readonly batchId?: string;
+  /** Only what concerns this session. */
+  readonly sessionKey?: string;
   /** Ends the iteration. */
   readonly signal?: AbortSignal;
   /** Called before the first event if some after `after` have been deleted, or are of another storage. */

@@ -75,6 +75,7 @@ export interface TaskFilter {
   readonly state?: TaskStateFilter | readonly TaskStateFilter[];
   readonly priority?: number | PriorityName;
   readonly batchId?: string;
+  readonly sessionKey?: string;
   readonly lane?: string;
   /** 100 unless told, at most 1000. */
   readonly limit?: number;

@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryStatus } from "../model/delivery.ts";
 
-/** What became of the callbacks that tasks asked for. They are kept as long as their task. */
+/** What became of the callbacks that tasks and batches asked for. They are kept as long as their task. */
 export interface Webhooks {
   /** Newest first, a page at a time. */
   deliveries(filter?: DeliveryFilter): Promise<DeliveryPage>;

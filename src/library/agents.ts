@@ -11,7 +11,8 @@ import { AGENT_FIELDS } from "./agent.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
 import { agentDefinition, checkFields } from "./agent-input.ts";
 import type { AgentTable, KnownAgent } from "./agent-table.ts";
-import type { CurrentSettings } from "./current-settings.ts";
+import type { LaneCatalogue } from "./lane-catalogue.ts";
+import type { LaneTable } from "./lane-table.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 
 /** How many agents are stored at most: all of them are read whenever one changes. */
@@ -22,7 +23,8 @@ export interface AgentsOptions {
   readonly storage: Storage;
   readonly table: AgentTable;
   readonly catalogue: AgentCatalogue;
-  readonly current: CurrentSettings;
+  readonly lanes: LaneTable;
+  readonly laneCatalogue: LaneCatalogue;
   readonly guard: () => TargetGuard;
   /** Whatever changes agents takes turns. */
   readonly turns: OneAtATime;
@@ -31,7 +33,7 @@ export interface AgentsOptions {
 
 /** One tenant's agents, as its users handle them. */
 export function createAgents(options: AgentsOptions): Agents {
-  const { tenant, storage, table, catalogue, current, guard, turns, clock } = options;
+  const { tenant, storage, table, catalogue, lanes, laneCatalogue, guard, turns, clock } = options;
 
   async function find(id: string): Promise<KnownAgent> {
     await catalogue.read();
@@ -41,8 +43,10 @@ export function createAgents(options: AgentsOptions): Agents {
   }
 
   async function toRecord(id: string, before: AgentOptions, given: Fields): Promise<AgentRecord> {
-    const lanes = current.value.lanes.map(({ name }) => name);
-    const definition = await agentDefinition(before, given, { lanes, guard: guard(), clock });
+    const { lane } = given;
+    if (typeof lane === "string" && !lanes.lanes.has(lane)) await laneCatalogue.learn([lane]);
+    const known = { lanes: [...lanes.lanes.keys()], guard: guard(), clock };
+    const definition = await agentDefinition(before, given, known);
     return {
       tenant,
       agent: id,

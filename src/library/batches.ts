@@ -4,28 +4,54 @@ import { rfc3339 } from "../model/rfc3339.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import { isTerminal, type TaskState } from "../model/task-state.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { BatchRecord, InsertedTask, NewBatch, Storage } from "../storage/storage.ts";
 
 /** Tasks read at once: more than a batch has. */
 const PAGE = 1_000;
 
-/** The tasks of a batch, oldest first. Throws `not_found` when there is none, or none is left. */
-export async function readBatch(storage: Storage, tenant: string, batchId: string): Promise<TaskRecord[]> {
-  // What does not look like an id names nothing; PostgreSQL would not even look for some of it.
-  const tasks = looksLikeTaskId(batchId)
-    ? (await storage.tasks.list({ tenant, batch: batchId, limit: PAGE })).tasks
-    : [];
-  if (tasks.length === 0) throw new RotaError("not_found", "batch not found");
-  return tasks.reverse();
+export interface StoredBatch {
+  readonly batch: BatchRecord;
+  /** Oldest first. */
+  readonly tasks: readonly TaskRecord[];
 }
 
-export function toBatch(batchId: string, tasks: readonly TaskRecord[]): Batch {
+/** A batch and its tasks. Throws `not_found` when there is none, or nothing is left of it. */
+export async function readBatch(storage: Storage, tenant: string, id: string): Promise<StoredBatch> {
+  // What does not look like an id names nothing; PostgreSQL would not even look for some of it.
+  const batch = looksLikeTaskId(id) ? await storage.tasks.getBatch({ tenant, id }) : null;
+  const tasks = batch === null ? [] : await tasksOf(storage, tenant, id);
+  if (batch === null || tasks.length === 0) throw new RotaError("not_found", "batch not found");
+  return { batch, tasks };
+}
+
+async function tasksOf(storage: Storage, tenant: string, batch: string): Promise<TaskRecord[]> {
+  return (await storage.tasks.list({ tenant, batch, limit: PAGE })).tasks.reverse();
+}
+
+/**
+ * The batch that tasks are of which had all been made before: it is the one that was handed in then, if it was one.
+ * Otherwise there is none, and the id that was meant for it stands for nothing.
+ */
+export async function storedBatchId(
+  storage: Storage,
+  { id: meant, tenant }: NewBatch,
+  inserted: readonly InsertedTask[],
+): Promise<string> {
+  const first = await storage.tasks.get({ tenant, id: inserted[0]?.id ?? "" });
+  if (first === null || first.batch === null) return meant;
+  const ids = new Set((await tasksOf(storage, tenant, first.batch)).map(({ id }) => id));
+  return inserted.every(({ id }) => ids.has(id)) ? first.batch : meant;
+}
+
+export function toBatch({ batch, tasks }: StoredBatch): Batch {
   const counts: Partial<Record<TaskState, number>> = {};
   for (const { state } of tasks) counts[state] = (counts[state] ?? 0) + 1;
   const ids = new Set(tasks.map(({ id }) => id));
   return {
-    batchId,
-    createdAt: rfc3339(Math.min(...tasks.map(({ createdAt }) => createdAt))),
+    batchId: batch.id,
+    parallelism: batch.parallelism,
+    createdAt: rfc3339(batch.createdAt),
+    ...(batch.completedAt === null ? {} : { completedAt: rfc3339(batch.completedAt) }),
     counts,
     tasks: tasks.map(toBatchTask),
     edges: tasks.flatMap(({ id: to, spec }) =>
@@ -35,7 +61,7 @@ export function toBatch(batchId: string, tasks: readonly TaskRecord[]): Batch {
 }
 
 /** The ids of those that have not ended. */
-export function stillOpen(tasks: readonly TaskRecord[]): string[] {
+export function stillOpen({ tasks }: StoredBatch): string[] {
   return tasks.filter(({ state }) => !isTerminal(state)).map(({ id }) => id);
 }
 

@@ -3,6 +3,7 @@ import { processMetrics } from "../metrics/process-metrics.ts";
 import { queueMetrics } from "../metrics/queue-metrics.ts";
 import { taskMetrics } from "../metrics/task-series.ts";
 import { type Metric, toText } from "../metrics/text-format.ts";
+import { tokenMetrics } from "../metrics/token-metrics.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -35,6 +36,7 @@ export async function collectMetrics(params: CollectMetricsParams): Promise<stri
     gauge("rota_running_tasks", "Tasks that run in this process.", engine.running),
     ...(queue ?? []),
     ...taskMetrics(engine.metrics.series()),
+    ...tokenMetrics(engine.metrics.tokens()),
     ...webhookMetrics.metrics(),
     ...processMetrics(),
   ]);

@@ -1,5 +1,6 @@
 import type { RotaState } from "../interface/rota.ts";
 import type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
+import { quoted } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import { isTerminal } from "../model/task-state.ts";
@@ -15,12 +16,13 @@ export interface ProcessSituation {
 
 /** Says everything that holds a task. */
 export function explainTask(situation: TaskSituation, process: ProcessSituation): Explanation {
-  const { task, ahead } = situation;
+  const { task, ahead, batch, session } = situation;
+  const couldStart = task.state === "queued" && batch === null && session === null;
   return {
     taskId: task.id,
     state: task.state,
     since: rfc3339(sinceOf(task)),
-    position: task.state === "queued" ? ahead.count + 1 : 0,
+    position: couldStart ? ahead.count + 1 : 0,
     ahead: ahead.ids,
     reasons: reasonsOf(situation, process),
   };
@@ -88,12 +90,17 @@ function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation):
 
 /** Why something that could start has not. */
 function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
-  const { task, lane, agent, ahead } = situation;
+  const { task, lane, agent, ahead, batch, session } = situation;
   const here = process.lane;
   const { lane: name } = task;
   const reasons: Reason[] = [];
   const add = (code: ReasonCode, message: string, more: Partial<Reason> = {}) =>
     reasons.push(reason(task, code, message, more));
+  if (task.attempts.at(-1)?.outcome === "preempted") {
+    add("preempted", "it made way for a critical task and goes first of its agent's that are not critical");
+  }
+  if (batch !== null) add("batch_full", ...batchFull(batch));
+  if (session !== null) add("session_busy", ...sessionBusy(session));
   if (here === null) add("lane_not_served", `this process does not run the lane "${name}"`, { lane: name });
   else if (here.running >= here.concurrency) {
     add("workers_busy", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
@@ -129,4 +136,30 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
     add("others_first", "its turn comes next, or after tasks of other agents", { lane: name });
   }
   return reasons;
+}
+
+function batchFull({
+  parallelism,
+  active,
+}: NonNullable<TaskSituation["batch"]>): [message: string, more: Partial<Reason>] {
+  const others =
+    parallelism === 1 ? "1 task of its batch runs or goes" : `${parallelism} tasks of its batch run or go`;
+  const [taskId] = active;
+  return [`${others} first; it runs ${parallelism} at once`, taskId === undefined ? {} : { taskId }];
+}
+
+/** How many tasks of a session are named that go before another. */
+const NAMED_MAX = 3;
+
+function sessionBusy({
+  key,
+  max,
+  active,
+}: NonNullable<TaskSituation["session"]>): [message: string, more: Partial<Reason>] {
+  const [taskId] = active;
+  const others = active.length === 0 ? "others" : active.slice(0, NAMED_MAX).join(", ");
+  return [
+    `the session ${quoted(key)} is busy with ${others}; it runs ${max} at once`,
+    taskId === undefined ? {} : { taskId },
+  ];
 }

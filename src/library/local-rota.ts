@@ -7,8 +7,10 @@ import { TaskWaiter } from "../events/task-waiter.ts";
 import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Agents } from "../interface/agents.ts";
-import type { AgentOptions, ReloadOptions } from "../interface/options.ts";
+import type { Lanes } from "../interface/lanes.ts";
+import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
 import type { EventsOptions, Health, Reloaded, Rota, RotaState } from "../interface/rota.ts";
+import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
@@ -32,9 +34,16 @@ import { collectMetrics } from "./collect-metrics.ts";
 import { ConfigHealth } from "./config-health.ts";
 import type { CurrentGuard } from "./current-guard.ts";
 import type { CurrentSettings } from "./current-settings.ts";
+import { EndedTasks } from "./ended-tasks.ts";
+import type { LaneCatalogue } from "./lane-catalogue.ts";
+import type { LaneTable } from "./lane-table.ts";
+import { createLanes } from "./lanes.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import type { Reloader } from "./reloader.ts";
+import { createSessions } from "./sessions.ts";
+import { taskParser } from "./task-parser.ts";
 import { createTasks } from "./tasks.ts";
+import { TokenEstimates } from "./token-estimates.ts";
 import { warnOfUnservedLanes } from "./unserved-lanes.ts";
 import { createWebhooks } from "./webhooks.ts";
 
@@ -54,6 +63,8 @@ export interface LocalRotaParts {
   readonly current: CurrentSettings;
   readonly storage: Storage;
   readonly storageClock: StorageClock;
+  readonly lanes: LaneTable;
+  readonly laneCatalogue: LaneCatalogue;
   readonly agents: AgentTable;
   readonly bounds: AgentBounds;
   readonly catalogue: AgentCatalogue;
@@ -64,6 +75,7 @@ export interface LocalRotaParts {
   readonly eventLog: EventLog;
   readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
+  readonly estimateTokens?: EstimateTokens | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -71,10 +83,13 @@ export interface LocalRotaParts {
 /** The scheduler in this process: what its users call, on top of the engine and the storage. */
 export class LocalRota implements Rota {
   readonly tasks: LocalTasks;
+  readonly sessions: Sessions;
+  readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
   readonly #parts: LocalRotaParts;
   readonly #configHealth: ConfigHealth;
+  readonly #estimates: TokenEstimates;
   #state: RotaState = "created";
   #starting: Promise<void> | null = null;
   #draining: Promise<void> | null = null;
@@ -83,7 +98,8 @@ export class LocalRota implements Rota {
   readonly #drainBegins = new AbortController();
 
   constructor(parts: LocalRotaParts) {
-    const { storage, engine, eventLog, clock, current, guard, catalogue, turns, deliverer } = parts;
+    const { storage, engine, eventLog, clock, current, guard, turns, deliverer } = parts;
+    const { catalogue, laneCatalogue } = parts;
     this.#parts = parts;
     this.#configHealth = new ConfigHealth(parts.log);
     this.agents = createAgents({
@@ -91,11 +107,17 @@ export class LocalRota implements Rota {
       storage,
       table: parts.agents,
       catalogue,
-      current,
+      lanes: parts.lanes,
+      laneCatalogue,
       guard: () => guard.value,
       turns,
       clock,
     });
+    const defaults = () => this.#taskDefaults();
+    const checkOpen = () => this.#checkOpen();
+    const parse = taskParser({ defaults, lanes: laneCatalogue, checkOpen });
+    const newTaskId = idMaker("tsk_", clock);
+    const ended = new EndedTasks({ engine, onEnded: () => deliverer.wake() });
     this.tasks = createTasks({
       tenant: DEFAULT_TENANT,
       storage,
@@ -103,17 +125,52 @@ export class LocalRota implements Rota {
       eventLog,
       waiter: new TaskWaiter({ eventLog, clock }),
       limits: () => current.value.limits,
-      defaults: () => this.#taskDefaults(),
-      newTaskId: idMaker("tsk_", clock),
+      parse,
+      newTaskId,
       newBatchId: idMaker("bat_", clock),
-      checkCallback: (url) => guard.value.check(url, "callbackUrl"),
+      checkCallback: (url, field) => guard.value.check(url, field),
       processSituation: (lane) => ({
         state: this.#state,
         enabled: current.value.scheduler.enabled,
         lane: engine.laneLoad(lane),
       }),
-      checkOpen: () => this.#checkOpen(),
-      onCancelled: () => deliverer.wake(),
+      checkOpen,
+      ended,
+    });
+    this.#estimates = new TokenEstimates({
+      tenant: DEFAULT_TENANT,
+      estimate: parts.estimateTokens,
+      storage,
+      eventLog,
+      clock,
+      log: parts.log,
+      defaultMax: () => current.value.sessions.maxConcurrent,
+      node: () => engine.node,
+      onChanged: () => engine.onSignal({ kind: "work" }),
+    });
+    this.sessions = createSessions({
+      tenant: DEFAULT_TENANT,
+      storage,
+      engine,
+      eventLog,
+      tasks: this.tasks,
+      estimates: this.#estimates,
+      ended,
+      settings: () => current.value.sessions,
+      defaults,
+      parse,
+      newTaskId,
+      checkOpen,
+    });
+    this.lanes = createLanes({
+      tenant: DEFAULT_TENANT,
+      storage,
+      storageClock: parts.storageClock,
+      engine,
+      table: parts.lanes,
+      catalogue: laneCatalogue,
+      ended,
+      checkNotDraining: () => this.#checkNotDraining(),
     });
     this.webhooks = createWebhooks({ tenant: DEFAULT_TENANT, storage, onResend: () => deliverer.wake() });
     storage.subscribe((signal) => {
@@ -121,9 +178,10 @@ export class LocalRota implements Rota {
       if (signal.kind === "deliveries" || signal.kind === "reconnected") deliverer.wake();
       engine.onSignal(signal);
       catalogue.onSignal(signal);
+      laneCatalogue.onSignal(signal);
     });
-    // On a storage of our own nobody else changes it.
-    if (!storage.capabilities.exclusive) catalogue.start();
+    // On a storage of our own nobody else changes them.
+    if (!storage.capabilities.exclusive) for (const each of [catalogue, laneCatalogue]) each.start();
   }
 
   get state(): RotaState {
@@ -152,7 +210,12 @@ export class LocalRota implements Rota {
   }
 
   drain({ graceMs }: { graceMs?: number } = {}): Promise<void> {
-    this.#draining ??= this.#drain(graceMs ?? this.#parts.current.value.shutdownGraceMs);
+    if (this.#draining === null) {
+      // At once, also while a start is under way: nobody is to send work here any more.
+      this.#state = "draining";
+      this.#drainBegins.abort();
+      this.#draining = this.#drain(graceMs ?? this.#parts.current.value.shutdownGraceMs);
+    }
     return this.#draining;
   }
 
@@ -223,17 +286,18 @@ export class LocalRota implements Rota {
   }
 
   async #start(): Promise<void> {
-    const { engine, bounds, current, storage, deliverer, log } = this.#parts;
+    const { engine, bounds, current, lanes, storage, deliverer, log } = this.#parts;
     await bounds.mend();
     await bounds.store();
     if (current.value.scheduler.enabled) {
-      await warnOfUnservedLanes({ storage, lanes: current.value.lanes, log });
+      await warnOfUnservedLanes({ storage, lanes: lanes.lanes, log });
       await engine.start();
     }
     // Tasks that ended before are still to be told of, whether or not any more are run.
     deliverer.start();
+    this.#estimates.start();
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
-    this.#state = "running";
+    if (this.#draining === null) this.#state = "running";
     // Agents that were made known while the engine started: their limits, too, hold once this answers.
     await bounds.goLive();
   }
@@ -241,8 +305,6 @@ export class LocalRota implements Rota {
   async #drain(graceMs: number): Promise<void> {
     // A start that is under way ends first: what it began is then stopped in order.
     await this.#starting?.catch(() => {});
-    this.#state = "draining";
-    this.#drainBegins.abort();
     const { engine, deliverer, eventLog, bounds, clock } = this.#parts;
     bounds.rest();
     const began = clock.monotonic();
@@ -256,12 +318,13 @@ export class LocalRota implements Rota {
   }
 
   async #stop(options: { graceMs?: number }): Promise<void> {
-    const { turns, catalogue, guard, eventLog, storage } = this.#parts;
+    const { turns, catalogue, laneCatalogue, guard, eventLog, storage } = this.#parts;
     await this.drain(options);
     await endingPrograms();
     await turns.idle();
-    await catalogue.stop();
+    await Promise.all([catalogue.stop(), laneCatalogue.stop()]);
     await guard.close();
+    this.#estimates.stop();
     await eventLog.close();
     await storage.close();
     this.#state = "stopped";
@@ -271,22 +334,26 @@ export class LocalRota implements Rota {
     if (!this.#parts.current.value.scheduler.enabled) {
       throw new RotaError("scheduler_disabled", "the scheduler is disabled: set `scheduler.enabled` to true");
     }
-    if (this.#draining !== null || this.#stopping !== null) {
-      throw new RotaError("draining", "this node is stopping and takes no new work");
-    }
+    this.#checkNotDraining();
+  }
+
+  #checkNotDraining(): void {
+    if (this.#draining === null && this.#stopping === null) return;
+    throw new RotaError("draining", "this node is stopping and takes no new work");
   }
 
   #taskDefaults(): TaskDefaults {
-    const { current, agents, storageClock } = this.#parts;
+    const { current, lanes, agents, storageClock } = this.#parts;
     const settings = current.value;
     return {
       now: storageClock.now(),
       timeoutMs: settings.timeoutMs,
       timeoutMaxMs: settings.timeoutMaxMs,
       retryPolicy: settings.retryPolicy,
-      hasLane: (lane) => settings.lanes.some(({ name }) => name === lane),
+      hasLane: (lane) => lanes.lanes.has(lane),
       laneOf: (agent) => agents.laneOf(agent),
       maxQueuedOf: (agent) => agents.maxQueued(agent),
+      sessionMaxConcurrent: settings.sessions.maxConcurrent,
     };
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { Held } from "../../test/support/held.ts";
 import { openTestRota } from "../../test/support/rota.ts";
 import { away } from "../../test/support/storages.ts";
 import { ConfigWatcher } from "../config/config-watcher.ts";
@@ -7,29 +8,6 @@ import type { RotaError } from "../model/errors.ts";
 import type { Task } from "../model/task.ts";
 import { settle } from "../testing/manual-clock.ts";
 import { Gate } from "../testing/signals.ts";
-
-/** An agent whose tasks run until the test lets them end, in the order they started. */
-class Held {
-  readonly running: Gate[] = [];
-  started = 0;
-
-  readonly executor = async (): Promise<void> => {
-    const gate = new Gate();
-    this.running.push(gate);
-    this.started += 1;
-    await gate.opened;
-  };
-
-  async end(count = 1): Promise<void> {
-    for (const gate of this.running.splice(0, count)) gate.open();
-    await settle();
-  }
-
-  async startedAfterAWhile(): Promise<number> {
-    await settle();
-    return this.started;
-  }
-}
 
 function submit(rota: Rota, count: number, input: object = {}): Promise<unknown> {
   return Promise.all(
@@ -114,6 +92,30 @@ describe("limits of what runs", () => {
   });
 });
 
+test("`agingSec` puts in order anew what waits, and a 0 leaves it as it is", async () => {
+  const held = new Held();
+  const order: unknown[] = [];
+  const { rota, clock } = await openTestRota({ options: { scheduler: { workerCount: 1 } } });
+  rota.agent("a", ({ payload }) => {
+    order.push(payload);
+    return held.executor();
+  });
+  await rota.start();
+  await submit(rota, 1, { payload: "first" });
+  await submit(rota, 1, { payload: "old", priority: "low" });
+  await clock.advance(60_000);
+  await submit(rota, 1, { payload: "new", priority: "high" });
+  expect(await rota.reload({ scheduler: { agingSec: 20 } })).toEqual({
+    changed: ["scheduler.agingSec"],
+    needsRestart: [],
+  });
+  expect((await rota.reload({ scheduler: { agingSec: 0 } })).changed).toEqual([]);
+  await held.end(1);
+  await held.end(1);
+  await held.end(1);
+  expect(order).toEqual(["first", "old", "new"]);
+});
+
 describe("lanes", () => {
   test("grow at once and shrink as tasks end, while those that run go on", async () => {
     const held = new Held();
@@ -196,6 +198,22 @@ test("retries and timeouts are those of the next task that does not say", async 
   expect((await task()).timeout).toBe(5_000);
   expect(await rota.tasks.get(before.taskId)).toEqual(before);
   await expect(rota.tasks.submit({ payload: 1, timeout: 10_000 })).rejects.toThrow("from 1000 to 9000");
+});
+
+test("sessions take messages as the configuration says by then, one by one", async () => {
+  const { rota } = await openTestRota({ options: { sessions: { cap: 3 } } });
+  await rota.sessions.update("a", { drop: "new" });
+  const { changed } = await rota.reload({ sessions: { debounceMs: 0, mode: "followup", drop: "old" } });
+  expect(changed).toEqual(["sessions.debounceMs", "sessions.mode"]);
+  expect(await rota.sessions.get("a")).toMatchObject({
+    mode: "followup",
+    cap: 3,
+    drop: "new",
+    debounceMs: 0,
+    maxConcurrent: 1,
+  });
+  expect(await rota.sessions.send("a", { message: "hi" })).toMatchObject({ state: "queued" });
+  await expect(rota.reload({ sessions: { cap: 0 } })).rejects.toThrow("`sessions.cap` must be an integer");
 });
 
 describe("agents and executors", () => {

@@ -9,17 +9,21 @@ import type { Storage } from "../storage/storage.ts";
 import type { Surroundings } from "./agent.ts";
 import type { AgentTable } from "./agent-table.ts";
 import type { CurrentSettings } from "./current-settings.ts";
+import type { LaneTable } from "./lane-table.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import { resolveAgain, type Settings, withOptions } from "./settings.ts";
 import { runningOptions, settingsChanges } from "./settings-changes.ts";
 
 export interface ReloaderOptions {
   readonly current: CurrentSettings;
+  readonly lanes: LaneTable;
   readonly agents: AgentTable;
   readonly storage: Storage;
   readonly engine: Engine;
   /** Whatever changes agents takes turns, and so do reloads. */
   readonly turns: OneAtATime;
+  /** And so does whatever changes lanes. */
+  readonly laneTurns: OneAtATime;
   readonly surroundings: Surroundings;
   readonly log: Log;
   /** Told which options have new values, once they hold. */
@@ -48,7 +52,8 @@ export class Reloader {
 
   /** Throws one `invalid_field` with everything that is wrong, or what the storage throws; then nothing has changed. */
   reload(options: ReloadOptions): Promise<Reloaded> {
-    return this.#options.turns.run(() => this.#reload(options));
+    const { turns, laneTurns } = this.#options;
+    return turns.run(() => laneTurns.run(() => this.#reload(options)));
   }
 
   async #reload(options: ReloadOptions): Promise<Reloaded> {
@@ -82,16 +87,17 @@ export class Reloader {
     }
   }
 
+  /** A lane that left the configuration has the numbers that are stored of it, if any. */
   #laneWrites(before: Settings, after: Settings): Write[] {
-    const { lanes } = this.#options.storage;
-    const old = new Map(before.lanes.map((lane) => [lane.name, stored(lane)]));
-    const changed = after.lanes.filter((lane) => !isDeepStrictEqual(stored(lane), old.get(lane.name)));
-    if (changed.length === 0 && !this.#uncertain.has("lanes")) return [];
+    const { lanes, storage } = this.#options;
+    const lanesOf = (settings: Settings) => [...lanes.under(settings).values()].map(shared);
+    const [old, now] = [lanesOf(before), lanesOf(after)];
+    if (isDeepStrictEqual(old, now) && !this.#uncertain.has("lanes")) return [];
     return [
       {
         key: "lanes",
-        apply: () => lanes.configure({ lanes: after.lanes }),
-        undo: () => lanes.configure({ lanes: before.lanes }),
+        apply: () => storage.lanes.configure({ lanes: now }),
+        undo: () => storage.lanes.configure({ lanes: old }),
       },
     ];
   }
@@ -123,10 +129,10 @@ export class Reloader {
     { changed, needsRestart }: Reloaded,
     { before, wanted }: { before: Settings; wanted: Settings },
   ): void {
-    const { log } = this.#options;
+    const { log, lanes } = this.#options;
     if (changed.length > 0) log.info({ changed }, "took over the new configuration");
-    const names = new Set(wanted.lanes.map(({ name }) => name));
-    for (const { name } of before.lanes.filter((lane) => !names.has(lane.name))) {
+    const names = lanes.under(wanted);
+    for (const name of [...lanes.under(before).keys()].filter((each) => !names.has(each))) {
       log.info(
         { lane: name },
         `the lane "${name}" left the configuration: what waits in it is still run, new tasks that name it go to "main"`,
@@ -156,6 +162,7 @@ function agentKey(id: string): string {
   return AGENT + id;
 }
 
-function stored({ concurrency: _, ...lane }: Lane): Omit<Lane, "concurrency"> {
+/** What holds over all nodes. */
+function shared({ concurrency: _, ...lane }: Lane): Omit<Lane, "concurrency"> {
   return lane;
 }

@@ -18,6 +18,7 @@ test("without options everything has its default", () => {
     retryPolicy: { maxRetries: 3, backoffMs: 1_000, backoffMultiplier: 2, maxBackoffMs: 60_000, jitter: 0 },
     timeoutMs: 120_000,
     timeoutMaxMs: 600_000,
+    sessions: { mode: "queue", cap: 10, drop: "old", debounceMs: 800, maxConcurrent: 1 },
     shutdownGraceMs: 30_000,
   });
   expect(
@@ -35,19 +36,19 @@ test("without options everything has its default", () => {
 
 test("options take the place of defaults, one by one", () => {
   const settings = resolve({
-    scheduler: { strategy: "priority-fifo", workerCount: 8, maxInflight: 9, resultTTLSec: 60 },
+    scheduler: { strategy: "priority-fifo", workerCount: 8, maxInflight: 9, resultTTLSec: 60, agingSec: 90 },
     lanes: { main: 5, cron: { concurrency: 3, total: 7 }, mine: 2 },
     retry: { maxRetries: 1 },
     timeouts: { maxMs: 60_000 },
     shutdownGraceSec: 1.5,
   });
   expect(settings.lanes).toMatchObject([
-    { name: "tasks", concurrency: 8, total: 9, perAgent: 10, strategy: "priority-fifo" },
+    { name: "tasks", concurrency: 8, total: 9, perAgent: 10, strategy: "priority-fifo", agingMs: 90_000 },
     { name: "main", concurrency: 5, total: null },
     { name: "subagent", concurrency: 50 },
     { name: "team", concurrency: 100 },
     { name: "cron", concurrency: 3, total: 7 },
-    { name: "mine", concurrency: 2, total: null },
+    { name: "mine", concurrency: 2, total: null, strategy: "priority-fifo", agingMs: 90_000 },
   ]);
   expect(settings.retryPolicy).toMatchObject({ maxRetries: 1, backoffMs: 1_000 });
   expect([settings.timeoutMs, settings.timeoutMaxMs, settings.shutdownGraceMs]).toEqual([
@@ -57,6 +58,10 @@ test("options take the place of defaults, one by one", () => {
 });
 
 const REFUSED: [unknown, string][] = [
+  [
+    { scheduler: { agingSec: 2_592_001 } },
+    "`scheduler.agingSec` must be an integer of seconds from 0 to 2592000, not 2592001",
+  ],
   [{ schduler: {} }, "unknown option `schduler`: did you mean `scheduler`?"],
   [{ scheduler: { workerCont: 3 } }, "did you mean `scheduler.workerCount`?"],
   [{ scheduler: { maxInflight: -1 } }, "`scheduler.maxInflight` must be an integer from 1"],
@@ -70,6 +75,13 @@ const REFUSED: [unknown, string][] = [
   [{ lanes: { main: { concurrency: 1, max: 2 } } }, "unknown option `lanes.main.max`"],
   [{ retry: { maxRetries: -1 } }, "`retry.maxRetries` must be an integer from 0 to 100"],
   [{ timeouts: { defaultMs: 5 } }, "`timeouts.defaultMs` must be an integer of milliseconds from 1000"],
+  [{ sessions: { mode: "steer" } }, "`sessions.mode` must be one of queue, followup, interrupt"],
+  [{ sessions: { cap: 10_001 } }, "`sessions.cap` must be an integer from 1 to 10000, not 10001"],
+  [{ sessions: { drop: "none" } }, "`sessions.drop` must be one of old, new"],
+  [{ sessions: { debounceMs: 60_001 } }, "`sessions.debounceMs` must be an integer of milliseconds from 0"],
+  [{ sessions: { maxConcurrent: 0 } }, "`sessions.maxConcurrent` must be an integer from 1 to 1000"],
+  [{ sessions: { debounce: 5 } }, "did you mean `sessions.debounceMs`?"],
+  [{ estimateTokens: {} }, "`estimateTokens` must be a function"],
   [{ shutdownGraceSec: -1 }, "`shutdownGraceSec` must be a number of seconds from 0"],
   [{ storage: "mysql://user:secret@x/" }, '`storage` must be "sqlite:rota.db"'],
   [{ agents: { "two words": {} } }, "`agents.two words`: the id of an agent is 1 to 128 of the characters"],
@@ -156,14 +168,15 @@ describe("read again:", () => {
       maxInflight: 0,
       maxPerAgentInflight: 0,
       resultTTLSec: 0,
+      agingSec: 0,
       workerCount: 0,
     };
     const { changed, after } = again(
       { scheduler: zeros, retry: { maxRetries: 0 }, lanes: { main: 0 }, shutdownGraceSec: 0 },
-      { scheduler: { maxInflight: 3, resultTTLSec: 60 } },
+      { scheduler: { maxInflight: 3, resultTTLSec: 60, agingSec: 30 } },
     );
     expect(changed).toEqual(["lanes.main", "retry.maxRetries", "shutdownGraceSec"]);
-    expect(after.scheduler).toMatchObject({ maxInflight: 3, resultTTLSec: 60, workerCount: 4 });
+    expect(after.scheduler).toMatchObject({ maxInflight: 3, resultTTLSec: 60, agingSec: 30, workerCount: 4 });
     expect(after.shutdownGraceMs).toBe(0);
   });
 

@@ -1,16 +1,18 @@
 import type { z } from "zod";
 import { check, faultsError } from "../config/check.ts";
 import { withoutZeros } from "../config/kept-values.ts";
+import { saidLanes } from "../config/lanes-schema.ts";
 import { unknownOption } from "../config/option-kinds.ts";
 import { type Config, configSchema } from "../config/schema.ts";
 import { webhookOptions } from "../config/webhooks-schema.ts";
 import type { ReloadOptions, RotaOptions } from "../interface/options.ts";
 import { isObject } from "../model/field-checks.ts";
-import { type Lane, TASKS_LANE } from "../model/lane.ts";
+import { DEFAULT_LANES, type Lane, TASKS_LANE } from "../model/lane.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { SessionSettings } from "../model/session.ts";
 import type { TaskKind } from "../model/task.ts";
 import { webhookKey } from "../model/webhook-secret.ts";
-import type { AdmissionLimits } from "../storage/storage.ts";
+import type { AdmissionLimits, LaneSetting } from "../storage/storage.ts";
 import type { Agent, MadeExecutor, Surroundings } from "./agent.ts";
 import { readAgents, readExecutors } from "./configured-agents.ts";
 
@@ -23,7 +25,10 @@ export interface Settings {
   readonly options: SharedOptions;
   readonly scheduler: Config["scheduler"];
   readonly limits: AdmissionLimits;
+  /** Those that are always there and those of the configuration. Users may have stored more: see lane-table.ts. */
   readonly lanes: readonly Lane[];
+  /** What holds where a session does not say. */
+  readonly sessions: SessionSettings;
   readonly retryPolicy: RetryPolicy;
   readonly timeoutMs: number;
   readonly timeoutMaxMs: number;
@@ -40,7 +45,7 @@ export interface Settings {
 /** What the library shares with the configuration file; executors may be functions here and are checked where they are made. */
 const sharedSchema = configSchema
   .omit({ server: true, agents: true, executors: true })
-  .extend({ webhooks: webhookOptions.prefault({}) });
+  .extend({ lanes: saidLanes.prefault({}), webhooks: webhookOptions.prefault({}) });
 type SharedOptions = z.output<typeof sharedSchema>;
 
 /** Checks the options and completes them. Throws one `invalid_field` that names everything to write instead. */
@@ -50,7 +55,7 @@ export function resolveSettings(options: RotaOptions, surroundings: Surroundings
 
 /**
  * The same for options that take the place of `before`: a section that is left out keeps its values, and so does, in
- * `scheduler`, `retry` and `timeouts`, what the section leaves out.
+ * `scheduler`, `sessions`, `retry` and `timeouts`, what the section leaves out.
  */
 export function resolveAgain(options: ReloadOptions, before: Settings, surroundings: Surroundings): Settings {
   const given = said(options);
@@ -58,6 +63,7 @@ export function resolveAgain(options: ReloadOptions, before: Settings, surroundi
     ...before.options,
     ...given,
     scheduler: over(before.options.scheduler, given["scheduler"]),
+    sessions: over(before.options.sessions, given["sessions"]),
     retry: over(before.options.retry, given["retry"]),
     timeouts: over(before.options.timeouts, given["timeouts"]),
   };
@@ -76,7 +82,7 @@ function resolve(
   surroundings: Surroundings,
   before?: Settings,
 ): Settings {
-  const faults: string[] = unknownNames(options);
+  const faults: string[] = [...unknownNames(options), ...estimatorFaults(options)];
   const checked = check(sharedSchema, given);
   if (!checked.ok) faults.push(...checked.faults.map(({ message }) => message));
   const executors = readExecutors(options.executors, { ...surroundings, before: before?.executors, faults });
@@ -91,12 +97,13 @@ export function withOptions(settings: Settings, options: SharedOptions): Setting
 }
 
 function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executors"> {
-  const { scheduler, lanes, retry, timeouts, webhooks, shutdownGraceSec } = options;
+  const { scheduler, lanes, sessions, retry, timeouts, webhooks, shutdownGraceSec } = options;
   return {
     options,
     scheduler,
     limits: { maxQueueSize: scheduler.maxQueueSize, maxPerAgent: scheduler.maxPerAgent },
     lanes: [tasksLane(scheduler), ...otherLanes(lanes, scheduler)],
+    sessions,
     retryPolicy: retry,
     timeoutMs: Math.min(timeouts.defaultMs, timeouts.maxMs),
     timeoutMaxMs: timeouts.maxMs,
@@ -108,11 +115,16 @@ function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executor
 }
 
 const SHARED_NAMES = Object.keys(sharedSchema.shape);
-const OPTION_NAMES = [...SHARED_NAMES, "agents", "executors", "log", "clock", "random"];
+const OPTION_NAMES = [...SHARED_NAMES, "agents", "executors", "estimateTokens", "log", "clock", "random"];
 
 function unknownNames(options: RotaOptions): string[] {
   const unknown = Object.keys(options).filter((name) => !OPTION_NAMES.includes(name));
   return unknown.map((name) => unknownOption(name, OPTION_NAMES));
+}
+
+function estimatorFaults({ estimateTokens }: RotaOptions): string[] {
+  if (estimateTokens === undefined || typeof estimateTokens === "function") return [];
+  return ["`estimateTokens` must be a function that is handed the key of a session"];
 }
 
 function shared(options: RotaOptions): Readonly<Record<string, unknown>> {
@@ -133,22 +145,30 @@ function withoutUndefined(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutUndefined(inner)]));
 }
 
-function tasksLane({ workerCount, maxInflight, maxPerAgentInflight, strategy }: Settings["scheduler"]): Lane {
+function tasksLane(scheduler: Settings["scheduler"]): Lane {
   return {
     name: TASKS_LANE,
-    concurrency: workerCount,
-    total: maxInflight,
-    perAgent: maxPerAgentInflight,
-    strategy,
+    concurrency: scheduler.workerCount,
+    total: scheduler.maxInflight,
+    perAgent: scheduler.maxPerAgentInflight,
+    ...orderIn(scheduler),
   };
 }
 
-function otherLanes(lanes: Config["lanes"], { strategy }: Settings["scheduler"]): Lane[] {
-  return Object.entries(lanes).map(([name, { concurrency, total = null }]) => ({
-    name,
-    concurrency,
-    total,
-    perAgent: null,
-    strategy,
-  }));
+function otherLanes(said: SharedOptions["lanes"], scheduler: Settings["scheduler"]): Lane[] {
+  const always = Object.entries(DEFAULT_LANES).map(([name, concurrency]) => [name, { concurrency }]);
+  const all: SharedOptions["lanes"] = { ...Object.fromEntries(always), ...said };
+  return Object.entries(all).map(([name, { concurrency, total = null }]) =>
+    toLane({ name, concurrency, total }, scheduler),
+  );
+}
+
+/** A lane of which no more is said. */
+export function toLane(setting: LaneSetting, scheduler: Settings["scheduler"]): Lane {
+  return { ...setting, perAgent: null, ...orderIn(scheduler) };
+}
+
+/** What decides in every lane who goes first. */
+function orderIn({ strategy, agingSec }: Settings["scheduler"]): Pick<Lane, "strategy" | "agingMs"> {
+  return { strategy, agingMs: agingSec * 1_000 };
 }

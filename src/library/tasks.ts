@@ -11,15 +11,24 @@ import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
-import { type ParsedTask, parseTaskInput, type TaskDefaults } from "../model/task-input.ts";
+import { type ParsedTask, parseTaskInput } from "../model/task-input.ts";
 import { toTask } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
 import { rejectionError } from "../storage/admission.ts";
-import type { AdmissionLimits, CancelledTask, InsertedTask, NewTask, Storage } from "../storage/storage.ts";
-import { readBatch, stillOpen, toBatch } from "./batches.ts";
+import type {
+  AdmissionLimits,
+  CancelledTask,
+  InsertedTask,
+  NewBatch,
+  NewTask,
+  Storage,
+} from "../storage/storage.ts";
+import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
+import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { listPage } from "./list-page.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
+import type { TaskParser } from "./task-parser.ts";
 
 /** Tasks handed in at once. */
 const SUBMIT_MANY_MAX = 10_000;
@@ -31,30 +40,29 @@ export interface TasksOptions {
   readonly eventLog: EventLog;
   readonly waiter: TaskWaiter;
   readonly limits: () => AdmissionLimits;
-  readonly defaults: () => TaskDefaults;
+  readonly parse: TaskParser;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
-  /** Throws `invalid_field` for a URL that must not be called. */
-  readonly checkCallback: (url: string) => Promise<void>;
+  /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
+  readonly checkCallback: (url: string, field: "callbackUrl" | "batchCallbackUrl") => Promise<void>;
   /** What this process can do for a task in a lane. */
   readonly processSituation: (lane: string) => ProcessSituation;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
-  /** Told when a task was cancelled, of which somebody may want to be told. */
-  readonly onCancelled: () => void;
+  readonly ended: EndedTasks;
 }
 
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
-  const { tenant, storage, engine, eventLog, waiter, limits, defaults, checkOpen } = options;
-  const { newTaskId, newBatchId, checkCallback, onCancelled, processSituation } = options;
+  const { tenant, storage, engine, eventLog, waiter, limits, parse, checkOpen } = options;
+  const { newTaskId, newBatchId, checkCallback, ended, processSituation } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
-    const [task] = newTasks([parseTaskInput(input, defaults())], null);
+    const [task] = newTasks([await parse((defaults) => parseTaskInput(input, defaults))], null);
     if (task === undefined) throw new Error("One task makes one.");
     if (task.callbackUrl !== null) {
-      await checkCallback(task.callbackUrl);
+      await checkCallback(task.callbackUrl, "callbackUrl");
       checkOpen();
     }
     await eventLog.tried;
@@ -69,16 +77,24 @@ export function createTasks(options: TasksOptions): LocalTasks {
     if (!Array.isArray(inputs) || inputs.length > SUBMIT_MANY_MAX) {
       throw invalidField("tasks", `\`tasks\` must be an array of at most ${SUBMIT_MANY_MAX}`);
     }
-    const { inserted } = await insertAll(parseTaskInputs(inputs, defaults()), null);
+    const parsed = await parse((defaults) => parseTaskInputs(inputs, defaults));
+    const { inserted } = await insertAll(parsed, null);
     return inserted.map((task) => ({ ...toSubmitted(task), ...rejectionOf(task) }));
   }
 
   async function submitBatch(input: BatchInput): Promise<SubmittedBatch> {
     checkOpen();
-    const batch = newBatchId();
-    const { tasks, inserted } = await insertAll(parseBatchInput(input, defaults()), batch);
+    const {
+      tasks: parsed,
+      parallelism,
+      callbackUrl,
+    } = await parse((defaults) => parseBatchInput(input, defaults));
+    const batch = { id: newBatchId(), tenant, parallelism, callbackUrl };
+    const { tasks, inserted } = await insertAll(parsed, batch);
+    // Those that were made before tell nothing of when this batch was.
+    const made = inserted.filter(({ repeats }) => repeats === null);
     return {
-      batchId: batch,
+      batchId: made.length > 0 ? batch.id : await storedBatchId(storage, batch, inserted),
       tasks: inserted.map((task, place) => ({
         taskId: task.id,
         ...keyOf(tasks[place]),
@@ -90,64 +106,69 @@ export function createTasks(options: TasksOptions): LocalTasks {
       submitted: inserted.filter(({ rejection, repeats }) => rejection === null && repeats !== "other")
         .length,
       count: inserted.length,
-      createdAt: rfc3339(Math.min(...inserted.map(({ createdAt }) => createdAt))),
+      createdAt: rfc3339(Math.min(...(made.length > 0 ? made : inserted).map(({ createdAt }) => createdAt))),
     };
   }
 
   /** Those that others depend on are stored before these; answers come in the order of what was handed in. */
   async function insertAll(
     parsed: readonly ParsedTask[],
-    batch: string | null,
+    batch: NewBatch | null,
   ): Promise<{ tasks: NewTask[]; inserted: InsertedTask[] }> {
-    const tasks = newTasks(parsed, batch);
-    await checkCallbacks(tasks);
+    const tasks = newTasks(parsed, batch?.id ?? null);
+    await checkCallbacks(tasks, batch);
     await eventLog.tried;
     const ordered = parentsFirst(tasks);
-    const inserted = await engine.intake.addMany(ordered);
+    const inserted = await engine.intake.addMany(ordered, batch ?? undefined).catch((error) => {
+      throw atRefused(error, tasks);
+    });
     if (ordered === tasks) return { tasks, inserted };
     const answers = new Map(ordered.map(({ id }, place) => [id, inserted[place]]));
     return { tasks, inserted: tasks.flatMap(({ id }) => answers.get(id) ?? []) };
   }
 
   /** Each URL once, and all at the same time: of 100 names that hardly resolve, none waits for another. */
-  async function checkCallbacks(tasks: readonly NewTask[]): Promise<void> {
+  async function checkCallbacks(tasks: readonly NewTask[], batch: NewBatch | null): Promise<void> {
     const urls = new Map<string, number>();
     for (const [index, { callbackUrl }] of tasks.entries()) {
       if (callbackUrl !== null && !urls.has(callbackUrl)) urls.set(callbackUrl, index);
     }
-    if (urls.size === 0) return;
-    const faults = await Promise.all(
-      [...urls].map(([url, index]) =>
-        checkCallback(url).then(
-          () => null,
-          (error) => atIndex(error, index),
-        ),
+    const ofBatch = batch?.callbackUrl ?? null;
+    const checks = [
+      ...(ofBatch === null ? [] : [checkCallback(ofBatch, "batchCallbackUrl")]),
+      ...[...urls].map(([url, index]) =>
+        checkCallback(url, "callbackUrl").catch((error) => {
+          throw atIndex(error, index);
+        }),
       ),
-    );
-    const first = faults.find((fault) => fault !== null);
-    if (first !== undefined) throw first;
+    ];
+    if (checks.length === 0) return;
+    // All have been looked at before the first that is wrong is told.
+    for (const check of await Promise.allSettled(checks)) if (check.status === "rejected") throw check.reason;
     checkOpen();
   }
 
   function newTask(parsed: ParsedTask, batch: string | null): NewTask {
-    return { ...parsed, id: newTaskId(), tenant, batch, idempotency: hashed(parsed.idempotency) };
+    return {
+      ...parsed,
+      id: newTaskId(),
+      tenant,
+      origin: "task",
+      batch,
+      idempotency: hashed(parsed.idempotency),
+    };
   }
 
   function newTasks(parsed: readonly ParsedTask[], batch: string | null): NewTask[] {
     const tasks = parsed.map((task) => newTask(task, batch));
-    return tasks.some(({ dependsOn }) => dependsOn.length > 0) ? withDependencies(tasks) : tasks;
+    const related = tasks.some(({ dependsOn, spec }) => dependsOn.length > 0 || spec.key !== undefined);
+    return related ? withDependencies(tasks) : tasks;
   }
 
   /** Some may have ended meanwhile: each says what became of it. */
   async function cancelAll(ids: readonly string[]): Promise<CancelledTask[]> {
     const answers = await storage.tasks.cancel({ tenant, ids, error: null });
-    const cancelled = answers.filter((answer) => answer.found && answer.was === null);
-    engine.fence(
-      cancelled.flatMap(({ token }) => token ?? []),
-      "cancelled",
-    );
-    for (const task of cancelled) engine.metrics.cancelled(task);
-    if (cancelled.length > 0) onCancelled();
+    ended.note(answers.filter((answer) => answer.found && answer.was === null));
     return answers;
   }
 
@@ -181,7 +202,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     },
 
     async getBatch(batchId) {
-      return toBatch(batchId, await readBatch(storage, tenant, batchId));
+      return toBatch(await readBatch(storage, tenant, batchId));
     },
 
     async cancelBatch(batchId) {
@@ -231,6 +252,15 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
 function toSubmitted({ id, state, position, createdAt }: InsertedTask): SubmittedTask {
   return { taskId: id, state, position, createdAt: rfc3339(createdAt) };
+}
+
+/** Of a batch that was refused for one of its tasks, that one's place. */
+function atRefused(error: unknown, tasks: readonly NewTask[]): unknown {
+  const refused = error instanceof RotaError ? error.details?.["refused"] : undefined;
+  const index = tasks.findIndex(({ id }) => id === refused);
+  if (!(error instanceof RotaError) || index === -1) return error;
+  const { refused: _unknown, ...details } = error.details ?? {};
+  return atIndex(new RotaError(error.code, error.message, { details, cause: error }), index);
 }
 
 function keyOf(task: NewTask | undefined): { key?: string } {

@@ -8,13 +8,12 @@ import type { Storage } from "../storage/storage.ts";
  */
 export async function warnOfUnservedLanes(params: {
   readonly storage: Storage;
-  readonly lanes: readonly Lane[];
+  readonly lanes: ReadonlyMap<string, Lane>;
   readonly log: Log;
 }): Promise<void> {
   const { storage, lanes, log } = params;
-  const served = new Set(lanes.map(({ name }) => name));
   for (const { name, waiting } of await storage.lanes.list()) {
-    if (waiting === 0 || served.has(name)) continue;
+    if (waiting === 0 || lanes.has(name)) continue;
     const tasks = waiting === 1 ? "1 task waits" : `${waiting} tasks wait`;
     log.warn(
       { lane: name, waiting },

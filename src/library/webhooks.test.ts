@@ -1,7 +1,9 @@
+import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 import { serve } from "../../test/support/http-server.ts";
 import { openTestRota, type TestRotaParams } from "../../test/support/rota.ts";
 import type { Delivery } from "../model/delivery.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
 import { Gate, until } from "../testing/signals.ts";
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -72,6 +74,95 @@ test("tells a callback how the task ended, whatever ended it", async () => {
   ]);
 });
 
+test("a batch tells once that all have ended, and how, whatever is retried later", async () => {
+  const clock = new ManualClock(Date.now());
+  const { rota, received, url, untilStatus } = await open({
+    clock,
+    options: { webhooks: { allow: ["127.0.0.1"], secret: SECRET } },
+  });
+  rota.agent("worker", async ({ payload }) => {
+    if (payload === "bad") throw new Error("broke");
+  });
+  await rota.start();
+  const { batchId, taskIds, createdAt } = await rota.tasks.submitBatch({
+    agentId: "worker",
+    parallelism: 1,
+    batchCallbackUrl: `${url}/batch`,
+    tasks: [{ payload: "good" }, { payload: "bad" }, { payload: "good" }],
+  });
+  const delivery = await untilStatus("delivered");
+  expect(delivery).toEqual({
+    deliveryId: expect.stringMatching(/^whd_\w+_\d+$/),
+    event: "batch.completed",
+    batchId,
+    taskId: taskIds[2],
+    url: `${url}/batch`,
+    status: "delivered",
+    tries: 1,
+    createdAt,
+    lastTryAt: createdAt,
+    responseStatus: 204,
+  });
+  const told = {
+    type: "batch.completed",
+    batchId,
+    parallelism: 1,
+    counts: { done: 2, failed: 1 },
+    createdAt,
+    completedAt: createdAt,
+  };
+  const [first] = received;
+  expect(first?.body).toEqual(told);
+  expect(first?.headers).toMatchObject({
+    "x-pinchtab-event": "batch.completed",
+    "webhook-id": delivery.deliveryId,
+  });
+  expect(first?.headers).not.toHaveProperty("x-pinchtab-task-id");
+  const verified = new Webhook(SECRET).verify(
+    JSON.stringify(first?.body),
+    first?.headers as Record<string, string>,
+  );
+  expect(verified).toEqual(told);
+
+  await rota.tasks.retry(taskIds[1] as string);
+  await rota.tasks.wait(taskIds[1] as string);
+  await clock.advance(60_000);
+  expect((await rota.webhooks.deliveries()).count).toBe(1);
+  await rota.webhooks.resend(delivery.deliveryId);
+  await until(() => received.length === 2, "the callback once more");
+  expect(received[1]?.body).toEqual(told);
+});
+
+test("a batch tells of itself beside its tasks, and also when none of them found room", async () => {
+  const { rota, received, url, clock } = await open({ options: { scheduler: { maxPerAgent: 1 } } });
+  await rota.start();
+  await rota.tasks.submit({ agentId: "full", payload: 0, runAt: "2100-01-01T00:00:00Z" });
+  await rota.tasks.submitBatch({
+    agentId: "full",
+    callbackUrl: `${url}/each`,
+    batchCallbackUrl: `${url}/all`,
+    tasks: [{ payload: 1 }, { payload: 2 }],
+  });
+  await until(() => received.length === 1, "the callback of the batch");
+  expect(received[0]?.body["counts"]).toEqual({ rejected: 2 });
+  const { taskIds } = await rota.tasks.submitBatch({
+    callbackUrl: `${url}/each`,
+    batchCallbackUrl: `${url}/all`,
+    tasks: [{ payload: 1 }],
+  });
+  await until(async () => {
+    await clock.advance(10);
+    return received.length === 3;
+  }, "both callbacks");
+  const bodies = received.slice(1).map(({ body }) => body);
+  expect(bodies.map(({ taskId, counts }) => [taskId, counts])).toEqual(
+    expect.arrayContaining([
+      [taskIds[0], undefined],
+      [undefined, { done: 1 }],
+    ]),
+  );
+});
+
 test("a task that is rejected tells nobody", async () => {
   const { rota, url } = await open({ options: { scheduler: { maxQueueSize: 1 } } });
   const input = { payload: 1, callbackUrl: url };
@@ -97,6 +188,9 @@ test("a callback to what must not be called is refused, and nothing is stored", 
   ).toMatchObject({
     message: expect.stringMatching(/^tasks\[1\]: `callbackUrl` must not lead to /),
   });
+  expect(await errorOf(rota.tasks.submitBatch({ tasks: [good], batchCallbackUrl: bad }))).toMatchObject({
+    message: expect.stringMatching(/^`batchCallbackUrl` must not lead to /),
+  });
   expect((await rota.tasks.counts()).total).toBe(0);
 });
 
@@ -107,6 +201,7 @@ test("a delivery can be looked at, listed by task and status, and page by page",
   const delivery = await untilStatus("delivered");
   expect(delivery).toEqual({
     deliveryId: expect.stringMatching(new RegExp(`^whd_${taskId.slice(4)}_\\d+$`)),
+    event: "task.completed",
     taskId,
     url: `${url}/hook`,
     state: "done",

@@ -11,6 +11,7 @@ export class TaskSeries {
   cancelled = 0;
   expired = 0;
   retried = 0;
+  preempted = 0;
   readonly wait = new Histogram();
   readonly run = new Histogram();
 }
@@ -26,6 +27,7 @@ const COUNTERS: Readonly<Record<Counter, string>> = {
   cancelled: "Tasks that somebody cancelled.",
   expired: "Tasks that passed their deadline before they started.",
   retried: "Attempts that failed or were lost and after which there will be another.",
+  preempted: "Attempts that this process stopped so that a critical task could start; they are made anew.",
 };
 
 const DURATIONS = {

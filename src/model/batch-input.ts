@@ -1,27 +1,37 @@
+import { callbackUrlOf, optionalCallbackUrl } from "./callback-url.ts";
 import { RotaError } from "./errors.ts";
-import { checkKnown, invalidField, isObject, optionalText, quoted } from "./field-checks.ts";
+import { checkKnown, invalidField, isObject, optionalNumber, optionalText, quoted } from "./field-checks.ts";
 import { checkAgentId, type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
 
 /** Tasks of one batch, with an action among them and without. */
 export const BATCH_MAX = { actions: 50, others: 100 } as const;
+/** How many tasks of a batch may be asked to run at once. */
+export const PARALLELISM = { min: 1, max: 10 } as const;
+
+export interface ParsedBatch {
+  readonly tasks: readonly ParsedTask[];
+  /** Null: no bound. */
+  readonly parallelism: number | null;
+  /** Where it is told that all have ended; null: nobody asked. */
+  readonly callbackUrl: string | null;
+}
 
 /**
  * Checks tasks that are handed in together. Throws `batch_too_large`, or `invalid_field` for the first that is wrong,
  * with its place.
  */
-export function parseBatchInput(given: unknown, defaults: TaskDefaults): ParsedTask[] {
+export function parseBatchInput(given: unknown, defaults: TaskDefaults): ParsedBatch {
   if (!isObject(given)) {
     throw new RotaError("invalid_field", "a batch must be an object with `tasks`, an array");
   }
-  checkKnown(given, ["agentId", "callbackUrl", "tasks"]);
+  checkKnown(given, ["agentId", "callbackUrl", "webhookUrl", "batchCallbackUrl", "parallelism", "tasks"]);
   const agentId = optionalText(given, "agentId");
   if (agentId !== undefined) checkAgentId(agentId);
-  const callbackUrl = optionalText(given, "callbackUrl");
-  const tasks = checkTasks(given["tasks"]);
-  return parseTaskInputs(
-    tasks.map((task) => withDefaults(task, { agentId, callbackUrl })),
-    defaults,
-  );
+  const callbackUrl = callbackUrlOf(given);
+  const parallelism = optionalNumber(given, "parallelism", PARALLELISM) ?? null;
+  const batchCallbackUrl = optionalCallbackUrl(given, "batchCallbackUrl");
+  const inputs = checkTasks(given["tasks"]).map((task) => withDefaults(task, { agentId, callbackUrl }));
+  return { tasks: parseTaskInputs(inputs, defaults), parallelism, callbackUrl: batchCallbackUrl };
 }
 
 /** Every one is checked before any is stored. */
@@ -61,13 +71,13 @@ function checkTasks(tasks: unknown): readonly unknown[] {
 
 function withDefaults(
   task: unknown,
-  { agentId, callbackUrl }: { agentId: string | undefined; callbackUrl: string | undefined },
+  { agentId, callbackUrl }: { agentId: string | undefined; callbackUrl: string | null },
 ): unknown {
   if (!isObject(task)) return task;
   const hasUrl = task["callbackUrl"] !== undefined || task["webhookUrl"] !== undefined;
   return {
     ...task,
     ...(agentId === undefined || task["agentId"] !== undefined ? {} : { agentId }),
-    ...(callbackUrl === undefined || hasUrl ? {} : { callbackUrl }),
+    ...(callbackUrl === null || hasUrl ? {} : { callbackUrl }),
   };
 }

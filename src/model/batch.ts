@@ -7,6 +7,12 @@ export interface BatchInput {
   readonly agentId?: string;
   /** Where the end of each task is told that does not say. */
   readonly callbackUrl?: string;
+  /** Another name for `callbackUrl`. */
+  readonly webhookUrl?: string;
+  /** Where it is told, once, that all tasks have ended: `POST` with how many ended in which state. */
+  readonly batchCallbackUrl?: string;
+  /** How many of its tasks run at once, over all nodes, 1 to 10; left out: no bound of its own. */
+  readonly parallelism?: number;
   readonly tasks: readonly BatchTaskInput[];
 }
 
@@ -21,7 +27,11 @@ export type BatchTaskInput = Keyed<
 /** A batch as it is now. */
 export interface Batch {
   readonly batchId: string;
+  /** How many of its tasks run at once; null: no bound of its own. */
+  readonly parallelism: number | null;
   readonly createdAt: string;
+  /** When all of its tasks had ended for the first time. */
+  readonly completedAt?: string;
   /** How many of its tasks are in each state; states without any are left out. */
   readonly counts: Readonly<Partial<Record<TaskState, number>>>;
   /** In the order they were taken in. */
@@ -36,6 +46,17 @@ export interface BatchTask {
   readonly agentId: string;
   readonly state: TaskState;
   readonly error?: string;
+}
+
+/** What `batchCallbackUrl` is told: the body of its callback. */
+export interface BatchCompleted {
+  readonly type: "batch.completed";
+  readonly batchId: string;
+  readonly parallelism: number | null;
+  /** How many of its tasks had ended in which state; states without any are left out. */
+  readonly counts: Readonly<Partial<Record<TaskState, number>>>;
+  readonly createdAt: string;
+  readonly completedAt: string;
 }
 
 export interface SubmittedBatch {

@@ -1,3 +1,5 @@
+import { type Fields, invalidField, optionalText } from "./field-checks.ts";
+
 /** Longer than any URL that a server would accept. */
 const URL_LENGTH_MAX = 2_048;
 
@@ -10,4 +12,23 @@ export function callbackUrlFault(url: string): string | null {
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) return "be an http or https URL";
   if (parsed.username !== "" || parsed.password !== "") return "have no user or password in it";
   return url.length > URL_LENGTH_MAX ? `have at most ${URL_LENGTH_MAX} characters` : null;
+}
+
+/** A URL to be called at, of a form that can be; null: none is given. Whether it may be is for the address guard to say. */
+export function optionalCallbackUrl(fields: Fields, field: string): string | null {
+  const text = optionalText(fields, field);
+  if (text === undefined) return null;
+  const fault = callbackUrlFault(text);
+  if (fault !== null) throw invalidField(field, `\`${field}\` must ${fault}`);
+  return text;
+}
+
+/** The same of a task or a batch, for which `webhookUrl` is another name. */
+export function callbackUrlOf(input: Fields): string | null {
+  const callbackUrl = optionalCallbackUrl(input, "callbackUrl");
+  const webhookUrl = optionalCallbackUrl(input, "webhookUrl");
+  if (callbackUrl !== null && webhookUrl !== null && callbackUrl !== webhookUrl) {
+    throw invalidField("webhookUrl", "`webhookUrl` is another name for `callbackUrl`: write one of them");
+  }
+  return callbackUrl ?? webhookUrl;
 }

@@ -3,14 +3,22 @@ import type { TerminalState } from "./task-state.ts";
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** One callback: that a task ended, told to the URL it named. Times are RFC 3339. */
+/** What callbacks tell of. `task.completed` is every end of a task, however it ended. */
+export const DELIVERY_EVENTS = ["task.completed", "batch.completed"] as const;
+export type DeliveryEvent = (typeof DELIVERY_EVENTS)[number];
+
+/** One callback: that a task or a batch ended, told to the URL it named. Times are RFC 3339. */
 export interface Delivery {
   /** Also its `webhook-id`: the same for every try, so that the receiver can tell a repetition. */
   readonly deliveryId: string;
+  readonly event: DeliveryEvent;
+  /** With `batch.completed`: the batch. */
+  readonly batchId?: string;
+  /** With `batch.completed`: of its tasks, the one that was accepted last. */
   readonly taskId: string;
   readonly url: string;
-  /** How the task had ended. */
-  readonly state: TerminalState;
+  /** With `task.completed`: how the task had ended. */
+  readonly state?: TerminalState;
   /** `pending` waits for its next try, `failed` has none left. */
   readonly status: DeliveryStatus;
   /** How often it was tried. */

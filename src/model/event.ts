@@ -5,10 +5,12 @@ export const EVENT_TYPES = [
   "task.started",
   "task.progress",
   "task.retrying",
+  "task.preempted",
   "task.completed",
   "task.failed",
   "task.cancelled",
   "task.rejected",
+  "batch.completed",
 ] as const;
 
 export type EventType = (typeof EVENT_TYPES)[number];
@@ -18,24 +20,28 @@ export interface RotaEvent {
   readonly seq: number;
   readonly type: EventType;
   readonly tenantId: string;
+  /** With `batch.completed`: of its tasks, the one that was accepted last; so with `agentId`, `lane` and `state`. */
   readonly taskId: string;
   readonly agentId: string;
   readonly lane: string;
   readonly batchId?: string;
+  readonly sessionKey?: string;
   /** The state this event moved the task to. */
   readonly state: TaskState;
   /** RFC 3339. */
   readonly timestamp: string;
-  /** With `task.completed`. */
+  /** With `task.completed`; empty with `task.cancelled` of a task that has a session, for whoever shows its answers. */
   readonly result?: unknown;
-  /** With `task.failed`, `task.cancelled`, `task.rejected` and `task.retrying`: why. */
+  /** With `task.failed`, `task.cancelled`, `task.rejected`, `task.retrying` and `task.preempted`: why. */
   readonly error?: string;
   /** With `task.progress`: what the executor reported. */
   readonly progress?: unknown;
-  /** With `task.started`: the attempt that starts; with `task.retrying`: the attempt that ended. */
+  /** With `task.started`: the attempt that starts; with `task.retrying` and `task.preempted`: the one that ended. */
   readonly attempt?: number;
   /** With `task.retrying`: RFC 3339, when the next try may start. */
   readonly retryAt?: string;
+  /** With `batch.completed`: how many of its tasks ended in which state. */
+  readonly counts?: Readonly<Partial<Record<TaskState, number>>>;
 }
 
 /** The state a task is in after an event of this type; null: the event itself says which. */
@@ -44,8 +50,10 @@ export const STATE_AFTER: Readonly<Record<EventType, TaskState | null>> = {
   "task.started": "running",
   "task.progress": "running",
   "task.retrying": null,
+  "task.preempted": "queued",
   "task.completed": "done",
   "task.failed": "failed",
   "task.cancelled": "cancelled",
   "task.rejected": "rejected",
+  "batch.completed": null,
 };

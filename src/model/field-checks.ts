@@ -43,6 +43,12 @@ export function requiredText(fields: Fields, field: string): string {
   return text;
 }
 
+export function optionalBoolean(fields: Fields, field: string): boolean | undefined {
+  const value = fields[field];
+  if (value === undefined || typeof value === "boolean") return value;
+  throw invalidField(field, `\`${field}\` must be true or false, not ${quoted(value)}`);
+}
+
 export function optionalObject(fields: Fields, field: string): Fields | undefined {
   const value = fields[field];
   if (value === undefined) return undefined;

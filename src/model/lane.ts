@@ -11,12 +11,30 @@ export interface Lane {
   /** How many of one agent's tasks run at once in this lane, over all nodes; null: no bound. */
   readonly perAgent: number | null;
   readonly strategy: Strategy;
+  /** How long a task waits to be lifted by one step of priority; 0: it never is. */
+  readonly agingMs: number;
 }
 
 /** Work that names a lane nobody configured goes here. */
 export const FALLBACK_LANE = "main";
 /** The lane of actions, instructions and custom payloads. */
 export const TASKS_LANE = "tasks";
+/** How many tasks one process runs at once in the lanes that are always there, unless somebody says otherwise. */
+export const DEFAULT_LANES = { main: 30, subagent: 50, team: 100, cron: 30 } as const;
+
+/** Counts that somebody might mean; more is a slip of the finger. A process may leave a lane to others. */
+export const LANE_RANGES = {
+  concurrency: { min: 0, max: 10_000_000 },
+  total: { min: 1, max: 10_000_000 },
+} as const;
+
+/** To a URL one or two dots are a way up. */
+const LANE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._:@/-]{1,128}$/;
+export const LANE_NAME_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -, but not . or .. alone";
+
+export function isLaneName(name: unknown): name is string {
+  return typeof name === "string" && LANE_NAME.test(name);
+}
 
 /**
  * An agent that was never served in a lane goes ahead of those that were, but as if it had been served so many events

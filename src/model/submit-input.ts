@@ -37,6 +37,16 @@ interface CommonInput {
   readonly webhookUrl?: string;
   /** The pool of concurrency it runs in; a name nobody configured means `main`. */
   readonly lane?: string;
+  /**
+   * The conversation it is part of. Tasks of one start in the order they were accepted, one at a time unless the session
+   * says otherwise.
+   */
+  readonly sessionKey?: string;
+  /**
+   * It may be made to give way to a critical task that finds no free slot: its signal fires, and it is run again from the
+   * start. No attempt is counted; three times at most.
+   */
+  readonly preemptible?: boolean;
   /** Yours: stored with the task and handed back. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }

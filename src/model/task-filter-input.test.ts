@@ -12,11 +12,19 @@ test("takes states as one, several or in a text, by either name, each once", () 
 });
 
 test("passes on what to look for", () => {
-  const filter = { agentId: "a", priority: 0, lane: "main", limit: 1_000, cursor: "42" };
+  const filter = {
+    agentId: "a",
+    priority: 0,
+    lane: "main",
+    sessionKey: "s",
+    limit: 1_000,
+    cursor: "42",
+  };
   expect(parseTaskFilter(filter)).toEqual({
     agent: "a",
     priority: 0,
     lane: "main",
+    session: "s",
     limit: 1_000,
     cursor: 42,
   });

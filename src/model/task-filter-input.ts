@@ -2,6 +2,7 @@ import { checkKnown, checkName, type Fields, invalidField } from "./field-checks
 import { nearestName } from "./nearest-name.ts";
 import { type Page, parsePage } from "./page-input.ts";
 import { optionalPriority } from "./priority-input.ts";
+import { optionalSessionKey } from "./session-key.ts";
 import { checkAgentId } from "./task-input.ts";
 import { TASK_STATES, type TaskState } from "./task-state.ts";
 
@@ -16,22 +17,25 @@ export interface ParsedTaskFilter extends Page {
   readonly priorityMax?: number;
   readonly batch?: string;
   readonly lane?: string;
+  readonly session?: string;
 }
 
 /** Checks which tasks somebody wants to see. Throws `invalid_field`. */
 export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
-  checkKnown(filter, ["agentId", "state", "priority", "batchId", "lane", "limit", "cursor"]);
+  checkKnown(filter, ["agentId", "state", "priority", "batchId", "sessionKey", "lane", "limit", "cursor"]);
   const agent = filter["agentId"] === undefined ? undefined : checkAgentId(filter["agentId"]);
   const states = parseStates(filter["state"]);
   const priority = parsePriority(filter);
   const batch = checkName(filter, "batchId", "the id of a batch");
   const lane = checkName(filter, "lane", "the name of a lane");
+  const session = optionalSessionKey(filter);
   return {
     ...(agent === undefined ? {} : { agent }),
     ...(states === undefined ? {} : { states }),
     ...priority,
     ...(batch === undefined ? {} : { batch }),
     ...(lane === undefined ? {} : { lane }),
+    ...(session === undefined ? {} : { session }),
     ...parsePage(filter),
   };
 }

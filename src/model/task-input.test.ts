@@ -13,6 +13,7 @@ const defaults: TaskDefaults = {
   retryPolicy: DEFAULT_RETRY_POLICY,
   hasLane: (lane) => LANES.includes(lane),
   maxQueuedOf: () => null,
+  sessionMaxConcurrent: 1,
   laneOf: (agent) => (agent === "crawler" ? "subagent" : undefined),
 };
 
@@ -49,6 +50,14 @@ describe("what is left out is filled in by kind:", () => {
       retryPolicy: { maxRetries: 0, backoffMs: 1_000 },
       timeoutMs: null,
     });
+  });
+
+  test("any kind can be part of a session, and none is unless it says so", () => {
+    expect(parse({ payload: 1, sessionKey: "user:42" }).session).toEqual({
+      key: "user:42",
+      maxConcurrent: 1,
+    });
+    expect(parse({ message: "hi" }).session).toBe(null);
   });
 
   test("an instruction is retried three times", () => {
@@ -103,6 +112,17 @@ test.each([
   [12, 12],
 ])("priority %s is %i", (priority, number) => {
   expect(parse({ payload: 1, priority }).priority).toBe(number);
+});
+
+test("a task gives way only if it says so", () => {
+  expect(parse({ payload: 1, preemptible: true })).toMatchObject({
+    preemptible: true,
+    spec: { preemptible: true },
+  });
+  for (const preemptible of [false, undefined]) {
+    const task = parse({ payload: 1, preemptible });
+    expect([task.preemptible, task.spec.preemptible]).toEqual([false, undefined]);
+  }
 });
 
 test("times are RFC 3339 texts or Dates", () => {
@@ -186,6 +206,8 @@ describe("refuses, naming the field and what to write instead:", () => {
       "deadline",
       "must be after `runAt`",
     ],
+    [{ payload: 1, preemptible: "yes" }, "preemptible", '`preemptible` must be true or false, not "yes"'],
+    [{ payload: 1, preemptable: true }, "preemptable", "did you mean `preemptible`?"],
     [{ payload: 1, retryPolicy: 3 }, "retryPolicy", "must be an object"],
     [{ payload: 1, retryPolicy: { maxRetries: 101 } }, "retryPolicy.maxRetries", "from 0 to 100"],
     [{ payload: 1, retryPolicy: { backoffMs: -1 } }, "retryPolicy.backoffMs", "from 0 to"],
@@ -205,7 +227,8 @@ describe("refuses, naming the field and what to write instead:", () => {
       "may name 100",
     ],
     [{ payload: 1, key: "a" }, "key", "unknown field `key`"],
-    [{ payload: 1, sessionKey: "s" }, "sessionKey", "unknown field `sessionKey`"],
+    [{ payload: 1, sessionKey: ".." }, "sessionKey", "`sessionKey` must be 1 to 256 characters"],
+    [{ payload: 1, sesionKey: "s" }, "sesionKey", "did you mean `sessionKey`?"],
     [{ payload: 1, idempotencyKey: " s" }, "idempotencyKey", "`idempotencyKey` must be 1 to 128 characters"],
     [{ payload: 1, zzzzzzzzzzzzzz: 1 }, "zzzzzzzzzzzzzz", "known are `action`, `tabId`"],
   ])("%j", (input, field, message) => {

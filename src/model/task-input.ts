@@ -1,4 +1,4 @@
-import { callbackUrlFault } from "./callback-url.ts";
+import { callbackUrlOf } from "./callback-url.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { RotaError } from "./errors.ts";
 import {
@@ -7,6 +7,7 @@ import {
   invalidField,
   isObject,
   list,
+  optionalBoolean,
   optionalMoment,
   optionalNumber,
   optionalObject,
@@ -15,10 +16,12 @@ import {
 } from "./field-checks.ts";
 import { isDeeperThan } from "./json-depth.ts";
 import { FALLBACK_LANE, TASKS_LANE } from "./lane.ts";
+import { copyPlainJson } from "./plain-json.ts";
 import { DEFAULT_PRIORITY } from "./priority.ts";
 import { optionalPriority } from "./priority-input.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import { checkRetryPolicy } from "./retry-policy-input.ts";
+import { optionalSessionKey } from "./session-key.ts";
 import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "./task.ts";
 import { isTaskId } from "./task-id.ts";
 
@@ -47,6 +50,9 @@ export interface ParsedTask {
   readonly deadlineAfterMs: number | null;
   readonly maxRetriesIfLost: number;
   readonly maxQueued: number | null;
+  /** The conversation that it is part of; `maxConcurrent` holds where that does not say. Null: none. */
+  readonly session: { readonly key: string; readonly maxConcurrent: number } | null;
+  readonly preemptible: boolean;
   readonly callbackUrl: string | null;
   /** As it was written: ids, or keys of others that are handed in with it. */
   readonly dependsOn: readonly string[];
@@ -67,6 +73,8 @@ export interface TaskDefaults {
   readonly laneOf: (agent: string) => string | undefined;
   /** How many of an agent's tasks may wait; null when the limit for all agents holds. */
   readonly maxQueuedOf: (agent: string) => number | null;
+  /** How many tasks of a session run at once when it does not say. */
+  readonly sessionMaxConcurrent: number;
 }
 
 const KIND_FIELDS = {
@@ -75,6 +83,8 @@ const KIND_FIELDS = {
   message: ["message"],
   custom: ["payload"],
 } as const satisfies Record<TaskKind, readonly string[]>;
+
+const KINDS = Object.keys(KIND_FIELDS) as TaskKind[];
 
 const COMMON_FIELDS = [
   "agentId",
@@ -88,6 +98,8 @@ const COMMON_FIELDS = [
   "dependsOn",
   "idempotencyKey",
   "lane",
+  "sessionKey",
+  "preemptible",
   "metadata",
 ] as const;
 
@@ -113,6 +125,7 @@ export function parseTaskInput(
   const retryPolicy = parseRetryPolicy(input, kind, defaults.retryPolicy);
   const metadata = optionalObject(input, "metadata");
   const key = parseKey(input);
+  const preemptible = optionalBoolean(input, "preemptible") ?? false;
   return {
     agent,
     lane: parseLane(input, kind, agent, defaults),
@@ -122,7 +135,9 @@ export function parseTaskInput(
     deadlineAfterMs: kind === "action" && deadline === null ? ACTION_DEADLINE_MS : null,
     maxRetriesIfLost: retriesIfLost(input, kind, retryPolicy),
     maxQueued: defaults.maxQueuedOf(agent),
-    callbackUrl: parseCallbackUrl(input),
+    session: parseSession(input, defaults),
+    preemptible,
+    callbackUrl: callbackUrlOf(input),
     dependsOn: parseDependsOn(input),
     idempotency: parseIdempotency(input),
     spec: {
@@ -131,6 +146,7 @@ export function parseTaskInput(
       retryPolicy,
       timeoutMs: parseTimeout(input, kind, defaults),
       ...(key === undefined ? {} : { key }),
+      ...(preemptible ? { preemptible } : {}),
     },
   };
 }
@@ -143,6 +159,8 @@ function asJson(given: unknown): Fields {
   if (!isObject(given)) {
     throw new RotaError("invalid_field", `a task must be an object with exactly one of ${ONE_OF}`);
   }
+  const copy = copyPlainJson(given);
+  if (copy !== undefined) return copy as Fields;
   // A Date is a fine moment; as JSON it is the text that names the same.
   const text = stringify(given);
   if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
@@ -176,9 +194,7 @@ function tooDeep(): RotaError {
 }
 
 function kindOf(input: Fields): TaskKind {
-  const kinds = (Object.keys(KIND_FIELDS) as TaskKind[]).filter(
-    (kind) => input[KIND_FIELDS[kind][0]] !== undefined,
-  );
+  const kinds = KINDS.filter((kind) => input[KIND_FIELDS[kind][0]] !== undefined);
   const [kind, second] = kinds;
   if (kind === undefined) {
     throw new RotaError("invalid_field", `a task needs exactly one of ${ONE_OF}; there is none`);
@@ -192,10 +208,12 @@ function kindOf(input: Fields): TaskKind {
 }
 
 function refuseFieldsOfOthers(input: Fields, kind: TaskKind): void {
-  for (const [other, [main, ...fields]] of Object.entries(KIND_FIELDS)) {
+  for (const other of KINDS) {
+    const fields: readonly string[] = KIND_FIELDS[other];
     const stray = other === kind ? undefined : fields.find((field) => input[field] !== undefined);
     if (stray !== undefined) {
-      throw invalidField(stray, `\`${stray}\` goes with \`${main}\`, not with \`${KIND_FIELDS[kind][0]}\``);
+      const [main, given] = [KIND_FIELDS[other][0], KIND_FIELDS[kind][0]];
+      throw invalidField(stray, `\`${stray}\` goes with \`${main}\`, not with \`${given}\``);
     }
   }
 }
@@ -254,6 +272,11 @@ function parseLane(input: Fields, kind: TaskKind, agent: string, defaults: TaskD
   return defaults.hasLane(lane) ? lane : FALLBACK_LANE;
 }
 
+function parseSession(input: Fields, { sessionMaxConcurrent }: TaskDefaults): ParsedTask["session"] {
+  const key = optionalSessionKey(input);
+  return key === undefined ? null : { key, maxConcurrent: sessionMaxConcurrent };
+}
+
 function parseMoments(input: Fields, now: number): { runAt: number | null; deadline: number | null } {
   const runAt = optionalMoment(input, "runAt") ?? null;
   const deadline = optionalMoment(input, "deadline") ?? null;
@@ -264,24 +287,6 @@ function parseMoments(input: Fields, now: number): { runAt: number | null; deadl
     throw invalidField("deadline", "`deadline` must be after `runAt`: the task could never start");
   }
   return { runAt, deadline };
-}
-
-/** `webhookUrl` is another name for it. Whether Rota may call there is for the address guard to say. */
-function parseCallbackUrl(input: Fields): string | null {
-  const callbackUrl = optionalUrl(input, "callbackUrl");
-  const webhookUrl = optionalUrl(input, "webhookUrl");
-  if (callbackUrl !== null && webhookUrl !== null && callbackUrl !== webhookUrl) {
-    throw invalidField("webhookUrl", "`webhookUrl` is another name for `callbackUrl`: write one of them");
-  }
-  return callbackUrl ?? webhookUrl;
-}
-
-function optionalUrl(input: Fields, field: string): string | null {
-  const text = optionalText(input, field);
-  if (text === undefined) return null;
-  const fault = callbackUrlFault(text);
-  if (fault !== null) throw invalidField(field, `\`${field}\` must ${fault}`);
-  return text;
 }
 
 function parseDependsOn(input: Fields): string[] {
@@ -304,8 +309,8 @@ function parseDependsOn(input: Fields): string[] {
 }
 
 function parseIdempotency(input: Fields): ParsedTask["idempotency"] {
-  const { idempotencyKey, ...request } = input;
-  if (idempotencyKey === undefined) return null;
+  if (input["idempotencyKey"] === undefined) return null;
+  const { idempotencyKey: _, ...request } = input;
   const key = optionalText(input, "idempotencyKey") ?? "";
   if (!KEY.test(key)) {
     throw invalidField(

@@ -1,5 +1,5 @@
 import { rfc3339 } from "./rfc3339.ts";
-import type { Attempt, AttemptOutcome, Task, TaskSpec } from "./task.ts";
+import type { Attempt, AttemptOutcome, Task, TaskSpec, TaskUsage } from "./task.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** One execution as the storage keeps it. Times are milliseconds since 1970. */
@@ -28,6 +28,8 @@ export interface TaskRecord {
   readonly deadline: number | null;
   readonly retryCount: number;
   readonly batch: string | null;
+  /** The key of its session. */
+  readonly session: string | null;
   readonly callbackUrl: string | null;
   readonly startedAt: number | null;
   readonly completedAt: number | null;
@@ -35,13 +37,15 @@ export interface TaskRecord {
   /** Undefined until done. */
   readonly result: unknown;
   readonly error: string | null;
+  /** Null unless an attempt told. */
+  readonly usage: TaskUsage | null;
   /** Every execution in order, the one in progress last. */
   readonly attempts: readonly AttemptRecord[];
 }
 
 /** What users see of a record. */
 export function toTask(record: TaskRecord): Task {
-  const { work, metadata, retryPolicy, timeoutMs, key, dependsOn } = record.spec;
+  const { work, metadata, retryPolicy, timeoutMs, key, dependsOn, preemptible } = record.spec;
   const last = record.attempts.at(-1);
   return {
     taskId: record.id,
@@ -55,9 +59,11 @@ export function toTask(record: TaskRecord): Task {
     ...withoutKind(work),
     ...(metadata === undefined ? {} : { metadata }),
     ...(record.batch === null ? {} : { batchId: record.batch }),
+    ...(record.session === null ? {} : { sessionKey: record.session }),
     ...(key === undefined ? {} : { key }),
     ...(dependsOn === undefined ? {} : { dependsOn }),
     ...(record.callbackUrl === null ? {} : { callbackUrl: record.callbackUrl }),
+    ...(preemptible === undefined ? {} : { preemptible }),
     ...(record.runAt === null ? {} : { runAt: rfc3339(record.runAt) }),
     ...(record.deadline === null ? {} : { deadline: rfc3339(record.deadline) }),
     ...(timeoutMs === null ? {} : { timeout: timeoutMs }),
@@ -73,6 +79,7 @@ export function toTask(record: TaskRecord): Task {
       : { executionTimeMs: between(last.startedAt, last.endedAt) }),
     ...(record.result === undefined ? {} : { result: record.result }),
     ...(record.error === null ? {} : { error: record.error }),
+    ...(record.usage === null ? {} : { usage: record.usage }),
     attempts: record.attempts.map(toAttempt),
   };
 }

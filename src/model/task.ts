@@ -38,11 +38,21 @@ export interface TaskSpec {
   readonly key?: string;
   /** The ids of the tasks it depends on. */
   readonly dependsOn?: readonly string[];
+  /** Whether it gives way to a critical task that finds no free slot. */
+  readonly preemptible?: true;
 }
 
 /** How one execution of a task ended. */
-export const ATTEMPT_OUTCOMES = ["done", "failed", "cancelled", "interrupted", "lost"] as const;
+export const ATTEMPT_OUTCOMES = ["done", "failed", "cancelled", "interrupted", "preempted", "lost"] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
+
+/** What a task cost, over all attempts that told. */
+export interface TaskUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** What the model used last can take in. */
+  readonly contextWindow?: number;
+}
 
 /** What became of a task that another one depends on. */
 export interface DependencyResult {
@@ -85,6 +95,8 @@ export interface Task {
   readonly metadata?: Readonly<Record<string, unknown>>;
   /** The batch it was handed in with. */
   readonly batchId?: string;
+  /** The conversation it is part of. */
+  readonly sessionKey?: string;
   /** What those it was handed in with call it. */
   readonly key?: string;
   /** The tasks that must be done before it starts. */
@@ -93,6 +105,8 @@ export interface Task {
   readonly dependencies?: readonly DependencyResult[];
   /** Where its end is told. */
   readonly callbackUrl?: string;
+  /** It gives way to a critical task that finds no free slot. */
+  readonly preemptible?: true;
 
   readonly runAt?: string;
   readonly deadline?: string;
@@ -110,5 +124,6 @@ export interface Task {
   readonly executionTimeMs?: number;
   readonly result?: unknown;
   readonly error?: string;
+  readonly usage?: TaskUsage;
   readonly attempts: readonly Attempt[];
 }

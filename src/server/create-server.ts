@@ -4,6 +4,7 @@ import type { Rota } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import { EventStreams } from "./event-stream.ts";
+import { MessageRuns } from "./message-runs.ts";
 import { answerBrokenRequest, REQUEST_TIMEOUT_MS } from "./middleware/broken-requests.ts";
 import { answerErrors, BODY_BYTES_MAX, sendError, toRotaError } from "./middleware/errors.ts";
 import { acceptJsonBodies } from "./middleware/json-body.ts";
@@ -58,7 +59,7 @@ export function createServer({ rota, log, clock = systemClock }: ServerOptions):
 
   const streams = new EventStreams({ rota, clock, log });
   const waits = new TaskWaits(rota);
-  registerRoutes(app, { rota, streams, waits });
+  registerRoutes(app, { rota, streams, waits, runs: new MessageRuns({ rota, streams, waits }) });
   // Those who wait would hold up the closing; whatever is under way ends by itself.
   app.addHook("preClose", async () => {
     streams.close();

@@ -1,9 +1,11 @@
 import type { ServerResponse } from "node:http";
 import type { Events, EventsOptions, Rota } from "../interface/rota.ts";
+import type { SentMessage } from "../interface/sessions.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { Log } from "../model/log.ts";
+import { isTerminal } from "../model/task-state.ts";
 import { Places } from "./places.ts";
 
 /** Proxies cut connections on which nothing moves, many after 30 or 60 seconds. */
@@ -29,6 +31,23 @@ export interface EventStreamsOptions {
   readonly max?: number;
 }
 
+/** What a stream tells, and when it ends by itself. */
+interface StreamPlan {
+  readonly opening: () => string;
+  readonly fits?: (event: RotaEvent) => boolean;
+  readonly isLast?: (event: RotaEvent) => boolean;
+}
+
+export interface RunStream {
+  readonly sessionKey: string;
+  /** Ends it after so long, whether or not its task has ended; undefined: no sooner than that. */
+  readonly timeoutMs: number | undefined;
+  /** Says the message. Null: there is nothing to follow. */
+  readonly begin: () => Promise<SentMessage | null>;
+  /** Told when the reader goes away before the end. */
+  readonly onGone: (sent: SentMessage) => void;
+}
+
 /** What happens, as server-sent events: to everybody who asked, each at the pace at which they read. */
 export class EventStreams {
   readonly #options: EventStreamsOptions;
@@ -47,6 +66,59 @@ export class EventStreams {
 
   /** Begins a stream, which goes on until the reader goes away or the server closes. Throws before it has begun. */
   open(response: ServerResponse, options: Omit<EventsOptions, "signal" | "onGap">): void {
+    const gone = this.#enter(response);
+    let missing = "";
+    const events = this.#options.rota.events({
+      ...options,
+      signal: AbortSignal.any([gone, this.#closing.signal]),
+      onGap: (gap) => {
+        missing = `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
+      },
+    });
+    response.writeHead(200, STREAM_HEADERS).flushHeaders();
+    void this.#send(events, response, {
+      opening: () => `retry: ${RECONNECT_MS}\n${place(events)}${missing}`,
+    });
+  }
+
+  /**
+   * Begins a stream of what becomes of one message: that it was taken in, then the events of its task up to the last. What
+   * `begin` throws is thrown, and with null there is no stream.
+   */
+  async openRun(
+    response: ServerResponse,
+    { sessionKey, timeoutMs, begin, onGone }: RunStream,
+  ): Promise<void> {
+    const gone = this.#enter(response);
+    const enough = new AbortController();
+    const signal = AbortSignal.any([gone, enough.signal, this.#closing.signal]);
+    // What happens right after it was said is to be seen too.
+    const events = this.#options.rota.events({ sessionKey, signal });
+    const sent = await begin().catch((error) => {
+      enough.abort();
+      throw error;
+    });
+    if (sent === null) return enough.abort();
+    const { clock } = this.#options;
+    const timer = timeoutMs === undefined ? null : clock.setTimer(timeoutMs, () => enough.abort());
+    response.writeHead(200, STREAM_HEADERS).flushHeaders();
+    void this.#send(events, response, {
+      opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n`,
+      fits: ({ type, taskId }) => taskId === sent.taskId && type !== "batch.completed",
+      isLast: ({ state }) => isTerminal(state),
+    }).then((hasEnded) => {
+      timer?.cancel();
+      if (!hasEnded && gone.aborted) onGone(sent);
+    });
+  }
+
+  /** Ends all streams; those who listened connect again, and go on where they were. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  /** Takes a place for a request; answers a signal that fires when whoever made it goes away. */
+  #enter(response: ServerResponse): AbortSignal {
     if (this.#closing.signal.aborted) throw new RotaError("draining", "this node is stopping");
     const gone = new AbortController();
     const giveBack = this.#places.take();
@@ -55,32 +127,25 @@ export class EventStreams {
       giveBack();
       gone.abort();
     });
-    let missing = "";
-    const events = this.#options.rota.events({
-      ...options,
-      signal: AbortSignal.any([gone.signal, this.#closing.signal]),
-      onGap: (gap) => {
-        missing = `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
-      },
-    });
-    response.writeHead(200, STREAM_HEADERS).flushHeaders();
-    void this.#send(events, response, () => missing);
+    return gone.signal;
   }
 
-  /** Ends all streams; those who listened connect again, and go on where they were. */
-  close(): void {
-    this.#closing.abort();
-  }
-
-  async #send(events: Events, response: ServerResponse, missing: () => string): Promise<void> {
+  /** Answers whether the last event was told. */
+  async #send(
+    events: Events,
+    response: ServerResponse,
+    { opening, fits = () => true, isLast = () => false }: StreamPlan,
+  ): Promise<boolean> {
     const stopHeartbeat = this.#heartbeat(events, response);
     try {
       await events.ready;
-      response.write(`retry: ${RECONNECT_MS}\n${place(events)}${missing()}`);
+      response.write(opening());
       for await (const event of events) {
+        if (!fits(event)) continue;
         // The next event is not even asked for before there is room for it: what a slow reader has not read stays
         // where it is, in the storage.
         if (!response.write(frame(event))) await drained(response);
+        if (isLast(event)) return true;
       }
     } catch (error) {
       // The answer has begun, so that it can only end. Whoever listens connects again and goes on where it was.
@@ -89,6 +154,7 @@ export class EventStreams {
       stopHeartbeat();
       response.end();
     }
+    return false;
   }
 
   #heartbeat(events: Events, response: ServerResponse): () => void {

@@ -1,12 +1,15 @@
 import type { FastifyInstance } from "fastify";
 import type { Rota } from "../interface/rota.ts";
 import type { EventStreams } from "./event-stream.ts";
+import type { MessageRuns } from "./message-runs.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { laneRoutes } from "./routes/lanes.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
 import { schedulerRoutes } from "./routes/scheduler.ts";
+import { sessionRoutes } from "./routes/sessions.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 import type { TaskWaits } from "./task-waits.ts";
@@ -16,12 +19,13 @@ export interface RouteParts {
   readonly rota: Rota;
   readonly streams: EventStreams;
   readonly waits: TaskWaits;
+  readonly runs: MessageRuns;
 }
 
 /** Those that other systems have as well, under the paths they have there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];
 /** Those that are Rota's own. */
-const VERSIONED = [agentRoutes, webhookRoutes];
+const VERSIONED = [sessionRoutes, laneRoutes, agentRoutes, webhookRoutes];
 
 export function registerRoutes(app: FastifyInstance, parts: RouteParts): void {
   for (const routes of EVERYWHERE) app.register(routes, parts);

@@ -11,11 +11,13 @@ const WAITS_MAX = 10_000;
 /** Requests that are answered when a task has ended. */
 export class TaskWaits {
   readonly #rota: Rota;
-  readonly #places = new Places({ max: WAITS_MAX, what: "requests that wait for a task" });
+  readonly #places: Places;
   readonly #closing = new AbortController();
 
-  constructor(rota: Rota) {
+  /** `max` is for tests: how many there can be at once. */
+  constructor(rota: Rota, { max = WAITS_MAX }: { readonly max?: number } = {}) {
     this.#rota = rota;
+    this.#places = new Places({ max, what: "requests that wait for a task" });
   }
 
   get size(): number {
@@ -23,21 +25,36 @@ export class TaskWaits {
   }
 
   /**
-   * The task once it has ended; or as it is, once `seconds` are over or this node stops. `gone` fires when nobody is
-   * left to be told.
+   * The task once it has ended; or as it is, once `seconds` are over or the server closes. While the node drains, what
+   * runs can still end, so that waiting goes on. `gone` fires when nobody is left to be told.
    */
   async wait(taskId: string, { seconds, gone }: { seconds: unknown; gone: AbortSignal }): Promise<Task> {
-    const wait = checkSeconds(seconds);
-    const { tasks, draining } = this.#rota;
-    const signal = AbortSignal.any([gone, draining, this.#closing.signal]);
+    const timeoutMs = checkSeconds(seconds) * 1_000;
+    return this.holding(() => this.untilEnded(taskId, { timeoutMs, gone }));
+  }
+
+  /** Keeps a place as long as `work` goes on, for a request that does something first. Throws `rate_limited`. */
+  async holding<T>(work: () => Promise<T>): Promise<T> {
     const giveBack = this.#places.take();
     try {
-      return await tasks.wait(taskId, { timeoutMs: wait * 1_000, signal });
+      return await work();
+    } finally {
+      giveBack();
+    }
+  }
+
+  /** The same without a place of its own. */
+  async untilEnded(
+    taskId: string,
+    { timeoutMs, gone }: { readonly timeoutMs: number; readonly gone: AbortSignal },
+  ): Promise<Task> {
+    const { tasks } = this.#rota;
+    const signal = AbortSignal.any([gone, this.#closing.signal]);
+    try {
+      return await tasks.wait(taskId, { timeoutMs, signal });
     } catch (error) {
       if (error instanceof RotaError && error.code !== "draining") throw error;
       return await tasks.get(taskId);
-    } finally {
-      giveBack();
     }
   }
 

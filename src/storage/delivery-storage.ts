@@ -1,11 +1,12 @@
 /** How a storage keeps callbacks that are to be made: one part of the contract in storage.ts. */
 import type { DeliveryStatus } from "../model/delivery.ts";
 import type { TaskRecord } from "../model/task-record.ts";
-import type { TerminalState } from "../model/task-state.ts";
+import type { TaskState, TerminalState } from "../model/task-state.ts";
 
 /**
  * Callbacks to be made. One comes into being with the end of a task that has a `callbackUrl`, in the transaction that
- * ends it, and goes with its task. Its number is that of the event that tells of the end.
+ * ends it, and goes with its task; another with the end of the last task of a batch that has one. Its number is that of
+ * the event that tells of the end.
  */
 export interface DeliveryStorage {
   /**
@@ -38,8 +39,10 @@ export interface DeliveryRecord {
   readonly taskSeq: number;
   readonly taskId: string;
   readonly url: string;
-  /** The end it tells of: the task may have been retried since. */
-  readonly end: TaskEnd;
+  /** The end it tells of: the task may have been retried since. Null: it tells of a batch. */
+  readonly end: TaskEnd | null;
+  /** The end of the batch that it tells of; the task is the last that was accepted of it. Null: it tells of the task. */
+  readonly batch: BatchEnd | null;
   readonly status: DeliveryStatus;
   readonly tries: number;
   readonly createdAt: number;
@@ -59,6 +62,14 @@ export interface TaskEnd {
   readonly retryCount: number;
   /** How many attempts there had been. */
   readonly attempts: number;
+}
+
+export interface BatchEnd {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly completedAt: number;
+  readonly parallelism: number | null;
+  readonly counts: Readonly<Partial<Record<TaskState, number>>>;
 }
 
 export interface ClaimedDelivery {

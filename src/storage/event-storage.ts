@@ -41,6 +41,8 @@ export interface StoredEvent {
   readonly agent: string;
   readonly lane: string;
   readonly batch: string | null;
+  /** The key of its session. */
+  readonly session: string | null;
   readonly state: TaskState;
   /** Only with `task.completed`. */
   readonly result: unknown;
@@ -55,6 +57,7 @@ export interface EventData {
   readonly attempt?: number;
   readonly retryAt?: number;
   readonly progress?: unknown;
-  /** With `task.created` and `task.retrying`: where it was put. */
+  /** With `task.created` and `task.retrying`: where it was put; with `batch.completed`: how its last task ended. */
   readonly state?: TaskState;
+  readonly counts?: Readonly<Partial<Record<TaskState, number>>>;
 }

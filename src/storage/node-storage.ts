@@ -2,8 +2,10 @@
 import type { Held } from "./task-storage.ts";
 
 export interface NodeStorage {
-  /** Makes an incarnation known. Its id is new with every start of the process. */
-  register(params: { node: string }): Promise<void>;
+  /** Makes an incarnation known. Its id is new with every start of the process. `slots`: left out, it runs nothing yet. */
+  register(params: { node: string; slots?: Slots }): Promise<void>;
+  /** Says anew how much the node can run; lanes not named here it no longer runs. */
+  setSlots(params: { node: string; slots: Slots }): Promise<void>;
   /**
    * Renews the lease of everything this incarnation runs. `alive: false`: it was declared dead and must abort all
    * it runs. `held` are the attempts it holds: anything else it runs has been fenced off, and what it does not run
@@ -16,6 +18,9 @@ export interface NodeStorage {
   /** Forgets an incarnation that holds nothing any more. */
   remove(params: { node: string }): Promise<void>;
 }
+
+/** How many tasks of each lane a node runs at once. */
+export type Slots = Readonly<Record<string, number>>;
 
 export interface NodeRecord {
   readonly node: string;

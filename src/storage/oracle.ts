@@ -13,6 +13,7 @@ import {
   listAgents,
   updateAgent,
 } from "./oracle/agents.ts";
+import { getBatch } from "./oracle/batches.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
 import {
   claimDeliveries,
@@ -27,15 +28,24 @@ import { eventRange, readEvents } from "./oracle/events.ts";
 import { expireTasks } from "./oracle/expire-tasks.ts";
 import { finishAndClaim } from "./oracle/finish-and-claim.ts";
 import { insertTasks } from "./oracle/insert-tasks.ts";
-import { configureLanes, listLanes } from "./oracle/lanes.ts";
+import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "./oracle/lanes.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.ts";
-import { heartbeat, listNodes, markNodeDead, registerNode, removeNode } from "./oracle/nodes.ts";
+import {
+  heartbeat,
+  listNodes,
+  markNodeDead,
+  registerNode,
+  removeNode,
+  setNodeSlots,
+} from "./oracle/nodes.ts";
 import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
 import { prune } from "./oracle/prune.ts";
 import { readSituation } from "./oracle/read-situation.ts";
 import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
+import { sendMessage } from "./oracle/send-message.ts";
+import { getSession, listSessions, stopSession, updateSession } from "./oracle/sessions.ts";
 import { emptyState, type OracleState } from "./oracle/state.ts";
 import type { Storage } from "./storage.ts";
 
@@ -56,6 +66,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       insert: on(insertTasks),
       finishAndClaim: on(finishAndClaim),
       get: on(getTask),
+      getBatch: on(getBatch),
       situation: on(readSituation),
       list: on(listTasks),
       counts: on(countTasks),
@@ -73,12 +84,26 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     events: { read: on(readEvents), range: on<void, ReturnType<typeof eventRange>>(eventRange) },
     nodes: {
       register: on(registerNode),
+      setSlots: on(setNodeSlots),
       heartbeat: on(heartbeat),
       list: on<void, ReturnType<typeof listNodes>>(listNodes),
       markDead: on(markNodeDead),
       remove: on(removeNode),
     },
-    lanes: { configure: on(configureLanes), list: on<void, ReturnType<typeof listLanes>>(listLanes) },
+    lanes: {
+      configure: on(configureLanes),
+      list: on<void, ReturnType<typeof listLanes>>(listLanes),
+      put: on(putLane),
+      settings: on<void, ReturnType<typeof laneSettings>>(laneSettings),
+      clear: on(clearLane),
+    },
+    sessions: {
+      send: on(sendMessage),
+      stop: on(stopSession),
+      get: on(getSession),
+      list: on(listSessions),
+      update: on(updateSession),
+    },
     agents: {
       configure: on(configureAgent),
       bounded: on<void, ReturnType<typeof boundedAgents>>(boundedAgents),

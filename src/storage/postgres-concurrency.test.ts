@@ -9,8 +9,8 @@ import {
   submit,
   tasksOf,
 } from "../../test/postgres/several-nodes.ts";
-import { LANE, OTHER_LANE, TENANT } from "./conformance/world.ts";
-import type { ClaimedTask, Storage, StoredEvent } from "./storage.ts";
+import { LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "./conformance/world.ts";
+import type { ClaimedTask, NewTask, Storage, StoredEvent } from "./storage.ts";
 
 describe("nodes that claim at once", () => {
   test("are handed every task once", async () => {
@@ -39,7 +39,9 @@ describe("nodes that claim at once", () => {
 
   test("keep the limits of lane and agent at every moment", async () => {
     const { nodes, first } = await openNodes(4);
-    await first.lanes.configure({ lanes: [{ name: LANE, total: 9, perAgent: 2, strategy: "fair-fifo" }] });
+    await first.lanes.configure({
+      lanes: [{ name: LANE, total: 9, perAgent: 2, strategy: "fair-fifo", agingMs: 0 }],
+    });
     await submit(first, tasksOf(6, 400));
     await Promise.all(nodes.map((node) => drain(node, [LANE], 4)));
     // A node that came away empty while the others held everything has left the rest to them.
@@ -63,11 +65,100 @@ describe("nodes that claim at once", () => {
   });
 });
 
+describe("nodes that finish and claim at once", () => {
+  test("keep every batch within its parallelism at every moment, and tell its end once", async () => {
+    const { nodes, first } = await openNodes(4);
+    const batches = Array.from({ length: 8 }, (_, index) => `batch-${index}`);
+    for (const id of batches)
+      await submitBatch(first, { id, parallelism: 3 }, [
+        ...tasksOf(5, 15),
+        ...tasksOf(3, 10, { lane: OTHER_LANE, priority: 0 }),
+      ]);
+    await Promise.all(nodes.map((node, index) => workAtRandom(node, chance(index + 1))));
+    expect(await first.counters.recountAll()).toEqual([]);
+    await drain(nodes[0] as Node, [LANE, OTHER_LANE], 50);
+    const events = await allEvents(first);
+    expect(Math.max(...peaks(events, ({ batch }) => batch ?? ""))).toBe(3);
+    const completed = events.filter(({ type }) => type === "batch.completed");
+    expect(completed.map(({ batch }) => batch).sort()).toEqual(batches);
+    expect(completed.map(({ data }) => data?.counts)).toEqual(batches.map(() => ({ done: 25 })));
+    expect(await first.counters.recountAll()).toEqual([]);
+  });
+
+  /** Ends some of what it holds, hands some back, and claims more. */
+  async function workAtRandom(self: Node, random: (below: number) => number): Promise<void> {
+    const { storage, node } = self;
+    const claims = [LANE, OTHER_LANE].map((lane) => ({ lane, limit: 3 }));
+    let held: readonly ClaimedTask[] = [];
+    for (let round = 0; round < 25; round += 1) {
+      const ends = [done, done, { to: "queued", error: "again" }] as const;
+      const finishes = settle(held).map((finish) => ({ ...finish, settlement: ends[random(3)] ?? done }));
+      held = (await storage.tasks.finishAndClaim({ node, finishes, progress: [], claims })).claimed;
+    }
+    await storage.tasks.finishAndClaim({ node, finishes: settle(held), progress: [], claims: [] });
+  }
+});
+
+describe("critical tasks that come in on one connection while others claim", () => {
+  test("take slots from those that give way, and nobody runs twice at once", async () => {
+    const { nodes, first } = await openNodes(3);
+    const workers = nodes.slice(0, 2);
+    for (const { node } of workers) await first.nodes.setSlots({ node, slots: { [LANE]: SLOTS } });
+    await submit(first, tasksOf(6, 60, { preemptible: true }));
+    let submitting = true;
+    const working = workers.map((node, index) => workInSlots(node, chance(index + 1), () => submitting));
+    const urgent: string[] = [];
+    for (let round = 0; round < 40; round += 1) {
+      const inserted = await submit((nodes[2] as Node).storage, tasksOf(4, 1, { priority: 0 }));
+      urgent.push(...inserted.map(({ id }) => id));
+    }
+    submitting = false;
+    await Promise.all(working);
+    expect(await first.counters.recountAll()).toEqual([]);
+    expect(await first.tasks.counts({ tenant: TENANT })).toEqual({ done: 100 });
+    const events = await allEvents(first);
+    expect(Math.max(...peaks(events, ({ taskId }) => taskId))).toBe(1);
+    const gaveWay = events.flatMap(({ type, taskId }) => (type === "task.preempted" ? [taskId] : []));
+    expect(gaveWay).not.toEqual([]);
+    expect(gaveWay.filter((id) => urgent.includes(id))).toEqual([]);
+    for (const times of Map.groupBy(gaveWay, (id) => id).values()) expect(times.length).toBeLessThan(4);
+  });
+
+  const SLOTS = 4;
+
+  /** Fills its slots, ends one task at a time, and lets go of what it is told to have lost. */
+  async function workInSlots(
+    { storage, node }: Node,
+    random: (below: number) => number,
+    expectsMore: () => boolean,
+  ): Promise<void> {
+    const held = new Map<number, ClaimedTask>();
+    let lost = new Set<number>();
+    storage.subscribe((signal) => {
+      if (signal.kind !== "fenced" || signal.reason !== "preempted") return;
+      for (const token of signal.tokens) if (!held.delete(token)) lost.add(token);
+    });
+    for (let isIdle = false; expectsMore() || !isIdle; ) {
+      const ending = [...held.values()][random(held.size)];
+      const finishes = settle(ending === undefined ? [] : [ending]);
+      const claims = [{ lane: LANE, limit: SLOTS - held.size + finishes.length }];
+      const { claimed } = await storage.tasks.finishAndClaim({ node, finishes, progress: [], claims });
+      if (ending !== undefined) held.delete(ending.token);
+      for (const each of claimed) if (!lost.has(each.token)) held.set(each.token, each);
+      lost = new Set();
+      isIdle = claimed.length === 0 && held.size === 0;
+    }
+  }
+});
+
 describe("everything at once on four connections", () => {
   test("reaches no caller as an error and ends every task once", async () => {
     const { nodes, first } = await openNodes(4);
-    await first.lanes.configure({ lanes: [{ name: LANE, total: 20, perAgent: 3, strategy: "fair-fifo" }] });
+    await first.lanes.configure({
+      lanes: [{ name: LANE, total: 20, perAgent: 3, strategy: "fair-fifo", agingMs: 0 }],
+    });
     await first.agents.configure({ tenant: TENANT, agent: "agent-1", maxInflight: 2 });
+    for (const { node } of nodes) await first.nodes.setSlots({ node, slots: SLOTS });
     const ids: string[] = [];
     await Promise.all(nodes.map((node, index) => doAnything(node, chance(index + 1), ids)));
     expect(await first.counters.recountAll()).toEqual([]);
@@ -78,9 +169,12 @@ describe("everything at once on four connections", () => {
     );
     expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(ids.length);
     expect(await first.counters.recountAll()).toEqual([]);
+    const types = new Set((await allEvents(first)).map(({ type }) => type));
+    expect([...types]).toEqual(expect.arrayContaining(["task.preempted", "batch.completed"]));
   });
 
   const ROUNDS = 120;
+  const SLOTS = { [LANE]: 5, [OTHER_LANE]: 5 };
 
   async function doAnything(self: Node, random: (below: number) => number, ids: string[]): Promise<void> {
     const { storage } = self;
@@ -92,10 +186,11 @@ describe("everything at once on four connections", () => {
         case 0: {
           const runAt = random(3) === 0 ? (await storage.now()) + random(20) : null;
           const lane = random(2) === 0 ? LANE : OTHER_LANE;
-          const inserted = await submit(
-            storage,
-            tasksOf(5, 1 + random(10), { runAt, lane, priority: random(4) }),
-          );
+          const tasks = tasksOf(5, 1 + random(10), { runAt, lane, priority: random(4), preemptible: true });
+          const inserted =
+            random(2) === 0
+              ? await submit(storage, tasks)
+              : await submitBatch(storage, { id: `${node}/${round}`, parallelism: 1 + random(3) }, tasks);
           ids.push(...inserted.map(({ id }) => id));
           break;
         }
@@ -114,7 +209,7 @@ describe("everything at once on four connections", () => {
           await rescue(storage, node);
           node = `${self.node}-${round}`;
           held = [];
-          await storage.nodes.register({ node });
+          await storage.nodes.register({ node, slots: SLOTS });
           break;
         }
         default: {
@@ -155,13 +250,25 @@ describe("everything at once on four connections", () => {
   }
 });
 
+function submitBatch(
+  storage: Storage,
+  batch: { id: string; parallelism: number },
+  tasks: readonly Partial<NewTask>[],
+) {
+  return storage.tasks.insert({
+    tasks: tasks.map((task) => newTask({ ...task, batch: batch.id })),
+    batches: [{ ...batch, tenant: TENANT, callbackUrl: "https://example.com/batch" }],
+    limits: ROOMY,
+  });
+}
+
 /** The most that was in flight at once for each name, by the log, which is in the order of what happened. */
 function peaks(events: readonly StoredEvent[], nameOf: (event: StoredEvent) => string): number[] {
   const inflight = new Map<string, number>();
   const peak = new Map<string, number>();
   for (const event of events) {
-    const change =
-      event.type === "task.started" ? 1 : ["task.created", "task.progress"].includes(event.type) ? 0 : -1;
+    const isMove = !["task.created", "task.progress", "batch.completed"].includes(event.type);
+    const change = event.type === "task.started" ? 1 : isMove ? -1 : 0;
     const now = (inflight.get(nameOf(event)) ?? 0) + change;
     inflight.set(nameOf(event), now);
     peak.set(nameOf(event), Math.max(peak.get(nameOf(event)) ?? 0, now));

@@ -14,6 +14,7 @@ import {
 } from "../../test/postgres/several-nodes.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { openPostgres } from "./postgres/open.ts";
+import type { StorageSignal } from "./storage.ts";
 
 test("a database that does not answer at all is away, and does not keep the storage from closing", async () => {
   const { url } = await openNodes(1);
@@ -58,6 +59,22 @@ describe("an answer that is lost", () => {
     }
     expect(await direct.tasks.counts({ tenant: TENANT })).toEqual({ queued: 50 });
     expect(await allEvents(direct)).toHaveLength(50);
+    expect(await direct.counters.recountAll()).toEqual([]);
+  });
+
+  test("makes no second batch of one that is handed in again", async () => {
+    const { storage, direct, lose } = await openBehindProxy();
+    const batches = [{ id: "b", tenant: TENANT, parallelism: 2, callbackUrl: "https://example.com/b" }];
+    const tasks = tasksOf(2, 3, { batch: "b" }).map(newTask);
+    const insert = () => storage.tasks.insert({ tasks, batches, limits: ROOMY });
+    await lose("insert_tasks", insert);
+    expect(await insert()).toHaveLength(3);
+    await drain({ storage: direct, node: "node-0" }, [LANE], 3);
+    // Handed in once more after all is over, it is still the same.
+    await insert();
+    const completed = (await allEvents(direct)).filter(({ type }) => type === "batch.completed");
+    expect(completed).toHaveLength(1);
+    expect((await direct.deliveries.list({ tenant: TENANT, limit: 9 })).deliveries).toHaveLength(1);
     expect(await direct.counters.recountAll()).toEqual([]);
   });
 
@@ -170,10 +187,33 @@ describe("a node", () => {
       "null",
       '{"from":"x"}',
       '{"from":"x","signals":[null,{"kind":"fenced"},{"kind":"new"}]}',
+      '{"from":"x","signals":[{"kind":"fenced","tokens":[1],"reason":"new"}]}',
     ];
     for (const payload of strange) await admin.query("select pg_notify('rota', $1)", [payload]);
     await submit(first, [{}]);
     await heard;
+  });
+
+  test("tells the others which attempts were fenced, and why", async () => {
+    const { nodes, first } = await openNodes(2);
+    const { storage, node } = nodes[1] as Node;
+    const heard: StorageSignal[] = [];
+    const both = new Promise<void>((resolve) => {
+      storage.subscribe((signal) => {
+        if (signal.kind === "fenced" && heard.push(signal) === 2) resolve();
+      });
+    });
+    await storage.nodes.setSlots({ node, slots: { [LANE]: 2 } });
+    await submit(first, [{ id: "a" }, { id: "b", preemptible: true }]);
+    const claims = [{ lane: LANE, limit: 2 }];
+    const { claimed } = await storage.tasks.finishAndClaim({ node, finishes: [], progress: [], claims });
+    await submit(first, [{ priority: 0 }]);
+    await first.tasks.cancel({ tenant: TENANT, ids: ["a"], error: null });
+    await both;
+    expect(heard).toEqual([
+      { kind: "fenced", tokens: [claimed[1]?.token], reason: "preempted" },
+      { kind: "fenced", tokens: [claimed[0]?.token], reason: "cancelled" },
+    ]);
   });
 
   test("renews its lease while everything else waits for the gate", async () => {
@@ -196,7 +236,7 @@ describe("a database", () => {
       await Promise.all(storages.map((storage) => storage.close()));
       await database.drop();
     });
-    const lane = { name: LANE, total: null, perAgent: null, strategy: "fair-fifo" } as const;
+    const lane = { name: LANE, total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
     await Promise.all(storages.map((storage) => storage.lanes.configure({ lanes: [lane] })));
     await Promise.all(storages.map((storage) => submit(storage, tasksOf(2, 5))));
     expect(await storages[0]?.tasks.counts({ tenant: TENANT })).toEqual({ queued: 20 });

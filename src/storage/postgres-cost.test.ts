@@ -1,25 +1,34 @@
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openNodes, settle, submit, tasksOf } from "../../test/postgres/several-nodes.ts";
-import { LANE } from "./conformance/world.ts";
+import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";
 import type { NewTask, Storage } from "./storage.ts";
 
 const CLAIM_MAX = 10;
 
-/** Pages touched, not time: they say the same on every machine. */
-async function pagesOfClaim(admin: Client): Promise<number> {
+/** Pages touched, not time: they say the same on every machine. What the call did is undone. */
+async function pagesOf(admin: Client, call: string, values: readonly unknown[] = []): Promise<number> {
   await admin.query("begin");
   await admin.query(`set local search_path = ${FUNCTION_SCHEMA}, rota`);
   await admin.query("set local enable_seqscan = off");
-  const { rows } = await admin.query(
-    `explain (analyze, buffers, format json)
-     select * from finish_and_claim(null, 'node-0', '[]', '[]', '{${LANE}}', '{${CLAIM_MAX}}')`,
-  );
+  await admin.query("set local plan_cache_mode = force_generic_plan");
+  const { rows } = await admin.query(`explain (analyze, buffers, format json) select * from ${call}`, [
+    ...values,
+  ]);
   await admin.query("rollback");
   const plan = rows[0]["QUERY PLAN"][0].Plan;
   return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+}
+
+function pagesOfClaim(admin: Client): Promise<number> {
+  return pagesOf(admin, `finish_and_claim(null, 'node-0', '[]', '[]', '{${LANE}}', '{${CLAIM_MAX}}')`);
+}
+
+async function claim(storage: Storage, limit: number) {
+  const params = { node: "node-0", finishes: [], progress: [], claims: [{ lane: LANE, limit }] };
+  return (await storage.tasks.finishAndClaim(params)).claimed;
 }
 
 /** In slices, as any caller would. */
@@ -51,6 +60,115 @@ async function pagesOfEvents(admin: Client): Promise<number> {
   return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
 }
 
+describe("what a critical task touches that comes in", () => {
+  const BUSY = 20;
+
+  /** Agents at their limit, with so many critical tasks of theirs waiting; others run what gives way. */
+  async function openCrowded(criticals: number) {
+    const { first, admin } = await openNodes(1);
+    const lane = { name: LANE, total: null, perAgent: 1, strategy: "fair-fifo", agingMs: 0 } as const;
+    await first.lanes.configure({ lanes: [lane] });
+    await submit(first, tasksOf(BUSY, BUSY));
+    await submit(
+      first,
+      tasksOf(BUSY, BUSY, { preemptible: true }).map((task) => ({ ...task, agent: `idle-${task.agent}` })),
+    );
+    await claim(first, 2 * BUSY);
+    await submit(first, tasksOf(BUSY, BUSY, { priority: 0 }));
+    await addCriticals(admin, criticals);
+    expect(await first.counters.recountAll()).toEqual([]);
+    return { first, admin };
+  }
+
+  /** Behind the storage's back: handing them in one slice after the other takes longer than all other tests here. */
+  async function addCriticals(admin: Client, count: number): Promise<void> {
+    await admin.query("begin; set local search_path = rota");
+    await admin.query(
+      `with added as (
+         insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at,
+                           max_retries_if_lost, spec)
+         select nextval('task_seq'), 'waits-' || i || '-' || n.id, n.tenant, n.agent, n.id, 0, 0, 'queued', 0, 0, 0, '{}'
+           from line n cross join generate_series(1, $1::integer) i where n.ahead
+         returning line, rank, seq)
+       insert into ready (line, rank, task_seq) select line, rank, seq from added`,
+      [count / BUSY],
+    );
+    await admin.query("update line set waiting = waiting + $1, ready = ready + $1 where ahead", [
+      count / BUSY,
+    ]);
+    await admin.query("update lane set waiting = waiting + $1 where name = $2", [count, LANE]);
+    await admin.query("update tally set tasks = tasks + $1 where state = 'queued'", [count]);
+    await admin.query("commit");
+  }
+
+  /** Of an agent that has nothing else, or of one that is at its limit. */
+  async function pagesOfArrival(admin: Client, agent: string): Promise<number> {
+    const task = newTask({ agent, priority: 0 });
+    const row = {
+      ...{ n: 0, id: task.id, tenant: task.tenant, agent, lane: task.lane, priority: task.priority },
+      ...{ max_retries_if_lost: 0, depends_on: [], spec: "{}" },
+    };
+    const call = "insert_tasks(null, $1, '[]', 1000000, 1000000)";
+    return pagesOf(admin, call, [JSON.stringify([row])]);
+  }
+
+  test("does not grow with the critical tasks of full agents, whether it takes a slot or finds one free", async () => {
+    const small = await openCrowded(100);
+    const large = await openCrowded(100_000);
+    for (const slots of [2 * BUSY, 2 * BUSY + 5]) {
+      const params = { node: "node-0", slots: { [LANE]: slots } };
+      for (const { first } of [small, large]) await first.nodes.setSlots(params);
+      for (const agent of ["idle-agent-0", "agent-0", "fresh"]) {
+        for (const { admin } of [small, large]) await pagesOfArrival(admin, agent);
+        const pages = await pagesOfArrival(small.admin, agent);
+        expect(await pagesOfArrival(large.admin, agent)).toBeLessThan(2 * pages);
+      }
+    }
+  });
+});
+
+describe("what an end touches in a batch with a bound", () => {
+  /** Pages for the end of one of so many tasks, which lets another one in. */
+  async function pagesOfEnd(tasks: number): Promise<number> {
+    const { first, admin } = await openNodes(1);
+    const batch = { id: "bounded", tenant: TENANT, parallelism: 3, callbackUrl: null };
+    await first.tasks.insert({
+      tasks: tasksOf(10, tasks, { batch: batch.id }).map(newTask),
+      batches: [batch],
+      limits: ROOMY,
+    });
+    const [held] = await claim(first, 3);
+    const finishes = JSON.stringify([
+      { n: 0, seq: held?.task.seq, token: held?.token, state: "done", result: "1" },
+    ]);
+    const call = `finish_and_claim(null, 'node-0', $1, '[]', '{${LANE}}', '{${CLAIM_MAX}}')`;
+    await pagesOf(admin, call, [finishes]);
+    return pagesOf(admin, call, [finishes]);
+  }
+
+  test("does not grow with the tasks that it holds back", async () => {
+    expect(await pagesOfEnd(5_000)).toBeLessThan(2 * (await pagesOfEnd(50)));
+  });
+});
+
+describe("what pruning touches", () => {
+  /** Pages for the entry of the log that names all tasks of a batch, which stay. */
+  async function pagesOfPrune(tasks: number): Promise<number> {
+    const { first, admin } = await openNodes(1);
+    const batch = { id: "large", tenant: TENANT, parallelism: null, callbackUrl: null };
+    await first.tasks.insert({
+      tasks: tasksOf(10, tasks, { batch: batch.id }).map(newTask),
+      batches: [batch],
+      limits: ROOMY,
+    });
+    return pagesOf(admin, "prune($1, 0, 1000, 1000)", [Number.MAX_SAFE_INTEGER]);
+  }
+
+  test("grows with the tasks of a batch, not with pairs of them", async () => {
+    expect(await pagesOfPrune(2_000)).toBeLessThan(20 * (await pagesOfPrune(200)));
+  });
+});
+
 test("what a page of events touches does not grow with the log", async () => {
   const { first, admin } = await openNodes(1);
   for (let count = 0; count < 30; count += 1) await submit(first, tasksOf(1, 1));
@@ -74,7 +192,9 @@ describe("what a claim touches", () => {
 
   test("does not grow with agents that are busy, nor with urgent work of one that is full", async () => {
     const { first, admin } = await openNodes(1);
-    await first.lanes.configure({ lanes: [{ name: LANE, total: null, perAgent: 1, strategy: "fair-fifo" }] });
+    await first.lanes.configure({
+      lanes: [{ name: LANE, total: null, perAgent: 1, strategy: "fair-fifo", agingMs: 0 }],
+    });
     await submitAll(first, tasksOf(2000, 4000));
     const claims = [{ lane: LANE, limit: 500 }];
     for (let busy = 0; busy < 2000; busy += 500) {

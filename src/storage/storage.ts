@@ -11,11 +11,13 @@ import type { Lane } from "../model/lane.ts";
 import type { DeliveryStorage } from "./delivery-storage.ts";
 import type { EventStorage } from "./event-storage.ts";
 import type { NodeStorage } from "./node-storage.ts";
+import type { EndedTask, SessionStorage } from "./session-storage.ts";
 import type { TaskStorage } from "./task-storage.ts";
 
 export * from "./delivery-storage.ts";
 export * from "./event-storage.ts";
 export * from "./node-storage.ts";
+export * from "./session-storage.ts";
 export * from "./task-storage.ts";
 
 export interface Storage {
@@ -23,6 +25,7 @@ export interface Storage {
   readonly tasks: TaskStorage;
   readonly events: EventStorage;
   readonly nodes: NodeStorage;
+  readonly sessions: SessionStorage;
   readonly lanes: LaneStorage;
   readonly agents: AgentStorage;
   readonly deliveries: DeliveryStorage;
@@ -57,27 +60,54 @@ export type StorageSignal =
   | { readonly kind: "work" }
   /** The earliest due moment may have moved forward. */
   | { readonly kind: "due" }
-  /** These attempts lost their lease to a cancel: whoever runs them should stop. */
-  | { readonly kind: "fenced"; readonly tokens: readonly number[] }
+  /** These attempts lost their lease: whoever runs them should stop. */
+  | { readonly kind: "fenced"; readonly tokens: readonly number[]; readonly reason: FenceReason }
   /** Dependants have yet to hear of an end: `tasks.release` tells them. */
   | { readonly kind: "release" }
   /** Callbacks are to be made that nobody here may know of. */
   | { readonly kind: "deliveries" }
+  /** The settings of lanes were changed. */
+  | { readonly kind: "lanes" }
   /** The catalogue of agents was changed. */
   | { readonly kind: "agents" }
   /** Signals may have been missed: look at everything. */
   | { readonly kind: "reconnected" };
 
+export type FenceReason = "cancelled" | "preempted";
+
 export interface LaneStorage {
-  /** Writes down the limits and strategy of lanes, for all nodes. Lanes not named here stay as they are. */
+  /**
+   * Writes down the limits, strategy and ageing of lanes, for all nodes. Lanes not named here stay as they are. Where
+   * ageing changes, what waits is put in order anew.
+   */
   configure(params: { lanes: readonly Omit<Lane, "concurrency">[] }): Promise<void>;
   list(): Promise<LaneRecord[]>;
+  /** Stores how much of a lane runs at once, for nodes to take over; there need not be such a lane yet. */
+  put(params: LaneSetting): Promise<void>;
+  /** What was stored so, by name. */
+  settings(): Promise<LaneSetting[]>;
+  /**
+   * Cancels up to `limit` of a tenant's tasks that wait in a lane and were accepted up to `cutoff` (left out: by now).
+   * `more`: call again with the `cutoff` that was answered.
+   */
+  clear(params: {
+    tenant: string;
+    name: string;
+    error: string;
+    limit: number;
+    cutoff?: number;
+  }): Promise<{ cancelled: readonly EndedTask[]; more: boolean; cutoff: number }>;
 }
+
+/** `total`: over all nodes; null: no bound. */
+export type LaneSetting = Pick<Lane, "name" | "concurrency" | "total">;
 
 export interface LaneRecord extends Omit<Lane, "concurrency"> {
   /** Queued, delayed or waiting for something. */
   readonly waiting: number;
   readonly inflight: number;
+  /** When the task was accepted that could start and has waited longest; null: none could. */
+  readonly oldestAt: number | null;
 }
 
 export interface AgentStorage {

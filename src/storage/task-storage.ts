@@ -1,6 +1,6 @@
 /** What a storage does with tasks: one part of the contract in storage.ts. */
 import type { Settlement } from "../model/outcome.ts";
-import type { DependencyResult, TaskSpec } from "../model/task.ts";
+import type { DependencyResult, TaskSpec, TaskUsage } from "../model/task.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
@@ -9,8 +9,16 @@ export interface TaskStorage {
    * Takes new tasks in, in order, each admitted or rejected by itself: a rejected one is kept as `rejected`. A task
    * whose id is already there is not inserted again and answers as it did the first time, so that an insert whose
    * answer got lost can be repeated.
+   *
+   * A batch is taken whole: when one of its tasks has a key that was used for another request, the call fails with
+   * `idempotency_conflict` (see `batchConflict`) and stores nothing.
+   *
+   * A critical task that finds no free slot makes a running one give way that was marked `preemptible`: that attempt is
+   * fenced, the task queued again in front of all that are not critical. So it does wherever a critical task becomes
+   * ready: when its moment comes, when its dependencies are done, when it is retried or rescued; and where one that waits
+   * may have lost the slot it waited for: when a node dies or has fewer slots, when limits change.
    */
-  insert(params: { tasks: readonly NewTask[]; limits: AdmissionLimits }): Promise<InsertedTask[]>;
+  insert(params: InsertTasksParams): Promise<InsertedTask[]>;
 
   /**
    * Ends attempts that still hold their lease, then hands out tasks that may start now, in the order they start: one
@@ -24,6 +32,7 @@ export interface TaskStorage {
   finishAndClaim(params: FinishAndClaimParams): Promise<FinishedAndClaimed>;
 
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
+  getBatch(params: { tenant: string; id: string }): Promise<BatchRecord | null>;
   /** What stands in the way of a task, as far as the storage knows. */
   situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
   /** Newest first. */
@@ -58,13 +67,40 @@ export interface TaskStorage {
   rescue(params: { node: string; limit: number }): Promise<RescuedTasks>;
   /**
    * Deletes a slice of what is past its time: events added before `now - retentionMs` and the tasks that had ended by
-   * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. `more`: call again for the next slice.
+   * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. Tasks of a batch stay until the end of the batch
+   * is past its time, rejected ones until it has ended and its callback was made. `more`: call again for the next slice.
    */
   prune(params: {
     retentionMs: number;
     rejectedMax: number;
     limit: number;
   }): Promise<{ tasks: number; more: boolean }>;
+}
+
+export interface InsertTasksParams {
+  readonly tasks: readonly NewTask[];
+  /** The batches that some of the tasks are the first of, all tasks of each among these. */
+  readonly batches?: readonly NewBatch[];
+  readonly limits: AdmissionLimits;
+}
+
+/** Tasks handed in together. */
+export interface NewBatch {
+  readonly id: string;
+  readonly tenant: string;
+  /** How many of its tasks are in flight or about to be, over all nodes; the rest is parked. Null: no bound. */
+  readonly parallelism: number | null;
+  /** Where it is told that all of them have ended. Null: nobody asked. */
+  readonly callbackUrl: string | null;
+}
+
+/** There as long as one of its tasks is. */
+export interface BatchRecord {
+  readonly id: string;
+  readonly parallelism: number | null;
+  readonly createdAt: number;
+  /** When the last of its tasks ended for the first time; null: some have not. */
+  readonly completedAt: number | null;
 }
 
 /** Whose a task is, and where it runs. */
@@ -93,6 +129,12 @@ export interface NewTask {
   readonly maxRetriesIfLost: number;
   /** How many of its agent's tasks may wait, in place of `maxPerAgent`; null: that holds. */
   readonly maxQueued: number | null;
+  /** What it came as: admission counts and refuses tasks alone; a session's `cap` counts messages. */
+  readonly origin: TaskOrigin;
+  /** The conversation that it is part of; null: none. `maxConcurrent` holds where the session does not say. */
+  readonly session: { readonly key: string; readonly maxConcurrent: number } | null;
+  /** Whether it gives way to a critical task, `PREEMPTIONS_MAX` times at most. */
+  readonly preemptible: boolean;
   /** Handed in together with others; null: by itself. */
   readonly batch: string | null;
   /** Where its end is told: ending it leaves a delivery. Null: nobody asked. */
@@ -106,6 +148,9 @@ export interface NewTask {
   readonly idempotency: { readonly key: string; readonly hash: string } | null;
   readonly spec: TaskSpec;
 }
+
+/** `message`: to a session; `run`: of a schedule. */
+export type TaskOrigin = "task" | "message" | "run";
 
 /** How long a key stands for the task that was made with it. */
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1_000;
@@ -140,11 +185,18 @@ export interface Held {
 
 export interface FinishAndClaimParams {
   readonly node: string;
-  readonly finishes: readonly (Held & { readonly settlement: Settlement })[];
+  /** `usage` is added to what earlier attempts told. */
+  readonly finishes: readonly (Held & { readonly settlement: Settlement; readonly usage?: AttemptUsage })[];
   /** Reports of running attempts, written as events while the lease is held. */
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
   readonly claims: readonly { readonly lane: string; readonly limit: number }[];
+}
+
+/** What an attempt cost. */
+export interface AttemptUsage extends TaskUsage {
+  /** How much of the context its last call took: what its session's fullness is measured by. */
+  readonly contextTokens: number;
 }
 
 export interface FinishedAndClaimed {
@@ -169,6 +221,7 @@ export interface ListTasksParams {
   readonly priorityMax?: number;
   readonly batch?: string;
   readonly lane?: string;
+  readonly session?: string;
   readonly limit: number;
   /** From `nextCursor` of the page before. */
   readonly cursor?: number;
@@ -187,6 +240,16 @@ export interface TaskSituation {
   readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
   /** The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. */
   readonly ahead: { readonly ids: readonly string[]; readonly count: number };
+  /**
+   * Its batch, when that is what holds it: others of it fill its parallelism. `active` are some of those.
+   */
+  readonly batch: { readonly parallelism: number; readonly active: readonly string[] } | null;
+  /** Its session, when that is what holds it: `active` are some of those that go before it, `max` the most at once. */
+  readonly session: {
+    readonly key: string;
+    readonly max: number;
+    readonly active: readonly string[];
+  } | null;
   /** The tasks it depends on that are there. */
   readonly parents: readonly { readonly id: string; readonly state: TaskState }[];
 }
@@ -197,7 +260,7 @@ export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;
 export interface QueueDepth {
   readonly queued: number;
   readonly inflight: number;
-  /** Tasks that could start, by agent; agents without any are left out. */
+  /** Queued tasks by agent; agents without any are left out. */
   readonly agents: Readonly<Record<string, number>>;
 }
 

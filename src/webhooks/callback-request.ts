@@ -1,32 +1,41 @@
 import type { ClaimedDelivery } from "../storage/storage.ts";
+import { batchCompleted } from "./batch-completed.ts";
 import { deliveryId } from "./delivery-id.ts";
 import { signature } from "./signature.ts";
 import { snapshotAt } from "./snapshot.ts";
+import { deliveryEvent } from "./to-delivery.ts";
 
 export interface CallbackRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** What is sent to tell of a task's end: its snapshot, with the headers of PinchTab and of Standard Webhooks. */
+/** What is sent to tell of an end, with the headers of PinchTab and of Standard Webhooks. */
 export function callbackRequest(
-  { delivery, task }: ClaimedDelivery,
+  claimed: ClaimedDelivery,
   { now, key, version }: { now: number; key: Uint8Array | null; version: string },
 ): CallbackRequest {
+  const { delivery } = claimed;
   const id = deliveryId(delivery);
   const timestamp = Math.floor(now / 1_000);
-  const body = JSON.stringify(snapshotAt(delivery.end, task));
+  const body = JSON.stringify(told(claimed));
   return {
     body,
     headers: {
       "content-type": "application/json",
       "user-agent": `rota/${version}`,
-      // One name for every end, as PinchTab has it: `state` in the body says which.
-      "X-PinchTab-Event": "task.completed",
-      "X-PinchTab-Task-ID": delivery.taskId,
+      "X-PinchTab-Event": deliveryEvent(delivery),
+      ...(delivery.batch === null ? { "X-PinchTab-Task-ID": delivery.taskId } : {}),
       "webhook-id": id,
       "webhook-timestamp": String(timestamp),
       ...(key === null ? {} : { "webhook-signature": signature(key, { id, timestamp, body }) }),
     },
   };
+}
+
+/** The batch in numbers, or the task as it had ended. */
+function told({ delivery: { batch, end }, task }: ClaimedDelivery): object {
+  if (batch !== null) return batchCompleted(batch);
+  if (end === null) throw new Error("A delivery tells of a task or of a batch.");
+  return snapshotAt(end, task);
 }

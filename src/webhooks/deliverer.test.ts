@@ -32,7 +32,7 @@ async function makeDeliverer(params: DelivererParams = {}) {
   const { clock = new ManualClock(), allow = ["127.0.0.1"], lookup, secret, meddler = {} } = params;
   const storage = params.storage ?? (await openMemory(clock));
   await storage.lanes.configure({
-    lanes: [{ name: "tasks", total: null, perAgent: null, strategy: "fair-fifo" }],
+    lanes: [{ name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
   });
   const guard = new TargetGuard({ allow, clock, ...(lookup === undefined ? {} : { lookup }) });
   const log = new RecordingLog();

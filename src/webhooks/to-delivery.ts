@@ -1,4 +1,4 @@
-import type { Delivery } from "../model/delivery.ts";
+import type { Delivery, DeliveryEvent } from "../model/delivery.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { DeliveryRecord } from "../storage/storage.ts";
 import { deliveryId } from "./delivery-id.ts";
@@ -7,9 +7,11 @@ import { deliveryId } from "./delivery-id.ts";
 export function toDelivery(record: DeliveryRecord): Delivery {
   return {
     deliveryId: deliveryId(record),
+    event: deliveryEvent(record),
+    ...(record.batch === null ? {} : { batchId: record.batch.id }),
     taskId: record.taskId,
     url: record.url,
-    state: record.end.state,
+    ...(record.end === null ? {} : { state: record.end.state }),
     status: record.status,
     tries: record.tries,
     createdAt: rfc3339(record.createdAt),
@@ -18,4 +20,9 @@ export function toDelivery(record: DeliveryRecord): Delivery {
     ...(record.responseStatus === null ? {} : { responseStatus: record.responseStatus }),
     ...(record.error === null ? {} : { error: record.error }),
   };
+}
+
+/** What it tells of. One name for every end of a task, as PinchTab has it: `state` says which. */
+export function deliveryEvent({ batch }: Pick<DeliveryRecord, "batch">): DeliveryEvent {
+  return batch === null ? "task.completed" : "batch.completed";
 }

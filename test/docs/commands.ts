@@ -24,7 +24,7 @@ export function runCommands(text: string, { url, task }: { url: string; task: st
   return { output: stdout.slice(0, end), task: stdout.slice(end + 1), stderr };
 }
 
-/** Runs a command that does not end by itself, until it has printed what `isEnough`. */
+/** Runs a command that may not end by itself, until it has printed what `isEnough`. */
 export async function followCommand(
   text: string,
   { url, isEnough }: { url: string; isEnough: (output: string) => boolean },
@@ -53,6 +53,8 @@ async function follow(
 ): Promise<void> {
   const options: SpawnOptions = { stdio: ["ignore", "pipe", "pipe"] };
   const child = spawn(command, args, options);
+  // Some end by themselves once they have printed it.
+  const closed = once(child, "close");
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8").on("data", (chunk) => {
@@ -71,6 +73,6 @@ async function follow(
     });
   } finally {
     child.kill("SIGKILL");
-    await once(child, "close");
+    await closed;
   }
 }

@@ -149,6 +149,11 @@ async function expectReadable({ send }: GarbageServer): Promise<void> {
     }
     cursor = String(nextCursor);
   }
+  const { sessions } = JSON.parse((await send({ method: "GET", path: "/v1/sessions?limit=1000" })).body);
+  for (const { key } of sessions) {
+    const path = `/v1/sessions/${encodeURIComponent(key)}`;
+    expect((await send({ method: "GET", path })).status, path).toBe(200);
+  }
 }
 
 /** So that the next one of that name is not refused for its name alone. */

@@ -41,10 +41,12 @@ const submitLater = ["submit", "--message", "later", "--run-at", "1h"];
 describe("rota submit", () => {
   test("answers with the id alone, for scripts, and with --json as the API does", async () => {
     const { rota, server } = await withServer();
-    const { code, stdout, stderr } = await rota(["submit", "--message", "hello", "--priority", "high"]);
+    const { code, stdout, stderr } = await rota(
+      "submit --message hello --priority high --preemptible".split(" "),
+    );
     expect([code, stderr]).toEqual([0, ""]);
     const task = (await server.ask(`/tasks/${stdout.trim()}`)).body;
-    expect(task).toMatchObject({ message: "hello", priority: 1 });
+    expect(task).toMatchObject({ message: "hello", priority: 1, preemptible: true });
 
     const asJson = await rota(["submit", "--payload", "[1]", "--json"]);
     expect(JSON.parse(asJson.stdout)).toMatchObject({
@@ -257,6 +259,46 @@ describe("rota stats and rota agents", () => {
   });
 });
 
+describe("rota lanes", () => {
+  test("list, put and clear lanes", async () => {
+    const { rota, server } = await withServer();
+    const put = ["lanes", "put", "team/crawl", "--concurrency", "0", "--total", "3"];
+    expect((await rota(put)).stdout).toMatch(/^LANE .*\nteam\/crawl +0 +3 +0 +0\n$/);
+    await server.ask("/tasks", { json: { message: "x", lane: "team/crawl" } });
+    expect((await rota(["lanes"])).stdout).toMatch(
+      /^LANE +CONCURRENCY +TOTAL +RUNNING +WAITING +OLDEST WAITS\ntasks +4 +20 +0 +0\nmain +30 +- +0 +0\n(?:.*\n)+team\/crawl +0 +3 +0 +1 +\d.*s\n$/,
+    );
+    const { lanes } = JSON.parse((await rota(["lanes", "list", "--json"])).stdout);
+    expect(lanes.at(-1)).toMatchObject({ name: "team/crawl", concurrency: 0, total: 3, waiting: 1 });
+    expect(await rota(["lanes", "clear", "team/crawl"])).toEqual({
+      code: 0,
+      stdout: "1 cancelled\n",
+      stderr: "",
+    });
+    expect((await rota(["lanes", "clear", "team/crawl", "--json"])).stdout).toBe('{"cancelled":0}\n');
+    const unbound = await rota(["lanes", "put", "team/crawl", "--concurrency", "5", "--json"]);
+    expect(JSON.parse(unbound.stdout)).toMatchObject({ concurrency: 5, total: null });
+  });
+
+  test("say what is wrong", async () => {
+    const { rota } = await withServer();
+    expect(await rota(["lanes", "clear", "nowhere"])).toEqual({
+      code: 3,
+      stdout: "",
+      stderr: "error: lane not found\n",
+    });
+    expect(await rota(["lanes", "put", "tasks", "--concurrency", "5"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^error: the lane "tasks" is described by `scheduler/),
+    });
+    expect(await rota(["lanes", "put", "a", "--concurrency", "many"])).toMatchObject({
+      code: 2,
+      stderr: 'error: `concurrency` must be an integer from 0 to 10000000, not "many"\n',
+    });
+    expect((await rota(["lanes", "put", "a"])).stderr).toContain("required option '--concurrency <number>'");
+  });
+});
+
 describe("rota deliveries", () => {
   test("lists what became of callbacks, shows one, and sends it again", async () => {
     const bodies: string[] = [];
@@ -285,6 +327,15 @@ describe("rota deliveries", () => {
     });
     await eventually(() => bodies.length === 2, "the callback once more");
     expect((await rota(["deliveries", "--status", "failed"])).stderr).toBe("There are no such deliveries.\n");
+
+    const batch = { batchCallbackUrl: `${url}/batch`, tasks: [{ message: "hello" }] };
+    const { batchId } = (await server.ask("/tasks/batch", { json: batch })).body;
+    await eventually(() => bodies.length === 3, "the callback of the batch");
+    const told = await delivered();
+    expect((await rota(["deliveries"])).stdout).toMatch(new RegExp(` ${batchId} +${url}/batch\n`));
+    expect((await rota(["deliveries", "get", told.deliveryId])).stdout).toMatch(
+      new RegExp(`^event +batch.completed\nbatch +${batchId}\nurl `, "m"),
+    );
   });
 });
 

@@ -144,6 +144,43 @@ test("what needs a restart is told once for each change", async () => {
   expect((await server.ask("/tasks", { json: { payload: 1 } })).status).toBe(202);
 });
 
+test("whoever sends SIGHUP is told what came of it, also when nothing did", async () => {
+  const { server, change, log } = await served({ scheduler: { maxInflight: 5 } });
+  const told = async (what: unknown) => {
+    const before = log().length;
+    change(what);
+    await eventually(() => log().length >= before + 2, "the answer");
+    return log()
+      .slice(before + 1)
+      .map(({ level, msg }) => [level, msg]);
+  };
+  const broken =
+    "the configuration has a fault: rota.config.json is empty: write {} if nothing is to be configured";
+  expect(await told({ scheduler: { maxInflight: 5 } })).toEqual([
+    ["info", "the configuration is as it was: nothing changes"],
+  ]);
+  expect(await told({ scheduler: { maxInflight: 6 } })).toEqual([
+    ["info", "took over the new configuration"],
+  ]);
+  expect(log().at(-1)).toMatchObject({ changed: ["scheduler.maxInflight"] });
+  expect(await told("")).toEqual([
+    ["error", `the configuration cannot be used, so that nothing changes: ${broken}`],
+  ]);
+  expect(await told("")).toEqual([
+    ["warn", `the configuration still cannot be used, so that nothing changes: ${broken}`],
+  ]);
+  expect(await told({ scheduler: { maxInflight: 6 } })).toContainEqual([
+    "info",
+    "the configuration can be used again",
+  ]);
+  expect(await told({ scheduler: { maxInflight: 6, workerCount: 9 } })).toContainEqual([
+    "info",
+    "nothing changes until Rota is started again",
+  ]);
+  server.kill("SIGTERM");
+  await server.ended;
+});
+
 test("SIGHUP at any moment ends nothing", async () => {
   const { server } = await served({});
   for (let n = 0; n < 20; n++) server.kill("SIGHUP");

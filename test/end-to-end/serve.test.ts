@@ -1,7 +1,15 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { eventually, newFolder, npmStart, runRota, startServer } from "./server-process.ts";
+import { startAgentProgram } from "./agent-program.ts";
+import {
+  eventually,
+  newFolder,
+  npmStart,
+  runRota,
+  type ServerProcess,
+  startServer,
+} from "./server-process.ts";
 
 test("says in one line where it is, does what it is asked and stops when it is told to", async () => {
   const server = await startServer();
@@ -137,11 +145,64 @@ test.each([
   expect(process.stdout()).toMatch(answer);
 });
 
-test("npm start hands its flags on, and SIGTERM to npm reaches the server", async () => {
-  const server = await npmStart(["--port", "0", "--storage", "sqlite::memory:"]);
-  expect((await server.ask("/ready")).status).toBe(200);
-  server.kill("SIGTERM");
-  expect(await server.ended).toEqual({ code: 0, signal: null });
-  expect(server.stderr()).toContain('"msg":"stopped"');
-  await expect(server.ask("/ready")).rejects.toThrow("fetch failed");
+describe("npm start", () => {
+  /** With one task under way, so that there is something to wait for. */
+  async function startBusy() {
+    const program = await startAgentProgram();
+    const agents = { worker: { executor: { type: "http", url: program.url } } };
+    const server = await npmStart(["--port", "0", "--storage", "sqlite::memory:"], {
+      environment: { ROTA_AGENTS: JSON.stringify(agents) },
+    });
+    await server.ask("/tasks", { json: { agentId: "worker", payload: 1 } });
+    await eventually(() => program.holding().length === 1, "the task to be under way");
+    return { server, program };
+  }
+
+  async function drains(server: ServerProcess): Promise<void> {
+    await eventually(async () => (await server.ask("/ready")).status === 503, "the server to drain");
+  }
+
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "hands its flags on, and %s to npm reaches the server",
+    async (signal) => {
+      const { server, program } = await startBusy();
+      server.kill(signal);
+      await drains(server);
+      program.release();
+      expect(await server.ended).toEqual({ code: 0, signal: null });
+      expect(server.stderr()).toContain('"msg":"stopped"');
+      await expect(server.ask("/ready")).rejects.toThrow("fetch failed");
+    },
+  );
+
+  test("takes Ctrl-C in a terminal, which reaches npm and the server, for one signal", async () => {
+    const { server, program } = await startBusy();
+    server.killGroup("SIGINT");
+    await drains(server);
+    // By then npm, too, has handed it on.
+    for (let n = 0; n < 50; n++) expect((await server.ask("/ready")).status).toBe(503);
+    program.release();
+    expect(await server.ended).toEqual({ code: 0, signal: null });
+  });
+
+  test("ends at once with a second signal, and the server with it", async () => {
+    const { server } = await startBusy();
+    server.kill("SIGTERM");
+    await drains(server);
+    let hasEnded = false;
+    void server.ended.then(() => {
+      hasEnded = true;
+    });
+    // What comes right after the first is taken for its echo.
+    await eventually(() => {
+      server.kill("SIGTERM");
+      return hasEnded;
+    }, "npm to end");
+    // A signal that comes when the server has ended is npm's own, and to a shell the same.
+    expect([
+      { code: 143, signal: null },
+      { code: null, signal: "SIGTERM" },
+    ]).toContainEqual(await server.ended);
+    await expect(server.ask("/ready")).rejects.toThrow("fetch failed");
+  });
 });

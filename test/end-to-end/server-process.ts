@@ -23,6 +23,8 @@ export interface RunningProcess {
   readonly stderr: () => string;
   readonly ended: Promise<Ended>;
   kill(signal: NodeJS.Signals): void;
+  /** The same for it and all that it has started, as a terminal does on Ctrl-C. */
+  killGroup(signal: NodeJS.Signals): void;
 }
 
 export interface ServerProcess extends RunningProcess {
@@ -64,8 +66,11 @@ export async function startServer(params: ServeParams = {}): Promise<ServerProce
 }
 
 /** The same by `npm start`, as the README says. */
-export async function npmStart(args: readonly string[]): Promise<ServerProcess> {
-  return ready(run("npm", ["start", "--silent", "--", ...args], { folder: ROOT }));
+export async function npmStart(
+  args: readonly string[],
+  params: Pick<RunParams, "environment"> = {},
+): Promise<ServerProcess> {
+  return ready(run("npm", ["start", "--silent", "--", ...args], { folder: ROOT, ...params }));
 }
 
 function run(
@@ -74,16 +79,25 @@ function run(
   { folder, environment = {}, input }: RunParams & { readonly folder: string },
 ): RunningProcess {
   // What the developer's own shell sets must not change what is tested.
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("ROTA_"));
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:ROTA|npm)_/.test(name));
   const child = spawn(command, args, {
     cwd: folder,
     env: { ...Object.fromEntries(inherited), ...environment },
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    // The leader of a group of its own, so that a signal for all of it does not reach the tests.
+    detached: true,
   });
   child.stdin?.end(input);
   const ended = once(child, "close").then(([code, signal]) => ({ code, signal }) as Ended);
+  const killGroup = (signal: NodeJS.Signals) => {
+    try {
+      process.kill(-(child.pid as number), signal);
+    } catch {
+      // Nobody is left of it.
+    }
+  };
   onTestFinished(async () => {
-    child.kill("SIGKILL");
+    killGroup("SIGKILL");
     await ended;
   });
   return {
@@ -91,6 +105,7 @@ function run(
     stderr: collect(child.stderr as Readable),
     ended,
     kill: (signal) => child.kill(signal),
+    killGroup,
   };
 }
 

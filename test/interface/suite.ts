@@ -1,7 +1,12 @@
 import { describe } from "vitest";
 import { describeAgents } from "./agents.ts";
+import { describeBatches } from "./batches.ts";
 import { describeEvents } from "./events.ts";
+import { describeLanes } from "./lanes.ts";
 import type { Open } from "./opened.ts";
+import { describePreemption } from "./pre-emption.ts";
+import { describeSessionStops } from "./session-stops.ts";
+import { describeSessions } from "./sessions.ts";
 import { describeStatus } from "./status.ts";
 import { describeTasks } from "./tasks.ts";
 import { describeWebhooks } from "./webhooks.ts";
@@ -10,7 +15,12 @@ import { describeWebhooks } from "./webhooks.ts";
 export function describeRotaApi(name: string, open: Open): void {
   describe(name, () => {
     describeTasks(open);
+    describeBatches(open);
+    describePreemption(open);
+    describeSessions(open);
+    describeSessionStops(open);
     describeEvents(open);
+    describeLanes(open);
     describeAgents(open);
     describeWebhooks(open);
     describeStatus(open);

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { BatchInput } from "../../src/model/batch.ts";
 import { RotaError } from "../../src/model/errors.ts";
 import type { SubmitInput } from "../../src/model/submit-input.ts";
 import { Gate, nextEvent, until } from "../../src/testing/signals.ts";
@@ -70,95 +69,38 @@ export function describeTasks(open: Open): void {
     });
   });
 
-  describe("tasks.submitBatch", () => {
-    test("stores tasks that belong together", async () => {
-      const { api } = await open({ start: false });
-      const batch = await api.tasks.submitBatch({
-        agentId: "a",
-        tasks: [
-          { action: "click", tabId: "t" },
-          { message: "hi", agentId: "b" },
-        ],
-      });
-      expect(batch).toMatchObject({
-        submitted: 2,
-        count: 2,
-        taskIds: batch.tasks.map(({ taskId }) => taskId),
-      });
-      const { tasks } = await api.tasks.list({ batchId: batch.batchId });
-      expect(tasks.map(({ agentId, batchId }) => [agentId, batchId])).toEqual([
-        ["b", batch.batchId],
-        ["a", batch.batchId],
-      ]);
-    });
-
-    test("shows how far they are and who waits for whom, and ends all that has not ended", async () => {
-      const { api } = await open({ start: false });
-      const { batchId, taskIds, createdAt } = await api.tasks.submitBatch({
-        tasks: [{ key: "a", payload: 1 }, { payload: 2, dependsOn: ["a"] }, { payload: 3 }],
-      });
-      const [a, b, c] = taskIds;
-      await api.tasks.cancel(c ?? "");
-      expect(await api.tasks.getBatch(batchId)).toEqual({
-        batchId,
-        createdAt,
-        counts: { queued: 1, waiting_dependency: 1, cancelled: 1 },
-        tasks: [
-          { taskId: a, key: "a", agentId: "index", state: "queued" },
-          { taskId: b, agentId: "index", state: "waiting_dependency" },
-          { taskId: c, agentId: "index", state: "cancelled" },
-        ],
-        edges: [{ from: a, to: b }],
-      });
-      expect(await api.tasks.cancelBatch(batchId)).toEqual({ cancelled: 2 });
-      expect(await api.tasks.cancelBatch(batchId)).toEqual({ cancelled: 0 });
-      expect((await api.tasks.getBatch(batchId)).counts).toEqual({ cancelled: 3 });
-      expect((await api.tasks.get(b ?? "")).error).toBeUndefined();
-      expect(await errorOf(api.tasks.getBatch("bat_unknown"))).toMatchObject({
-        code: "not_found",
-        message: "batch not found",
-      });
-      expect(await errorOf(api.tasks.cancelBatch("bat\0"))).toMatchObject({ code: "not_found" });
-    });
-
-    test("rejects alone those for which there is no room", async () => {
-      const { api } = await open({ options: { scheduler: { maxQueueSize: 2 } }, start: false });
-      const { tasks, submitted, count } = await api.tasks.submitBatch({
-        tasks: Array(3).fill({ message: "x" }),
-      });
-      expect(tasks.map(({ state, error }) => [state, error])).toEqual([
-        ["queued", undefined],
-        ["queued", undefined],
-        ["rejected", "rejected: global queue full"],
-      ]);
-      expect([submitted, count]).toEqual([2, 3]);
-    });
-
-    test.each<[string, BatchInput, object]>([
-      ["nothing", { tasks: [] }, { code: "invalid_field", details: { field: "tasks" } }],
-      [
-        "too many",
-        { tasks: Array(101).fill({ message: "x" }) },
-        { code: "batch_too_large", details: { max: 100 } },
-      ],
-      [
-        "one that is wrong",
-        { tasks: [{ message: "x" }, { message: "y", timeout: 1 }] },
-        { code: "invalid_field", details: { field: "timeout", index: 1 } },
-      ],
-    ])("refuses %s as a whole", async (_what, input, expected) => {
-      const { api } = await open({ start: false });
-      expect(await errorOf(api.tasks.submitBatch(input))).toMatchObject(expected);
-      expect((await api.tasks.counts()).total).toBe(0);
-    });
-  });
-
   describe("tasks.get", () => {
     test.each(["tsk_unknown", "", "..", "a b", "stats", "events", "ü/\0"])("finds no task %j", async (id) => {
       const { api } = await open({ start: false });
       expect(await errorOf(api.tasks.get(id))).toMatchObject({
         code: "not_found",
         message: "task not found",
+      });
+    });
+  });
+
+  describe("tasks.get of a task that told its cost", () => {
+    test("shows the sum over its attempts", async () => {
+      const { api, rota, clock } = await open();
+      let runs = 0;
+      rota.agent("a", async (_task, { usage }) => {
+        runs += 1;
+        usage({ inputTokens: 100, outputTokens: 5 });
+        usage({ outputTokens: 5, contextWindow: 1_000 * runs });
+        if (runs === 1) throw new Error("no luck");
+      });
+      const { taskId } = await api.tasks.submit({ agentId: "a", instruction: "go" });
+      await until(async () => (await api.tasks.get(taskId)).state === "delayed");
+      expect((await api.tasks.get(taskId)).usage).toEqual({
+        inputTokens: 100,
+        outputTokens: 10,
+        contextWindow: 1_000,
+      });
+      await clock.advance(1_000);
+      expect((await api.tasks.wait(taskId)).usage).toEqual({
+        inputTokens: 200,
+        outputTokens: 20,
+        contextWindow: 2_000,
       });
     });
   });

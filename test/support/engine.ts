@@ -18,6 +18,8 @@ export interface EngineParams {
   readonly meddler?: Meddler;
   readonly clock?: ManualClock;
   readonly storage?: Storage;
+  /** Whether it hears what the storage signals, as it does within Rota. */
+  readonly hears?: boolean;
   /** What its incarnations are called: this, and a number from the second on. */
   readonly node?: string;
 }
@@ -31,7 +33,13 @@ export async function makeEngine(params: EngineParams = {}) {
   const exchanges: FinishAndClaimParams[] = [];
   let incarnations = 0;
   await storage.lanes.configure({
-    lanes: ["tasks", "main"].map((name) => ({ name, total: null, perAgent: null, strategy: "fair-fifo" })),
+    lanes: ["tasks", "main"].map((name) => ({
+      name,
+      total: null,
+      perAgent: null,
+      strategy: "fair-fifo",
+      agingMs: 0,
+    })),
   });
   const watched = meddle(storage, {
     ...meddler,
@@ -53,6 +61,7 @@ export async function makeEngine(params: EngineParams = {}) {
     findExecutor: () => executor,
     spansLanes: (agent) => agent === "spanning",
   });
+  if (params.hears === true) storage.subscribe((signal) => engine.onSignal(signal));
   onTestFinished(async () => {
     await Promise.race([engine.drain(0), clock.advance(60_000)]);
     await storage.close();
@@ -92,6 +101,9 @@ export function newTask(overrides: TaskOverrides = {}): NewTask {
     deadline: null,
     deadlineAfterMs: null,
     maxQueued: null,
+    origin: "task",
+    session: null,
+    preemptible: false,
     batch: null,
     callbackUrl: null,
     dependsOn: [],

@@ -18,11 +18,23 @@ export interface OpenStream {
   close(): void;
 }
 
-/** Follows a stream of server-sent events, every frame of it, until it is closed or the test ends. */
-export async function openStream(url: string, headers: Record<string, string> = {}): Promise<OpenStream> {
+/** Follows a stream of server-sent events, every frame of it, until it is closed or the test ends. `json` is posted. */
+export async function openStream(
+  url: string,
+  headers: Record<string, string> = {},
+  json?: unknown,
+): Promise<OpenStream> {
   const controller = new AbortController();
   onTestFinished(() => controller.abort());
-  const response = await fetch(url, { headers, signal: controller.signal });
+  const posted =
+    json === undefined
+      ? { headers }
+      : {
+          method: "POST",
+          headers: { "content-type": "application/json", ...headers },
+          body: JSON.stringify(json),
+        };
+  const response = await fetch(url, { ...posted, signal: controller.signal });
   const reader = (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   async function next(): Promise<Frame | undefined> {

@@ -11,3 +11,12 @@ export function withKey(body: unknown, header: string | string[]): unknown {
     "`idempotencyKey` and the header `Idempotency-Key` differ: write one of them, or the same in both",
   );
 }
+
+/** A batch has no key of its own, and one that is passed over would promise what is not kept. */
+export function refuseKey(header: string | string[] | undefined): void {
+  if (header === undefined) return;
+  throw invalidField(
+    "Idempotency-Key",
+    "the header `Idempotency-Key` is for one task: give each task of a batch its own `idempotencyKey`",
+  );
+}

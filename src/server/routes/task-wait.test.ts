@@ -65,14 +65,30 @@ test("stops waiting when whoever asked goes away", async () => {
   gate.open(null);
 });
 
-test("answers at once with the task as it is when the node begins to drain, and while it does", async () => {
+test("waits on while the node drains, whether it began before or after, and is told how the task ends", async () => {
   const { ask, gate, taskId, rota } = await startBusy();
   const waited = vi.spyOn(rota.tasks, "wait");
   const before = ask(`/tasks/${taskId}?wait=60`);
   await until(() => waited.mock.calls.length === 1);
   const drained = rota.drain();
-  expect(await before).toMatchObject({ status: 200, body: { taskId, state: "running" } });
-  expect(await ask(`/tasks/${taskId}?wait=60`)).toMatchObject({ status: 200, body: { state: "running" } });
+  const after = ask(`/tasks/${taskId}?wait=60`);
+  await until(() => waited.mock.calls.length === 2);
+  await settle();
+  gate.open("at last");
+  for (const answer of [before, after]) {
+    expect(await answer).toMatchObject({ status: 200, body: { taskId, state: "done", result: "at last" } });
+  }
+  await drained;
+});
+
+test("is over after its own time, also while the node drains", async () => {
+  const { ask, clock, gate, taskId, rota } = await startBusy();
+  const waited = vi.spyOn(rota.tasks, "wait");
+  const drained = rota.drain();
+  const answer = ask(`/tasks/${taskId}?wait=5`);
+  await until(() => waited.mock.calls.length === 1);
+  await clock.advance(5_000);
+  expect(await answer).toMatchObject({ status: 200, body: { taskId, state: "running" } });
   gate.open(null);
   await drained;
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
-import { submittedBatch } from "../../api/batches.ts";
+import { batch as batchSchema, submittedBatch } from "../../api/batches.ts";
 import { cancelledTask, submittedTask, task, taskCounts, taskPage } from "../../api/tasks.ts";
 import { Gate } from "../../testing/signals.ts";
 
@@ -169,6 +169,25 @@ test.each(PREFIXES)("%s/tasks/batch takes many tasks at once, and each knows its
   );
 });
 
+test.each(PREFIXES)(
+  "%s/tasks/batches/{id} shows how far a batch is, and that it has ended",
+  async (prefix) => {
+    const { ask, clock } = await openTestServer({ start: false });
+    const { batchId, createdAt } = (
+      await ask(`${prefix}/tasks/batch`, {
+        json: { parallelism: 3, tasks: [{ payload: 1 }, { payload: 2 }] },
+      })
+    ).body;
+    const look = async () => batchSchema.parse((await ask(`${prefix}/tasks/batches/${batchId}`)).body);
+    expect(await look()).toMatchObject({ batchId, parallelism: 3, createdAt, counts: { queued: 2 } });
+    await clock.advance(1_000);
+    const cancelled = await ask(`${prefix}/tasks/batches/${batchId}/cancel`, { method: "POST" });
+    expect([cancelled.status, cancelled.body]).toEqual([200, { cancelled: 2 }]);
+    expect(await look()).toMatchObject({ completedAt: new Date(clock.now()).toISOString() });
+    expect((await ask(`${prefix}/tasks/batches/bat_none`)).status).toBe(404);
+  },
+);
+
 test("the same key gives the same task, by field or by header, and another request with it is refused", async () => {
   const { ask, rota } = await openTestServer({ start: false });
   const submit = (json: unknown, headers = {}) => ask("/tasks", { json, headers });
@@ -199,7 +218,11 @@ test("a batch is refused as a whole for what is wrong in it, and task by task fo
   for (const [json, code, sentence] of [
     [{ tasks: [{ payload: 1 }, { mesage: "x" }] }, "invalid_field", "tasks[1]: unknown field `mesage`"],
     [{ tasks: [] }, "invalid_field", "`tasks` is empty"],
-    [{ tasks: [{ payload: 1 }], parallelism: 2 }, "invalid_field", "unknown field `parallelism`"],
+    [
+      { tasks: [{ payload: 1 }], parallelism: 11 },
+      "invalid_field",
+      "`parallelism` must be an integer from 1 to 10",
+    ],
     [
       { tasks: [{ payload: 1, key: "tsk_1" }] },
       "invalid_field",

@@ -14,7 +14,7 @@ import type { TaskFilter } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/batch.ts";
 import type { SubmitInput } from "../../model/submit-input.ts";
 import type { RouteParts } from "../routes.ts";
-import { withKey } from "./idempotency-header.ts";
+import { refuseKey, withKey } from "./idempotency-header.ts";
 import { toNumber, withNumbers } from "./query-values.ts";
 
 /** Tasks: hand in one or many, look at one or many, cancel one, retry one. */
@@ -27,6 +27,7 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota,
 
   app.post("/tasks/batch", { schema: submitBatch }, async (request, reply) => {
     reply.code(202);
+    refuseKey(request.headers["idempotency-key"]);
     return rota.tasks.submitBatch(request.body as unknown as BatchInput);
   });
 

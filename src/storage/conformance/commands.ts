@@ -1,13 +1,21 @@
 import fc from "fast-check";
 import { DELIVERY_STATUSES, type DeliveryStatus } from "../../model/delivery.ts";
 import { STRATEGIES, type Strategy } from "../../model/lane.ts";
+import { DROP_POLICIES, type DropPolicy, SESSION_MODES, type SessionMode } from "../../model/session.ts";
 
 /**
  * What the property tests do to a storage. Commands are plain data, so that a failing sequence can be read and shrunk.
  * `pick` names something by its place in a list of what there is when the command runs, modulo the list's length.
  */
 export type Command =
-  | { do: "submit"; tasks: SubmittedTask[]; maxQueueSize: number; maxPerAgent: number }
+  | {
+      do: "submit";
+      tasks: SubmittedTask[];
+      /** Those tasks that say so are a batch; null: they are not. */
+      batch: { parallelism: number | null; callbackUrl: string | null } | null;
+      maxQueueSize: number;
+      maxPerAgent: number;
+    }
   | {
       do: "step";
       node: number;
@@ -15,6 +23,21 @@ export type Command =
       progress: Pick[];
       claims: { lane: string; limit: number }[];
     }
+  | {
+      do: "send";
+      agent: string;
+      lane: string;
+      session: string;
+      priority: number;
+      mode: SessionMode | null;
+      maxConcurrent: number | null;
+      cap: number;
+      drop: DropPolicy;
+      debounceMs: number;
+    }
+  | { do: "stopSession"; session: string; scope: "oldest" | "all" | "reset"; limit: number }
+  | { do: "updateSession"; session: string; maxConcurrent: number | null; tokens: number | null }
+  | { do: "clearLane"; tenant: string; name: string; limit: number }
   | { do: "cancel"; tenant: string; picks: number[]; error: string | null }
   | { do: "retry"; pick: number }
   | { do: "expire"; limit: number }
@@ -24,7 +47,15 @@ export type Command =
   | { do: "crash"; node: number }
   | { do: "rescue"; pick: number; limit: number }
   | { do: "heartbeat"; node: number }
-  | { do: "configureLane"; name: string; total: number | null; perAgent: number | null; strategy: Strategy }
+  | { do: "setSlots"; node: number; tasks: number }
+  | {
+      do: "configureLane";
+      name: string;
+      total: number | null;
+      perAgent: number | null;
+      strategy: Strategy;
+      agingMs: number;
+    }
   | { do: "configureAgent"; tenant: string; agent: string; maxInflight: number | null }
   | { do: "createAgent"; tenant: string; agent: string; maxInflight: number | null }
   | { do: "deleteAgent"; tenant: string; agent: string }
@@ -46,7 +77,9 @@ export interface SubmittedTask {
   deadlineMs: number | null;
   deadlineAfterMs: number | null;
   maxRetriesIfLost: number;
-  batch: string | null;
+  inBatch: boolean;
+  session: string | null;
+  preemptible: boolean;
   callbackUrl: string | null;
   /** Tasks that came before, or are unknown. */
   dependsOn: number[];
@@ -62,6 +95,7 @@ export interface Pick {
 export interface Finish extends Pick {
   to: "done" | "failed" | "delayed" | "queued";
   afterMs: number;
+  inputTokens: number | null;
 }
 
 export const TENANTS = ["acme", "zeta"];
@@ -75,6 +109,7 @@ const node = fc.nat({ max: NODES - 1 });
 const tenant = fc.constantFrom(...TENANTS);
 const agent = fc.constantFrom(...AGENTS);
 const lane = fc.constantFrom(...LANES);
+const session = fc.constantFrom("s1", "s2");
 const attempt = { pick, held: mostly(fc.constant(true), fc.constant(false)) };
 
 const submittedTask: fc.Arbitrary<SubmittedTask> = record({
@@ -87,7 +122,9 @@ const submittedTask: fc.Arbitrary<SubmittedTask> = record({
   deadlineMs: mostly(fc.constant(null), fc.integer({ min: -2, max: 60 })),
   deadlineAfterMs: orNull(fc.integer({ min: 1, max: 60 })),
   maxRetriesIfLost: fc.nat({ max: 2 }),
-  batch: mostly(fc.constant(null), fc.constant("together")),
+  inBatch: fc.boolean(),
+  session: mostly(fc.constant(null), fc.constantFrom("s1", "s2")),
+  preemptible: fc.boolean(),
   callbackUrl: orNull(fc.constant("https://example.com/hook")),
   key: mostly(fc.constant(null), fc.constantFrom("k1", "k2")),
   dependsOn: mostly(
@@ -100,11 +137,18 @@ const finish: fc.Arbitrary<Finish> = record({
   ...attempt,
   to: fc.constantFrom("done", "failed", "delayed", "queued"),
   afterMs: fc.nat({ max: 30 }),
+  inputTokens: mostly(fc.constant(null), fc.constantFrom(0, 100)),
 });
 
 export const submit: fc.Arbitrary<Command> = record({
   do: fc.constant("submit"),
   tasks: fc.array(submittedTask, { minLength: 1, maxLength: 8 }),
+  batch: orNull(
+    record({
+      parallelism: orNull(fc.integer({ min: 1, max: 3 })),
+      callbackUrl: orNull(fc.constant("https://example.com/batch")),
+    }),
+  ),
   maxQueueSize: mostly(fc.constant(1000), fc.nat({ max: 12 })),
   maxPerAgent: mostly(fc.constant(1000), fc.nat({ max: 5 })),
 });
@@ -126,6 +170,7 @@ export const configureLane: fc.Arbitrary<Command> = record({
   total: orNull(fc.integer({ min: 1, max: 6 })),
   perAgent: orNull(fc.integer({ min: 1, max: 3 })),
   strategy: fc.constantFrom(...STRATEGIES),
+  agingMs: mostly(fc.constant(0), fc.constantFrom(5, 20)),
 });
 
 export const configureAgent: fc.Arbitrary<Command> = record({
@@ -138,6 +183,48 @@ export const configureAgent: fc.Arbitrary<Command> = record({
 export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 6, arbitrary: submit },
   { weight: 10, arbitrary: step },
+  {
+    weight: 4,
+    arbitrary: record({
+      do: fc.constant("send"),
+      agent: mostly(fc.constant("a"), agent),
+      lane: mostly(fc.constant("main"), lane),
+      session,
+      priority: fc.constantFrom(2, 2, 1, 0),
+      mode: fc.option(fc.constantFrom(...SESSION_MODES)),
+      maxConcurrent: mostly(fc.constant(null), fc.integer({ min: 1, max: 3 })),
+      cap: fc.integer({ min: 1, max: 4 }),
+      drop: fc.constantFrom(...DROP_POLICIES),
+      debounceMs: fc.constantFrom(0, 5, 20),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("stopSession"),
+      session,
+      scope: fc.constantFrom("oldest", "all", "reset"),
+      limit: fc.constantFrom(1, 2, 100),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("updateSession"),
+      session,
+      maxConcurrent: orNull(fc.integer({ min: 1, max: 3 })),
+      tokens: orNull(fc.constantFrom(10, 900)),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("clearLane"),
+      tenant,
+      name: lane,
+      limit: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
   {
     weight: 2,
     arbitrary: record({
@@ -155,6 +242,10 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: record({ do: fc.constant("crash"), node }) },
   { weight: 2, arbitrary: record({ do: fc.constant("rescue"), pick, limit: fc.nat({ max: 3 }) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("heartbeat"), node }) },
+  {
+    weight: 1,
+    arbitrary: record({ do: fc.constant("setSlots"), node, tasks: fc.nat({ max: 4 }) }),
+  },
   { weight: 1, arbitrary: configureLane },
   { weight: 1, arbitrary: configureAgent },
   {

@@ -49,11 +49,11 @@ export function describeDeliveries(open: OpenWorld): void {
         const taken = (await claim({ node: NODE, limit: 1 })).find(({ task }) => task.id === "lost");
         if (taken !== undefined) await finish(taken, { to: "failed", error: "gone" });
       }
-      const ends = (await list(world)).map(({ taskId, end: { state, error, attempts } }) => [
+      const ends = (await list(world)).map(({ taskId, end }) => [
         taskId,
-        state,
-        error,
-        attempts,
+        end?.state,
+        end?.error,
+        end?.attempts,
       ]);
       expect(ends.sort()).toEqual([
         ["done", "done", null, 1],
@@ -100,6 +100,7 @@ export function describeDeliveries(open: OpenWorld): void {
       expect(delivery).toEqual({
         seq: told?.seq,
         tenant: TENANT,
+        batch: null,
         taskSeq: (await world.task("t")).seq,
         taskId: "t",
         url: URL,
@@ -230,7 +231,7 @@ export function describeDeliveries(open: OpenWorld): void {
       await world.finish(only(await world.claim()), { to: "done", result: 1 });
       const claimed = await world.storage.deliveries.claim(HOLD);
       expect(
-        claimed.map(({ delivery: { end: told }, task }) => [told.state, told.attempts, task.state]),
+        claimed.map(({ delivery: { end: told }, task }) => [told?.state, told?.attempts, task.state]),
       ).toEqual([
         ["cancelled", 0, "done"],
         ["done", 1, "done"],

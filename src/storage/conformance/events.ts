@@ -18,6 +18,7 @@ export function describeEvents(open: OpenWorld): void {
         agent: AGENT,
         lane: LANE,
         batch: "together",
+        session: null,
         seq: expect.any(Number),
         bytes: expect.any(Number),
       };

@@ -51,12 +51,14 @@ export function describeInsertTasks(open: OpenWorld): void {
         deadline: clock.now() + 99,
         retryCount: 0,
         batch: "together",
+        session: null,
         callbackUrl,
         startedAt: null,
         completedAt: null,
         spec,
         result: undefined,
         error: null,
+        usage: null,
         attempts: [],
       });
     });

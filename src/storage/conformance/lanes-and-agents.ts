@@ -12,8 +12,26 @@ export function describeLanesAndAgents(open: OpenWorld): void {
       await claim();
       const lanes = (await storage.lanes.list()).sort((a, b) => (a.name < b.name ? -1 : 1));
       expect(lanes).toEqual([
-        { name: OTHER_LANE, total: null, perAgent: null, strategy: "fair-fifo", waiting: 0, inflight: 0 },
-        { name: LANE, total: 9, perAgent: 4, strategy: "priority-fifo", waiting: 3, inflight: 1 },
+        {
+          name: OTHER_LANE,
+          total: null,
+          perAgent: null,
+          strategy: "fair-fifo",
+          agingMs: 0,
+          waiting: 0,
+          inflight: 0,
+          oldestAt: null,
+        },
+        {
+          name: LANE,
+          total: 9,
+          perAgent: 4,
+          strategy: "priority-fifo",
+          agingMs: 0,
+          waiting: 3,
+          inflight: 1,
+          oldestAt: expect.any(Number),
+        },
       ]);
     });
 

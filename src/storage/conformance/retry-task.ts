@@ -84,15 +84,17 @@ export function describeRetryTask(open: OpenWorld): void {
       expect((await task("own")).deadline).toBe(deadline);
     });
 
-    test("starts a task at once that was cancelled before its moment", async () => {
-      const { storage, submit, claim, clock } = await open();
-      await submit({ id: "t", runAt: clock.now() + 1000 });
-      await storage.tasks.cancel({ tenant: TENANT, ids: ["t"], error: null });
-      expect(await storage.tasks.retry({ tenant: TENANT, id: "t" })).toMatchObject({
-        task: { state: "queued" },
-      });
-      expect(await storage.tasks.nextDueAt()).toBeNull();
-      expect(idsOf(await claim())).toEqual(["t"]);
+    test("lets a task that was cancelled before its moment wait for that moment", async () => {
+      const world = await open();
+      const runAt = world.clock.now() + 10;
+      await world.submit({ id: "t", runAt, deadlineAfterMs: 5 });
+      await world.storage.tasks.cancel({ tenant: TENANT, ids: ["t"], error: null });
+      const retried = await world.storage.tasks.retry({ tenant: TENANT, id: "t" });
+      expect(retried).toMatchObject({ task: { state: "delayed", position: 0, runAt, deadline: runAt + 5 } });
+      expect(await world.claim()).toEqual([]);
+      world.clock.step(10);
+      await world.storage.tasks.promoteDue({ limit: 9 });
+      expect(idsOf(await world.claim())).toEqual(["t"]);
     });
 
     test("is never refused for a full queue", async () => {

@@ -1,12 +1,29 @@
+import { RotaError } from "../../model/errors.ts";
 import type { Settlement } from "../../model/outcome.ts";
-import type { FinishAndClaimParams, NewTask } from "../storage.ts";
-import type { Command, Finish, Pick, SubmittedTask } from "./commands.ts";
-import { byEnd, choose, comparableDelivery, comparableTask, type Side } from "./side.ts";
-import { newTask } from "./world.ts";
+import type {
+  EndedTask,
+  FinishAndClaimParams,
+  InsertedTask,
+  InsertTasksParams,
+  NewTask,
+} from "../storage.ts";
+import { type Command, type Finish, type Pick, type SubmittedTask, TENANTS } from "./commands.ts";
+import {
+  batchId,
+  byEnd,
+  choose,
+  comparableDelivery,
+  comparableSession,
+  comparableTask,
+  type Side,
+} from "./side.ts";
+import { customSpec, newTask } from "./world.ts";
+
+const [BATCH_TENANT = "", SESSION_TENANT = ""] = TENANTS;
 
 /** Does what the command says and answers in comparable terms. Waiting is done by whoever owns the clock. */
 export async function runCommand(side: Side, command: Command): Promise<unknown> {
-  const { tasks, nodes, lanes, agents, deliveries, counters } = side.storage;
+  const { tasks, nodes, lanes, agents, sessions, deliveries, counters } = side.storage;
   switch (command.do) {
     case "submit":
       return submit(side, command);
@@ -17,6 +34,21 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
         progress: command.progress.flatMap((pick) => toProgress(side, pick)),
         claims: command.claims,
       });
+    case "send":
+      return send(side, command);
+    case "stopSession":
+      return stopSession(side, command);
+    case "updateSession": {
+      const { session: key, maxConcurrent, tokens } = command;
+      const changes = { maxConcurrent, tokens, contextWindow: 1_000 };
+      const updated = await sessions.update({ tenant: SESSION_TENANT, key, defaultMax: 1, changes });
+      return comparableSession(updated);
+    }
+    case "clearLane": {
+      const { tenant, name, limit } = command;
+      const { cancelled, more } = await lanes.clear({ tenant, name, limit, error: "lane_cleared" });
+      return { cancelled, more };
+    }
     case "cancel":
       return cancel(side, command);
     case "retry": {
@@ -40,9 +72,14 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       const { alive, held } = await nodes.heartbeat({ node: side.nodes[command.node] ?? "" });
       return { alive, tokens: held.map(({ token }) => side.claimOf(token)).sort((a, b) => a - b) };
     }
+    case "setSlots":
+      return nodes.setSlots({
+        node: side.nodes[command.node] ?? "",
+        slots: { tasks: command.tasks, main: 1 },
+      });
     case "configureLane": {
-      const { name, total, perAgent, strategy } = command;
-      return lanes.configure({ lanes: [{ name, total, perAgent, strategy }] });
+      const { do: _do, ...lane } = command;
+      return lanes.configure({ lanes: [lane] });
     }
     case "configureAgent":
       return agents.configure(command);
@@ -83,19 +120,25 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
   }
 }
 
-async function submit(side: Side, { tasks, ...limits }: Extract<Command, { do: "submit" }>) {
+async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, { do: "submit" }>) {
+  if (batch !== null) side.batches += 1;
   const repeated = new Set<string>();
   const inputs = tasks.map((task) => {
     // One with a key may have become another task: its id is then nobody's.
     const known = side.tasks.filter(({ keyed }) => !keyed);
     const earlier = task.repeats === null ? undefined : choose(known, task.repeats);
-    const input = toNewTask(side, task, earlier?.id ?? `task-${side.tasks.length}`);
+    const made = toNewTask(side, task, earlier?.id ?? `task-${side.tasks.length}`);
+    // A batch is one tenant's.
+    const input: NewTask =
+      batch !== null && task.inBatch ? { ...made, tenant: BATCH_TENANT, batch: batchId(side.batches) } : made;
     if (earlier === undefined)
       side.tasks.push({ tenant: input.tenant, id: input.id, keyed: task.key !== null });
     else repeated.add(earlier.id);
     return input;
   });
-  const answers = await side.storage.tasks.insert({ tasks: inputs, limits });
+  const batches = batch === null ? [] : [{ ...batch, id: batchId(side.batches), tenant: BATCH_TENANT }];
+  const answers = await insertOrRefusal(side, { tasks: inputs, batches, limits });
+  if (typeof answers === "string") return answers;
   return answers.map(({ seq: _seq, rejection, ...answer }) => {
     // How full the queue was is told once and not kept.
     const told = rejection !== null && repeated.has(answer.id) ? { full: rejection.full } : rejection;
@@ -103,8 +146,60 @@ async function submit(side: Side, { tasks, ...limits }: Extract<Command, { do: "
   });
 }
 
+async function send(side: Side, command: Extract<Command, { do: "send" }>) {
+  const { agent, lane, session: key, priority, mode, maxConcurrent, cap, drop, debounceMs } = command;
+  const id = `task-${side.tasks.length}`;
+  const answer = await side.storage.sessions.send({
+    task: newTask({
+      id,
+      tenant: SESSION_TENANT,
+      agent,
+      lane,
+      priority,
+      origin: "message",
+      session: { key, maxConcurrent: 1 },
+      spec: { ...customSpec(null), work: { kind: "message", message: id } },
+    }),
+    mode,
+    maxConcurrent,
+    defaults: { mode: "queue", cap, drop, debounceMs },
+  });
+  if (answer.refused !== null) return answer;
+  if (!answer.merged) side.tasks.push({ tenant: SESSION_TENANT, id, keyed: false });
+  const { task, merged, cancelled } = answer;
+  return {
+    task: { ...task, seq: null },
+    merged,
+    cancelled: cancelled.map((each) => comparableEnd(side, each)),
+  };
+}
+
+async function stopSession(side: Side, command: Extract<Command, { do: "stopSession" }>) {
+  const { session: key, scope, limit } = command;
+  const answer = await side.storage.sessions.stop({ tenant: SESSION_TENANT, key, scope, limit });
+  return {
+    stopped: answer.stopped.map((each) => comparableEnd(side, each)),
+    cancelled: answer.cancelled.map((each) => comparableEnd(side, each)),
+    more: answer.more,
+  };
+}
+
+function comparableEnd(side: Side, ended: EndedTask) {
+  return { ...ended, token: ended.token === null ? null : side.claimOf(ended.token) };
+}
+
+/** A batch one of whose keys was used for something else is refused as a whole. */
+async function insertOrRefusal(side: Side, params: InsertTasksParams): Promise<InsertedTask[] | string> {
+  try {
+    return await side.storage.tasks.insert(params);
+  } catch (error) {
+    if (error instanceof RotaError && error.code === "idempotency_conflict") return error.message;
+    throw error;
+  }
+}
+
 function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
-  const { repeats, runAfterMs, deadlineMs, dependsOn, key, ...task } = submitted;
+  const { repeats, runAfterMs, deadlineMs, dependsOn, key, session, inBatch: _inBatch, ...task } = submitted;
   const now = side.clock.now();
   const runAt = runAfterMs === null ? null : now + runAfterMs;
   const parents = dependsOn.map((pick) =>
@@ -114,6 +209,7 @@ function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
     ...task,
     // An insert that is repeated may be answered by its id or by its key: both name the task.
     idempotency: key === null || repeats !== null ? null : { key, hash: task.agent },
+    ...(session === null ? {} : { tenant: SESSION_TENANT, session: { key: session, maxConcurrent: 1 } }),
     dependsOn: [...new Set(parents)].filter((parent) => parent !== id),
     id,
     runAt,
@@ -136,7 +232,12 @@ function toProgress(side: Side, pick: Pick): FinishAndClaimParams["progress"] {
 
 function toFinish(side: Side, finish: Finish): FinishAndClaimParams["finishes"] {
   const claim = side.chooseClaim(finish);
-  return claim === undefined ? [] : [{ ...claim, settlement: toSettlement(side, finish) }];
+  if (claim === undefined) return [];
+  const { inputTokens } = finish;
+  const end = { ...claim, settlement: toSettlement(side, finish) };
+  if (inputTokens === null) return [end];
+  const usage = { inputTokens, outputTokens: 1, contextWindow: 1_000, contextTokens: inputTokens * 7 };
+  return [{ ...end, usage }];
 }
 
 function toSettlement(side: Side, { to, afterMs }: Finish): Settlement {

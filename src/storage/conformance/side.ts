@@ -1,7 +1,10 @@
 import type { TaskRecord } from "../../model/task-record.ts";
-import type { DeliveryRecord, Storage, StoredEvent } from "../storage.ts";
+import type { DeliveryRecord, SessionRecord, Storage, StoredEvent } from "../storage.ts";
 import type { SteppedClock } from "./clock.ts";
 import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
+
+/** So few that critical tasks often find none free. */
+const SLOTS = { tasks: 2, main: 1 };
 
 interface Claim {
   readonly seq: number;
@@ -23,6 +26,8 @@ export class Side {
   readonly claims: Claim[] = [];
   /** Deliveries that were handed out. */
   readonly tries: { readonly seq: number; readonly tries: number }[] = [];
+  /** How many batches there were. */
+  batches = 0;
   readonly #eventsSeen: number[] = [];
 
   private constructor(storage: Storage, clock: SteppedClock) {
@@ -33,7 +38,7 @@ export class Side {
   /** Makes the lanes and registers the nodes that commands speak of. */
   static async start(storage: Storage, clock: SteppedClock): Promise<Side> {
     const side = new Side(storage, clock);
-    const bounds = { total: null, perAgent: null, strategy: "fair-fifo" } as const;
+    const bounds = { total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
     await storage.lanes.configure({ lanes: LANES.map((name) => ({ name, ...bounds })) });
     for (let node = 0; node < NODES; node += 1) await side.startNode(node);
     return side;
@@ -42,7 +47,7 @@ export class Side {
   async startNode(node: number): Promise<void> {
     const name = `node-${node}-${this.crashed.length}`;
     this.nodes[node] = name;
-    await this.storage.nodes.register({ node: name });
+    await this.storage.nodes.register({ node: name, slots: SLOTS });
   }
 
   /** The attempt with this token, by its place among all that were handed out. */
@@ -105,21 +110,36 @@ export class Side {
   }
 
   async #lookAtTenant(tenant: string) {
-    const [list, together, { deliveries }, counts, depth] = await Promise.all([
-      this.storage.tasks.list({ tenant, limit: 10_000 }),
-      this.storage.tasks.list({ tenant, batch: "together", limit: 10_000 }),
-      this.storage.deliveries.list({ tenant, limit: 10_000 }),
-      this.storage.tasks.counts({ tenant }),
-      this.storage.tasks.queueDepth({ tenant }),
-    ]);
+    const newest = batchId(this.batches);
+    const [list, together, batch, { sessions }, ofSession, { deliveries }, counts, depth] = await Promise.all(
+      [
+        this.storage.tasks.list({ tenant, limit: 10_000 }),
+        this.storage.tasks.list({ tenant, batch: newest, limit: 10_000 }),
+        this.storage.tasks.getBatch({ tenant, id: newest }),
+        this.storage.sessions.list({ tenant, limit: 100 }),
+        this.storage.tasks.list({ tenant, session: "s1", limit: 10_000 }),
+        this.storage.deliveries.list({ tenant, limit: 10_000 }),
+        this.storage.tasks.counts({ tenant }),
+        this.storage.tasks.queueDepth({ tenant }),
+      ],
+    );
     return {
       tasks: list.tasks.map(comparableTask),
       nextCursor: list.nextCursor,
       together: together.tasks.map(({ id }) => id),
+      batch,
+      sessions: sessions.map(comparableSession),
+      ofSession: ofSession.tasks.map(({ id }) => id),
+      situations: await this.#situations(list.tasks.filter(({ state }) => state === "queued").slice(0, 2)),
       deliveries: deliveries.sort(byEnd).map(comparableDelivery),
       counts,
       depth,
     };
+  }
+
+  async #situations(tasks: readonly TaskRecord[]) {
+    const situations = await Promise.all(tasks.map((task) => this.storage.tasks.situation(task)));
+    return situations.map((situation) => situation && { ...situation, task: null });
   }
 
   /** A start is told under the number that is its token. */
@@ -128,8 +148,16 @@ export class Side {
   }
 }
 
+export function batchId(number: number): string {
+  return `batch-${number}`;
+}
+
 export function comparableTask({ seq: _seq, ...task }: TaskRecord): Omit<TaskRecord, "seq"> {
   return task;
+}
+
+export function comparableSession({ seq: _seq, ...session }: SessionRecord) {
+  return session;
 }
 
 export function comparableDelivery({ seq: _seq, taskSeq: _taskSeq, ...delivery }: DeliveryRecord) {
@@ -142,7 +170,7 @@ export function byEnd(a: DeliveryRecord, b: DeliveryRecord): number {
 }
 
 function byTask(a: StoredEvent, b: StoredEvent): number {
-  return a.taskId < b.taskId ? -1 : 1;
+  return a.taskId === b.taskId ? a.seq - b.seq : a.taskId < b.taskId ? -1 : 1;
 }
 
 export function choose<T>(items: readonly T[], pick: number): T | undefined {

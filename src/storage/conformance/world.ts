@@ -53,7 +53,7 @@ export const OTHER_NODE = "south";
 /** Limits that no test reaches by accident. */
 export const ROOMY: AdmissionLimits = { maxQueueSize: 1_000_000, maxPerAgent: 1_000_000 };
 
-const UNBOUNDED = { total: null, perAgent: null, strategy: "fair-fifo" } as const;
+const UNBOUNDED = { total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
 
 /** Opens a world for each test that asks for one and closes it with the test. */
 export function worldOpener(harness: StorageHarness): OpenWorld {
@@ -116,6 +116,9 @@ export function newTask(overrides: Partial<NewTask> = {}): NewTask {
     deadline: null,
     deadlineAfterMs: null,
     maxQueued: null,
+    origin: "task",
+    session: null,
+    preemptible: false,
     batch: null,
     callbackUrl: null,
     dependsOn: [],

@@ -1,5 +1,6 @@
 import type { AgentRecord } from "../storage.ts";
-import { agentKey, copyJson, type OracleState, tell } from "./state.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { agentKey, copyJson, isSameAgent, type OracleState, tell } from "./state.ts";
 
 interface AgentName {
   readonly tenant: string;
@@ -11,6 +12,13 @@ export function configureAgent(state: OracleState, params: AgentName & { maxInfl
   const listed = state.catalogue.get(agentKey(params));
   if (listed !== undefined)
     state.catalogue.set(agentKey(params), { ...listed, maxInflight: params.maxInflight });
+  makeRoom(state, params);
+}
+
+/** Other bounds hold: what the agent's tasks waited for may be there now, or gone. */
+function makeRoom(state: OracleState, agent: AgentName): void {
+  for (const line of state.lines) if (isSameAgent(line, agent)) state.shaken.add(line.lane);
+  preempt(state);
   tell(state, { kind: "work" });
 }
 
@@ -38,7 +46,8 @@ export function updateAgent(state: OracleState, record: AgentRecord): boolean {
 export function deleteAgent(state: OracleState, agent: AgentName): boolean {
   if (!state.catalogue.delete(agentKey(agent))) return false;
   state.agentLimits.delete(agentKey(agent));
-  tell(state, { kind: "agents" }, { kind: "work" });
+  makeRoom(state, agent);
+  tell(state, { kind: "agents" });
   return true;
 }
 

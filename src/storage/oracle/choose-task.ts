@@ -1,6 +1,8 @@
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
 import {
   agentKey,
+  byRank,
+  isReady,
   isSameAgent,
   type OracleLane,
   type OracleLine,
@@ -21,11 +23,11 @@ export function chooseTask(state: OracleState, lane: OracleLane): Candidate | un
     .filter((line) => line.lane === lane.name)
     .map((line) => startable(state, lane, line))
     .filter((candidate) => candidate !== undefined);
-  if (lane.strategy === "priority-fifo") return first(candidates, byRank);
+  if (lane.strategy === "priority-fifo") return first(candidates, byHead);
 
-  const criticals = candidates.filter(({ head }) => isCritical(head.priority));
+  const criticals = candidates.filter(({ head }) => isCritical(head.rank));
   const mayGoAhead = criticals.length > 0 && lane.aheadStreak < AHEAD_STREAK_MAX;
-  const chosen = mayGoAhead ? first(criticals, byRank) : first(candidates, byFairness);
+  const chosen = mayGoAhead ? first(criticals, byHead) : first(candidates, byFairness);
   if (chosen !== undefined) lane.aheadStreak = mayGoAhead ? lane.aheadStreak + 1 : 0;
   return chosen;
 }
@@ -34,10 +36,7 @@ export function chooseTask(state: OracleState, lane: OracleLane): Candidate | un
 function startable(state: OracleState, lane: OracleLane, line: OracleLine): Candidate | undefined {
   const ofAgent = state.tasks.filter((task) => isSameAgent(task, line));
   const ofLine = ofAgent.filter((task) => task.lane === line.lane);
-  const head = first(
-    ofLine.filter((task) => task.state === "queued"),
-    (a, b) => a.priority - b.priority || a.seq - b.seq,
-  );
+  const head = first(ofLine.filter(isReady), byRank);
   const inflight = ofLine.filter((task) => task.held).length;
   if (head === undefined) return undefined;
   if (lane.perAgent !== null && inflight >= lane.perAgent) return undefined;
@@ -46,8 +45,8 @@ function startable(state: OracleState, lane: OracleLane, line: OracleLine): Cand
   return { line, head, inflight };
 }
 
-function byRank(a: Candidate, b: Candidate): number {
-  return a.head.priority - b.head.priority || a.head.seq - b.head.seq;
+function byHead(a: Candidate, b: Candidate): number {
+  return byRank(a.head, b.head);
 }
 
 function byFairness(a: Candidate, b: Candidate): number {

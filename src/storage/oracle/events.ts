@@ -36,6 +36,7 @@ function toStored(state: OracleState, event: OracleEvent): StoredEvent | undefin
     agent: task.agent,
     lane: task.lane,
     batch: task.batch,
+    session: task.session,
     state: STATE_AFTER[type] ?? data?.state ?? task.state,
     result: type === "task.completed" ? copyJson(task.result) : undefined,
     data: copyJson(data),

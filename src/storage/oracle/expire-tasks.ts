@@ -1,10 +1,12 @@
 import type { TaskPlace } from "../storage.ts";
-import { releaseDependants } from "./release-dependants.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 import { failTask, isWaiting, type OracleState, type OracleTask, tell } from "./state.ts";
 
 export function expireTasks(state: OracleState, params: { limit: number }): { expired: TaskPlace[] } {
   const expired = expireOverdue(state, params);
-  releaseDependants(state);
+  settleMoves(state);
+  preempt(state);
   if (expired.length > 0) tell(state, { kind: "events" });
   return { expired };
 }

@@ -1,10 +1,19 @@
 import type { Settlement } from "../../model/outcome.ts";
-import type { ClaimedTask, FinishAndClaimParams, FinishedAndClaimed, Held } from "../storage.ts";
+import { FRONT_RANK, rankOf } from "../../model/priority.ts";
+import type {
+  AttemptUsage,
+  ClaimedTask,
+  FinishAndClaimParams,
+  FinishedAndClaimed,
+  Held,
+} from "../storage.ts";
 import { chooseTask } from "./choose-task.ts";
 import { expireOverdue } from "./expire-tasks.ts";
-import { releaseDependants } from "./release-dependants.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
+  becomeReady,
   copyJson,
   endAttempt,
   endTask,
@@ -12,6 +21,7 @@ import {
   type OracleLane,
   type OracleState,
   type OracleTask,
+  sessionOf,
   tell,
   toRecord,
 } from "./state.ts";
@@ -33,16 +43,32 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   for (const finish of finishes) {
     const task = findHeld(state, node, finish);
     if (task === undefined) continue;
+    if (finish.usage !== undefined) addUsage(state, task, finish.usage);
     applySettlement(state, task, finish.settlement);
     finished.push({ token: finish.token, state: task.state });
   }
   const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
-  releaseDependants(state);
+  settleMoves(state);
   const claimed = claims.flatMap(({ lane, limit }) => claimFromLane(state, node, lane, limit));
+  preempt(state);
   if (finished.length + claimed.length + expired.length + progress.length > 0)
     tell(state, { kind: "events" });
   if (finished.some((finish) => finish.state === "delayed")) tell(state, { kind: "due" });
   return { finished, claimed, expired };
+}
+
+function addUsage(state: OracleState, task: OracleTask, usage: AttemptUsage): void {
+  const { contextTokens, ...cost } = usage;
+  task.usage = {
+    ...task.usage,
+    ...cost,
+    inputTokens: (task.usage?.inputTokens ?? 0) + usage.inputTokens,
+    outputTokens: (task.usage?.outputTokens ?? 0) + usage.outputTokens,
+  };
+  const session = sessionOf(state, task);
+  if (session === undefined) return;
+  session.tokens = contextTokens;
+  session.contextWindow = usage.contextWindow ?? session.contextWindow;
 }
 
 function findHeld(state: OracleState, node: string, { seq, token }: Held): OracleTask | undefined {
@@ -68,6 +94,7 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
       const { error, runAt } = settlement;
       endAttempt(state, task, "failed", error);
       task.state = "delayed";
+      if (task.rank === FRONT_RANK) task.rank = rankOf(task, state.lanes.get(task.lane)?.agingMs ?? 0);
       task.runAt = runAt;
       task.retryCount += 1;
       addEvent(state, "task.retrying", task, { attempt, error, retryAt: runAt, state: "delayed" });
@@ -76,7 +103,7 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
     case "queued": {
       const { error } = settlement;
       endAttempt(state, task, "interrupted", error);
-      task.state = "queued";
+      becomeReady(state, task);
       addEvent(state, "task.retrying", task, { attempt, error, retryAt: state.clock.now(), state: "queued" });
       return;
     }

@@ -1,12 +1,26 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
+import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
+import { batchConflict } from "../batch-conflict.ts";
 import { dependencyError } from "../dependency-error.ts";
-import { type AdmissionLimits, IDEMPOTENCY_MS, type InsertedTask, type NewTask } from "../storage.ts";
-import { releaseDependants } from "./release-dependants.ts";
+import {
+  type AdmissionLimits,
+  IDEMPOTENCY_MS,
+  type InsertedTask,
+  type InsertTasksParams,
+  type NewBatch,
+  type NewTask,
+} from "../storage.ts";
+import { forgetEmptyBatches } from "./batches.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { ensureSession } from "./sessions.ts";
+import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
   copyJson,
   countWaiting,
+  enterQueue,
   findTask,
+  isSameAgent,
   isWaiting,
   type OracleState,
   type OracleTask,
@@ -20,15 +34,24 @@ const REJECTION_ERRORS = {
 
 export function insertTasks(
   state: OracleState,
-  { tasks, limits }: { tasks: readonly NewTask[]; limits: AdmissionLimits },
+  { tasks, batches = [], limits }: InsertTasksParams,
 ): InsertedTask[] {
   const unknown = tasks.find((task) => !state.lanes.has(task.lane));
   if (unknown !== undefined) throw new Error(`lane "${unknown.lane}" is not configured`);
+  const before = batches.length > 0 ? copyOf(state) : {};
+  for (const batch of batches) {
+    if (state.batches.some(({ id }) => id === batch.id)) continue;
+    state.batches.push({ ...batch, createdAt: state.clock.now(), completedAt: null });
+  }
   const answers = tasks.map((task) => {
     const made = findByKey(state, task);
     return made ?? toInserted(findById(state, task.id) ?? insertTask(state, task, limits));
   });
-  releaseDependants(state);
+  refuseConflicts(state, before, tasks, answers, batches);
+  // One that only names tasks which were there before is none.
+  forgetEmptyBatches(state);
+  settleMoves(state);
+  preempt(state);
   tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
   return answers.map((answer) => asItIsNow(state, answer));
 }
@@ -41,7 +64,7 @@ function asItIsNow(state: OracleState, answer: InsertedTask): InsertedTask {
     : answer;
 }
 
-function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask {
+export function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask {
   ensureLine(state, input);
   const now = state.clock.now();
   const rejection = admit(state, input, limits);
@@ -69,15 +92,26 @@ function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits)
           : Math.max(now, input.runAt ?? now) + defaultDeadlineMs,
     retryCount: 0,
     batch: input.batch,
+    session: input.session?.key ?? null,
     callbackUrl: input.callbackUrl,
     startedAt: null,
     completedAt: rejection ? now : null,
     spec: copyJson(input.spec),
     result: undefined,
     error: rejection ? REJECTION_ERRORS[rejection.full] : null,
+    usage: null,
     attempts: [],
     defaultDeadlineMs,
     maxRetriesIfLost: input.maxRetriesIfLost,
+    rank: rankOf(
+      { priority: input.priority, createdAt: now, runAt: input.runAt },
+      state.lanes.get(input.lane)?.agingMs ?? 0,
+    ),
+    parked: null,
+    origin: input.origin,
+    place: acceptPlace(state, input),
+    inSession: false,
+    preemptionsLeft: input.preemptible ? PREEMPTIONS_MAX : 0,
     dependsOn: input.dependsOn,
     rejection,
     held: null,
@@ -85,9 +119,34 @@ function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits)
   state.tasks.push(task);
   if (rejection) addEvent(state, "task.rejected", task, { error: REJECTION_ERRORS[rejection.full] });
   else addEvent(state, "task.created", task, { state: task.state });
+  if (task.state === "queued") enterQueue(state, task);
   if (!rejection) keepKey(state, input, task);
   if (!rejection) tellOfFailedParents(state, task);
   return task;
+}
+
+/** A batch is taken whole: one of its tasks that asks for something else under a used key refuses all of this call. */
+function refuseConflicts(
+  state: OracleState,
+  before: Partial<OracleState>,
+  tasks: readonly NewTask[],
+  answers: readonly InsertedTask[],
+  batches: readonly NewBatch[],
+): void {
+  const place = answers.findIndex(
+    ({ repeats }, index) => repeats === "other" && batches.some(({ id }) => id === tasks[index]?.batch),
+  );
+  if (place === -1) return;
+  Object.assign(state, before);
+  throw batchConflict({ taskId: answers[place]?.id ?? "", refused: tasks[place]?.id ?? "" });
+}
+
+/** All that an insert may change. */
+function copyOf(state: OracleState): Partial<OracleState> {
+  const { tasks, lines, events, releases, keys, deliveries, batches, sessions } = state;
+  const { lastTaskSeq, lastEventSeq, lastSessionSeq } = state;
+  const copies = structuredClone({ tasks, lines, events, releases, keys, deliveries, batches, sessions });
+  return { ...copies, arrivals: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
 }
 
 /** The task that was made with the same key, within a day. */
@@ -125,12 +184,21 @@ function tellOfFailedParents(state: OracleState, task: OracleTask): void {
 
 /** The whole queue is looked at before the agent's share of it. */
 function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask["rejection"] {
-  const waiting = state.tasks.filter(isWaiting).length;
-  if (waiting >= limits.maxQueueSize) return { full: "global", queued: waiting };
-  const waitingOfAgent = countWaiting(state, input);
+  if (input.origin !== "task") return null;
+  const counted = state.tasks.filter((task) => isWaiting(task) && task.origin === "task");
+  if (counted.length >= limits.maxQueueSize) return { full: "global", queued: counted.length };
+  const waitingOfAgent = counted.filter((task) => isSameAgent(task, input)).length;
   if (waitingOfAgent >= (input.maxQueued ?? limits.maxPerAgent))
     return { full: "agent", queued: waitingOfAgent };
   return null;
+}
+
+/** A place in its session, and the session if this is the first that there is of it. */
+function acceptPlace(state: OracleState, { tenant, session: given }: NewTask): number {
+  if (given === null) return 0;
+  const session = ensureSession(state, { tenant, key: given.key, defaultMax: given.maxConcurrent });
+  session.lastPlace += 1;
+  return session.lastPlace;
 }
 
 /** Every task refers to its line, a rejected one as well, so that the line is as old as the first of them. */

@@ -1,8 +1,20 @@
-import type { Held, NodeRecord } from "../storage.ts";
+import type { Held, NodeRecord, Slots } from "../storage.ts";
+import { preempt } from "./preempt-tasks.ts";
 import type { OracleState } from "./state.ts";
 
-export function registerNode(state: OracleState, { node }: { node: string }): void {
-  state.nodes.set(node, { node, beat: 0, dead: false });
+export function registerNode(
+  state: OracleState,
+  { node, slots = {} }: { node: string; slots?: Slots },
+): void {
+  state.nodes.set(node, { node, beat: 0, dead: false, slots });
+}
+
+export function setNodeSlots(state: OracleState, { node, slots }: { node: string; slots: Slots }): void {
+  const record = state.nodes.get(node);
+  if (record === undefined) return;
+  for (const lane of Object.keys(record.slots)) state.shaken.add(lane);
+  record.slots = slots;
+  preempt(state);
 }
 
 export function heartbeat(state: OracleState, { node }: { node: string }): { alive: boolean; held: Held[] } {
@@ -13,7 +25,7 @@ export function heartbeat(state: OracleState, { node }: { node: string }): { ali
 }
 
 export function listNodes(state: OracleState): NodeRecord[] {
-  return [...state.nodes.values()].map((record) => ({ ...record }));
+  return [...state.nodes.values()].map(({ node, beat, dead }) => ({ node, beat, dead }));
 }
 
 /** A node that has renewed since it was looked at is alive, whatever the looker thought. */
@@ -21,6 +33,8 @@ export function markNodeDead(state: OracleState, { node, beat }: { node: string;
   const record = state.nodes.get(node);
   if (record === undefined || record.dead || record.beat !== beat) return false;
   record.dead = true;
+  for (const lane of Object.keys(record.slots)) state.shaken.add(lane);
+  preempt(state);
   return true;
 }
 

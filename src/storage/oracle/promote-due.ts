@@ -1,11 +1,16 @@
-import { isWaiting, type OracleState, type OracleTask, tell } from "./state.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
+import { enterQueue, isWaiting, type OracleState, type OracleTask, tell } from "./state.ts";
 
 export function promoteDue(state: OracleState, { limit }: { limit: number }): { promoted: number } {
   const due = state.tasks
     .filter((task) => task.state === "delayed" && runAtOf(task) <= state.clock.now())
     .sort((a, b) => runAtOf(a) - runAtOf(b) || a.seq - b.seq)
     .slice(0, limit);
-  for (const task of due) task.state = "queued";
+  // One that others could be added to may have gone ahead of the one that came after it.
+  for (const task of due) if (task.state === "delayed") enterQueue(state, task);
+  settleMoves(state);
+  preempt(state);
   if (due.length > 0) tell(state, { kind: "work" });
   return { promoted: due.length };
 }

@@ -1,4 +1,6 @@
 import { isTerminal } from "../../model/task-state.ts";
+import { forgetEmptyBatches } from "./batches.ts";
+import { forgetEmptySessions } from "./sessions.ts";
 import { dependantsOf, findTask, type OracleState, type OracleTask } from "./state.ts";
 
 /**
@@ -17,7 +19,7 @@ export function prune(
   const old = state.events.slice(0, firstKept === -1 ? undefined : firstKept).slice(0, limit);
   state.events = state.events.slice(old.length);
 
-  const named = [...new Set(old.map((event) => event.taskSeq))];
+  const named = [...new Set(old.flatMap(({ taskSeq }) => [taskSeq, ...siblings(state, taskSeq)]))];
   const ended = named.reduce((sum, seq) => sum + removeEnded(state, seq, isPast), 0);
   const surplus = surplusOfRejected(state, rejectedMax).slice(0, limit);
   remove(state, surplus);
@@ -29,10 +31,23 @@ function isWaitedFor(state: OracleState, task: OracleTask): boolean {
   return dependantsOf(state, task).some((dependant) => !isTerminal(dependant.state));
 }
 
+/** All tasks of the batch that one is of. */
+function siblings(state: OracleState, seq: number): number[] {
+  const batch = state.tasks.find((task) => task.seq === seq)?.batch ?? null;
+  return batch === null ? [] : state.tasks.filter((task) => task.batch === batch).map((task) => task.seq);
+}
+
+/** The tasks of a batch stay until its end has been told for long enough. */
+function isKeptByBatch(state: OracleState, task: OracleTask, isPast: (at: number) => boolean): boolean {
+  const batch = state.batches.find(({ id }) => id === task.batch);
+  return batch !== undefined && (batch.completedAt === null || !isPast(batch.completedAt));
+}
+
 /** A task that others still depend on stays: they want its result. With a task go those that were only kept for its sake. */
 function removeEnded(state: OracleState, seq: number, isPast: (at: number) => boolean): number {
   const task = state.tasks.find((candidate) => candidate.seq === seq);
   if (task === undefined || !hasEnded(task, isPast) || isWaitedFor(state, task)) return 0;
+  if (isKeptByBatch(state, task, isPast)) return 0;
   remove(state, [task]);
   const parents = task.state === "rejected" ? [] : task.dependsOn;
   return parents.reduce((sum, id) => {
@@ -48,7 +63,17 @@ function hasEnded(task: OracleTask, isPast: (at: number) => boolean): boolean {
 function surplusOfRejected(state: OracleState, rejectedMax: number): OracleTask[] {
   const rejected = state.tasks.filter((task) => task.state === "rejected");
   return [...Map.groupBy(rejected, (task) => task.tenant).values()].flatMap((ofTenant) =>
-    ofTenant.filter((task) => !isWaitedFor(state, task)).slice(0, Math.max(0, ofTenant.length - rejectedMax)),
+    ofTenant
+      .filter((task) => !isWaitedFor(state, task) && !isKept(state, task))
+      .slice(0, Math.max(0, ofTenant.length - rejectedMax)),
+  );
+}
+
+/** A rejected task stays while its batch has not ended, or a callback goes with it that is yet to be made. */
+function isKept(state: OracleState, task: OracleTask): boolean {
+  return (
+    isKeptByBatch(state, task, () => true) ||
+    state.deliveries.some(({ taskSeq, status }) => taskSeq === task.seq && status === "pending")
   );
 }
 
@@ -64,6 +89,8 @@ function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   const seqs = new Set(tasks.map(({ seq }) => seq));
   state.keys = state.keys.filter(({ taskSeq }) => !seqs.has(taskSeq));
   state.deliveries = state.deliveries.filter(({ taskSeq }) => !seqs.has(taskSeq));
+  forgetEmptyBatches(state);
+  forgetEmptySessions(state, tasks);
   // An agent of which nothing is left is forgotten: agents that come and go must not pile up.
   for (const { tenant, agent } of gone) {
     const isLeft = state.tasks.some((task) => task.tenant === tenant && task.agent === agent);

@@ -1,5 +1,16 @@
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
-import { agentKey, findTask, isSameAgent, type OracleState, toRecord } from "./state.ts";
+import { maxOf, tasksOfSession } from "./sessions.ts";
+import {
+  agentKey,
+  byRank,
+  findTask,
+  isReady,
+  isSameAgent,
+  type OracleState,
+  type OracleTask,
+  sessionOf,
+  toRecord,
+} from "./state.ts";
 
 export function readSituation(
   state: OracleState,
@@ -10,8 +21,8 @@ export function readSituation(
   const inLane = state.tasks.filter(({ lane }) => lane === task.lane);
   const ofAgent = state.tasks.filter((other) => isSameAgent(other, task));
   const ahead = inLane
-    .filter((other) => task.state === "queued" && other.state === "queued" && isSameAgent(other, task))
-    .sort((a, b) => a.priority - b.priority || a.seq - b.seq);
+    .filter((other) => isReady(task) && isReady(other) && isSameAgent(other, task))
+    .sort(byRank);
   const before = ahead.slice(0, Math.max(ahead.indexOf(task), 0)).map(({ id }) => id);
   const parents = state.tasks.filter(
     (parent) => parent.tenant === task.tenant && parent.seq < task.seq && task.dependsOn.includes(parent.id),
@@ -30,6 +41,30 @@ export function readSituation(
       max: state.agentLimits.get(agentKey(task)) ?? null,
     },
     ahead: { ids: before.slice(0, AHEAD_MAX.named), count: Math.min(before.length, AHEAD_MAX.counted) },
+    batch: batchOf(state, task),
+    session: sessionSituation(state, task),
     parents: task.state === "rejected" ? [] : parents.map(({ id, state: found }) => ({ id, state: found })),
+  };
+}
+
+function batchOf(state: OracleState, task: OracleTask): TaskSituation["batch"] {
+  const parallelism = state.batches.find(({ id }) => id === task.batch)?.parallelism ?? null;
+  if (task.parked !== "batch" || parallelism === null) return null;
+  const active = state.tasks.filter(
+    (other) => other.batch === task.batch && (isReady(other) || other.held !== null),
+  );
+  return { parallelism, active: active.slice(0, AHEAD_MAX.named).map(({ id }) => id) };
+}
+
+function sessionSituation(state: OracleState, task: OracleTask): TaskSituation["session"] {
+  const session = sessionOf(state, task);
+  if (session === undefined || task.parked !== "session") return null;
+  const active = tasksOfSession(state, session)
+    .filter(({ inSession }) => inSession)
+    .sort((a, b) => a.place - b.place);
+  return {
+    key: session.key,
+    max: maxOf(session),
+    active: active.slice(0, AHEAD_MAX.named).map(({ id }) => id),
   };
 }

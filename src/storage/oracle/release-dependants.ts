@@ -1,9 +1,12 @@
 import type { DependencyResult } from "../../model/task.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
   copyJson,
   dependantsOf,
   endTask,
+  enterQueue,
   type OracleState,
   type OracleTask,
   tell,
@@ -11,10 +14,11 @@ import {
 } from "./state.ts";
 
 /** How many dependants whoever ends a task tells; the rest waits for `release`. */
-const RELEASED_MAX = 100;
+export const RELEASED_MAX = 100;
 
 export function release(state: OracleState, { limit }: { limit: number }): { more: boolean } {
-  releaseDependants(state, limit);
+  settleMoves(state, limit);
+  preempt(state);
   return { more: state.releases.length > 0 };
 }
 
@@ -28,8 +32,8 @@ export function dependencyResults(state: OracleState, { seq }: { seq: number }):
     .map(({ id, result }) => ({ taskId: id, result: copyJson(result) }));
 }
 
-/** Tells up to `limit` dependants of ends that they have not heard of. */
-export function releaseDependants(state: OracleState, limit = RELEASED_MAX): void {
+/** Tells up to `limit` dependants of ends that they have not heard of, and answers how many. */
+export function releaseDependants(state: OracleState, limit: number): number {
   let told = 0;
   for (let next = state.releases[0]; next !== undefined && told < limit; next = state.releases[0]) {
     const { parentSeq, afterSeq, error } = next;
@@ -42,7 +46,7 @@ export function releaseDependants(state: OracleState, limit = RELEASED_MAX): voi
     else state.releases.splice(state.releases.indexOf(next), 1);
     told += Math.max(dependants.length, 1);
   }
-  if (state.releases.length > 0) tell(state, { kind: "release" });
+  return told;
 }
 
 function hear(state: OracleState, task: OracleTask, error: string | null): void {
@@ -55,7 +59,8 @@ function hear(state: OracleState, task: OracleTask, error: string | null): void 
   if (unmetOf(state, task) > 0) return;
   const now = state.clock.now();
   const isDelayed = task.runAt !== null && task.runAt > now;
-  task.state = isDelayed ? "delayed" : "queued";
+  if (isDelayed) task.state = "delayed";
+  else enterQueue(state, task);
   if (task.defaultDeadlineMs !== null) {
     task.deadline = Math.max(now, task.runAt ?? now) + task.defaultDeadlineMs;
   }

@@ -1,6 +1,15 @@
 import type { RescuedTasks } from "../storage.ts";
-import { releaseDependants } from "./release-dependants.ts";
-import { addEvent, endAttempt, failTask, type OracleState, type OracleTask, tell } from "./state.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
+import {
+  addEvent,
+  becomeReady,
+  endAttempt,
+  failTask,
+  type OracleState,
+  type OracleTask,
+  tell,
+} from "./state.ts";
 
 export function rescueTasks(
   state: OracleState,
@@ -9,7 +18,8 @@ export function rescueTasks(
   if (!state.nodes.get(node)?.dead) return { requeued: [], failed: [] };
   const lost = state.tasks.filter((task) => task.held?.node === node).slice(0, limit);
   const rescued = lost.map((task) => ({ task, again: rescueTask(state, task) }));
-  releaseDependants(state);
+  settleMoves(state);
+  preempt(state);
   if (lost.length > 0) tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
   const places = (again: boolean) =>
     rescued.filter((one) => one.again === again).map(({ task: { agent, lane } }) => ({ agent, lane }));
@@ -25,7 +35,7 @@ function rescueTask(state: OracleState, task: OracleTask): boolean {
     failTask(state, task, error);
     return false;
   }
-  task.state = "queued";
+  becomeReady(state, task);
   task.retryCount += 1;
   addEvent(state, "task.retrying", task, { attempt, error, retryAt: state.clock.now(), state: "queued" });
   return true;

@@ -1,11 +1,26 @@
 import type { Clock } from "../../model/clock.ts";
 import type { EventType } from "../../model/event.ts";
 import type { Lane } from "../../model/lane.ts";
+import { isCritical } from "../../model/priority.ts";
+import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
 import type { AttemptOutcome } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
 import { dependencyError } from "../dependency-error.ts";
-import type { AgentRecord, DeliveryRecord, EventData, NodeRecord, StorageSignal } from "../storage.ts";
+import type {
+  AgentRecord,
+  BatchEnd,
+  BatchRecord,
+  DeliveryRecord,
+  EventData,
+  LaneSetting,
+  NewBatch,
+  NodeRecord,
+  SessionRecord,
+  Slots,
+  StorageSignal,
+  TaskOrigin,
+} from "../storage.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -26,9 +41,18 @@ export interface OracleState {
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
   deliveries: Mutable<DeliveryRecord>[];
-  readonly nodes: Map<string, Mutable<NodeRecord>>;
+  batches: OracleBatch[];
+  sessions: OracleSession[];
+  /** By name. */
+  readonly laneSettings: Map<string, LaneSetting>;
+  /** Critical tasks that became ready in the operation under way. */
+  arrivals: OracleTask[];
+  /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
+  readonly shaken: Set<string>;
+  readonly nodes: Map<string, Mutable<NodeRecord> & { slots: Slots }>;
   readonly listeners: Set<(signal: StorageSignal) => void>;
   /** Numbers are never given out twice, whatever is deleted. */
+  lastSessionSeq: number;
   lastTaskSeq: number;
   lastEventSeq: number;
 }
@@ -38,11 +62,34 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   /** Set when the deadline is the default one, which a manual retry grants anew. */
   readonly defaultDeadlineMs: number | null;
   readonly maxRetriesIfLost: number;
+  /** Its place in line, the lowest first. */
+  rank: number;
+  /** Queued, but its session or its batch runs as many at once as it may. */
+  parked: "session" | "batch" | null;
+  readonly origin: TaskOrigin;
+  /** Its turn in its session. */
+  place: number;
+  /** Whether its session has let it in; so it stays until it ends. */
+  inSession: boolean;
+  /** How often it may still be made to give way. */
+  preemptionsLeft: number;
   /** Those that are not known to be done, and those that are and still there. */
   dependsOn: readonly string[];
   readonly rejection: { full: "global" | "agent"; queued: number } | null;
   /** The lease; null when nobody runs it. */
   held: { readonly node: string; readonly token: number } | null;
+}
+
+export type OracleBatch = NewBatch & Mutable<BatchRecord>;
+
+export interface OracleSession extends Mutable<Omit<SessionRecord, "running" | "queued">> {
+  /** Whether somebody set something that is to be kept. */
+  pinned: boolean;
+  lastPlace: number;
+  /** Whatever has this place or one before it and turns up is stale. */
+  cutoff: number;
+  /** The message that others may still be added to. */
+  debounce: { readonly taskSeq: number; readonly since: number; readonly mode: SessionMode } | null;
 }
 
 export interface OracleLine {
@@ -78,8 +125,14 @@ export function emptyState(clock: Clock): OracleState {
     keys: [],
     catalogue: new Map(),
     deliveries: [],
+    batches: [],
+    sessions: [],
+    laneSettings: new Map(),
+    arrivals: [],
+    shaken: new Set(),
     nodes: new Map(),
     listeners: new Set(),
+    lastSessionSeq: 0,
     lastTaskSeq: 0,
     lastEventSeq: 0,
   };
@@ -109,6 +162,70 @@ export function findTask(state: OracleState, params: { tenant: string; id: strin
   return state.tasks.find((task) => task.tenant === params.tenant && task.id === params.id);
 }
 
+/** Whether it could start right now, but for limits. */
+export function isReady(task: OracleTask): boolean {
+  return task.state === "queued" && task.parked === null;
+}
+
+/** By place in line; of equals the one accepted first. */
+export function byRank(a: OracleTask, b: OracleTask): number {
+  return a.rank - b.rank || a.seq - b.seq;
+}
+
+/** Nothing but limits is in its way any more. */
+export function becomeReady(state: OracleState, task: OracleTask): void {
+  task.state = "queued";
+  task.parked = null;
+  if (isCritical(task.rank)) state.arrivals.push(task);
+}
+
+export function sessionOf(
+  state: OracleState,
+  { tenant, session: key }: { tenant: string; session: string | null },
+): OracleSession | undefined {
+  return state.sessions.find((session) => session.tenant === tenant && session.key === key);
+}
+
+/** Nothing but limits, its session and its batch is in its way any more. */
+export function enterQueue(state: OracleState, task: OracleTask): void {
+  const session = sessionOf(state, task);
+  // One that was let in before has kept its place.
+  if (session === undefined || task.inSession) {
+    enterBatch(state, task);
+    return;
+  }
+  if (task.place <= session.cutoff) {
+    endTask(state, task, "cancelled", SESSION_ENDS.stale);
+    addEvent(state, "task.cancelled", task, { error: SESSION_ENDS.stale });
+    return;
+  }
+  if (session.debounce?.taskSeq === task.seq) session.debounce = null;
+  endDebounce(state, session);
+  session.lastPlace += 1;
+  task.place = session.lastPlace;
+  task.state = "queued";
+  task.parked = "session";
+}
+
+/** The message that others could be added to takes its place: something came after it. */
+export function endDebounce(state: OracleState, session: OracleSession): void {
+  const task = state.tasks.find(({ seq }) => seq === session.debounce?.taskSeq);
+  session.debounce = null;
+  if (task?.state === "delayed") enterQueue(state, task);
+}
+
+/** Nothing but limits and its batch is in its way any more. */
+export function enterBatch(state: OracleState, task: OracleTask): void {
+  const batch = state.batches.find(({ id }) => id === task.batch);
+  if (batch === undefined || batch.parallelism === null) {
+    becomeReady(state, task);
+    return;
+  }
+  // Whether there is room in its batch is decided once all that this operation moves has moved.
+  task.state = "queued";
+  task.parked = "batch";
+}
+
 /** Writes an event; its number doubles as the token when it tells of a start. */
 export function addEvent(
   state: OracleState,
@@ -124,19 +241,21 @@ export function addEvent(
   return state.lastEventSeq;
 }
 
-/** The end of a task that has a callback leaves a delivery, numbered as the event that tells of it. */
+/** The end of a task that has a callback leaves a delivery. */
 function addDelivery(state: OracleState, task: OracleTask): void {
-  const {
-    seq: taskSeq,
-    id: taskId,
-    tenant,
-    callbackUrl: url,
-    state: end,
-    completedAt,
-    error,
-    retryCount,
-  } = task;
-  if (url === null || completedAt === null) return;
+  if (task.callbackUrl === null || task.completedAt === null) return;
+  deliver(state, task, { url: task.callbackUrl, batch: null });
+}
+
+/** Leaves a delivery, due at once and numbered as the event that was just written. */
+export function deliver(
+  state: OracleState,
+  task: OracleTask,
+  { url, batch }: { url: string; batch: BatchEnd | null },
+): void {
+  const { seq: taskSeq, id: taskId, tenant, completedAt, error, retryCount } = task;
+  if (completedAt === null) throw new Error("Only an end is told of.");
+  const now = batch?.completedAt ?? completedAt;
   tell(state, { kind: "deliveries" });
   state.deliveries.push({
     seq: state.lastEventSeq,
@@ -144,11 +263,21 @@ function addDelivery(state: OracleState, task: OracleTask): void {
     taskSeq,
     taskId,
     url,
-    end: { state: end as TerminalState, completedAt, error, retryCount, attempts: task.attempts.length },
+    batch,
+    end:
+      batch !== null
+        ? null
+        : {
+            state: task.state as TerminalState,
+            completedAt,
+            error,
+            retryCount,
+            attempts: task.attempts.length,
+          },
     status: "pending",
     tries: 0,
-    createdAt: completedAt,
-    dueAt: completedAt,
+    createdAt: now,
+    dueAt: now,
     lastTryAt: null,
     responseStatus: null,
     error: null,
@@ -164,6 +293,8 @@ export function endTask(
   reason = end === "done" ? null : dependencyError(task.id, end),
 ): void {
   task.state = end;
+  task.parked = null;
+  task.inSession = false;
   task.error = error;
   task.completedAt = state.clock.now();
   if (dependantsOf(state, task).length > 0) {
@@ -193,6 +324,12 @@ export function failTask(state: OracleState, task: OracleTask, error: string): v
   addEvent(state, "task.failed", task, { error });
 }
 
+/** A bound of its own spans lanes: what it frees in one may be what a task in another waits for. */
+function shakeAgent(state: OracleState, agent: { tenant: string; agent: string }): void {
+  if ((state.agentLimits.get(agentKey(agent)) ?? null) === null) return;
+  for (const line of state.lines) if (isSameAgent(line, agent)) state.shaken.add(line.lane);
+}
+
 /** Takes the lease from a running task and closes its attempt. */
 export function endAttempt(
   state: OracleState,
@@ -204,6 +341,7 @@ export function endAttempt(
   if (task.held === null || attempt === undefined)
     throw new Error("Only a running task has an attempt to end.");
   task.held = null;
+  shakeAgent(state, task);
   Object.assign(attempt, { endedAt: state.clock.now(), outcome, error });
 }
 
@@ -219,6 +357,12 @@ export function toRecord(task: OracleTask): TaskRecord {
     dependsOn: _3,
     rejection: _4,
     held: _5,
+    rank: _6,
+    parked: _7,
+    preemptionsLeft: _8,
+    origin: _9,
+    place: _10,
+    inSession: _11,
     result,
     spec,
     attempts,

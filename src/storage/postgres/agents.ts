@@ -1,5 +1,6 @@
 import type { AgentRecord, AgentStorage } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { preemptAt } from "./preempt-tasks.ts";
 
 /** Bounds of agents, and their catalogue. A row without a definition only holds a bound. */
 export function postgresAgents(db: PostgresDatabase): AgentStorage {
@@ -71,17 +72,19 @@ export const AGENT_FUNCTIONS = `
 create function configure_agent(p_now bigint, p_tenant text, p_agent text, p_max integer) returns void
 language plpgsql as $$
 begin
-  perform enter(p_now);
-  perform save_bound(p_tenant, p_agent, p_max);
+  perform save_bound(enter(p_now), p_tenant, p_agent, p_max);
 end $$;
 
-create function save_bound(p_tenant text, p_agent text, p_max integer) returns void language plpgsql as $$
+-- What the agent's tasks waited for may be there now, or gone.
+create function save_bound(p_now bigint, p_tenant text, p_agent text, p_max integer) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
   insert into agent (tenant, agent, max_inflight) values (p_tenant, p_agent, p_max)
   on conflict (tenant, agent) do update set max_inflight = excluded.max_inflight;
   update line set agent_max = p_max where tenant = p_tenant and agent = p_agent;
   perform refresh_startable(array(select id from line where tenant = p_tenant and agent = p_agent));
+  perform add_note('lanes', array(select lane from line where tenant = p_tenant and agent = p_agent));
+  ${preemptAt("p_now")}
 end $$;
 
 create function is_listed(p_tenant text, p_agent text) returns boolean language plpgsql stable as $$
@@ -89,36 +92,39 @@ begin
   return exists (select 1 from agent where tenant = p_tenant and agent = p_agent and definition is not null);
 end $$;
 
-create function save_agent(p_tenant text, p_agent text, p_max integer, p_definition text) returns void
+create function save_agent(p_now bigint, p_tenant text, p_agent text, p_max integer, p_definition text) returns void
 language plpgsql as $$
 begin
-  perform save_bound(p_tenant, p_agent, p_max);
+  perform save_bound(p_now, p_tenant, p_agent, p_max);
   update agent set definition = p_definition where tenant = p_tenant and agent = p_agent;
 end $$;
 
 create function create_agent(p_now bigint, p_tenant text, p_agent text, p_max integer, p_definition text)
 returns boolean language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
 begin
-  perform enter(p_now);
   if is_listed(p_tenant, p_agent) then return false; end if;
-  perform save_agent(p_tenant, p_agent, p_max, p_definition);
+  perform save_agent(v_now, p_tenant, p_agent, p_max, p_definition);
   return true;
 end $$;
 
 create function update_agent(p_now bigint, p_tenant text, p_agent text, p_max integer, p_definition text)
 returns boolean language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
 begin
-  perform enter(p_now);
   if not is_listed(p_tenant, p_agent) then return false; end if;
-  perform save_agent(p_tenant, p_agent, p_max, p_definition);
+  perform save_agent(v_now, p_tenant, p_agent, p_max, p_definition);
   return true;
 end $$;
 
 create function delete_agent(p_now bigint, p_tenant text, p_agent text) returns boolean language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
 begin
-  perform enter(p_now);
   if not is_listed(p_tenant, p_agent) then return false; end if;
-  perform save_bound(p_tenant, p_agent, null);
+  perform save_bound(v_now, p_tenant, p_agent, null);
   delete from agent where tenant = p_tenant and agent = p_agent;
   return true;
 end $$;

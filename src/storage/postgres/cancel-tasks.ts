@@ -1,7 +1,8 @@
 import type { TerminalState } from "../../model/task-state.ts";
 import type { CancelledTask, TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 import { cleanText } from "./text.ts";
 
 /** Ends tasks, waiting or running, and fences the attempts of those that run. */
@@ -16,12 +17,12 @@ export async function cancelTasks(
   });
   const byId = new Map(rows.map((row) => [row.id, row]));
   const tokens = rows.flatMap(({ token }) => (token === null ? [] : [Number(token)]));
-  if (rows.some(({ was }) => was === null)) db.signal({ kind: "events" });
-  // A slot, an agent's limit or a lane's total may have become free.
-  if (tokens.length > 0) {
-    db.signal({ kind: "fenced", tokens });
+  if (rows.some(({ was }) => was === null)) {
+    db.signal({ kind: "events" });
+    // A slot, a place in a batch, an agent's limit or a lane's total may have become free.
     db.signal({ kind: "work" });
   }
+  if (tokens.length > 0) db.signal({ kind: "fenced", tokens, reason: "cancelled" });
   return params.ids.map((id, index): CancelledTask => {
     const row = byId.get(id);
     if (row === undefined) return { id, found: false };
@@ -52,6 +53,8 @@ declare
   v_now bigint := enter(p_now);
   v_ended ended_attempt[];
   v_waiting bigint[];
+  v_both boolean;
+  v_last_release bigint;
 begin
   return query
     select t.id, case when t.completed_at is not null then t.resting_state end, l.token, n.agent, n.lane
@@ -67,10 +70,20 @@ begin
      where t.seq = l.task_seq and t.tenant = p_tenant and t.id = any (p_ids)
     returning l.*, t.id)
   select array_agg(row(array_position(p_ids, id), task_seq, node, line, attempt, started_at,
-                       'cancelled', 'cancelled', false, null, p_error, null)::ended_attempt)
+                       'cancelled', 'cancelled', false, null, p_error, null, null, null, null, null)::ended_attempt)
     into v_ended from gone;
+  v_both := v_ended is not null and cardinality(v_waiting) > 0;
+  if v_both then select coalesce(max(seq), 0) into v_last_release from release; end if;
   if v_ended is not null then perform apply_deltas(end_attempts(v_now, v_ended)); end if;
   if cardinality(v_waiting) > 0 then perform end_waiting(v_now, v_waiting, 'cancelled', p_error, false); end if;
-  perform release_dependants(v_now, ${RELEASED_MAX});
+  -- Whoever depends on several of them hears of the first, whether that was running or not.
+  if v_both then
+    with added as (
+      delete from release r using task t where r.seq > v_last_release and t.seq = r.parent_seq
+      returning r.parent_seq, r.error, array_position(p_ids, t.id) as place)
+    insert into release (parent_seq, error) select parent_seq, error from added order by place;
+  end if;
+  perform settle_moves(v_now, ${RELEASED_MAX});
+  ${PREEMPT}
 end $$;
 `;

@@ -1,6 +1,20 @@
 import { roomOf } from "./counters.ts";
 
 /**
+ * The first tasks `r` of the lines `c` that hold the smallest (rank, seq) and can start something: among them are the
+ * first p_count of the lane p_lane.
+ */
+export function tasksAhead(criticalOnly: string): string {
+  return `(select n.id, n.head_rank, n.head_seq, ${roomOf("n", "p_per_agent")} as room
+              from line n where n.lane = p_lane and n.startable and n.ahead
+             order by n.head_rank, n.head_seq limit p_count) c
+     cross join lateral (
+       select rank, task_seq from ready
+        where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and (not ${criticalOnly} or rank <= 0)
+        order by rank, task_seq limit least(c.room, p_count)) r`;
+}
+
+/**
  * Hands out up to `limit` tasks of a lane, in the order in which one claim after the other would have handed them out.
  * What it reads grows with `limit`, not with what waits. sqlite/claim-tasks.ts says the same in TypeScript.
  */
@@ -59,15 +73,7 @@ create function choose_ahead(p_lane text, p_per_agent integer, p_count integer, 
 language plpgsql stable as $$
 begin
   return array(
-    select c.id
-      from (select n.id, n.head_rank, n.head_seq, ${roomOf("n", "p_per_agent")} as room
-              from line n where n.lane = p_lane and n.startable and n.ahead
-             order by n.head_rank, n.head_seq limit p_count) c
-     cross join lateral (
-       select rank, task_seq from ready
-        where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and (not p_critical_only or rank <= 0)
-        order by rank, task_seq limit least(c.room, p_count)) r
-     order by r.rank, r.task_seq limit p_count);
+    select c.id from ${tasksAhead("p_critical_only")} order by r.rank, r.task_seq limit p_count);
 end $$;
 
 -- Fewest in flight first, ties to the one served longest ago, one entry for each start: a line's nth start here comes
@@ -137,7 +143,7 @@ begin
       from unnest(p_lines) with ordinality u(line, place)),
   need as (select line, count(*) as tasks from pick group by line),
   head as (
-    select r.line, r.rank, r.task_seq, row_number() over (partition by r.line order by r.rank, r.task_seq) as n
+    select r.line, r.rank, r.task_seq, o.lane, row_number() over (partition by r.line order by r.rank, r.task_seq) as n
       from need
       join line o on o.id = need.line
      cross join lateral (
@@ -146,18 +152,21 @@ begin
         order by rank, task_seq limit need.tasks) r),
   chosen as materialized (
     select head.line, head.rank, head.task_seq, pick.place, v_first + pick.place - 1 as token,
-           t.executions + 1 as attempt, t.tenant
+           t.executions + 1 as attempt, t.tenant, head.lane, t.priority, t.session,
+           (t.origin is not null)::integer as exempt,
+           t.priority > 0 and t.preemptions_left > 0 as gives_way
       from pick join head on head.line = pick.line and head.n = pick.n
       join task t on t.seq = head.task_seq and t.resting_state = 'queued'),
   gone as (
     delete from ready r using chosen c
      where r.line = c.line and r.rank = c.rank and r.task_seq = c.task_seq),
   held as (
-    insert into lease (task_seq, token, node, line, state, attempt, started_at)
-    select task_seq, token, p_node, line, 'running', attempt, p_now from chosen)
+    insert into lease (task_seq, token, node, line, state, attempt, started_at, session, lane, tenant, priority)
+    select task_seq, token, p_node, line, 'running', attempt, p_now, session, lane, case when gives_way then tenant end,
+           case when gives_way then priority end from chosen)
   select array_agg(task_seq order by place), array_agg(tenant order by place),
          array_agg('{"attempt":' || attempt || '}' order by place),
-         array_agg(row(line, -1, -1, 1, token, null, null)::line_delta)
+         array_agg(row(line, -1, -exempt, 0, -1, 1, token, null, null)::line_delta)
     into v_seqs, v_tenants, v_data, v_deltas from chosen;
   if coalesce(cardinality(v_seqs), 0) <> cardinality(p_lines) then
     raise exception 'counters of lines % disagree with what is ready', p_lines;

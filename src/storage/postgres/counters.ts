@@ -16,9 +16,11 @@ const AHEAD = "n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'pr
 
 export const COUNTER_FUNCTIONS = `
 -- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start.
--- added_*: the smallest entry put into ready.
+-- added_*: the smallest entry put into ready. Of the waiting, exempt are those that admission does not count, and parked
+-- those that their session or their batch holds back.
 create type line_delta as (
-  line bigint, waiting integer, ready integer, inflight integer, served bigint, added_rank bigint, added_seq bigint);
+  line bigint, waiting integer, exempt integer, parked integer, ready integer, inflight integer, served bigint,
+  added_rank bigint, added_seq bigint);
 
 -- The gate. A statement of its own: what follows must see what the one before committed.
 create function enter(p_now bigint) returns bigint language plpgsql as $$
@@ -57,9 +59,12 @@ create function apply_deltas(p_deltas line_delta[]) returns void language plpgsq
 #variable_conflict use_column
 declare
   v_limited bigint[];
+  v_freed bigint[];
+  v_critical boolean;
 begin
   with moved as (
-    select line, sum(waiting)::integer as waiting, sum(ready)::integer as ready, sum(inflight)::integer as inflight,
+    select line, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt, sum(parked)::integer as parked,
+           sum(ready)::integer as ready, sum(inflight)::integer as inflight,
            max(served) as served, min(array[added_rank, added_seq]) filter (where added_seq is not null) as added
       from unnest(p_deltas) group by line),
   placed as (
@@ -79,6 +84,8 @@ begin
   counted as (
     update line n
        set waiting = n.waiting + p.waiting,
+           exempt = n.exempt + p.exempt,
+           parked = n.parked + p.parked,
            ready = n.ready + p.ready,
            inflight = n.inflight + p.inflight,
            last_served = greatest(n.last_served, p.served),
@@ -88,17 +95,29 @@ begin
            ahead = p.rank is not null and (p.rank <= 0 or p.strategy = 'priority-fifo')
       from placed p
      where n.id = p.line
-    returning n.id, n.agent_max),
+    returning n.id, n.agent_max is not null as limited, p.inflight < 0 as freed, p.added[1] <= 0 as critical),
   totals as (
-    update lane l set waiting = l.waiting + d.waiting, inflight = l.inflight + d.inflight
-      from (select lane, sum(waiting)::integer as waiting, sum(inflight)::integer as inflight
+    update lane l
+       set waiting = l.waiting + d.waiting, exempt = l.exempt + d.exempt, inflight = l.inflight + d.inflight
+      from (select lane, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt,
+                   sum(inflight)::integer as inflight
               from placed group by lane) d
-     where l.name = d.lane and (d.waiting <> 0 or d.inflight <> 0))
-  select array_agg(id) filter (where agent_max is not null) into v_limited from counted;
+     where l.name = d.lane and (d.waiting <> 0 or d.exempt <> 0 or d.inflight <> 0))
+  select array_agg(id) filter (where limited), array_agg(id) filter (where limited and freed), bool_or(critical)
+    into v_limited, v_freed, v_critical from counted;
   -- An agent with a limit of its own can be filled or freed in one lane and so change in all others.
   if v_limited is not null then
     perform refresh_startable(array(
       select s.id from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_limited)));
+  end if;
+  -- What it freed in one lane may be what a critical task in another waits for.
+  if v_freed is not null then
+    perform add_note('lanes', array(
+      select distinct s.lane
+        from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = any (v_freed)));
+  end if;
+  if v_critical then
+    perform add_note('arrivals', array(select added_seq::text from unnest(p_deltas) where added_rank <= 0));
   end if;
 end $$;
 

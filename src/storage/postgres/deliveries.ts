@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from "../../model/delivery.ts";
-import type { DeliveryRecord, DeliveryStorage, ListDeliveriesParams, TaskEnd } from "../storage.ts";
+import type { BatchEnd, DeliveryRecord, DeliveryStorage, ListDeliveriesParams, TaskEnd } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
 import { cleanText } from "./text.ts";
@@ -113,10 +113,15 @@ interface DeliveryRow {
   readonly task_seq: string;
   readonly task_id: string;
   readonly url: string;
-  readonly task_state: TaskEnd["state"];
+  /** These four are null when it tells of a batch, and those about the batch when it tells of a task. */
+  readonly task_state: TaskEnd["state"] | null;
   readonly task_error: string | null;
-  readonly task_retries: number;
-  readonly task_attempts: number;
+  readonly task_retries: number | null;
+  readonly task_attempts: number | null;
+  readonly batch: string | null;
+  readonly batch_created_at: string | null;
+  readonly parallelism: number | null;
+  readonly batch_counts: string | null;
   readonly created_at: string;
   readonly status: DeliveryStatus;
   readonly tries: number;
@@ -127,9 +132,12 @@ interface DeliveryRow {
 }
 
 const DELIVERY_COLUMNS = `d.seq, d.tenant, d.task_seq, t.id as task_id, d.url, d.task_state, d.task_error, d.task_retries,
-  d.task_attempts, d.created_at, d.status, d.tries, d.due_at, d.last_try_at, d.response_status, d.error`;
+  d.task_attempts, b.id as batch, b.created_at as batch_created_at, b.parallelism, d.batch_counts, d.created_at, d.status,
+  d.tries, d.due_at, d.last_try_at, d.response_status, d.error`;
 
-const DELIVERY_TABLES = "delivery d join task t on t.seq = d.task_seq";
+/** A batch is there as long as one of its tasks is, and so is a delivery that tells of it. */
+const DELIVERY_TABLES = `delivery d join task t on t.seq = d.task_seq
+  left join batch b on b.id = t.batch and d.batch_counts is not null`;
 
 function toDeliveryRecord(row: DeliveryRow): DeliveryRecord {
   return {
@@ -138,13 +146,8 @@ function toDeliveryRecord(row: DeliveryRow): DeliveryRecord {
     taskSeq: Number(row.task_seq),
     taskId: row.task_id,
     url: row.url,
-    end: {
-      state: row.task_state,
-      completedAt: Number(row.created_at),
-      error: row.task_error,
-      retryCount: row.task_retries,
-      attempts: row.task_attempts,
-    },
+    end: toTaskEnd(row),
+    batch: toBatchEnd(row),
     status: row.status,
     tries: row.tries,
     createdAt: Number(row.created_at),
@@ -153,6 +156,19 @@ function toDeliveryRecord(row: DeliveryRow): DeliveryRecord {
     responseStatus: row.response_status,
     error: row.error,
   };
+}
+
+function toTaskEnd(row: DeliveryRow): TaskEnd | null {
+  const { task_state: state, task_error: error, task_retries: retryCount, task_attempts: attempts } = row;
+  if (state === null || retryCount === null || attempts === null) return null;
+  return { state, completedAt: Number(row.created_at), error, retryCount, attempts };
+}
+
+function toBatchEnd(row: DeliveryRow): BatchEnd | null {
+  const { batch: id, parallelism, batch_counts: counts } = row;
+  if (id === null || counts === null) return null;
+  const times = { createdAt: Number(row.batch_created_at), completedAt: Number(row.created_at) };
+  return { id, parallelism, ...times, counts: JSON.parse(counts) };
 }
 
 export const DELIVERY_FUNCTIONS = `
@@ -170,8 +186,9 @@ end $$;
 
 create function claim_deliveries(p_now bigint, p_limit integer, p_hold_ms bigint)
 returns table (seq bigint, tenant text, task_seq bigint, task_id text, url text, task_state text, task_error text,
-               task_retries integer, task_attempts integer, created_at bigint, status text, tries integer,
-               due_at bigint, last_try_at bigint, response_status integer, error text)
+               task_retries integer, task_attempts integer, batch text, batch_created_at bigint, parallelism integer,
+               batch_counts text, created_at bigint, status text, tries integer, due_at bigint, last_try_at bigint,
+               response_status integer, error text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -183,7 +200,7 @@ begin
   return query
     select ${DELIVERY_COLUMNS}
       from unnest(v_seqs) with ordinality u(seq, place)
-      join delivery d on d.seq = u.seq join task t on t.seq = d.task_seq order by u.place;
+      join (${DELIVERY_TABLES}) on d.seq = u.seq order by u.place;
 end $$;
 
 create function settle_deliveries(p_now bigint, p_tries json) returns void language plpgsql as $$

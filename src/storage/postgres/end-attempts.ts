@@ -1,9 +1,13 @@
+import { FRONT_RANK } from "../../model/priority.ts";
+import { RANK_IN_ITS_LANE } from "./rank.ts";
+
 /** Functions that end attempts and tasks. Finishing, cancelling, rescuing and expiring all come through here. */
 export const ENDING_FUNCTIONS = `
 -- An attempt whose lease was taken away, and what becomes of its task. n: order within the call.
 create type ended_attempt as (
   n bigint, task_seq bigint, node text, line bigint, attempt integer, started_at bigint,
-  state text, outcome text, counted boolean, result text, error text, run_at bigint);
+  state text, outcome text, counted boolean, result text, error text, run_at bigint,
+  input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint);
 
 -- Ends attempts: with their task (done, failed, cancelled), or alone (queued, delayed). What that moves in lines is
 -- answered, for the caller to write down.
@@ -16,6 +20,8 @@ declare
   v_data text[];
   v_tenants text[];
   v_states text[];
+  v_batches batch_delta[];
+  v_in_sessions boolean;
   v_calls_back boolean;
   v_has_dependants boolean;
   v_first bigint;
@@ -34,29 +40,47 @@ begin
            result = e.result,
            error = case when e.final then e.error end,
            run_at = case when e.state = 'delayed' then e.run_at else t.run_at end,
+           -- Whoever had to give way stays in front until it has failed by itself.
+           rank = case when e.outcome = 'preempted' then ${FRONT_RANK}
+                       when e.state = 'delayed' and t.rank = ${FRONT_RANK} then ${RANK_IN_ITS_LANE} else t.rank end,
+           preemptions_left = t.preemptions_left - case when e.outcome = 'preempted' then 1 else 0 end,
+           input_tokens = case when e.input_tokens is null then t.input_tokens
+                               else coalesce(t.input_tokens, 0) + e.input_tokens end,
+           output_tokens = case when e.output_tokens is null then t.output_tokens
+                                else coalesce(t.output_tokens, 0) + e.output_tokens end,
+           context_window = coalesce(e.context_window, t.context_window),
            retry_count = t.retry_count + case when e.counted then 1 else 0 end
       from ended e where t.seq = e.task_seq
     returning e.n, t.seq, t.tenant, t.rank, e.line, e.node, e.attempt, e.started_at, e.state, e.final, e.outcome,
-              e.error, e.run_at, t.callback_url, t.has_dependants),
+              e.error, e.run_at, t.batch, t.session, (t.origin is not null)::integer as exempt, t.callback_url,
+              t.has_dependants),
   tried as (
     insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
     select seq, attempt, started_at, p_now, outcome, error, node from settled where not final),
   back as (
     insert into ready (line, rank, task_seq) select line, rank, seq from settled where state = 'queued')
-  select array_agg(case when state = 'queued' then row(line, 1, 1, -1, null, rank, seq)::line_delta
-                        else row(line, (not final)::integer, 0, -1, null, null, null)::line_delta end),
+  select array_agg(case when state = 'queued' then row(line, 1, exempt, 0, 1, -1, null, rank, seq)::line_delta
+                        when final then row(line, 0, 0, 0, 0, -1, null, null, null)::line_delta
+                        else row(line, 1, exempt, 0, 0, -1, null, null, null)::line_delta end),
          array_agg(seq order by n), array_agg(tenant order by n), array_agg(state order by n),
-         array_agg(case state when 'done' then 'task.completed' when 'failed' then 'task.failed'
-                              when 'cancelled' then 'task.cancelled' else 'task.retrying' end order by n),
-         array_agg(case when not final then json_build_object('attempt', attempt, 'error', error,
+         array_agg(case when outcome = 'preempted' then 'task.preempted'
+                        else case state when 'done' then 'task.completed' when 'failed' then 'task.failed'
+                                        when 'cancelled' then 'task.cancelled' else 'task.retrying' end end order by n),
+         array_agg(case when outcome = 'preempted' then json_build_object('attempt', attempt, 'error', error)::text
+                        when not final then json_build_object('attempt', attempt, 'error', error,
                                               'retryAt', coalesce(run_at, p_now), 'state', state)::text
                         when error is not null then json_build_object('error', error)::text end order by n),
-         bool_or(final and callback_url is not null), bool_or(final and has_dependants)
-    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data, v_calls_back, v_has_dependants from settled;
+         -- Whoever goes back to the queue keeps its place in the batch.
+         array_agg(row(batch, -1, -final::integer)::batch_delta) filter (where batch is not null and state <> 'queued'),
+         bool_or(session is not null), bool_or(final and callback_url is not null), bool_or(final and has_dependants)
+    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data, v_batches, v_in_sessions, v_calls_back, v_has_dependants
+    from settled;
   v_first := take_event_numbers(cardinality(v_seqs));
   perform tell(v_first, p_now, v_types, v_tenants, v_seqs, v_data);
   if v_calls_back then perform add_deliveries(v_first, v_seqs); end if;
   if v_has_dependants then perform add_releases(v_seqs, null); end if;
+  if v_in_sessions then perform leave_attempts(p_ended); end if;
+  if v_batches is not null then perform move_batches(v_batches); end if;
   perform count_moves(v_tenants, array_fill('queued'::text, array[cardinality(v_states)]), v_states);
   return v_deltas;
 end $$;
@@ -70,29 +94,36 @@ declare
   v_deltas line_delta[];
   v_tenants text[];
   v_from text[];
+  v_batches batch_delta[];
+  v_in_sessions boolean;
   v_calls_back boolean;
   v_has_dependants boolean;
   v_first bigint;
 begin
   with waiting as materialized (
-    select t.seq, t.tenant, t.line, t.rank, t.resting_state, t.callback_url, t.has_dependants,
-           u.place
-      from unnest(p_seqs) with ordinality u(seq, place) join task t on t.seq = u.seq),
+    select t.seq, t.tenant, t.line, t.rank, t.resting_state, t.batch, t.session, t.origin, t.callback_url, t.has_dependants,
+           r.task_seq is not null as ready, u.place
+      from unnest(p_seqs) with ordinality u(seq, place) join task t on t.seq = u.seq
+      left join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq),
   gone as (
     delete from ready r using waiting w
-     where r.line = w.line and r.rank = w.rank and r.task_seq = w.seq and w.resting_state = 'queued'),
+     where r.line = w.line and r.rank = w.rank and r.task_seq = w.seq and w.ready),
   settled as (
-    update task t set resting_state = p_state, completed_at = p_now, error = p_error
+    update task t set resting_state = p_state, parked = null, completed_at = p_now, error = p_error
       from waiting w where t.seq = w.seq)
-  select array_agg(row(line, -1, -(resting_state = 'queued')::integer, 0, null, null, null)::line_delta),
+  select array_agg(row(line, -1, -(origin is not null)::integer, -(resting_state = 'queued' and not ready)::integer,
+                       -ready::integer, 0, null, null, null)::line_delta),
          array_agg(tenant order by place), array_agg(resting_state order by place),
-         bool_or(callback_url is not null), bool_or(has_dependants)
-    into v_deltas, v_tenants, v_from, v_calls_back, v_has_dependants from waiting;
+         array_agg(row(batch, -ready::integer, -1)::batch_delta) filter (where batch is not null),
+         bool_or(session is not null), bool_or(callback_url is not null), bool_or(has_dependants)
+    into v_deltas, v_tenants, v_from, v_batches, v_in_sessions, v_calls_back, v_has_dependants from waiting;
   v_first := take_event_numbers(v_many[1]);
   perform tell(v_first, p_now, array_fill('task.' || p_state, v_many), v_tenants, p_seqs,
                array_fill(case when p_error is not null then json_build_object('error', p_error)::text end, v_many));
   if v_calls_back then perform add_deliveries(v_first, p_seqs); end if;
   if v_has_dependants then perform add_releases(p_seqs, case when p_inherited then p_error end); end if;
+  if v_in_sessions then perform leave_turns(p_seqs); end if;
+  if v_batches is not null then perform move_batches(v_batches); end if;
   perform apply_deltas(v_deltas);
   perform count_moves(v_tenants, v_from, array_fill(p_state, v_many));
 end $$;

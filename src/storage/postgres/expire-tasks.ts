@@ -1,6 +1,7 @@
 import type { TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Fails waiting tasks whose deadline has passed. */
 export async function expireTasks(
@@ -12,7 +13,11 @@ export async function expireTasks(
     text: "select * from expire_tasks($1, $2)",
     values: [params.limit],
   });
-  if (expired.length > 0) db.signal({ kind: "events" });
+  if (expired.length > 0) {
+    db.signal({ kind: "events" });
+    // A place in a batch may have become free.
+    db.signal({ kind: "work" });
+  }
   return { expired };
 }
 
@@ -22,6 +27,7 @@ declare
   v_now bigint := enter(p_now);
 begin
   return query select * from expire_overdue(v_now, p_limit);
-  perform release_dependants(v_now, ${RELEASED_MAX});
+  perform settle_moves(v_now, ${RELEASED_MAX});
+  ${PREEMPT}
 end $$;
 `;

@@ -1,7 +1,10 @@
 import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { RELEASED_MAX, signalReleased } from "./release-dependants.ts";
-import { type TaskRow, toTaskRecords } from "./task-row.ts";
+import { isNoted } from "./notes.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
+import { signalReleased } from "./release-dependants.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
+import { SESSION_KEY, type TaskRow, toTaskRecords } from "./task-row.ts";
 import { cleanText } from "./text.ts";
 
 /** One transaction and one round trip for what a busy node does all the time: end attempts, start others. */
@@ -33,7 +36,7 @@ export async function finishAndClaim(
   );
   const expired = rows.filter(({ what }) => what === "expired").map(({ agent, lane }) => ({ agent, lane }));
   if (rows.length + params.progress.length > 0) db.signal({ kind: "events" });
-  if (rows.some(({ what }) => what === "released")) signalReleased(db);
+  if (rows.some(({ what }) => what === "settled")) signalReleased(db);
   // The slots that an end freed may be what another node's tasks wait for.
   if (finished.length > 0) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
@@ -57,16 +60,25 @@ const JUST_STARTED = {
 } as const;
 
 interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
-  readonly what: "finished" | "started" | "expired" | "released";
+  readonly what: "finished" | "started" | "expired" | "settled";
   /** The token. */
   readonly number: string;
 }
 
 function toFinishRow(
-  { seq, token, settlement }: FinishAndClaimParams["finishes"][number],
+  { seq, token, settlement, usage }: FinishAndClaimParams["finishes"][number],
   n: number,
 ): object {
-  const finish = { n, seq, token, state: settlement.to };
+  const finish = {
+    n,
+    seq,
+    token,
+    state: settlement.to,
+    input_tokens: usage?.inputTokens,
+    output_tokens: usage?.outputTokens,
+    context_tokens: usage?.contextTokens,
+    context_window: usage?.contextWindow,
+  };
   switch (settlement.to) {
     case "done":
       return { ...finish, result: JSON.stringify(settlement.result) ?? "null" };
@@ -89,13 +101,15 @@ function toProgressRow(
 /** What of a task is not the same for every one that just started. */
 const STARTED_COLUMNS = `
   seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
-  run_at bigint, deadline bigint, retry_count integer, batch text, callback_url text, executions integer, started_at bigint, spec text,
+  run_at bigint, deadline bigint, retry_count integer, batch text, session text, callback_url text, executions integer,
+  started_at bigint, spec text, input_tokens bigint, output_tokens bigint, context_window bigint,
   held_attempt integer, held_since bigint`;
 
 export const FINISH_AND_CLAIM_FUNCTIONS = `
 create type started_task as (${STARTED_COLUMNS});
 
--- finished: number is the token. expired: agent and lane. started: number is the token, the rest the task.
+-- finished: number is the token. expired: agent and lane. settled: something else may be able to start, or has ended.
+-- started: number is the token, the rest the task.
 create function finish_and_claim(
   p_now bigint, p_node text, p_finishes json, p_progress json, p_lanes text[], p_limits integer[])
 returns table (what text, number bigint, ${STARTED_COLUMNS}) language plpgsql as $$
@@ -106,14 +120,13 @@ declare
   v_freed line_delta[];
   v_expired record;
   v_seqs bigint[];
+  v_ends boolean := json_array_length(p_finishes) > 0;
 begin
-  -- A claim that is lost is merely made again, and whoever reads of it waits until it cannot be; see until-durable.ts.
-  if json_array_length(p_finishes) = 0 then set local synchronous_commit = off; end if;
   v_now := enter(p_now);
   perform 1 from node where id = p_node and not dead;
   if not found then return; end if;
   if json_array_length(p_progress) > 0 then perform write_progress(v_now, p_node, p_progress); end if;
-  if json_array_length(p_finishes) > 0 then
+  if v_ends then
     select tokens, deltas into v_tokens, v_freed from finish_held_tasks(v_now, p_node, p_finishes);
     return query select 'finished', t.token, (null::started_task).* from unnest(v_tokens) t(token);
   end if;
@@ -124,29 +137,35 @@ begin
   end if;
   if cardinality(p_lanes) > 0 then
     for v_expired in select * from expire_overdue(v_now, 1000) loop
+      v_ends := true;
       what := 'expired';
       agent := v_expired.agent;
       lane := v_expired.lane;
       return next;
     end loop;
   end if;
-  if exists (select 1 from release) then
+  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} then
     if v_freed is not null then perform apply_deltas(v_freed); end if;
     v_freed := null;
-    perform release_dependants(v_now, ${RELEASED_MAX});
-    return query select 'released', null::bigint, (null::started_task).*;
+    v_ends := true;
+    perform settle_moves(v_now, ${RELEASED_MAX});
+    return query select 'settled', null::bigint, (null::started_task).*;
   end if;
   for i in 1 .. cardinality(p_lanes) loop
     -- A statement of its own: the next one would not see leases that are written while it runs.
     v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i], v_freed);
     return query
       select 'started', l.token, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
-             t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at, t.spec, l.attempt, l.started_at
+             t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.callback_url, t.executions, t.started_at, t.spec,
+             t.input_tokens, t.output_tokens, t.context_window, l.attempt, l.started_at
         from unnest(v_seqs) with ordinality c(seq, place)
         join task t on t.seq = c.seq
         join lease l on l.task_seq = c.seq
        order by c.place;
   end loop;
+  ${PREEMPT}
+  -- A claim that is lost is merely made again, and whoever reads of it waits until it cannot be; see until-durable.ts.
+  if not v_ends then set local synchronous_commit = off; end if;
 end $$;
 
 -- Ends the attempts that this node still holds; the rest has been lost and changes nothing. What it frees in lines is
@@ -161,15 +180,17 @@ begin
     -- Of several ends of one attempt, the first counts.
     select distinct on (token) *
       from json_to_recordset(p_finishes)
-             as f(n bigint, seq bigint, token bigint, state text, result text, error text, run_at bigint)
+             as f(n bigint, seq bigint, token bigint, state text, result text, error text, run_at bigint,
+                  input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint)
      order by token, n),
   held as (
     delete from lease l using told f
      where l.task_seq = f.seq and l.token = f.token and l.node = p_node
-    returning f.n, l.task_seq, l.token, l.line, l.attempt, l.started_at, f.state, f.result, f.error, f.run_at)
-  select array_agg(row(n, task_seq, p_node, line, attempt, started_at, state,
+    returning f.*, l.line, l.attempt, l.started_at)
+  select array_agg(row(n, seq, p_node, line, attempt, started_at, state,
            case state when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end,
-           state = 'delayed', result, error, run_at)::ended_attempt),
+           state = 'delayed', result, error, run_at, input_tokens, output_tokens, context_tokens,
+           context_window)::ended_attempt),
          array_agg(token order by n)
     into v_ended, tokens from held;
   if v_ended is not null then deltas := end_attempts(p_now, v_ended); end if;

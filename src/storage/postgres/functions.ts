@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import type { ClientBase } from "pg";
 import { AGENT_FUNCTIONS } from "./agents.ts";
+import { BATCH_FUNCTIONS } from "./batches.ts";
 import { CANCEL_FUNCTIONS } from "./cancel-tasks.ts";
+import { CANCEL_THESE_FUNCTIONS } from "./cancel-these.ts";
 import { CLAIM_FUNCTIONS } from "./claim-tasks.ts";
 import { COUNTER_FUNCTIONS } from "./counters.ts";
 import { DELIVERY_FUNCTIONS } from "./deliveries.ts";
@@ -11,22 +13,38 @@ import { FINISH_AND_CLAIM_FUNCTIONS } from "./finish-and-claim.ts";
 import { INSERT_FUNCTIONS } from "./insert-tasks.ts";
 import { LANE_FUNCTIONS } from "./lanes.ts";
 import { NODE_FUNCTIONS } from "./nodes.ts";
+import { NOTE_FUNCTIONS } from "./notes.ts";
+import { PREEMPT_FUNCTIONS } from "./preempt-tasks.ts";
 import { PROMOTE_FUNCTIONS } from "./promote-due.ts";
 import { PRUNE_FUNCTIONS } from "./prune.ts";
 import { RECOUNT_FUNCTIONS } from "./recount.ts";
 import { RELEASE_FUNCTIONS } from "./release-dependants.ts";
 import { RESCUE_FUNCTIONS } from "./rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "./retry-task.ts";
+import { SEND_FUNCTIONS } from "./send-message.ts";
+import { SESSION_FUNCTIONS } from "./sessions.ts";
+import { SETTLE_FUNCTIONS } from "./settle-moves.ts";
+import { SETTLE_SESSION_FUNCTIONS } from "./settle-sessions.ts";
+import { TURN_FUNCTIONS } from "./take-turns.ts";
 
 const SOURCE = [
+  NOTE_FUNCTIONS,
   COUNTER_FUNCTIONS,
+  BATCH_FUNCTIONS,
   DELIVERY_FUNCTIONS,
   ENDING_FUNCTIONS,
   RELEASE_FUNCTIONS,
+  SETTLE_SESSION_FUNCTIONS,
+  SETTLE_FUNCTIONS,
   EXPIRE_FUNCTIONS,
   CLAIM_FUNCTIONS,
+  PREEMPT_FUNCTIONS,
   FINISH_AND_CLAIM_FUNCTIONS,
   INSERT_FUNCTIONS,
+  TURN_FUNCTIONS,
+  CANCEL_THESE_FUNCTIONS,
+  SEND_FUNCTIONS,
+  SESSION_FUNCTIONS,
   CANCEL_FUNCTIONS,
   RETRY_FUNCTIONS,
   PROMOTE_FUNCTIONS,
@@ -45,7 +63,10 @@ const SOURCE = [
  */
 export const FUNCTION_SCHEMA = `rota_fn_${createHash("sha256").update(SOURCE).digest("hex").slice(0, 12)}`;
 
-/** Installs the functions of this version. Those of others stay: a node may still call them, and they are small. */
+/**
+ * Installs the functions of this version. Those of others stay: a node may still call them, and they are small. Only a
+ * migration takes them away, where they would write what no longer holds.
+ */
 export async function installFunctions(client: ClientBase): Promise<void> {
   const { rowCount } = await client.query("select 1 from pg_namespace where nspname = $1", [FUNCTION_SCHEMA]);
   if (rowCount !== 0) return;

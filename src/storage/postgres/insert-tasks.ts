@@ -1,16 +1,25 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
+import { PREEMPTIONS_MAX } from "../../model/priority.ts";
 import { rejectionError } from "../admission.ts";
-import { type AdmissionLimits, IDEMPOTENCY_MS, type InsertedTask, type NewTask } from "../storage.ts";
+import { batchConflict } from "../batch-conflict.ts";
+import {
+  IDEMPOTENCY_MS,
+  type InsertedTask,
+  type InsertTasksParams,
+  type NewBatch,
+  type NewTask,
+} from "../storage.ts";
+import { parkedBy } from "./batches.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { isUniqueViolation } from "./errors.ts";
+import { BATCH_CONFLICT, batchConflictOf, isUniqueViolation } from "./errors.ts";
+import { isNoted } from "./notes.ts";
 import { parentOf } from "./parent-of.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
+import { rankOf } from "./rank.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
-export async function insertTasks(
-  db: PostgresDatabase,
-  params: { tasks: readonly NewTask[]; limits: AdmissionLimits },
-): Promise<InsertedTask[]> {
+export async function insertTasks(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   if (params.tasks.length === 0) return [];
   const inserted = await insertOnce(db, params);
   db.signal({ kind: "events" });
@@ -20,19 +29,19 @@ export async function insertTasks(
   return inserted;
 }
 
-async function insertOnce(
-  db: PostgresDatabase,
-  params: { tasks: readonly NewTask[]; limits: AdmissionLimits },
-): Promise<InsertedTask[]> {
+async function insertOnce(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   try {
     return await callInsert(db, params);
   } catch (error) {
+    const conflict = batchConflictOf(error);
+    if (conflict !== null) throw batchConflict(conflict);
     // Looking every id up first would cost each submit a search for what almost never happens.
     if (!isUniqueViolation(error)) throw error;
     const known = await alreadyInserted(db, params.tasks);
     const isFirst = (id: string, place: number) => params.tasks.findIndex((task) => task.id === id) === place;
     const unknown = params.tasks.filter(({ id }, place) => !known.has(id) && isFirst(id, place));
-    const inserted = unknown.length === 0 ? [] : await callInsert(db, { ...params, tasks: unknown });
+    if (unknown.length === params.tasks.length) throw error;
+    const inserted = unknown.length === 0 ? [] : await insertOnce(db, { ...params, tasks: unknown });
     const answers = new Map([...known, ...unknown.map(({ id }, place) => [id, inserted[place]] as const)]);
     return params.tasks.flatMap(({ id }) => answers.get(id) ?? []);
   }
@@ -40,19 +49,24 @@ async function insertOnce(
 
 async function callInsert(
   db: PostgresDatabase,
-  { tasks, limits }: { tasks: readonly NewTask[]; limits: AdmissionLimits },
+  { tasks, batches = [], limits }: InsertTasksParams,
 ): Promise<InsertedTask[]> {
   // Tasks with keys are taken in one by one, each after a look at its key.
   const name = tasks.some(({ idempotency }) => idempotency !== null) ? "insert_keyed_tasks" : "insert_tasks";
   const rows = await db.write<InsertedRow>({
     name,
-    text: `select * from ${name}($1, $2, $3, $4)`,
-    values: [JSON.stringify(tasks.map(toNewRow)), limits.maxQueueSize, limits.maxPerAgent],
+    text: `select * from ${name}($1, $2, $3, $4, $5)`,
+    values: [
+      JSON.stringify(tasks.map(toNewRow)),
+      JSON.stringify(batches.map(toBatchRow)),
+      limits.maxQueueSize,
+      limits.maxPerAgent,
+    ],
   });
   return rows.map(toInserted);
 }
 
-interface InsertedRow {
+export interface InsertedRow {
   readonly seq: string;
   readonly id: string;
   readonly state: InsertedTask["state"];
@@ -65,7 +79,7 @@ interface InsertedRow {
   readonly repeats: "same" | "other" | null;
 }
 
-function toNewRow(task: NewTask, n: number): object {
+export function toNewRow(task: NewTask, n: number): object {
   return {
     n,
     id: task.id,
@@ -78,7 +92,11 @@ function toNewRow(task: NewTask, n: number): object {
     deadline_after_ms: task.deadlineAfterMs,
     max_retries_if_lost: task.maxRetriesIfLost,
     max_queued: task.maxQueued,
+    preemptible: task.preemptible,
     batch: task.batch,
+    session: task.session?.key ?? null,
+    session_max: task.session?.maxConcurrent ?? null,
+    origin: task.origin === "task" ? null : task.origin,
     callback_url: task.callbackUrl,
     depends_on: task.dependsOn,
     key: task.idempotency?.key ?? null,
@@ -88,7 +106,11 @@ function toNewRow(task: NewTask, n: number): object {
   };
 }
 
-function toInserted(row: InsertedRow): InsertedTask {
+function toBatchRow({ id, tenant, parallelism, callbackUrl }: NewBatch): object {
+  return { id, tenant, parallelism, callback_url: callbackUrl };
+}
+
+export function toInserted(row: InsertedRow): InsertedTask {
   return {
     seq: Number(row.seq),
     id: row.id,
@@ -109,38 +131,53 @@ async function alreadyInserted(
 ): Promise<Map<string, InsertedTask>> {
   const rows = await db.read<InsertedRow>({
     name: "already_inserted",
-    text: `select seq, id, position, created_at, run_at, deadline,
-                  case when resting_state = 'rejected' then 'rejected'
-                       when position > 0 then 'queued'
-                       when resting_state = 'waiting_dependency' then resting_state else 'delayed' end as state,
-                  case when resting_state <> 'rejected' then null
-                       when error = $2 then 'global' else 'agent' end as full, 0 as queued, null as repeats
-             from task where id = any ($1)`,
-    values: [tasks.map(({ id }) => id), rejectionError("global")],
+    text: "select * from already_inserted($1)",
+    values: [tasks.map(({ id }) => id)],
   });
   return new Map(rows.map((row) => [row.id, toInserted(row)]));
 }
 
+/** What follows once all are taken in. */
+const FOLLOW_UP = `
+  if json_array_length(p_batches) > 0 then perform keep_batches(p_batches); end if;
+  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} then
+    perform settle_moves(v_now, ${RELEASED_MAX});
+  end if;
+  ${PREEMPT}`;
+
 export const INSERT_FUNCTIONS = `
 -- A new task and what admission decided. n: order within the call, from 0. "full": which queue was, if one was.
 create type admitted_task as (
-  n bigint, seq bigint, id text, tenant text, agent text, line bigint, priority integer, state text, "position" integer,
-  run_at bigint, deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, batch text,
-  callback_url text, dependencies integer, unmet integer, spec text, "full" text, queued bigint);
+  n bigint, seq bigint, id text, tenant text, agent text, line bigint, priority integer, rank bigint, state text,
+  parked text, "position" integer, run_at bigint, deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer,
+  preemptions_left integer, batch text, session bigint, session_max integer, origin text, callback_url text,
+  dependencies integer, unmet integer, spec text, "full" text, queued bigint);
 
 -- What a task that was handed in is answered with.
 create type inserted_task as (
   seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint, "full" text,
   queued bigint, repeats text);
 
-create function insert_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
+-- The answers to tasks that are there already.
+create function already_inserted(p_ids text[]) returns setof inserted_task language sql stable as $$
+  select seq, id, case when resting_state = 'rejected' then 'rejected'
+                       when position > 0 then 'queued'
+                       when resting_state = 'waiting_dependency' then resting_state else 'delayed' end,
+         position, created_at, run_at, deadline,
+         case when resting_state <> 'rejected' then null when error = '${rejectionError("global")}' then 'global' else 'agent' end,
+         0::bigint, null::text
+    from task where id = any (p_ids)
+$$;
+
+create function insert_tasks(p_now bigint, p_tasks json, p_batches json, p_max_queue bigint, p_max_agent bigint)
 returns setof inserted_task language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
   v_inserted inserted_task[];
 begin
+  if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
   v_inserted := array(select i from take_in(v_now, p_tasks, p_max_queue, p_max_agent) i);
-  if exists (select 1 from release) then perform release_dependants(v_now, ${RELEASED_MAX}); end if;
+  ${FOLLOW_UP}
   return query select * from as_they_are_now(v_inserted);
 end $$;
 
@@ -165,39 +202,55 @@ returns setof inserted_task language plpgsql as $$
 declare
   v_now bigint := p_now;
   v_tasks admitted_task[];
+  v_sessioned boolean;
+  v_places bigint[];
   v_deltas line_delta[];
+  v_batches batch_delta[];
   v_seqs bigint[];
   v_tenants text[];
   v_states text[];
   v_types text[];
   v_data text[];
 begin
-  v_tasks := admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
+  select tasks, sessioned into v_tasks, v_sessioned from admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
   if cardinality(v_tasks) is distinct from json_array_length(p_tasks) then
     perform make_lines(p_tasks);
-    v_tasks := admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
+    perform make_sessions(p_tasks);
+    select tasks, sessioned into v_tasks, v_sessioned from admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
   end if;
-  with admitted as (select * from unnest(v_tasks)),
+  if v_sessioned then
+    if cardinality(v_tasks) > 1 and ends_stale_message(v_tasks) then
+      return query select i.* from each_alone(p_tasks) a(tasks)
+                    cross join lateral take_in(v_now, a.tasks, p_max_queue, p_max_agent) i;
+      return;
+    end if;
+    v_places := places_of(v_tasks);
+  end if;
+  with admitted as (select *, state = 'queued' and parked is null and session is null as ready from unnest(v_tasks)),
   stored as (
-    insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
-                      deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
-                      spec, error)
-    select seq, id, tenant, agent, line, priority, priority, state, position, v_now, run_at,
-           deadline, deadline_after_ms, max_retries_if_lost, case when "full" is not null then v_now end, batch,
-           callback_url, dependencies, unmet, spec,
+    insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, parked, position, created_at, run_at,
+                      deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, completed_at, batch, session, place,
+                      origin, callback_url, dependencies, unmet, spec, error)
+    select seq, id, tenant, agent, line, priority, rank, state, parked, position, v_now, run_at,
+           deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, case when "full" is not null then v_now end,
+           batch, session, v_places[n + 1], origin, callback_url, dependencies, unmet, spec,
            'rejected: ' || "full" || ' queue full'
       from admitted),
   placed as (
-    insert into ready (line, rank, task_seq) select line, priority, seq from admitted where state = 'queued')
-  select array_agg(case when state = 'queued' then row(line, 1, 1, 0, null, priority, seq)::line_delta
-                        else row(line, 1, 0, 0, null, null, null)::line_delta end) filter (where "full" is null),
+    insert into ready (line, rank, task_seq) select line, rank, seq from admitted where ready)
+  select array_agg(case when ready then row(line, 1, (origin is not null)::integer, 0, 1, 0, null, rank, seq)::line_delta
+                        else row(line, 1, (origin is not null)::integer, (state = 'queued')::integer, 0, 0,
+                                 null, null, null)::line_delta end) filter (where "full" is null),
+         array_agg(row(batch, ready::integer, 1)::batch_delta) filter (where batch is not null and "full" is null),
          array_agg(seq order by n), array_agg(tenant order by n), array_agg(state order by n),
          array_agg(case when "full" is null then 'task.created' else 'task.rejected' end order by n),
          array_agg(case when "full" is null then '{"state":"' || state || '"}'
                         else '{"error":"rejected: ' || "full" || ' queue full"}' end order by n)
-    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data from admitted;
+    into v_deltas, v_batches, v_seqs, v_tenants, v_states, v_types, v_data from admitted;
   perform tell(take_event_numbers(cardinality(v_seqs)), v_now, v_types, v_tenants, v_seqs, v_data);
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
+  if v_batches is not null then perform move_batches(v_batches); end if;
+  if v_sessioned then perform add_turns(v_now, v_tasks, v_places); end if;
   perform count_tasks(v_tenants, v_states, array_fill(1, array[cardinality(v_states)]));
   if exists (select 1 from unnest(v_tasks) where dependencies > 0) then
     perform add_dependencies(p_tasks, v_seqs);
@@ -206,15 +259,20 @@ begin
     select seq, id, state, position, v_now, run_at, deadline, "full", queued, null::text from unnest(v_tasks) order by n;
 end $$;
 
-create function insert_keyed_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
+create function insert_keyed_tasks(
+  p_now bigint, p_tasks json, p_batches json, p_max_queue bigint, p_max_agent bigint)
 returns setof inserted_task language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
   v_task json;
+  v_alone json;
   v_inserted inserted_task;
   v_all inserted_task[] := '{}';
+  v_batches text[] := array(select j.id from json_to_recordset(p_batches) as j(id text));
 begin
-  for v_task in select e.task from json_array_elements(p_tasks) with ordinality e(task, place) order by e.place loop
+  if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
+  for v_alone in select each_alone(p_tasks) loop
+    v_task := v_alone -> 0;
     select t.seq, t.id, coalesce(l.state, t.resting_state), t.position, t.created_at, t.run_at, t.deadline, null, null,
            case when k.hash = v_task ->> 'hash' then 'same' else 'other' end
       into v_inserted
@@ -222,19 +280,37 @@ begin
      where k.tenant = v_task ->> 'tenant' and k.key = v_task ->> 'key' and k.created_at > v_now - ${IDEMPOTENCY_MS};
     if not found then
       select * into v_inserted
-        from take_in(v_now, json_build_array(jsonb_set(v_task::jsonb, '{n}', '0')), p_max_queue, p_max_agent);
+        from take_in(v_now, v_alone, p_max_queue, p_max_agent);
       if v_inserted."full" is null and v_task ->> 'key' is not null then
-        insert into idempotency_key (tenant, key, hash, task_seq, created_at)
-        values (v_task ->> 'tenant', v_task ->> 'key', v_task ->> 'hash', v_inserted.seq, v_now)
-        on conflict (tenant, key) do update
-          set hash = excluded.hash, task_seq = excluded.task_seq, created_at = excluded.created_at;
+        perform keep_key(v_now, v_task, v_inserted.seq);
       end if;
+    end if;
+    if v_inserted.repeats = 'other' and v_task ->> 'batch' = any (v_batches) then
+      raise exception 'a key in batch % was used for another request', v_task ->> 'batch'
+        using errcode = '${BATCH_CONFLICT}',
+              detail = json_build_object('taskId', v_inserted.id, 'refused', v_task ->> 'id')::text;
     end if;
     v_all := v_all || v_inserted;
   end loop;
-  if exists (select 1 from release) then perform release_dependants(v_now, ${RELEASED_MAX}); end if;
+  ${FOLLOW_UP}
   return query select * from as_they_are_now(v_all);
 end $$;
+
+-- From now on the key of a task stands for it.
+create function keep_key(p_now bigint, p_task json, p_seq bigint) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  insert into idempotency_key (tenant, key, hash, task_seq, created_at)
+  values (p_task ->> 'tenant', p_task ->> 'key', p_task ->> 'hash', p_seq, p_now)
+  on conflict (tenant, key) do update
+    set hash = excluded.hash, task_seq = excluded.task_seq, created_at = excluded.created_at;
+end $$;
+
+-- Each task as a list of one.
+create function each_alone(p_tasks json) returns setof json language sql immutable as $$
+  select json_build_array(jsonb_set(e.task::jsonb, '{n}', '0'))
+    from json_array_elements(p_tasks) with ordinality e(task, place) order by e.place
+$$;
 
 -- Lines, and the tallies of tenants, that these tasks are the first of.
 create function make_lines(p_tasks json) returns void language plpgsql as $$
@@ -257,57 +333,81 @@ begin
 end $$;
 
 -- Admits each task as if it came alone: by its place among its agent's tasks, then among all that had room there.
-create function admit_tasks(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
-returns admitted_task[] language plpgsql as $$
+-- Those of which the line or the session is not known are left out. sessioned: whether any has a session.
+create function admit_tasks(
+  p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint, out tasks admitted_task[], out sessioned boolean)
+language plpgsql as $$
 #variable_conflict use_column
 declare
   v_first bigint := nextval('task_seq');
   v_waiting bigint;
-  v_tasks admitted_task[];
+  v_aging jsonb;
 begin
   perform setval('task_seq', v_first + json_array_length(p_tasks) - 1);
-  select coalesce(sum(waiting), 0) into v_waiting from lane;
+  select coalesce(sum(waiting - exempt), 0), jsonb_object_agg(name, aging_ms) filter (where aging_ms > 0)
+    into v_waiting, v_aging from lane;
   with asked as (
     select * from json_to_recordset(p_tasks) as j(
       n bigint, id text, tenant text, agent text, lane text, priority integer, run_at bigint, deadline bigint,
-      deadline_after_ms bigint, max_retries_if_lost integer, max_queued integer, batch text, callback_url text,
-      depends_on json, spec text)),
+      deadline_after_ms bigint, max_retries_if_lost integer, max_queued integer, preemptible boolean, batch text,
+      session text, session_max integer, origin text, callback_url text, depends_on json, spec text)),
   agents as (
-    select a.tenant, a.agent, sum(o.waiting) as waiting
+    select a.tenant, a.agent, sum(o.waiting) as waiting, sum(o.waiting - o.exempt) as counted
       from (select distinct tenant, agent from asked) a
       join line o on o.tenant = a.tenant and o.agent = a.agent
      group by a.tenant, a.agent),
-  -- None of this call is done: only those that were there before can be.
-  needed as (
-    select q.n, (select count(*) from json_array_elements_text(q.depends_on) d(id)
-                  where ${parentOf("d.id", "q.tenant", "p.resting_state")} is distinct from 'done')::integer as unmet
-      from asked q where json_array_length(q.depends_on) > 0),
+  -- What came as anything but a task is neither counted nor refused.
   placed as (
-    select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting, row_number() over (partition by q.tenant, q.agent order by q.n) as place
-      from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent),
+    select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting, a.counted as agent_counted,
+           row_number() over agent as place, count(*) filter (where q.origin is null) over agent as counted_place
+      from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent
+    window agent as (partition by q.tenant, q.agent order by q.n)),
   judged as (
-    select p.*, agent_waiting + place <= max_agent as agent_ok,
-           count(*) filter (where agent_waiting + place <= max_agent) over (order by n) as admitted_upto
-      from placed p),
+    select a.*, origin is null and agent_counted + counted_place <= max_agent as agent_ok,
+           -- None of this call is done: only those that were there before can be.
+           case when json_array_length(a.depends_on) = 0 then 0
+                else (select count(*) from json_array_elements_text(a.depends_on) d(id)
+                       where ${parentOf("d.id", "a.tenant", "p.resting_state")} is distinct from 'done') end as unmet,
+           count(*) filter (where origin is null and agent_counted + counted_place <= max_agent) over (order by n)
+             as admitted_upto
+      from placed a),
   decided as (
-    select j.*, coalesce(needed.unmet, 0) as unmet, case when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
-                     when not agent_ok then 'agent' end as "full"
-      from judged j left join needed on needed.n = j.n)
+    select j.*,
+           case when origin is not null then null
+                when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
+                when not agent_ok then 'agent' end as "full",
+           case when session is not null
+                then (select s.id from session s where s.tenant = j.tenant and s.key = j.session) end as session_id
+      from judged j)
   select array_agg(row(d.n, v_first + d.n, d.id, d.tenant, d.agent, o.id, d.priority,
+           ${rankOf({
+             priority: "d.priority",
+             since: "greatest(p_now, d.run_at)",
+             agingMs: "coalesce((v_aging ->> d.lane)::bigint, 0)",
+           })},
            case when d."full" is not null then 'rejected' when d.unmet > 0 then 'waiting_dependency'
                 when d.run_at > p_now then 'delayed' else 'queued' end,
-           case when d."full" is not null or d.unmet > 0 or d.run_at > p_now then 0 else d.agent_waiting + d.place end,
+           case when d."full" is not null or d.unmet > 0 or d.run_at > p_now or d.session_id is not null then null
+                else ${parkedBy("d.batch")} end,
+           case when d."full" is not null or d.unmet > 0 or d.run_at > p_now then 0
+                when d.origin is null then d.agent_waiting + d.place
+                -- Only what is never refused can come after what was.
+                else d.agent_waiting + d.place - (
+                       select count(*) from decided r
+                        where r.tenant = d.tenant and r.agent = d.agent and r.n < d.n and r."full" is not null) end,
            d.run_at,
            coalesce(d.deadline, case when d."full" is not null or d.unmet = 0
                                      then greatest(p_now, d.run_at) + d.deadline_after_ms end),
            case when d.deadline is null then d.deadline_after_ms end,
-           d.max_retries_if_lost, d.batch, d.callback_url, json_array_length(d.depends_on),
+           d.max_retries_if_lost, case when d.preemptible then ${PREEMPTIONS_MAX} else 0 end, d.batch,
+           d.session_id, d.session_max, d.origin, d.callback_url, json_array_length(d.depends_on),
            case when d."full" is null then d.unmet else 0 end, d.spec, d."full",
            case d."full" when 'global' then greatest(v_waiting, p_max_queue)
-                         when 'agent' then greatest(d.agent_waiting, d.max_agent) end)::admitted_task order by d.n)
-    into v_tasks
+                         when 'agent' then greatest(d.agent_counted, d.max_agent) end)::admitted_task order by d.n),
+         bool_or(d.session is not null)
+    into tasks, sessioned
     from decided d
-    join line o on o.lane = d.lane and o.tenant = d.tenant and o.agent = d.agent;
-  return v_tasks;
+    join line o on o.lane = d.lane and o.tenant = d.tenant and o.agent = d.agent
+   where d.session is null or d.session_id is not null;
 end $$;
 `;

@@ -13,20 +13,25 @@ export async function migrate(client: ClientBase, migrations: readonly Migration
   await client.query("set statement_timeout = 0; set lock_timeout = 0");
   await client.query("select pg_advisory_lock($1)", [MIGRATION_LOCK]);
   try {
-    await client.query("create schema if not exists rota");
-    await client.query(
-      "create table if not exists rota.schema_version (version integer primary key, name text not null)",
-    );
-    const { rows } = await client.query<{ version: number | null }>(
-      "select max(version) as version from rota.schema_version",
-    );
-    const version = rows[0]?.version ?? 0;
-    if (version > migrations.length) throw newerSchemaError(version, migrations.length);
-    for (const migration of migrations.slice(version)) await applyMigration(client, migration);
+    await migrateSchema(client, migrations);
     await installFunctions(client);
   } finally {
     await client.query("select pg_advisory_unlock($1)", [MIGRATION_LOCK]);
   }
+}
+
+/** Brings the schema alone up to date, as far as these migrations go. */
+export async function migrateSchema(client: ClientBase, migrations: readonly Migration[]): Promise<void> {
+  await client.query("create schema if not exists rota");
+  await client.query(
+    "create table if not exists rota.schema_version (version integer primary key, name text not null)",
+  );
+  const { rows } = await client.query<{ version: number | null }>(
+    "select max(version) as version from rota.schema_version",
+  );
+  const version = rows[0]?.version ?? 0;
+  if (version > migrations.length) throw newerSchemaError(version, migrations.length);
+  for (const migration of migrations.slice(version)) await applyMigration(client, migration);
 }
 
 async function applyMigration(client: ClientBase, migration: Migration): Promise<void> {

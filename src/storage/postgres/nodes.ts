@@ -1,16 +1,24 @@
 import type { NodeStorage } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
 
 export function postgresNodes(db: PostgresDatabase): NodeStorage {
   return {
-    async register({ node }) {
+    async register({ node, slots = {} }) {
       await db.write({
         name: "register_node",
-        text: "insert into node (id, beat_at) values ($2, enter($1))",
-        values: [node],
+        text: "select register_node($1, $2, $3)",
+        values: [node, JSON.stringify(slots)],
       });
       // So that those who were alone know that they no longer are.
       db.signalOthers({ kind: "work" });
+    },
+    async setSlots({ node, slots }) {
+      await db.write({
+        name: "set_slots",
+        text: "select set_slots($1, $2, $3)",
+        values: [node, JSON.stringify(slots)],
+      });
     },
     async heartbeat({ node }) {
       const [row] = await db.writeFirst<{
@@ -50,6 +58,35 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
 }
 
 export const NODE_FUNCTIONS = `
+create function register_node(p_now bigint, p_node text, p_slots json) returns void language plpgsql as $$
+begin
+  insert into node (id, beat_at) values (p_node, enter(p_now));
+  perform save_slots(p_node, p_slots);
+end $$;
+
+create function set_slots(p_now bigint, p_node text, p_slots json) returns void language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
+begin
+  perform note_slots(p_node);
+  delete from node_slot where node = p_node;
+  perform save_slots(p_node, p_slots);
+  ${PREEMPT}
+end $$;
+
+-- Whoever waits for one of these slots may do so in vain.
+create function note_slots(p_node text) returns void language plpgsql as $$
+begin
+  perform add_note('lanes', array(select s.lane from node_slot s where s.node = p_node));
+end $$;
+
+-- Of a node that is known.
+create function save_slots(p_node text, p_slots json) returns void language plpgsql as $$
+begin
+  insert into node_slot (node, lane, slots)
+  select n.id, s.key, s.value::integer from node n cross join json_each_text(p_slots) s where n.id = p_node;
+end $$;
+
 -- Renewing takes no gate: it must get through while the gate is crowded, and it changes a row that is the node's own.
 create function heartbeat(p_now bigint, p_node text)
 returns table (alive boolean, seqs bigint[], tokens bigint[], others boolean) language plpgsql as $$
@@ -69,10 +106,14 @@ end $$;
 -- From the moment this commits, the node can end nothing: its ends look for a living node under the same gate.
 create function mark_dead(p_now bigint, p_node text, p_beat bigint) returns boolean language plpgsql as $$
 #variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
 begin
-  perform enter(p_now);
   update node set dead = true where id = p_node and beat = p_beat and not dead;
-  return found;
+  if not found then return false; end if;
+  perform note_slots(p_node);
+  ${PREEMPT}
+  return true;
 end $$;
 
 create function remove_node(p_now bigint, p_node text) returns void language plpgsql as $$

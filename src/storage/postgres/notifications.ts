@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import pg, { type ClientConfig } from "pg";
-import type { StorageSignal } from "../storage.ts";
+import type { FenceReason, StorageSignal } from "../storage.ts";
 
 const CHANNEL = "rota";
 /** A notification carries at most 8000 bytes; a list of tokens longer than this is left to the next heartbeat. */
-const TOKENS_MAX = 300;
+export const TOKENS_MAX = 300;
 const RECONNECT_MIN_MS = 100;
 const RECONNECT_MAX_MS = 5000;
 
@@ -57,8 +57,9 @@ export class Notifications {
 
   tellOthers(signal: StorageSignal): void {
     if (!this.othersAlive) return;
-    const waiting = this.#outgoing.get(signal.kind);
-    this.#outgoing.set(signal.kind, waiting === undefined ? signal : merge(waiting, signal));
+    const key = signal.kind === "fenced" ? `fenced ${signal.reason}` : signal.kind;
+    const waiting = this.#outgoing.get(key);
+    this.#outgoing.set(key, waiting === undefined ? signal : merge(waiting, signal));
     if (!this.#sending) void this.#flush();
   }
 
@@ -115,7 +116,7 @@ function ended(client: pg.Client): Promise<void> {
 
 function merge(a: StorageSignal, b: StorageSignal): StorageSignal {
   if (a.kind !== "fenced" || b.kind !== "fenced") return b;
-  return { kind: "fenced", tokens: [...a.tokens, ...b.tokens].slice(0, TOKENS_MAX) };
+  return { ...a, tokens: [...a.tokens, ...b.tokens].slice(0, TOKENS_MAX) };
 }
 
 /** Anybody may notify on a channel, a newer Rota too: what is not known here is passed over. */
@@ -131,6 +132,16 @@ function parse(payload: string): Message | null {
 
 function isSignal(value: unknown): value is StorageSignal {
   if (typeof value !== "object" || value === null || !("kind" in value)) return false;
-  if (value.kind === "fenced") return "tokens" in value && Array.isArray(value.tokens);
-  return ["events", "work", "due", "release", "deliveries", "agents"].includes(String(value.kind));
+  if (value.kind === "fenced") return isFenced(value);
+  return ["events", "work", "due", "release", "deliveries", "lanes", "agents"].includes(String(value.kind));
+}
+
+function isFenced(value: object): boolean {
+  const reasons: readonly FenceReason[] = ["cancelled", "preempted"];
+  return (
+    "tokens" in value &&
+    Array.isArray(value.tokens) &&
+    "reason" in value &&
+    reasons.some((reason) => reason === value.reason)
+  );
 }

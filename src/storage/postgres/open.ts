@@ -1,5 +1,6 @@
 import type { Storage } from "../storage.ts";
 import { postgresAgents } from "./agents.ts";
+import { getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
 import { postgresDeliveries } from "./deliveries.ts";
@@ -18,6 +19,7 @@ import { recountAll, recountOne } from "./recount.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
+import { postgresSessions } from "./sessions.ts";
 
 /** Opens a PostgreSQL database, which any number of nodes may share. */
 export async function openPostgres(options: PostgresOptions): Promise<Storage> {
@@ -28,6 +30,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       insert: (params) => insertTasks(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
+      getBatch: (params) => getBatch(db, params),
       situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
       counts: (params) => countTasks(db, params),
@@ -47,6 +50,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       range: () => eventRange(db),
     },
     nodes: postgresNodes(db),
+    sessions: postgresSessions(db),
     lanes: postgresLanes(db),
     agents: postgresAgents(db),
     deliveries: postgresDeliveries(db),

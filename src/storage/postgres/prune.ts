@@ -20,6 +20,10 @@ export async function prune(
 const IS_WAITED_FOR = `exists (select 1 from dependency d join task c on c.seq = d.child_seq
                                 where d.parent_seq = t.seq and c.completed_at is null)`;
 
+/** Whether the batch of task `t` has not ended, or its end is not past its time. */
+const IS_KEPT_BY_BATCH = `(select b.completed_at is null or b.completed_at between p_cutoff and p_now
+                             from batch b where b.id = t.batch) is true`;
+
 export const PRUNE_FUNCTIONS = `
 create function prune(p_now bigint, p_retention_ms bigint, p_rejected_max bigint, p_limit integer)
 returns table (tasks integer, more boolean) language plpgsql as $$
@@ -52,7 +56,7 @@ begin
     insert into high_water (name, value) values ('event', v_last)
     on conflict (name) do update set value = greatest(high_water.value, excluded.value);
     delete from event where last_seq <= v_last;
-    v_tasks := delete_ended(v_seqs, v_cutoff, v_now);
+    v_tasks := delete_ended(with_siblings(v_seqs, v_cutoff, v_now), v_cutoff, v_now);
   end if;
   for v_crowded in
     select tenant, tasks from tally where state = 'rejected' and tasks > p_rejected_max order by tenant
@@ -61,19 +65,37 @@ begin
     v_rejected := v_rejected + delete_ended(array(
       select t.seq from task t where t.tenant = v_crowded.tenant and t.listed_state = 'rejected'
          and (not t.has_dependants or not ${IS_WAITED_FOR})
+         -- It is counted when its batch ends, and the callback of that may go with it.
+         and (t.batch is null or (select b.completed_at is null from batch b where b.id = t.batch) is not true)
+         and (select d.seq from delivery d where d.task_seq = t.seq and d.status = 'pending' limit 1) is null
        order by t.seq limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_now);
   end loop;
   return query select v_tasks + v_rejected, v_events >= p_limit or v_rejected = p_limit;
 end $$;
 
--- Deletes those of these tasks that had ended before the cutoff and that nobody still depends on, and then those that they had
--- depended on, if they were only kept for their sake.
+-- These tasks, and all others of batches of theirs that are past their time: they go together. Each batch is looked at once,
+-- and its tasks are only listed when they may go: while it stays, the log may name any number of them.
+create function with_siblings(p_seqs bigint[], p_cutoff bigint, p_now bigint) returns bigint[] language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_batches text[] := array(
+    select distinct t.batch from task t
+     where t.seq = any (p_seqs) and t.batch is not null and not ${IS_KEPT_BY_BATCH});
+begin
+  if cardinality(v_batches) = 0 then return p_seqs; end if;
+  return array(select unnest(p_seqs) union select seq from task where batch = any (v_batches));
+end $$;
+
+-- Deletes those of these tasks that had ended before the cutoff, that nobody still depends on and that no batch keeps, and then
+-- those that they had depended on, if they were only kept for their sake.
 create function delete_ended(p_seqs bigint[], p_cutoff bigint, p_now bigint) returns integer language plpgsql as $$
 #variable_conflict use_column
 declare
   v_tenants text[];
   v_agents text[];
   v_states text[];
+  v_batches text[];
+  v_sessions bigint[];
   v_children bigint[];
   v_parents bigint[];
   v_done bigint[];
@@ -84,14 +106,19 @@ begin
       delete from task t
        where t.seq = any (p_seqs) and (t.completed_at < p_cutoff or t.completed_at > p_now)
          and (not t.has_dependants or not ${IS_WAITED_FOR})
-      returning t.seq, t.tenant, t.agent, t.resting_state, t.dependencies, t.has_dependants),
+         and not ${IS_KEPT_BY_BATCH}
+      returning t.seq, t.tenant, t.agent, t.resting_state, t.batch, t.session, t.dependencies, t.has_dependants),
     tries as (delete from attempt a using gone where a.task_seq = gone.seq),
     callbacks as (delete from delivery d using gone where d.task_seq = gone.seq),
     keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq)
-    select array_agg(tenant), array_agg(agent), array_agg(resting_state), array_agg(seq) filter (where dependencies > 0),
+    select array_agg(tenant), array_agg(agent), array_agg(resting_state),
+           array_agg(distinct batch) filter (where batch is not null),
+           array_agg(distinct session) filter (where session is not null), array_agg(seq) filter (where dependencies > 0),
            array_agg(seq) filter (where has_dependants), array_agg(seq) filter (where has_dependants and resting_state = 'done')
-      into v_tenants, v_agents, v_states, v_children, v_parents, v_done from gone;
+      into v_tenants, v_agents, v_states, v_batches, v_sessions, v_children, v_parents, v_done from gone;
     exit when v_tenants is null;
+    if v_batches is not null then perform forget_empty_batches(v_batches); end if;
+    if v_sessions is not null then perform forget_empty_sessions(v_sessions); end if;
     -- Those that depended on a task that was done have one dependency less, should they be retried: it was met.
     update task t set dependencies = t.dependencies - c.met, unmet = least(t.unmet, t.dependencies - c.met)
       from (select child_seq, count(*)::integer as met from dependency where parent_seq = any (v_done) group by child_seq) c

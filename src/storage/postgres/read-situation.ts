@@ -2,6 +2,7 @@ import type { TaskState } from "../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { getTask } from "./read-tasks.ts";
+import { maxOf } from "./settle-sessions.ts";
 
 /** What stands in the way of a task. */
 export async function readSituation(
@@ -21,6 +22,11 @@ export async function readSituation(
     lane: { inflight: row.lane_inflight, total: row.total, perAgent: row.per_agent },
     agent: { inLane: row.inflight, inflight: Number(row.agent_inflight), max: row.agent_max },
     ahead: { ids: row.ahead, count: Number(row.ahead_count) },
+    batch: row.parallelism === null ? null : { parallelism: row.parallelism, active: row.active },
+    session:
+      row.session_max === null || task.session === null
+        ? null
+        : { key: task.session, max: row.session_max, active: row.let_in },
     parents: row.parents,
   };
 }
@@ -34,6 +40,12 @@ interface SituationRow {
   readonly agent_max: number | null;
   readonly ahead: string[];
   readonly ahead_count: string;
+  /** Null unless its batch holds it. */
+  readonly parallelism: number | null;
+  readonly active: string[];
+  /** Null unless its session holds it. */
+  readonly session_max: number | null;
+  readonly let_in: string[];
   readonly parents: { id: string; state: TaskState }[];
 }
 
@@ -49,6 +61,16 @@ const SITUATION = `
                  from (select r.rank, r.task_seq ${BEFORE} order by r.rank, r.task_seq limit $2) b
                 order by b.rank, b.task_seq) as ahead,
          (select count(*) from (select 1 ${BEFORE} limit $3) b) as ahead_count,
+         (select b.parallelism from batch b where b.id = t.batch and t.parked = 'batch') as parallelism,
+         array(select a.id from task a
+                where t.parked = 'batch' and a.batch = t.batch and a.resting_state = 'queued' and a.parked is null
+                  and (a.session is null or exists (select 1 from turn u
+                         where u.session = a.session and u.stage = 'in' and u.place = a.place))
+                order by a.seq limit $2) as active,
+         (select ${maxOf("s")} from turn u join session s on s.id = u.session
+           where u.session = t.session and u.stage = 'parked' and u.place = t.place) as session_max,
+         array(select a.id from turn u join task a on a.seq = u.task_seq
+                where u.session = t.session and u.stage = 'in' order by u.place limit $2) as let_in,
          coalesce((select json_agg(json_build_object('id', p.id, 'state', coalesce(e.state, p.resting_state)) order by p.seq)
                      from dependency d join task p on p.seq = d.parent_seq left join lease e on e.task_seq = p.seq
                     where d.child_seq = t.seq), '[]') as parents

@@ -46,16 +46,17 @@ export async function listTasks(
 function listQuery(params: ListTasksParams, sources: readonly string[]): { text: string; values: unknown[] } {
   const values: unknown[] = [params.tenant, params.limit + 1];
   const conditions = ["t.tenant = $1"];
-  const filter = (condition: string, value: unknown) => {
+  const filter = (condition: string, value: unknown, end = "") => {
     if (value === undefined) return;
     values.push(value);
-    conditions.push(`${condition} $${values.length}`);
+    conditions.push(`${condition} $${values.length}${end}`);
   };
   filter("t.agent =", params.agent);
   filter("t.priority =", params.priority);
   filter("t.priority <=", params.priorityMax);
   filter("t.batch =", params.batch);
   filter("n.lane =", params.lane);
+  filter("t.session = (select s.id from session s where s.tenant = $1 and s.key =", params.session, ")");
   filter("t.seq <", params.cursor);
   const pages = sources.map(
     (source) =>
@@ -92,17 +93,17 @@ export async function countTasks(
 }
 
 export async function queueDepth(db: PostgresDatabase, params: { tenant: string }): Promise<QueueDepth> {
-  const lines = await db.read<{ agent: string; ready: string; inflight: string }>({
+  const agents = await db.read<{ agent: string; queued: string; inflight: string }>({
     name: "queue_depth",
-    text: `select agent, sum(ready) as ready, sum(inflight) as inflight from line
-            where tenant = $1 and (ready > 0 or inflight > 0) group by agent`,
+    text: `select agent, sum(ready + parked) as queued, sum(inflight) as inflight from line
+            where tenant = $1 and (ready > 0 or parked > 0 or inflight > 0) group by agent`,
     values: [params.tenant],
   });
   return {
-    queued: lines.reduce((sum, { ready }) => sum + Number(ready), 0),
-    inflight: lines.reduce((sum, { inflight }) => sum + Number(inflight), 0),
+    queued: agents.reduce((sum, { queued }) => sum + Number(queued), 0),
+    inflight: agents.reduce((sum, { inflight }) => sum + Number(inflight), 0),
     agents: Object.fromEntries(
-      lines.filter(({ ready }) => ready !== "0").map(({ agent, ready }) => [agent, Number(ready)]),
+      agents.filter(({ queued }) => queued !== "0").map(({ agent, queued }) => [agent, Number(queued)]),
     ),
   };
 }

@@ -1,6 +1,7 @@
 import type { CounterFault } from "../storage.ts";
 import { roomOf } from "./counters.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { maxOf } from "./settle-sessions.ts";
 
 /** Counting more than this would hold up everybody else for what is a precaution. */
 const RECOUNTED_TASKS_MAX = 10_000;
@@ -35,6 +36,11 @@ function toNumber(value: string | null): number | null {
   return value === null ? null : Number(value);
 }
 
+/** What its batch or its session holds back. */
+const PARKED = `
+  select line, seq from task where parked is not null
+  union all select t.line, t.seq from turn u join task t on t.seq = u.task_seq where u.stage = 'parked'`;
+
 export const RECOUNT_FUNCTIONS = `
 -- What the rows say about lines, beside what the lines say.
 create function count_lines(p_lines bigint[]) returns table (
@@ -45,11 +51,20 @@ create function count_lines(p_lines bigint[]) returns table (
     left join (select line, count(*) as tasks from ready where line = any (p_lines) group by line) r on r.line = n.id
     left join (select line, count(*) as tasks from lease where line = any (p_lines) group by line) h on h.line = n.id
     left join (select line, count(*) as tasks from task
-                where listed_state in ('waiting_dependency', 'delayed') and line = any (p_lines)
-                group by line) p on p.line = n.id
+                where listed_state in ('waiting_dependency', 'delayed') and line = any (p_lines) group by line) e
+           on e.line = n.id
+    left join (select line, count(*) as tasks from (${PARKED}) t where line = any (p_lines) group by line) p on p.line = n.id
+    left join (select line, count(*) as tasks
+                 from (select r.line, r.task_seq from ready r
+                       union all select line, seq from task where listed_state in ('waiting_dependency', 'delayed')
+                       union all select line, seq from (${PARKED}) t) w
+                where line = any (p_lines) and (select t.origin from task t where t.seq = w.task_seq) is not null
+                group by line) x on x.line = n.id
     left join lateral (select rank, task_seq from ready where line = n.id order by rank, task_seq limit 1) f on true
    cross join lateral (values
-     ('waiting', n.waiting::bigint, coalesce(r.tasks, 0) + coalesce(p.tasks, 0)),
+     ('waiting', n.waiting::bigint, coalesce(r.tasks, 0) + coalesce(e.tasks, 0) + coalesce(p.tasks, 0)),
+     ('exempt', n.exempt, coalesce(x.tasks, 0)),
+     ('parked', n.parked, coalesce(p.tasks, 0)),
      ('ready', n.ready, coalesce(r.tasks, 0)),
      ('inflight', n.inflight, coalesce(h.tasks, 0)),
      ('head_rank', n.head_rank, f.rank),
@@ -67,7 +82,8 @@ declare
   v_line bigint;
 begin
   perform enter(p_now);
-  if (select coalesce(sum(tasks), 0) from tally where state in ('waiting_dependency', 'delayed')) > p_tasks_max then
+  if (select coalesce(sum(tasks), 0) from tally where state in ('waiting_dependency', 'delayed'))
+     + (select coalesce(sum(parked), 0) from line) > p_tasks_max then
     return;
   end if;
   select id into v_line from line
@@ -76,12 +92,18 @@ begin
     select c.name || ' ' || c.column_name, c.stored, c.counted
       from count_lines(array[v_line]) c where c.stored is distinct from c.counted;
   if not found then return; end if;
-  update lane l set waiting = l.waiting + w.counted - w.stored, inflight = l.inflight + i.counted - i.stored
-    from count_lines(array[v_line]) w, count_lines(array[v_line]) i
-   where l.name = w.lane and w.column_name = 'waiting' and i.column_name = 'inflight';
+  update lane l
+     set waiting = l.waiting + c.waiting, exempt = l.exempt + c.exempt, inflight = l.inflight + c.inflight
+    from (select lane, sum(counted - stored) filter (where column_name = 'waiting') as waiting,
+                 sum(counted - stored) filter (where column_name = 'exempt') as exempt,
+                 sum(counted - stored) filter (where column_name = 'inflight') as inflight
+            from count_lines(array[v_line]) group by lane) c
+   where l.name = c.lane;
   update line n
-     set (waiting, ready, inflight, head_rank, head_seq) = (
+     set (waiting, exempt, parked, ready, inflight, head_rank, head_seq) = (
            select max(counted) filter (where column_name = 'waiting'),
+                  max(counted) filter (where column_name = 'exempt'),
+                  max(counted) filter (where column_name = 'parked'),
                   max(counted) filter (where column_name = 'ready'),
                   max(counted) filter (where column_name = 'inflight'),
                   max(counted) filter (where column_name = 'head_rank'),
@@ -101,6 +123,7 @@ select 'lane ' || l.name || ' ' || c.name, c.stored, c.counted
   from lane l
  cross join lateral (values
    ('waiting', l.waiting, (select coalesce(sum(waiting), 0) from line where lane = l.name)),
+   ('exempt', l.exempt, (select coalesce(sum(exempt), 0) from line where lane = l.name)),
    ('inflight', l.inflight, (select coalesce(sum(inflight), 0) from line where lane = l.name))) c(name, stored, counted)
  where c.stored <> c.counted
 union all
@@ -109,9 +132,65 @@ select 'tally ' || tenant || ' ' || state, sum(stored), sum(counted)
         union all select tenant, resting_state, 0, count(*) from task group by tenant, resting_state) t
  group by tenant, state having sum(stored) <> sum(counted)
 union all
--- A ready task that is not queued, or a queued one that is neither ready nor held.
-select 'queued tasks that are ready or held', placed, queued
-  from (select (select count(*) from ready r join task t on t.seq = r.task_seq and t.resting_state = 'queued')
-             + (select count(*) from lease l join task t on t.seq = l.task_seq and t.resting_state = 'queued') as placed,
+-- A ready task that is not queued, or a queued one that is neither ready nor held nor parked.
+select 'queued tasks that are ready, held or parked', placed, queued
+  from (select (select count(*) from ready r join task t
+                    on t.seq = r.task_seq and t.line = r.line and t.rank = r.rank and t.resting_state = 'queued'
+                   and t.parked is null)
+             + (select count(*) from lease l join task t
+                    on t.seq = l.task_seq and t.resting_state = 'queued' and t.parked is null)
+             + (select count(*) from (${PARKED}) p) as placed,
                (select count(*) from task where resting_state = 'queued') as queued) q
- where placed <> queued`;
+ where placed <> queued
+union all
+select 'batch ' || b.id || ' ' || c.name, c.stored, c.counted
+  from batch b
+  left join (select t.batch, count(*) filter (where t.resting_state = 'queued' and t.parked is null and u.place is null) as active,
+                    count(*) filter (where t.completed_at is null) as open, count(t.parked) as parked
+               from task t left join turn u on u.session = t.session and u.stage = 'parked' and u.place = t.place
+              where t.batch is not null group by t.batch) t on t.batch = b.id
+ cross join lateral (values
+   ('active', b.active, coalesce(t.active, 0)),
+   ('open', b.open, coalesce(t.open, 0)),
+   ('parked beside room', case when b.active < b.parallelism then t.parked else 0 end, 0),
+   ('over and untold', case when b.completed_at is null and t.open = 0 then 1 else 0 end, 0)) c(name, stored, counted)
+ where c.stored <> c.counted
+union all
+select 'session ' || s.tenant || '/' || s.key || ' ' || c.name, c.stored, c.counted
+  from session s
+  left join (select session, count(*) filter (where stage = 'in') as active, count(*) filter (where stage = 'parked') as parked,
+                    count(*) as open, count(*) filter (where is_message) as messages, max(place) as last_place,
+                    min(place) filter (where stage = 'parked') as first_parked
+               from turn group by session) u on u.session = s.id
+ cross join lateral (values
+   ('active', s.active, coalesce(u.active, 0)),
+   ('parked', s.parked, coalesce(u.parked, 0)),
+   ('open', s.open, coalesce(u.open, 0)),
+   ('messages', s.messages, coalesce(u.messages, 0)),
+   ('last_place', greatest(s.last_place, u.last_place), s.last_place),
+   ('first_parked', least(s.first_parked, u.first_parked), s.first_parked),
+   ('unsettled', case when s.parked > 0 and (s.active < ${maxOf("s")} or s.first_parked <= s.cutoff) then 1 else 0 end, 0))
+   c(name, stored, counted)
+ where c.stored <> c.counted
+union all
+-- Every task of a session that has not ended has the turn that it should have, and no other task has one.
+select 'turns', count(*) filter (where right_one), count(*)
+  from (select u.is_message = coalesce(t.origin = 'message', false) and case u.stage
+                 when 'early' then t.resting_state in ('waiting_dependency', 'delayed')
+                 when 'parked' then t.resting_state = 'queued' and t.parked is null
+                 else t.resting_state in ('queued', 'delayed') end as right_one
+          from (select * from task where session is not null and completed_at is null) t
+          full join turn u on u.task_seq = t.seq and u.session = t.session and u.place = t.place) f
+having count(*) filter (where right_one) <> count(*)
+union all
+select 'sessions of leases', count(*) filter (where l.session is not distinct from t.session), count(*)
+  from lease l join task t on t.seq = l.task_seq
+having count(*) filter (where l.session is not distinct from t.session) <> count(*)
+union all
+-- Which attempts may be taken stands on their leases.
+select 'leases that may be taken', stored, counted
+  from (select count(l.priority) as stored, count(*) filter (where t.priority > 0 and t.preemptions_left > 0) as counted,
+               count(*) filter (where (l.priority is not null) <> (t.priority > 0 and t.preemptions_left > 0)
+                                   or l.priority <> t.priority or l.lane <> n.lane or l.tenant <> t.tenant) as wrong
+          from lease l join task t on t.seq = l.task_seq join line n on n.id = t.line) f
+ where wrong > 0`;

@@ -1,14 +1,16 @@
+import { parkedBy } from "./batches.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { parentOf } from "./parent-of.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
 
-/** Tells those that are left; see `RELEASED_MAX`. */
+/** Tells those that are left; see `RELEASED_MAX` in settle-moves.ts. */
 export async function release(db: PostgresDatabase, params: { limit: number }): Promise<{ more: boolean }> {
-  const [row] = await db.write<{ told: number; more: boolean }>({
+  const [row] = await db.write<{ told: boolean; more: boolean }>({
     name: "release",
     text: "select * from release($1, $2)",
     values: [params.limit],
   });
-  if (row === undefined || row.told === 0) return { more: false };
+  if (row === undefined || !row.told) return { more: false };
   signalReleased(db);
   db.signal({ kind: "events" });
   return { more: row.more };
@@ -20,9 +22,6 @@ export function signalReleased(db: PostgresDatabase): void {
   db.signal({ kind: "due" });
   db.signal({ kind: "deliveries" });
 }
-
-/** How many dependants one transaction tells; the rest waits for `release`. */
-export const RELEASED_MAX = 100;
 
 export const RELEASE_FUNCTIONS = `
 -- Leaves word for the dependants of those of these tasks that have ended and have some. p_error: why they were cancelled
@@ -77,35 +76,52 @@ end $$;
 create function meet_dependency(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
+  -- Those that can start now and take their turn in a session. Not "session is not null": that would be an index.
+  v_turns bigint[] := array(
+    select seq from task
+     where seq = any (p_seqs) and num_nulls(session) = 0 and unmet = 1 and (run_at > p_now) is not true order by seq);
   v_deltas line_delta[];
+  v_batches batch_delta[];
   v_tenants text[];
   v_states text[];
 begin
+  if cardinality(v_turns) > 0 then
+    update task t set deadline = greatest(p_now, t.run_at) + t.deadline_after_ms
+     where t.seq = any (v_turns) and t.deadline_after_ms is not null;
+    perform take_turns(p_now, v_turns);
+  end if;
   with met as (
     update task t
        set unmet = t.unmet - 1,
            resting_state = case when t.unmet > 1 then t.resting_state
                                 when t.run_at > p_now then 'delayed' else 'queued' end,
+           parked = case when t.unmet = 1 and (t.run_at > p_now) is not true then ${parkedBy("t.batch")} end,
            deadline = case when t.unmet > 1 or t.deadline_after_ms is null then t.deadline
                            else greatest(p_now, t.run_at) + t.deadline_after_ms end
-     where t.seq = any (p_seqs)
-    returning t.seq, t.tenant, t.line, t.rank, t.resting_state, t.unmet),
+     where t.seq = any (p_seqs) and t.seq <> all (v_turns)
+    returning t.seq, t.tenant, t.line, t.rank, t.resting_state, t.unmet, t.batch, t.parked,
+              t.resting_state = 'queued' and t.parked is null as ready),
   placed as (
-    insert into ready (line, rank, task_seq) select line, rank, seq from met where resting_state = 'queued')
-  select array_agg(row(line, 0, 1, 0, null, rank, seq)::line_delta) filter (where resting_state = 'queued'),
+    insert into ready (line, rank, task_seq) select line, rank, seq from met where ready)
+  select array_agg(case when ready then row(line, 0, 0, 0, 1, 0, null, rank, seq)::line_delta
+                        else row(line, 0, 0, 1, 0, 0, null, null, null)::line_delta end)
+           filter (where resting_state = 'queued'),
+         array_agg(row(batch, ready::integer, 0)::batch_delta) filter (where batch is not null and resting_state = 'queued'),
          array_agg(tenant) filter (where unmet = 0), array_agg(resting_state) filter (where unmet = 0)
-    into v_deltas, v_tenants, v_states from met;
+    into v_deltas, v_batches, v_tenants, v_states from met;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
+  if v_batches is not null then perform move_batches(v_batches); end if;
   if v_tenants is not null then
     perform count_moves(v_tenants, array_fill('waiting_dependency'::text, array[cardinality(v_tenants)]), v_states);
   end if;
 end $$;
 
-create function release(p_now bigint, p_limit integer) returns table (told integer, more boolean) language plpgsql as $$
+create function release(p_now bigint, p_limit integer) returns table (told boolean, more boolean) language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
-  v_told integer := release_dependants(v_now, p_limit);
+  v_told boolean := settle_moves(v_now, p_limit);
 begin
+  ${PREEMPT}
   return query select v_told, exists (select 1 from release);
 end $$;
 

@@ -1,6 +1,7 @@
 import type { RescuedTasks, TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { RELEASED_MAX } from "./release-dependants.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Takes back attempts of a node that is dead: to the queue while the task has retries left, else it fails. */
 export async function rescueTasks(
@@ -39,11 +40,12 @@ begin
     returning l.*, t.retry_count < t.max_retries_if_lost as rescuable)
   select array_agg(row(task_seq, task_seq, node, line, attempt, started_at,
                        case when rescuable then 'queued' else 'failed' end, 'lost', rescuable, null, 'worker lost',
-                       v_now)::ended_attempt)
+                       v_now, null, null, null, null)::ended_attempt)
     into v_ended from gone;
   if v_ended is null then return; end if;
   perform apply_deltas(end_attempts(v_now, v_ended));
-  perform release_dependants(v_now, ${RELEASED_MAX});
+  perform settle_moves(v_now, ${RELEASED_MAX});
+  ${PREEMPT}
   return query
     select e.state, n.agent, n.lane from unnest(v_ended) e join line n on n.id = e.line order by e.task_seq;
 end $$;

@@ -1,6 +1,10 @@
 import type { TaskState } from "../../model/task-state.ts";
 import type { RetriedTask } from "../storage.ts";
+import { parkedBy } from "./batches.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
+import { RANK_IN_ITS_LANE } from "./rank.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Puts a failed or cancelled task back into the queue. */
 export async function retryTask(
@@ -10,7 +14,7 @@ export async function retryTask(
   const [row] = await db.write<{
     was: TaskState | "overdue" | null;
     seq: string;
-    state: "queued" | "waiting_dependency";
+    state: "queued" | "delayed" | "waiting_dependency";
     position: number;
     created_at: string;
     run_at: string | null;
@@ -25,7 +29,7 @@ export async function retryTask(
   if (row.was !== null) return { found: true, was: row.was };
   db.signal({ kind: "events" });
   db.signal({ kind: "work" });
-  if (row.deadline !== null) db.signal({ kind: "due" });
+  if (row.deadline !== null || row.state === "delayed") db.signal({ kind: "due" });
   return {
     found: true,
     was: null,
@@ -51,11 +55,17 @@ language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
   v_task task;
+  v_exempt integer;
+  v_place bigint;
   v_held text;
   v_position integer := 0;
   v_unmet integer;
   v_state text;
+  v_starts_at bigint := v_now;
   v_deadline bigint;
+  v_parked text;
+  v_ready boolean;
+  v_rank bigint;
 begin
   select * into v_task from task where tenant = p_tenant and id = p_id;
   if not found then return; end if;
@@ -77,29 +87,48 @@ begin
   v_unmet := v_task.dependencies - (
     select count(*) from dependency d join task p on p.seq = d.parent_seq
      where d.child_seq = v_task.seq and p.resting_state = 'done');
+  v_exempt := (v_task.origin is not null)::integer;
   v_deadline := v_task.deadline;
   if v_unmet > 0 then
     v_state := 'waiting_dependency';
     if v_task.deadline_after_ms is not null then v_deadline := null; end if;
-    perform apply_deltas(array[row(v_task.line, 1, 0, 0, null, null, null)::line_delta]);
   else
-    v_state := 'queued';
-    v_deadline := coalesce(v_now + v_task.deadline_after_ms, v_deadline);
-    insert into ready (line, rank, task_seq) values (v_task.line, v_task.rank, v_task.seq);
-    perform apply_deltas(array[row(v_task.line, 1, 1, 0, null, v_task.rank, v_task.seq)::line_delta]);
-    select sum(s.waiting)::integer into v_position
+    -- What was asked for holds; the wait of an earlier retry does not.
+    if v_task.executions = 0 then v_starts_at := greatest(v_now, v_task.run_at); end if;
+    v_deadline := coalesce(v_starts_at + v_task.deadline_after_ms, v_deadline);
+    v_state := case when v_starts_at > v_now then 'delayed' else 'queued' end;
+  end if;
+  if v_state = 'queued' then
+    if v_task.session is null then v_parked := ${parkedBy("v_task.batch")}; end if;
+    select sum(s.waiting)::integer + 1 into v_position
       from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_task.line;
   end if;
+  v_place := accept_in_session(v_task);
+  update task t
+     set resting_state = v_state, parked = v_parked, place = v_place, unmet = v_unmet, position = v_position, retry_count = 0,
+         completed_at = null, deadline = v_deadline, rank = ${RANK_IN_ITS_LANE},
+         last_started_at = null, last_outcome = null, last_node = null, error = null
+   where t.seq = v_task.seq
+  returning t.rank into v_rank;
+  v_ready := v_state = 'queued' and v_parked is null and v_task.session is null;
+  if v_ready then
+    insert into ready (line, rank, task_seq) values (v_task.line, v_rank, v_task.seq);
+    perform apply_deltas(array[row(v_task.line, 1, v_exempt, 0, 1, 0, null, v_rank, v_task.seq)::line_delta]);
+  else
+    perform apply_deltas(array[
+      row(v_task.line, 1, v_exempt, (v_parked is not null)::integer, 0, 0, null, null, null)::line_delta]);
+  end if;
+  if v_task.batch is not null then
+    perform move_batches(array[row(v_task.batch, v_ready::integer, 1)::batch_delta]);
+  end if;
   perform count_moves(array[p_tenant], array[v_task.resting_state], array[v_state]);
+  if v_state = 'queued' and v_task.session is not null then perform take_turns(v_now, array[v_task.seq]); end if;
   perform tell(take_event_numbers(1), v_now, array['task.retrying'], array[p_tenant], array[v_task.seq],
                array[json_strip_nulls(json_build_object('attempt', v_task.executions, 'error', v_task.error,
-                                                        'retryAt', v_now, 'state', v_state))::text]);
+                                                        'retryAt', v_starts_at, 'state', v_state))::text]);
+  perform settle_moves(v_now, ${RELEASED_MAX});
+  ${PREEMPT}
   return query
-    update task t
-       set resting_state = v_state, unmet = v_unmet, position = v_position, retry_count = 0, completed_at = null,
-           deadline = v_deadline,
-           last_started_at = null, last_outcome = null, last_node = null, error = null
-     where t.seq = v_task.seq
-    returning null::text, t.seq, t.resting_state, t.position, t.created_at, t.run_at, t.deadline;
+    select null::text, v_task.seq, v_state, v_position, v_task.created_at, v_task.run_at, v_deadline;
 end $$;
 `;

@@ -1,4 +1,4 @@
-import type { AttemptOutcome } from "../../model/task.ts";
+import type { AttemptOutcome, TaskUsage } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import type { HeldState, TaskState } from "../../model/task-state.ts";
 import type { PostgresDatabase } from "./database.ts";
@@ -18,6 +18,7 @@ export interface TaskRow {
   readonly deadline: string | null;
   readonly retry_count: number;
   readonly batch: string | null;
+  readonly session: string | null;
   readonly callback_url: string | null;
   readonly executions: number;
   readonly started_at: string | null;
@@ -28,6 +29,10 @@ export interface TaskRow {
   readonly spec: string;
   readonly result: string | null;
   readonly error: string | null;
+  /** These three are null until an attempt told of its cost. */
+  readonly input_tokens: string | null;
+  readonly output_tokens: string | null;
+  readonly context_window: string | null;
   /** These four are null when no attempt holds the task. */
   readonly held_state: HeldState | null;
   readonly held_attempt: number | null;
@@ -35,16 +40,24 @@ export interface TaskRow {
   readonly held_since: string | null;
 }
 
+/** The name of the session of a row `t` of `task`. */
+export const SESSION_KEY =
+  "case when t.session is not null then (select s.key from session s where s.id = t.session) end";
+
 export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.resting_state, t.position,
-  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at, t.last_started_at, t.last_outcome,
-  t.last_node, t.completed_at, t.spec, t.result, t.error,
+  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY} as session, t.callback_url, t.executions, t.started_at,
+  t.last_started_at, t.last_outcome, t.last_node, t.completed_at, t.spec, t.result, t.error, t.input_tokens,
+  t.output_tokens, t.context_window,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
 
 export const TASK_TABLES = "task t join line n on n.id = t.line left join lease l on l.task_seq = t.seq";
 
 export async function toTaskRecords(db: PostgresDatabase, rows: readonly TaskRow[]): Promise<TaskRecord[]> {
   const earlier = await earlierAttempts(db, rows.filter(hasEarlierAttempts));
-  return rows.map((row) => toTaskRecord(row, earlier.get(row.seq) ?? []));
+  // An attempt that has ended since the row was read is still in progress there.
+  const upTo = ({ seq, executions }: TaskRow) =>
+    (earlier.get(seq) ?? []).filter(({ number }) => number <= executions);
+  return rows.map((row) => toTaskRecord(row, upTo(row)));
 }
 
 function toTaskRecord(row: TaskRow, earlier: readonly AttemptRecord[]): TaskRecord {
@@ -62,13 +75,24 @@ function toTaskRecord(row: TaskRow, earlier: readonly AttemptRecord[]): TaskReco
     deadline: toNumber(row.deadline),
     retryCount: row.retry_count,
     batch: row.batch,
+    session: row.session,
     callbackUrl: row.callback_url,
     startedAt: toNumber(row.started_at ?? row.held_since),
     completedAt: toNumber(row.completed_at),
     spec: JSON.parse(row.spec),
     result: row.result === null ? undefined : JSON.parse(row.result),
     error: row.error,
+    usage: toUsage(row),
     attempts: [...earlier, ...endingAttempt(row), ...heldAttempt(row)],
+  };
+}
+
+function toUsage({ input_tokens, output_tokens, context_window }: TaskRow): TaskUsage | null {
+  if (input_tokens === null) return null;
+  return {
+    inputTokens: Number(input_tokens),
+    outputTokens: Number(output_tokens),
+    ...(context_window === null ? {} : { contextWindow: Number(context_window) }),
   };
 }
 

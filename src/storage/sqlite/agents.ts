@@ -1,12 +1,13 @@
 import type { AgentRecord, AgentStorage } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { refreshLines } from "./lanes.ts";
+import { preemptAfterChange, refreshLines } from "./lanes.ts";
+import { Ledger } from "./ledger.ts";
 
 /** Bounds of agents, and their catalogue. A row without a definition only holds a bound. */
 export function sqliteAgents(db: SqliteDatabase): AgentStorage {
   return {
     async configure(params) {
-      db.write(() => saveBound(db, params));
+      db.write((now) => saveBound(db, params, now));
       await db.durable();
     },
     bounded: () =>
@@ -18,12 +19,12 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
           )
           .all(),
       ),
-    create: (record) => change(db, () => !isListed(db, record) && save(db, record)),
-    update: (record) => change(db, () => isListed(db, record) && save(db, record)),
+    create: (record) => change(db, (now) => !isListed(db, record) && save(db, record, now)),
+    update: (record) => change(db, (now) => isListed(db, record) && save(db, record, now)),
     delete: (agent) =>
-      change(db, () => {
+      change(db, (now) => {
         if (!isListed(db, agent)) return false;
-        saveBound(db, { ...agent, maxInflight: null });
+        saveBound(db, { ...agent, maxInflight: null }, now);
         db.prepare("delete from agent where tenant = ? and agent = ?").run(agent.tenant, agent.agent);
         return true;
       }),
@@ -47,9 +48,9 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
   };
 }
 
-async function change(db: SqliteDatabase, work: () => boolean): Promise<boolean> {
-  const changed = db.write(() => {
-    const done = work();
+async function change(db: SqliteDatabase, work: (now: number) => boolean): Promise<boolean> {
+  const changed = db.write((now) => {
+    const done = work(now);
     if (done) db.signal({ kind: "agents" });
     return done;
   });
@@ -64,8 +65,8 @@ function isListed(db: SqliteDatabase, { tenant, agent }: { tenant: string; agent
   return row !== undefined;
 }
 
-function save(db: SqliteDatabase, { definition, ...bound }: AgentRecord): true {
-  saveBound(db, bound);
+function save(db: SqliteDatabase, { definition, ...bound }: AgentRecord, now: number): true {
+  saveBound(db, bound, now);
   db.prepare("update agent set definition = ? where tenant = ? and agent = ?").run(
     JSON.stringify(definition),
     bound.tenant,
@@ -77,6 +78,7 @@ function save(db: SqliteDatabase, { definition, ...bound }: AgentRecord): true {
 function saveBound(
   db: SqliteDatabase,
   { tenant, agent, maxInflight }: { tenant: string; agent: string; maxInflight: number | null },
+  now: number,
 ): void {
   db.prepare(
     `insert into agent (tenant, agent, max_inflight) values (?, ?, ?)
@@ -85,5 +87,11 @@ function saveBound(
   db.prepare("update line set agent_max = ? where tenant = ? and agent = ?").run(maxInflight, tenant, agent);
   db.lines.clear();
   refreshLines(db, "tenant = ? and agent = ?", [tenant, agent]);
+  const lines = new Ledger(db).linesOfAgent(tenant, agent);
+  preemptAfterChange(
+    db,
+    lines.map(({ lane }) => lane),
+    now,
+  );
   db.signal({ kind: "work" });
 }

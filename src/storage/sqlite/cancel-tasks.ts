@@ -1,10 +1,11 @@
 import { isTerminal, type TaskState, type TerminalState, type WaitingState } from "../../model/task-state.ts";
-import type { CancelledTask } from "../storage.ts";
+import type { CancelledTask, EndedTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, LEASE_COLUMNS } from "./end-attempt.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { Ledger, placeOf } from "./ledger.ts";
-import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 /** Ends tasks, waiting or running, and fences the attempts of those that run. */
 export async function cancelTasks(
@@ -14,21 +15,27 @@ export async function cancelTasks(
   const cancelled = db.write((now) => {
     const ledger = new Ledger(db);
     const answers = params.ids.map((id) => cancelTask(db, ledger, { ...params, id, now }));
-    releaseDependants(db, ledger, RELEASED_MAX, now);
+    settleMoves(db, ledger, now);
+    preemptTasks(db, ledger, now);
     ledger.save();
-    const tokens = answers.flatMap((answer) =>
-      answer.found && answer.was === null ? (answer.token ?? []) : [],
+    tellOfCancelled(
+      db,
+      answers.filter((answer) => answer.found && answer.was === null),
     );
-    db.signal({ kind: "events" });
-    // A slot, an agent's limit or a lane's total may have become free.
-    if (tokens.length > 0) {
-      db.signal({ kind: "fenced", tokens });
-      db.signal({ kind: "work" });
-    }
     return answers;
   });
   await db.durable();
   return cancelled;
+}
+
+export function tellOfCancelled(db: SqliteDatabase, cancelled: readonly EndedTask[]): void {
+  const tokens = cancelled.flatMap(({ token }) => token ?? []);
+  db.signal({ kind: "events" });
+  // A slot, an agent's limit or a lane's total may have become free.
+  if (tokens.length > 0) {
+    db.signal({ kind: "fenced", tokens, reason: "cancelled" });
+    db.signal({ kind: "work" });
+  }
 }
 
 function cancelTask(
@@ -43,14 +50,28 @@ function cancelTask(
     .get(tenant, id);
   if (task === undefined) return { id, found: false };
   if (isTerminal(task.resting_state)) return { id, found: true, was: task.resting_state as TerminalState };
+  return endNow(
+    db,
+    ledger,
+    { ...task, id, resting_state: task.resting_state as WaitingState },
+    { error, now },
+  );
+}
+
+/** Ends a task that has not ended, waiting or running; `resting_state` is what it would rest in. */
+export function endNow(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  task: WaitingTask & { readonly id: string },
+  { error, now }: { error: string | null; now: number },
+): EndedTask {
   const lease = db
     .prepare<EndedLease>(`delete from lease where task_seq = ? returning ${LEASE_COLUMNS}`)
     .get(task.seq);
   if (lease === undefined) {
-    const waiting = { ...task, resting_state: task.resting_state as WaitingState };
-    endWaitingTask(db, ledger, waiting, { state: "cancelled", error, now });
-    return { id, found: true, was: null, token: null, ...placeOf(ledger.line(task.line)) };
+    endWaitingTask(db, ledger, task, { state: "cancelled", error, now });
+    return { id: task.id, found: true, was: null, token: null, ...placeOf(ledger.line(task.line)) };
   }
   endTask(db, ledger, lease, { state: "cancelled", outcome: "cancelled", result: null, error, now });
-  return { id, found: true, was: null, token: lease.token, ...placeOf(ledger.line(task.line)) };
+  return { id: task.id, found: true, was: null, token: lease.token, ...placeOf(ledger.line(task.line)) };
 }

@@ -1,8 +1,8 @@
-import { AHEAD_STREAK_MAX } from "../../model/priority.ts";
-import type { ClaimedTask } from "../storage.ts";
+import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
+import type { ClaimedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type LaneRow, type Ledger, LINE_COLUMNS, type Line, type ReadyEntry } from "./ledger.ts";
-import { earlierAttempts } from "./task-row.ts";
+import { earlierAttempts, readUsage } from "./task-row.ts";
 
 /**
  * Hands out up to `limit` tasks of a lane, inside a transaction, in the order in which one claim after the other would
@@ -92,20 +92,21 @@ function chooseFairly(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, count: 
  * Lines that may hold the next `count` starts: the first ones by the index, and those that this transaction has
  * changed, since the index does not know of that yet.
  */
-function candidateLines(
+export function candidateLines(
   db: SqliteDatabase,
   ledger: Ledger,
   lane: LaneRow,
   count: number,
   condition: string,
   order: string,
+  values: readonly string[] = [],
 ): Line[] {
   const touched = ledger.linesTouchedIn(lane.name);
   const rows = db
     .prepare<Line>(
       `select ${LINE_COLUMNS} from line where lane = ? and startable = 1 and ${condition} order by ${order} limit ?`,
     )
-    .all(lane.name, count + touched.length);
+    .all(lane.name, ...values, count + touched.length);
   return [...new Set([...touched, ...rows.map((row) => ledger.adopt(row))])];
 }
 
@@ -135,11 +136,14 @@ type QueuedTask = [
   batch: string | null,
   callbackUrl: string | null,
   hasDependants: 0 | 1,
+  preemptionsLeft: number,
+  session: number | null,
+  origin: TaskOrigin,
 ];
 
 const QUEUED_TASK = `
   select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec,
-         batch, callback_url, has_dependants
+         batch, callback_url, has_dependants, preemptions_left, session, origin
     from task where seq = ? and resting_state = 'queued'`;
 
 function startAttempt(
@@ -165,13 +169,29 @@ function startAttempt(
     spec,
     ...more
   ] = task;
-  const [batch, callbackUrl, hasDependants] = more;
+  const [batch, callbackUrl, hasDependants, preemptionsLeft, session, origin] = more;
+  if (session !== null || origin !== "task") ledger.countSpecial(line, { session, origin }, -1);
   const { tenant, agent, lane } = line;
   const attempt = executions + 1;
   db.prepare(
-    `insert into lease (task_seq, token, node, line, state, attempt, started_at, calls_back, has_dependants)
-     values (?, ?, ?, ?, 'running', ?, ?, ?, ?)`,
-  ).run(taskSeq, token, node, line.id, attempt, now, callbackUrl === null ? 0 : 1, hasDependants);
+    `insert into lease (task_seq, token, node, line, state, attempt, started_at, calls_back, has_dependants, batch,
+                        priority, preemptible, session, origin)
+     values (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  ).run(
+    taskSeq,
+    token,
+    node,
+    line.id,
+    attempt,
+    now,
+    callbackUrl === null ? 0 : 1,
+    hasDependants,
+    batch,
+    priority,
+    preemptionsLeft > 0 && !isCritical(priority) ? 1 : 0,
+    session,
+    origin,
+  );
   ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
   const attempts = executions === 0 ? [] : earlierAttempts(db, taskSeq);
   attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });
@@ -191,12 +211,14 @@ function startAttempt(
       deadline,
       retryCount,
       batch,
+      session: session === null ? null : ledger.sessions.get(session).key,
       callbackUrl,
       startedAt: startedAt ?? now,
       completedAt: null,
       spec: JSON.parse(spec),
       result: undefined,
       error: null,
+      usage: executions === 0 ? null : readUsage(db, taskSeq),
       attempts,
     },
   };

@@ -127,10 +127,12 @@ interface DeliveryRow {
   readonly task_seq: number;
   readonly task_id: string;
   readonly url: string;
-  readonly task_state: TaskEnd["state"];
+  readonly batch: string | null;
+  /** These are null where there is a batch. */
+  readonly task_state: TaskEnd["state"] | null;
   readonly task_error: string | null;
-  readonly task_retries: number;
-  readonly task_attempts: number;
+  readonly task_retries: number | null;
+  readonly task_attempts: number | null;
   readonly created_at: number;
   readonly status: DeliveryStatus;
   readonly tries: number;
@@ -140,7 +142,7 @@ interface DeliveryRow {
   readonly error: string | null;
 }
 
-const DELIVERY_COLUMNS = `d.seq, d.tenant, d.task_seq, t.id as task_id, d.url, d.task_state, d.task_error, d.task_retries,
+const DELIVERY_COLUMNS = `d.seq, d.tenant, d.task_seq, t.id as task_id, d.url, d.batch, d.task_state, d.task_error, d.task_retries,
   d.task_attempts, d.created_at, d.status, d.tries, d.due_at, d.last_try_at, d.response_status, d.error`;
 
 const DELIVERY_TABLES = "delivery d join task t on t.seq = d.task_seq";
@@ -152,13 +154,17 @@ function toDeliveryRecord(row: DeliveryRow): DeliveryRecord {
     taskSeq: row.task_seq,
     taskId: row.task_id,
     url: row.url,
-    end: {
-      state: row.task_state,
-      completedAt: row.created_at,
-      error: row.task_error,
-      retryCount: row.task_retries,
-      attempts: row.task_attempts,
-    },
+    end:
+      row.task_state === null
+        ? null
+        : {
+            state: row.task_state,
+            completedAt: row.created_at,
+            error: row.task_error,
+            retryCount: row.task_retries ?? 0,
+            attempts: row.task_attempts ?? 0,
+          },
+    batch: row.batch === null ? null : JSON.parse(row.batch),
     status: row.status,
     tries: row.tries,
     createdAt: row.created_at,

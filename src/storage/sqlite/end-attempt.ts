@@ -1,8 +1,12 @@
+import { FRONT_RANK } from "../../model/priority.ts";
 import type { AttemptOutcome } from "../../model/task.ts";
+import type { TaskOrigin } from "../storage.ts";
 import { addDelivery } from "./add-delivery.ts";
 import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { leaveBatch } from "./leave-batch.ts";
 import type { Ledger, Line } from "./ledger.ts";
+import { RANK } from "./rank.ts";
 
 /** A lease that was taken away: the attempt it stood for is over, one way or another. */
 export interface EndedLease {
@@ -14,9 +18,13 @@ export interface EndedLease {
   readonly started_at: number;
   readonly calls_back: 0 | 1;
   readonly has_dependants: 0 | 1;
+  readonly batch: string | null;
+  readonly session: number | null;
+  readonly origin: TaskOrigin;
 }
 
-export const LEASE_COLUMNS = "task_seq, token, node, line, attempt, started_at, calls_back, has_dependants";
+export const LEASE_COLUMNS =
+  "task_seq, token, node, line, attempt, started_at, calls_back, has_dependants, batch, session, origin";
 
 /** Ends the task together with the attempt. */
 export function endTask(
@@ -31,9 +39,11 @@ export function endTask(
     now: number;
   },
 ): void {
-  const line = release(ledger, lease);
+  const line = freeSlot(ledger, lease);
+  leaveBatch(ledger, lease.batch, { ended: true });
+  if (lease.session !== null) ledger.sessions.get(lease.session).active -= 1;
   db.prepare(
-    `update task set resting_state = ?, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
+    `update task set resting_state = ?, in_session = 0, completed_at = ?, executions = ?, started_at = coalesce(started_at, ?),
                      last_started_at = ?, last_outcome = ?, last_node = ?, result = ?, error = ?
       where seq = ?`,
   ).run(
@@ -75,23 +85,33 @@ export function returnTask(
     now: number;
   },
 ): void {
-  const line = release(ledger, lease);
-  db.prepare(
-    `insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node) values (?, ?, ?, ?, ?, ?, ?)`,
-  ).run(lease.task_seq, lease.attempt, lease.started_at, back.now, back.outcome, back.error, lease.node);
+  const line = freeSlot(ledger, lease);
+  closeAttempt(db, lease, back);
+  const isDelayed = back.to === "delayed";
   const task = db
     .prepare<{ rank: number }>(
-      `update task set resting_state = ?, run_at = case when ? = 'delayed' then ? else run_at end,
-                       retry_count = retry_count + ?, executions = ?, started_at = coalesce(started_at, ?)
-        where seq = ? returning rank`,
+      `update task set resting_state = @to, run_at = iif(@isDelayed, @runAt, run_at),
+                       rank = iif(@isDelayed and rank = ${FRONT_RANK}, ${RANK}, rank), retry_count = retry_count + @counted,
+                       executions = @attempt, started_at = coalesce(started_at, @startedAt)
+        where seq = @seq returning rank`,
     )
-    .get(back.to, back.to, back.runAt, back.counted ? 1 : 0, lease.attempt, lease.started_at, lease.task_seq);
+    .get({
+      to: back.to,
+      isDelayed: isDelayed ? 1 : 0,
+      runAt: back.runAt,
+      agingMs: ledger.lane(line.lane).aging_ms,
+      counted: back.counted ? 1 : 0,
+      attempt: lease.attempt,
+      startedAt: lease.started_at,
+      seq: lease.task_seq,
+    });
   if (task === undefined) throw new Error(`task ${lease.task_seq} of a lease is gone`);
-  line.waiting += 1;
-  ledger.lane(line.lane).waiting += 1;
-  if (back.to === "queued") {
+  ledger.countWaiting(line, lease, 1);
+  if (!isDelayed) {
+    // It keeps its place in its session and in its batch.
     ledger.addReady(line, { rank: task.rank, task_seq: lease.task_seq });
   } else {
+    leaveBatch(ledger, lease.batch, { ended: false });
     ledger.count(line.tenant, "queued", -1);
     ledger.count(line.tenant, "delayed", 1);
   }
@@ -104,9 +124,24 @@ export function returnTask(
   });
 }
 
-function release(ledger: Ledger, lease: EndedLease): Line {
+/** Writes down an attempt that ended without ending its task. */
+export function closeAttempt(
+  db: SqliteDatabase,
+  lease: EndedLease,
+  { outcome, error, now }: { outcome: AttemptOutcome; error: string; now: number },
+): void {
+  db.prepare(
+    "insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node) values (?, ?, ?, ?, ?, ?, ?)",
+  ).run(lease.task_seq, lease.attempt, lease.started_at, now, outcome, error, lease.node);
+}
+
+/** The slot of an attempt is free again; answers the line it was taken from. */
+export function freeSlot(ledger: Ledger, lease: EndedLease): Line {
   const line = ledger.line(lease.line);
   line.inflight -= 1;
   ledger.lane(line.lane).inflight -= 1;
+  // A bound of its own spans lanes: what it frees in one may be what a task in another waits for.
+  if (line.agent_max !== null)
+    for (const { lane } of ledger.linesOfAgent(line.tenant, line.agent)) ledger.shaken.add(lane);
   return line;
 }

@@ -1,7 +1,9 @@
 import type { WaitingState } from "../../model/task-state.ts";
+import type { TaskOrigin } from "../storage.ts";
 import { addDelivery } from "./add-delivery.ts";
 import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { leaveBatch } from "./leave-batch.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** A task that no attempt holds and that has not ended. */
@@ -12,9 +14,15 @@ export interface WaitingTask {
   readonly resting_state: WaitingState;
   readonly callback_url: string | null;
   readonly has_dependants: 0 | 1;
+  readonly batch: string | null;
+  readonly parked: "batch" | "session" | null;
+  readonly session: number | null;
+  readonly origin: TaskOrigin;
+  readonly in_session: 0 | 1;
 }
 
-export const WAITING_COLUMNS = "t.seq, t.line, t.rank, t.resting_state, t.callback_url, t.has_dependants";
+export const WAITING_COLUMNS =
+  "t.seq, t.line, t.rank, t.resting_state, t.callback_url, t.has_dependants, t.batch, t.parked, t.session, t.origin, t.in_session";
 
 /** Ends a task without an attempt. */
 export function endWaitingTask(
@@ -24,15 +32,14 @@ export function endWaitingTask(
   end: { state: "failed" | "cancelled"; error: string | null; now: number; dueTo?: "dependency" },
 ): void {
   const line = ledger.line(task.line);
-  line.waiting -= 1;
-  ledger.lane(line.lane).waiting -= 1;
-  if (task.resting_state === "queued") ledger.removeReady(line, { rank: task.rank, task_seq: task.seq });
-  db.prepare("update task set resting_state = ?, completed_at = ?, error = ? where seq = ?").run(
-    end.state,
-    end.now,
-    end.error,
-    task.seq,
-  );
+  ledger.countWaiting(line, task, -1);
+  if (task.session !== null && task.in_session === 1) ledger.sessions.get(task.session).active -= 1;
+  const isReady = task.resting_state === "queued" && task.parked === null;
+  if (isReady) ledger.removeReady(line, { rank: task.rank, task_seq: task.seq });
+  leaveBatch(ledger, task.batch, { ended: true, wasActive: isReady });
+  db.prepare(
+    "update task set resting_state = ?, parked = null, in_session = 0, completed_at = ?, error = ? where seq = ?",
+  ).run(end.state, end.now, end.error, task.seq);
   ledger.count(line.tenant, task.resting_state, -1);
   ledger.count(line.tenant, end.state, 1);
   const event = ledger.events.add({

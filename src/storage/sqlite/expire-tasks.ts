@@ -2,7 +2,8 @@ import type { TaskPlace } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { Ledger, placeOf } from "./ledger.ts";
-import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 /** Fails waiting tasks whose deadline has passed. */
 export async function expireTasks(
@@ -12,7 +13,8 @@ export async function expireTasks(
   const expired = db.write((now) => {
     const ledger = new Ledger(db);
     const overdue = expireOverdue(db, ledger, params.limit, now);
-    releaseDependants(db, ledger, RELEASED_MAX, now);
+    settleMoves(db, ledger, now);
+    preemptTasks(db, ledger, now);
     ledger.save();
     if (overdue.length > 0) db.signal({ kind: "events" });
     return overdue;

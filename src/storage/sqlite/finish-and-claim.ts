@@ -4,7 +4,8 @@ import type { SqliteDatabase } from "./database.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { finishHeldTasks, writeProgress } from "./finish-held-tasks.ts";
 import { Ledger } from "./ledger.ts";
-import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 /** So many overdue tasks one claim fails itself; what is left after that is the timekeeper's. */
 const EXPIRED_PER_CLAIM_MAX = 1000;
@@ -20,10 +21,11 @@ export async function finishAndClaim(
     writeProgress(db, ledger, params, now);
     const finished = finishHeldTasks(db, ledger, params, now);
     const expired = params.claims.length > 0 ? expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now) : [];
-    releaseDependants(db, ledger, RELEASED_MAX, now);
+    settleMoves(db, ledger, now);
     const claimed = params.claims.flatMap((claim) =>
       claimTasks(db, ledger, { node: params.node, ...claim }, now),
     );
+    preemptTasks(db, ledger, now);
     ledger.save();
     if (finished.length + claimed.length + expired.length + params.progress.length > 0)
       db.signal({ kind: "events" });

@@ -1,6 +1,6 @@
 import type { Settlement } from "../../model/outcome.ts";
 import type { TaskState } from "../../model/task-state.ts";
-import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
+import type { AttemptUsage, FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, LEASE_COLUMNS, returnTask } from "./end-attempt.ts";
 import type { Ledger } from "./ledger.ts";
@@ -18,14 +18,27 @@ export function finishHeldTasks(
   );
   const removeLease = db.prepare("delete from lease where task_seq = ?");
   const finished: { token: number; state: TaskState }[] = [];
-  for (const { seq, token, settlement } of params.finishes) {
+  for (const { seq, token, settlement, usage } of params.finishes) {
     const lease = findLease.get(seq, token, params.node);
     if (lease === undefined) continue;
     removeLease.run(seq);
+    if (usage !== undefined) addUsage(db, ledger, lease, usage);
     applySettlement(db, ledger, lease, settlement, now);
     finished.push({ token, state: settlement.to });
   }
   return finished;
+}
+
+function addUsage(db: SqliteDatabase, ledger: Ledger, lease: EndedLease, usage: AttemptUsage): void {
+  db.prepare(
+    `update task set input_tokens = coalesce(input_tokens, 0) + ?, output_tokens = coalesce(output_tokens, 0) + ?,
+                     context_window = coalesce(?, context_window)
+      where seq = ?`,
+  ).run(usage.inputTokens, usage.outputTokens, usage.contextWindow ?? null, lease.task_seq);
+  if (lease.session === null) return;
+  const session = ledger.sessions.get(lease.session);
+  session.tokens = usage.contextTokens;
+  session.context_window = usage.contextWindow ?? session.context_window;
 }
 
 function applySettlement(

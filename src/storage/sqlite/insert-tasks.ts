@@ -1,11 +1,17 @@
 import Sqlite from "better-sqlite3";
+import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
 import { rejectionError } from "../admission.ts";
-import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
+import { batchConflict } from "../batch-conflict.ts";
+import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewBatch, NewTask } from "../storage.ts";
+import { addBatch, forgetEmptyBatch } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { addDependencies, findParents, NO_PARENTS } from "./dependencies.ts";
+import { enterQueue } from "./enter-queue.ts";
 import { findByKey, keepKey } from "./idempotency-keys.ts";
 import { Ledger } from "./ledger.ts";
-import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
+import { letInAtOnce } from "./settle-sessions.ts";
 import { enterTasksOfLines } from "./task-of-line.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
@@ -28,20 +34,25 @@ function insertOnce(db: SqliteDatabase, params: InsertTasksParams): InsertedTask
 
 function writeTasks(
   db: SqliteDatabase,
-  { tasks, limits }: InsertTasksParams,
+  { tasks, batches = [], limits }: InsertTasksParams,
   known: (id: string) => InsertedTask | null,
 ): InsertedTask[] {
   return db.write((now) => {
     const ledger = new Ledger(db);
+    for (const batch of batches) addBatch(db, batch, now);
     const admission = {
       ...limits,
       waiting:
-        db.prepare<{ waiting: number }>("select sum(waiting) as waiting from lane").get()?.waiting ?? 0,
+        db.prepare<{ waiting: number }>("select sum(waiting - exempt) as waiting from lane").get()?.waiting ??
+        0,
     };
     const inserted = tasks.map(
       (task) => findByKey(db, task, now) ?? known(task.id) ?? insertTask(db, ledger, task, admission, now),
     );
-    releaseDependants(db, ledger, RELEASED_MAX, now);
+    refuseConflicts(tasks, inserted, batches);
+    for (const { id } of batches) forgetEmptyBatch(db, id);
+    settleMoves(db, ledger, now);
+    preemptTasks(db, ledger, now);
     const answers = inserted.map((answer) => asItIsNow(db, answer));
     ledger.save();
     db.signal({ kind: "events" });
@@ -52,15 +63,24 @@ function writeTasks(
   });
 }
 
-interface InsertTasksParams {
-  readonly tasks: readonly NewTask[];
-  readonly limits: AdmissionLimits;
+/** A batch is taken whole: one of its tasks that asks for something else under a used key refuses all of this call. */
+function refuseConflicts(
+  tasks: readonly NewTask[],
+  inserted: readonly InsertedTask[],
+  batches: readonly NewBatch[],
+): void {
+  for (const [place, { id, repeats }] of inserted.entries()) {
+    const task = tasks[place];
+    if (repeats === "other" && task !== undefined && batches.some((batch) => batch.id === task.batch)) {
+      throw batchConflict({ taskId: id, refused: task.id });
+    }
+  }
 }
 
 /** The limits, with how many tasks wait in all lanes so far. */
-type Admission = AdmissionLimits & { waiting: number };
+export type Admission = AdmissionLimits & { waiting: number };
 
-function insertTask(
+export function insertTask(
   db: SqliteDatabase,
   ledger: Ledger,
   task: NewTask,
@@ -69,7 +89,12 @@ function insertTask(
 ): InsertedTask {
   const line = ledger.lineOf(task.lane, task.tenant, task.agent);
   const agentWaiting = ledger.waitingOfAgent(task.tenant, task.agent);
-  const rejection = refuse(admission, task, agentWaiting);
+  const rejection = task.origin === "task" ? refuse(ledger, admission, task, agentWaiting) : null;
+  const session =
+    task.session === null
+      ? null
+      : ledger.sessions.ensure(task.tenant, task.session.key, task.session.maxConcurrent);
+  if (session !== null) session.last_place += 1;
   const parents = task.dependsOn.length === 0 ? NO_PARENTS : findParents(db, task);
   const unmet = rejection === null ? parents.unmet : 0;
   const delayed = unmet === 0 && task.runAt !== null && task.runAt > now;
@@ -85,13 +110,17 @@ function insertTask(
     rejection,
     repeats: null,
   };
+  const inSession = answer.state === "queued" && session !== null && letInAtOnce(session) ? 1 : 0;
   const error = rejection === null ? null : rejectionError(rejection.full);
-  const rank = task.priority;
+  const rank = rankOf(
+    { priority: task.priority, createdAt: now, runAt: task.runAt },
+    ledger.lane(task.lane).aging_ms,
+  );
   db.prepare(
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
                        deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
-                       spec, error)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                       preemptions_left, session, origin, place, in_session, spec, error)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     answer.seq,
     task.id,
@@ -112,15 +141,23 @@ function insertTask(
     task.callbackUrl,
     task.dependsOn.length,
     unmet,
+    task.preemptible ? PREEMPTIONS_MAX : 0,
+    session?.id ?? null,
+    task.origin,
+    session?.last_place ?? null,
+    inSession,
     JSON.stringify(task.spec),
     error,
   );
   line.tasks += 1;
   if (rejection === null) {
-    admission.waiting += 1;
-    line.waiting += 1;
-    ledger.lane(task.lane).waiting += 1;
-    if (answer.state === "queued") ledger.addReady(line, { rank, task_seq: answer.seq });
+    if (task.origin === "task") admission.waiting += 1;
+    ledger.countWaiting(line, { origin: task.origin, session: session?.id ?? null }, 1);
+    const batch = ledger.batches.of(task);
+    if (batch !== undefined) batch.open += 1;
+  } else if (task.batch !== null) {
+    // Its end may be what completes the batch.
+    ledger.batches.of(task);
   }
   ledger.count(task.tenant, answer.state, 1);
   ledger.events.add({
@@ -130,18 +167,35 @@ function insertTask(
     taskSeq: answer.seq,
     data: error === null ? { state: answer.state } : { error },
   });
+  if (answer.state === "queued")
+    enterQueue(
+      db,
+      ledger,
+      {
+        seq: answer.seq,
+        line: line.id,
+        rank,
+        batch: task.batch,
+        session: session?.id ?? null,
+        place: session?.last_place ?? null,
+        in_session: inSession,
+      },
+      now,
+    );
   if (rejection === null) keepKey(db, task, answer.seq, now);
   if (task.dependsOn.length > 0 && rejection === null) addDependencies(db, ledger, answer.seq, parents);
   return answer;
 }
 
 function refuse(
+  ledger: Ledger,
   admission: Admission,
-  { maxQueued }: NewTask,
+  { tenant, agent, maxQueued }: NewTask,
   agentWaiting: number,
 ): InsertedTask["rejection"] {
   if (admission.waiting >= admission.maxQueueSize) return { full: "global", queued: admission.waiting };
-  if (agentWaiting >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued: agentWaiting };
+  const queued = agentWaiting - ledger.exemptOfAgent(tenant, agent);
+  if (queued >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued };
   return null;
 }
 
@@ -165,7 +219,7 @@ function asItIsNow(db: SqliteDatabase, answer: InsertedTask): InsertedTask {
 }
 
 /** The answer to a task that an earlier insert, whose answer got lost, has already stored. */
-function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | null {
+export function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | null {
   const row = db
     .prepare<{
       seq: number;

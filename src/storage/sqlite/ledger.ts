@@ -1,7 +1,10 @@
 import { NEWCOMER_LEAD, type Strategy } from "../../model/lane.ts";
-import type { TaskPlace } from "../storage.ts";
+import { isCritical } from "../../model/priority.ts";
+import type { TaskOrigin, TaskPlace } from "../storage.ts";
+import { BatchLedger } from "./batch-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
+import { SessionLedger } from "./session-ledger.ts";
 
 /** A row of `line`, being changed. */
 export interface Line {
@@ -18,6 +21,8 @@ export interface Line {
   last_served: number;
   /** Ended ones included. */
   tasks: number;
+  /** Of the waiting, those that admission does not count. */
+  exempt: number;
 }
 
 /** A row of `lane`, being changed. */
@@ -26,9 +31,11 @@ export interface LaneRow {
   readonly total: number | null;
   readonly per_agent: number | null;
   readonly strategy: Strategy;
+  readonly aging_ms: number;
   waiting: number;
   inflight: number;
   ahead_streak: number;
+  exempt: number;
 }
 
 export interface ReadyEntry {
@@ -42,8 +49,14 @@ export interface ReadyEntry {
  */
 export class Ledger {
   readonly events: EventLog;
+  readonly batches: BatchLedger;
+  readonly sessions: SessionLedger;
   /** Whether an end was written down of which dependants have yet to be told. */
   hasReleases = false;
+  /** Critical tasks that became ready in this transaction. */
+  readonly arrivals: { readonly line: Line; readonly entry: ReadyEntry }[] = [];
+  /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
+  readonly shaken = new Set<string>();
   readonly #db: SqliteDatabase;
   readonly #lines = new Map<number, Line>();
   readonly #asRead = new Map<Line, Line>();
@@ -54,6 +67,8 @@ export class Ledger {
   constructor(db: SqliteDatabase) {
     this.#db = db;
     this.events = new EventLog(db);
+    this.batches = new BatchLedger(db);
+    this.sessions = new SessionLedger(db);
   }
 
   lane(name: string): LaneRow {
@@ -64,6 +79,34 @@ export class Ledger {
       this.#lanes.set(name, lane);
     }
     return lane;
+  }
+
+  /** Counts a task that begins or ceases to wait. */
+  countWaiting(
+    line: Line,
+    { origin, session }: { origin: TaskOrigin; session: number | null },
+    by: 1 | -1,
+  ): void {
+    const lane = this.lane(line.lane);
+    line.waiting += by;
+    lane.waiting += by;
+    this.countSpecial(line, { origin, session }, by);
+  }
+
+  /** What only tasks of a session, and those that admission does not count, are counted in. */
+  countSpecial(
+    line: Line,
+    { origin, session: id }: { origin: TaskOrigin; session: number | null },
+    by: 1 | -1,
+  ): void {
+    if (origin !== "task") {
+      line.exempt += by;
+      this.lane(line.lane).exempt += by;
+    }
+    if (id === null) return;
+    const session = this.sessions.get(id);
+    session.queued += by;
+    if (origin === "message") session.messages += by;
   }
 
   line(id: number): Line {
@@ -105,6 +148,13 @@ export class Ledger {
     return sum;
   }
 
+  /** Those of them that admission does not count. */
+  exemptOfAgent(tenant: string, agent: string): number {
+    let sum = 0;
+    for (const { exempt } of this.linesOfAgent(tenant, agent)) sum += exempt;
+    return sum;
+  }
+
   /** Takes a row that a query read, unless this transaction has changed it already. */
   adopt(row: Line): Line {
     const known = this.#lines.get(row.id);
@@ -128,8 +178,17 @@ export class Ledger {
 
   /** How many more tasks this line may start, its lane's total aside. */
   room(line: Line): number {
+    return Math.min(line.ready, this.#agentRoom(line));
+  }
+
+  /** How many more tasks the limits of its agent allow in this line, however many are ready. */
+  roomOfAgent(line: Line): number {
+    return Math.max(this.#agentRoom(line), 0);
+  }
+
+  #agentRoom(line: Line): number {
     const perAgent = this.lane(line.lane).per_agent ?? Number.POSITIVE_INFINITY;
-    const ofLine = Math.min(line.ready, perAgent - line.inflight);
+    const ofLine = perAgent - line.inflight;
     if (line.agent_max === null) return ofLine;
     const inflight = this.linesOfAgent(line.tenant, line.agent).reduce(
       (sum, { inflight }) => sum + inflight,
@@ -141,7 +200,8 @@ export class Ledger {
   /** Whether the head of the line goes ahead of fairness. */
   isAhead(line: Line): boolean {
     return (
-      line.head_rank !== null && (line.head_rank <= 0 || this.lane(line.lane).strategy === "priority-fifo")
+      line.head_rank !== null &&
+      (isCritical(line.head_rank) || this.lane(line.lane).strategy === "priority-fifo")
     );
   }
 
@@ -150,6 +210,7 @@ export class Ledger {
       .prepare("insert into ready (line, rank, task_seq) values (?, ?, ?)")
       .run(line.id, entry.rank, entry.task_seq);
     line.ready += 1;
+    if (isCritical(entry.rank)) this.arrivals.push({ line, entry });
     if (
       line.head_rank === null ||
       line.head_seq === null ||
@@ -198,7 +259,7 @@ export class Ledger {
   save({ limitsChanged = false } = {}): void {
     const saveLine = this.#db.prepare(
       `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
-                       tasks = ?, startable = ?, ahead = ? where id = ?`,
+                       tasks = ?, exempt = ?, startable = ?, ahead = ? where id = ?`,
     );
     this.#readSiblings();
     for (const line of this.#lines.values()) {
@@ -211,6 +272,7 @@ export class Ledger {
         line.head_seq,
         line.last_served,
         line.tasks,
+        line.exempt,
         this.room(line) > 0 ? 1 : 0,
         this.isAhead(line) ? 1 : 0,
         line.id,
@@ -219,10 +281,12 @@ export class Ledger {
     this.#db.lines.stage([...this.#lines.values()]);
     for (const [name, lines] of this.#byAgent) this.#db.lines.stageAgent(name, lines);
     const saveLane = this.#db.prepare(
-      "update lane set waiting = ?, inflight = ?, ahead_streak = ? where name = ?",
+      "update lane set waiting = ?, inflight = ?, ahead_streak = ?, exempt = ? where name = ?",
     );
     for (const lane of this.#lanes.values())
-      saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.name);
+      saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.exempt, lane.name);
+    this.batches.save();
+    this.sessions.save();
     this.events.save();
     const addToTally = this.#db.prepare("update tally set tasks = tasks + ? where tenant = ? and state = ?");
     const startTally = this.#db.prepare("insert into tally (tasks, tenant, state) values (?, ?, ?)");
@@ -267,7 +331,7 @@ export class Ledger {
 }
 
 export const LINE_COLUMNS =
-  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks";
+  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt";
 
 /** A tenant's name may hold anything: its length is what tells where it ends. */
 function agentName(tenant: string, agent: string): string {

@@ -1,11 +1,23 @@
-import type { Held, NodeRecord, NodeStorage } from "../storage.ts";
+import type { Held, NodeRecord, NodeStorage, Slots } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { preemptAfterChange } from "./lanes.ts";
 
 /** Incarnations of this process: one lives, those before it are dead as soon as it says so. */
 export function sqliteNodes(db: SqliteDatabase): NodeStorage {
   return {
-    async register({ node }) {
-      db.write((now) => db.prepare("insert into node (id, beat_at) values (?, ?)").run(node, now));
+    async register({ node, slots = {} }) {
+      db.write((now) => {
+        db.prepare("insert into node (id, beat_at) values (?, ?)").run(node, now);
+        writeSlots(db, node, slots);
+      });
+    },
+    async setSlots({ node, slots }) {
+      db.write((now) => {
+        if (db.prepare("select 1 from node where id = ?").get(node) === undefined) return;
+        const before = lanesOf(db, node);
+        writeSlots(db, node, slots);
+        preemptAfterChange(db, before, now);
+      });
     },
     async heartbeat({ node }) {
       return db.write((now) => {
@@ -26,20 +38,35 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
       return rows.map(({ id, beat, dead }): NodeRecord => ({ node: id, beat, dead: dead === 1 }));
     },
     async markDead({ node, beat }) {
-      return db.write(
-        () =>
-          db.prepare("update node set dead = 1 where id = ? and beat = ? and dead = 0").run(node, beat)
-            .changes === 1,
-      );
+      return db.write((now) => {
+        const marked = db
+          .prepare("update node set dead = 1 where id = ? and beat = ? and dead = 0")
+          .run(node, beat);
+        if (marked.changes === 0) return false;
+        preemptAfterChange(db, lanesOf(db, node), now);
+        return true;
+      });
     },
     async remove({ node }) {
-      db.write(() =>
-        db
+      db.write(() => {
+        const removed = db
           .prepare(
             "delete from node where id = @node and dead = 1 and not exists (select 1 from lease where node = @node)",
           )
-          .run({ node }),
-      );
+          .run({ node });
+        if (removed.changes === 1) writeSlots(db, node, {});
+      });
     },
   };
+}
+
+function lanesOf(db: SqliteDatabase, node: string): string[] {
+  const slots = db.prepare<{ lane: string }>("select lane from node_slot where node = ?").all(node);
+  return slots.map(({ lane }) => lane);
+}
+
+function writeSlots(db: SqliteDatabase, node: string, slots: Slots): void {
+  db.prepare("delete from node_slot where node = ?").run(node);
+  const add = db.prepare("insert into node_slot (node, lane, slots) values (?, ?, ?)");
+  for (const [lane, count] of Object.entries(slots)) add.run(node, lane, count);
 }

@@ -1,5 +1,6 @@
 import type { Storage } from "../storage.ts";
 import { sqliteAgents } from "./agents.ts";
+import { getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { SqliteDatabase, type SqliteOptions } from "./database.ts";
 import { sqliteDeliveries } from "./deliveries.ts";
@@ -18,6 +19,7 @@ import { recountAll, recountOne } from "./recount.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
+import { sqliteSessions } from "./sessions.ts";
 
 /** Opens a database file, or memory, for this process alone. */
 export async function openSqlite(options: SqliteOptions): Promise<Storage> {
@@ -28,6 +30,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       insert: (params) => insertTasks(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
+      getBatch: (params) => getBatch(db, params),
       situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
       counts: (params) => countTasks(db, params),
@@ -46,6 +49,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       read: (params) => readEvents(db, params),
       range: () => eventRange(db),
     },
+    sessions: sqliteSessions(db),
     nodes: sqliteNodes(db),
     lanes: sqliteLanes(db),
     agents: sqliteAgents(db),

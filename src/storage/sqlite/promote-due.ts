@@ -1,5 +1,8 @@
 import type { SqliteDatabase } from "./database.ts";
+import { enterQueue, QUEUED_COLUMNS, type QueuedTask } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 /** Moves delayed tasks whose moment has come into the queue. */
 export async function promoteDue(
@@ -8,21 +11,30 @@ export async function promoteDue(
 ): Promise<{ promoted: number }> {
   const promoted = db.write((now) => {
     const due = db
-      .prepare<{ seq: number; line: number; rank: number }>(
-        `select seq, line, rank from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit ?`,
+      .prepare<QueuedTask>(
+        `select ${QUEUED_COLUMNS} from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit ?`,
       )
       .all(now, params.limit);
     const ledger = new Ledger(db);
-    const queue = db.prepare("update task set resting_state = 'queued' where seq = ?");
+    const queue = db.prepare(
+      "update task set resting_state = 'queued' where seq = ? and resting_state = 'delayed'",
+    );
     for (const task of due) {
-      queue.run(task.seq);
+      // One that others could be added to may have gone ahead of the one that came after it.
+      if (queue.run(task.seq).changes === 0) continue;
+      enterQueue(db, ledger, task, now);
       const line = ledger.line(task.line);
-      ledger.addReady(line, { rank: task.rank, task_seq: task.seq });
       ledger.count(line.tenant, "delayed", -1);
       ledger.count(line.tenant, "queued", 1);
     }
+    settleMoves(db, ledger, now);
+    preemptTasks(db, ledger, now);
     ledger.save();
-    if (due.length > 0) db.signal({ kind: "work" });
+    if (due.length > 0) {
+      db.signal({ kind: "work" });
+      // One that is stale has ended.
+      db.signal({ kind: "events" });
+    }
     return due.length;
   });
   return { promoted };

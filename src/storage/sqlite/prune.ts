@@ -1,5 +1,7 @@
+import { forgetEmptyBatch } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger } from "./ledger.ts";
+import { forgetEmptySession } from "./sessions.ts";
 
 /**
  * Deletes a slice of what is past its time. The log is the list of what to delete: walking it from its start finds the
@@ -33,12 +35,21 @@ function pruneEvents(db: SqliteDatabase, age: Age, limit: number): { events: num
   keepNumber(db, "event", last.last_seq);
   db.prepare("delete from event where last_seq <= ?").run(last.last_seq);
   const ledger = new Ledger(db);
-  const seqs = new Set(past.flatMap(({ task_seqs }) => JSON.parse(task_seqs) as number[]));
+  const seqs = withSiblings(db, new Set(past.flatMap(({ task_seqs }) => JSON.parse(task_seqs) as number[])));
   let tasks = 0;
   for (const seq of seqs) tasks += deleteEnded(db, ledger, seq, age);
   ledger.save();
   forgetEmptyAgents(db, ledger);
   return { events: past.reduce((sum, { count }) => sum + count, 0), tasks };
+}
+
+/** The tasks of a batch go together: whoever names one names all. */
+function withSiblings(db: SqliteDatabase, seqs: Set<number>): Set<number> {
+  const batchOf = db.prepare<{ batch: string }>("select batch from task where seq = ? and batch is not null");
+  const batches = new Set([...seqs].flatMap((seq) => batchOf.get(seq)?.batch ?? []));
+  const tasksOf = db.prepare<{ seq: number }>("select seq from task where batch = ? order by seq");
+  for (const batch of batches) for (const { seq } of tasksOf.all(batch)) seqs.add(seq);
+  return seqs;
 }
 
 interface LogRow {
@@ -81,14 +92,24 @@ function deleteEnded(db: SqliteDatabase, ledger: Ledger, seq: number, age: Age):
   return deleted;
 }
 
-/** Null when the task stays, else the tasks it depended on. */
+interface DeletedTask {
+  readonly line: number;
+  readonly resting_state: string;
+  readonly dependencies: number;
+  readonly has_dependants: 0 | 1;
+  readonly batch: string | null;
+  readonly session: number | null;
+}
+
+/** Null when the task stays, else what it depended on. */
 function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutoff }: Age): number[] | null {
   const task = db
-    .prepare<{ line: number; resting_state: string; dependencies: number; has_dependants: 0 | 1 }>(
+    .prepare<DeletedTask>(
       `delete from task
         where seq = @seq and (completed_at < @cutoff or completed_at > @now)
           and (has_dependants = 0 or not ${isWaitedFor("@seq")})
-       returning line, resting_state, dependencies, has_dependants`,
+          and (batch is null or not ${isKeptByBatch("@cutoff", "@now")})
+       returning line, resting_state, dependencies, has_dependants, batch, session`,
     )
     .get({ seq, cutoff, now });
   if (task === undefined) return null;
@@ -97,6 +118,8 @@ function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutof
   db.prepare("delete from delivery where task_seq = ?").run(seq);
   db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
   db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
+  if (task.batch !== null) forgetEmptyBatch(db, task.batch);
+  if (task.session !== null) forgetEmptySession(db, task.session);
   keepNumber(db, "task", seq);
   const line = ledger.line(task.line);
   line.tasks -= 1;
@@ -109,6 +132,13 @@ function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutof
     .all(seq);
   db.prepare("delete from dependency where child_seq = ?").run(seq);
   return parents.map(({ parent_seq }) => parent_seq);
+}
+
+/** Whether the batch of a row of `task` has not ended, or its end is not past its time. */
+function isKeptByBatch(cutoff: string, now: string): string {
+  return `exists (select 1 from batch b
+                   where b.id = task.batch
+                     and (b.completed_at is null or b.completed_at between ${cutoff} and ${now}))`;
 }
 
 /** Whether somebody who has not ended depends on a task. */
@@ -152,10 +182,12 @@ function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
       .prepare<{ seq: number }>(
         `select seq from task where tenant = ? and resting_state = 'rejected'
             and (has_dependants = 0 or not ${isWaitedFor("task.seq")})
+            and (batch is null or not exists (select 1 from batch b where b.id = task.batch and b.completed_at is null))
+            and not exists (select 1 from delivery d where d.task_seq = task.seq and d.status = 'pending')
           order by seq limit ?`,
       )
       .all(tenant, Math.min(tasks - max, limit - deleted));
-    for (const { seq } of seqs) deleted += deleteEnded(db, ledger, seq, ANY_AGE);
+    for (const { seq } of seqs) if (deleteOne(db, ledger, seq, ANY_AGE) !== null) deleted += 1;
   }
   ledger.save();
   forgetEmptyAgents(db, ledger);

@@ -21,7 +21,7 @@ beforeEach(async () => {
   storage = await openSqlite({ path: ":memory:", clock: new SteppedClock() });
   await storage.nodes.register({ node: NODE });
   await storage.lanes.configure({
-    lanes: [{ name: LANE, total: null, perAgent: null, strategy: "fair-fifo" }],
+    lanes: [{ name: LANE, total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
   });
   // Agents and lines are made once; what follows is what every task goes through.
   await submit();
@@ -43,6 +43,30 @@ test("a task goes its way without a table being scanned, sorted or built", async
   expect([...statements].flatMap(([sql, db]) => expensiveSteps(db, sql))).toEqual([]);
 });
 
+test("a task of a session or a bounded batch goes its way without a table being scanned", async () => {
+  const session = { key: "user:42", maxConcurrent: 2 };
+  const batch = { id: "together", tenant: TENANT, parallelism: 1, callbackUrl: null };
+  const tasks = Array.from({ length: 4 }, () => newTask({ session, batch: batch.id }));
+  await storage.tasks.insert({ tasks, batches: [batch], limits: ROOMY });
+  const spec = { ...newTask().spec, work: { kind: "message", message: "hello" } } as const;
+  for (const debounceMs of [0, 100, 100]) {
+    await storage.sessions.send({
+      task: newTask({ session, origin: "message", spec }),
+      mode: null,
+      maxConcurrent: null,
+      defaults: { mode: "queue", cap: 2, drop: "old", debounceMs },
+    });
+  }
+  for (let step = 0; step < 3; step += 1) await exchange();
+  await storage.sessions.get({ tenant: TENANT, key: session.key });
+  await storage.sessions.stop({ tenant: TENANT, key: session.key, scope: "all", limit: 10 });
+  const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
+  // What is let in and what is dropped of one session is sorted: it is as few as may run or wait, and a batch is small. Returned rows are kept.
+  expect(steps.filter((step) => !/^(USE TEMP B-TREE FOR (ORDER|GROUP) BY|OpenEphemeral)/.test(step))).toEqual(
+    [],
+  );
+});
+
 test("a list of tasks sorts nothing, whatever it asks for", async () => {
   const filters = [
     {},
@@ -52,6 +76,8 @@ test("a list of tasks sorts nothing, whatever it asks for", async () => {
     { states: ["done"], agent: "agent-0" },
     { states: ["queued"], agent: "agent-0" },
     { states: ["done"], batch: "together" },
+    { session: "user:42" },
+    { states: ["queued"], session: "user:42" },
   ] as const;
   for (const filter of filters) await storage.tasks.list({ tenant: TENANT, limit: 10, ...filter });
   const lists = [...statements].filter(([sql]) => /order by (t.seq|x.task_seq) desc/.test(sql));

@@ -39,6 +39,7 @@ interface EventRow {
   readonly agent: string;
   readonly lane: string;
   readonly batch: string | null;
+  readonly session: string | null;
   readonly result: string | null;
 }
 
@@ -48,7 +49,8 @@ interface EventRow {
  */
 const EVENTS_AFTER = `
   select e.last_seq - e.count + 1 + j.key as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
-         t.batch, case when e.type = 'task.completed' then t.result end as result
+         t.batch, (select s.key from session s where s.id = t.session) as session,
+         case when e.type = 'task.completed' then t.result end as result
     from event e cross join json_each(e.task_seqs) j
     left join task t on t.seq = j.value left join line n on n.id = t.line
    where e.last_seq > @after and e.last_seq - e.count + 1 + j.key > @after
@@ -79,6 +81,7 @@ function toStoredEvent(row: EventRow, taskId: string): StoredEvent {
     agent: row.agent,
     lane: row.lane,
     batch: row.batch,
+    session: row.session,
     state: STATE_AFTER[row.type] ?? data.state,
     result: row.result === null ? undefined : JSON.parse(row.result),
     data,

@@ -1,7 +1,10 @@
+import type { TaskRecord } from "../../model/task-record.ts";
 import type { TaskState } from "../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { getTask } from "./read-tasks.ts";
+import type { SessionRow } from "./session-ledger.ts";
+import { maxOf } from "./settle-sessions.ts";
 
 /** What stands in the way of a task. */
 export async function readSituation(
@@ -22,9 +25,45 @@ export async function readSituation(
       lane: { inflight: limits.lane_inflight, total: limits.total, perAgent: limits.per_agent },
       agent: { inLane: limits.inflight, inflight: limits.agent_inflight, max: limits.agent_max },
       ahead: { ids: ahead.map(({ id }) => id), count: counted?.count ?? 0 },
+      batch: readBatch(db, task),
+      session: readSession(db, task),
       parents,
     };
   });
+}
+
+/** Only a task that its batch holds has something to tell of it. */
+function readBatch(db: SqliteDatabase, { seq, batch }: TaskRecord): TaskSituation["batch"] {
+  if (batch === null) return null;
+  const holder = db
+    .prepare<{ parallelism: number }>(
+      `select b.parallelism from task t join batch b on b.id = t.batch where t.seq = ? and t.parked = 'batch'`,
+    )
+    .get(seq);
+  if (holder === undefined) return null;
+  const active = db
+    .prepare<{ id: string }>(
+      `select id from task where batch = ? and resting_state = 'queued' and parked is null order by seq limit ?`,
+    )
+    .all(batch, AHEAD_MAX.named);
+  return { parallelism: holder.parallelism, active: active.map(({ id }) => id) };
+}
+
+/** Only a task that its session holds has something to tell of it. */
+function readSession(db: SqliteDatabase, { seq, session: key }: TaskRecord): TaskSituation["session"] {
+  if (key === null) return null;
+  const session = db
+    .prepare<SessionRow>(
+      `select s.* from task t join session s on s.id = t.session where t.seq = ? and t.parked = 'session'`,
+    )
+    .get(seq);
+  if (session === undefined) return null;
+  const active = db
+    .prepare<{ id: string }>(
+      "select id from task where session = ? and in_session = 1 order by place limit ?",
+    )
+    .all(session.id, AHEAD_MAX.named);
+  return { key, max: maxOf(session), active: active.map(({ id }) => id) };
 }
 
 interface Limits {

@@ -56,6 +56,7 @@ function listFrom(db: SqliteDatabase, params: ListTasksParams, way: Way): TaskRo
   if (params.priorityMax !== undefined) conditions.push("t.priority <= @priorityMax");
   if (params.batch !== undefined) conditions.push("t.batch = @batch");
   if (params.lane !== undefined) conditions.push("n.lane = @lane");
+  if (params.session !== undefined) conditions.push(`t.session = ${SESSION}`);
   if (params.cursor !== undefined) conditions.push(`${way.by} < @cursor`);
   const { states: _states, ...filters } = params;
   return db
@@ -70,6 +71,10 @@ function waysFor(db: SqliteDatabase, params: ListTasksParams, state: TaskState |
   const inThatState = inState(state);
   // A batch is small: whatever else is asked for is found among its tasks.
   if (params.batch !== undefined) return [way("indexed by task_by_batch", inThatState)];
+  // Of one session, whatever else is asked for.
+  if (params.session !== undefined) {
+    return [way("indexed by task_by_session", `t.session is not null and ${inThatState}`)];
+  }
   // A held task is found by its lease, and rests as queued.
   if (state !== null && (HELD_STATES as readonly TaskState[]).includes(state)) {
     return [way("not indexed", `t.seq in (select task_seq from lease where state = '${state}')`)];
@@ -82,6 +87,8 @@ function waysFor(db: SqliteDatabase, params: ListTasksParams, state: TaskState |
   }
   return [way(state === "queued" ? "indexed by task_queued" : "not indexed", inThatState)];
 }
+
+const SESSION = "(select id from session where tenant = @tenant and key = @session)";
 
 function way(index: string, condition: string): Way {
   return { tables: taskTables(index), by: "t.seq", condition };
@@ -103,10 +110,13 @@ function waysOfAgent(
     )
     .all(agent);
   if (state === "queued" && lines.every(({ ready }) => ready <= READY_LISTED_MAX)) {
-    return lines.map(({ id }) => ({
-      ...way("not indexed", "t.seq in (select task_seq from ready where line = @line)"),
-      values: { line: id },
-    }));
+    return lines.flatMap(({ id }) => [
+      {
+        ...way("not indexed", "t.seq in (select task_seq from ready where line = @line)"),
+        values: { line: id },
+      },
+      { ...way("indexed by task_parked", "t.line = @line and t.parked is not null"), values: { line: id } },
+    ]);
   }
   return [
     {
@@ -164,17 +174,20 @@ interface StateCount {
 export async function queueDepth(db: SqliteDatabase, params: { tenant: string }): Promise<QueueDepth> {
   const lines = await db.read(() =>
     db
-      .prepare<{ agent: string; ready: number; inflight: number }>(
-        `select agent, sum(ready) as ready, sum(inflight) as inflight from line
-          where tenant = ? and (ready > 0 or inflight > 0) group by agent`,
+      .prepare<{ agent: string; queued: number; inflight: number }>(
+        `select agent, sum(ready) as queued, sum(inflight) as inflight
+           from (select agent, ready, inflight from line where tenant = @tenant and (ready > 0 or inflight > 0)
+                 union all
+                 select agent, 1, 0 from task indexed by task_parked where parked is not null and tenant = @tenant)
+          group by agent`,
       )
-      .all(params.tenant),
+      .all(params),
   );
   return {
-    queued: lines.reduce((sum, { ready }) => sum + ready, 0),
+    queued: lines.reduce((sum, { queued }) => sum + queued, 0),
     inflight: lines.reduce((sum, { inflight }) => sum + inflight, 0),
     agents: Object.fromEntries(
-      lines.filter(({ ready }) => ready > 0).map(({ agent, ready }) => [agent, ready]),
+      lines.filter(({ queued }) => queued > 0).map(({ agent, queued }) => [agent, queued]),
     ),
   };
 }

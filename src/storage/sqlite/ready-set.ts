@@ -1,10 +1,11 @@
 import type Sqlite from "better-sqlite3";
+import type { SqliteDatabase } from "./database.ts";
 
 /**
- * Makes the table of what could start right now, in order, from the tasks that are queued and that no attempt holds.
- * It lies in memory: one process writes to the file, so that nobody else needs to see it, and its rows, clustered by
- * agent, would cost every transaction more pages than all others together. It takes part in transactions like any
- * other table. Rows come and go and are never changed.
+ * Makes the table of what could start right now, in order, from the tasks that are queued, not parked, and that no
+ * attempt holds. It lies in memory: one process writes to the file, so that nobody else needs to see it, and its rows,
+ * clustered by agent, would cost every transaction more pages than all others together. It takes part in transactions
+ * like any other table. Rows come and go and are never changed.
  */
 export function createReadySet(db: Sqlite.Database): void {
   db.exec(`
@@ -14,9 +15,16 @@ export function createReadySet(db: Sqlite.Database): void {
       task_seq  integer not null,
       primary key (line, rank, task_seq)
     ) strict, without rowid;
-    insert into ready (line, rank, task_seq)
-    select t.line, t.rank, t.seq from task t indexed by task_queued
-     where t.resting_state = 'queued' and not exists (select 1 from lease l where l.task_seq = t.seq)
-     order by t.line, t.rank, t.seq;
+    ${FILL} order by t.line, t.rank, t.seq;
   `);
 }
+
+/** Fills in what is ready in one lane, of which nothing is there. */
+export function fillReadySet(db: SqliteDatabase, lane: string): void {
+  db.prepare(`${FILL} and t.line in (select id from line where lane = ?)`).run(lane);
+}
+
+const FILL = `
+  insert into ready (line, rank, task_seq)
+  select t.line, t.rank, t.seq from task t indexed by task_queued
+   where t.resting_state = 'queued' and t.parked is null and not exists (select 1 from lease l where l.task_seq = t.seq)`;

@@ -36,6 +36,9 @@ export async function recountAll(db: SqliteDatabase): Promise<CounterFault[]> {
     ...flagFaults(db),
     ...laneFaults(db),
     ...tallyFaults(db),
+    ...batchFaults(db),
+    ...sessionFaults(db),
+    ...exemptFaults(db),
   ];
 }
 
@@ -54,7 +57,8 @@ const COUNT_LINES = `
   with parked as materialized
          (select line, count(*) as tasks
             from (select line from task indexed by task_by_state where resting_state = 'waiting_dependency'
-                  union all select line from task indexed by task_by_state where resting_state = 'delayed')
+                  union all select line from task indexed by task_by_state where resting_state = 'delayed'
+                  union all select line from task indexed by task_parked where parked is not null)
            group by line),
        held as materialized (select line, count(*) as tasks from lease group by line)
   select (select count(*) from ready where line = id)
@@ -131,7 +135,7 @@ function laneFaults(db: SqliteDatabase): CounterFault[] {
     ]);
 }
 
-/** Also finds a ready task that is not queued, and a queued one that is neither ready nor held. */
+/** Also finds a ready task that is not queued, and a queued one that is nowhere. */
 function tallyFaults(db: SqliteDatabase): CounterFault[] {
   const tallies = db
     .prepare<{ tenant: string; state: string; stored: number; counted: number }>(
@@ -145,6 +149,7 @@ function tallyFaults(db: SqliteDatabase): CounterFault[] {
     .prepare<{ queued: number; placed: number }>(
       `select (select count(*) from task where resting_state = 'queued') as queued,
               (select count(*) from ready r join task t on t.seq = r.task_seq and t.resting_state = 'queued')
+                + (select count(*) from task where parked is not null)
                 + (select count(*) from lease l join task t on t.seq = l.task_seq and t.resting_state = 'queued')
                 as placed`,
     )
@@ -153,7 +158,64 @@ function tallyFaults(db: SqliteDatabase): CounterFault[] {
     ...tallies.flatMap(({ tenant, state, stored, counted }) =>
       compare(`tally ${tenant} ${state}`, stored, counted),
     ),
-    ...compare("queued tasks that are ready or held", places?.placed ?? 0, places?.queued ?? 0),
+    ...compare("queued tasks that are ready, parked or held", places?.placed ?? 0, places?.queued ?? 0),
+  ];
+}
+
+function batchFaults(db: SqliteDatabase): CounterFault[] {
+  return db
+    .prepare<{ id: string; active: number; counted_active: number; open: number; counted_open: number }>(
+      `select b.id, b.active, b.open,
+              (select count(*) from task t
+                where b.parallelism is not null and t.batch = b.id and t.resting_state = 'queued' and t.parked is null)
+                as counted_active,
+              (select count(*) from task t where t.batch = b.id and t.completed_at is null) as counted_open
+         from batch b`,
+    )
+    .all()
+    .flatMap(({ id, active, counted_active, open, counted_open }) => [
+      ...compare(`batch ${id} active`, active, counted_active),
+      ...compare(`batch ${id} open`, open, counted_open),
+    ]);
+}
+
+function sessionFaults(db: SqliteDatabase): CounterFault[] {
+  const waits = "t.session = s.id and t.completed_at is null and l.task_seq is null";
+  const counted = `from task t left join lease l on l.task_seq = t.seq where ${waits}`;
+  return db
+    .prepare<Record<"id" | "active" | "queued" | "messages" | "in_it" | "waiting" | "sent", number>>(
+      `select s.id, s.active, s.queued, s.messages,
+              (select count(*) from task t where t.session = s.id and t.in_session = 1) as in_it,
+              (select count(*) ${counted}) as waiting,
+              (select count(*) ${counted} and t.origin = 'message') as sent
+         from session s`,
+    )
+    .all()
+    .flatMap(({ id, active, queued, messages, in_it, waiting, sent }) => [
+      ...compare(`session ${id} active`, active, in_it),
+      ...compare(`session ${id} queued`, queued, waiting),
+      ...compare(`session ${id} messages`, messages, sent),
+    ]);
+}
+
+/** Of the waiting, those that admission does not count. */
+function exemptFaults(db: SqliteDatabase): CounterFault[] {
+  const exempt = `
+    select count(*) from task t left join lease l on l.task_seq = t.seq
+     where t.completed_at is null and l.task_seq is null and t.origin <> 'task' and t.line`;
+  return [
+    ...db
+      .prepare<{ id: number; exempt: number; counted: number }>(
+        `select n.id, n.exempt, (${exempt} = n.id) as counted from line n`,
+      )
+      .all()
+      .flatMap(({ id, exempt: stored, counted }) => compare(`line ${id} exempt`, stored, counted)),
+    ...db
+      .prepare<{ name: string; exempt: number; counted: number }>(
+        `select a.name, a.exempt, (${exempt} in (select id from line where lane = a.name)) as counted from lane a`,
+      )
+      .all()
+      .flatMap(({ name, exempt: stored, counted }) => compare(`lane ${name} exempt`, stored, counted)),
   ];
 }
 

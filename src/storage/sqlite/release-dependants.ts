@@ -1,6 +1,9 @@
 import type { SqliteDatabase } from "./database.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
+import { enterQueue } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 /** How many dependants one transaction tells; the rest waits for `release`. */
 export const RELEASED_MAX = 100;
@@ -10,7 +13,8 @@ export async function release(db: SqliteDatabase, params: { limit: number }): Pr
   const more = db.write((now) => {
     const ledger = new Ledger(db);
     ledger.hasReleases = true;
-    const told = releaseDependants(db, ledger, params.limit, now);
+    const told = settleMoves(db, ledger, now, params.limit);
+    preemptTasks(db, ledger, now);
     ledger.save();
     if (told > 0) db.signal({ kind: "events" });
     return ledger.hasReleases;
@@ -33,7 +37,6 @@ export function releaseDependants(db: SqliteDatabase, ledger: Ledger, limit: num
     }
     told += tell(db, ledger, release, { limit: limit - told, now });
   }
-  if (ledger.hasReleases) db.signal({ kind: "release" });
   return told;
 }
 
@@ -53,7 +56,7 @@ function tell(
 ): number {
   const dependants = db
     .prepare<Dependant>(
-      `select ${WAITING_COLUMNS}, t.unmet, t.run_at, t.deadline, t.deadline_after_ms
+      `select ${WAITING_COLUMNS}, t.unmet, t.run_at, t.deadline, t.deadline_after_ms, t.place
          from dependency d join task t on t.seq = d.child_seq
         where d.parent_seq = ? and d.child_seq > ? order by d.child_seq limit ?`,
     )
@@ -75,6 +78,7 @@ function tell(
 }
 
 interface Dependant extends WaitingTask {
+  readonly place: number | null;
   readonly unmet: number;
   readonly run_at: number | null;
   readonly deadline: number | null;
@@ -97,7 +101,7 @@ function oneLess(db: SqliteDatabase, ledger: Ledger, dependant: Dependant, now: 
     seq,
   );
   const line = ledger.line(dependant.line);
-  if (!delayed) ledger.addReady(line, { rank: dependant.rank, task_seq: seq });
+  if (!delayed) enterQueue(db, ledger, dependant, now);
   ledger.count(line.tenant, "waiting_dependency", -1);
   ledger.count(line.tenant, state, 1);
   if (delayed || deadline !== null) db.signal({ kind: "due" });

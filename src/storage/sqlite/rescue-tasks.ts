@@ -2,7 +2,8 @@ import type { RescuedTasks, TaskPlace } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, returnTask } from "./end-attempt.ts";
 import { Ledger, placeOf } from "./ledger.ts";
-import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { settleMoves } from "./settle-moves.ts";
 
 const WORKER_LOST = "worker lost";
 
@@ -35,7 +36,8 @@ export async function rescueTasks(
         failed.push(placeOf(ledger.line(lease.line)));
       }
     }
-    releaseDependants(db, ledger, RELEASED_MAX, now);
+    settleMoves(db, ledger, now);
+    preemptTasks(db, ledger, now);
     ledger.save();
     if (leases.length > 0) {
       db.signal({ kind: "events" });

@@ -1,4 +1,4 @@
-import type { AttemptOutcome } from "../../model/task.ts";
+import type { AttemptOutcome, TaskUsage } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import type { HeldState, TaskState } from "../../model/task-state.ts";
 import type { SqliteDatabase } from "./database.ts";
@@ -18,6 +18,7 @@ export interface TaskRow {
   readonly deadline: number | null;
   readonly retry_count: number;
   readonly batch: string | null;
+  readonly session_key: string | null;
   readonly callback_url: string | null;
   readonly executions: number;
   readonly started_at: number | null;
@@ -28,6 +29,9 @@ export interface TaskRow {
   readonly spec: string;
   readonly result: string | null;
   readonly error: string | null;
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  readonly context_window: number | null;
   /** These four are null when no attempt holds the task. */
   readonly held_state: HeldState | null;
   readonly held_attempt: number | null;
@@ -36,13 +40,14 @@ export interface TaskRow {
 }
 
 export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.resting_state, t.position,
-  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, t.callback_url, t.executions, t.started_at, t.last_started_at, t.last_outcome,
-  t.last_node, t.completed_at, t.spec, t.result, t.error,
+  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, s.key as session_key, t.callback_url, t.executions, t.started_at, t.last_started_at, t.last_outcome,
+  t.last_node, t.completed_at, t.spec, t.result, t.error, t.input_tokens, t.output_tokens, t.context_window,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
 
 /** `index`: the way into the table, where SQLite is not to choose it. */
 export function taskTables(index = ""): string {
-  return `task t ${index} join line n on n.id = t.line left join lease l on l.task_seq = t.seq`;
+  return `task t ${index} join line n on n.id = t.line left join lease l on l.task_seq = t.seq
+    left join session s on s.id = t.session`;
 }
 
 export function toTaskRecord(db: SqliteDatabase, row: TaskRow): TaskRecord {
@@ -60,12 +65,14 @@ export function toTaskRecord(db: SqliteDatabase, row: TaskRow): TaskRecord {
     deadline: row.deadline,
     retryCount: row.retry_count,
     batch: row.batch,
+    session: row.session_key,
     callbackUrl: row.callback_url,
     startedAt: row.started_at ?? row.held_since,
     completedAt: row.completed_at,
     spec: JSON.parse(row.spec),
     result: row.result === null ? undefined : JSON.parse(row.result),
     error: row.error,
+    usage: toUsage(row),
     attempts: attemptsOf(db, row),
   };
 }
@@ -105,4 +112,20 @@ export function earlierAttempts(db: SqliteDatabase, seq: number): AttemptRecord[
          from attempt where task_seq = ? order by number`,
     )
     .all(seq);
+}
+
+type UsageColumns = Pick<TaskRow, "input_tokens" | "output_tokens" | "context_window">;
+
+/** What the attempts so far have told of their cost. */
+export function readUsage(db: SqliteDatabase, seq: number): TaskUsage | null {
+  const row = db
+    .prepare<UsageColumns>("select input_tokens, output_tokens, context_window from task where seq = ?")
+    .get(seq);
+  return row === undefined ? null : toUsage(row);
+}
+
+function toUsage(row: UsageColumns): TaskUsage | null {
+  const { input_tokens: inputTokens, output_tokens: outputTokens, context_window: contextWindow } = row;
+  if (inputTokens === null || outputTokens === null) return null;
+  return { inputTokens, outputTokens, ...(contextWindow === null ? {} : { contextWindow }) };
 }

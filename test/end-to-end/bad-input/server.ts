@@ -50,6 +50,8 @@ export async function startGarbageServer(storage: "SQLite" | "PostgreSQL"): Prom
   const rota = await createRota({
     storage: database?.url ?? "sqlite::memory:",
     scheduler: { maxQueueSize: 1_000_000, maxPerAgent: 1_000_000 },
+    // Whoever waits for a message does not wait long.
+    sessions: { debounceMs: 20 },
     log,
   });
   const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
@@ -68,7 +70,14 @@ export async function startGarbageServer(storage: "SQLite" | "PostgreSQL"): Prom
     async stored() {
       const { total } = await rota.tasks.counts();
       const { agents } = await rota.agents.list();
-      return { tasks: total, agents };
+      const lanes = (await rota.lanes.list()).lanes.map(({ name, concurrency, total: bound }) => [
+        name,
+        concurrency,
+        bound,
+      ]);
+      const { sessions } = await rota.sessions.list({ limit: 1_000 });
+      const settings = sessions.map(({ running: _running, queued: _queued, ...session }) => session);
+      return { tasks: total, agents, lanes, sessions: settings };
     },
     async stop() {
       await server.close();

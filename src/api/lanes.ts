@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { LANE_RANGES } from "../model/lane.ts";
+import { errorAnswersWith } from "./error.ts";
+
+const { concurrency, total } = LANE_RANGES;
+
+const laneInput = z
+  .strictObject({
+    concurrency: z
+      .int()
+      .min(concurrency.min)
+      .max(concurrency.max)
+      .describe("How many of its tasks each process runs at once; 0: none."),
+    total: z
+      .int()
+      .min(total.min)
+      .max(total.max)
+      .nullable()
+      .exactOptional()
+      .describe(
+        "How many run at once over all nodes; null or left out: no bound beyond the sum of the processes.",
+      ),
+  })
+  .meta({
+    id: "LaneSettings",
+    description: "How much of a lane runs at once.",
+    examples: [{ concurrency: 5, total: 20 }, { concurrency: 10 }],
+  });
+
+const LANE_EXAMPLE = {
+  name: "crawl",
+  concurrency: 5,
+  total: 20,
+  running: 5,
+  waiting: 12,
+  oldestWaitMs: 1_240,
+};
+
+export const lane = z
+  .strictObject({
+    name: z.string(),
+    concurrency: z
+      .int()
+      .describe(
+        "How many of its tasks the process that was asked runs at once; 0: it leaves them to others.",
+      ),
+    total: z.int().nullable().describe("How many run at once over all nodes; null: no bound of its own."),
+    running: z.int().describe("Over all nodes."),
+    waiting: z.int().describe("Everything that has not started, for whatever reason, over all nodes."),
+    oldestWaitMs: z
+      .int()
+      .nullable()
+      .describe("How long the task waits that could start and came first; null: none could."),
+  })
+  .meta({ id: "Lane", description: "A named pool of concurrency.", examples: [LANE_EXAMPLE] });
+
+export const laneList = z.strictObject({ lanes: z.array(lane).readonly() }).meta({
+  id: "LaneList",
+  description: "The lanes there are.",
+  examples: [{ lanes: [LANE_EXAMPLE] }],
+});
+
+export const clearedLane = z.strictObject({ cancelled: z.int() }).meta({
+  id: "ClearedLane",
+  description: "How many tasks waited in it and were cancelled.",
+  examples: [{ cancelled: 12 }],
+});
+
+// ------------------------------------------------------------------------------------------------------ operations
+
+const tags = ["lanes"];
+const errorAnswers = errorAnswersWith({
+  not_found: "lane not found",
+  conflict: 'the lane "crawl" is set by the configuration: change it there',
+});
+const params = z.strictObject({ name: z.string().describe("The name, URL-encoded: a `/` in it is `%2F`.") });
+
+export const listLanes = {
+  operationId: "listLanes",
+  tags,
+  summary: "List lanes",
+  description: "Every lane, with how much runs and waits in it.",
+  response: { 200: laneList, ...errorAnswers("storage_unavailable") },
+};
+
+export const putLane = {
+  operationId: "putLane",
+  tags,
+  summary: "Change or make a lane",
+  description:
+    "Stored, and in force on all nodes at once: what runs goes on. A lane that a file or a variable describes changes only there: 409.",
+  params,
+  body: laneInput,
+  response: { 200: lane, ...errorAnswers("conflict", "draining", "storage_unavailable") },
+};
+
+export const clearLane = {
+  operationId: "clearLane",
+  tags,
+  summary: "Cancel what waits in a lane",
+  description: "All that waits in it ends as `cancelled`, with the error `lane_cleared`; what runs goes on.",
+  params,
+  response: { 200: clearedLane, ...errorAnswers("not_found", "storage_unavailable") },
+};

@@ -1,0 +1,263 @@
+import { z } from "zod";
+import { DROP_POLICIES, SESSION_MODES, SESSION_RANGES } from "../model/session.ts";
+import { TASK_STATES } from "../model/task-state.ts";
+import { errorAnswersWith } from "./error.ts";
+import { TASK_EXAMPLE, task } from "./tasks.ts";
+
+const { cap, debounceMs, maxConcurrent } = SESSION_RANGES;
+const mode = z.enum(SESSION_MODES);
+const capNumber = z.int().min(cap.min).max(cap.max);
+const debounceNumber = z.int().min(debounceMs.min).max(debounceMs.max);
+const maxConcurrentNumber = z.int().min(maxConcurrent.min).max(maxConcurrent.max);
+const tokens = z.int().min(0);
+const contextWindow = z.int().min(1);
+
+const SESSION_EXAMPLE = {
+  key: "user:42",
+  agentId: "support",
+  lane: "main",
+  mode: "queue",
+  cap: 10,
+  drop: "old",
+  debounceMs: 800,
+  maxConcurrent: 3,
+  effectiveMaxConcurrent: 1,
+  tokens: 130_000,
+  contextWindow: 200_000,
+  generation: 0,
+  running: 1,
+  queued: 2,
+};
+const SENT_EXAMPLE = { taskId: "tsk_019a8f6e", state: "delayed", position: 0, merged: false };
+const STOPPED_EXAMPLE = { stopped: ["tsk_019a8f6e"], cancelled: ["tsk_019a8f70", "tsk_019a8f71"] };
+
+/** The library checks it, and says what is wrong. */
+export const sessionMessage = z
+  .strictObject({
+    message: z
+      .string()
+      .describe("What is said. `/stop` and `/stopall` alone are not passed on: they end what runs."),
+    agentId: z.string().exactOptional().describe("Who is told: left out, whoever was last, else `index`."),
+    lane: z
+      .string()
+      .exactOptional()
+      .describe("Where it runs: left out, where the last one did, else where the agent does, else `main`."),
+    mode: mode
+      .exactOptional()
+      .describe("For this message: `interrupt` takes the place of all that runs or waits in the session."),
+    maxConcurrent: maxConcurrentNumber
+      .exactOptional()
+      .describe("How many tasks of the session may run at once; stays on the session."),
+    wait: z.boolean().exactOptional().describe("True: answer once the run has ended, with the whole task."),
+    cancelOnDisconnect: z
+      .boolean()
+      .exactOptional()
+      .describe("True: cancel the task when whoever waits for it, or reads its events, goes away."),
+  })
+  .meta({
+    id: "SessionMessage",
+    description: "Something said in a conversation.",
+    examples: [
+      { message: "Where is my parcel?", agentId: "support" },
+      { message: "No, the other one", mode: "interrupt", wait: true, cancelOnDisconnect: true },
+      { message: "hello", lane: "main", maxConcurrent: 3 },
+      { message: "/stop" },
+    ],
+  });
+
+export const sentMessage = z
+  .strictObject({
+    taskId: z.string().describe("The task that it became, or was added to."),
+    state: z.enum(TASK_STATES),
+    position: z.int(),
+    merged: z.boolean().describe("It was added to a message before it that had not been passed on yet."),
+  })
+  .meta({
+    id: "SentMessage",
+    description: "The message is stored and will be answered. With `wait`: the run had not ended in time.",
+    examples: [SENT_EXAMPLE],
+  });
+
+export const stoppedTasks = z
+  .strictObject({
+    stopped: z.array(z.string()).readonly().describe("The ids of those that ran."),
+    cancelled: z.array(z.string()).readonly().describe("The ids of those that waited."),
+  })
+  .meta({
+    id: "StoppedTasks",
+    description: "What was ended; nothing, if there was nothing.",
+    examples: [STOPPED_EXAMPLE, { stopped: [], cancelled: [] }],
+  });
+
+export const session = z
+  .strictObject({
+    key: z.string(),
+    agentId: z.string().describe("Who is told what does not say."),
+    lane: z.string(),
+    mode,
+    cap: z.int().describe("How many messages may wait."),
+    drop: z
+      .enum(DROP_POLICIES)
+      .describe("Who goes when one more comes: the oldest that waits, or the new one."),
+    debounceMs: z.int().describe("Messages that come so soon after each other become one run."),
+    maxConcurrent: z.int().describe("How many of its tasks may run at once."),
+    effectiveMaxConcurrent: z.int().describe("How many do, given how full its context is."),
+    tokens: tokens.nullable().describe("How much of its context is used; null: nobody told."),
+    contextWindow: contextWindow.nullable(),
+    generation: z.int().describe("How often it was reset."),
+    running: z.int(),
+    queued: z.int().describe("Everything that waits, for whatever reason."),
+  })
+  .meta({
+    id: "Session",
+    description: "A conversation, with everything that it does not say itself filled in.",
+    examples: [SESSION_EXAMPLE],
+  });
+
+export const sessionPage = z
+  .strictObject({
+    sessions: z.array(session).readonly().describe("Newest first."),
+    count: z.int().describe("Of this page."),
+    nextCursor: z.string().nullable().describe("Null on the last page."),
+  })
+  .meta({
+    id: "SessionPage",
+    description: "Sessions, newest first.",
+    examples: [{ sessions: [SESSION_EXAMPLE], count: 1, nextCursor: null }],
+  });
+
+const sessionChanges = z
+  .strictObject({
+    agentId: z.string().nullable().exactOptional(),
+    lane: z.string().nullable().exactOptional(),
+    mode: mode.nullable().exactOptional(),
+    cap: capNumber.nullable().exactOptional(),
+    drop: z.enum(DROP_POLICIES).nullable().exactOptional(),
+    debounceMs: debounceNumber.nullable().exactOptional(),
+    maxConcurrent: maxConcurrentNumber.nullable().exactOptional(),
+    tokens: tokens.nullable().exactOptional(),
+    contextWindow: contextWindow.nullable().exactOptional(),
+  })
+  .meta({
+    id: "SessionChanges",
+    description: "What is left out stays; null takes it back, so that the configuration holds.",
+    examples: [
+      { mode: "interrupt", debounceMs: 0 },
+      { agentId: "support", lane: "main", cap: 3, drop: "new", maxConcurrent: 3 },
+      { tokens: 130_000, contextWindow: 200_000, cap: null },
+    ],
+  });
+
+const messageAnswer = z.union([task, stoppedTasks]).meta({
+  id: "MessageAnswer",
+  description: "With `wait` the whole task, once it has ended; of a stop word, what it ended.",
+  examples: [TASK_EXAMPLE, STOPPED_EXAMPLE],
+});
+
+const STREAM_EXAMPLE = `event: accepted
+data: ${JSON.stringify(SENT_EXAMPLE)}
+
+id: 5
+event: task.progress
+data: {"type":"task.progress","taskId":"tsk_019a8f6e","sessionKey":"user:42","progress":{"text":"I am"}}
+
+`;
+
+// ------------------------------------------------------------------------------------------------------ operations
+
+const tags = ["sessions"];
+const errorAnswers = errorAnswersWith({
+  not_found: "session not found",
+  queue_full: '10 messages wait in the session "user:42", and 10 may: try later',
+  invalid_field: "`message` must be a string that is not empty",
+});
+const params = z.strictObject({
+  key: z.string().describe("The key, 1 to 256 characters, URL-encoded: a `/` in it is `%2F`."),
+});
+
+export const sendMessage = {
+  operationId: "sendMessage",
+  tags,
+  summary: "Say something",
+  description:
+    "202 means that the message is on disk and will be answered, after those before it. With `wait` the answer comes once the run has ended, and with `Accept: text/event-stream` its events come as they happen, the last one with the end. Whoever goes away cancels nothing, unless `cancelOnDisconnect` says so. A session that is full and drops what is new answers 429 with `details` `{waiting, cap}`.",
+  params,
+  querystring: z.strictObject({
+    timeout: z
+      .string()
+      .exactOptional()
+      .describe("With `wait`: seconds after which it is answered with 202, 1 to 600, 120 unless given."),
+  }),
+  body: sessionMessage,
+  response: {
+    200: {
+      description: "With `wait`: the run has ended. To a stop word: what it ended. Or the events of the run.",
+      content: {
+        "application/json": { schema: messageAnswer },
+        "text/event-stream": { schema: z.string().meta({ examples: [STREAM_EXAMPLE] }) },
+      },
+    },
+    202: sentMessage,
+    ...errorAnswers("queue_full", "rate_limited", "draining", "scheduler_disabled", "storage_unavailable"),
+  },
+};
+
+export const listSessions = {
+  operationId: "listSessions",
+  tags,
+  summary: "List sessions",
+  description: "Newest first, a page at a time.",
+  querystring: z.strictObject({
+    limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
+    cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
+  }),
+  response: { 200: sessionPage, ...errorAnswers("storage_unavailable") },
+};
+
+export const getSession = {
+  operationId: "getSession",
+  tags,
+  summary: "Look at a session",
+  description: "Its settings, how full its context is, and how much of it runs and waits.",
+  params,
+  response: { 200: session, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+export const updateSession = {
+  operationId: "updateSession",
+  tags,
+  summary: "Change a session",
+  description: "What is left out stays, null takes it back. Also before its first message.",
+  params,
+  body: sessionChanges,
+  response: { 200: session, ...errorAnswers("storage_unavailable") },
+};
+
+export const stopSession = {
+  operationId: "stopSession",
+  tags,
+  summary: "Stop what has been running longest",
+  description: "The same as the message `/stop`. What waits goes on. Answers 200 also with nothing to do.",
+  params,
+  response: { 200: stoppedTasks, ...errorAnswers("storage_unavailable") },
+};
+
+export const stopAllOfSession = {
+  operationId: "stopAllOfSession",
+  tags,
+  summary: "Stop everything of a session",
+  description:
+    "The same as the message `/stopall`: all that runs or waits is cancelled, and what was sent before and turns up later ends as `stale`.",
+  params,
+  response: { 200: stoppedTasks, ...errorAnswers("storage_unavailable") },
+};
+
+export const resetSession = {
+  operationId: "resetSession",
+  tags,
+  summary: "Begin a session anew",
+  description:
+    "Stops everything of it and begins a new generation with an empty context: nothing of the old one can change anything.",
+  params,
+  response: { 200: stoppedTasks, ...errorAnswers("storage_unavailable") },
+};

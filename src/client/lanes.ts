@@ -1,0 +1,41 @@
+import type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
+import { invalidField } from "../model/field-checks.ts";
+import { LANE_NAME_FORM } from "../model/lane.ts";
+import type { CallOptions } from "./call-options.ts";
+import type { Connection } from "./connection.ts";
+
+/** Lanes over HTTP. */
+export class HttpLanes implements Lanes {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  list({ signal }: CallOptions = {}): Promise<LaneList> {
+    return this.#connection.ask({ path: "/v1/lanes", signal });
+  }
+
+  async put(name: string, input: LaneInput, { signal }: CallOptions = {}): Promise<LaneInfo> {
+    return this.#connection.ask({
+      method: "PUT",
+      path: lanePath(name),
+      body: input ?? null,
+      signal,
+      // The same settings once more change nothing more.
+      repeatable: true,
+    });
+  }
+
+  async clear(name: string, { signal }: CallOptions = {}): Promise<{ readonly cancelled: number }> {
+    return this.#connection.ask({ method: "POST", path: `${lanePath(name)}/clear`, signal });
+  }
+}
+
+/** An empty name is the path of the list, and to a URL one or two dots are a way up, however they are encoded. */
+function lanePath(name: string): string {
+  if (name === "" || name === "." || name === "..") {
+    throw invalidField("name", `the name of a lane is ${LANE_NAME_FORM}; this is "${name}"`);
+  }
+  return `/v1/lanes/${encodeURIComponent(name)}`;
+}

@@ -1,0 +1,87 @@
+import type {
+  Session,
+  SessionAnswer,
+  SessionChanges,
+  SessionMessage,
+  SessionPage,
+  SessionPageInput,
+  SessionReply,
+  Sessions,
+  StoppedTasks,
+} from "../interface/sessions.ts";
+import type { Tasks, WaitOptions } from "../interface/tasks.ts";
+import { checkKnown, isObject } from "../model/field-checks.ts";
+import { MESSAGE_FIELDS } from "../model/session.ts";
+import { checkSessionKey } from "../model/session-key.ts";
+import { checkWait } from "../model/wait-input.ts";
+import type { CallOptions } from "./call-options.ts";
+import type { Connection } from "./connection.ts";
+
+/** Conversations over HTTP. */
+export class HttpSessions implements Sessions {
+  readonly #connection: Connection;
+  readonly #tasks: Pick<Tasks, "wait">;
+
+  constructor(connection: Connection, tasks: Pick<Tasks, "wait">) {
+    this.#connection = connection;
+    this.#tasks = tasks;
+  }
+
+  async send(key: string, input: SessionMessage, { signal }: CallOptions = {}): Promise<SessionAnswer> {
+    // The server knows more fields than a message has, such as one that makes it wait.
+    if (isObject(input)) checkKnown(input, MESSAGE_FIELDS);
+    return this.#connection.ask({
+      method: "POST",
+      path: `${sessionPath(key)}/messages`,
+      body: input ?? null,
+      signal,
+    });
+  }
+
+  /** Two requests, so that a wait whose connection is lost goes on where the message is known. */
+  async ask(key: string, input: SessionMessage, options: WaitOptions = {}): Promise<SessionReply> {
+    checkWait(options);
+    const sent = await this.send(key, input, options.signal === undefined ? {} : { signal: options.signal });
+    return sent.taskId === undefined ? sent : this.#tasks.wait(sent.taskId, options);
+  }
+
+  async stop(key: string, options: CallOptions = {}): Promise<StoppedTasks> {
+    return this.#post(key, "stop", options);
+  }
+
+  async stopAll(key: string, options: CallOptions = {}): Promise<StoppedTasks> {
+    return this.#post(key, "stopall", options);
+  }
+
+  async reset(key: string, options: CallOptions = {}): Promise<StoppedTasks> {
+    return this.#post(key, "reset", options);
+  }
+
+  async get(key: string, { signal }: CallOptions = {}): Promise<Session> {
+    return this.#connection.ask({ path: sessionPath(key), signal });
+  }
+
+  list(page: SessionPageInput = {}, { signal }: CallOptions = {}): Promise<SessionPage> {
+    return this.#connection.ask({ path: "/v1/sessions", query: { ...page }, signal });
+  }
+
+  async update(key: string, changes: SessionChanges, { signal }: CallOptions = {}): Promise<Session> {
+    return this.#connection.ask({
+      method: "PATCH",
+      path: sessionPath(key),
+      body: changes ?? null,
+      signal,
+      // The same changes once more change nothing more.
+      repeatable: true,
+    });
+  }
+
+  #post(key: string, what: string, { signal }: CallOptions): Promise<StoppedTasks> {
+    return this.#connection.ask({ method: "POST", path: `${sessionPath(key)}/${what}`, signal });
+  }
+}
+
+/** What cannot be a key might lead to another route, so it is not asked for. */
+function sessionPath(key: string): string {
+  return `/v1/sessions/${encodeURIComponent(checkSessionKey(key, "key"))}`;
+}

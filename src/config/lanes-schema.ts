@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { DEFAULT_LANES, isLaneName, LANE_NAME_FORM, LANE_RANGES, TASKS_LANE } from "../model/lane.ts";
+import { dotted, must, numberIn, section } from "./option-kinds.ts";
+
+/** A number is short for `{ "concurrency": number }`. */
+const lane = z.preprocess(
+  (value) => (typeof value === "number" ? { concurrency: value } : value),
+  section(
+    {
+      concurrency: numberIn(LANE_RANGES.concurrency),
+      total: numberIn(LANE_RANGES.total).exactOptional(),
+    },
+    "be a number or an object with `concurrency` and perhaps `total`",
+  ),
+);
+
+const tasksLane = z
+  .never({
+    error:
+      "`lanes.tasks` is described by `scheduler.workerCount`, `scheduler.maxInflight` and `scheduler.maxPerAgentInflight`",
+  })
+  .exactOptional();
+
+/** Lanes by their names, with those that are always there. */
+export const lanes = lanesWith({
+  main: lane
+    .prefault(DEFAULT_LANES.main)
+    .describe("Messages, and whatever names a lane that does not exist."),
+  subagent: lane.prefault(DEFAULT_LANES.subagent).describe("Yours to use."),
+  team: lane.prefault(DEFAULT_LANES.team).describe("Yours to use."),
+  cron: lane.prefault(DEFAULT_LANES.cron).describe("Yours to use."),
+});
+
+/** Only those that somebody says something of: the others are for users to change. */
+export const saidLanes = lanesWith({});
+
+function lanesWith<Shape extends z.core.$ZodLooseShape>(known: Shape) {
+  return z
+    .object({ ...known, [TASKS_LANE]: tasksLane }, { error: must("be an object of lanes") })
+    .catchall(lane)
+    .check(({ value, issues }) => {
+      for (const name of Object.keys(value).filter((key) => !isLaneName(key))) {
+        const message = `\`${dotted(["lanes", name])}\`: the name of a lane is ${LANE_NAME_FORM}`;
+        issues.push({ code: "custom", path: [name], input: name, message });
+      }
+    });
+}

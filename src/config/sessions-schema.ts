@@ -1,0 +1,25 @@
+import { DEFAULT_SESSION, DROP_POLICIES, SESSION_MODES, SESSION_RANGES } from "../model/session.ts";
+import { numberIn, oneOf, section } from "./option-kinds.ts";
+
+/** How sessions take messages when they do not say. */
+export const sessions = section({
+  mode: oneOf(SESSION_MODES)
+    .default(DEFAULT_SESSION.mode)
+    .describe(
+      "`queue` or `followup`: a message waits for those before it; `interrupt`: it takes the place of all of them.",
+    ),
+  cap: numberIn(SESSION_RANGES.cap)
+    .default(DEFAULT_SESSION.cap)
+    .describe("How many messages of a session may wait."),
+  drop: oneOf(DROP_POLICIES)
+    .default(DEFAULT_SESSION.drop)
+    .describe(
+      "Who goes when one more comes: `old`, the message that waits longest; `new`, the one that comes (429).",
+    ),
+  debounceMs: numberIn(SESSION_RANGES.debounceMs)
+    .default(DEFAULT_SESSION.debounceMs)
+    .describe("Messages that come so soon after each other become one run; 0: each is its own."),
+  maxConcurrent: numberIn(SESSION_RANGES.maxConcurrent)
+    .default(DEFAULT_SESSION.maxConcurrent)
+    .describe("How many tasks of a session run at once, over all nodes."),
+});

@@ -1,0 +1,161 @@
+import type { Engine } from "../engine/engine.ts";
+import type { EventLog } from "../events/event-log.ts";
+import type { Session, SessionAnswer, Sessions, StoppedTasks } from "../interface/sessions.ts";
+import type { Tasks } from "../interface/tasks.ts";
+import { RotaError } from "../model/errors.ts";
+import { quoted } from "../model/field-checks.ts";
+import type { SessionSettings } from "../model/session.ts";
+import {
+  type ParsedMessage,
+  parseSessionChanges,
+  parseSessionMessage,
+  parseSessionPage,
+} from "../model/session-input.ts";
+import { checkSessionKey } from "../model/session-key.ts";
+import { parseTaskInput, type TaskDefaults } from "../model/task-input.ts";
+import { checkWait } from "../model/wait-input.ts";
+import type { NewTask, SessionRecord, StopSessionParams, Storage } from "../storage/storage.ts";
+import type { EndedTasks } from "./ended-tasks.ts";
+import { toSession } from "./session-view.ts";
+import type { TaskParser } from "./task-parser.ts";
+import type { TokenEstimates } from "./token-estimates.ts";
+
+/**
+ * How many tasks of a session one transaction ends. Those beyond it end as `stale`, in part before they could be listed, so
+ * that it is more than a session has by any means.
+ */
+const STOP_SLICE = 10_000;
+
+export interface SessionsOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly engine: Engine;
+  readonly eventLog: EventLog;
+  readonly tasks: Pick<Tasks, "wait">;
+  readonly estimates: TokenEstimates;
+  readonly ended: EndedTasks;
+  readonly settings: () => SessionSettings;
+  readonly defaults: () => TaskDefaults;
+  readonly parse: TaskParser;
+  readonly newTaskId: () => string;
+  /** Throws while nothing is taken in. */
+  readonly checkOpen: () => void;
+}
+
+/** One tenant's conversations, as its users handle them. */
+export function createSessions(options: SessionsOptions): Sessions {
+  const { tenant, storage, engine, eventLog, tasks, estimates, ended } = options;
+  const { settings, defaults, parse, newTaskId, checkOpen } = options;
+
+  async function send(key: string, input: unknown): Promise<SessionAnswer> {
+    checkSessionKey(key, "key");
+    const message = parseSessionMessage(input);
+    // Whoever wants something to end is listened to at any time.
+    if (message.stop !== null) return stop(key, message.stop);
+    checkOpen();
+    await estimates.refresh(key);
+    const task = await newTask(key, message);
+    checkOpen();
+    await eventLog.tried;
+    const { mode, maxConcurrent } = message;
+    const sent = await storage.sessions.send({ task, mode, maxConcurrent, defaults: settings() });
+    if (sent.refused !== null) throw sessionFull(key, sent.refused);
+    ended.note(sent.cancelled);
+    if (!sent.merged) engine.metrics.submitted(task, { rejected: false });
+    engine.wakeFor(sent.task);
+    const { id: taskId, state, position } = sent.task;
+    return { taskId, state, position, merged: sent.merged };
+  }
+
+  /** What a message does not say, the session does: whom and where the one before it was for. */
+  async function newTask(key: string, { message, agent, lane }: ParsedMessage): Promise<NewTask> {
+    const session = agent === undefined || lane === undefined ? await find(key) : null;
+    const agentId = agent ?? session?.agent ?? undefined;
+    // Where another agent was told is not where this one works.
+    const isOfAgent = session?.agent === null || session?.agent === agentId;
+    const given = { message, agentId, lane: lane ?? (isOfAgent ? (session?.lane ?? undefined) : undefined) };
+    return {
+      ...(await parse((known) => parseTaskInput({ ...given, sessionKey: key }, known))),
+      id: newTaskId(),
+      tenant,
+      origin: "message",
+      batch: null,
+      idempotency: null,
+    };
+  }
+
+  async function stop(key: string, scope: StopSessionParams["scope"]): Promise<StoppedTasks> {
+    checkSessionKey(key, "key");
+    const stopped: string[] = [];
+    const cancelled: string[] = [];
+    let cutoff: { cutoff?: number } = {};
+    for (let more = true; more; ) {
+      const slice = await storage.sessions.stop({ tenant, key, scope, limit: STOP_SLICE, ...cutoff });
+      ended.note([...slice.stopped, ...slice.cancelled]);
+      stopped.push(...slice.stopped.map(({ id }) => id));
+      cancelled.push(...slice.cancelled.map(({ id }) => id));
+      cutoff = { cutoff: slice.cutoff };
+      more = slice.more;
+    }
+    return { stopped, cancelled };
+  }
+
+  async function find(key: string): Promise<SessionRecord | null> {
+    return storage.sessions.get({ tenant, key });
+  }
+
+  function shown(record: SessionRecord): Session {
+    return toSession(record, { settings: settings(), ...defaults() });
+  }
+
+  return {
+    send,
+
+    async ask(key, input, waitOptions = {}) {
+      checkWait(waitOptions);
+      waitOptions.signal?.throwIfAborted();
+      const sent = await send(key, input);
+      return sent.taskId === undefined ? sent : tasks.wait(sent.taskId, waitOptions);
+    },
+
+    stop: (key) => stop(key, "oldest"),
+    stopAll: (key) => stop(key, "all"),
+    reset: (key) => stop(key, "reset"),
+
+    async get(key) {
+      const record = await find(checkSessionKey(key, "key"));
+      if (record === null) throw new RotaError("not_found", "session not found");
+      return shown(record);
+    },
+
+    async list(page = {}) {
+      const { sessions, nextCursor } = await storage.sessions.list({
+        tenant,
+        ...parseSessionPage({ ...page }),
+      });
+      return {
+        sessions: sessions.map(shown),
+        count: sessions.length,
+        nextCursor: nextCursor === null ? null : String(nextCursor),
+      };
+    },
+
+    async update(key, given) {
+      checkSessionKey(key, "key");
+      const changes = parseSessionChanges(given);
+      const defaultMax = settings().maxConcurrent;
+      const record = await storage.sessions.update({ tenant, key, defaultMax, changes });
+      // More of it may be able to start now.
+      engine.onSignal({ kind: "work" });
+      return shown(record);
+    },
+  };
+}
+
+function sessionFull(key: string, details: { readonly waiting: number; readonly cap: number }): RotaError {
+  const { waiting, cap } = details;
+  const messages = waiting === 1 ? "1 message waits" : `${waiting} messages wait`;
+  return new RotaError("queue_full", `${messages} in the session ${quoted(key)}, and ${cap} may: try later`, {
+    details: { waiting, cap },
+  });
+}

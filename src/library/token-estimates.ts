@@ -1,0 +1,123 @@
+import type { EventLog } from "../events/event-log.ts";
+import type { ContextUse, EstimateTokens } from "../interface/options.ts";
+import type { Clock } from "../model/clock.ts";
+import { isObject } from "../model/field-checks.ts";
+import type { Log } from "../model/log.ts";
+import { isTerminal } from "../model/task-state.ts";
+import type { Storage } from "../storage/storage.ts";
+
+/** A message waits for the estimate before it is taken in: longer than this nobody should. */
+const ESTIMATE_MS = 2_000;
+
+export interface TokenEstimatesOptions {
+  readonly tenant: string;
+  /** Undefined: nobody estimates. */
+  readonly estimate: EstimateTokens | undefined;
+  readonly storage: Storage;
+  readonly eventLog: EventLog;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How many tasks of a session run at once when it does not say. */
+  readonly defaultMax: () => number;
+  /** What this process is called in attempts. */
+  readonly node: () => string;
+  /** Told when more of a session may be able to start. */
+  readonly onChanged: () => void;
+}
+
+/** Keeps up with how full the contexts of sessions are, as the embedding program says. */
+export class TokenEstimates {
+  readonly #options: TokenEstimatesOptions;
+  /** Of each session one at a time. */
+  readonly #underWay = new Map<string, Promise<void>>();
+  #stopListening: (() => void) | null = null;
+  #stopped = false;
+
+  constructor(options: TokenEstimatesOptions) {
+    this.#options = options;
+  }
+
+  /** From now on the end of a task is a reason to ask anew, where it ran: its process is the one that knows. */
+  start(): void {
+    const { estimate, eventLog, tenant } = this.#options;
+    if (estimate === undefined) return;
+    this.#stopListening ??= eventLog.listen(({ type, tenantId, taskId, state, sessionKey }) => {
+      const isEnd = isTerminal(state) && type !== "batch.completed";
+      if (isEnd && sessionKey !== undefined && tenantId === tenant) void this.#ended(taskId, sessionKey);
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#stopListening?.();
+  }
+
+  /** Asks, and stores what is new. Never throws, and takes no longer than whoever waits for it can wait. */
+  refresh(key: string): Promise<void> {
+    const { estimate } = this.#options;
+    if (estimate === undefined || this.#stopped) return Promise.resolve();
+    const underWay = this.#underWay.get(key) ?? this.#refresh(key, estimate);
+    this.#underWay.set(key, underWay);
+    return underWay;
+  }
+
+  async #refresh(key: string, estimate: EstimateTokens): Promise<void> {
+    try {
+      const use = checkUse(await this.#inTime(async () => estimate(key)));
+      if (use !== null) await this.#store(key, use);
+    } catch (error) {
+      if (!this.#stopped) {
+        this.#options.log.warn({ error, sessionKey: key }, "cannot estimate the tokens of a session");
+      }
+    } finally {
+      this.#underWay.delete(key);
+    }
+  }
+
+  async #ended(id: string, key: string): Promise<void> {
+    const { storage, tenant, node, log } = this.#options;
+    try {
+      const task = await storage.tasks.get({ tenant, id });
+      if (task?.attempts.at(-1)?.node !== node()) return;
+      // What is under way may have been answered before the task had ended.
+      await this.#underWay.get(key);
+      await this.refresh(key);
+    } catch (error) {
+      if (!this.#stopped) log.warn({ error, sessionKey: key }, "cannot estimate the tokens of a session");
+    }
+  }
+
+  async #inTime<T>(work: () => Promise<T>): Promise<T> {
+    const late = Promise.withResolvers<never>();
+    const error = new Error(`\`estimateTokens\` did not answer within ${ESTIMATE_MS} ms`);
+    const timer = this.#options.clock.setTimer(ESTIMATE_MS, () => late.reject(error));
+    try {
+      return await Promise.race([work(), late.promise]);
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async #store(key: string, { tokens, contextWindow }: ContextUse): Promise<void> {
+    const { storage, tenant, defaultMax, onChanged } = this.#options;
+    const before = await storage.sessions.get({ tenant, key });
+    if (before?.tokens === tokens && before.contextWindow === contextWindow) return;
+    const changes = { tokens, contextWindow };
+    await storage.sessions.update({ tenant, key, defaultMax: defaultMax(), changes });
+    onChanged();
+  }
+}
+
+/** Null: it is not known. Throws for what cannot be. */
+function checkUse(use: unknown): ContextUse | null {
+  if (use === null || use === undefined) return null;
+  const { tokens, contextWindow } = isObject(use) ? use : {};
+  if (isCount(tokens) && isCount(contextWindow) && contextWindow > 0) return { tokens, contextWindow };
+  throw new TypeError(
+    "`estimateTokens` must answer `{tokens, contextWindow}`, whole numbers from 0 and from 1 on, or null",
+  );
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,0 +1,23 @@
+import { checkKnown, invalidField, isObject, optionalNumber, quoted, shown } from "./field-checks.ts";
+import { isLaneName, LANE_NAME_FORM, LANE_RANGES, type Lane } from "./lane.ts";
+
+/** What is to hold for a lane. Throws `invalid_field`. */
+export function parseLaneInput(name: unknown, input: unknown): Pick<Lane, "name" | "concurrency" | "total"> {
+  if (!isLaneName(name)) {
+    throw invalidField("name", `the name of a lane is ${LANE_NAME_FORM}; this is ${quoted(name)}`);
+  }
+  if (!isObject(input)) {
+    throw invalidField("lane", `a lane must be an object, like {"concurrency": 5}, not ${shown(input)}`);
+  }
+  checkKnown(input, ["concurrency", "total"]);
+  const concurrency = optionalNumber(input, "concurrency", LANE_RANGES.concurrency);
+  if (concurrency === undefined) {
+    const { min, max } = LANE_RANGES.concurrency;
+    throw invalidField(
+      "concurrency",
+      `\`concurrency\` is missing: it must be an integer from ${min} to ${max}`,
+    );
+  }
+  const total = input["total"] === null ? undefined : optionalNumber(input, "total", LANE_RANGES.total);
+  return { name, concurrency, total: total ?? null };
+}

@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { parseMessageRequest, parseSessionChanges, parseSessionMessage } from "./session-input.ts";
+
+describe("a message", () => {
+  test("says what it says, and leaves the rest open", () => {
+    expect(parseSessionMessage({ message: " hi " })).toEqual({
+      message: " hi ",
+      agent: undefined,
+      lane: undefined,
+      mode: null,
+      maxConcurrent: null,
+      stop: null,
+    });
+  });
+
+  test.each([
+    ["/stop", "oldest"],
+    ["\n /stop ", "oldest"],
+    ["/stopall", "all"],
+    ["/stop all", null],
+    ["/Stop", null],
+    ["please /stop", null],
+    ["constructor", null],
+  ])("%j asks to stop %j", (message, stop) => {
+    expect(parseSessionMessage({ message }).stop).toBe(stop);
+  });
+
+  test("over HTTP also says what its sender waits for", () => {
+    expect(parseMessageRequest({ message: "hi", wait: true })).toEqual({
+      input: { message: "hi" },
+      wait: true,
+      cancelOnDisconnect: false,
+    });
+    expect(() => parseMessageRequest({ message: "hi", waits: true })).toThrow("did you mean `wait`?");
+    expect(() => parseMessageRequest("hi")).toThrow("a message must be an object");
+  });
+});
+
+test("changes name what they change, and null takes it back", () => {
+  expect(parseSessionChanges({})).toEqual({});
+  expect(parseSessionChanges({ agentId: "a", lane: null, cap: undefined, tokens: 0 })).toEqual({
+    agent: "a",
+    lane: null,
+    tokens: 0,
+  });
+  expect(parseSessionChanges({ agentId: null })).toEqual({ agent: null });
+});

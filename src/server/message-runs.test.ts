@@ -1,0 +1,28 @@
+import { EventEmitter } from "node:events";
+import type { ServerResponse } from "node:http";
+import { expect, test } from "vitest";
+import { openTestRota } from "../../test/support/rota.ts";
+import { EventStreams } from "./event-stream.ts";
+import { MessageRuns } from "./message-runs.ts";
+import { TaskWaits } from "./task-waits.ts";
+
+/** Room for nobody. */
+async function openFull() {
+  const { rota, clock, log } = await openTestRota();
+  const streams = new EventStreams({ rota, clock, log, max: 0 });
+  const waits = new TaskWaits(rota, { max: 0 });
+  return { rota, runs: new MessageRuns({ rota, streams, waits }) };
+}
+
+test.each(["stream", "wait"] as const)("says nothing when there is no room to %s", async (method) => {
+  const { rota, runs } = await openFull();
+  const run = {
+    sessionKey: "s",
+    send: () => rota.sessions.send("s", { message: "hi" }),
+    cancelOnDisconnect: false,
+    timeoutSec: 1,
+  };
+  const response = new EventEmitter() as ServerResponse;
+  await expect(runs[method](response, run)).rejects.toMatchObject({ code: "rate_limited" });
+  expect((await rota.tasks.counts()).total).toBe(0);
+});

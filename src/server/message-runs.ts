@@ -1,0 +1,89 @@
+import type { ServerResponse } from "node:http";
+import type { Rota } from "../interface/rota.ts";
+import type { SentMessage, SessionAnswer, SessionReply, StoppedTasks } from "../interface/sessions.ts";
+import { RotaError } from "../model/errors.ts";
+import { isTerminal } from "../model/task-state.ts";
+import type { EventStreams } from "./event-stream.ts";
+import type { TaskWaits } from "./task-waits.ts";
+
+export interface MessageRun {
+  readonly sessionKey: string;
+  readonly send: () => Promise<SessionAnswer>;
+  /** Whether it is of no use any more once whoever sent it has gone away. */
+  readonly cancelOnDisconnect: boolean;
+}
+
+export interface MessageRunsOptions {
+  readonly rota: Rota;
+  readonly waits: TaskWaits;
+  readonly streams: EventStreams;
+}
+
+/** Requests that say something to a session and stay for what becomes of it. Room is made sure of before it is said. */
+export class MessageRuns {
+  readonly #options: MessageRunsOptions;
+
+  constructor(options: MessageRunsOptions) {
+    this.#options = options;
+  }
+
+  /** The task, once it has ended; or what is known of it, once the time is over or the server closes. */
+  wait(
+    response: ServerResponse,
+    { send, cancelOnDisconnect, timeoutSec }: MessageRun & { readonly timeoutSec: number },
+  ): Promise<{ ended: boolean; answer: SessionReply | SentMessage }> {
+    const { waits } = this.#options;
+    const gone = goneOf(response);
+    return waits.holding(async () => {
+      const sent = await send();
+      if (sent.taskId === undefined) return { ended: true, answer: sent };
+      const task = await waits.untilEnded(sent.taskId, { timeoutMs: timeoutSec * 1_000, gone });
+      if (isTerminal(task.state)) return { ended: true, answer: task };
+      if (gone.aborted && cancelOnDisconnect) await this.#cancel(sent);
+      return { ended: false, answer: { ...sent, state: task.state } };
+    });
+  }
+
+  /** Its events as they happen, up to its end; null. What a stop word ended is an answer instead. */
+  async stream(
+    response: ServerResponse,
+    {
+      sessionKey,
+      send,
+      cancelOnDisconnect,
+      timeoutSec,
+    }: MessageRun & { readonly timeoutSec: number | undefined },
+  ): Promise<StoppedTasks | null> {
+    let answer: StoppedTasks | null = null;
+    await this.#options.streams.openRun(response, {
+      sessionKey,
+      timeoutMs: timeoutSec === undefined ? undefined : timeoutSec * 1_000,
+      begin: async () => {
+        const sent = await send();
+        if (sent.taskId !== undefined) return sent;
+        answer = sent;
+        return null;
+      },
+      onGone: (sent) => {
+        if (cancelOnDisconnect) void this.#cancel(sent);
+      },
+    });
+    return answer;
+  }
+
+  /** Whoever only added to what somebody else had said does not take that along. */
+  async #cancel({ taskId, merged }: SentMessage): Promise<void> {
+    if (merged) return;
+    await this.#options.rota.tasks.cancel(taskId).catch((error) => {
+      // It has ended meanwhile, or the storage is away: nobody is left to be told.
+      if (!(error instanceof RotaError)) throw error;
+    });
+  }
+}
+
+/** Fires when nobody is left to be answered. The request itself is closed as soon as its body has been read. */
+function goneOf(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  return gone.signal;
+}

@@ -1,0 +1,341 @@
+import { connect } from "node:net";
+import { describe, expect, test } from "vitest";
+import { type OpenStream, openStream } from "../../../test/support/event-stream.ts";
+import { ask as askServer, openTestServer, type TestServer } from "../../../test/support/http.ts";
+import { event } from "../../api/events.ts";
+import { sentMessage, session, sessionPage, stoppedTasks } from "../../api/sessions.ts";
+import { task } from "../../api/tasks.ts";
+import { settle } from "../../testing/manual-clock.ts";
+import { Gate, until } from "../../testing/signals.ts";
+import { listen } from "../listen.ts";
+
+const PATH = "/v1/sessions/user%3A42%2Fa";
+const KEY = "user:42/a";
+const MESSAGES = `${PATH}/messages`;
+const ACCEPT = { accept: "text/event-stream" };
+
+interface Chat extends TestServer {
+  /** Lets the agent `slow` answer everything. */
+  readonly gate: Gate<unknown>;
+  /** What it was told. */
+  readonly told: string[];
+}
+
+/** A server whose agent `slow` answers when the gate opens, and whose sessions have no debounce. */
+async function openChat(): Promise<Chat> {
+  const server = await openTestServer({ options: { sessions: { debounceMs: 0 } } });
+  const gate = new Gate<unknown>();
+  const told: string[] = [];
+  server.rota.agent("slow", async ({ message = "" }, { signal, progress }) => {
+    told.push(message);
+    progress({ text: "I th" });
+    const stopped = new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+    return Promise.race([gate.opened, stopped]);
+  });
+  return { ...server, gate, told };
+}
+
+const slowly = { message: "hello", agentId: "slow" };
+
+describe("POST …/messages", () => {
+  test("answers 202 with the task that the message became", async () => {
+    const { ask } = await openTestServer();
+    const { status, body } = await ask(MESSAGES, { json: { message: "hello" } });
+    expect(status).toBe(202);
+    expect(sentMessage.parse(body)).toEqual({
+      taskId: expect.stringMatching(/^tsk_/),
+      state: "delayed",
+      position: 0,
+      merged: false,
+    });
+    expect((await ask(MESSAGES, { json: { message: "again" } })).body).toEqual({ ...body, merged: true });
+    expect((await ask(`/tasks/${body.taskId}`)).body).toMatchObject({
+      sessionKey: KEY,
+      message: "hello\nagain",
+    });
+  });
+
+  test("answers a stop word 200 with what it ended", async () => {
+    const { ask, told } = await openChat();
+    const { taskId } = (await ask(MESSAGES, { json: slowly })).body;
+    const waiting = (await ask(MESSAGES, { json: slowly })).body.taskId;
+    await until(() => told.length === 1);
+    const { status, body } = await ask(MESSAGES, { json: { message: " /stopall ", wait: true } });
+    expect([status, stoppedTasks.parse(body)]).toEqual([200, { stopped: [taskId], cancelled: [waiting] }]);
+    const streamed = await ask(MESSAGES, { json: { message: "/stop" }, headers: ACCEPT });
+    expect([streamed.status, streamed.body]).toEqual([200, { stopped: [], cancelled: [] }]);
+  });
+
+  test("answers 429 with Retry-After when the session is full and drops what is new", async () => {
+    const { ask, told } = await openChat();
+    await ask(PATH, { method: "PATCH", json: { cap: 1, drop: "new" } });
+    await ask(MESSAGES, { json: slowly });
+    await until(() => told.length === 1);
+    await ask(MESSAGES, { json: slowly });
+    for (const more of [{}, { wait: true }]) {
+      const { status, headers, body } = await ask(MESSAGES, { json: { ...slowly, ...more } });
+      expect([status, headers.get("retry-after")]).toEqual([429, "1"]);
+      expect(body).toMatchObject({ code: "queue_full", retryable: true, details: { waiting: 1, cap: 1 } });
+    }
+  });
+
+  test.each([
+    [{ message: "hi", wait: 1 }, "", "wait"],
+    [{ message: "hi", cancelOnDisconnect: "yes" }, "", "cancelOnDisconnect"],
+    [{ message: "hi", cancelOnDisconect: true }, "", "cancelOnDisconect"],
+    [{ message: "hi", wait: true }, "?timeout=601", "timeout"],
+    [{ message: "hi" }, "?timeout=0", "timeout"],
+    [{ message: "hi" }, "?timeuot=5", "timeuot"],
+    [[], "", undefined],
+  ])("refuses %j%s and stores nothing", async (json, query, field) => {
+    const { ask } = await openTestServer();
+    const { status, body } = await ask(MESSAGES + query, { json });
+    expect([status, body.code, body.details?.field]).toEqual([400, "invalid_field", field]);
+    expect((await ask("/tasks")).body.count).toBe(0);
+  });
+
+  test.each(["%00", "a%0Ab", "x".repeat(257), "%ED%A0%80"])("refuses the key %s", async (key) => {
+    const { ask } = await openTestServer();
+    const { status, body } = await ask(`/v1/sessions/${key}/messages`, { json: { message: "hi" } });
+    expect([status, body.code]).toEqual([400, "invalid_field"]);
+  });
+
+  test.each(["a%2F", "100%25", "%20", "🦉", "a+b%2Bc", "%3Fx%23y", "x".repeat(256), "stop"])(
+    "takes the key %s, and finds the session by it",
+    async (key) => {
+      const { ask } = await openTestServer();
+      const path = `/v1/sessions/${key}`;
+      expect((await ask(`${path}/messages`, { json: { message: "hi" } })).status).toBe(202);
+      const found = await ask(path);
+      expect([found.status, found.body.key]).toEqual([200, decodeURIComponent(key)]);
+      const { tasks } = (await ask(`/tasks?sessionKey=${key.replaceAll("+", "%2B")}`)).body;
+      expect(tasks).toMatchObject([{ sessionKey: decodeURIComponent(key) }]);
+    },
+  );
+});
+
+describe("a message that is waited for", () => {
+  test("is answered 200 with the whole task once it has ended", async () => {
+    const { ask, gate, told } = await openChat();
+    const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
+    await until(() => told.length === 1);
+    gate.open("at last");
+    const { status, body } = await answer;
+    expect(status).toBe(200);
+    expect(task.parse(body)).toMatchObject({ state: "done", result: "at last", sessionKey: KEY });
+  });
+
+  test("is answered 200 however it ends", async () => {
+    const { ask, told } = await openChat();
+    const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
+    await until(() => told.length === 1);
+    await ask(`${PATH}/stop`, { method: "POST" });
+    expect(await answer).toMatchObject({ status: 200, body: { state: "cancelled", error: "stopped" } });
+  });
+
+  test.each([
+    ["", 120],
+    ["?timeout=600", 600],
+    ["?timeout=5", 5],
+  ])("with %j is answered 202 with what is known after %i seconds", async (query, seconds) => {
+    const { ask, clock, told } = await openChat();
+    const json = { ...slowly, wait: true };
+    const answer = ask(MESSAGES + query, { json });
+    await until(() => told.length === 1);
+    await settle();
+    let answered = false;
+    void answer.then(() => {
+      answered = true;
+    });
+    await clock.advance(Math.min(seconds, 120) * 1_000 - 1);
+    expect(answered).toBe(false);
+    await clock.advance((seconds - Math.min(seconds, 120)) * 1_000 + 1);
+    const { status, body } = await answer;
+    // After its own timeout of 120 s the run has ended by itself.
+    if (seconds === 600) expect([status, body.state]).toEqual([200, "failed"]);
+    else {
+      expect([status, sentMessage.parse(body)]).toMatchObject([202, { state: "running", merged: false }]);
+    }
+  });
+
+  test("is answered when it ends while the node drains, and another one is refused then", async () => {
+    const { ask, gate, rota, told } = await openChat();
+    const answer = ask(MESSAGES, { json: { ...slowly, wait: true } });
+    await until(() => told.length === 1);
+    await settle();
+    const drained = rota.drain();
+    expect(await ask(MESSAGES, { json: { ...slowly, wait: true } })).toMatchObject({
+      status: 503,
+      body: { code: "draining" },
+    });
+    gate.open("at last");
+    expect(await answer).toMatchObject({ status: 200, body: { state: "done", result: "at last" } });
+    await drained;
+  });
+
+  test("is answered 202 with what is known when the server closes first", async () => {
+    const { rota, log, told, gate } = await openChat();
+    const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
+    const answer = askServer(server.url + MESSAGES, { json: { ...slowly, wait: true } });
+    await until(() => told.length === 1);
+    await settle();
+    await server.close();
+    expect(await answer).toMatchObject({ status: 202, body: { state: "running", merged: false } });
+    gate.open(null);
+  });
+
+  test.each([
+    [false, "running", undefined],
+    [true, "cancelled", undefined],
+  ])(
+    "whose sender goes away, with cancelOnDisconnect %j, is %s",
+    async (cancelOnDisconnect, state, error) => {
+      const { url, rota, told, log } = await openChat();
+      const socket = sendAndStay(url, { ...slowly, wait: true, cancelOnDisconnect });
+      await until(() => told.length === 1);
+      await settle();
+      const [{ taskId } = { taskId: "" }] = (await rota.tasks.list()).tasks;
+      socket.destroy();
+      await settle();
+      if (cancelOnDisconnect) await until(async () => (await rota.tasks.get(taskId)).state === "cancelled");
+      expect(await rota.tasks.get(taskId)).toMatchObject({ state });
+      expect((await rota.tasks.get(taskId)).error).toBe(error);
+      expect(log.messages()).toEqual([]);
+    },
+  );
+
+  test("and was added to another does not take that along when its sender goes away", async () => {
+    const { url, rota, ask } = await openTestServer();
+    const { taskId } = (await ask(MESSAGES, { json: { message: "one" } })).body;
+    const socket = sendAndStay(url, { message: "two", wait: true, cancelOnDisconnect: true });
+    await until(async () => (await rota.tasks.get(taskId)).message === "one\ntwo");
+    await settle();
+    socket.destroy();
+    await settle();
+    expect(await rota.tasks.get(taskId)).toMatchObject({ state: "delayed" });
+  });
+});
+
+describe("a message whose events are asked for", () => {
+  test("is told as it goes, from its acceptance to its end", async () => {
+    const { ask, url, gate, rota } = await openChat();
+    const stream = await streamOf(url, slowly);
+    expect(stream.status).toBe(200);
+    expect(stream.headers.get("content-type")).toMatch(/^text\/event-stream/);
+    const accepted = await stream.next();
+    expect(accepted?.event).toBe("accepted");
+    const { taskId } = sentMessage.parse(accepted?.data);
+    await until(async () => (await rota.tasks.get(taskId)).state === "running");
+    // What happens to others, even of the same session, is not told.
+    await ask(MESSAGES, { json: { message: "other", agentId: "index" } });
+    await ask("/tasks", { json: { message: "other" } });
+    gate.open("at last");
+    const frames = await stream.take(4);
+    expect(frames.map((frame) => frame.event)).toEqual([
+      "task.created",
+      "task.started",
+      "task.progress",
+      "task.completed",
+    ]);
+    for (const { data } of frames) expect(event.parse(data)).toMatchObject({ taskId, sessionKey: KEY });
+    expect(frames.at(-1)?.data).toMatchObject({ state: "done", result: "at last" });
+    expect(await stream.next()).toBeUndefined();
+  });
+
+  test("ends with an empty result when it is stopped", async () => {
+    const { ask, url, told } = await openChat();
+    const stream = await streamOf(url, slowly);
+    await until(() => told.length === 1);
+    await ask(`${PATH}/stopall`, { method: "POST" });
+    let last: Awaited<ReturnType<OpenStream["next"]>>;
+    for (let frame = await stream.next(); frame !== undefined; frame = await stream.next()) last = frame;
+    expect(last).toMatchObject({
+      event: "task.cancelled",
+      data: { error: "stopped", result: "", sessionKey: KEY },
+    });
+  });
+
+  test("is refused like any other before the stream begins", async () => {
+    const { ask } = await openChat();
+    const { status, body } = await ask(MESSAGES, { json: { message: "" }, headers: ACCEPT });
+    expect([status, body.code]).toEqual([400, "invalid_field"]);
+  });
+
+  test("ends after the time that was asked for, and the run goes on", async () => {
+    const { url, clock, told, rota } = await openChat();
+    const stream = await streamOf(url, slowly, "?timeout=5");
+    await stream.take(3);
+    await until(() => told.length === 1);
+    await clock.advance(5_000);
+    for (let frame = await stream.next(); frame !== undefined; frame = await stream.next()) {
+      expect(frame.event).toBe("task.progress");
+    }
+    expect((await rota.tasks.list()).tasks).toMatchObject([{ state: "running" }]);
+  });
+
+  test.each([
+    [false, "running"],
+    [true, "cancelled"],
+  ])("whose reader goes away, with cancelOnDisconnect %j, is %s", async (cancelOnDisconnect, state) => {
+    const { url, rota, told, gate } = await openChat();
+    const stream = await streamOf(url, { ...slowly, cancelOnDisconnect });
+    const { taskId } = (await stream.next())?.data ?? {};
+    await until(() => told.length === 1);
+    stream.close();
+    if (cancelOnDisconnect) await until(async () => (await rota.tasks.get(taskId)).state === state);
+    await settle();
+    expect(await rota.tasks.get(taskId)).toMatchObject({ state });
+    gate.open(null);
+  });
+
+  test("is not cancelled because the server closes", async () => {
+    const { rota, log, told, gate } = await openChat();
+    const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
+    const stream = await streamOf(server.url, { ...slowly, cancelOnDisconnect: true });
+    const { taskId } = (await stream.next())?.data ?? {};
+    await until(() => told.length === 1);
+    await server.close();
+    await settle();
+    expect(await rota.tasks.get(taskId)).toMatchObject({ state: "running" });
+    gate.open(null);
+  });
+});
+
+test("sessions are shown, listed, changed, stopped and reset as the schemas say", async () => {
+  const { ask } = await openChat();
+  const unknown = await ask(PATH);
+  expect([unknown.status, unknown.body]).toEqual([404, { code: "not_found", error: "session not found" }]);
+  const patched = await ask(PATH, { method: "PATCH", json: { mode: "interrupt", tokens: 7 } });
+  expect([patched.status, session.parse(patched.body)]).toMatchObject([
+    200,
+    { key: KEY, mode: "interrupt", tokens: 7, debounceMs: 0 },
+  ]);
+  expect((await ask(PATH)).body).toEqual(patched.body);
+  expect(sessionPage.parse((await ask("/v1/sessions?limit=1")).body)).toMatchObject({ count: 1 });
+  expect((await ask(PATH, { method: "PATCH", json: { modes: "queue" } })).body).toMatchObject({
+    code: "invalid_field",
+    error: "unknown field `modes`: did you mean `mode`?",
+  });
+  for (const action of ["stop", "stopall", "reset"]) {
+    const { status, body } = await ask(`${PATH}/${action}`, { method: "POST" });
+    expect([status, stoppedTasks.parse(body)]).toEqual([200, { stopped: [], cancelled: [] }]);
+  }
+  expect((await ask(PATH)).body).toMatchObject({ generation: 1, tokens: null, mode: "interrupt" });
+  expect((await ask("/sessions")).status).toBe(404);
+});
+
+/** Sends a message over a connection of its own, which the test can cut. */
+function sendAndStay(url: string, json: object): ReturnType<typeof connect> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const body = JSON.stringify(json);
+  const head = `POST ${MESSAGES} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json`;
+  socket.write(`${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  return socket;
+}
+
+function streamOf(url: string, json: object, query = ""): Promise<OpenStream> {
+  return openStream(url + MESSAGES + query, ACCEPT, json);
+}

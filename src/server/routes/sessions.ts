@@ -1,0 +1,67 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import {
+  getSession,
+  listSessions,
+  resetSession,
+  sendMessage,
+  stopAllOfSession,
+  stopSession,
+  updateSession,
+} from "../../api/sessions.ts";
+import type { SessionChanges, SessionMessage, SessionPageInput } from "../../interface/sessions.ts";
+import { optionalNumber } from "../../model/field-checks.ts";
+import { parseMessageRequest } from "../../model/session-input.ts";
+import type { RouteParts } from "../routes.ts";
+import { toNumber, withNumbers } from "./query-values.ts";
+
+/** How long an answer may wait for a run, in seconds. */
+const TIMEOUT = { min: 1, max: 600, unit: "seconds" } as const;
+const TIMEOUT_DEFAULT = 120;
+
+/** Conversations: say something, stop it, look at them and set how they go. */
+export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota, runs }) => {
+  app.post("/sessions/:key/messages", { schema: sendMessage }, async (request, reply) => {
+    const { input, wait, cancelOnDisconnect } = parseMessageRequest(request.body);
+    const timeout = optionalNumber({ timeout: toNumber(request.query.timeout) }, "timeout", TIMEOUT);
+    const run = {
+      sessionKey: request.params.key,
+      send: () => rota.sessions.send(request.params.key, input as unknown as SessionMessage),
+      cancelOnDisconnect,
+    };
+    if (request.headers.accept?.includes("text/event-stream")) {
+      const answer = await runs.stream(reply.raw, { ...run, timeoutSec: timeout });
+      return answer === null ? reply.hijack() : answer;
+    }
+    if (wait) {
+      const { ended, answer } = await runs.wait(reply.raw, {
+        ...run,
+        timeoutSec: timeout ?? TIMEOUT_DEFAULT,
+      });
+      return reply.code(ended ? 200 : 202).send(answer);
+    }
+    const sent = await run.send();
+    return reply.code(sent.taskId === undefined ? 200 : 202).send(sent);
+  });
+
+  app.get("/sessions", { schema: listSessions }, async ({ query }) =>
+    rota.sessions.list(withNumbers(query, "limit") as SessionPageInput),
+  );
+
+  app.get("/sessions/:key", { schema: getSession }, async ({ params }) => rota.sessions.get(params.key));
+
+  app.patch("/sessions/:key", { schema: updateSession }, async ({ params, body }) =>
+    rota.sessions.update(params.key, body as SessionChanges),
+  );
+
+  app.post("/sessions/:key/stop", { schema: stopSession }, async ({ params }) =>
+    rota.sessions.stop(params.key),
+  );
+
+  app.post("/sessions/:key/stopall", { schema: stopAllOfSession }, async ({ params }) =>
+    rota.sessions.stopAll(params.key),
+  );
+
+  app.post("/sessions/:key/reset", { schema: resetSession }, async ({ params }) =>
+    rota.sessions.reset(params.key),
+  );
+};

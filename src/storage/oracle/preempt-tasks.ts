@@ -1,0 +1,122 @@
+import { FRONT_RANK, isCritical } from "../../model/priority.ts";
+import { preemptionError } from "../preemption-error.ts";
+import { settleMoves } from "./settle-moves.ts";
+import {
+  addEvent,
+  agentKey,
+  becomeReady,
+  byRank,
+  endAttempt,
+  isReady,
+  isSameAgent,
+  type OracleLane,
+  type OracleState,
+  type OracleTask,
+  tell,
+} from "./state.ts";
+
+/**
+ * For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready, and
+ * where one that waits may have lost the slot it waited for.
+ */
+export function preempt(state: OracleState): void {
+  const arrivals = state.arrivals.filter(isReady);
+  const touched = new Set([...state.shaken, ...arrivals.map(({ lane }) => lane)]);
+  const lanes = [...state.lanes.values()]
+    .filter(({ name }) => touched.has(name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const tokens = lanes.flatMap((lane) =>
+    preemptIn(
+      state,
+      lane,
+      arrivals.filter((task) => task.lane === lane.name),
+    ),
+  );
+  if (tokens.length > 0) {
+    // Of a session that may run fewer by now, it steps back at once.
+    settleMoves(state);
+    tell(state, { kind: "events" }, { kind: "fenced", tokens, reason: "preempted" });
+    tell(state, { kind: "work" }, { kind: "due" });
+  }
+  // What was put back has not arrived, and whose slot was taken has shaken nobody.
+  state.arrivals = [];
+  state.shaken.clear();
+}
+
+function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly OracleTask[]): number[] {
+  const byLine = [...Map.groupBy(readyCriticals(state, lane), agentKey).values()];
+  const usable = byLine.flatMap((line) => line.slice(0, roomOf(state, lane, line[0])));
+  // Whoever is beyond the room of its agent needs a slot of that agent; else the last ones find the lane full.
+  const nodes = serving(state, lane);
+  const withoutSlot = usable.sort(byRank).slice(freeSlots(state, lane, nodes));
+  const heldByAgent = arrivals.filter((arrival) => !usable.includes(arrival));
+  const tokens: number[] = [];
+  for (const critical of [...heldByAgent, ...withoutSlot].sort(byRank)) {
+    const victim = victims(state, critical, nodes, heldByAgent.includes(critical))[0];
+    if (victim === undefined) continue;
+    tokens.push(giveWay(state, victim, critical));
+    if (lane.strategy === "fair-fifo") lane.aheadStreak -= 1;
+  }
+  return tokens;
+}
+
+function readyCriticals(state: OracleState, lane: OracleLane): OracleTask[] {
+  return state.tasks
+    .filter((task) => task.lane === lane.name && isReady(task) && isCritical(task.rank))
+    .sort(byRank);
+}
+
+function roomOf(state: OracleState, lane: OracleLane, task: OracleTask | undefined): number {
+  if (task === undefined) return 0;
+  const running = state.tasks.filter((other) => other.held !== null && isSameAgent(other, task));
+  const inLane = running.filter((other) => other.lane === lane.name);
+  const agentMax = state.agentLimits.get(agentKey(task)) ?? Number.POSITIVE_INFINITY;
+  const perAgent = lane.perAgent ?? Number.POSITIVE_INFINITY;
+  return Math.max(Math.min(perAgent - inLane.length, agentMax - running.length), 0);
+}
+
+/**
+ * How many slots of a lane are free on each node that would fill one that becomes free. One that has taken its slots
+ * back, or more than it has left, would not.
+ */
+function serving(state: OracleState, lane: OracleLane): ReadonlyMap<string, number> {
+  const nodes = [...state.nodes.values()].filter(({ dead }) => !dead);
+  const free = nodes.map(({ node, slots }) => {
+    const held = state.tasks.filter((task) => task.lane === lane.name && task.held?.node === node).length;
+    return [node, (slots[lane.name] ?? 0) - held] as const;
+  });
+  return new Map(free.filter(([, left]) => left >= 0));
+}
+
+/** Slots of a lane over all nodes that nobody has taken. */
+function freeSlots(state: OracleState, lane: OracleLane, nodes: ReadonlyMap<string, number>): number {
+  const free = [...nodes.values()].reduce((sum, left) => sum + left, 0);
+  const inflight = state.tasks.filter((task) => task.lane === lane.name && task.held !== null).length;
+  return Math.max(Math.min((lane.total ?? Number.POSITIVE_INFINITY) - inflight, free), 0);
+}
+
+/** Those that may be made to give way to a task: the least urgent first, then the one that started last. */
+function victims(
+  state: OracleState,
+  arrival: OracleTask,
+  nodes: ReadonlyMap<string, number>,
+  ofSameAgent: boolean,
+): OracleTask[] {
+  return state.tasks
+    .filter(({ held }) => held !== null && nodes.has(held.node))
+    .filter((task) => task.preemptionsLeft > 0 && !isCritical(task.priority))
+    .filter((task) => task.tenant === arrival.tenant && task.lane === arrival.lane)
+    .filter((task) => !ofSameAgent || isSameAgent(task, arrival))
+    .sort((a, b) => b.priority - a.priority || (b.held?.token ?? 0) - (a.held?.token ?? 0));
+}
+
+function giveWay(state: OracleState, task: OracleTask, to: OracleTask): number {
+  const token = task.held?.token ?? 0;
+  const error = preemptionError(to.id);
+  endAttempt(state, task, "preempted", error);
+  task.preemptionsLeft -= 1;
+  task.rank = FRONT_RANK;
+  becomeReady(state, task);
+  addEvent(state, "task.preempted", task, { attempt: task.attempts.length, error });
+  return token;
+}

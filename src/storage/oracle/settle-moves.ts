@@ -1,0 +1,16 @@
+import { settleBatches } from "./batches.ts";
+import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
+import { settleSessions } from "./sessions.ts";
+import { type OracleState, tell } from "./state.ts";
+
+/** What follows from the moves of an operation: dependants hear of ends, sessions and batches let others in. */
+export function settleMoves(state: OracleState, limit = RELEASED_MAX): void {
+  let left = limit;
+  do {
+    left -= releaseDependants(state, left);
+    // Others may depend on what a session ends as stale.
+    settleSessions(state);
+  } while (state.releases.length > 0 && left > 0);
+  settleBatches(state);
+  if (state.releases.length > 0) tell(state, { kind: "release" });
+}

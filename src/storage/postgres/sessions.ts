@@ -1,0 +1,218 @@
+import type { DropPolicy, SessionMode } from "../../model/session.ts";
+import { SESSION_ENDS } from "../../model/session.ts";
+import type {
+  SessionChanges,
+  SessionName,
+  SessionRecord,
+  SessionStorage,
+  StoppedSession,
+  StopSessionParams,
+} from "../storage.ts";
+import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
+import type { PostgresDatabase } from "./database.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
+import { sendMessage } from "./send-message.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
+import { isUnsettled } from "./settle-sessions.ts";
+
+export function postgresSessions(db: PostgresDatabase): SessionStorage {
+  return {
+    send: (params) => sendMessage(db, params),
+    stop: (params) => stopSession(db, params),
+    update: (params) => updateSession(db, params),
+    async get({ tenant, key }) {
+      const [row] = await db.read<SessionRow>({
+        name: "get_session",
+        text: `select ${SESSION_COLUMNS} from session s where s.tenant = $1 and s.key = $2`,
+        values: [tenant, key],
+      });
+      return row === undefined ? null : toSessionRecord(row);
+    },
+    async list({ tenant, limit, cursor = Number.MAX_SAFE_INTEGER }) {
+      const rows = await db.read<SessionRow>({
+        name: "list_sessions",
+        text: `select ${SESSION_COLUMNS} from session s where s.tenant || '' = $1 and s.id < $2 order by s.id desc limit $3`,
+        values: [tenant, cursor, limit + 1],
+      });
+      const sessions = rows.slice(0, limit).map(toSessionRecord);
+      return { sessions, nextCursor: rows.length > limit ? (sessions.at(-1)?.seq ?? null) : null };
+    },
+  };
+}
+
+async function stopSession(db: PostgresDatabase, params: StopSessionParams): Promise<StoppedSession> {
+  const { tenant, key, scope, limit, cutoff = null } = params;
+  const [row] = await db.write<{ cancelled: CancelledJson[]; more: boolean; cutoff: string }>({
+    name: "stop_session",
+    text: "select * from stop_session($1, $2, $3, $4, $5, $6)",
+    values: [tenant, key, scope, limit, cutoff],
+  });
+  if (row === undefined) return { stopped: [], cancelled: [], more: false, cutoff: 0 };
+  signalCancelled(db, row.cancelled);
+  const ended = row.cancelled.map(toEndedTask);
+  return {
+    stopped: ended.filter(({ token }) => token !== null),
+    cancelled: ended.filter(({ token }) => token === null),
+    more: row.more,
+    cutoff: Number(row.cutoff),
+  };
+}
+
+async function updateSession(
+  db: PostgresDatabase,
+  { tenant, key, defaultMax, changes }: SessionName & { defaultMax: number; changes: SessionChanges },
+): Promise<SessionRecord> {
+  const [row] = await db.write<SessionRow>({
+    name: "update_session",
+    text: "select * from update_session($1, $2, $3, $4, $5)",
+    values: [tenant, key, defaultMax, JSON.stringify(changes)],
+  });
+  if (row === undefined) throw new Error("an update answers what it made of the session");
+  db.signal({ kind: "events" });
+  db.signal({ kind: "work" });
+  return toSessionRecord(row);
+}
+
+interface SessionRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly key: string;
+  readonly agent: string | null;
+  readonly lane: string | null;
+  readonly mode: SessionMode | null;
+  readonly cap: number | null;
+  readonly drop_policy: DropPolicy | null;
+  readonly debounce_ms: number | null;
+  readonly max_concurrent: number | null;
+  readonly default_max: number;
+  readonly tokens: string | null;
+  readonly context_window: string | null;
+  readonly generation: number;
+  readonly open: number;
+  readonly running: number;
+}
+
+/** What runs is counted: that are only so many. A claim so needs not write to the session. */
+const SESSION_COLUMNS = `
+  s.id, s.tenant, s.key, s.agent, s.lane, s.mode, s.cap, s.drop_policy, s.debounce_ms, s.max_concurrent, s.default_max,
+  s.tokens, s.context_window, s.generation, s.open, (select count(*) from lease l where l.session = s.id)::integer as running`;
+
+function toSessionRecord(row: SessionRow): SessionRecord {
+  return {
+    seq: Number(row.id),
+    tenant: row.tenant,
+    key: row.key,
+    agent: row.agent,
+    lane: row.lane,
+    mode: row.mode,
+    cap: row.cap,
+    drop: row.drop_policy,
+    debounceMs: row.debounce_ms,
+    maxConcurrent: row.max_concurrent,
+    defaultMax: row.default_max,
+    tokens: row.tokens === null ? null : Number(row.tokens),
+    contextWindow: row.context_window === null ? null : Number(row.context_window),
+    generation: row.generation,
+    running: row.running,
+    queued: row.open - row.running,
+  };
+}
+
+/** The changes, as JSON, of a column of `session`. */
+function changed(column: string, name: string, type: "text" | "integer" | "bigint"): string {
+  return `${column} = case when p_changes ? '${name}' then (p_changes ->> '${name}')::${type} else s.${column} end`;
+}
+
+/** Turns of one stage that have a place up to the cutoff and that no attempt holds, the first ones. */
+function waitingUpTo(stage: "early" | "parked" | "in"): string {
+  return `
+    (select u.place, u.task_seq from turn u
+      where u.session = v_session.id and u.stage = '${stage}' and u.place <= cutoff
+        and not exists (select 1 from lease l where l.task_seq = u.task_seq)
+      order by u.place limit p_limit + 1)`;
+}
+
+export const SESSION_FUNCTIONS = `
+create function update_session(p_now bigint, p_tenant text, p_key text, p_default_max integer, p_changes jsonb)
+returns table (id bigint, tenant text, key text, agent text, lane text, mode text, cap integer, drop_policy text,
+               debounce_ms integer, max_concurrent integer, default_max integer, tokens bigint, context_window bigint, generation integer,
+               open integer, running integer)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+  v_unsettled text;
+begin
+  insert into session (tenant, key, default_max)
+  select p_tenant, p_key, p_default_max
+   where not exists (select 1 from session s where s.tenant = p_tenant and s.key = p_key);
+  update session s
+     set default_max = p_default_max,
+         pinned = s.pinned or exists (
+           select 1 from jsonb_each_text(p_changes) c
+            where c.key not in ('tokens', 'contextWindow') and c.value is not null),
+         ${changed("agent", "agent", "text")},
+         ${changed("lane", "lane", "text")},
+         ${changed("mode", "mode", "text")},
+         ${changed("cap", "cap", "integer")},
+         ${changed("drop_policy", "drop", "text")},
+         ${changed("debounce_ms", "debounceMs", "integer")},
+         ${changed("max_concurrent", "maxConcurrent", "integer")},
+         ${changed("tokens", "tokens", "bigint")},
+         ${changed("context_window", "contextWindow", "bigint")}
+   where s.tenant = p_tenant and s.key = p_key
+  returning case when ${isUnsettled("s")} then s.id::text end into v_unsettled;
+  if v_unsettled is not null then perform add_note('sessions', array[v_unsettled]); end if;
+  perform settle_moves(v_now, ${RELEASED_MAX});
+  ${PREEMPT}
+  return query select ${SESSION_COLUMNS} from session s where s.tenant = p_tenant and s.key = p_key;
+end $$;
+
+create function stop_session(
+  p_now bigint, p_tenant text, p_key text, p_scope text, p_limit integer, p_cutoff bigint)
+returns table (cancelled json, more boolean, cutoff bigint) language plpgsql as $$
+#variable_conflict use_variable
+declare
+  v_now bigint := enter(p_now);
+  v_session session;
+  v_seqs bigint[];
+begin
+  select * into v_session from session s where s.tenant = p_tenant and s.key = p_key;
+  if not found then return; end if;
+  if p_scope = 'oldest' then
+    cutoff := v_session.cutoff;
+    v_seqs := array(select l.task_seq from lease l where l.session = v_session.id order by l.token limit 1);
+  else
+    cutoff := least(coalesce(p_cutoff, v_session.last_place), v_session.last_place);
+    update session s
+       set cutoff = greatest(s.cutoff, stop_session.cutoff),
+           generation = s.generation + case when p_scope = 'reset' and p_cutoff is null then 1 else 0 end,
+           tokens = case when p_scope = 'reset' and p_cutoff is null then null else s.tokens end
+     where s.id = v_session.id;
+    -- First what runs, then what waits.
+    v_seqs := array(
+      select l.task_seq from lease l join task t on t.seq = l.task_seq
+       where l.session = v_session.id and t.place <= cutoff order by l.token limit p_limit + 1);
+    v_seqs := v_seqs || array(
+      select w.task_seq
+        from (${(["early", "parked", "in"] as const).map(waitingUpTo).join(" union all ")}) w
+       order by w.place limit p_limit + 1 - cardinality(v_seqs));
+  end if;
+  more := cardinality(v_seqs) > p_limit;
+  cancelled := cancel_these(v_now, v_seqs[:p_limit],
+    case when p_scope = 'reset' then '${SESSION_ENDS.reset}' else '${SESSION_ENDS.stopped}' end);
+  -- Others may have room now, or be stale.
+  perform add_note('sessions', array[v_session.id::text]);
+  perform settle_moves(v_now, ${RELEASED_MAX});
+  ${PREEMPT}
+  return next;
+end $$;
+
+-- A session that nobody has set anything of goes with the last of its tasks.
+create function forget_empty_sessions(p_ids bigint[]) returns void language plpgsql as $$
+begin
+  delete from session s
+   where s.id = any (p_ids) and not s.pinned and s.max_concurrent is null
+     and (select t.seq from task t where t.session = s.id limit 1) is null;
+end $$;
+`;

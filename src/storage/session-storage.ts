@@ -1,0 +1,117 @@
+/** How a storage keeps conversations in order: one part of the contract in storage.ts. */
+import type { DropPolicy, SessionMode, SessionSettings } from "../model/session.ts";
+import type { CancelledTask, InsertedTask, NewTask } from "./task-storage.ts";
+
+/**
+ * Sessions. Tasks of one start in the order of their places, at most `effectiveMaxConcurrent` at once over all nodes; the
+ * rest is parked. A place is given on acceptance, and anew to a task that had to wait for its moment or for others, when it
+ * becomes ready. Once let in, a task keeps its place until it ends, also while it waits for a retry. Among tasks that are
+ * let in together the earlier one starts first if they are of one agent and lane, whatever their priorities.
+ *
+ * A session comes into being with its first task, message or setting.
+ */
+export interface SessionStorage {
+  /**
+   * Takes a message in, as the session's settings say: with `interrupt` all that runs or waits in the session is cancelled;
+   * within the debounce it is added to the message before it, if that is of the same agent, lane and mode; when the session
+   * is full, the message that waits longest goes, or this one is refused and nothing is stored. A message, or any other task
+   * of the session that becomes ready, ends the debounce of the one before it.
+   */
+  send(params: SendParams): Promise<SentMessage>;
+  /**
+   * Cancels tasks of the session: of `oldest` the running one that started first, of `all` everything that has not ended,
+   * and so with `reset`, which also begins a new generation with an empty context. Up to `limit` at a time: while `more`,
+   * call again with the `cutoff` that was answered, so that what came since is left alone. From the first call on, whatever
+   * was accepted before it and turns up later ends as `stale`.
+   */
+  stop(params: StopSessionParams): Promise<StoppedSession>;
+  get(params: SessionName): Promise<SessionRecord | null>;
+  /** The newest first. */
+  list(params: {
+    tenant: string;
+    limit: number;
+    cursor?: number;
+  }): Promise<{ sessions: SessionRecord[]; nextCursor: number | null }>;
+  /**
+   * Changes what is named, and makes the session if there is none. One of which something but its context was set so stays,
+   * with or without tasks; any other goes with the last of its tasks.
+   */
+  update(params: SessionName & { defaultMax: number; changes: SessionChanges }): Promise<SessionRecord>;
+}
+
+export interface SessionName {
+  readonly tenant: string;
+  readonly key: string;
+}
+
+export interface SendParams {
+  /** Its `session` says which. */
+  readonly task: NewTask;
+  /** For this message; null: the session's. */
+  readonly mode: SessionMode | null;
+  /** Stays on the session; null: as it is. */
+  readonly maxConcurrent: number | null;
+  /** What holds where the session does not say. */
+  readonly defaults: Omit<SessionSettings, "maxConcurrent">;
+}
+
+export type SentMessage =
+  | {
+      readonly refused: null;
+      /** The task that it became, or was added to. */
+      readonly task: InsertedTask;
+      readonly merged: boolean;
+      /** What had to go for it. */
+      readonly cancelled: readonly EndedTask[];
+    }
+  | { readonly refused: { readonly waiting: number; readonly cap: number } };
+
+export interface StopSessionParams extends SessionName {
+  readonly scope: "oldest" | "all" | "reset";
+  readonly limit: number;
+  readonly cutoff?: number;
+}
+
+export interface StoppedSession {
+  /** Those that ran. */
+  readonly stopped: readonly EndedTask[];
+  /** Those that waited. */
+  readonly cancelled: readonly EndedTask[];
+  readonly more: boolean;
+  readonly cutoff: number;
+}
+
+/** A task that was cancelled. */
+export type EndedTask = Extract<CancelledTask, { was: null }>;
+
+/** Null: the session does not say, and the configuration holds. */
+export interface SessionRecord extends SessionName {
+  /** Grows with every session that is made. */
+  readonly seq: number;
+  /** Who its messages go to, and where they run, unless they say otherwise: as the last one did. */
+  readonly agent: string | null;
+  readonly lane: string | null;
+  readonly mode: SessionMode | null;
+  readonly cap: number | null;
+  readonly drop: DropPolicy | null;
+  readonly debounceMs: number | null;
+  readonly maxConcurrent: number | null;
+  /** What holds where `maxConcurrent` does not say: as whoever last used the session was configured. */
+  readonly defaultMax: number;
+  /** How much of its context is used, as was told last; null: nobody told. */
+  readonly tokens: number | null;
+  readonly contextWindow: number | null;
+  /** How often it was reset. */
+  readonly generation: number;
+  readonly running: number;
+  /** Everything that waits, for whatever reason. */
+  readonly queued: number;
+}
+
+/** Null takes a setting back. */
+export type SessionChanges = Partial<
+  Pick<
+    SessionRecord,
+    "agent" | "lane" | "mode" | "cap" | "drop" | "debounceMs" | "maxConcurrent" | "tokens" | "contextWindow"
+  >
+>;

@@ -1,0 +1,195 @@
+import { SESSION_ENDS } from "../../model/session.ts";
+import type {
+  EndedTask,
+  SessionChanges,
+  SessionName,
+  SessionRecord,
+  SessionStorage,
+  StoppedSession,
+  StopSessionParams,
+} from "../storage.ts";
+import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
+import { Ledger } from "./ledger.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { sendMessage } from "./send-message.ts";
+import type { SessionRow } from "./session-ledger.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+export function sqliteSessions(db: SqliteDatabase): SessionStorage {
+  return {
+    async send(params) {
+      const sent = db.write((now) => sendMessage(db, params, now));
+      await db.durable();
+      return sent;
+    },
+    async stop(params) {
+      const stopped = db.write((now) => stopSession(db, params, now));
+      await db.durable();
+      return stopped;
+    },
+    async get(params) {
+      return db.read(() => findRecord(db, params));
+    },
+    async list({ tenant, limit, cursor = Number.MAX_SAFE_INTEGER }) {
+      const rows = await db.read(() =>
+        db
+          .prepare<SessionRow & Running>(
+            `select ${RECORD_COLUMNS} from session s where s.tenant = ? and s.id < ? order by s.id desc limit ?`,
+          )
+          .all(tenant, cursor, limit + 1),
+      );
+      const page = rows.slice(0, limit);
+      return {
+        sessions: page.map(toSessionRecord),
+        nextCursor: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
+      };
+    },
+    async update(params) {
+      const updated = db.write((now) => updateSession(db, params, now));
+      await db.durable();
+      return updated;
+    },
+  };
+}
+
+/** A session that nobody has set anything of goes with the last of its tasks. */
+export function forgetEmptySession(db: SqliteDatabase, id: number): void {
+  db.prepare(
+    `delete from session
+      where id = @id and pinned = 0 and max_concurrent is null
+        and not exists (select 1 from task where session = @id)`,
+  ).run({ id });
+}
+
+function updateSession(
+  db: SqliteDatabase,
+  { tenant, key, defaultMax, changes }: SessionName & { defaultMax: number; changes: SessionChanges },
+  now: number,
+): SessionRecord {
+  const ledger = new Ledger(db);
+  const session = ledger.sessions.ensure(tenant, key, defaultMax);
+  const { drop, debounceMs, maxConcurrent, contextWindow, ...same } = changes;
+  Object.assign(session, same);
+  if (drop !== undefined) session.drop_policy = drop;
+  if (debounceMs !== undefined) session.debounce_ms = debounceMs;
+  if (maxConcurrent !== undefined) session.max_concurrent = maxConcurrent;
+  if (contextWindow !== undefined) session.context_window = contextWindow;
+  const { tokens: _tokens, ...settings } = { ...same, drop, debounceMs, maxConcurrent };
+  if (Object.values(settings).some((setting) => setting !== null && setting !== undefined))
+    session.pinned = 1;
+  settleMoves(db, ledger, now);
+  preemptTasks(db, ledger, now);
+  ledger.save();
+  db.signal({ kind: "events" });
+  return findRecord(db, { tenant, key }) as SessionRecord;
+}
+
+function stopSession(db: SqliteDatabase, params: StopSessionParams, now: number): StoppedSession {
+  const ledger = new Ledger(db);
+  const session = ledger.sessions.find(params.tenant, params.key);
+  if (session === undefined) return { stopped: [], cancelled: [], more: false, cutoff: 0 };
+  const { scope } = params;
+  const cutoff = scope === "oldest" ? session.cutoff : (params.cutoff ?? session.last_place);
+  session.cutoff = Math.max(session.cutoff, cutoff);
+  if (scope === "reset" && params.cutoff === undefined) {
+    session.generation += 1;
+    session.tokens = null;
+  }
+  const chosen =
+    scope === "oldest" ? running(db, session, 1) : openUpTo(db, session, cutoff, params.limit + 1);
+  const error = scope === "reset" ? SESSION_ENDS.reset : SESSION_ENDS.stopped;
+  const ended = chosen.slice(0, params.limit).map((task) => endNow(db, ledger, task, { error, now }));
+  settleMoves(db, ledger, now);
+  preemptTasks(db, ledger, now);
+  ledger.save();
+  tellOfCancelled(db, ended);
+  return {
+    stopped: ended.filter(({ token }) => token !== null),
+    cancelled: ended.filter(({ token }) => token === null),
+    more: chosen.length > params.limit,
+    cutoff,
+  };
+}
+
+type OpenTask = WaitingTask & { readonly id: string };
+
+/** Of the rows of `task t`, those of a session that have not ended: let in, or not yet. */
+export const OPEN_IN_SESSION = `
+  t.seq in (select seq from task where session = @session and in_session = 1
+            union all
+            select seq from task indexed by task_outside_session
+             where session = @session and in_session = 0 and completed_at is null)`;
+
+function running(db: SqliteDatabase, { id }: SessionRow, limit: number, cutoff?: number): OpenTask[] {
+  return db
+    .prepare<OpenTask>(
+      `select t.id, ${WAITING_COLUMNS} from task t indexed by task_in_session join lease l on l.task_seq = t.seq
+        where t.session = ? and t.in_session = 1 and t.place <= ? order by l.token limit ?`,
+    )
+    .all(id, cutoff ?? Number.MAX_SAFE_INTEGER, limit);
+}
+
+/** What has not ended and has a place up to `cutoff`: first what runs, then what waits. */
+function openUpTo(db: SqliteDatabase, session: SessionRow, cutoff: number, limit: number): OpenTask[] {
+  const held = running(db, session, limit, cutoff);
+  const waiting = db
+    .prepare<OpenTask>(
+      `select t.id, ${WAITING_COLUMNS} from task t
+        where ${OPEN_IN_SESSION} and t.place <= @cutoff
+          and not exists (select 1 from lease l where l.task_seq = t.seq)
+        order by t.place limit @limit`,
+    )
+    .all({ session: session.id, cutoff, limit: limit - held.length });
+  return [...held, ...waiting];
+}
+
+/** Everything of a session that has not ended, in order of acceptance. */
+export function cancelSession(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  session: SessionRow,
+  { error, now }: { error: string; now: number },
+): EndedTask[] {
+  return db
+    .prepare<OpenTask>(`select t.id, ${WAITING_COLUMNS} from task t where ${OPEN_IN_SESSION} order by t.seq`)
+    .all({ session: session.id })
+    .map((task) => endNow(db, ledger, task, { error, now }));
+}
+
+interface Running {
+  readonly running: number;
+}
+
+const RECORD_COLUMNS = `
+  s.*, (select count(*) from task t join lease l on l.task_seq = t.seq
+         where t.session = s.id and t.in_session = 1) as running`;
+
+function findRecord(db: SqliteDatabase, { tenant, key }: SessionName): SessionRecord | null {
+  const row = db
+    .prepare<SessionRow & Running>(`select ${RECORD_COLUMNS} from session s where s.tenant = ? and s.key = ?`)
+    .get(tenant, key);
+  return row === undefined ? null : toSessionRecord(row);
+}
+
+function toSessionRecord(row: SessionRow & Running): SessionRecord {
+  return {
+    seq: row.id,
+    tenant: row.tenant,
+    key: row.key,
+    agent: row.agent,
+    lane: row.lane,
+    mode: row.mode,
+    cap: row.cap,
+    drop: row.drop_policy,
+    debounceMs: row.debounce_ms,
+    maxConcurrent: row.max_concurrent,
+    defaultMax: row.default_max,
+    tokens: row.tokens,
+    contextWindow: row.context_window,
+    generation: row.generation,
+    running: row.running,
+    queued: row.queued,
+  };
+}

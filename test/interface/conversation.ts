@@ -1,0 +1,54 @@
+import type { Session, SessionMessage } from "../../src/interface/sessions.ts";
+import type { RotaEvent } from "../../src/model/event.ts";
+import { Gate, until } from "../../src/testing/signals.ts";
+import type { Open, Opened, OpenParams } from "./opened.ts";
+
+export const KEY = "chat:7/é 1";
+
+export interface Conversation extends Opened {
+  /** What the agent was told, in order. */
+  readonly told: readonly string[];
+  /** Everything that happened in the session. */
+  readonly seen: readonly RotaEvent[];
+  /** Says something to the agent at once, without a debounce unless the session has one. Answers the id of its task. */
+  say(message: string, more?: Partial<SessionMessage>): Promise<string>;
+  /** Lets the agent answer what it was told. */
+  answer(message: string): void;
+  /** Resolves once the agent was told so many things. */
+  untilTold(count: number): Promise<void>;
+  session(): Promise<Session>;
+}
+
+/** A session with an agent `a` that answers each message when the test lets it, or gives up when it is stopped. */
+export async function openConversation(open: Open, params: OpenParams = {}): Promise<Conversation> {
+  const { options = {}, ...rest } = params;
+  const sessions = { debounceMs: 0, ...options.sessions };
+  const opened = await open({ ...rest, options: { ...options, sessions } });
+  const { api, rota } = opened;
+  const told: string[] = [];
+  const gates = new Map<string, Gate>();
+  rota.agent("a", async ({ message = "" }, { signal }) => {
+    const gate = new Gate();
+    gates.set(message, gate);
+    told.push(message);
+    const stopped = new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+    await Promise.race([gate.opened, stopped]);
+    return `re: ${message}`;
+  });
+  const seen: RotaEvent[] = [];
+  rota.onEvent((event) => void (event.sessionKey === KEY && seen.push(event)));
+  return {
+    ...opened,
+    told,
+    seen,
+    async say(message, more = {}) {
+      const { taskId = "" } = await api.sessions.send(KEY, { message, agentId: "a", ...more });
+      return taskId;
+    },
+    answer: (message) => gates.get(message)?.open(),
+    untilTold: (count) => until(() => told.length >= count, `the agent to be told ${count} things`),
+    session: () => api.sessions.get(KEY),
+  };
+}
