@@ -16,6 +16,7 @@ export type {
   WebhookOptions,
 } from "./interface/options.ts";
 export type { Events, EventsOptions, Health, Reloaded, Rota, RotaApi, RotaState } from "./interface/rota.ts";
+export type { SchedulePreviewInput, Schedules } from "./interface/schedules.ts";
 export type {
   SentMessage,
   Session,
@@ -59,6 +60,14 @@ export type { Strategy } from "./model/lane.ts";
 export type { Log } from "./model/log.ts";
 export type { PriorityName } from "./model/priority.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
+export type {
+  AtSchedule,
+  CronSchedule,
+  EverySchedule,
+  ScheduleInput,
+  ScheduleKind,
+  SchedulePreview,
+} from "./model/schedule.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "./model/scheduler-stats.ts";
 export type { DropPolicy, SessionMode, SessionSettings } from "./model/session.ts";
 export type {

@@ -57,6 +57,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/version.ts",
     "src/model/",
     "src/config/",
+    "src/schedules/",
     "src/storage/",
     "src/executors/",
     "src/executors/executor.ts",

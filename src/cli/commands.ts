@@ -108,6 +108,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./sessions.ts")).sessionsCommand(),
   },
   {
+    name: "schedules",
+    usage: "<command>",
+    description: "Show when a schedule would be due, without making one.",
+    group: LOOK,
+    load: async () => (await import("./schedules.ts")).schedulesCommand(),
+  },
+  {
     name: "lanes",
     usage: "[command]",
     description: "List lanes, say how much of one runs at once, or cancel what waits in it.",

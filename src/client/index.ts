@@ -2,6 +2,7 @@
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 export type { Events, EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
+export type { SchedulePreviewInput, Schedules } from "../interface/schedules.ts";
 export type {
   SentMessage,
   Session,
@@ -40,6 +41,14 @@ export type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
 export type { Log } from "../model/log.ts";
 export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
+export type {
+  AtSchedule,
+  CronSchedule,
+  EverySchedule,
+  ScheduleInput,
+  ScheduleKind,
+  SchedulePreview,
+} from "../model/schedule.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "../model/scheduler-stats.ts";
 export type { DropPolicy, SessionMode } from "../model/session.ts";
 export type {

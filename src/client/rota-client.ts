@@ -6,6 +6,7 @@ import type { CallOptions } from "./call-options.ts";
 import { Connection } from "./connection.ts";
 import { EventStream } from "./event-stream.ts";
 import { HttpLanes } from "./lanes.ts";
+import { HttpSchedules } from "./schedules.ts";
 import { HttpSessions } from "./sessions.ts";
 import { checkOptions, type RotaClientOptions } from "./settings.ts";
 import { HttpTasks } from "./tasks.ts";
@@ -22,6 +23,7 @@ import { HttpWebhooks } from "./webhooks.ts";
 export class RotaClient implements RotaApi {
   readonly tasks: HttpTasks;
   readonly sessions: HttpSessions;
+  readonly schedules: HttpSchedules;
   readonly lanes: HttpLanes;
   readonly agents: HttpAgents;
   readonly webhooks: HttpWebhooks;
@@ -31,6 +33,7 @@ export class RotaClient implements RotaApi {
     this.#connection = new Connection(checkOptions(options));
     this.tasks = new HttpTasks(this.#connection);
     this.sessions = new HttpSessions(this.#connection, this.tasks);
+    this.schedules = new HttpSchedules(this.#connection);
     this.lanes = new HttpLanes(this.#connection);
     this.agents = new HttpAgents(this.#connection);
     this.webhooks = new HttpWebhooks(this.#connection);

@@ -4,6 +4,7 @@ import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
 import type { Lanes } from "./lanes.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
+import type { Schedules } from "./schedules.ts";
 import type { Sessions } from "./sessions.ts";
 import type { LocalTasks, Tasks } from "./tasks.ts";
 import type { Webhooks } from "./webhooks.ts";
@@ -12,6 +13,7 @@ import type { Webhooks } from "./webhooks.ts";
 export interface RotaApi {
   readonly tasks: Tasks;
   readonly sessions: Sessions;
+  readonly schedules: Schedules;
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;

@@ -10,6 +10,7 @@ import type { Agents } from "../interface/agents.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
 import type { EventsOptions, Health, Reloaded, Rota, RotaState } from "../interface/rota.ts";
+import type { Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
@@ -40,6 +41,7 @@ import type { LaneTable } from "./lane-table.ts";
 import { createLanes } from "./lanes.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import type { Reloader } from "./reloader.ts";
+import { createSchedules } from "./schedules.ts";
 import { createSessions } from "./sessions.ts";
 import { taskParser } from "./task-parser.ts";
 import { createTasks } from "./tasks.ts";
@@ -84,6 +86,7 @@ export interface LocalRotaParts {
 export class LocalRota implements Rota {
   readonly tasks: LocalTasks;
   readonly sessions: Sessions;
+  readonly schedules: Schedules;
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
@@ -162,6 +165,7 @@ export class LocalRota implements Rota {
       newTaskId,
       checkOpen,
     });
+    this.schedules = createSchedules({ storageClock: parts.storageClock });
     this.lanes = createLanes({
       tenant: DEFAULT_TENANT,
       storage,

@@ -1,7 +1,9 @@
+import type { ScheduleKind } from "../model/schedule.ts";
+
 /** One way to say when, as error messages and docs/schedules.md list it. */
 export interface AcceptedForm {
   readonly form: string;
-  readonly kind: "once" | "recurring";
+  readonly kind: ScheduleKind;
   readonly example: string;
   readonly meaning: string;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { PREVIEW_COUNT_MAX, preview } from "./preview.ts";
+import { PREVIEW_COUNT } from "../model/schedule.ts";
+import { preview } from "./preview.ts";
 import { parseSchedule } from "./schedule-input.ts";
 
 function previewOf(schedule: unknown, tz: string, from: string, count: number) {
@@ -23,7 +24,7 @@ test("a preview says what was understood, and when it comes by the clocks of the
 });
 
 test("no more is listed than a thousand", () => {
-  expect(previewOf("hourly", "UTC", "2026-01-01T00:00:00Z", 5_000).next).toHaveLength(PREVIEW_COUNT_MAX);
+  expect(previewOf("hourly", "UTC", "2026-01-01T00:00:00Z", 5_000).next).toHaveLength(PREVIEW_COUNT.max);
 });
 
 const SPRING = "In America/New_York the clock skips from 2026-03-08 02:00 to 2026-03-08 03:00";

@@ -1,3 +1,5 @@
+import type { ScheduleKind } from "../model/schedule.ts";
+
 /** The days of a week as they are written in rules and canonical forms, in the order of a week. */
 export const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"] as const;
 export type Weekday = (typeof WEEKDAYS)[number];
@@ -53,6 +55,6 @@ export interface CronRule {
   readonly tz: string;
 }
 
-export function scheduleKind(rule: Rule): "once" | "recurring" {
+export function scheduleKind(rule: Rule): ScheduleKind {
   return rule.kind === "once" ? "once" : "recurring";
 }

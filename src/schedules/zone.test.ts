@@ -1,7 +1,7 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { changesIn, shownAt } from "../../test/support/watched-clock.ts";
-import { checkZone, momentOf, spanAt, wallAt } from "./zone.ts";
+import { checkZone, localZone, momentOf, spanAt, wallAt } from "./zone.ts";
 
 describe("a zone", () => {
   test.each([
@@ -95,4 +95,17 @@ describe("the moment of a time on the wall", () => {
       { numRuns: 300 },
     );
   });
+});
+
+// Node says so of a machine whose TZ names no zone, or is empty.
+test.each([
+  ["Asia/Kathmandu", "Asia/Kathmandu"],
+  [undefined, "UTC"],
+  ["Etc/Unknown", "UTC"],
+  ["+03:00", "UTC"],
+])("a machine in the zone %s has the zone %s", (timeZone, zone) => {
+  const options = vi.spyOn(Intl.DateTimeFormat.prototype, "resolvedOptions");
+  onTestFinished(() => options.mockRestore());
+  options.mockReturnValueOnce({ timeZone } as Intl.ResolvedDateTimeFormatOptions);
+  expect(localZone()).toBe(zone);
 });

@@ -34,6 +34,17 @@ export function checkZone(tz: unknown, field = "tz"): string {
   );
 }
 
+/** The zone of this machine; UTC where it has none with a name, since that is what its clock then shows. */
+export function localZone(): string {
+  // Typed as a text, but not there when the machine is set to a zone that does not exist.
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions() as { timeZone?: string };
+  try {
+    return checkZone(timeZone);
+  } catch {
+    return "UTC";
+  }
+}
+
 /** An offset like +02:00 is a zone to Intl, but knows nothing of the clock changes that its author lives with. */
 const ZONE_NAME = /^[a-z][\w+/-]{0,63}$/i;
 

@@ -9,6 +9,7 @@ import { laneRoutes } from "./routes/lanes.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
 import { schedulerRoutes } from "./routes/scheduler.ts";
+import { scheduleRoutes } from "./routes/schedules.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
@@ -25,7 +26,7 @@ export interface RouteParts {
 /** Those that other systems have as well, under the paths they have there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];
 /** Those that are Rota's own. */
-const VERSIONED = [sessionRoutes, laneRoutes, agentRoutes, webhookRoutes];
+const VERSIONED = [sessionRoutes, scheduleRoutes, laneRoutes, agentRoutes, webhookRoutes];
 
 export function registerRoutes(app: FastifyInstance, parts: RouteParts): void {
   for (const routes of EVERYWHERE) app.register(routes, parts);

@@ -259,6 +259,53 @@ describe("rota stats and rota agents", () => {
   });
 });
 
+describe("rota schedules", () => {
+  test("preview shows when a schedule would be due, in words or as the API does", async () => {
+    const { rota } = await withServer();
+    const { code, stdout, stderr } = await rota([
+      ...["schedules", "preview", "every monday at 09:00"],
+      ...["--tz", "Asia/Kathmandu", "--count", "2"],
+    ]);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(
+      /^every Mon at 09:00 \(recurring\)\n\nMOMENT +DUE\n(?:\d{4}-\d\d-\d\dT09:00:00\+05:45 {2}in \d+ \w+, Mon .*09:00\n){2}$/,
+    );
+    const asJson = await rota(["schedules", "preview", "in", "2", "hours", "--json"]);
+    expect(JSON.parse(asJson.stdout)).toMatchObject({
+      normalized: "in 2 hours",
+      kind: "once",
+      next: [expect.stringMatching(/[+-]\d\d:\d\d$/)],
+      notes: [],
+    });
+  });
+
+  test("preview says what is wrong, and what could be said instead", async () => {
+    const { rota } = await withServer();
+    const preview = (...args: string[]) => rota(["schedules", "preview", ...args]);
+    expect(await preview("every mondy")).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(
+        /^error: `schedule` "every mondy" .*\nWhat can be said:\n {2}in N minutes.*\n(?: {2}.*\n)+$/,
+      ),
+    });
+    const { stderr } = await preview("every mondy", "--json");
+    expect(JSON.parse(stderr)).toMatchObject({
+      error: expect.not.stringContaining("\n"),
+      details: { field: "schedule", accepted: expect.arrayContaining(["at HH:MM"]) },
+    });
+    expect(await preview("hourly", "--count", "many")).toMatchObject({
+      code: 2,
+      stderr: 'error: `count` must be an integer from 1 to 1000, not "many"\n',
+    });
+    expect(await preview("hourly", "--tz", "Berlin")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("did you mean Europe/Berlin?"),
+    });
+    expect(await preview("hourly", "--url", "http://127.0.0.1:1")).toMatchObject({ code: 4, stdout: "" });
+  });
+});
+
 describe("rota lanes", () => {
   test("list, put and clear lanes", async () => {
     const { rota, server } = await withServer();

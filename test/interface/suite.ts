@@ -5,6 +5,7 @@ import { describeEvents } from "./events.ts";
 import { describeLanes } from "./lanes.ts";
 import type { Open } from "./opened.ts";
 import { describePreemption } from "./pre-emption.ts";
+import { describeSchedules } from "./schedules.ts";
 import { describeSessionStops } from "./session-stops.ts";
 import { describeSessions } from "./sessions.ts";
 import { describeStatus } from "./status.ts";
@@ -19,6 +20,7 @@ export function describeRotaApi(name: string, open: Open): void {
     describePreemption(open);
     describeSessions(open);
     describeSessionStops(open);
+    describeSchedules(open);
     describeEvents(open);
     describeLanes(open);
     describeAgents(open);

@@ -1,0 +1,37 @@
+import {
+  checkKnown,
+  invalidField,
+  isObject,
+  optionalMoment,
+  optionalNumber,
+  shown,
+} from "../model/field-checks.ts";
+import { rfc3339 } from "../model/rfc3339.ts";
+import { PREVIEW_COUNT } from "../model/schedule.ts";
+import { END_OF_TIME_MS } from "./horizon.ts";
+import type { When } from "./phrase.ts";
+import type { Rule } from "./rule.ts";
+import { parseSchedule } from "./schedule-input.ts";
+
+export interface PreviewInput {
+  readonly rule: Rule;
+  /** When the schedule would be made. */
+  readonly from: number;
+  readonly count: number;
+}
+
+/** What is to be previewed; said now and in this zone, unless the input says otherwise. Throws `invalid_field`. */
+export function parsePreviewInput(input: unknown, when: When): PreviewInput {
+  if (!isObject(input)) {
+    const example = '{"schedule": "every Mon at 09:00"}';
+    throw invalidField("schedule", `a preview takes an object, like ${example}, not ${shown(input)}`);
+  }
+  checkKnown(input, ["schedule", "tz", "from", "count"]);
+  const count = optionalNumber(input, "count", PREVIEW_COUNT) ?? PREVIEW_COUNT.default;
+  const from = optionalMoment(input, "from") ?? when.now;
+  if (from < 0 || from >= END_OF_TIME_MS) {
+    throw invalidField("from", `\`from\` must be in the years 1970 to 2999 of UTC, not ${rfc3339(from)}`);
+  }
+  const { schedule, tz = when.tz } = input as { schedule?: unknown; tz?: string };
+  return { rule: parseSchedule(schedule, { now: from, tz }), from, count };
+}
