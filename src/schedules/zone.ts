@@ -68,13 +68,18 @@ export function spanAt(tz: string, moment: number): ZoneSpan {
   const known = spans[low];
   if (known !== undefined && known.startMs <= moment) return known;
   const found = findSpan(tz, moment);
-  spans.splice(low, 0, found);
+  // Whoever looks centuries ahead does so once: all is found again when it is asked for.
+  if (spans.length >= SPANS_MAX) spans.length = 0;
+  spans.splice(Math.min(low, spans.length), 0, found);
   return found;
 }
 
+/** Two hundred years of a zone's clock changes. */
+const SPANS_MAX = 400;
+
 /**
  * Looking for a clock change asks Intl dozens of times, so what was found is remembered, in the order of time: two spans
- * for each year that was looked at, in each of the few hundred zones.
+ * for each year that was looked at, up to `SPANS_MAX`, in each of the few hundred zones.
  */
 const spansByZone = new Map<string, ZoneSpan[]>();
 
