@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type OpenStream, openStream } from "../../../test/support/event-stream.ts";
 import { ask as askServer, openTestServer, type TestServer } from "../../../test/support/http.ts";
 import { event } from "../../api/events.ts";
@@ -213,6 +213,20 @@ describe("a message that is waited for", () => {
     await until(async () => (await rota.tasks.get(taskId)).message === "one\ntwo");
     await settle();
     socket.destroy();
+    await settle();
+    expect(await rota.tasks.get(taskId)).toMatchObject({ state: "delayed" });
+  });
+
+  test("and that others were added to stays for them when its sender goes away", async () => {
+    const { url, rota, ask } = await openTestServer();
+    const socket = sendAndStay(url, { message: "one", wait: true, cancelOnDisconnect: true });
+    await until(async () => (await rota.tasks.counts()).total === 1);
+    const { taskId } = (await ask(MESSAGES, { json: { message: "two" } })).body;
+    expect((await rota.tasks.get(taskId)).message).toBe("one\ntwo");
+    const looked = vi.spyOn(rota.tasks, "get");
+    socket.destroy();
+    // Once for the answer that nobody reads, and once for who else is in it.
+    await until(() => looked.mock.calls.length >= 2);
     await settle();
     expect(await rota.tasks.get(taskId)).toMatchObject({ state: "delayed" });
   });

@@ -25,6 +25,7 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ro
     const timeout = optionalNumber({ timeout: toNumber(request.query.timeout) }, "timeout", TIMEOUT);
     const run = {
       sessionKey: request.params.key,
+      message: input["message"],
       send: () => rota.sessions.send(request.params.key, input as unknown as SessionMessage),
       cancelOnDisconnect,
     };
