@@ -9,6 +9,7 @@ import {
   optionalNumber,
   requiredText,
 } from "./field-checks.ts";
+import { isLaneName, LANE_NAME_FORM } from "./lane.ts";
 import { type Page, parsePage } from "./page-input.ts";
 import {
   DROP_POLICIES,
@@ -98,7 +99,7 @@ const TOKENS: NumberRange = { min: 0, max: Number.MAX_SAFE_INTEGER };
 /** How each field is checked that can be changed, by its name. */
 const CHECKS: Readonly<Record<string, (fields: Fields) => unknown>> = {
   agentId: ({ agentId }) => checkAgentId(agentId),
-  lane: optionalLane,
+  lane: checkLane,
   mode: (fields) => optionalChoice(fields, "mode", SESSION_MODES),
   cap: (fields) => optionalNumber(fields, "cap", SESSION_RANGES.cap),
   drop: (fields) => optionalChoice(fields, "drop", DROP_POLICIES),
@@ -133,6 +134,12 @@ export function parseSessionPage(given: Fields): Page {
 function asFields(given: unknown, what: string): Fields {
   if (isObject(given)) return given;
   throw new RotaError("invalid_field", `${what} must be an object`);
+}
+
+/** A setting stays, so that it must be a name that a lane can have. */
+function checkLane({ lane }: Fields): string {
+  if (isLaneName(lane)) return lane;
+  throw invalidField("lane", `\`lane\` must be the name of a lane, ${LANE_NAME_FORM}`);
 }
 
 function optionalChoice<Choice extends string>(
