@@ -52,7 +52,9 @@ export const sessionMessage = z
     cancelOnDisconnect: z
       .boolean()
       .exactOptional()
-      .describe("True: cancel the task when whoever waits for it, or reads its events, goes away."),
+      .describe(
+        "True: when whoever waits or reads its events goes away, cancel what is of this message alone.",
+      ),
   })
   .meta({
     id: "SessionMessage",

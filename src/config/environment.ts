@@ -5,7 +5,8 @@ import { fromText, inCapitals, OPTIONS } from "./options.ts";
 import { DEFAULT_SECRET_ENV } from "./webhooks-schema.ts";
 
 const PREFIX = "ROTA_";
-const LANE_PREFIX = "ROTA_LANE_";
+/** Also as the path of the option is written, like all others. */
+const LANE_PREFIX = /^ROTA_LANES?_/;
 
 /**
  * Sets what `ROTA_…` variables say. An empty one counts as not set. One that means nothing is no fault, since other
@@ -23,7 +24,7 @@ export function applyEnvironment(
     const option = byVariable.get(variable);
     if (option !== undefined) {
       layers.set(option.path, fromText(text, option.kind), variable);
-    } else if (variable.startsWith(LANE_PREFIX)) {
+    } else if (LANE_PREFIX.test(variable)) {
       layers.set(["lanes", laneName(variable, layers)], fromText(text, "json"), variable);
     } else {
       unknown.push(variable);
@@ -35,7 +36,7 @@ export function applyEnvironment(
 
 /** A lane of the file whose name in capitals is this one, else a new lane. */
 function laneName(variable: string, { values }: Layers): string {
-  const name = variable.slice(LANE_PREFIX.length);
+  const name = variable.replace(LANE_PREFIX, "");
   const known = isObject(values["lanes"]) ? Object.keys(values["lanes"]) : [];
   return known.find((lane) => inCapitals(lane) === name) ?? name.toLowerCase();
 }

@@ -130,6 +130,8 @@ test("variables set numbers, switches, lanes and JSON", () => {
       ROTA_LANE_CRON: '{"concurrency":3,"total":9}',
       ROTA_LANE_MY_LANE: "2",
       ROTA_LANE_NEW_ONE: "5",
+      ROTA_LANES_TEAM: "6",
+      ROTA_LANES_OTHER: "8",
       ROTA_EXECUTORS_ACTION: '{"type":"http","url":"http://127.0.0.1:9/"}',
       ROTA_AGENTS: '{"research":{"lane":"main"}}',
       ROTA_STORAGE: "",
@@ -142,6 +144,8 @@ test("variables set numbers, switches, lanes and JSON", () => {
     cron: { concurrency: 3, total: 9 },
     "my-lane": { concurrency: 2 },
     new_one: { concurrency: 5 },
+    team: { concurrency: 6 },
+    other: { concurrency: 8 },
   });
   expect(config.executors).toEqual({ action: { type: "http", url: "http://127.0.0.1:9/" } });
   expect(config.agents).toEqual({ research: { lane: "main" } });

@@ -54,6 +54,19 @@ test("a task that could start is told what is in its way, and who is ahead", asy
   expect(await rota.tasks.explain(first.taskId)).toMatchObject({ state: "done", reasons: [] });
 });
 
+test("a task of a lane without slots is told that it rests here", async () => {
+  const { rota } = await openTestRota({ options: { lanes: { main: 0 } } });
+  await rota.start();
+  const { taskId } = await rota.tasks.submit({ message: "hello" });
+  expect((await rota.tasks.explain(taskId)).reasons).toMatchObject([
+    {
+      code: "lane_not_served",
+      message: 'the lane "main" rests in this process: it has no slots here',
+      lane: "main",
+    },
+  ]);
+});
+
 test("a task that waits is told for what, and until when", async () => {
   const { rota, clock } = await openTestRota();
   rota.agent("flaky", () => {

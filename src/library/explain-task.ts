@@ -102,7 +102,9 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
   if (batch !== null) add("batch_full", ...batchFull(batch));
   if (session !== null) add("session_busy", ...sessionBusy(session));
   if (here === null) add("lane_not_served", `this process does not run the lane "${name}"`, { lane: name });
-  else if (here.running >= here.concurrency) {
+  else if (here.concurrency === 0) {
+    add("lane_not_served", `the lane "${name}" rests in this process: it has no slots here`, { lane: name });
+  } else if (here.running >= here.concurrency) {
     add("workers_busy", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
       lane: name,
     });

@@ -3,9 +3,10 @@ import type { EventLog } from "../events/event-log.ts";
 import type { Session, SessionAnswer, Sessions, StoppedTasks } from "../interface/sessions.ts";
 import type { Tasks } from "../interface/tasks.ts";
 import { RotaError } from "../model/errors.ts";
-import { quoted } from "../model/field-checks.ts";
+import { list, quoted } from "../model/field-checks.ts";
 import type { SessionSettings } from "../model/session.ts";
 import {
+  CHANGE_FIELDS,
   type ParsedMessage,
   parseSessionChanges,
   parseSessionMessage,
@@ -104,6 +105,16 @@ export function createSessions(options: SessionsOptions): Sessions {
     return storage.sessions.get({ tenant, key });
   }
 
+  /** Nothing is changed, and a session that is not there is not made by nothing. */
+  async function unchanged(key: string): Promise<SessionRecord> {
+    const record = await find(key);
+    if (record !== null) return record;
+    throw new RotaError(
+      "invalid_field",
+      `there is no session ${quoted(key)} yet: say what to set of it, any of ${list(CHANGE_FIELDS)}`,
+    );
+  }
+
   function shown(record: SessionRecord): Session {
     return toSession(record, { settings: settings(), ...defaults() });
   }
@@ -143,6 +154,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     async update(key, given) {
       checkSessionKey(key, "key");
       const changes = parseSessionChanges(given);
+      if (Object.keys(changes).length === 0) return shown(await unchanged(key));
       const defaultMax = settings().maxConcurrent;
       const record = await storage.sessions.update({ tenant, key, defaultMax, changes });
       // More of it may be able to start now.

@@ -7,7 +7,6 @@ import {
   type NumberRange,
   optionalBoolean,
   optionalNumber,
-  optionalText,
   requiredText,
 } from "./field-checks.ts";
 import { isLaneName, LANE_NAME_FORM } from "./lane.ts";
@@ -20,7 +19,7 @@ import {
   SESSION_RANGES,
   type SessionMode,
 } from "./session.ts";
-import { checkAgentId } from "./task-input.ts";
+import { checkAgentId, optionalLane } from "./task-input.ts";
 import { choiceFault } from "./value-faults.ts";
 
 /** What a session does when it is told this and nothing else. */
@@ -50,7 +49,7 @@ export function parseSessionMessage(given: unknown): ParsedMessage {
   return {
     message,
     agent: agentId === undefined ? undefined : checkAgentId(agentId),
-    lane: optionalText(input, "lane"),
+    lane: optionalLane(input),
     mode: optionalChoice(input, "mode", SESSION_MODES) ?? null,
     maxConcurrent: optionalNumber(input, "maxConcurrent", SESSION_RANGES.maxConcurrent) ?? null,
     stop: stopWordIn(message),
@@ -110,10 +109,13 @@ const CHECKS: Readonly<Record<string, (fields: Fields) => unknown>> = {
   contextWindow: (fields) => optionalNumber(fields, "contextWindow", { ...TOKENS, min: 1 }),
 };
 
+/** What can be changed of a session. */
+export const CHANGE_FIELDS: readonly string[] = Object.keys(CHECKS);
+
 /** Checks what somebody wants to change of a session. Throws `invalid_field`. */
 export function parseSessionChanges(given: unknown): ParsedSessionChanges {
   const fields = asFields(given, "the changes of a session");
-  checkKnown(fields, Object.keys(CHECKS));
+  checkKnown(fields, CHANGE_FIELDS);
   const changes = Object.entries(CHECKS)
     .filter(([field]) => fields[field] !== undefined)
     .map(([field, check]) => [
@@ -134,6 +136,7 @@ function asFields(given: unknown, what: string): Fields {
   throw new RotaError("invalid_field", `${what} must be an object`);
 }
 
+/** A setting stays, so that it must be a name that a lane can have. */
 function checkLane({ lane }: Fields): string {
   if (isLaneName(lane)) return lane;
   throw invalidField("lane", `\`lane\` must be the name of a lane, ${LANE_NAME_FORM}`);

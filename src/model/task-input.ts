@@ -15,7 +15,7 @@ import {
   requiredText,
 } from "./field-checks.ts";
 import { isDeeperThan } from "./json-depth.ts";
-import { FALLBACK_LANE, TASKS_LANE } from "./lane.ts";
+import { FALLBACK_LANE, LANE_NAME_FORM, TASKS_LANE } from "./lane.ts";
 import { copyPlainJson } from "./plain-json.ts";
 import { DEFAULT_PRIORITY } from "./priority.ts";
 import { optionalPriority } from "./priority-input.ts";
@@ -266,9 +266,16 @@ export function isAgentId(agent: unknown): agent is string {
   return typeof agent === "string" && AGENT_ID.test(agent);
 }
 
+/** Refuses what nobody can have meant as a name. A name that no lane has, or could have, is no fault: it means `main`. */
+export function optionalLane(fields: Fields): string | undefined {
+  const lane = optionalText(fields, "lane");
+  if (lane === undefined || (lane.trim() !== "" && !/\p{Cc}/u.test(lane))) return lane;
+  throw invalidField("lane", `\`lane\` must be the name of a lane, ${LANE_NAME_FORM}`);
+}
+
 function parseLane(input: Fields, kind: TaskKind, agent: string, defaults: TaskDefaults): string {
   const byKind = kind === "message" ? FALLBACK_LANE : TASKS_LANE;
-  const lane = optionalText(input, "lane") ?? defaults.laneOf(agent) ?? byKind;
+  const lane = optionalLane(input) ?? defaults.laneOf(agent) ?? byKind;
   return defaults.hasLane(lane) ? lane : FALLBACK_LANE;
 }
 

@@ -18,6 +18,7 @@ test.each(["stream", "wait"] as const)("says nothing when there is no room to %s
   const { rota, runs } = await openFull();
   const run = {
     sessionKey: "s",
+    message: "hi",
     send: () => rota.sessions.send("s", { message: "hi" }),
     cancelOnDisconnect: false,
     timeoutSec: 1,

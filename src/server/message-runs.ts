@@ -8,6 +8,8 @@ import type { TaskWaits } from "./task-waits.ts";
 
 export interface MessageRun {
   readonly sessionKey: string;
+  /** What is said, as it was sent. */
+  readonly message: unknown;
   readonly send: () => Promise<SessionAnswer>;
   /** Whether it is of no use any more once whoever sent it has gone away. */
   readonly cancelOnDisconnect: boolean;
@@ -30,7 +32,7 @@ export class MessageRuns {
   /** The task, once it has ended; or what is known of it, once the time is over or the server closes. */
   wait(
     response: ServerResponse,
-    { send, cancelOnDisconnect, timeoutSec }: MessageRun & { readonly timeoutSec: number },
+    { message, send, cancelOnDisconnect, timeoutSec }: MessageRun & { readonly timeoutSec: number },
   ): Promise<{ ended: boolean; answer: SessionReply | SentMessage }> {
     const { waits } = this.#options;
     const gone = goneOf(response);
@@ -39,7 +41,7 @@ export class MessageRuns {
       if (sent.taskId === undefined) return { ended: true, answer: sent };
       const task = await waits.untilEnded(sent.taskId, { timeoutMs: timeoutSec * 1_000, gone });
       if (isTerminal(task.state)) return { ended: true, answer: task };
-      if (gone.aborted && cancelOnDisconnect) await this.#cancel(sent);
+      if (gone.aborted && cancelOnDisconnect) await this.#cancel(sent, message);
       return { ended: false, answer: { ...sent, state: task.state } };
     });
   }
@@ -49,6 +51,7 @@ export class MessageRuns {
     response: ServerResponse,
     {
       sessionKey,
+      message,
       send,
       cancelOnDisconnect,
       timeoutSec,
@@ -65,19 +68,23 @@ export class MessageRuns {
         return null;
       },
       onGone: (sent) => {
-        if (cancelOnDisconnect) void this.#cancel(sent);
+        if (cancelOnDisconnect) void this.#cancel(sent, message);
       },
     });
     return answer;
   }
 
-  /** Whoever only added to what somebody else had said does not take that along. */
-  async #cancel({ taskId, merged }: SentMessage): Promise<void> {
+  /** Whoever goes takes nothing along that others have said: what theirs was added to, or what was added to theirs. */
+  async #cancel({ taskId, merged }: SentMessage, message: unknown): Promise<void> {
     if (merged) return;
-    await this.#options.rota.tasks.cancel(taskId).catch((error) => {
+    const { tasks } = this.#options.rota;
+    try {
+      // What others added, on whichever node, are lines of its message.
+      if ((await tasks.get(taskId)).message === message) await tasks.cancel(taskId);
+    } catch (error) {
       // It has ended meanwhile, or the storage is away: nobody is left to be told.
       if (!(error instanceof RotaError)) throw error;
-    });
+    }
   }
 }
 

@@ -1,16 +1,18 @@
 import { describe, expect, test } from "vitest";
 import {
   allEvents,
+  chance,
   done,
   drain,
   type Node,
   openNodes,
+  peaks,
   settle,
   submit,
   tasksOf,
 } from "../../test/postgres/several-nodes.ts";
 import { LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "./conformance/world.ts";
-import type { ClaimedTask, NewTask, Storage, StoredEvent } from "./storage.ts";
+import type { ClaimedTask, NewTask, Storage } from "./storage.ts";
 
 describe("nodes that claim at once", () => {
   test("are handed every task once", async () => {
@@ -260,27 +262,4 @@ function submitBatch(
     batches: [{ ...batch, tenant: TENANT, callbackUrl: "https://example.com/batch" }],
     limits: ROOMY,
   });
-}
-
-/** The most that was in flight at once for each name, by the log, which is in the order of what happened. */
-function peaks(events: readonly StoredEvent[], nameOf: (event: StoredEvent) => string): number[] {
-  const inflight = new Map<string, number>();
-  const peak = new Map<string, number>();
-  for (const event of events) {
-    const isMove = !["task.created", "task.progress", "batch.completed"].includes(event.type);
-    const change = event.type === "task.started" ? 1 : isMove ? -1 : 0;
-    const now = (inflight.get(nameOf(event)) ?? 0) + change;
-    inflight.set(nameOf(event), now);
-    peak.set(nameOf(event), Math.max(peak.get(nameOf(event)) ?? 0, now));
-  }
-  return [...peak.values()];
-}
-
-/** Chance that is the same in every run. */
-function chance(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
 }

@@ -4,7 +4,7 @@ import { openNodes, settle, submit, tasksOf } from "../../test/postgres/several-
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";
-import type { NewTask, Storage } from "./storage.ts";
+import type { ClaimedTask, NewTask, Storage } from "./storage.ts";
 
 const CLAIM_MAX = 10;
 
@@ -148,6 +148,61 @@ describe("what an end touches in a batch with a bound", () => {
 
   test("does not grow with the tasks that it holds back", async () => {
     expect(await pagesOfEnd(5_000)).toBeLessThan(2 * (await pagesOfEnd(50)));
+  });
+});
+
+describe("what the end of a task of a session touches, which lets the next one in", () => {
+  const SMALL = 60;
+
+  /** Pages for such an end and the start that follows, with plans that were made while there was little. */
+  async function pagesOfStep(admin: Client, held: ClaimedTask | undefined): Promise<number> {
+    const end = { n: 0, seq: held?.task.seq, token: held?.token, state: "done", result: "1" };
+    const call = `finish_and_claim(null, 'node-0', $1, '[]', '{${LANE}}', '{1}')`;
+    const values = [JSON.stringify([end])];
+    for (let warm = 0; warm < 2; warm += 1) await pagesOf(admin, call, values);
+    return pagesOf(admin, call, values);
+  }
+
+  function inSessions(sessions: number, count: number, from = 0): Partial<NewTask>[] {
+    return tasksOf(10, count).map((task, index) => {
+      const key = `session-${from + (index % sessions)}`;
+      return { ...task, origin: "message", session: { key, maxConcurrent: 1 } };
+    });
+  }
+
+  test.each([
+    ["what waits in the session", 1],
+    ["the sessions that there are", 20_000],
+  ])("does not grow with %s", async (_what, sessions) => {
+    const { first, admin } = await openNodes(1);
+    await submit(first, inSessions(1, SMALL));
+    const [held] = await claim(first, 1);
+    const small = await pagesOfStep(admin, held);
+    await submitAll(first, inSessions(sessions, 20_000));
+    expect(await pagesOfStep(admin, held)).toBeLessThan(2 * small);
+  });
+
+  /** How many pages more a step touches after so many, while somebody else's snapshot keeps dead rows from being removed. */
+  async function growthBesideSnapshot(tasks: readonly Partial<NewTask>[], steps: number): Promise<number> {
+    const { first, admin, url } = await openNodes(1);
+    await submitAll(first, tasks);
+    const reader = new Client({ connectionString: url });
+    await reader.connect();
+    onTestFinished(() => reader.end());
+    await reader.query("begin isolation level repeatable read");
+    await reader.query("select count(*) from rota.task");
+    let held = await claim(first, 1);
+    const before = await pagesOfStep(admin, held[0]);
+    const step = { node: "node-0", progress: [], claims: [{ lane: LANE, limit: 1 }] };
+    for (let count = 0; count < steps; count += 1) {
+      held = (await first.tasks.finishAndClaim({ ...step, finishes: settle(held) })).claimed;
+    }
+    return (await pagesOfStep(admin, held[0])) - before;
+  }
+
+  test("grows little more than any other beside somebody else's snapshot, which keeps dead rows from being removed", async () => {
+    const plain = await growthBesideSnapshot(tasksOf(10, 1_000), 400);
+    expect(await growthBesideSnapshot(inSessions(1, 1_000), 400)).toBeLessThan(2.5 * plain);
   });
 });
 

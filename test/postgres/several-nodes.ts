@@ -59,3 +59,26 @@ export async function drain({ storage, node }: Node, lanes: readonly string[], l
 export async function allEvents(storage: Storage): Promise<StoredEvent[]> {
   return (await storage.events.read({ after: 0, limit: 1_000_000, bytesMax: 1e9 })).events;
 }
+
+/** The most that was in flight at once for each name, by the log, which is in the order of what happened. */
+export function peaks(events: readonly StoredEvent[], nameOf: (event: StoredEvent) => string): number[] {
+  const inflight = new Map<string, number>();
+  const peak = new Map<string, number>();
+  for (const event of events) {
+    const isMove = !["task.created", "task.progress", "batch.completed"].includes(event.type);
+    const change = event.type === "task.started" ? 1 : isMove ? -1 : 0;
+    const now = (inflight.get(nameOf(event)) ?? 0) + change;
+    inflight.set(nameOf(event), now);
+    peak.set(nameOf(event), Math.max(peak.get(nameOf(event)) ?? 0, now));
+  }
+  return [...peak.values()];
+}
+
+/** Chance that is the same in every run. */
+export function chance(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}

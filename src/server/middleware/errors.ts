@@ -30,6 +30,13 @@ export function sendError(reply: FastifyReply, error: RotaError): FastifyReply {
   return reply.code(error.status).send(error.toJSON());
 }
 
+/** `message` repeats the path. */
+function pathFault(message: string): string {
+  return /%(?![\da-f]{2})/i.test(message)
+    ? "a `%` must be followed by two hexadecimal digits"
+    : "what is written as `%` and two digits is not valid UTF-8, which it must be, like `%C3%A9` for é";
+}
+
 export function toRotaError(error: FastifyError): RotaError {
   if (error instanceof RotaError) return error;
   switch (error.code) {
@@ -41,10 +48,7 @@ export function toRotaError(error: FastifyError): RotaError {
         "send the body as JSON, with the header `content-type: application/json`",
       );
     case "FST_ERR_BAD_URL":
-      return new RotaError(
-        "invalid_field",
-        "the path is not a URL: a `%` must be followed by two hexadecimal digits",
-      );
+      return new RotaError("invalid_field", `the path is not a URL: ${pathFault(error.message)}`);
   }
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
     return new RotaError("invalid_json", `the request cannot be read: ${error.message}`, { cause: error });

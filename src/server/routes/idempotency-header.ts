@@ -12,11 +12,8 @@ export function withKey(body: unknown, header: string | string[]): unknown {
   );
 }
 
-/** A batch has no key of its own, and one that is passed over would promise what is not kept. */
-export function refuseKey(header: string | string[] | undefined): void {
+/** Where there is no key, one that is passed over would promise what is not kept. `instead` says what to write. */
+export function refuseKey(header: string | string[] | undefined, instead: string): void {
   if (header === undefined) return;
-  throw invalidField(
-    "Idempotency-Key",
-    "the header `Idempotency-Key` is for one task: give each task of a batch its own `idempotencyKey`",
-  );
+  throw invalidField("Idempotency-Key", `the header \`Idempotency-Key\` is for one task: ${instead}`);
 }

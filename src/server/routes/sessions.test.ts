@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type OpenStream, openStream } from "../../../test/support/event-stream.ts";
 import { ask as askServer, openTestServer, type TestServer } from "../../../test/support/http.ts";
 import { event } from "../../api/events.ts";
@@ -216,6 +216,20 @@ describe("a message that is waited for", () => {
     await settle();
     expect(await rota.tasks.get(taskId)).toMatchObject({ state: "delayed" });
   });
+
+  test("and that others were added to stays for them when its sender goes away", async () => {
+    const { url, rota, ask } = await openTestServer();
+    const socket = sendAndStay(url, { message: "one", wait: true, cancelOnDisconnect: true });
+    await until(async () => (await rota.tasks.counts()).total === 1);
+    const { taskId } = (await ask(MESSAGES, { json: { message: "two" } })).body;
+    expect((await rota.tasks.get(taskId)).message).toBe("one\ntwo");
+    const looked = vi.spyOn(rota.tasks, "get");
+    socket.destroy();
+    // Once for the answer that nobody reads, and once for who else is in it.
+    await until(() => looked.mock.calls.length >= 2);
+    await settle();
+    expect(await rota.tasks.get(taskId)).toMatchObject({ state: "delayed" });
+  });
 });
 
 describe("a message whose events are asked for", () => {
@@ -324,6 +338,67 @@ test("sessions are shown, listed, changed, stopped and reset as the schemas say"
   }
   expect((await ask(PATH)).body).toMatchObject({ generation: 1, tokens: null, mode: "interrupt" });
   expect((await ask("/sessions")).status).toBe(404);
+});
+
+test("changes of nothing make no session, and leave one that is there as it is", async () => {
+  const { ask } = await openChat();
+  const { status, body } = await ask(PATH, { method: "PATCH", json: {} });
+  expect([status, body.code, body.error]).toEqual([
+    400,
+    "invalid_field",
+    expect.stringMatching(
+      /^there is no session "user:42\/a" yet: say what to set of it, any of `agentId`, `lane`, /,
+    ),
+  ]);
+  expect((await ask("/v1/sessions")).body.count).toBe(0);
+  const patched = await ask(PATH, { method: "PATCH", json: { cap: 3 } });
+  expect((await ask(PATH, { method: "PATCH", json: {} })).body).toEqual(patched.body);
+});
+
+test.each(["", " ", "a\nb", "\u0000"])("a message, like a task, refuses the lane %j", async (lane) => {
+  const { ask } = await openChat();
+  for (const path of [MESSAGES, "/tasks"]) {
+    const { status, body } = await ask(path, { json: { message: "hello", lane } });
+    expect([status, body.code, body.details]).toEqual([400, "invalid_field", { field: "lane" }]);
+    expect(body.error).toMatch(/^`lane` must be the name of a lane, 1 to 128 /);
+  }
+  expect((await ask("/tasks")).body.count).toBe(0);
+});
+
+test.each(["no-such", "no such lane"])(
+  "a message for the lane %j, which nobody configured, runs in `main`",
+  async (lane) => {
+    const { ask } = await openChat();
+    const { taskId } = (await ask(MESSAGES, { json: { message: "hello", lane } })).body;
+    expect((await ask(`/tasks/${taskId}`)).body.lane).toBe("main");
+  },
+);
+
+test("a message has no idempotency key, and says so", async () => {
+  const { ask } = await openChat();
+  const { status, body } = await ask(MESSAGES, {
+    json: { message: "hello" },
+    headers: { "idempotency-key": "k" },
+  });
+  expect([status, body.code, body.details]).toEqual([400, "invalid_field", { field: "Idempotency-Key" }]);
+  expect(body.error).toMatch(/is for one task: messages have none; leave it out, /);
+  expect((await ask("/v1/sessions")).body.count).toBe(0);
+});
+
+test.each([
+  ["%ff", /^the path is not a URL: what is written as `%` and two digits is not valid UTF-8, /],
+  ["%zz", /^the path is not a URL: a `%` must be followed by two hexadecimal digits$/],
+])("a key written as %s is refused, and why", async (key, error) => {
+  const { ask } = await openChat();
+  const { status, body } = await ask(`/v1/sessions/${key}`);
+  expect([status, body.code, body.error]).toEqual([400, "invalid_field", expect.stringMatching(error)]);
+});
+
+test("with both accepted, a message is answered by the one that is named first", async () => {
+  const { ask } = await openChat();
+  const headers = { accept: "application/json, text/event-stream" };
+  const { status } = await ask(MESSAGES, { json: { message: "hello" }, headers });
+  expect(status).toBe(202);
 });
 
 /** Sends a message over a connection of its own, which the test can cut. */

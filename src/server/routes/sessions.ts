@@ -11,7 +11,9 @@ import {
 import type { SessionChanges, SessionMessage, SessionPageInput } from "../../interface/sessions.ts";
 import { optionalNumber } from "../../model/field-checks.ts";
 import { parseMessageRequest } from "../../model/session-input.ts";
+import { prefersStream } from "../accepts.ts";
 import type { RouteParts } from "../routes.ts";
+import { refuseKey } from "./idempotency-header.ts";
 import { toNumber, withNumbers } from "./query-values.ts";
 
 /** How long an answer may wait for a run, in seconds. */
@@ -21,14 +23,19 @@ const TIMEOUT_DEFAULT = 120;
 /** Conversations: say something, stop it, look at them and set how they go. */
 export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota, runs }) => {
   app.post("/sessions/:key/messages", { schema: sendMessage }, async (request, reply) => {
+    refuseKey(
+      request.headers["idempotency-key"],
+      "messages have none; leave it out, or submit a task with `message`, `sessionKey` and `idempotencyKey`",
+    );
     const { input, wait, cancelOnDisconnect } = parseMessageRequest(request.body);
     const timeout = optionalNumber({ timeout: toNumber(request.query.timeout) }, "timeout", TIMEOUT);
     const run = {
       sessionKey: request.params.key,
+      message: input["message"],
       send: () => rota.sessions.send(request.params.key, input as unknown as SessionMessage),
       cancelOnDisconnect,
     };
-    if (request.headers.accept?.includes("text/event-stream")) {
+    if (prefersStream(request.headers.accept)) {
       const answer = await runs.stream(reply.raw, { ...run, timeoutSec: timeout });
       return answer === null ? reply.hijack() : answer;
     }

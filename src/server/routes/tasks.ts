@@ -27,7 +27,7 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota,
 
   app.post("/tasks/batch", { schema: submitBatch }, async (request, reply) => {
     reply.code(202);
-    refuseKey(request.headers["idempotency-key"]);
+    refuseKey(request.headers["idempotency-key"], "give each task of a batch its own `idempotencyKey`");
     return rota.tasks.submitBatch(request.body as unknown as BatchInput);
   });
 

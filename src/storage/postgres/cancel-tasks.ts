@@ -2,6 +2,7 @@ import type { TerminalState } from "../../model/task-state.ts";
 import type { CancelledTask, TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
+import { isOf } from "./read-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { cleanText } from "./text.ts";
 
@@ -51,38 +52,16 @@ returns table (id text, was text, token bigint, agent text, lane text) language 
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
-  v_ended ended_attempt[];
-  v_waiting bigint[];
-  v_both boolean;
-  v_last_release bigint;
+  v_seqs bigint[];
 begin
   return query
     select t.id, case when t.completed_at is not null then t.resting_state end, l.token, n.agent, n.lane
       from task t join line n on n.id = t.line left join lease l on l.task_seq = t.seq
-     where t.tenant = p_tenant and t.id = any (p_ids);
-  v_waiting := array(
-    select t.seq from unnest(p_ids) with ordinality u(id, place)
-      join task t on t.tenant = p_tenant and t.id = u.id and t.completed_at is null
-     where not exists (select 1 from lease l where l.task_seq = t.seq)
-     group by t.seq order by min(u.place));
-  with gone as (
-    delete from lease l using task t
-     where t.seq = l.task_seq and t.tenant = p_tenant and t.id = any (p_ids)
-    returning l.*, t.id)
-  select array_agg(row(array_position(p_ids, id), task_seq, node, line, attempt, started_at,
-                       'cancelled', 'cancelled', false, null, p_error, null, null, null, null, null)::ended_attempt)
-    into v_ended from gone;
-  v_both := v_ended is not null and cardinality(v_waiting) > 0;
-  if v_both then select coalesce(max(seq), 0) into v_last_release from release; end if;
-  if v_ended is not null then perform apply_deltas(end_attempts(v_now, v_ended)); end if;
-  if cardinality(v_waiting) > 0 then perform end_waiting(v_now, v_waiting, 'cancelled', p_error, false); end if;
-  -- Whoever depends on several of them hears of the first, whether that was running or not.
-  if v_both then
-    with added as (
-      delete from release r using task t where r.seq > v_last_release and t.seq = r.parent_seq
-      returning r.parent_seq, r.error, array_position(p_ids, t.id) as place)
-    insert into release (parent_seq, error) select parent_seq, error from added order by place;
-  end if;
+     where t.id = any (p_ids) and ${isOf("t", "p_tenant")};
+  v_seqs := array(
+    select t.seq from task t where t.id = any (p_ids) and ${isOf("t", "p_tenant")} and t.completed_at is null
+     order by array_position(p_ids, t.id));
+  perform cancel_these(v_now, v_seqs, p_error);
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
 end $$;

@@ -145,10 +145,13 @@ begin
     end loop;
   end if;
   if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} then
-    if v_freed is not null then perform apply_deltas(v_freed); end if;
-    v_freed := null;
     v_ends := true;
     perform settle_moves(v_now, ${RELEASED_MAX});
+    -- Something may go ahead of fairness now.
+    if v_freed is not null and not can_wait(v_freed, p_lanes[1]) then
+      perform apply_deltas(v_freed);
+      v_freed := null;
+    end if;
     return query select 'settled', null::bigint, (null::started_task).*;
   end if;
   for i in 1 .. cardinality(p_lanes) loop

@@ -390,7 +390,8 @@ begin
            case when d."full" is not null or d.unmet > 0 or d.run_at > p_now or d.session_id is not null then null
                 else ${parkedBy("d.batch")} end,
            case when d."full" is not null or d.unmet > 0 or d.run_at > p_now then 0
-                when d.origin is null then d.agent_waiting + d.place
+                when d.origin is null or not exists (select 1 from decided r where r."full" is not null)
+                then d.agent_waiting + d.place
                 -- Only what is never refused can come after what was.
                 else d.agent_waiting + d.place - (
                        select count(*) from decided r

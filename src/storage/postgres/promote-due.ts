@@ -3,6 +3,7 @@ import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { signalReleased } from "./release-dependants.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
+import { turnOf } from "./settle-sessions.ts";
 
 /** Moves delayed tasks whose moment has come into the queue. */
 export async function promoteDue(
@@ -51,7 +52,7 @@ begin
     -- What its session has let in before has kept its place.
     v_turns := array(
       select t.seq from unnest(v_seqs) with ordinality d(seq, n) join task t on t.seq = d.seq
-        join turn u on u.session = t.session and u.stage = 'early' and u.place = t.place order by d.n);
+       where ${turnOf("t", "early")} is not null order by d.n);
     v_seqs := array(select seq from unnest(v_seqs) d(seq) where seq <> all (v_turns));
     if cardinality(v_turns) > 0 then perform take_turns(v_now, v_turns); end if;
   end if;

@@ -76,10 +76,10 @@ end $$;
 create function meet_dependency(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  -- Those that can start now and take their turn in a session. Not "session is not null": that would be an index.
+  -- Those that can start now and take their turn in a session.
   v_turns bigint[] := array(
     select seq from task
-     where seq = any (p_seqs) and num_nulls(session) = 0 and unmet = 1 and (run_at > p_now) is not true order by seq);
+     where seq = any (p_seqs) and session is not null and unmet = 1 and (run_at > p_now) is not true order by seq);
   v_deltas line_delta[];
   v_batches batch_delta[];
   v_tenants text[];

@@ -4,6 +4,7 @@ import { parkedBy } from "./batches.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RANK_IN_ITS_LANE } from "./rank.ts";
+import { isOf } from "./read-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 
 /** Puts a failed or cancelled task back into the queue. */
@@ -67,7 +68,7 @@ declare
   v_ready boolean;
   v_rank bigint;
 begin
-  select * into v_task from task where tenant = p_tenant and id = p_id;
+  select * into v_task from task t where t.id = p_id and ${isOf("t", "p_tenant")};
   if not found then return; end if;
   if v_task.resting_state not in ('failed', 'cancelled') then
     select state into v_held from lease where task_seq = v_task.seq;

@@ -119,11 +119,13 @@ begin
       return;
     end if;
     if v_waiting >= v_cap then
+      -- Of so many, all that do not run are enough: a bound that makes the index the shortest way.
       v_cancelled := cancel_these(v_now, array(
-        select u.task_seq from turn u
-         where u.session = v_session.id and u.is_message
-           and not exists (select 1 from lease l where l.task_seq = u.task_seq)
-         order by u.task_seq limit v_waiting - v_cap + 1), '${SESSION_ENDS.dropped}');
+        select o.task_seq
+          from (select u.task_seq from turn u where u.session + 0 = v_session.id and u.is_message
+                 order by u.task_seq limit v_session.messages - v_cap + 1) o
+         where not exists (select 1 from lease l where l.task_seq = o.task_seq)
+         order by o.task_seq limit v_waiting - v_cap + 1), '${SESSION_ENDS.dropped}');
     end if;
   end if;
   update session s

@@ -213,6 +213,6 @@ create function forget_empty_sessions(p_ids bigint[]) returns void language plpg
 begin
   delete from session s
    where s.id = any (p_ids) and not s.pinned and s.max_concurrent is null
-     and (select t.seq from task t where t.session = s.id limit 1) is null;
+     and (select t.seq from task t where t.session + 0 = s.id limit 1) is null;
 end $$;
 `;

@@ -152,8 +152,11 @@ create function end_stale_parked(p_now bigint, p_ids bigint[]) returns void lang
 #variable_conflict use_column
 declare
   v_seqs bigint[] := array(
-    select u.task_seq from session s join turn u on u.session = s.id and u.stage = 'parked'
-     where s.id = any (p_ids) and u.place between s.first_parked and s.cutoff order by s.id, u.place);
+    select u.task_seq from session s
+     cross join lateral (
+       select place, task_seq from turn
+        where session = s.id and stage = 'parked' and place between s.first_parked and s.cutoff offset 0) u
+     where s.id = any (p_ids) order by s.id, u.place);
 begin
   if cardinality(v_seqs) > 0 then perform end_stale(p_now, v_seqs); end if;
   update session set first_parked = cutoff + 1 where id = any (p_ids) and first_parked <= cutoff;

@@ -39,7 +39,8 @@ create table session (
   messages         integer not null default 0 check (messages between 0 and open),     -- those of them that cap counts
   unique (tenant, key)
 ) with (fillfactor = 50);
--- On an expression: plans that look a session up by its name are made while there are few, and must not take this for it.
+-- Indexes on expressions serve those who ask for just these: plans are made while tables are small, when any index will do,
+-- and must hold when they are large.
 create index session_newest on session ((tenant || ''), id);
 
 -- The tasks of sessions that have not ended, and their turns. What changes while they wait stands here, in narrow rows: on
@@ -53,14 +54,14 @@ create table turn (
   is_message  boolean not null,
   primary key (session, stage, place)
 );
-create index turn_of_message on turn (session, task_seq) where is_message;
+create index turn_of_message on turn ((session + 0), task_seq) where is_message;
 
 alter table task
   add column session bigint,
   add column place bigint,                         -- in its session
   add column origin text collate "C" check (origin in ('message', 'run')),  -- null: it came as a task
   add check (num_nulls(session, place) in (0, 2));
-create index task_by_session on task (session, seq) where session is not null;
+create index task_by_session on task ((session + 0), seq) where session + 0 is not null;
 
 alter table lease add column session bigint;
 create index lease_by_session on lease (session, token) where session is not null;

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { prefersStream } from "./accepts.ts";
+
+test.each([
+  [undefined, false],
+  ["", false],
+  ["*/*", false],
+  ["text/*", false],
+  ["application/json", false],
+  ["text/event-stream", true],
+  ["Text/Event-Stream; charset=utf-8", true],
+  ["text/event-stream, */*;q=0.1", true],
+  ["*/*, text/event-stream", true],
+  ["text/event-stream;q=0", false],
+  ["application/json, text/event-stream;q=0.0", false],
+  ["*/*, text/event-stream; q=0", false],
+  ["application/json, text/event-stream", false],
+  ["text/event-stream, application/json", true],
+  ["text/event-stream;q=0.5, application/json", false],
+  ["application/json;q=0.5, text/event-stream;q=0.9", true],
+  ["application/json;q=0, text/event-stream;q=0.1", true],
+  ["text/event-stream;q=high", true],
+  ["text/event-stream-of-sorts", false],
+])("`Accept: %s` asks for a stream: %j", (accept, isAsked) => {
+  expect(prefersStream(accept)).toBe(isAsked);
+});
