@@ -31,7 +31,7 @@ test("every form, in any zone and from any moment, is previewed in order or refu
       try {
         input = parsePreviewInput({ schedule, tz, from, count: 3 }, WHEN);
       } catch (error) {
-        expect((error as Error).message).toMatch(/in the past|100 years ahead/);
+        expect((error as Error).message).toMatch(/in the past|100 years/);
         return;
       }
       // Offsets with seconds, which some zones had until 1972, are nothing to Date.parse.
