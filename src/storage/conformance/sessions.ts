@@ -206,6 +206,20 @@ export function describeSessions(open: OpenWorld): void {
       expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["4"]);
     });
 
+    test("lets one step back that comes back from waiting for its retry when fewer may run by now", async () => {
+      const world = await open();
+      await update(world, { maxConcurrent: 2 });
+      await world.submit(...["1", "2"].map((id) => ({ id, session: SESSION })));
+      const [, two] = await world.claim({ limit: 9 });
+      const runAt = world.clock.now() + 10;
+      await world.finish(two as ClaimedTask, { to: "delayed", error: "no", runAt });
+      await update(world, { maxConcurrent: 1 });
+      world.clock.step(10);
+      await world.storage.tasks.promoteDue({ limit: 9 });
+      expect(await world.claim({ limit: 9 })).toEqual([]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("lets one that had to give way step back at once when fewer may run by now", async () => {
       const world = await open();
       await world.storage.nodes.setSlots({ node: NODE, slots: { [LANE]: 2 } });

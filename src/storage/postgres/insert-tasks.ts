@@ -204,6 +204,7 @@ declare
   v_tasks admitted_task[];
   v_sessioned boolean;
   v_places bigint[];
+  v_let_in boolean[];
   v_deltas line_delta[];
   v_batches batch_delta[];
   v_seqs bigint[];
@@ -224,9 +225,10 @@ begin
                     cross join lateral take_in(v_now, a.tasks, p_max_queue, p_max_agent) i;
       return;
     end if;
-    v_places := places_of(v_tasks);
+    select places, let_in into v_places, v_let_in from places_of(v_tasks);
   end if;
-  with admitted as (select *, state = 'queued' and parked is null and session is null as ready from unnest(v_tasks)),
+  with admitted as (select *, state = 'queued' and parked is null and (session is null or v_let_in[n + 1]) as ready
+                      from unnest(v_tasks)),
   stored as (
     insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, parked, position, created_at, run_at,
                       deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, completed_at, batch, session, place,
@@ -250,7 +252,7 @@ begin
   perform tell(take_event_numbers(cardinality(v_seqs)), v_now, v_types, v_tenants, v_seqs, v_data);
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
-  if v_sessioned then perform add_turns(v_now, v_tasks, v_places); end if;
+  if v_sessioned then perform add_turns(v_now, v_tasks, v_places, v_let_in); end if;
   perform count_tasks(v_tenants, v_states, array_fill(1, array[cardinality(v_states)]));
   if exists (select 1 from unnest(v_tasks) where dependencies > 0) then
     perform add_dependencies(p_tasks, v_seqs);

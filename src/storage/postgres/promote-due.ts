@@ -49,12 +49,14 @@ begin
     from (select seq, due_at, session from task where due_at <= v_now order by due_at, seq limit p_limit) d;
   promoted := cardinality(v_seqs);
   if v_sessioned then
-    -- What its session has let in before has kept its place.
+    -- What its session has let in before has kept its place, unless fewer may run by now.
     v_turns := array(
       select t.seq from unnest(v_seqs) with ordinality d(seq, n) join task t on t.seq = d.seq
        where ${turnOf("t", "early")} is not null order by d.n);
     v_seqs := array(select seq from unnest(v_seqs) d(seq) where seq <> all (v_turns));
     if cardinality(v_turns) > 0 then perform take_turns(v_now, v_turns); end if;
+    perform add_note('sessions', array(
+      select t.session::text from unnest(v_seqs) d(seq) join task t on t.seq = d.seq where num_nulls(t.session) = 0));
   end if;
   if cardinality(v_seqs) > 0 then perform enter_queue(v_seqs); end if;
   settled := settle_moves(v_now, ${RELEASED_MAX});

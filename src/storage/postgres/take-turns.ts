@@ -27,25 +27,28 @@ begin
 end $$;
 
 -- The places of new tasks, by n, counted from the last of each session; the message that others could be added to
--- goes right before the first of its session that is ready.
-create function places_of(p_tasks admitted_task[]) returns bigint[] language plpgsql stable as $$
+-- goes right before the first of its session that is ready. let_in: who need not be parked, since nobody is before it.
+create function places_of(p_tasks admitted_task[], out places bigint[], out let_in boolean[]) language plpgsql stable as $$
 #variable_conflict use_column
 begin
-  return (
-    with numbered as (
-      select n, session, state, row_number() over (partition by session order by n) as k
-        from unnest(p_tasks) where session is not null),
-    seated as (
-      select n, session, k, min(k) filter (where state = 'queued') over (partition by session) as first from numbered)
-    select array_agg(s.last_place + e.k + coalesce(e.k >= e.first and d.seq is not null, false)::integer order by a.n)
-      from unnest(p_tasks) a
-      left join seated e on e.n = a.n
-      left join session s on s.id = e.session
-      left join task d on d.seq = s.debounce_seq and d.resting_state = 'delayed' and d.place > s.cutoff);
+  with numbered as (
+    select n, session, state, row_number() over (partition by session order by n) as k
+      from unnest(p_tasks) where session is not null),
+  seated as (
+    select n, session, k, min(k) filter (where state = 'queued') over (partition by session) as first from numbered)
+  select array_agg(s.last_place + e.k + coalesce(e.k >= e.first and d.seq is not null, false)::integer order by a.n),
+         array_agg(coalesce(e.k = e.first and s.active = 0 and s.parked = 0 and s.debounce_seq is null
+                            and a.batch is null, false) order by a.n)
+    into places, let_in
+    from unnest(p_tasks) a
+    left join seated e on e.n = a.n
+    left join session s on s.id = e.session
+    left join task d on d.seq = s.debounce_seq and d.resting_state = 'delayed' and d.place > s.cutoff;
 end $$;
 
 -- Gives new tasks, which are stored, their turns. A rejected one has a place and no turn.
-create function add_turns(p_now bigint, p_tasks admitted_task[], p_places bigint[]) returns void language plpgsql as $$
+create function add_turns(p_now bigint, p_tasks admitted_task[], p_places bigint[], p_let_in boolean[])
+returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_debounced bigint[];
@@ -62,22 +65,25 @@ begin
     join task d on d.seq = s.debounce_seq and d.resting_state = 'delayed';
   with come as materialized (
     select a.n, a.session, a.session_max, a.seq, a.state, a."full" is null as accepted, coalesce(a.origin = 'message', false) as is_message,
-           p_places[a.n + 1] as place
+           p_places[a.n + 1] as place, p_let_in[a.n + 1] as let_in
       from unnest(p_tasks) a where a.session is not null),
   seated as (
     insert into turn (session, stage, place, task_seq, is_message)
-    select session, case when state = 'queued' then 'parked' else 'early' end, place, seq, is_message
+    select session, case when let_in then 'in' when state = 'queued' then 'parked' else 'early' end, place, seq, is_message
       from come where accepted),
   counted as (
     update session s
        set last_place = c.last_place,
            default_max = c.default_max,
            open = s.open + c.open,
-           parked = s.parked + c.parked,
+           active = s.active + c.let_in,
+           parked = s.parked + c.queued - c.let_in,
+           first_parked = coalesce(c.place_let_in + 1, s.first_parked),
            messages = s.messages + c.messages,
-           debounce_seq = case when c.parked > 0 then null else s.debounce_seq end
+           debounce_seq = case when c.queued > 0 then null else s.debounce_seq end
       from (select session, max(place) as last_place, count(*) filter (where accepted)::integer as open,
-                   count(*) filter (where accepted and state = 'queued')::integer as parked,
+                   count(*) filter (where accepted and state = 'queued')::integer as queued,
+                   count(*) filter (where let_in)::integer as let_in, max(place) filter (where let_in) as place_let_in,
                    count(*) filter (where accepted and is_message)::integer as messages,
                    (array_agg(session_max order by n desc))[1] as default_max
               from come group by session) c

@@ -22,8 +22,9 @@ export const QUEUED_COLUMNS = "seq, line, rank, batch, session, place, in_sessio
  * in what there is room for; or into the ready set.
  */
 export function enterQueue(db: SqliteDatabase, ledger: Ledger, task: QueuedTask, now: number): void {
-  // One that its session let in before has kept its place.
   if (task.session === null || task.in_session === 1) {
+    // One that its session let in before has kept its place, unless fewer may run by now: that is settled afterwards.
+    if (task.session !== null) ledger.sessions.get(task.session);
     enterBatch(db, ledger, task);
     return;
   }
