@@ -39,9 +39,9 @@ function bodyOf(task: Task, options: ChatExecutorOptions): Readonly<Record<strin
   };
 }
 
-/** Which conversation a task belongs to: that of its session, else one of its own. */
-function conversationOf({ sessionKey }: Task, { newConversationId }: ChatExecutorOptions): string {
-  return sessionKey ?? newConversationId();
+/** Which conversation a task belongs to: that of its schedule, else of its session, else one of its own. */
+function conversationOf(task: Task, { newConversationId }: ChatExecutorOptions): string {
+  return task.conversationId ?? task.sessionKey ?? newConversationId();
 }
 
 function chatFailureOf(response: LimitedResponse): Error {

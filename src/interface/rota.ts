@@ -2,18 +2,23 @@ import type { Executor } from "../executors/executor.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
+import type { DoctorReport } from "./doctor.ts";
 import type { Lanes } from "./lanes.ts";
+import type { Notifications, NotificationsOptions } from "./notifications.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
-import type { Schedules } from "./schedules.ts";
+import type { Runs, Schedules } from "./schedules.ts";
 import type { Sessions } from "./sessions.ts";
 import type { LocalTasks, Tasks } from "./tasks.ts";
 import type { Webhooks } from "./webhooks.ts";
+import type { Writs } from "./writs.ts";
 
 /** What every way in can do, in this process (`createRota`) and over HTTP (`RotaClient`). */
 export interface RotaApi {
   readonly tasks: Tasks;
   readonly sessions: Sessions;
   readonly schedules: Schedules;
+  readonly runs: Runs;
+  readonly writs: Writs;
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
@@ -29,7 +34,17 @@ export interface RotaApi {
   /** Calls `handler` with everything that happens from now on, in order; returns what undoes it. */
   onEvent(handler: (event: RotaEvent) => void | Promise<void>): () => void;
 
+  /**
+   * What schedules and their runs do, in order, from now on or after one seen before.
+   *
+   * @example
+   * for await (const { kind, task_id } of rota.notifications()) console.log(kind, task_id);
+   */
+  notifications(options?: NotificationsOptions): Notifications;
+
   stats(): Promise<SchedulerStats>;
+  /** Looks for what cannot be: counters that are off, moments of schedules that left no run. Costs what the backlog costs. */
+  doctor(): Promise<DoctorReport>;
   /** How it is. */
   health(): Promise<Health>;
   /** What Prometheus reads: the text of `/metrics`. */
@@ -111,6 +126,8 @@ export interface EventsOptions {
   readonly batchId?: string;
   /** Only what concerns this session. */
   readonly sessionKey?: string;
+  /** Only what concerns runs of this schedule. */
+  readonly scheduleId?: number;
   /** Ends the iteration. */
   readonly signal?: AbortSignal;
   /** Called before the first event if some after `after` have been deleted, or are of another storage. */

@@ -1,15 +1,205 @@
-import type { ScheduleInput, SchedulePreview } from "../model/schedule.ts";
+import type {
+  CatchUp,
+  Overlap,
+  RunStatus,
+  ScheduleInput,
+  ScheduleKind,
+  SchedulePreview,
+  ScheduleStatus,
+} from "../model/schedule.ts";
 
-/** Schedules: when something is to be done, once or again and again. */
+/**
+ * Schedules: when something is to be done, once or again and again. Each of their moments leaves a run. Objects are the same
+ * here and over HTTP, names with underscores included; times in them are seconds since 1970, and 0 stands for never.
+ */
 export interface Schedules {
   /**
-   * What a schedule means and when it would be due, without making one. Throws `invalid_field`; for what was not understood,
+   * Throws `not_found` for an agent that is not listed, and `invalid_field`; for what was not understood,
    * `details.accepted` lists what can be said instead.
+   *
+   * @example
+   * await rota.schedules.create({ schedule: "every Mon at 09:00", message: "Sum up last week.", agent: "research" });
+   */
+  create(input: NewScheduleInput): Promise<CreatedSchedule>;
+  /**
+   * What a schedule means and when it would be due, without making one. Throws as `create` does.
    *
    * @example
    * const { next } = await rota.schedules.preview({ schedule: "every Mon at 09:00", tz: "Europe/Berlin" });
    */
   preview(input: SchedulePreviewInput): Promise<SchedulePreview>;
+  /** The one that was changed last first, 200 at most. */
+  list(filter?: { readonly status?: ScheduleStatus }): Promise<ScheduleList>;
+  /** Throws `not_found`, as do all that take an id. */
+  get(id: number): Promise<ScheduledTask>;
+  /**
+   * What is left out stays. A new `schedule` counts from now. `status` and `enabled` say the same: whether it is paused.
+   * Throws `conflict` when one whose only moment has passed is to be made active without a new `schedule`.
+   */
+  update(id: number, changes: ScheduleChanges): Promise<ScheduledTask>;
+  /** Its runs go with it, and what they have not finished is cancelled. */
+  delete(id: number): Promise<{ readonly deleted: true }>;
+  /** Runs it out of turn (`force`), or only if one of its moments has come (`due`). */
+  run(id: number, options?: { readonly mode?: RunMode }): Promise<RunAnswer>;
+  /** Newest first. */
+  runs(id: number, page?: RunPageInput): Promise<RunPage>;
+  status(): Promise<SchedulesStatus>;
+}
+
+/** Every due moment and what became of it. */
+export interface Runs {
+  /** Newest first, a page at a time. */
+  list(filter?: RunFilter): Promise<RunPage>;
+  /** Throws `not_found`. */
+  get(id: number): Promise<Run>;
+}
+
+export interface NewScheduleInput {
+  /** A phrase like `every Mon at 09:00`, a cron expression, or an object. */
+  readonly schedule: ScheduleInput;
+  /** What the agent is told. */
+  readonly message: string;
+  /** Left out: `index`. */
+  readonly agent?: string;
+  readonly name?: string | null;
+  /** An IANA zone like `Europe/Berlin`; left out: that of the server. */
+  readonly tz?: string;
+  /** The conversation its agent's side knows it by. */
+  readonly conversation_id?: string | null;
+  /** The session its runs are part of; left out: one of its own. */
+  readonly session_key?: string | null;
+  /** False: it starts paused. */
+  readonly enabled?: boolean;
+  /** Whether one that is due once goes after it has succeeded. */
+  readonly delete_after_run?: boolean;
+  readonly retry?: ScheduleRetry;
+  /** What becomes of a moment while the run before it still goes; left out: `skip`. */
+  readonly overlap?: Overlap;
+  /** What becomes of moments that nobody was there for; left out: `one`. */
+  readonly catch_up?: CatchUp;
+  /** How many seconds late a moment may still fire; left out or null: however late. */
+  readonly useful_for?: number | null;
+  /** Milliseconds for each try; left out or null: as the configuration says. */
+  readonly timeout?: number | null;
+}
+
+export interface ScheduleRetry {
+  readonly max_retries?: number;
+  readonly base_delay_ms?: number;
+  readonly max_delay_ms?: number;
+}
+
+export type ScheduleChanges = Partial<NewScheduleInput> & { readonly status?: "active" | "paused" };
+
+export type RunMode = "force" | "due";
+
+export interface CreatedSchedule {
+  readonly scheduled_task: ScheduledTask;
+  /** What was understood, as a phrase that means the same. */
+  readonly normalized: string;
+}
+
+/** A schedule. */
+export interface ScheduledTask {
+  readonly id: number;
+  readonly name: string | null;
+  readonly agent_id: string;
+  readonly conversation_id: string | null;
+  readonly session_key: string | null;
+  readonly message: string;
+  /** As it was written, or its canonical form. */
+  readonly schedule_phrase: string;
+  readonly schedule_kind: ScheduleKind;
+  /** The moment of one that is due once. */
+  readonly fire_at: number;
+  /** The rule of one that recurs, as JSON. */
+  readonly recur_json: string | null;
+  readonly tz: string;
+  readonly next_fire_at: number;
+  readonly status: ScheduleStatus;
+  readonly enabled: boolean;
+  readonly delete_after_run: boolean;
+  readonly retry: Required<ScheduleRetry>;
+  readonly overlap: Overlap;
+  readonly catch_up: CatchUp;
+  readonly useful_for: number | null;
+  readonly timeout: number | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly last_run_at: number;
+  readonly last_run_id: number;
+  /** How often it has fired. */
+  readonly run_count: number;
+  /** How the run ended that ended last. */
+  readonly last_status: RunStatus | null;
+  readonly last_error: string | null;
+}
+
+export interface ScheduleList {
+  readonly schedules: readonly ScheduledTask[];
+  readonly count: number;
+}
+
+/** One due moment of a schedule, or several that it stands for, and what became of it. */
+export interface Run {
+  readonly id: number;
+  /** The schedule. */
+  readonly task_id: number;
+  readonly agent_id: string;
+  /** The task that it became. */
+  readonly queue_task_id: string | null;
+  readonly due_at: number;
+  /** How many moments it stands for. */
+  readonly moments: number;
+  readonly status: RunStatus;
+  readonly reason: string | null;
+  /** The fire. */
+  readonly started_at: number;
+  readonly completed_at: number;
+  readonly request_id: string | null;
+  /** 4 KiB at most. */
+  readonly result_summary: string | null;
+  readonly error_message: string | null;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly attempt: number;
+}
+
+export interface RunPageInput {
+  /** 100 unless told, which is also the most. */
+  readonly limit?: number;
+  /** `next_cursor` of the page before. */
+  readonly cursor?: string;
+}
+
+export interface RunFilter extends RunPageInput {
+  /** Seconds since 1970: only those that started or ended not before. */
+  readonly since?: number;
+  readonly status?: RunStatus;
+}
+
+export interface RunPage {
+  readonly runs: readonly Run[];
+  /** Of this page. */
+  readonly count: number;
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
+}
+
+/** `ran` false: `reason` says why not. */
+export interface RunAnswer {
+  readonly ok: true;
+  readonly ran: boolean;
+  readonly reason?: "not-due" | "already-running";
+  readonly run_id?: number;
+}
+
+export interface SchedulesStatus {
+  readonly active: number;
+  readonly paused: number;
+  /** Runs that go. */
+  readonly running: number;
+  readonly next_fire_at: number;
 }
 
 export interface SchedulePreviewInput {

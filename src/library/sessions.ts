@@ -80,6 +80,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       id: newTaskId(),
       tenant,
       origin: "message",
+      schedule: null,
       batch: null,
       idempotency: null,
     };

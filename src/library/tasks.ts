@@ -154,6 +154,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       id: newTaskId(),
       tenant,
       origin: "task",
+      schedule: null,
       batch,
       idempotency: hashed(parsed.idempotency),
     };

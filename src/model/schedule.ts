@@ -39,3 +39,35 @@ export interface SchedulePreview {
 
 /** How many moments a preview lists; a thousand are more than anybody reads, and take a moment to find. */
 export const PREVIEW_COUNT = { min: 1, max: 1_000, default: 5 } as const;
+
+/** `completed` and `failed` are where a schedule that is due once ends up. */
+export const SCHEDULE_STATUSES = ["active", "paused", "completed", "failed"] as const;
+export type ScheduleStatus = (typeof SCHEDULE_STATUSES)[number];
+
+/** What becomes of a moment that comes while the run before it still goes. */
+export const OVERLAPS = ["skip", "queue", "replace", "allow"] as const;
+export type Overlap = (typeof OVERLAPS)[number];
+
+/** What becomes of moments that nobody was there for: the last of them stands for all, none fires, or all do. */
+export const CATCH_UPS = ["one", "none", "all"] as const;
+export type CatchUp = (typeof CATCH_UPS)[number];
+
+/** `skipped` and `missed` never ran. */
+export const RUN_STATUSES = ["running", "succeeded", "failed", "skipped", "missed"] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** What a run that was cancelled in favour of the next one gives as its reason. */
+export const REPLACED = "replaced";
+/** What the task of a run gives whose schedule was deleted. */
+export const SCHEDULE_DELETED = "schedule deleted";
+
+export const NOTIFICATION_KINDS = [
+  "run.started",
+  "run.completed",
+  "run.failed",
+  "run.skipped",
+  "run.missed",
+  "schedule.paused",
+  "schedule.canceled",
+] as const;
+export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];

@@ -30,6 +30,8 @@ export interface TaskRecord {
   readonly batch: string | null;
   /** The key of its session. */
   readonly session: string | null;
+  /** The schedule that it is a run of. */
+  readonly schedule: number | null;
   readonly callbackUrl: string | null;
   readonly startedAt: number | null;
   readonly completedAt: number | null;
@@ -45,7 +47,7 @@ export interface TaskRecord {
 
 /** What users see of a record. */
 export function toTask(record: TaskRecord): Task {
-  const { work, metadata, retryPolicy, timeoutMs, key, dependsOn, preemptible } = record.spec;
+  const { work, metadata, conversationId, retryPolicy, timeoutMs, key, dependsOn, preemptible } = record.spec;
   const last = record.attempts.at(-1);
   return {
     taskId: record.id,
@@ -60,6 +62,8 @@ export function toTask(record: TaskRecord): Task {
     ...(metadata === undefined ? {} : { metadata }),
     ...(record.batch === null ? {} : { batchId: record.batch }),
     ...(record.session === null ? {} : { sessionKey: record.session }),
+    ...(record.schedule === null ? {} : { scheduleId: record.schedule }),
+    ...(conversationId === undefined ? {} : { conversationId }),
     ...(key === undefined ? {} : { key }),
     ...(dependsOn === undefined ? {} : { dependsOn }),
     ...(record.callbackUrl === null ? {} : { callbackUrl: record.callbackUrl }),

@@ -31,6 +31,8 @@ export type TaskWork =
 export interface TaskSpec {
   readonly work: TaskWork;
   readonly metadata?: Readonly<Record<string, unknown>>;
+  /** The conversation that the agent's side knows it by. */
+  readonly conversationId?: string;
   readonly retryPolicy: RetryPolicy;
   /** Per attempt, from its start; null: only the deadline bounds it. */
   readonly timeoutMs: number | null;
@@ -97,6 +99,10 @@ export interface Task {
   readonly batchId?: string;
   /** The conversation it is part of. */
   readonly sessionKey?: string;
+  /** The schedule that it is a run of. */
+  readonly scheduleId?: number;
+  /** The conversation that the agent's side knows it by, where the schedule names one. */
+  readonly conversationId?: string;
   /** What those it was handed in with call it. */
   readonly key?: string;
   /** The tasks that must be done before it starts. */

@@ -2,7 +2,7 @@ import { type Amount, readCount, refuseMonths, withUnit } from "./phrase-amount.
 import type { PhraseReader } from "./phrase-reader.ts";
 import { readOptionalTime } from "./phrase-time.ts";
 import { amount, UNITS, WEEKDAY_NAMES, WORKING_DAYS } from "./phrase-words.ts";
-import { type Rule, WEEKDAYS, type Weekday, type WeeksRule } from "./rule.ts";
+import { type Rule, WEEKDAYS, type Weekday, type WeeksRule } from "../model/rule.ts";
 import { SECOND_MS } from "./wall-clock.ts";
 
 /** The shortest step: the clock of an operating system is not made for less. */

@@ -1,4 +1,4 @@
-import { WEEKDAYS, type Weekday } from "./rule.ts";
+import { WEEKDAYS, type Weekday } from "../model/rule.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./wall-clock.ts";
 
 /** A unit that is a number of milliseconds, whatever the calendar. */

@@ -5,7 +5,7 @@ import { ACCEPTED_FORMS } from "./accepted-forms.ts";
 import { canonicalForm } from "./canonical-form.ts";
 import { isoText } from "./moment-text.ts";
 import { nextMoment } from "./moments.ts";
-import { type Rule, scheduleKind, WEEKDAYS } from "./rule.ts";
+import { type Rule, scheduleKind, WEEKDAYS } from "../model/rule.ts";
 import { parseSchedule } from "./schedule-input.ts";
 
 const TZ = "Europe/Berlin";

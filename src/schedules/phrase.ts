@@ -8,7 +8,7 @@ import { readEvery, readWeek } from "./phrase-every.ts";
 import { PhraseReader } from "./phrase-reader.ts";
 import { readOptionalTime, readTime } from "./phrase-time.ts";
 import { amount, WEEKDAY_NAMES } from "./phrase-words.ts";
-import type { OnceRule, Rule } from "./rule.ts";
+import type { OnceRule, Rule } from "../model/rule.ts";
 import { DAY_MS, dayOf, dayOfDate, HOUR_MS, timeOfText } from "./wall-clock.ts";
 import { wallAt } from "./zone.ts";
 

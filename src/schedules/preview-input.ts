@@ -10,7 +10,7 @@ import { rfc3339 } from "../model/rfc3339.ts";
 import { PREVIEW_COUNT } from "../model/schedule.ts";
 import { END_OF_TIME_MS } from "./horizon.ts";
 import type { When } from "./phrase.ts";
-import type { Rule } from "./rule.ts";
+import type { Rule } from "../model/rule.ts";
 import { parseSchedule } from "./schedule-input.ts";
 
 export interface PreviewInput {

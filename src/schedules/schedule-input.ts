@@ -6,7 +6,7 @@ import { notUnderstood } from "./not-understood.ts";
 import { onceAt } from "./once.ts";
 import { parsePhrase, type When } from "./phrase.ts";
 import { EVERY_MS_MIN } from "./phrase-every.ts";
-import type { Rule } from "./rule.ts";
+import type { Rule } from "../model/rule.ts";
 import { DAY_MS } from "./wall-clock.ts";
 import { checkZone } from "./zone.ts";
 

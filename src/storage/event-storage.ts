@@ -43,6 +43,8 @@ export interface StoredEvent {
   readonly batch: string | null;
   /** The key of its session. */
   readonly session: string | null;
+  /** The schedule that it is a run of. */
+  readonly schedule: number | null;
   readonly state: TaskState;
   /** Only with `task.completed`. */
   readonly result: unknown;

@@ -11,12 +11,16 @@ import type { Lane } from "../model/lane.ts";
 import type { DeliveryStorage } from "./delivery-storage.ts";
 import type { EventStorage } from "./event-storage.ts";
 import type { NodeStorage } from "./node-storage.ts";
+import type { NotificationStorage } from "./notification-storage.ts";
+import type { ScheduleStorage } from "./schedule-storage.ts";
 import type { EndedTask, SessionStorage } from "./session-storage.ts";
 import type { TaskStorage } from "./task-storage.ts";
 
 export * from "./delivery-storage.ts";
 export * from "./event-storage.ts";
 export * from "./node-storage.ts";
+export * from "./notification-storage.ts";
+export * from "./schedule-storage.ts";
 export * from "./session-storage.ts";
 export * from "./task-storage.ts";
 
@@ -26,6 +30,8 @@ export interface Storage {
   readonly events: EventStorage;
   readonly nodes: NodeStorage;
   readonly sessions: SessionStorage;
+  readonly schedules: ScheduleStorage;
+  readonly notifications: NotificationStorage;
   readonly lanes: LaneStorage;
   readonly agents: AgentStorage;
   readonly deliveries: DeliveryStorage;
@@ -70,6 +76,10 @@ export type StorageSignal =
   | { readonly kind: "lanes" }
   /** The catalogue of agents was changed. */
   | { readonly kind: "agents" }
+  /** The next moment of a schedule may have moved forward. */
+  | { readonly kind: "schedules" }
+  /** Notifications were added and may be read. */
+  | { readonly kind: "notifications" }
   /** Signals may have been missed: look at everything. */
   | { readonly kind: "reconnected" };
 

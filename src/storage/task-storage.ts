@@ -131,6 +131,8 @@ export interface NewTask {
   readonly maxQueued: number | null;
   /** What it came as: admission counts and refuses tasks alone; a session's `cap` counts messages. */
   readonly origin: TaskOrigin;
+  /** The schedule that it is a run of; null: none. */
+  readonly schedule: number | null;
   /** The conversation that it is part of; null: none. `maxConcurrent` holds where the session does not say. */
   readonly session: { readonly key: string; readonly maxConcurrent: number } | null;
   /** Whether it gives way to a critical task, `PREEMPTIONS_MAX` times at most. */
@@ -185,12 +187,19 @@ export interface Held {
 
 export interface FinishAndClaimParams {
   readonly node: string;
-  /** `usage` is added to what earlier attempts told. */
-  readonly finishes: readonly (Held & { readonly settlement: Settlement; readonly usage?: AttemptUsage })[];
+  readonly finishes: readonly FinishedAttempt[];
   /** Reports of running attempts, written as events while the lease is held. */
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
   readonly claims: readonly { readonly lane: string; readonly limit: number }[];
+}
+
+export interface FinishedAttempt extends Held {
+  readonly settlement: Settlement;
+  /** Added to what earlier attempts told. */
+  readonly usage?: AttemptUsage;
+  /** Of a run of a schedule that is done: what its row shows of the result. */
+  readonly summary?: string;
 }
 
 /** What an attempt cost. */
@@ -222,6 +231,7 @@ export interface ListTasksParams {
   readonly batch?: string;
   readonly lane?: string;
   readonly session?: string;
+  readonly schedule?: number;
   readonly limit: number;
   /** From `nextCursor` of the page before. */
   readonly cursor?: number;

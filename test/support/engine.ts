@@ -102,6 +102,7 @@ export function newTask(overrides: TaskOverrides = {}): NewTask {
     deadlineAfterMs: null,
     maxQueued: null,
     origin: "task",
+    schedule: null,
     session: null,
     preemptible: false,
     batch: null,

@@ -117,6 +117,7 @@ export function newTask(overrides: Partial<NewTask> = {}): NewTask {
     deadlineAfterMs: null,
     maxQueued: null,
     origin: "task",
+    schedule: null,
     session: null,
     preemptible: false,
     batch: null,

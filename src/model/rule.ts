@@ -1,4 +1,4 @@
-import type { ScheduleKind } from "../model/schedule.ts";
+import type { ScheduleKind } from "./schedule.ts";
 
 /** The days of a week as they are written in rules and canonical forms, in the order of a week. */
 export const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"] as const;

@@ -1,0 +1,38 @@
+/** How a storage keeps what is told of schedules: one part of the contract in storage.ts. */
+import type { NotificationKind, RunStatus } from "../model/schedule.ts";
+
+/** What schedules and runs do, in order, each told in the transaction that did it. */
+export interface NotificationStorage {
+  /** Up to `limit` after `after`, of all tenants, oldest first. Never passes over one that commits later. */
+  read(params: {
+    after: number;
+    limit: number;
+  }): Promise<{ notifications: StoredNotification[]; more: boolean }>;
+  /** The highest number there ever was (0: none yet), and the oldest that is still there, or the number after the highest. */
+  range(): Promise<{ oldest: number; newest: number }>;
+}
+
+export interface StoredNotification {
+  readonly seq: number;
+  readonly at: number;
+  readonly tenant: string;
+  readonly kind: NotificationKind;
+  readonly scheduleId: number;
+  readonly agent: string;
+  /** What it says of the run, as that was then; null: it is about the schedule. */
+  readonly run: NotifiedRun | null;
+  /** Of a schedule: why it was paused. */
+  readonly reason: string | null;
+}
+
+export interface NotifiedRun {
+  readonly id: number;
+  readonly status: RunStatus;
+  readonly dueAt: number;
+  readonly moments: number;
+  readonly reason: string | null;
+  readonly startedAt: number | null;
+  readonly completedAt: number | null;
+  readonly resultSummary: string | null;
+  readonly error: string | null;
+}

@@ -1,0 +1,215 @@
+/** How a storage keeps schedules and their runs: one part of the contract in storage.ts. */
+import type { RetryPolicy } from "../model/retry-policy.ts";
+import type { Rule } from "../model/rule.ts";
+import type { CatchUp, Overlap, RunStatus, ScheduleStatus } from "../model/schedule.ts";
+import type { EndedTask } from "./session-storage.ts";
+import type { InsertedTask, NewTask } from "./task-storage.ts";
+
+/**
+ * Schedules. When one is due is worked out by whoever calls, from its rule; the storage makes sure that what follows from
+ * a moment happens once. Every change of a schedule, every fire and every end of a run raises its `revision`, and what was
+ * worked out from an older one is not carried out.
+ */
+export interface ScheduleStorage {
+  /** With a `source` that was used before, nothing is made: the answer is the schedule that was made then, if it is still there. */
+  create(params: NewSchedule): Promise<ScheduleRecord>;
+  get(params: ScheduleName): Promise<ScheduleRecord | null>;
+  /** The one that was changed last first. */
+  list(params: {
+    tenant: string;
+    status?: ScheduleStatus;
+    agent?: string;
+    limit: number;
+  }): Promise<ScheduleRecord[]>;
+  /** By id, those after `after`. */
+  page(params: { tenant: string; after: number; limit: number }): Promise<ScheduleRecord[]>;
+  /**
+   * Changes what is named. A schedule that is no longer active has nothing due. Going to `paused` is told of, with
+   * `pauseReason`. Null: it is gone, or `revision` is no longer its own, and nothing changed.
+   */
+  update(params: UpdateScheduleParams): Promise<ScheduleRecord | null>;
+  /** Takes it away with its runs, and cancels those of their tasks that have not ended. Null: there was none. */
+  delete(params: ScheduleName): Promise<{ cancelled: readonly EndedTask[] } | null>;
+  /** How many there are, how many of their runs go, and when the next is due. */
+  status(params: { tenant: string }): Promise<ScheduleCounts>;
+
+  /** Those of all tenants that are due, the longest due first. */
+  due(params: { limit: number }): Promise<ScheduleRecord[]>;
+  /** When the next one of any tenant is due; null: none ever is. */
+  nextDueAt(): Promise<number | null>;
+  /**
+   * Writes down what became of moments, makes the tasks of those that fire, and moves the schedules on. A schedule whose
+   * `revision` is another by now stays as it is: somebody else was faster, or it was changed. A moment that has its row never
+   * gets another: what was to become of it is left out. Moments that were missed join the row of those missed right before
+   * them. A run that `replaces` ends those that go, with `REPLACED` as the error of their tasks.
+   */
+  fire(params: { fires: readonly Fire[] }): Promise<FiredSchedule[]>;
+
+  getRun(params: { tenant: string; id: number }): Promise<RunRecord | null>;
+  /** Newest first. */
+  listRuns(params: ListRunsParams): Promise<{ runs: RunRecord[]; nextCursor: number | null }>;
+  /** Deletes a slice of the runs and notifications that were over before `now - retentionMs`. `more`: call again. */
+  prune(params: { retentionMs: number; limit: number }): Promise<{ more: boolean }>;
+}
+
+export interface ScheduleName {
+  readonly tenant: string;
+  readonly id: number;
+}
+
+/** What its owner says of a schedule. */
+export interface ScheduleDefinition {
+  readonly name: string | null;
+  readonly agent: string;
+  /** What its agent is told. */
+  readonly message: string;
+  /** As it was written, or its canonical form where it was given in another way. */
+  readonly phrase: string;
+  readonly rule: Rule;
+  /** When it was made, or given another rule: where steps are counted from. */
+  readonly anchorAt: number;
+  /** The conversation that its agent's side knows it by; null: that of the session. */
+  readonly conversationId: string | null;
+  /** The session that its runs are part of; null: one of its own. */
+  readonly sessionKey: string | null;
+  /** Whether it goes after its run has succeeded: only for one that is due once. */
+  readonly deleteAfterRun: boolean;
+  readonly retryPolicy: RetryPolicy;
+  readonly overlap: Overlap;
+  readonly catchUp: CatchUp;
+  /** How late a moment may still fire; null: however late. */
+  readonly usefulForMs: number | null;
+  /** For each attempt of its runs; null: the configuration's. */
+  readonly timeoutMs: number | null;
+}
+
+export interface NewSchedule {
+  readonly tenant: string;
+  readonly definition: ScheduleDefinition;
+  readonly status: "active" | "paused";
+  /** Null: never; always so unless it is active. */
+  readonly nextFireAt: number | null;
+  /** What it was made for, so that it is made only once; null: nobody minds. */
+  readonly source: string | null;
+}
+
+export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
+  readonly status: ScheduleStatus;
+  readonly revision: number;
+  readonly createdAt: number;
+  /** When its definition or its status was changed last; fires do not count. */
+  readonly updatedAt: number;
+  /** Null: nothing is due. */
+  readonly nextFireAt: number | null;
+  /** The last moment that has its row; null: none has. */
+  readonly lastDueAt: number | null;
+  /** When a run of it fired last, and which; null: none has. */
+  readonly lastRunAt: number | null;
+  readonly lastRunId: number | null;
+  /** How often it has fired. */
+  readonly runCount: number;
+  /** How the run ended that ended last; null: none has. Of a one-shot also that it was missed. */
+  readonly lastStatus: Exclude<RunStatus, "running" | "skipped"> | null;
+  readonly lastError: string | null;
+  /** How many of its runs go. */
+  readonly openRuns: number;
+}
+
+export interface UpdateScheduleParams extends ScheduleName {
+  readonly revision: number;
+  readonly changes: Partial<ScheduleDefinition> & {
+    readonly status?: "active" | "paused";
+    readonly nextFireAt?: number | null;
+  };
+  readonly pauseReason?: string;
+}
+
+export interface ScheduleCounts {
+  readonly active: number;
+  readonly paused: number;
+  /** Runs. */
+  readonly running: number;
+  readonly nextFireAt: number | null;
+}
+
+/** What becomes of a schedule's moments. */
+export interface Fire extends ScheduleName {
+  readonly revision: number;
+  /** In the order of their moments. */
+  readonly runs: readonly NewRun[];
+  /** Null: nothing more. Where it was asked for out of turn: as it was. */
+  readonly nextFireAt: number | null;
+  /** It is paused for this reason; null: it is not. */
+  readonly pauses: string | null;
+}
+
+export type NewRun = NewRunMoments &
+  (
+    | {
+        readonly status: "running";
+        readonly requestId: string;
+        /** Its origin is `run`, its schedule this one. */
+        readonly task: NewTask;
+        readonly replaces: boolean;
+      }
+    /** It could not even start. */
+    | { readonly status: "failed"; readonly requestId: string; readonly error: string }
+    | { readonly status: "skipped" | "missed"; readonly reason: string }
+  );
+
+export interface NewRunMoments {
+  /** The last moment that it stands for. */
+  readonly dueAt: number;
+  readonly firstDueAt: number;
+  readonly moments: number;
+  /** Somebody asked for it out of turn: `dueAt` is no moment of the schedule. */
+  readonly forced: boolean;
+}
+
+export interface FiredSchedule extends ScheduleName {
+  /** False: somebody else was faster, or it was changed, and nothing happened. */
+  readonly fired: boolean;
+  /** Those that were written, in order. */
+  readonly runs: readonly { readonly id: number; readonly task: InsertedTask | null }[];
+  /** What had to give way. */
+  readonly cancelled: readonly EndedTask[];
+}
+
+export interface RunRecord {
+  /** Grows with every run. */
+  readonly id: number;
+  readonly tenant: string;
+  readonly scheduleId: number;
+  readonly agent: string;
+  /** The task that it became; null: none. */
+  readonly taskId: string | null;
+  readonly dueAt: number;
+  readonly firstDueAt: number;
+  readonly moments: number;
+  readonly forced: boolean;
+  readonly status: RunStatus;
+  /** Why it was skipped or missed, or ended by somebody. */
+  readonly reason: string | null;
+  /** When it fired; null: it did not. */
+  readonly startedAt: number | null;
+  /** When it ended, or was written down as skipped or missed; null: it goes. */
+  readonly completedAt: number | null;
+  readonly requestId: string | null;
+  readonly resultSummary: string | null;
+  readonly error: string | null;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** How often its task was tried, the try under way included. */
+  readonly attempt: number;
+}
+
+export interface ListRunsParams {
+  readonly tenant: string;
+  readonly schedule?: number;
+  readonly status?: RunStatus;
+  /** Those that fired, ended or were written down not before. */
+  readonly since?: number;
+  readonly limit: number;
+  /** From `nextCursor` of the page before. */
+  readonly cursor?: number;
+}
