@@ -1,0 +1,184 @@
+import type { Rule } from "../model/rule.ts";
+import type { CatchUp, Overlap } from "../model/schedule.ts";
+import { countMoments, lastMoment, momentsBetween, nextMoment } from "./moments.ts";
+
+/** A moment that is noticed later than this was slept through: what becomes of it, `catchUp` says. */
+export const LATE_MS = 60_000;
+/** The most moments that catching up with all of them runs; the newest count. */
+export const CATCH_UP_MAX = 100;
+/** How far moments are counted that one row stands for: it then stands for as many or more. */
+export const MOMENTS_MAX = 100_000;
+/** Nothing is due more often than once a second. */
+const ON_TIME_MAX = LATE_MS / 1_000 + 1;
+
+/** What decides over the moments of a schedule. */
+export interface DueSchedule {
+  readonly rule: Rule;
+  /** Where steps are counted from. */
+  readonly anchorAt: number;
+  /** The first moment that has no row yet. It is due whatever the rule says of it today: zones change their minds. */
+  readonly nextFireAt: number;
+  readonly overlap: Overlap;
+  readonly catchUp: CatchUp;
+  /** How late a moment may still fire; null: however late. */
+  readonly usefulForMs: number | null;
+  /** How many of its runs go. */
+  readonly openRuns: number;
+  /** The run that fired last; null: none has. */
+  readonly lastRunId: number | null;
+}
+
+export interface FirePlan {
+  /** In the order of their moments: each moment up to now belongs to one of them. */
+  readonly runs: readonly PlannedRun[];
+  /** The first moment after now; null: there is none. */
+  readonly nextFireAt: number | null;
+}
+
+export type PlannedRun = PlannedMoments &
+  (
+    | {
+        readonly status: "running";
+        /** It ends those that go. */
+        readonly replaces: boolean;
+        /** It waits for those before it, also where runs otherwise do not. */
+        readonly inTurn: boolean;
+      }
+    | { readonly status: "skipped" | "missed"; readonly reason: string }
+  );
+
+export interface PlannedMoments {
+  readonly firstDueAt: number;
+  /** The last moment that it stands for. */
+  readonly dueAt: number;
+  readonly moments: number;
+}
+
+/**
+ * What becomes of all moments of a schedule that have come by now. Costs some milliseconds at most, however many there are.
+ *
+ * @example
+ * const { runs, nextFireAt } = planFire({ ...record, nextFireAt: record.nextFireAt }, now);
+ */
+export function planFire(schedule: DueSchedule, now: number): FirePlan {
+  const { rule, anchorAt: anchor } = schedule;
+  const fates = [...fatesOfLate(schedule, now), ...fatesOfOnTime(schedule, now)];
+  return { runs: withOverlap(fates, schedule), nextFireAt: nextMoment(rule, { after: now, anchor }) };
+}
+
+/** What becomes of moments before anybody has looked at which runs still go. */
+interface Fate extends PlannedMoments {
+  /** Why they do not fire; null: they do. */
+  readonly missed: string | null;
+  readonly inTurn: boolean;
+}
+
+function fires(moments: PlannedMoments): Fate {
+  return { ...moments, missed: null, inTurn: false };
+}
+
+function misses(moments: PlannedMoments, reason: string): Fate {
+  return { ...moments, missed: reason, inTurn: false };
+}
+
+function fatesOfLate(schedule: DueSchedule, now: number): Fate[] {
+  const until = lastLate(now);
+  if (schedule.nextFireAt > until) return [];
+  if (schedule.catchUp === "all") return fatesOfAll(schedule, now);
+  const late = upTo(schedule, until);
+  if (schedule.catchUp === "none") return [misses(late, TOO_LATE)];
+  return [isUseless(late.dueAt, schedule, now) ? misses(late, uselessReason(schedule)) : fires(late)];
+}
+
+/** Each late moment for itself: the newest that are still of use, and one row for all before them. */
+function fatesOfAll(schedule: DueSchedule, now: number): Fate[] {
+  const until = lastLate(now);
+  const newest = newestUseful(schedule, now);
+  const [first] = newest;
+  const fired = newest.map((moment): Fate => ({ ...fires(only(moment)), inTurn: true }));
+  if (first === schedule.nextFireAt) return fired;
+  const before = upTo(schedule, first === undefined ? until : first - 1);
+  const useless = isUseless(before.dueAt, schedule, now);
+  return [misses(before, useless ? uselessReason(schedule) : TOO_MANY), ...fired];
+}
+
+/** Found from the last one backwards, since there may be any number before them. */
+function newestUseful(schedule: DueSchedule, now: number): number[] {
+  const found: number[] = [];
+  let moment = lastUpTo(schedule, lastLate(now));
+  while (moment !== null && found.length < CATCH_UP_MAX && !isUseless(moment, schedule, now)) {
+    found.unshift(moment);
+    moment = lastUpTo(schedule, moment - 1);
+  }
+  return found;
+}
+
+function fatesOfOnTime(schedule: DueSchedule, now: number): Fate[] {
+  const { rule, anchorAt: anchor, nextFireAt } = schedule;
+  const late = lastLate(now);
+  const isFirst = nextFireAt > late && nextFireAt <= now;
+  const after = Math.max(nextFireAt, late);
+  const later = momentsBetween(rule, { after, anchor, until: now, limit: ON_TIME_MAX });
+  return [...(isFirst ? [nextFireAt] : []), ...later].map((moment) =>
+    isUseless(moment, schedule, now) ? misses(only(moment), uselessReason(schedule)) : fires(only(moment)),
+  );
+}
+
+/** Looks at what still goes, and at what has just been started, one after the other. */
+function withOverlap(fates: readonly Fate[], { overlap, openRuns, lastRunId }: DueSchedule): PlannedRun[] {
+  const runs: PlannedRun[] = [];
+  let going = openRuns > 0 ? `run #${lastRunId} is still going` : null;
+  for (const { missed, inTurn, ...moments } of fates) {
+    const before = runs.at(-1);
+    if (missed !== null) {
+      if (before?.status === "missed") runs[runs.length - 1] = joined(before, moments);
+      else runs.push({ ...moments, status: "missed", reason: missed });
+    } else if (going !== null && overlap === "skip" && !inTurn) {
+      runs.push({ ...moments, status: "skipped", reason: going });
+    } else {
+      runs.push({ ...moments, status: "running", replaces: overlap === "replace" && !inTurn, inTurn });
+      going = "the run before it is still going";
+    }
+  }
+  return runs;
+}
+
+/** Those that are missed one after the other share a row. */
+function joined<Row extends PlannedMoments>(row: Row, { dueAt, moments }: PlannedMoments): Row {
+  return { ...row, dueAt, moments: Math.min(row.moments + moments, MOMENTS_MAX) };
+}
+
+/** The last moment that counts as late. */
+function lastLate(now: number): number {
+  return now - LATE_MS - 1;
+}
+
+function isUseless(moment: number, { usefulForMs }: DueSchedule, now: number): boolean {
+  return usefulForMs !== null && now - moment > usefulForMs;
+}
+
+function only(moment: number): PlannedMoments {
+  return { firstDueAt: moment, dueAt: moment, moments: 1 };
+}
+
+/** All moments that have no row yet, up to one. */
+function upTo(schedule: DueSchedule, until: number): PlannedMoments {
+  const { rule, anchorAt: anchor, nextFireAt } = schedule;
+  return {
+    firstDueAt: nextFireAt,
+    dueAt: lastUpTo(schedule, until) ?? nextFireAt,
+    moments: 1 + countMoments(rule, { after: nextFireAt, anchor, until, max: MOMENTS_MAX - 1 }),
+  };
+}
+
+function lastUpTo({ rule, anchorAt: anchor, nextFireAt }: DueSchedule, until: number): number | null {
+  if (until < nextFireAt) return null;
+  return lastMoment(rule, { after: nextFireAt, anchor, until }) ?? nextFireAt;
+}
+
+const TOO_LATE = `it came more than ${LATE_MS / 1_000} s late, and catch_up is none`;
+const TOO_MANY = `more than ${CATCH_UP_MAX} moments came late, and only the newest ${CATCH_UP_MAX} are caught up with`;
+
+function uselessReason({ usefulForMs }: DueSchedule): string {
+  return `it came more than ${(usefulForMs ?? 0) / 1_000} s late, which is how long it is useful for`;
+}
