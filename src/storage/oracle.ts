@@ -27,6 +27,7 @@ import {
 import { eventRange, readEvents } from "./oracle/events.ts";
 import { expireTasks } from "./oracle/expire-tasks.ts";
 import { finishAndClaim } from "./oracle/finish-and-claim.ts";
+import { fireSchedules } from "./oracle/fire-schedules.ts";
 import { insertTasks } from "./oracle/insert-tasks.ts";
 import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "./oracle/lanes.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.ts";
@@ -38,12 +39,25 @@ import {
   removeNode,
   setNodeSlots,
 } from "./oracle/nodes.ts";
+import { notificationRange, readNotifications } from "./oracle/notifications.ts";
 import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
 import { prune } from "./oracle/prune.ts";
 import { readSituation } from "./oracle/read-situation.ts";
 import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
+import { getRun, listRuns, pruneRuns } from "./oracle/runs.ts";
+import {
+  countSchedules,
+  createSchedule,
+  deleteSchedule,
+  dueSchedules,
+  getSchedule,
+  listSchedules,
+  nextScheduleAt,
+  pageOfSchedules,
+  updateSchedule,
+} from "./oracle/schedules.ts";
 import { sendMessage } from "./oracle/send-message.ts";
 import { getSession, listSessions, stopSession, updateSession } from "./oracle/sessions.ts";
 import { emptyState, type OracleState } from "./oracle/state.ts";
@@ -103,6 +117,25 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       get: on(getSession),
       list: on(listSessions),
       update: on(updateSession),
+    },
+    schedules: {
+      create: on(createSchedule),
+      get: on(getSchedule),
+      list: on(listSchedules),
+      page: on(pageOfSchedules),
+      update: on(updateSchedule),
+      delete: on(deleteSchedule),
+      status: on(countSchedules),
+      due: on(dueSchedules),
+      nextDueAt: on<void, number | null>(nextScheduleAt),
+      fire: on(fireSchedules),
+      getRun: on(getRun),
+      listRuns: on(listRuns),
+      prune: on(pruneRuns),
+    },
+    notifications: {
+      read: on(readNotifications),
+      range: on<void, ReturnType<typeof notificationRange>>(notificationRange),
     },
     agents: {
       configure: on(configureAgent),

@@ -37,6 +37,7 @@ function toStored(state: OracleState, event: OracleEvent): StoredEvent | undefin
     lane: task.lane,
     batch: task.batch,
     session: task.session,
+    schedule: task.schedule,
     state: STATE_AFTER[type] ?? data?.state ?? task.state,
     result: type === "task.completed" ? copyJson(task.result) : undefined,
     data: copyJson(data),

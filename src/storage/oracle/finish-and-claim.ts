@@ -44,6 +44,7 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     const task = findHeld(state, node, finish);
     if (task === undefined) continue;
     if (finish.usage !== undefined) addUsage(state, task, finish.usage);
+    task.summary = finish.summary ?? null;
     applySettlement(state, task, finish.settlement);
     finished.push({ token: finish.token, state: task.state });
   }

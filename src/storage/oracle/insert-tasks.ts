@@ -93,6 +93,7 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
     retryCount: 0,
     batch: input.batch,
     session: input.session?.key ?? null,
+    schedule: input.schedule,
     callbackUrl: input.callbackUrl,
     startedAt: null,
     completedAt: rejection ? now : null,
@@ -101,6 +102,7 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
     error: rejection ? REJECTION_ERRORS[rejection.full] : null,
     usage: null,
     attempts: [],
+    summary: null,
     defaultDeadlineMs,
     maxRetriesIfLost: input.maxRetriesIfLost,
     rank: rankOf(

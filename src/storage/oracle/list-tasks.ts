@@ -12,7 +12,8 @@ export function listTasks(
   state: OracleState,
   params: ListTasksParams,
 ): { tasks: TaskRecord[]; nextCursor: number | null } {
-  const { tenant, agent, states, priority, priorityMax, batch, lane, session, limit, cursor } = params;
+  const { tenant, agent, states, priority, priorityMax, batch, lane, session, schedule, limit, cursor } =
+    params;
   const found = state.tasks
     .filter((task) => task.tenant === tenant)
     .filter((task) => agent === undefined || task.agent === agent)
@@ -22,6 +23,7 @@ export function listTasks(
     .filter((task) => batch === undefined || task.batch === batch)
     .filter((task) => lane === undefined || task.lane === lane)
     .filter((task) => session === undefined || task.session === session)
+    .filter((task) => schedule === undefined || task.schedule === schedule)
     .filter((task) => cursor === undefined || task.seq < cursor)
     .reverse();
   const page = found.slice(0, limit);

@@ -2,6 +2,7 @@ import { rankOf } from "../../model/priority.ts";
 import type { RetriedTask } from "../storage.ts";
 import { toInserted } from "./insert-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
+import { reopenRun } from "./runs.ts";
 import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
@@ -51,6 +52,7 @@ export function retryTask(state: OracleState, params: { tenant: string; id: stri
     retryAt: isDelayed ? (task.runAt ?? now) : now,
     state: task.state,
   });
+  reopenRun(state, task);
   settleMoves(state);
   preempt(state);
   tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });

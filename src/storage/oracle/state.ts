@@ -16,11 +16,16 @@ import type {
   LaneSetting,
   NewBatch,
   NodeRecord,
+  RunRecord,
+  ScheduleName,
+  ScheduleRecord,
   SessionRecord,
   Slots,
   StorageSignal,
+  StoredNotification,
   TaskOrigin,
 } from "../storage.ts";
+import { endRun } from "./runs.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -43,6 +48,11 @@ export interface OracleState {
   deliveries: Mutable<DeliveryRecord>[];
   batches: OracleBatch[];
   sessions: OracleSession[];
+  /** In the order of their ids, as are the runs. */
+  schedules: OracleSchedule[];
+  runs: OracleRun[];
+  /** In the order of `seq`. */
+  notifications: StoredNotification[];
   /** By name. */
   readonly laneSettings: Map<string, LaneSetting>;
   /** Critical tasks that became ready in the operation under way. */
@@ -53,6 +63,9 @@ export interface OracleState {
   readonly listeners: Set<(signal: StorageSignal) => void>;
   /** Numbers are never given out twice, whatever is deleted. */
   lastSessionSeq: number;
+  lastScheduleId: number;
+  lastRunId: number;
+  lastNotificationSeq: number;
   lastTaskSeq: number;
   lastEventSeq: number;
 }
@@ -73,12 +86,19 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   inSession: boolean;
   /** How often it may still be made to give way. */
   preemptionsLeft: number;
+  /** What its run shows of its result. */
+  summary: string | null;
   /** Those that are not known to be done, and those that are and still there. */
   dependsOn: readonly string[];
   readonly rejection: { full: "global" | "agent"; queued: number } | null;
   /** The lease; null when nobody runs it. */
   held: { readonly node: string; readonly token: number } | null;
 }
+
+/** With what it was made for; see `NewSchedule`. */
+export type OracleSchedule = Mutable<ScheduleRecord> & { readonly source: string | null };
+
+export type OracleRun = Mutable<RunRecord>;
 
 export type OracleBatch = NewBatch & Mutable<BatchRecord>;
 
@@ -127,12 +147,18 @@ export function emptyState(clock: Clock): OracleState {
     deliveries: [],
     batches: [],
     sessions: [],
+    schedules: [],
+    runs: [],
+    notifications: [],
     laneSettings: new Map(),
     arrivals: [],
     shaken: new Set(),
     nodes: new Map(),
     listeners: new Set(),
     lastSessionSeq: 0,
+    lastScheduleId: 0,
+    lastRunId: 0,
+    lastNotificationSeq: 0,
     lastTaskSeq: 0,
     lastEventSeq: 0,
   };
@@ -186,6 +212,10 @@ export function sessionOf(
   return state.sessions.find((session) => session.tenant === tenant && session.key === key);
 }
 
+export function scheduleOf(state: OracleState, { tenant, id }: ScheduleName): OracleSchedule | undefined {
+  return state.schedules.find((schedule) => schedule.tenant === tenant && schedule.id === id);
+}
+
 /** Nothing but limits, its session and its batch is in its way any more. */
 export function enterQueue(state: OracleState, task: OracleTask): void {
   const session = sessionOf(state, task);
@@ -236,9 +266,12 @@ export function addEvent(
   state.lastEventSeq += 1;
   const at = state.clock.now();
   state.events.push({ seq: state.lastEventSeq, type, at, taskSeq: task.seq, data: copyJson(data) });
-  if (type === "task.completed" || type === "task.failed" || type === "task.cancelled")
+  const seq = state.lastEventSeq;
+  if (type === "task.completed" || type === "task.failed" || type === "task.cancelled") {
     addDelivery(state, task);
-  return state.lastEventSeq;
+    endRun(state, task);
+  }
+  return seq;
 }
 
 /** The end of a task that has a callback leaves a delivery. */
@@ -363,6 +396,7 @@ export function toRecord(task: OracleTask): TaskRecord {
     origin: _9,
     place: _10,
     inSession: _11,
+    summary: _12,
     result,
     spec,
     attempts,

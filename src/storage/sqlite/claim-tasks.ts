@@ -139,11 +139,12 @@ type QueuedTask = [
   preemptionsLeft: number,
   session: number | null,
   origin: TaskOrigin,
+  schedule: number | null,
 ];
 
 const QUEUED_TASK = `
   select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec,
-         batch, callback_url, has_dependants, preemptions_left, session, origin
+         batch, callback_url, has_dependants, preemptions_left, session, origin, schedule
     from task where seq = ? and resting_state = 'queued'`;
 
 function startAttempt(
@@ -169,7 +170,7 @@ function startAttempt(
     spec,
     ...more
   ] = task;
-  const [batch, callbackUrl, hasDependants, preemptionsLeft, session, origin] = more;
+  const [batch, callbackUrl, hasDependants, preemptionsLeft, session, origin, schedule] = more;
   if (session !== null || origin !== "task") ledger.countSpecial(line, { session, origin }, -1);
   const { tenant, agent, lane } = line;
   const attempt = executions + 1;
@@ -212,6 +213,7 @@ function startAttempt(
       retryCount,
       batch,
       session: session === null ? null : ledger.sessions.get(session).key,
+      schedule,
       callbackUrl,
       startedAt: startedAt ?? now,
       completedAt: null,

@@ -4,6 +4,7 @@ import type { TaskOrigin } from "../storage.ts";
 import { addDelivery } from "./add-delivery.ts";
 import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { endRun } from "./end-run.ts";
 import { leaveBatch } from "./leave-batch.ts";
 import type { Ledger, Line } from "./ledger.ts";
 import { RANK } from "./rank.ts";
@@ -36,6 +37,8 @@ export function endTask(
     outcome: AttemptOutcome;
     result: string | null;
     error: string | null;
+    /** Of a run that is done. */
+    summary?: string;
     now: number;
   },
 ): void {
@@ -69,6 +72,7 @@ export function endTask(
   });
   if (lease.calls_back === 1) addDelivery(db, event, lease.task_seq);
   if (lease.has_dependants === 1) addRelease(db, ledger, { parentSeq: lease.task_seq, state: end.state });
+  if (lease.origin === "run") endRun(db, lease.task_seq, end);
 }
 
 /** Ends the attempt alone: the task waits for another. */

@@ -3,6 +3,7 @@ import type { TaskOrigin } from "../storage.ts";
 import { addDelivery } from "./add-delivery.ts";
 import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { endRun } from "./end-run.ts";
 import { leaveBatch } from "./leave-batch.ts";
 import type { Ledger } from "./ledger.ts";
 
@@ -54,4 +55,5 @@ export function endWaitingTask(
     const error = end.dueTo === "dependency" && end.error !== null ? end.error : undefined;
     addRelease(db, ledger, { parentSeq: task.seq, state: end.state, error });
   }
+  if (task.origin === "run") endRun(db, task.seq, end);
 }

@@ -18,12 +18,12 @@ export function finishHeldTasks(
   );
   const removeLease = db.prepare("delete from lease where task_seq = ?");
   const finished: { token: number; state: TaskState }[] = [];
-  for (const { seq, token, settlement, usage } of params.finishes) {
+  for (const { seq, token, settlement, usage, summary } of params.finishes) {
     const lease = findLease.get(seq, token, params.node);
     if (lease === undefined) continue;
     removeLease.run(seq);
     if (usage !== undefined) addUsage(db, ledger, lease, usage);
-    applySettlement(db, ledger, lease, settlement, now);
+    applySettlement(db, ledger, lease, { settlement, summary, now });
     finished.push({ token, state: settlement.to });
   }
   return finished;
@@ -45,13 +45,12 @@ function applySettlement(
   db: SqliteDatabase,
   ledger: Ledger,
   lease: EndedLease,
-  settlement: Settlement,
-  now: number,
+  { settlement, summary, now }: { settlement: Settlement; summary: string | undefined; now: number },
 ): void {
   switch (settlement.to) {
     case "done": {
       const result = JSON.stringify(settlement.result) ?? "null";
-      endTask(db, ledger, lease, { state: "done", outcome: "done", result, error: null, now });
+      endTask(db, ledger, lease, { state: "done", outcome: "done", result, error: null, summary, now });
       break;
     }
     case "failed": {

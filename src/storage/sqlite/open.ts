@@ -10,6 +10,7 @@ import { finishAndClaim } from "./finish-and-claim.ts";
 import { insertTasks } from "./insert-tasks.ts";
 import { sqliteLanes } from "./lanes.ts";
 import { sqliteNodes } from "./nodes.ts";
+import { sqliteNotifications } from "./notifications.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
 import { eventRange, readEvents } from "./read-events.ts";
@@ -19,6 +20,7 @@ import { recountAll, recountOne } from "./recount.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
+import { sqliteSchedules } from "./schedules.ts";
 import { sqliteSessions } from "./sessions.ts";
 
 /** Opens a database file, or memory, for this process alone. */
@@ -50,6 +52,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       range: () => eventRange(db),
     },
     sessions: sqliteSessions(db),
+    schedules: sqliteSchedules(db),
+    notifications: sqliteNotifications(db),
     nodes: sqliteNodes(db),
     lanes: sqliteLanes(db),
     agents: sqliteAgents(db),

@@ -40,6 +40,7 @@ interface EventRow {
   readonly lane: string;
   readonly batch: string | null;
   readonly session: string | null;
+  readonly schedule: number | null;
   readonly result: string | null;
 }
 
@@ -49,7 +50,7 @@ interface EventRow {
  */
 const EVENTS_AFTER = `
   select e.last_seq - e.count + 1 + j.key as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
-         t.batch, (select s.key from session s where s.id = t.session) as session,
+         t.batch, (select s.key from session s where s.id = t.session) as session, t.schedule,
          case when e.type = 'task.completed' then t.result end as result
     from event e cross join json_each(e.task_seqs) j
     left join task t on t.seq = j.value left join line n on n.id = t.line
@@ -82,6 +83,7 @@ function toStoredEvent(row: EventRow, taskId: string): StoredEvent {
     lane: row.lane,
     batch: row.batch,
     session: row.session,
+    schedule: row.schedule,
     state: STATE_AFTER[row.type] ?? data.state,
     result: row.result === null ? undefined : JSON.parse(row.result),
     data,

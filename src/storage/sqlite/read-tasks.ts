@@ -57,6 +57,7 @@ function listFrom(db: SqliteDatabase, params: ListTasksParams, way: Way): TaskRo
   if (params.batch !== undefined) conditions.push("t.batch = @batch");
   if (params.lane !== undefined) conditions.push("n.lane = @lane");
   if (params.session !== undefined) conditions.push(`t.session = ${SESSION}`);
+  if (params.schedule !== undefined) conditions.push("t.schedule = @schedule");
   if (params.cursor !== undefined) conditions.push(`${way.by} < @cursor`);
   const { states: _states, ...filters } = params;
   return db
@@ -71,6 +72,7 @@ function waysFor(db: SqliteDatabase, params: ListTasksParams, state: TaskState |
   const inThatState = inState(state);
   // A batch is small: whatever else is asked for is found among its tasks.
   if (params.batch !== undefined) return [way("indexed by task_by_batch", inThatState)];
+  if (params.schedule !== undefined) return [way("indexed by task_by_schedule", inThatState)];
   // Of one session, whatever else is asked for.
   if (params.session !== undefined) {
     return [way("indexed by task_by_session", `t.session is not null and ${inThatState}`)];

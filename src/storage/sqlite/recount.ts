@@ -39,6 +39,7 @@ export async function recountAll(db: SqliteDatabase): Promise<CounterFault[]> {
     ...batchFaults(db),
     ...sessionFaults(db),
     ...exemptFaults(db),
+    ...scheduleFaults(db),
   ];
 }
 
@@ -221,4 +222,15 @@ function exemptFaults(db: SqliteDatabase): CounterFault[] {
 
 function compare(counter: string, stored: number | null, counted: number | null): CounterFault[] {
   return stored === counted ? [] : [{ counter, stored, counted }];
+}
+
+function scheduleFaults(db: SqliteDatabase): CounterFault[] {
+  return db
+    .prepare<{ id: number; stored: number; counted: number }>(
+      `select s.id, s.open_runs as stored,
+              (select count(*) from run r where r.schedule = s.id and r.status = 'running') as counted
+         from schedule s`,
+    )
+    .all()
+    .flatMap(({ id, stored, counted }) => compare(`schedule ${id} open_runs`, stored, counted));
 }

@@ -2,6 +2,7 @@ import type { AttemptOutcome } from "../../model/task.ts";
 import type { TaskState } from "../../model/task-state.ts";
 import type { RetriedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { reopenRun } from "./end-run.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
@@ -116,6 +117,7 @@ function requeue(
     taskSeq: task.seq,
     data: { attempt: task.executions, ...error, retryAt: startsAt, state },
   });
+  if (task.origin === "run") reopenRun(db, id, now);
   settleMoves(db, ledger, now);
   preemptTasks(db, ledger, now);
   ledger.save();

@@ -1,0 +1,145 @@
+import { REPLACED } from "../../model/schedule.ts";
+import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../storage.ts";
+import { endNow, tellOf } from "./cancel-tasks.ts";
+import { insertTask, toInserted } from "./insert-tasks.ts";
+import { notifyOfRun, notifyOfSchedule } from "./notifications.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { openTasksOfRuns, takeUp } from "./runs.ts";
+import { settleMoves } from "./settle-moves.ts";
+import { type OracleRun, type OracleSchedule, type OracleState, scheduleOf, tell } from "./state.ts";
+
+const NO_LIMITS = { maxQueueSize: Number.MAX_SAFE_INTEGER, maxPerAgent: Number.MAX_SAFE_INTEGER };
+
+const TOLD_AS = {
+  running: "run.started",
+  failed: "run.failed",
+  skipped: "run.skipped",
+  missed: "run.missed",
+} as const;
+
+export function fireSchedules(state: OracleState, { fires }: { fires: readonly Fire[] }): FiredSchedule[] {
+  const fired = fires.map((fire) => fireSchedule(state, fire));
+  settleMoves(state);
+  preempt(state);
+  tellOf(
+    state,
+    fired.flatMap(({ cancelled }) => cancelled),
+  );
+  tell(state, { kind: "schedules" });
+  return fired;
+}
+
+function fireSchedule(state: OracleState, fire: Fire): FiredSchedule {
+  const { tenant, id } = fire;
+  const schedule = scheduleOf(state, fire);
+  if (schedule?.revision !== fire.revision) return { tenant, id, fired: false, runs: [], cancelled: [] };
+  const cancelled: EndedTask[] = [];
+  // Before its runs end: what ends below may be what it was waiting for.
+  schedule.nextFireAt = fire.nextFireAt;
+  const runs = fire.runs.flatMap((run) => writeRun(state, schedule, run, cancelled) ?? []);
+  schedule.revision += 1;
+  if (fire.pauses !== null) pause(state, schedule, fire.pauses);
+  else failIfMissed(state, schedule, fire.runs.at(-1));
+  return { tenant, id, fired: true, runs, cancelled };
+}
+
+/** Null: its moment has its row. */
+function writeRun(
+  state: OracleState,
+  schedule: OracleSchedule,
+  given: NewRun,
+  cancelled: EndedTask[],
+): FiredSchedule["runs"][number] | null {
+  if (!given.forced) {
+    schedule.lastDueAt = Math.max(schedule.lastDueAt ?? given.dueAt, given.dueAt);
+    if (rowOf(state, schedule, given) !== undefined) return null;
+  }
+  const joined = given.status === "missed" ? joinMissed(state, schedule, given) : null;
+  if (joined !== null) return { id: joined.id, task: null };
+  if (given.status === "running" && given.replaces) {
+    cancelled.push(...openTasksOfRuns(state, schedule).map((task) => endNow(state, task, REPLACED)));
+  }
+  const run = addRun(state, schedule, given);
+  let task: InsertedTask | null = null;
+  if (given.status === "running") {
+    takeUp(state, schedule);
+    task = toInserted(insertTask(state, given.task, NO_LIMITS));
+  }
+  if (given.status === "running" || given.status === "failed") {
+    schedule.runCount += 1;
+    schedule.lastRunAt = run.startedAt;
+    schedule.lastRunId = run.id;
+  }
+  if (given.status === "failed") {
+    schedule.lastStatus = "failed";
+    schedule.lastError = given.error;
+  }
+  notifyOfRun(state, TOLD_AS[given.status], run);
+  return { id: run.id, task };
+}
+
+function rowOf(state: OracleState, { id }: OracleSchedule, { dueAt }: NewRun): OracleRun | undefined {
+  return state.runs.find((run) => run.scheduleId === id && run.dueAt === dueAt && !run.forced);
+}
+
+/** Moments that were missed right after others share their row. */
+function joinMissed(
+  state: OracleState,
+  { id }: OracleSchedule,
+  given: NewRun & { status: "skipped" | "missed" },
+): OracleRun | null {
+  const last = state.runs.findLast((run) => run.scheduleId === id);
+  if (last?.status !== "missed") return null;
+  last.dueAt = given.dueAt;
+  last.moments += given.moments;
+  last.reason = given.reason;
+  last.completedAt = state.clock.now();
+  notifyOfRun(state, "run.missed", last);
+  return last;
+}
+
+function addRun(state: OracleState, schedule: OracleSchedule, given: NewRun): OracleRun {
+  const now = state.clock.now();
+  const { dueAt, firstDueAt, moments, forced, status } = given;
+  state.lastRunId += 1;
+  const run: OracleRun = {
+    id: state.lastRunId,
+    tenant: schedule.tenant,
+    scheduleId: schedule.id,
+    agent: schedule.agent,
+    taskId: given.status === "running" ? given.task.id : null,
+    dueAt,
+    firstDueAt,
+    moments,
+    forced,
+    status,
+    reason: "reason" in given ? given.reason : null,
+    startedAt: status === "running" || status === "failed" ? now : null,
+    completedAt: status === "running" ? null : now,
+    requestId: "requestId" in given ? given.requestId : null,
+    resultSummary: null,
+    error: given.status === "failed" ? given.error : null,
+    inputTokens: 0,
+    outputTokens: 0,
+    attempt: 0,
+  };
+  state.runs.push(run);
+  return run;
+}
+
+function pause(state: OracleState, schedule: OracleSchedule, reason: string): void {
+  schedule.status = "paused";
+  schedule.nextFireAt = null;
+  schedule.updatedAt = state.clock.now();
+  notifyOfSchedule(state, "schedule.paused", schedule, reason);
+}
+
+/** One that was due once, and missed that, has failed. */
+function failIfMissed(state: OracleState, schedule: OracleSchedule, last: NewRun | undefined): void {
+  if (last?.status !== "missed" || schedule.rule.kind !== "once") return;
+  schedule.lastStatus = "missed";
+  schedule.lastError = last.reason;
+  if (schedule.nextFireAt !== null || schedule.openRuns > 0) return;
+  schedule.status = "failed";
+  schedule.updatedAt = state.clock.now();
+}

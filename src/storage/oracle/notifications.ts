@@ -1,0 +1,45 @@
+import type { NotificationKind } from "../../model/schedule.ts";
+import type { StoredNotification } from "../storage.ts";
+import { type OracleRun, type OracleSchedule, type OracleState, tell } from "./state.ts";
+
+export function readNotifications(
+  state: OracleState,
+  { after, limit }: { after: number; limit: number },
+): { notifications: StoredNotification[]; more: boolean } {
+  const all = state.notifications.filter(({ seq }) => seq > after);
+  return { notifications: all.slice(0, limit), more: all.length > limit };
+}
+
+export function notificationRange(state: OracleState): { oldest: number; newest: number } {
+  const newest = state.lastNotificationSeq;
+  return { oldest: state.notifications[0]?.seq ?? newest + 1, newest };
+}
+
+export function notifyOfSchedule(
+  state: OracleState,
+  kind: NotificationKind,
+  { tenant, id: scheduleId, agent }: OracleSchedule,
+  reason: string | null,
+): void {
+  add(state, { tenant, kind, scheduleId, agent, run: null, reason });
+}
+
+/** Tells of a run as it is now. */
+export function notifyOfRun(state: OracleState, kind: NotificationKind, run: OracleRun): void {
+  const { tenant, scheduleId, agent, id, status, dueAt, moments, reason } = run;
+  const { startedAt, completedAt, resultSummary, error } = run;
+  add(state, {
+    tenant,
+    kind,
+    scheduleId,
+    agent,
+    run: { id, status, dueAt, moments, reason, startedAt, completedAt, resultSummary, error },
+    reason: null,
+  });
+}
+
+function add(state: OracleState, notification: Omit<StoredNotification, "seq" | "at">): void {
+  state.lastNotificationSeq += 1;
+  state.notifications.push({ seq: state.lastNotificationSeq, at: state.clock.now(), ...notification });
+  tell(state, { kind: "notifications" });
+}

@@ -1,0 +1,131 @@
+import { SCHEDULE_DELETED } from "../../model/schedule.ts";
+import type {
+  EndedTask,
+  NewSchedule,
+  ScheduleCounts,
+  ScheduleName,
+  ScheduleRecord,
+  UpdateScheduleParams,
+} from "../storage.ts";
+import { cancelThese } from "./cancel-tasks.ts";
+import { notifyOfSchedule } from "./notifications.ts";
+import { openTasksOfRuns, removeSchedule } from "./runs.ts";
+import { copyJson, type OracleSchedule, type OracleState, scheduleOf, tell } from "./state.ts";
+
+export function createSchedule(state: OracleState, params: NewSchedule): ScheduleRecord {
+  const { tenant, definition, status, nextFireAt, source } = params;
+  const made = state.schedules.find(
+    (schedule) => source !== null && schedule.source === source && schedule.tenant === tenant,
+  );
+  if (made !== undefined) return toScheduleRecord(made);
+  state.lastScheduleId += 1;
+  const now = state.clock.now();
+  const schedule: OracleSchedule = {
+    ...copyJson(definition),
+    id: state.lastScheduleId,
+    tenant,
+    source,
+    status,
+    nextFireAt,
+    revision: 1,
+    createdAt: now,
+    updatedAt: now,
+    lastDueAt: null,
+    lastRunAt: null,
+    lastRunId: null,
+    runCount: 0,
+    lastStatus: null,
+    lastError: null,
+    openRuns: 0,
+  };
+  state.schedules.push(schedule);
+  tell(state, { kind: "schedules" });
+  return toScheduleRecord(schedule);
+}
+
+export function getSchedule(state: OracleState, params: ScheduleName): ScheduleRecord | null {
+  const schedule = scheduleOf(state, params);
+  return schedule === undefined ? null : toScheduleRecord(schedule);
+}
+
+export function listSchedules(
+  state: OracleState,
+  { tenant, status, agent, limit }: { tenant: string; status?: string; agent?: string; limit: number },
+): ScheduleRecord[] {
+  return state.schedules
+    .filter((schedule) => schedule.tenant === tenant)
+    .filter((schedule) => status === undefined || schedule.status === status)
+    .filter((schedule) => agent === undefined || schedule.agent === agent)
+    .sort((a, b) => b.updatedAt - a.updatedAt || b.id - a.id)
+    .slice(0, limit)
+    .map(toScheduleRecord);
+}
+
+export function pageOfSchedules(
+  state: OracleState,
+  { tenant, after, limit }: { tenant: string; after: number; limit: number },
+): ScheduleRecord[] {
+  return state.schedules
+    .filter((schedule) => schedule.tenant === tenant && schedule.id > after)
+    .slice(0, limit)
+    .map(toScheduleRecord);
+}
+
+export function updateSchedule(state: OracleState, params: UpdateScheduleParams): ScheduleRecord | null {
+  const schedule = scheduleOf(state, params);
+  if (schedule?.revision !== params.revision) return null;
+  const wasPaused = schedule.status === "paused";
+  Object.assign(schedule, copyJson(params.changes));
+  if (schedule.status !== "active") schedule.nextFireAt = null;
+  schedule.revision += 1;
+  schedule.updatedAt = state.clock.now();
+  if (schedule.status === "paused" && !wasPaused) {
+    notifyOfSchedule(state, "schedule.paused", schedule, params.pauseReason ?? null);
+  }
+  tell(state, { kind: "schedules" });
+  return toScheduleRecord(schedule);
+}
+
+export function deleteSchedule(
+  state: OracleState,
+  params: ScheduleName,
+): { cancelled: readonly EndedTask[] } | null {
+  const schedule = scheduleOf(state, params);
+  if (schedule === undefined) return null;
+  const cancelled = cancelThese(state, openTasksOfRuns(state, schedule), SCHEDULE_DELETED);
+  removeSchedule(state, schedule);
+  notifyOfSchedule(state, "schedule.canceled", schedule, null);
+  return { cancelled };
+}
+
+export function countSchedules(state: OracleState, { tenant }: { tenant: string }): ScheduleCounts {
+  const own = state.schedules.filter((schedule) => schedule.tenant === tenant);
+  return {
+    active: own.filter(({ status }) => status === "active").length,
+    paused: own.filter(({ status }) => status === "paused").length,
+    running: own.reduce((sum, { openRuns }) => sum + openRuns, 0),
+    nextFireAt: earliest(own),
+  };
+}
+
+export function dueSchedules(state: OracleState, { limit }: { limit: number }): ScheduleRecord[] {
+  const now = state.clock.now();
+  return state.schedules
+    .filter(({ nextFireAt }) => nextFireAt !== null && nextFireAt <= now)
+    .sort((a, b) => (a.nextFireAt ?? 0) - (b.nextFireAt ?? 0) || a.id - b.id)
+    .slice(0, limit)
+    .map(toScheduleRecord);
+}
+
+export function nextScheduleAt(state: OracleState): number | null {
+  return earliest(state.schedules);
+}
+
+function earliest(schedules: readonly OracleSchedule[]): number | null {
+  const moments = schedules.flatMap(({ nextFireAt }) => nextFireAt ?? []);
+  return moments.length === 0 ? null : Math.min(...moments);
+}
+
+export function toScheduleRecord({ source: _source, ...record }: OracleSchedule): ScheduleRecord {
+  return copyJson(record);
+}

@@ -1,0 +1,184 @@
+import { REPLACED } from "../../model/schedule.ts";
+import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../storage.ts";
+import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { takeUp } from "./end-run.ts";
+import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
+import { type Admission, insertTask } from "./insert-tasks.ts";
+import { Ledger } from "./ledger.ts";
+import { notifyOfRun, notifyOfSchedule } from "./notifications.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import type { RunRow } from "./runs.ts";
+import type { ScheduleRow } from "./schedule-row.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+/** Runs are bounded by their schedule, not by the queue. */
+const NO_ADMISSION: Admission = { maxQueueSize: 0, maxPerAgent: 0, waiting: 0 };
+
+const TOLD_AS = {
+  running: "run.started",
+  failed: "run.failed",
+  skipped: "run.skipped",
+  missed: "run.missed",
+} as const;
+
+/** Writes down what became of moments, inside a transaction. */
+export function fireSchedules(db: SqliteDatabase, fires: readonly Fire[], now: number): FiredSchedule[] {
+  const ledger = new Ledger(db);
+  const fired = fires.map((fire) => fireSchedule(db, ledger, fire, now));
+  settleMoves(db, ledger, now);
+  preemptTasks(db, ledger, now);
+  ledger.save();
+  const cancelled = fired.flatMap((each) => each.cancelled);
+  if (cancelled.length > 0) tellOfCancelled(db, cancelled);
+  db.signal({ kind: "events" });
+  db.signal({ kind: "work" });
+  db.signal({ kind: "schedules" });
+  return fired;
+}
+
+function fireSchedule(db: SqliteDatabase, ledger: Ledger, fire: Fire, now: number): FiredSchedule {
+  const { tenant, id, revision } = fire;
+  // Before its runs end: what ends below may be what it was waiting for.
+  const schedule = db
+    .prepare<ScheduleRow>(
+      `update schedule set next_fire_at = @nextFireAt, revision = revision + 1
+        where tenant = @tenant and id = @id and revision = @revision returning *`,
+    )
+    .get({ tenant, id, revision, nextFireAt: fire.nextFireAt });
+  if (schedule === undefined) return { tenant, id, fired: false, runs: [], cancelled: [] };
+  const cancelled: EndedTask[] = [];
+  const runs = fire.runs.flatMap((run) => writeRun(db, ledger, schedule, run, cancelled, now) ?? []);
+  if (fire.pauses !== null) pause(db, schedule, fire.pauses, now);
+  else if (schedule.kind === "once") failIfMissed(db, schedule, fire.runs.at(-1), now);
+  return { tenant, id, fired: true, runs, cancelled };
+}
+
+/** Null: its moment has its row. */
+function writeRun(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  schedule: ScheduleRow,
+  given: NewRun,
+  cancelled: EndedTask[],
+  now: number,
+): FiredSchedule["runs"][number] | null {
+  if (!given.forced) {
+    db.prepare(
+      "update schedule set last_due_at = max(coalesce(last_due_at, @dueAt), @dueAt) where id = @id",
+    ).run({ dueAt: given.dueAt, id: schedule.id });
+    if (hasRow(db, schedule.id, given.dueAt)) return null;
+  }
+  const joined = given.status === "missed" ? joinMissed(db, schedule.id, given, now) : undefined;
+  if (joined !== undefined) return { id: joined.id, task: null };
+  if (given.status === "running" && given.replaces) {
+    cancelled.push(...cancelOpenRuns(db, ledger, schedule.id, { error: REPLACED, now }));
+  }
+  const run = addRun(db, schedule, given, now);
+  let task: InsertedTask | null = null;
+  if (given.status === "running") {
+    takeUp(db, schedule.id, now);
+    task = insertTask(db, ledger, given.task, NO_ADMISSION, now);
+  }
+  if (run.started_at !== null) noteFire(db, run);
+  notifyOfRun(db, TOLD_AS[given.status], run, now);
+  return { id: run.id, task };
+}
+
+function hasRow(db: SqliteDatabase, schedule: number, dueAt: number): boolean {
+  return (
+    db.prepare("select 1 from run where schedule = ? and due_at = ? and forced = 0").get(schedule, dueAt) !==
+    undefined
+  );
+}
+
+/** Moments that were missed right after others share their row. */
+function joinMissed(
+  db: SqliteDatabase,
+  schedule: number,
+  { dueAt, moments, reason }: NewRun & { status: "skipped" | "missed" },
+  now: number,
+): RunRow | undefined {
+  const run = db
+    .prepare<RunRow>(
+      `update run set due_at = @dueAt, moments = moments + @moments, reason = @reason, completed_at = @now
+        where id = (select max(id) from run where schedule = @schedule) and status = 'missed' returning *`,
+    )
+    .get({ schedule, dueAt, moments, reason, now });
+  if (run !== undefined) notifyOfRun(db, "run.missed", run, now);
+  return run;
+}
+
+/** Cancels the tasks of a schedule's runs that have not ended. */
+export function cancelOpenRuns(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  schedule: number,
+  end: { error: string; now: number },
+): EndedTask[] {
+  return db
+    .prepare<WaitingTask & { id: string }>(
+      `select t.id, ${WAITING_COLUMNS} from run r join task t on t.id = r.task_id
+        where r.schedule = ? and r.status = 'running' and t.completed_at is null order by r.id`,
+    )
+    .all(schedule)
+    .map((task) => endNow(db, ledger, task, end));
+}
+
+function addRun(db: SqliteDatabase, { id, tenant, agent }: ScheduleRow, given: NewRun, now: number): RunRow {
+  const { dueAt, firstDueAt, moments, forced, status } = given;
+  return db
+    .prepare<RunRow>(
+      `insert into run (tenant, schedule, agent, task_id, due_at, first_due_at, moments, forced, status, reason, started_at,
+                        completed_at, request_id, error)
+       values (@tenant, @id, @agent, @taskId, @dueAt, @firstDueAt, @moments, @forced, @status, @reason, @startedAt,
+               @completedAt, @requestId, @error) returning *`,
+    )
+    .get({
+      id,
+      tenant,
+      agent,
+      taskId: given.status === "running" ? given.task.id : null,
+      dueAt,
+      firstDueAt,
+      moments,
+      forced: forced ? 1 : 0,
+      status,
+      reason: "reason" in given ? given.reason : null,
+      startedAt: status === "running" || status === "failed" ? now : null,
+      completedAt: status === "running" ? null : now,
+      requestId: "requestId" in given ? given.requestId : null,
+      error: given.status === "failed" ? given.error : null,
+    }) as RunRow;
+}
+
+/** A run that could not even start has ended, too. */
+function noteFire(db: SqliteDatabase, run: RunRow): void {
+  db.prepare(
+    "update schedule set run_count = run_count + 1, last_run_at = ?, last_run_id = ? where id = ?",
+  ).run(run.started_at, run.id, run.schedule);
+  if (run.status === "failed") {
+    db.prepare("update schedule set last_status = 'failed', last_error = ? where id = ?").run(
+      run.error,
+      run.schedule,
+    );
+  }
+}
+
+function pause(db: SqliteDatabase, schedule: ScheduleRow, reason: string, now: number): void {
+  db.prepare("update schedule set status = 'paused', next_fire_at = null, updated_at = ? where id = ?").run(
+    now,
+    schedule.id,
+  );
+  notifyOfSchedule(db, "schedule.paused", schedule, { reason, now });
+}
+
+/** One that was due once, and missed that, has failed. */
+function failIfMissed(db: SqliteDatabase, { id }: ScheduleRow, last: NewRun | undefined, now: number): void {
+  if (last?.status !== "missed") return;
+  db.prepare("update schedule set last_status = 'missed', last_error = ? where id = ?").run(last.reason, id);
+  db.prepare(
+    `update schedule set status = 'failed', updated_at = ?
+      where id = ? and next_fire_at is null and open_runs = 0`,
+  ).run(now, id);
+}

@@ -1,0 +1,184 @@
+import { SCHEDULE_DELETED } from "../../model/schedule.ts";
+import type {
+  EndedTask,
+  NewSchedule,
+  ScheduleName,
+  ScheduleRecord,
+  ScheduleStorage,
+  UpdateScheduleParams,
+} from "../storage.ts";
+import { tellOfCancelled } from "./cancel-tasks.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { cancelOpenRuns, fireSchedules } from "./fire-schedules.ts";
+import { Ledger } from "./ledger.ts";
+import { notifyOfSchedule } from "./notifications.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { getRun, listRuns, pruneRuns } from "./runs.ts";
+import { type ScheduleRow, toColumns, toScheduleRecord } from "./schedule-row.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
+  return {
+    create: (params) => durably(db, (now) => createSchedule(db, params, now)),
+    get: (params) => db.read(() => findSchedule(db, params)),
+    list: (params) => db.read(() => listSchedules(db, params)),
+    page: (params) =>
+      db.read(() =>
+        db
+          .prepare<ScheduleRow>(
+            "select * from schedule where tenant = @tenant and id > @after order by id limit @limit",
+          )
+          .all(params)
+          .map(toScheduleRecord),
+      ),
+    update: (params) => durably(db, (now) => updateSchedule(db, params, now)),
+    delete: (params) => durably(db, (now) => deleteSchedule(db, params, now)),
+    status: ({ tenant }) => db.read(() => countSchedules(db, tenant)),
+    due: ({ limit }) =>
+      db.read(() =>
+        db
+          .prepare<ScheduleRow>(
+            "select * from schedule where next_fire_at <= ? order by next_fire_at, id limit ?",
+          )
+          .all(db.clock.now(), limit)
+          .map(toScheduleRecord),
+      ),
+    nextDueAt: () =>
+      db.read(
+        () =>
+          db
+            .prepare<{ at: number | null }>(
+              "select min(next_fire_at) as at from schedule where next_fire_at is not null",
+            )
+            .get()?.at ?? null,
+      ),
+    fire: ({ fires }) => durably(db, (now) => fireSchedules(db, fires, now)),
+    getRun: (params) => db.read(() => getRun(db, params)),
+    listRuns: (params) => db.read(() => listRuns(db, params)),
+    prune: (params) => durably(db, (now) => pruneRuns(db, params, now)),
+  };
+}
+
+async function durably<Result>(db: SqliteDatabase, work: (now: number) => Result): Promise<Result> {
+  const result = db.write(work);
+  await db.durable();
+  return result;
+}
+
+function findSchedule(db: SqliteDatabase, { tenant, id }: ScheduleName): ScheduleRecord | null {
+  const row = db.prepare<ScheduleRow>("select * from schedule where tenant = ? and id = ?").get(tenant, id);
+  return row === undefined ? null : toScheduleRecord(row);
+}
+
+function createSchedule(db: SqliteDatabase, params: NewSchedule, now: number): ScheduleRecord {
+  const { tenant, definition, status, nextFireAt, source } = params;
+  const made = db
+    .prepare<ScheduleRow>("select * from schedule where tenant = ? and source = ?")
+    .get(tenant, source);
+  if (made !== undefined) return toScheduleRecord(made);
+  const columns = {
+    ...toColumns(definition),
+    tenant,
+    status,
+    next_fire_at: nextFireAt,
+    source,
+    created_at: now,
+    updated_at: now,
+  };
+  const names = Object.keys(columns);
+  const row = db
+    .prepare<ScheduleRow>(
+      `insert into schedule (${names.join(", ")}) values (${names.map((name) => `@${name}`).join(", ")}) returning *`,
+    )
+    .get(columns) as ScheduleRow;
+  db.signal({ kind: "schedules" });
+  return toScheduleRecord(row);
+}
+
+/** Each filter has its index, in the order of the list. */
+function listSchedules(
+  db: SqliteDatabase,
+  params: { tenant: string; status?: string; agent?: string; limit: number },
+): ScheduleRecord[] {
+  const conditions = ["tenant = @tenant"];
+  if (params.status !== undefined) conditions.push("status = @status");
+  if (params.agent !== undefined) conditions.push("agent = @agent");
+  const index =
+    params.agent !== undefined
+      ? "schedule_by_agent"
+      : params.status !== undefined
+        ? "schedule_by_status"
+        : "schedule_by_update";
+  return db
+    .prepare<ScheduleRow>(
+      `select * from schedule indexed by ${index} where ${conditions.join(" and ")}
+        order by updated_at desc, id desc limit @limit`,
+    )
+    .all(params)
+    .map(toScheduleRecord);
+}
+
+function updateSchedule(
+  db: SqliteDatabase,
+  { tenant, id, revision, changes, pauseReason = null }: UpdateScheduleParams,
+  now: number,
+): ScheduleRecord | null {
+  const schedule = findSchedule(db, { tenant, id });
+  if (schedule?.revision !== revision) return null;
+  const changed = { ...schedule, ...changes };
+  const columns = {
+    ...toColumns(changed),
+    status: changed.status,
+    next_fire_at: changed.status === "active" ? changed.nextFireAt : null,
+    updated_at: now,
+    revision: revision + 1,
+  };
+  const row = db
+    .prepare<ScheduleRow>(
+      `update schedule set ${Object.keys(columns)
+        .map((name) => `${name} = @${name}`)
+        .join(", ")} where id = @id returning *`,
+    )
+    .get({ ...columns, id }) as ScheduleRow;
+  if (row.status === "paused" && schedule.status !== "paused")
+    notifyOfSchedule(db, "schedule.paused", row, { reason: pauseReason, now });
+  db.signal({ kind: "schedules" });
+  return toScheduleRecord(row);
+}
+
+function deleteSchedule(
+  db: SqliteDatabase,
+  params: ScheduleName,
+  now: number,
+): { cancelled: readonly EndedTask[] } | null {
+  const schedule = findSchedule(db, params);
+  if (schedule === null) return null;
+  const ledger = new Ledger(db);
+  const cancelled = cancelOpenRuns(db, ledger, schedule.id, { error: SCHEDULE_DELETED, now });
+  removeSchedule(db, schedule.id);
+  notifyOfSchedule(db, "schedule.canceled", schedule, { reason: null, now });
+  settleMoves(db, ledger, now);
+  preemptTasks(db, ledger, now);
+  ledger.save();
+  tellOfCancelled(db, cancelled);
+  return { cancelled };
+}
+
+/** With all that is known of its runs. */
+export function removeSchedule(db: SqliteDatabase, id: number): void {
+  db.prepare("delete from run where schedule = ?").run(id);
+  db.prepare("delete from schedule where id = ?").run(id);
+}
+
+function countSchedules(db: SqliteDatabase, tenant: string) {
+  const row = db
+    .prepare<{ active: number; paused: number; running: number; nextFireAt: number | null }>(
+      `select (select count(*) from schedule where tenant = @tenant and status = 'active') as active,
+              (select count(*) from schedule where tenant = @tenant and status = 'paused') as paused,
+              (select coalesce(sum(open_runs), 0) from schedule where tenant = @tenant and open_runs > 0) as running,
+              (select min(next_fire_at) from schedule where tenant = @tenant and next_fire_at is not null)
+                as nextFireAt`,
+    )
+    .get({ tenant });
+  return row ?? { active: 0, paused: 0, running: 0, nextFireAt: null };
+}
