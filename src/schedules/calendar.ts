@@ -1,5 +1,5 @@
-import type { WallPattern } from "./clock-changes.ts";
 import { type DaysRule, WEEKDAYS, type WeeksRule } from "../model/rule.ts";
+import type { WallPattern } from "./clock-changes.ts";
 import { DAY_MS, dayOf, mondayOf, timeOf, timeOfText, weekdayOf, weekOf } from "./wall-clock.ts";
 
 /** A time every so many days; the first is the first after the anchor. */

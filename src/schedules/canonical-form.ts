@@ -1,5 +1,5 @@
-import { amount, ELAPSED_UNITS, WORKING_DAYS } from "./phrase-words.ts";
 import type { EveryRule, Rule, WeeksRule } from "../model/rule.ts";
+import { amount, ELAPSED_UNITS, WORKING_DAYS } from "./phrase-words.ts";
 
 /**
  * A rule as a phrase, always the same for the same rule: `every Mon at 09:00`. Said at the same time and in the same zone,

@@ -1,6 +1,6 @@
+import type { OnceRule, Rule } from "../model/rule.ts";
 import { wallText } from "./moment-text.ts";
 import { patternOf } from "./moments.ts";
-import type { OnceRule, Rule } from "../model/rule.ts";
 import { spanAt, type ZoneSpan } from "./zone.ts";
 
 /** Who lists moments far ahead meets two clock changes a year, and has understood after some. */

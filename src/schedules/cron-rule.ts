@@ -1,9 +1,9 @@
 import { nearestName } from "../model/nearest-name.ts";
+import type { CronRule } from "../model/rule.ts";
 import { readCron } from "./cron.ts";
 import { farthest } from "./horizon.ts";
 import { nextMoment } from "./moments.ts";
 import { cannotBeKept, notUnderstood } from "./not-understood.ts";
-import type { CronRule } from "../model/rule.ts";
 
 /** Whether a phrase is meant as a cron expression: no phrase begins with two fields of one, or with an `@`. */
 export function looksLikeCron(phrase: string): boolean {

@@ -8,8 +8,8 @@ import {
   wallTime,
   watch,
 } from "../../test/support/watched-clock.ts";
-import { countMoments, lastMoment, momentsBetween, nextMoment, nextMoments } from "./moments.ts";
 import { type Rule, WEEKDAYS, type Weekday } from "../model/rule.ts";
+import { countMoments, lastMoment, momentsBetween, nextMoment, nextMoments } from "./moments.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

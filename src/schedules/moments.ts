@@ -1,8 +1,8 @@
+import type { CronRule, DaysRule, Rule, WeeksRule } from "../model/rule.ts";
 import { everyDays, everyWeeks } from "./calendar.ts";
 import { nextOnWall, type WallPattern } from "./clock-changes.ts";
 import { readCron } from "./cron.ts";
 import { END_OF_TIME_MS, farthest } from "./horizon.ts";
-import type { CronRule, DaysRule, Rule, WeeksRule } from "../model/rule.ts";
 import { wallAt } from "./zone.ts";
 
 export interface After {

@@ -1,5 +1,5 @@
-import { isoText } from "./moment-text.ts";
 import type { OnceRule } from "../model/rule.ts";
+import { isoText } from "./moment-text.ts";
 import { dateText, timeText } from "./wall-clock.ts";
 import { momentOf, wallAt } from "./zone.ts";
 

@@ -1,8 +1,8 @@
+import { type Rule, WEEKDAYS, type Weekday, type WeeksRule } from "../model/rule.ts";
 import { type Amount, readCount, refuseMonths, withUnit } from "./phrase-amount.ts";
 import type { PhraseReader } from "./phrase-reader.ts";
 import { readOptionalTime } from "./phrase-time.ts";
 import { amount, UNITS, WEEKDAY_NAMES, WORKING_DAYS } from "./phrase-words.ts";
-import { type Rule, WEEKDAYS, type Weekday, type WeeksRule } from "../model/rule.ts";
 import { SECOND_MS } from "./wall-clock.ts";
 
 /** The shortest step: the clock of an operating system is not made for less. */

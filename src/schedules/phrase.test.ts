@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RotaError } from "../model/errors.ts";
+import { type Rule, scheduleKind, WEEKDAYS } from "../model/rule.ts";
 import { ACCEPTED_FORMS } from "./accepted-forms.ts";
 import { canonicalForm } from "./canonical-form.ts";
 import { isoText } from "./moment-text.ts";
 import { nextMoment } from "./moments.ts";
-import { type Rule, scheduleKind, WEEKDAYS } from "../model/rule.ts";
 import { parseSchedule } from "./schedule-input.ts";
 
 const TZ = "Europe/Berlin";

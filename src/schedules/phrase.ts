@@ -1,4 +1,5 @@
 import { parseRfc3339 } from "../model/rfc3339.ts";
+import type { OnceRule, Rule } from "../model/rule.ts";
 import { cronRule, looksLikeCron } from "./cron-rule.ts";
 import { aheadFault } from "./horizon.ts";
 import { notUnderstood } from "./not-understood.ts";
@@ -8,7 +9,6 @@ import { readEvery, readWeek } from "./phrase-every.ts";
 import { PhraseReader } from "./phrase-reader.ts";
 import { readOptionalTime, readTime } from "./phrase-time.ts";
 import { amount, WEEKDAY_NAMES } from "./phrase-words.ts";
-import type { OnceRule, Rule } from "../model/rule.ts";
 import { DAY_MS, dayOf, dayOfDate, HOUR_MS, timeOfText } from "./wall-clock.ts";
 import { wallAt } from "./zone.ts";
 

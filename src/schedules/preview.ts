@@ -1,9 +1,9 @@
+import { type Rule, scheduleKind } from "../model/rule.ts";
 import { PREVIEW_COUNT, type SchedulePreview } from "../model/schedule.ts";
 import { canonicalForm } from "./canonical-form.ts";
 import { clockNotes } from "./clock-notes.ts";
 import { isoText } from "./moment-text.ts";
 import { nextMoments } from "./moments.ts";
-import { type Rule, scheduleKind } from "../model/rule.ts";
 
 /** What would come of a rule that was made at `from`. */
 export function preview(rule: Rule, { from, count }: { from: number; count: number }): SchedulePreview {

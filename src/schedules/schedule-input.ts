@@ -1,4 +1,5 @@
 import { checkKnown, type Fields, invalidField, isObject, optionalNumber } from "../model/field-checks.ts";
+import type { Rule } from "../model/rule.ts";
 import { choiceFault } from "../model/value-faults.ts";
 import { cronRule } from "./cron-rule.ts";
 import { aheadFault, STEP_DAYS_MAX } from "./horizon.ts";
@@ -6,7 +7,6 @@ import { notUnderstood } from "./not-understood.ts";
 import { onceAt } from "./once.ts";
 import { parsePhrase, type When } from "./phrase.ts";
 import { EVERY_MS_MIN } from "./phrase-every.ts";
-import type { Rule } from "../model/rule.ts";
 import { DAY_MS } from "./wall-clock.ts";
 import { checkZone } from "./zone.ts";
 
