@@ -3,6 +3,14 @@ import { type Fields, invalidField, optionalNumber, optionalText } from "./field
 const LIMIT_DEFAULT = 100;
 const LIMIT_MAX = 1_000;
 
+export interface PageRules {
+  readonly limitMax: number;
+  /** What the place where a page goes on is called in the one before. */
+  readonly cursorName: string;
+}
+
+const USUAL: PageRules = { limitMax: LIMIT_MAX, cursorName: "nextCursor" };
+
 /** Which part of a list somebody wants to see. */
 export interface Page {
   readonly limit: number;
@@ -10,17 +18,17 @@ export interface Page {
 }
 
 /** Checks `limit` and `cursor`. Throws `invalid_field`. */
-export function parsePage(fields: Fields): Page {
-  const cursor = parseCursor(optionalText(fields, "cursor"));
+export function parsePage(fields: Fields, { limitMax, cursorName } = USUAL): Page {
+  const cursor = parseCursor(optionalText(fields, "cursor"), cursorName);
   return {
     ...(cursor === undefined ? {} : { cursor }),
-    limit: optionalNumber(fields, "limit", { min: 1, max: LIMIT_MAX }) ?? LIMIT_DEFAULT,
+    limit: optionalNumber(fields, "limit", { min: 1, max: limitMax }) ?? LIMIT_DEFAULT,
   };
 }
 
-function parseCursor(text: string | undefined): number | undefined {
+function parseCursor(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;
   const cursor = Number(text);
   if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(cursor)) return cursor;
-  throw invalidField("cursor", "`cursor` must be the `nextCursor` of the page before");
+  throw invalidField("cursor", `\`cursor\` must be the \`${name}\` of the page before`);
 }

@@ -1,3 +1,4 @@
+import { optionalChoice } from "./choice-input.ts";
 import { RotaError } from "./errors.ts";
 import {
   checkKnown,
@@ -20,7 +21,6 @@ import {
   type SessionMode,
 } from "./session.ts";
 import { checkAgentId, optionalLane } from "./task-input.ts";
-import { choiceFault } from "./value-faults.ts";
 
 /** What a session does when it is told this and nothing else. */
 const STOP_WORDS = { "/stop": "oldest", "/stopall": "all" } as const;
@@ -140,16 +140,4 @@ function asFields(given: unknown, what: string): Fields {
 function checkLane({ lane }: Fields): string {
   if (isLaneName(lane)) return lane;
   throw invalidField("lane", `\`lane\` must be the name of a lane, ${LANE_NAME_FORM}`);
-}
-
-function optionalChoice<Choice extends string>(
-  fields: Fields,
-  field: string,
-  choices: readonly Choice[],
-): Choice | undefined {
-  const value = fields[field];
-  if (value === undefined) return undefined;
-  const fault = choiceFault(value, choices);
-  if (fault !== null) throw invalidField(field, `\`${field}\` must ${fault}`);
-  return value as Choice;
 }

@@ -26,7 +26,7 @@ import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "./ta
 import { isTaskId } from "./task-id.ts";
 
 /** The most a task may take as JSON. */
-const TASK_BYTES_MAX = 1_048_576;
+export const TASK_BYTES_MAX = 1_048_576;
 /** How deep it may be nested: what reads JSON level by level, in any language, must not run out of stack. */
 export const JSON_DEPTH_MAX = 500;
 export const TIMEOUT_MIN_MS = 1_000;

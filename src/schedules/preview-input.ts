@@ -7,11 +7,11 @@ import {
   shown,
 } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
+import type { Rule } from "../model/rule.ts";
 import { PREVIEW_COUNT } from "../model/schedule.ts";
 import { END_OF_TIME_MS } from "./horizon.ts";
 import type { When } from "./phrase.ts";
-import type { Rule } from "../model/rule.ts";
-import { parseSchedule } from "./schedule-input.ts";
+import { parseZonedSchedule } from "./zoned-schedule.ts";
 
 export interface PreviewInput {
   readonly rule: Rule;
@@ -32,6 +32,5 @@ export function parsePreviewInput(input: unknown, when: When): PreviewInput {
   if (from < 0 || from >= END_OF_TIME_MS) {
     throw invalidField("from", `\`from\` must be in the years 1970 to 2999 of UTC, not ${rfc3339(from)}`);
   }
-  const { schedule, tz = when.tz } = input as { schedule?: unknown; tz?: string };
-  return { rule: parseSchedule(schedule, { now: from, tz }), from, count };
+  return { rule: parseZonedSchedule(input, { now: from, tz: when.tz }), from, count };
 }

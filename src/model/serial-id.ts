@@ -1,0 +1,16 @@
+import { type Fields, invalidField, quoted } from "./field-checks.ts";
+
+/** Whether something can be the id of a schedule or a run: those are numbered, from 1. */
+export function isSerialId(id: unknown): id is number {
+  return typeof id === "number" && Number.isSafeInteger(id) && id >= 1;
+}
+
+/** The schedule that a list or a stream is narrowed down to. */
+export function optionalScheduleId(fields: Fields): number | undefined {
+  const id = fields["scheduleId"];
+  if (id === undefined || isSerialId(id)) return id;
+  throw invalidField(
+    "scheduleId",
+    `\`scheduleId\` must be the id of a schedule, an integer from 1 on, not ${quoted(id)}`,
+  );
+}

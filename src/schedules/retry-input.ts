@@ -1,0 +1,50 @@
+import { checkKnown, type Fields, invalidField, optionalNumber } from "../model/field-checks.ts";
+import type { RetryPolicy } from "../model/retry-policy.ts";
+import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
+
+/** How a run is tried again when its schedule does not say: each wait is twice as long, give or take a quarter. */
+export const RUN_RETRY_POLICY: RetryPolicy = {
+  maxRetries: 3,
+  backoffMs: 2_000,
+  backoffMultiplier: 2,
+  maxBackoffMs: 30_000,
+  jitter: 0.25,
+};
+
+/** What the `retry` of a schedule says. */
+export interface RetryInput {
+  readonly maxRetries?: number;
+  readonly backoffMs?: number;
+  readonly maxBackoffMs?: number;
+}
+
+/** Checks the `retry` of a schedule. Throws `invalid_field`. */
+export function parseRetry(retry: Fields): RetryInput {
+  const prefix = "retry.";
+  checkKnown(retry, ["max_retries", "base_delay_ms", "max_delay_ms"], prefix);
+  const maxRetries = optionalNumber(retry, "max_retries", RETRY_FIELDS.maxRetries, prefix);
+  const backoffMs = optionalNumber(retry, "base_delay_ms", RETRY_FIELDS.backoffMs, prefix);
+  const maxBackoffMs = optionalNumber(retry, "max_delay_ms", RETRY_FIELDS.maxBackoffMs, prefix);
+  if (backoffMs !== undefined && maxBackoffMs !== undefined && maxBackoffMs < backoffMs) {
+    throw invalidField(
+      "retry.max_delay_ms",
+      `\`retry.max_delay_ms\` must not be less than \`retry.base_delay_ms\`: ${maxBackoffMs} is less than ${backoffMs}`,
+    );
+  }
+  return {
+    ...(maxRetries === undefined ? {} : { maxRetries }),
+    ...(backoffMs === undefined ? {} : { backoffMs }),
+    ...(maxBackoffMs === undefined ? {} : { maxBackoffMs }),
+  };
+}
+
+/** What was said over what held before. Of the two waits, one that was not said gives way to the one that was. */
+export function retryPolicyOf(said: RetryInput, before: RetryPolicy): RetryPolicy {
+  const { backoffMs, maxBackoffMs } = { ...before, ...said };
+  return {
+    ...before,
+    ...said,
+    backoffMs: said.backoffMs ?? Math.min(backoffMs, maxBackoffMs),
+    maxBackoffMs: said.maxBackoffMs ?? Math.max(backoffMs, maxBackoffMs),
+  };
+}

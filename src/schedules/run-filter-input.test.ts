@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { parseRunFilter, parseRunMode, parseRunPage, parseScheduleFilter } from "./run-filter-input.ts";
+
+describe("runs", () => {
+  test("are a page of a hundred of all unless told otherwise", () => {
+    expect(parseRunFilter({})).toEqual({ limit: 100 });
+    expect(parseRunPage({})).toEqual({ limit: 100 });
+  });
+
+  test("are looked for by seconds, status and place", () => {
+    const filter = { since: 1_746_720_000, status: "failed", limit: 5, cursor: "42" };
+    expect(parseRunFilter(filter)).toEqual({
+      since: 1_746_720_000_000,
+      status: "failed",
+      limit: 5,
+      cursor: 42,
+    });
+  });
+
+  test.each([
+    [{ since: "yesterday" }, "an integer of seconds since 1970"],
+    [{ since: 1_746_720_000_000 }, "an integer of seconds since 1970"],
+    [{ since: -1 }, "from 0"],
+    [{ status: "done" }, "must be running, succeeded, failed, skipped or missed"],
+    [{ limit: 0 }, "from 1 to 100"],
+    [{ limit: 101 }, "from 1 to 100"],
+    [{ cursor: "abc" }, "`next_cursor` of the page before"],
+    [{ task_id: 1 }, "unknown field `task_id`"],
+  ])("%j is refused", (filter, sentence) => {
+    expect(() => parseRunFilter(filter)).toThrow(sentence);
+  });
+});
+
+test("schedules are looked for by their status", () => {
+  expect([parseScheduleFilter({}), parseScheduleFilter({ status: "failed" })]).toEqual([
+    {},
+    { status: "failed" },
+  ]);
+  expect(() => parseScheduleFilter({ status: "canceled" })).toThrow(
+    "must be active, paused, completed or failed",
+  );
+  expect(() => parseScheduleFilter({ limit: 5 })).toThrow("unknown field `limit`");
+});
+
+test("a schedule is run at any rate unless only what is due is wanted", () => {
+  expect([undefined, null, {}, { mode: "force" }].map(parseRunMode)).toEqual(Array(4).fill("force"));
+  expect(parseRunMode({ mode: "due" })).toBe("due");
+  for (const wrong of [{ mode: "now" }, { mode: null }, { force: true }, "due", []]) {
+    expect(() => parseRunMode(wrong), JSON.stringify(wrong)).toThrow();
+  }
+});

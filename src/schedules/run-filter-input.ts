@@ -1,0 +1,56 @@
+import { optionalChoice } from "../model/choice-input.ts";
+import {
+  checkKnown,
+  type Fields,
+  invalidField,
+  isObject,
+  optionalNumber,
+  shown,
+} from "../model/field-checks.ts";
+import { type Page, type PageRules, parsePage } from "../model/page-input.ts";
+import { RUN_STATUSES, type RunStatus, SCHEDULE_STATUSES, type ScheduleStatus } from "../model/schedule.ts";
+
+/** Milliseconds, which are a thousand times as many, do not pass for seconds. */
+const SINCE = { min: 0, max: 253_402_300_799, unit: "seconds since 1970" } as const;
+const PAGE: PageRules = { limitMax: 100, cursorName: "next_cursor" };
+
+export interface ParsedRunFilter extends Page {
+  /** Milliseconds since 1970. */
+  readonly since?: number;
+  readonly status?: RunStatus;
+}
+
+/** Checks which runs somebody wants to see. Throws `invalid_field`. */
+export function parseRunFilter(filter: Fields): ParsedRunFilter {
+  checkKnown(filter, ["since", "status", "limit", "cursor"]);
+  const since = optionalNumber(filter, "since", SINCE);
+  const status = optionalChoice(filter, "status", RUN_STATUSES);
+  return {
+    ...(since === undefined ? {} : { since: since * 1_000 }),
+    ...(status === undefined ? {} : { status }),
+    ...parsePage(filter, PAGE),
+  };
+}
+
+/** Checks which part of the runs of one schedule somebody wants to see. */
+export function parseRunPage(page: Fields): Page {
+  checkKnown(page, ["limit", "cursor"]);
+  return parsePage(page, PAGE);
+}
+
+/** Checks which schedules somebody wants to see. */
+export function parseScheduleFilter(filter: Fields): { status?: ScheduleStatus } {
+  checkKnown(filter, ["status"]);
+  const status = optionalChoice(filter, "status", SCHEDULE_STATUSES);
+  return status === undefined ? {} : { status };
+}
+
+/** Checks how a schedule is to be run out of turn; nothing at all means at any rate. */
+export function parseRunMode(options: unknown): "force" | "due" {
+  const given = options ?? {};
+  if (!isObject(given)) {
+    throw invalidField("mode", `what to run is an object like {"mode": "due"}, not ${shown(given)}`);
+  }
+  checkKnown(given, ["mode"]);
+  return optionalChoice(given, "mode", ["force", "due"]) ?? "force";
+}

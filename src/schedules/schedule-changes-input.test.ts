@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { parseScheduleChanges } from "./schedule-changes-input.ts";
+
+function parse(input: unknown) {
+  return parseScheduleChanges(input, { timeoutMaxMs: 600_000 });
+}
+
+test("only what is said changes", () => {
+  expect(parse({})).toEqual({ fields: {}, status: undefined, schedule: undefined, tz: undefined });
+  expect(parse({ name: "x", retry: { max_retries: 1 }, useful_for: 5, tz: "utc" })).toEqual({
+    fields: { name: "x", retry: { maxRetries: 1 }, usefulForMs: 5_000 },
+    status: undefined,
+    schedule: undefined,
+    tz: "UTC",
+  });
+});
+
+test("null takes away what need not be there", () => {
+  const nothing = { name: null, conversation_id: null, session_key: null, useful_for: null, timeout: null };
+  expect(parse(nothing).fields).toEqual({
+    name: null,
+    conversationId: null,
+    sessionKey: null,
+    usefulForMs: null,
+    timeoutMs: null,
+  });
+});
+
+test.each([
+  [{ status: "active" }, "active"],
+  [{ status: "paused" }, "paused"],
+  [{ enabled: true }, "active"],
+  [{ enabled: false }, "paused"],
+  [{ enabled: false, status: "paused" }, "paused"],
+])("%j makes it %s", (input, status) => {
+  expect(parse(input).status).toBe(status);
+});
+
+test.each([
+  [undefined, "schedule", "must be an object"],
+  [[], "schedule", "must be an object"],
+  [{ status: "completed" }, "status", 'must be active or paused, not "completed"'],
+  [{ status: null }, "status", "must be active or paused, not null"],
+  [{ enabled: null }, "enabled", "true or false"],
+  [
+    { enabled: true, status: "paused" },
+    "enabled",
+    "`enabled` true and `status` paused contradict each other",
+  ],
+  [{ tz: "Mars" }, "tz", "IANA time zone"],
+  [{ message: null }, "message", "must be a string"],
+  [{ message: "" }, "message", "not empty"],
+  [{ overlap: null }, "overlap", "must be skip, queue, replace or allow, not null"],
+  [{ phrase: "hourly" }, "phrase", "unknown field `phrase`"],
+  [{ next_fire_at: 1 }, "next_fire_at", "unknown field `next_fire_at`"],
+] as const)("%j is refused with the field that is wrong: %s", (input, field, sentence) => {
+  expect(() => parse(input)).toThrow(
+    expect.objectContaining({
+      code: "invalid_field",
+      message: expect.stringContaining(sentence),
+      details: { field },
+    }),
+  );
+});
