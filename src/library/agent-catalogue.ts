@@ -77,6 +77,16 @@ export class AgentCatalogue extends Service {
     return this.#next;
   }
 
+  /** Whether an agent is known, also if another node made it, or took it away, a moment ago. */
+  async lists(id: string): Promise<boolean> {
+    const { agents, storage } = this.#options;
+    const source = agents.find(id)?.source;
+    if (source === "config" || source === "built-in") return true;
+    if (source === "stored" && storage.capabilities.exclusive) return true;
+    await this.read();
+    return agents.find(id) !== undefined;
+  }
+
   /** Makes all executors anew: what they may call has changed. */
   rebuild(): void {
     this.#know([...this.#entries.values()].map(({ record }) => this.#toEntry(record, undefined)));

@@ -1,15 +1,172 @@
+import type { ScheduleRunner } from "../engine/firer.ts";
+import type { EventLog } from "../events/event-log.ts";
 import type { Schedules } from "../interface/schedules.ts";
+import { RotaError } from "../model/errors.ts";
+import { shown } from "../model/field-checks.ts";
+import { nearestName } from "../model/nearest-name.ts";
+import { isSerialId } from "../model/serial-id.ts";
+import { canonicalForm } from "../schedules/canonical-form.ts";
+import { nextMoment } from "../schedules/moments.ts";
+import { parseNewSchedule } from "../schedules/new-schedule-input.ts";
 import { preview } from "../schedules/preview.ts";
 import { parsePreviewInput } from "../schedules/preview-input.ts";
+import { parseRunMode, parseRunPage, parseScheduleFilter } from "../schedules/run-filter-input.ts";
+import { type ParsedScheduleChanges, parseScheduleChanges } from "../schedules/schedule-changes-input.ts";
 import { localZone } from "../schedules/zone.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
+import type { ScheduleRecord, Storage } from "../storage/storage.ts";
+import { editSchedule } from "./edit-schedule.ts";
+import type { EndedTasks } from "./ended-tasks.ts";
+import { toRunPage } from "./runs.ts";
+import { toScheduledTask, toSeconds } from "./schedule-view.ts";
 
-/** Schedules, as users handle them. */
-export function createSchedules({ storageClock }: { readonly storageClock: StorageClock }): Schedules {
+const LIST_MAX = 200;
+/**
+ * How often an edit is worked out anew because the schedule changed meanwhile. Its runs change it a few times for each of
+ * its moments, of which there is one a second at most: nobody loses so often by chance.
+ */
+const EDIT_TRIES_MAX = 20;
+
+export interface SchedulesOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+  readonly runner: ScheduleRunner;
+  readonly eventLog: EventLog;
+  readonly ended: EndedTasks;
+  /** Looks at what other nodes made, too. */
+  readonly isListed: (agent: string) => Promise<boolean>;
+  /** The ids of those that are known here. */
+  readonly agentIds: () => readonly string[];
+  readonly timeoutMaxMs: () => number;
+  /** Throws while nothing is taken in. */
+  readonly checkOpen: () => void;
+}
+
+/** One tenant's schedules, as its users handle them. */
+export function createSchedules(options: SchedulesOptions): Schedules {
+  const { tenant, storage, storageClock, runner, eventLog, ended } = options;
+  const { isListed, agentIds, timeoutMaxMs, checkOpen } = options;
+
+  async function find(id: number): Promise<ScheduleRecord> {
+    const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
+    if (record === null) throw notFound();
+    return record;
+  }
+
+  /** It may begin to stop while this looks. */
+  async function checkAgent(agent: string): Promise<void> {
+    if (!(await isListed(agent))) throw agentNotFound(agent, agentIds());
+    checkOpen();
+  }
+
+  /** Works the edit out from what the schedule is when it is written, so that nothing that happens meanwhile is undone. */
+  async function edit(id: number, wanted: ParsedScheduleChanges): Promise<ScheduleRecord> {
+    for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
+      const record = await find(id);
+      const changes = editSchedule(record, wanted, storageClock.now());
+      if (Object.keys(changes).length === 0) return record;
+      const { revision } = record;
+      const updated = await storage.schedules.update({ tenant, id, revision, changes });
+      if (updated !== null) return updated;
+    }
+    throw new RotaError("conflict", `schedule ${id} keeps changing while it is edited: try again`);
+  }
+
+  function expectNext({ nextFireAt }: ScheduleRecord): void {
+    if (nextFireAt !== null) runner.expect(nextFireAt);
+  }
+
   return {
+    async create(input) {
+      checkOpen();
+      const now = storageClock.now();
+      const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
+      const { enabled, ...definition } = parsed;
+      await checkAgent(definition.agent);
+      const record = await storage.schedules.create({
+        tenant,
+        definition: { ...definition, anchorAt: now },
+        status: enabled ? "active" : "paused",
+        nextFireAt: enabled ? nextMoment(definition.rule, { after: now, anchor: now }) : null,
+        source: null,
+      });
+      expectNext(record);
+      return { scheduled_task: toScheduledTask(record), normalized: canonicalForm(record.rule) };
+    },
+
     async preview(input) {
       const { rule, ...range } = parsePreviewInput(input, { now: storageClock.now(), tz: localZone() });
       return preview(rule, range);
     },
+
+    async list(filter = {}) {
+      const found = await storage.schedules.list({
+        tenant,
+        ...parseScheduleFilter({ ...filter }),
+        limit: LIST_MAX,
+      });
+      return { schedules: found.map(toScheduledTask), count: found.length };
+    },
+
+    async get(id) {
+      return toScheduledTask(await find(id));
+    },
+
+    async update(id, changes) {
+      checkOpen();
+      const wanted = parseScheduleChanges(changes, { timeoutMaxMs: timeoutMaxMs() });
+      const { agent } = wanted.fields;
+      if (agent !== undefined) {
+        await find(id);
+        await checkAgent(agent);
+      }
+      const record = await edit(id, wanted);
+      expectNext(record);
+      return toScheduledTask(record);
+    },
+
+    async delete(id) {
+      const deleted = isSerialId(id) ? await storage.schedules.delete({ tenant, id }) : null;
+      if (deleted === null) throw notFound();
+      ended.note(deleted.cancelled);
+      return { deleted: true };
+    },
+
+    async run(id, runOptions) {
+      checkOpen();
+      const mode = parseRunMode(runOptions);
+      if (!isSerialId(id)) throw notFound();
+      await eventLog.tried;
+      const answer = await runner.runNow({ tenant, id, mode });
+      if (answer === null) throw notFound();
+      return answer.ran
+        ? { ok: true, ran: true, run_id: answer.runId }
+        : { ok: true, ran: false, reason: answer.reason };
+    },
+
+    async runs(id, page = {}) {
+      const params = parseRunPage({ ...page });
+      await find(id);
+      return toRunPage(await storage.schedules.listRuns({ tenant, schedule: id, ...params }));
+    },
+
+    async status() {
+      const { nextFireAt, ...counts } = await storage.schedules.status({ tenant });
+      return { ...counts, next_fire_at: toSeconds(nextFireAt) };
+    },
   };
+}
+
+function notFound(): RotaError {
+  return new RotaError("not_found", "schedule not found");
+}
+
+function agentNotFound(agent: string, known: readonly string[]): RotaError {
+  const nearest = nearestName(agent, known);
+  const hint =
+    nearest === undefined ? "make it known first, or leave `agent` out" : `did you mean "${nearest}"?`;
+  return new RotaError("not_found", `agent "${shown(agent)}" not found: ${hint}`, {
+    details: { field: "agent" },
+  });
 }
