@@ -37,6 +37,25 @@ export type Command =
     }
   | { do: "stopSession"; session: string; scope: "oldest" | "all" | "reset"; limit: number }
   | { do: "updateSession"; session: string; maxConcurrent: number | null; tokens: number | null }
+  | {
+      do: "createSchedule";
+      tenant: string;
+      agent: string;
+      once: boolean;
+      afterMs: number | null;
+      deleteAfterRun: boolean;
+      source: string | null;
+    }
+  | {
+      do: "updateSchedule";
+      pick: number;
+      status: "active" | "paused" | null;
+      afterMs: number;
+      stale: boolean;
+    }
+  | { do: "deleteSchedule"; pick: number }
+  | { do: "fire"; pick: number; runs: FiredRun[]; afterMs: number | null; pauses: boolean; stale: boolean }
+  | { do: "pruneRuns"; retentionMs: number; limit: number }
   | { do: "clearLane"; tenant: string; name: string; limit: number }
   | { do: "cancel"; tenant: string; picks: number[]; error: string | null }
   | { do: "retry"; pick: number }
@@ -86,6 +105,16 @@ export interface SubmittedTask {
   key: string | null;
 }
 
+export interface FiredRun {
+  status: "running" | "failed" | "skipped" | "missed";
+  /** From the moment it is fired at: a few, so that the same come again. */
+  dueMs: number;
+  moments: number;
+  forced: boolean;
+  replaces: boolean;
+  session: string | null;
+}
+
 /** `held`: only among attempts that may still hold their lease; else among all there ever were. */
 export interface Pick {
   pick: number;
@@ -131,6 +160,15 @@ const submittedTask: fc.Arbitrary<SubmittedTask> = record({
     fc.constant([]),
     fc.array(fc.integer({ min: -1, max: 60 }), { minLength: 1, maxLength: 3 }),
   ),
+});
+
+const firedRun: fc.Arbitrary<FiredRun> = record({
+  status: fc.constantFrom("running", "running", "running", "failed", "skipped", "missed", "missed"),
+  dueMs: fc.nat({ max: 6 }),
+  moments: fc.integer({ min: 1, max: 3 }),
+  forced: mostly(fc.constant(false), fc.constant(true)),
+  replaces: fc.boolean(),
+  session: orNull(session),
 });
 
 const finish: fc.Arbitrary<Finish> = record({
@@ -214,6 +252,48 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       session,
       maxConcurrent: orNull(fc.integer({ min: 1, max: 3 })),
       tokens: orNull(fc.constantFrom(10, 900)),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: record({
+      do: fc.constant("createSchedule"),
+      tenant,
+      agent,
+      once: fc.boolean(),
+      afterMs: orNull(fc.nat({ max: 30 })),
+      deleteAfterRun: fc.boolean(),
+      source: mostly(fc.constant(null), fc.constantFrom("w1", "w2")),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("updateSchedule"),
+      pick,
+      status: orNull(fc.constantFrom("active", "paused")),
+      afterMs: fc.nat({ max: 30 }),
+      stale: mostly(fc.constant(false), fc.constant(true)),
+    }),
+  },
+  { weight: 1, arbitrary: record({ do: fc.constant("deleteSchedule"), pick }) },
+  {
+    weight: 5,
+    arbitrary: record({
+      do: fc.constant("fire"),
+      pick,
+      runs: fc.array(firedRun, { maxLength: 4 }),
+      afterMs: orNull(fc.nat({ max: 30 })),
+      pauses: mostly(fc.constant(false), fc.constant(true)),
+      stale: mostly(fc.constant(false), fc.constant(true)),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("pruneRuns"),
+      retentionMs: fc.nat({ max: 60 }),
+      limit: fc.constantFrom(1, 2, 1000),
     }),
   },
   {

@@ -19,6 +19,7 @@ export function describeEvents(open: OpenWorld): void {
         lane: LANE,
         batch: "together",
         session: null,
+        schedule: null,
         seq: expect.any(Number),
         bytes: expect.any(Number),
       };

@@ -23,6 +23,7 @@ import { describeProperties } from "./property.ts";
 import { describePrune } from "./prune.ts";
 import { describeRescueTasks } from "./rescue-tasks.ts";
 import { describeRetryTask } from "./retry-task.ts";
+import { describeSchedules } from "./schedules.ts";
 import { describeSessions } from "./sessions.ts";
 import { describeSettlements } from "./settlements.ts";
 import { describeSignals } from "./signals.ts";
@@ -48,6 +49,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describePreemption(open);
     describeBatches(open);
     describeSessions(open);
+    describeSchedules(open);
     describeLanesAndAgents(open);
     describeAgents(open);
     describeCancelTasks(open);

@@ -52,6 +52,7 @@ export function describeInsertTasks(open: OpenWorld): void {
         retryCount: 0,
         batch: "together",
         session: null,
+        schedule: null,
         callbackUrl,
         startedAt: null,
         completedAt: null,

@@ -49,7 +49,14 @@ function withinTimeLimit<Params extends unknown[]>(compare: (...params: Params) 
 }
 
 /** What they cancel together they tell of in any order. */
-const CANCELS: readonly Command["do"][] = ["cancel", "stopSession", "send", "clearLane"];
+const CANCELS: readonly Command["do"][] = [
+  "cancel",
+  "stopSession",
+  "send",
+  "clearLane",
+  "fire",
+  "deleteSchedule",
+];
 
 async function compareWithOracle(harness: StorageHarness, commands: readonly Command[]): Promise<void> {
   const clock = new SteppedClock();

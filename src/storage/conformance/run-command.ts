@@ -5,18 +5,20 @@ import type {
   FinishAndClaimParams,
   InsertedTask,
   InsertTasksParams,
+  NewRun,
   NewTask,
+  ScheduleRecord,
 } from "../storage.ts";
-import { type Command, type Finish, type Pick, type SubmittedTask, TENANTS } from "./commands.ts";
 import {
-  batchId,
-  byEnd,
-  choose,
-  comparableDelivery,
-  comparableSession,
-  comparableTask,
-  type Side,
-} from "./side.ts";
+  type Command,
+  type Finish,
+  type FiredRun,
+  type Pick,
+  type SubmittedTask,
+  TENANTS,
+} from "./commands.ts";
+import { newDefinition } from "./schedules.ts";
+import { batchId, byEnd, choose, comparableDelivery, comparableSession, type Side } from "./side.ts";
 import { customSpec, newTask } from "./world.ts";
 
 const [BATCH_TENANT = "", SESSION_TENANT = ""] = TENANTS;
@@ -44,6 +46,18 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       const updated = await sessions.update({ tenant: SESSION_TENANT, key, defaultMax: 1, changes });
       return comparableSession(updated);
     }
+    case "createSchedule":
+      return createSchedule(side, command);
+    case "updateSchedule":
+      return updateSchedule(side, command);
+    case "deleteSchedule": {
+      const deleted = await side.storage.schedules.delete(side.chooseSchedule(command.pick));
+      return deleted?.cancelled.map((each) => comparableEnd(side, each));
+    }
+    case "fire":
+      return fire(side, command);
+    case "pruneRuns":
+      return pruneRuns(side, command);
     case "clearLane": {
       const { tenant, name, limit } = command;
       const { cancelled, more } = await lanes.clear({ tenant, name, limit, error: "lane_cleared" });
@@ -184,6 +198,95 @@ async function stopSession(side: Side, command: Extract<Command, { do: "stopSess
   };
 }
 
+async function createSchedule(side: Side, command: Extract<Command, { do: "createSchedule" }>) {
+  const { tenant, agent, once, afterMs, deleteAfterRun, source } = command;
+  const now = side.clock.now();
+  const rule = once
+    ? ({ kind: "once", atMs: now + (afterMs ?? 0), phrase: "once", tz: "UTC" } as const)
+    : ({ kind: "every", everyMs: 1_000, tz: "UTC" } as const);
+  const schedule = await side.storage.schedules.create({
+    tenant,
+    definition: newDefinition({ agent, rule, deleteAfterRun, anchorAt: now }),
+    status: afterMs === null ? "paused" : "active",
+    nextFireAt: afterMs === null ? null : now + afterMs,
+    source,
+  });
+  side.addSchedule(schedule);
+  return side.comparableSchedule(schedule);
+}
+
+async function updateSchedule(side: Side, command: Extract<Command, { do: "updateSchedule" }>) {
+  const { pick, status, afterMs, stale } = command;
+  const name = side.chooseSchedule(pick);
+  const schedule = await side.storage.schedules.get(name);
+  const updated = await side.storage.schedules.update({
+    ...name,
+    revision: (schedule?.revision ?? 1) - (stale ? 1 : 0),
+    changes: {
+      message: `after ${afterMs}`,
+      ...(status === null ? {} : { status }),
+      ...(status === "active" ? { nextFireAt: side.clock.now() + afterMs } : {}),
+    },
+    pauseReason: "asked to",
+  });
+  return updated && side.comparableSchedule(updated);
+}
+
+async function fire(side: Side, command: Extract<Command, { do: "fire" }>) {
+  const { pick, runs, afterMs, pauses, stale } = command;
+  const name = side.chooseSchedule(pick);
+  const schedule = await side.storage.schedules.get(name);
+  const now = side.clock.now();
+  const [fired] = await side.storage.schedules.fire({
+    fires: [
+      {
+        ...name,
+        revision: (schedule?.revision ?? 1) - (stale ? 1 : 0),
+        runs: runs.toSorted((a, b) => a.dueMs - b.dueMs).map((run) => toNewRun(side, run, schedule)),
+        nextFireAt: schedule?.status !== "active" || afterMs === null ? null : now + afterMs,
+        pauses: pauses ? "cannot be" : null,
+      },
+    ],
+  });
+  if (fired === undefined) throw new Error("A fire is answered.");
+  side.runs.push(...fired.runs.map(({ id }) => id));
+  for (const { task } of fired.runs)
+    if (task !== null) side.tasks.push({ tenant: name.tenant, id: task.id, keyed: false });
+  return {
+    fired: fired.fired,
+    runs: fired.runs.map(({ id, task }) => ({
+      id: side.runs.indexOf(id),
+      task: task && { ...task, seq: null },
+    })),
+    cancelled: fired.cancelled.map((each) => comparableEnd(side, each)),
+  };
+}
+
+function toNewRun(side: Side, run: FiredRun, schedule: ScheduleRecord | null): NewRun {
+  const { status, dueMs, moments, forced, replaces, session } = run;
+  const dueAt = Math.floor(side.clock.now() / 10) * 10 + dueMs;
+  const at = { dueAt, firstDueAt: dueAt - moments + 1, moments, forced };
+  if (status === "skipped" || status === "missed") return { ...at, status, reason: `was ${status}` };
+  if (status === "failed") return { ...at, status, requestId: "req", error: "no such agent" };
+  side.made += 1;
+  const task = newTask({
+    id: `run-${side.made}`,
+    tenant: schedule?.tenant ?? "",
+    agent: schedule?.agent ?? "",
+    origin: "run",
+    schedule: schedule?.id ?? 0,
+    session: session === null ? null : { key: session, maxConcurrent: 1 },
+  });
+  return { ...at, status, requestId: `req-${side.made}`, task, replaces };
+}
+
+async function pruneRuns(side: Side, { retentionMs, limit }: Extract<Command, { do: "pruneRuns" }>) {
+  for (let slices = 0; slices < 10_000; slices += 1) {
+    if (!(await side.storage.schedules.prune({ retentionMs, limit })).more) return;
+  }
+  throw new Error("Pruning comes to no end.");
+}
+
 function comparableEnd(side: Side, ended: EndedTask) {
   return { ...ended, token: ended.token === null ? null : side.claimOf(ended.token) };
 }
@@ -221,7 +324,7 @@ async function step(side: Side, params: FinishAndClaimParams) {
   const { finished, claimed, expired } = await side.storage.tasks.finishAndClaim(params);
   const ended = finished.map(({ token, state }) => ({ claim: side.claimOf(token), state }));
   side.claims.push(...claimed.map(({ token, task: { seq } }) => ({ seq, token })));
-  return { ended, claimed: claimed.map(({ task }) => comparableTask(task)), expired };
+  return { ended, claimed: claimed.map(({ task }) => side.comparableTask(task)), expired };
 }
 
 /** Any attempt, whoever holds it: a node that names another's is refused on both sides alike. */
@@ -234,7 +337,7 @@ function toFinish(side: Side, finish: Finish): FinishAndClaimParams["finishes"] 
   const claim = side.chooseClaim(finish);
   if (claim === undefined) return [];
   const { inputTokens } = finish;
-  const end = { ...claim, settlement: toSettlement(side, finish) };
+  const end = { ...claim, settlement: toSettlement(side, finish), summary: `after ${finish.afterMs}` };
   if (inputTokens === null) return [end];
   const usage = { inputTokens, outputTokens: 1, contextWindow: 1_000, contextTokens: inputTokens * 7 };
   return [{ ...end, usage }];

@@ -1,5 +1,14 @@
 import type { TaskRecord } from "../../model/task-record.ts";
-import type { DeliveryRecord, SessionRecord, Storage, StoredEvent } from "../storage.ts";
+import type {
+  DeliveryRecord,
+  RunRecord,
+  ScheduleName,
+  ScheduleRecord,
+  SessionRecord,
+  Storage,
+  StoredEvent,
+  StoredNotification,
+} from "../storage.ts";
 import type { SteppedClock } from "./clock.ts";
 import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
 
@@ -26,9 +35,15 @@ export class Side {
   readonly claims: Claim[] = [];
   /** Deliveries that were handed out. */
   readonly tries: { readonly seq: number; readonly tries: number }[] = [];
+  /** Every schedule and every run there ever was, by the order in which they were made. */
+  readonly schedules: ScheduleName[] = [];
+  readonly runs: number[] = [];
+  /** How many tasks of runs there were. */
+  made = 0;
   /** How many batches there were. */
   batches = 0;
   readonly #eventsSeen: number[] = [];
+  readonly #told: number[] = [];
 
   private constructor(storage: Storage, clock: SteppedClock) {
     this.storage = storage;
@@ -55,6 +70,35 @@ export class Side {
     return this.claims.findIndex((claim) => claim.token === token);
   }
 
+  addSchedule({ tenant, id }: ScheduleName): void {
+    if (!this.schedules.some((schedule) => schedule.id === id)) this.schedules.push({ tenant, id });
+  }
+
+  chooseSchedule(pick: number): ScheduleName {
+    return choose(this.schedules, pick) ?? { tenant: "acme", id: 1_000_000 };
+  }
+
+  #placeOf(schedule: number | null): number | null {
+    return schedule === null ? null : this.schedules.findIndex(({ id }) => id === schedule);
+  }
+
+  comparableSchedule({ id, lastRunId, ...schedule }: ScheduleRecord) {
+    return { ...schedule, id: this.#placeOf(id), lastRunId: lastRunId && this.runs.indexOf(lastRunId) };
+  }
+
+  #comparableRun({ id, scheduleId, ...run }: RunRecord) {
+    return { ...run, id: this.runs.indexOf(id), scheduleId: this.#placeOf(scheduleId) };
+  }
+
+  #comparableNotification({ seq: _seq, scheduleId, run, ...notification }: StoredNotification) {
+    const comparable = run && { ...run, id: this.runs.indexOf(run.id) };
+    return { ...notification, scheduleId: this.#placeOf(scheduleId), run: comparable };
+  }
+
+  comparableTask({ seq: _seq, schedule, ...task }: TaskRecord) {
+    return { ...task, schedule: this.#placeOf(schedule) };
+  }
+
   /** The last few claims are the ones most likely to be held. */
   chooseClaim({ pick, held }: Pick): Claim | undefined {
     return choose(held ? this.claims.slice(-8) : this.claims, pick);
@@ -65,7 +109,7 @@ export class Side {
    * `after` says whether what just happened had one: tasks that are cancelled together are told of in any order.
    */
   async look(after: { inOrder: boolean } = { inOrder: true }) {
-    const { tasks, nodes, lanes, agents, deliveries, counters, events } = this.storage;
+    const { tasks, nodes, lanes, agents, deliveries, counters, events, schedules } = this.storage;
     const [
       tenants,
       { events: newEvents },
@@ -77,6 +121,9 @@ export class Side {
       catalogue,
       bounded,
       faults,
+      scheduleAt,
+      due,
+      { notifications },
     ] = await Promise.all([
       Promise.all(TENANTS.map((tenant) => this.#lookAtTenant(tenant))),
       events.read({ after: this.#eventsSeen.at(-1) ?? 0, limit: 10_000, bytesMax: 1e9 }),
@@ -88,7 +135,11 @@ export class Side {
       agents.list(),
       agents.bounded(),
       counters.recountAll(),
+      schedules.nextDueAt(),
+      schedules.due({ limit: 100 }),
+      this.storage.notifications.read({ after: this.#told.at(-1) ?? 0, limit: 10_000 }),
     ]);
+    this.#told.push(...notifications.map(({ seq }) => seq));
     this.#eventsSeen.push(...newEvents.map(({ seq }) => seq));
     return {
       tenants,
@@ -101,6 +152,11 @@ export class Side {
       },
       dueAt,
       deliveryAt,
+      scheduleAt,
+      due: due.map((schedule) => this.comparableSchedule(schedule)),
+      notifications: (after.inOrder ? notifications : notifications.toSorted(byRun)).map((notification) =>
+        this.#comparableNotification(notification),
+      ),
       catalogue,
       bounded,
       nodes: nodeList.sort((a, b) => (a.node < b.node ? -1 : 1)),
@@ -111,20 +167,34 @@ export class Side {
 
   async #lookAtTenant(tenant: string) {
     const newest = batchId(this.batches);
-    const [list, together, batch, { sessions }, ofSession, { deliveries }, counts, depth] = await Promise.all(
-      [
-        this.storage.tasks.list({ tenant, limit: 10_000 }),
-        this.storage.tasks.list({ tenant, batch: newest, limit: 10_000 }),
-        this.storage.tasks.getBatch({ tenant, id: newest }),
-        this.storage.sessions.list({ tenant, limit: 100 }),
-        this.storage.tasks.list({ tenant, session: "s1", limit: 10_000 }),
-        this.storage.deliveries.list({ tenant, limit: 10_000 }),
-        this.storage.tasks.counts({ tenant }),
-        this.storage.tasks.queueDepth({ tenant }),
-      ],
-    );
+    const { schedules } = this.storage;
+    const [
+      list,
+      together,
+      batch,
+      { sessions },
+      ofSession,
+      { deliveries },
+      counts,
+      depth,
+      listed,
+      scheduleCounts,
+      { runs },
+    ] = await Promise.all([
+      this.storage.tasks.list({ tenant, limit: 10_000 }),
+      this.storage.tasks.list({ tenant, batch: newest, limit: 10_000 }),
+      this.storage.tasks.getBatch({ tenant, id: newest }),
+      this.storage.sessions.list({ tenant, limit: 100 }),
+      this.storage.tasks.list({ tenant, session: "s1", limit: 10_000 }),
+      this.storage.deliveries.list({ tenant, limit: 10_000 }),
+      this.storage.tasks.counts({ tenant }),
+      this.storage.tasks.queueDepth({ tenant }),
+      schedules.list({ tenant, limit: 1_000 }),
+      schedules.status({ tenant }),
+      schedules.listRuns({ tenant, limit: 10_000 }),
+    ]);
     return {
-      tasks: list.tasks.map(comparableTask),
+      tasks: list.tasks.map((task) => this.comparableTask(task)),
       nextCursor: list.nextCursor,
       together: together.tasks.map(({ id }) => id),
       batch,
@@ -134,6 +204,9 @@ export class Side {
       deliveries: deliveries.sort(byEnd).map(comparableDelivery),
       counts,
       depth,
+      schedules: listed.map((schedule) => this.comparableSchedule(schedule)),
+      scheduleCounts,
+      runs: runs.map((run) => this.#comparableRun(run)),
     };
   }
 
@@ -143,17 +216,17 @@ export class Side {
   }
 
   /** A start is told under the number that is its token. */
-  #comparableEvent({ seq, bytes: _bytes, ...event }: StoredEvent) {
-    return { ...event, claim: event.type === "task.started" ? this.claimOf(seq) : null };
+  #comparableEvent({ seq, bytes: _bytes, schedule, ...event }: StoredEvent) {
+    return {
+      ...event,
+      schedule: this.#placeOf(schedule),
+      claim: event.type === "task.started" ? this.claimOf(seq) : null,
+    };
   }
 }
 
 export function batchId(number: number): string {
   return `batch-${number}`;
-}
-
-export function comparableTask({ seq: _seq, ...task }: TaskRecord): Omit<TaskRecord, "seq"> {
-  return task;
 }
 
 export function comparableSession({ seq: _seq, ...session }: SessionRecord) {
@@ -171,6 +244,11 @@ export function byEnd(a: DeliveryRecord, b: DeliveryRecord): number {
 
 function byTask(a: StoredEvent, b: StoredEvent): number {
   return a.taskId === b.taskId ? a.seq - b.seq : a.taskId < b.taskId ? -1 : 1;
+}
+
+/** Of what ended together, which run is told of first is nobody's promise. */
+function byRun(a: StoredNotification, b: StoredNotification): number {
+  return (a.run?.id ?? 0) - (b.run?.id ?? 0) || a.seq - b.seq;
 }
 
 export function choose<T>(items: readonly T[], pick: number): T | undefined {

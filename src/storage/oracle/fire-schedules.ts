@@ -89,7 +89,7 @@ function joinMissed(
   given: NewRun & { status: "skipped" | "missed" },
 ): OracleRun | null {
   const last = state.runs.findLast((run) => run.scheduleId === id);
-  if (last?.status !== "missed") return null;
+  if (last?.status !== "missed" || last.forced || given.forced || last.dueAt >= given.firstDueAt) return null;
   last.dueAt = given.dueAt;
   last.moments += given.moments;
   last.reason = given.reason;

@@ -38,7 +38,7 @@ export function endTask(
     result: string | null;
     error: string | null;
     /** Of a run that is done. */
-    summary?: string;
+    summary?: string | undefined;
     now: number;
   },
 ): void {

@@ -7,7 +7,12 @@ import { removeSchedule } from "./schedules.ts";
 export function endRun(
   db: SqliteDatabase,
   taskSeq: number,
-  end: { state: "done" | "failed" | "cancelled"; error: string | null; summary?: string; now: number },
+  end: {
+    state: "done" | "failed" | "cancelled";
+    error: string | null;
+    summary?: string | undefined;
+    now: number;
+  },
 ): void {
   const isDone = end.state === "done";
   const error = isDone ? null : (end.error ?? end.state);
@@ -17,7 +22,7 @@ export function endRun(
                       input_tokens = coalesce(t.input_tokens, 0), output_tokens = coalesce(t.output_tokens, 0),
                       attempt = t.executions
          from (select id, input_tokens, output_tokens, executions from task where seq = @taskSeq) t
-        where run.task_id = t.id and run.status = 'running' returning run.*`,
+        where run.task_id = t.id and run.status = 'running' returning *`,
     )
     .get({
       status: isDone ? "succeeded" : "failed",

@@ -96,15 +96,17 @@ function hasRow(db: SqliteDatabase, schedule: number, dueAt: number): boolean {
 function joinMissed(
   db: SqliteDatabase,
   schedule: number,
-  { dueAt, moments, reason }: NewRun & { status: "skipped" | "missed" },
+  { dueAt, firstDueAt, moments, reason, forced }: NewRun & { status: "skipped" | "missed" },
   now: number,
 ): RunRow | undefined {
+  if (forced) return undefined;
   const run = db
     .prepare<RunRow>(
       `update run set due_at = @dueAt, moments = moments + @moments, reason = @reason, completed_at = @now
-        where id = (select max(id) from run where schedule = @schedule) and status = 'missed' returning *`,
+        where id = (select max(id) from run where schedule = @schedule)
+          and status = 'missed' and forced = 0 and due_at < @firstDueAt returning *`,
     )
-    .get({ schedule, dueAt, moments, reason, now });
+    .get({ schedule, dueAt, firstDueAt, moments, reason, now });
   if (run !== undefined) notifyOfRun(db, "run.missed", run, now);
   return run;
 }

@@ -120,7 +120,7 @@ function listSchedules(
 
 function updateSchedule(
   db: SqliteDatabase,
-  { tenant, id, revision, changes, pauseReason = null }: UpdateScheduleParams,
+  { tenant, id, revision, changes, pauseReason }: UpdateScheduleParams,
   now: number,
 ): ScheduleRecord | null {
   const schedule = findSchedule(db, { tenant, id });
@@ -141,7 +141,7 @@ function updateSchedule(
     )
     .get({ ...columns, id }) as ScheduleRow;
   if (row.status === "paused" && schedule.status !== "paused")
-    notifyOfSchedule(db, "schedule.paused", row, { reason: pauseReason, now });
+    notifyOfSchedule(db, "schedule.paused", row, { reason: pauseReason ?? null, now });
   db.signal({ kind: "schedules" });
   return toScheduleRecord(row);
 }
