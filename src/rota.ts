@@ -4,6 +4,7 @@ import { Engine } from "./engine/engine.ts";
 import { idMaker } from "./engine/new-id.ts";
 import { systemClock } from "./engine/system-clock.ts";
 import { EventLog } from "./events/event-log.ts";
+import { NotificationLog } from "./events/notification-log.ts";
 import type { RotaOptions } from "./interface/options.ts";
 import type { Rota } from "./interface/rota.ts";
 import { AgentBounds } from "./library/agent-bounds.ts";
@@ -91,6 +92,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
   const eventLog = new EventLog({ storage, clock, log });
+  const notificationLog = new NotificationLog({ storage, clock, log });
   const webhookMetrics = new WebhookMetrics();
   const deliverer = new Deliverer({
     ...service,
@@ -144,6 +146,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     reloader,
     engine,
     eventLog,
+    notificationLog,
     deliverer,
     webhookMetrics,
     estimateTokens: options.estimateTokens,

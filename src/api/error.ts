@@ -20,7 +20,7 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   batch_too_large: "`tasks` has 51 tasks, and a batch with actions has at most 50: send several",
   body_too_large: "the body is larger than 1048576 bytes",
   queue_full: "rejected: global queue full",
-  rate_limited: "1000 event streams are open, and there can be no more: close some",
+  rate_limited: "4000 event streams are open, and there can be no more: close some",
   internal_error: "something went wrong inside Rota; its log says what",
   draining: "this node is stopping and takes no new work",
   scheduler_disabled: "the scheduler is disabled: set `scheduler.enabled` to true",

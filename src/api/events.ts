@@ -43,6 +43,7 @@ export const event = z
     lane: z.string(),
     batchId: z.string().exactOptional(),
     sessionKey: z.string().exactOptional(),
+    scheduleId: z.int().exactOptional().describe("The schedule that the task is a run of."),
     state: z.enum(TASK_STATES).describe("What the task is now."),
     timestamp: time,
     result: z
@@ -90,6 +91,7 @@ const eventQuery = z.strictObject({
   agentId: z.string().exactOptional().describe("Only what concerns this agent."),
   batchId: z.string().exactOptional().describe("Only what concerns this batch."),
   sessionKey: z.string().exactOptional().describe("Only what concerns this session."),
+  scheduleId: z.string().exactOptional().describe("Only what concerns runs of this schedule."),
   lastEventId: z
     .string()
     .exactOptional()

@@ -14,6 +14,7 @@ export function toEvent(stored: StoredEvent): RotaEvent {
     lane: stored.lane,
     ...(stored.batch === null ? {} : { batchId: stored.batch }),
     ...(stored.session === null ? {} : { sessionKey: stored.session }),
+    ...(stored.schedule === null ? {} : { scheduleId: stored.schedule }),
     state: stored.state,
     timestamp: rfc3339(stored.at),
     ...resultOf(stored),

@@ -1,34 +1,13 @@
-import type { NotificationKind, RunStatus } from "../model/schedule.ts";
+import type { Notification } from "../model/notification.ts";
 
-/** What schedules and runs do. Names and times are as in `ScheduledTask` and `Run`. */
-export interface Notification {
-  /** Grows with every notification: what to give as `after` to go on behind it. */
-  readonly id: number;
-  readonly kind: NotificationKind;
-  /** The schedule. */
-  readonly task_id: number;
-  readonly agent_id: string;
-  /** Of a run its status, of a schedule what became of it. */
-  readonly status: RunStatus | "paused" | "canceled";
-  /** When it happened. */
-  readonly timestamp: number;
-  readonly run_id?: number;
-  readonly due_at?: number;
-  readonly moments?: number;
-  readonly started_at?: number;
-  readonly completed_at?: number;
-  /** Why it was skipped, missed, ended or paused. */
-  readonly reason?: string;
-  /** With `run.completed`. */
-  readonly result_summary?: string;
-  /** With `run.failed`. */
-  readonly error_message?: string;
-}
+export type { Notification } from "../model/notification.ts";
 
 /** One notification after the other. */
 export interface Notifications extends AsyncIterableIterator<Notification, undefined> {
   /** Resolves once everything that happens from then on will be handed out; rejects when that cannot be. */
   readonly ready: Promise<void>;
+  /** What to give as `after` to go on from here later. Undefined before `ready`. */
+  readonly position: number | undefined;
 }
 
 export interface NotificationsOptions {

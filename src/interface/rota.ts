@@ -68,6 +68,9 @@ export interface Rota extends RotaApi {
   readonly draining: AbortSignal;
   readonly tasks: LocalTasks;
 
+  events(options?: EventsOptions & LocalReading): Events;
+  notifications(options?: NotificationsOptions & LocalReading): Notifications;
+
   /**
    * Makes an agent known, or changes it: who does its work, where, and how much of it at once. Limits hold once
    * `start()` has answered, and right away when it already runs.
@@ -132,6 +135,12 @@ export interface EventsOptions {
   readonly signal?: AbortSignal;
   /** Called before the first event if some after `after` have been deleted, or are of another storage. */
   readonly onGap?: (gap: { readonly after: number; readonly oldest: number }) => void;
+}
+
+/** For whoever hands on to others what happens in this process. */
+export interface LocalReading {
+  /** Called when a mebibyte waits to be read: the rest is read from the storage, once there is room for it. */
+  readonly onBehind?: () => void;
 }
 
 export interface Health {

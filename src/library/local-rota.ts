@@ -3,13 +3,15 @@ import { idMaker } from "../engine/new-id.ts";
 import { type EventHandler, handleEvents } from "../events/event-handlers.ts";
 import type { EventLog } from "../events/event-log.ts";
 import { EventReader } from "../events/event-reader.ts";
+import { type NotificationLog, NotificationReader } from "../events/notification-log.ts";
 import { TaskWaiter } from "../events/task-waiter.ts";
 import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Agents } from "../interface/agents.ts";
 import type { Lanes } from "../interface/lanes.ts";
+import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
-import type { EventsOptions, Health, Reloaded, Rota, RotaState } from "../interface/rota.ts";
+import type { EventsOptions, Health, LocalReading, Reloaded, Rota, RotaState } from "../interface/rota.ts";
 import type { Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
@@ -17,7 +19,7 @@ import type { Webhooks } from "../interface/webhooks.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
-import { checkEventsOptions } from "../model/events-options.ts";
+import { checkEventsOptions, checkNotificationsOptions } from "../model/events-options.ts";
 import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
@@ -75,6 +77,7 @@ export interface LocalRotaParts {
   readonly reloader: Reloader;
   readonly engine: Engine;
   readonly eventLog: EventLog;
+  readonly notificationLog: NotificationLog;
   readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
   readonly estimateTokens?: EstimateTokens | undefined;
@@ -179,6 +182,7 @@ export class LocalRota implements Rota {
     this.webhooks = createWebhooks({ tenant: DEFAULT_TENANT, storage, onResend: () => deliverer.wake() });
     storage.subscribe((signal) => {
       if (signal.kind === "events" || signal.kind === "reconnected") eventLog.wake();
+      if (signal.kind === "notifications" || signal.kind === "reconnected") parts.notificationLog.wake();
       if (signal.kind === "deliveries" || signal.kind === "reconnected") deliverer.wake();
       engine.onSignal(signal);
       catalogue.onSignal(signal);
@@ -228,8 +232,13 @@ export class LocalRota implements Rota {
     return this.#stopping;
   }
 
-  events(options: EventsOptions = {}): EventReader {
+  events(options: EventsOptions & LocalReading = {}): EventReader {
     return new EventReader(this.#parts.eventLog, checkEventsOptions(options));
+  }
+
+  notifications(options: NotificationsOptions & LocalReading = {}): NotificationReader {
+    const checked = checkNotificationsOptions(options);
+    return new NotificationReader(this.#parts.notificationLog, { ...checked, tenant: DEFAULT_TENANT });
   }
 
   onEvent(handler: EventHandler): () => void {
@@ -309,27 +318,27 @@ export class LocalRota implements Rota {
   async #drain(graceMs: number): Promise<void> {
     // A start that is under way ends first: what it began is then stopped in order.
     await this.#starting?.catch(() => {});
-    const { engine, deliverer, eventLog, bounds, clock } = this.#parts;
+    const { engine, deliverer, eventLog, notificationLog, bounds, clock } = this.#parts;
     bounds.rest();
     const began = clock.monotonic();
     await engine.drain(graceMs);
     const leftMs = graceMs - (clock.monotonic() - began);
     await deliverer.drain(Math.min(leftMs, CALLBACK_GRACE_MS));
-    // Whoever follows the events hears how it ended before anybody closes the connection.
-    await eventLog.caughtUp();
+    // Whoever follows what happens hears how it ended before anybody closes the connection.
+    await Promise.all([eventLog.caughtUp(), notificationLog.caughtUp()]);
     clearInterval(this.#keepAlive);
     this.#state = "drained";
   }
 
   async #stop(options: { graceMs?: number }): Promise<void> {
-    const { turns, catalogue, laneCatalogue, guard, eventLog, storage } = this.#parts;
+    const { turns, catalogue, laneCatalogue, guard, eventLog, notificationLog, storage } = this.#parts;
     await this.drain(options);
     await endingPrograms();
     await turns.idle();
     await Promise.all([catalogue.stop(), laneCatalogue.stop()]);
     await guard.close();
     this.#estimates.stop();
-    await eventLog.close();
+    await Promise.all([eventLog.close(), notificationLog.close()]);
     await storage.close();
     this.#state = "stopped";
   }

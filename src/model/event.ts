@@ -26,6 +26,8 @@ export interface RotaEvent {
   readonly lane: string;
   readonly batchId?: string;
   readonly sessionKey?: string;
+  /** The schedule that the task is a run of. */
+  readonly scheduleId?: number;
   /** The state this event moved the task to. */
   readonly state: TaskState;
   /** RFC 3339. */

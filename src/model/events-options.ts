@@ -1,14 +1,33 @@
 import { checkKnown, checkName, optionalNumber } from "./field-checks.ts";
+import { optionalScheduleId } from "./serial-id.ts";
 import { optionalSessionKey } from "./session-key.ts";
 import { checkAgentId } from "./task-input.ts";
 
 /** Checks which events somebody wants to read. Throws `invalid_field`. */
 export function checkEventsOptions<Options extends object>(options: Options): Options {
   const fields = { ...options } as Readonly<Record<string, unknown>>;
-  checkKnown(fields, ["after", "agentId", "batchId", "sessionKey", "signal", "onGap"]);
+  checkKnown(fields, [
+    "after",
+    "agentId",
+    "batchId",
+    "sessionKey",
+    "scheduleId",
+    "signal",
+    "onGap",
+    "onBehind",
+  ]);
   optionalNumber(fields, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
   if (fields["agentId"] !== undefined) checkAgentId(fields["agentId"]);
   checkName(fields, "batchId", "the id of a batch");
   optionalSessionKey(fields);
+  optionalScheduleId(fields);
+  return options;
+}
+
+/** The same for notifications. */
+export function checkNotificationsOptions<Options extends object>(options: Options): Options {
+  const fields = { ...options } as Readonly<Record<string, unknown>>;
+  checkKnown(fields, ["after", "signal", "onGap", "onBehind"]);
+  optionalNumber(fields, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
   return options;
 }

@@ -1,16 +1,16 @@
 import { createServer } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { openStream } from "../../test/support/event-stream.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
-import type { Events, EventsOptions } from "../interface/rota.ts";
+import type { Events, EventsOptions, LocalReading } from "../interface/rota.ts";
 import { RotaError } from "../model/errors.ts";
 import type { RotaEvent } from "../model/event.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 import { Gate, until } from "../testing/signals.ts";
 import { EventStreams } from "./event-stream.ts";
 
-type Tell = (options: EventsOptions) => AsyncGenerator<RotaEvent, undefined>;
+type Tell = (options: EventsOptions & LocalReading) => AsyncGenerator<RotaEvent, undefined>;
 
 /** A server on which every request opens a stream of what the test tells it. */
 async function serveStreams(tell: Tell, { max }: { max?: number } = {}) {
@@ -18,7 +18,8 @@ async function serveStreams(tell: Tell, { max }: { max?: number } = {}) {
   const log = new RecordingLog();
   const events = (options: EventsOptions = {}): Events =>
     Object.assign(tell(options), { ready: Promise.resolve(), position: 0 });
-  const streams = new EventStreams({ rota: { events }, clock, log, ...(max === undefined ? {} : { max }) });
+  const rota = { events, notifications: () => expect.unreachable() };
+  const streams = new EventStreams({ rota, clock, log, ...(max === undefined ? {} : { max }) });
   const server = createServer((_request, response) => {
     try {
       streams.open(response, {});
@@ -63,32 +64,111 @@ function someEvent(seq: number, result: unknown): RotaEvent {
   };
 }
 
-test("whoever does not read is not written to: neither the next event nor a sign of life", async () => {
-  let pulled = 0;
-  const { clock, streams, port } = await serveStreams(({ signal }) =>
-    endless(1_000_000, signal as AbortSignal, () => {
-      pulled += 1;
-    }),
-  );
+/** A connection that never reads, once as much has been sent as fits into it. `told` is how many events were asked for. */
+async function neverReading(port: number, told: () => number): Promise<Socket> {
   const socket = connect(port, "127.0.0.1").pause();
   socket.on("error", () => {});
+  onTestFinished(() => void socket.destroy());
   socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  await until(() => pulled > 1, "the first events");
-  let before = 0;
+  await until(() => told() > 1, "the first events");
   await until(async () => {
-    before = pulled;
+    const before = told();
     for (let turns = 0; turns < 20; turns++) await settle();
-    return pulled === before;
+    return told() === before;
   }, "the sending to rest");
+  return socket;
+}
+
+test("whoever does not read is not written to: neither the next event nor a sign of life", async () => {
+  let told = 0;
+  const { clock, streams, port } = await serveStreams(({ signal }) =>
+    endless(1_000_000, signal as AbortSignal, () => {
+      told += 1;
+    }),
+  );
+  const socket = await neverReading(port, () => told);
   // What the kernel holds for a connection is a few megabytes; the rest has not even been asked for.
-  expect(pulled).toBeLessThan(50);
-  await clock.advance(60_000);
-  expect(pulled).toBe(before);
+  expect(told).toBeLessThan(50);
+  const before = told;
+  await clock.advance(29_000);
+  expect([told, streams.size]).toEqual([before, 1]);
 
   socket.resume();
-  await until(() => pulled > before + 20, "the sending to go on");
+  await until(() => told > before + 20, "the sending to go on");
   socket.destroy();
   await until(() => streams.size === 0, "the stream to end");
+  expect(clock.pending).toBe(0);
+});
+
+test("whoever takes nothing for 30 seconds is dropped", async () => {
+  let told = 0;
+  const signals: AbortSignal[] = [];
+  const { clock, log, streams, port } = await serveStreams(({ signal }) => {
+    signals.push(signal as AbortSignal);
+    return endless(1_000_000, signal as AbortSignal, () => {
+      told += 1;
+    });
+  });
+  const socket = await neverReading(port, () => told);
+  await clock.advance(30_000);
+  await until(() => streams.size === 0, "the reader to be dropped");
+  expect(signals[0]?.aborted).toBe(true);
+  expect(log.messages("debug")).toEqual([
+    "a reader of an event stream took nothing any more and was dropped",
+  ]);
+  expect(clock.pending).toBe(0);
+  const closed = new Gate();
+  socket.on("close", () => closed.open()).resume();
+  await closed.opened;
+});
+
+test("whoever takes nothing while a mebibyte piles up is dropped sooner", async () => {
+  let told = 0;
+  let fallBehind = () => {};
+  const { clock, streams, port } = await serveStreams(({ signal, onBehind }) => {
+    fallBehind = onBehind ?? fallBehind;
+    return endless(1_000_000, signal as AbortSignal, () => {
+      told += 1;
+    });
+  });
+  await neverReading(port, () => told);
+  fallBehind();
+  await clock.advance(4_999);
+  expect(streams.size).toBe(1);
+  await clock.advance(1);
+  await until(() => streams.size === 0, "the reader to be dropped");
+});
+
+test("whoever reads on in time stays, however much has piled up, and however large one event is", async () => {
+  let told = 0;
+  let fallBehind = () => {};
+  const { clock, streams, port } = await serveStreams(({ signal, onBehind }) => {
+    fallBehind = onBehind ?? fallBehind;
+    return endless(20_000_000, signal as AbortSignal, () => {
+      told += 1;
+    });
+  });
+  // The first event alone is more than a connection holds.
+  const socket = connect(port, "127.0.0.1").pause();
+  socket.on("error", () => {});
+  onTestFinished(() => void socket.destroy());
+  socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  await until(() => told > 0, "the first event");
+  let read = 0;
+  socket.on("readable", () => {});
+  const take = async (bytes: number) => {
+    const wanted = read + bytes;
+    await until(() => {
+      read += (socket.read() as Buffer | null)?.length ?? 0;
+      return read >= wanted;
+    }, "some of it to arrive");
+  };
+  for (let second = 0; second < 60; second += 4) {
+    await take(400_000);
+    fallBehind();
+    await clock.advance(4_000);
+  }
+  expect([told, streams.size]).toEqual([1, 1]);
 });
 
 test("a reader that goes away gives back its place and its reader, also while it is being waited for", async () => {

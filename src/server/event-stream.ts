@@ -1,18 +1,20 @@
 import type { ServerResponse } from "node:http";
-import type { Events, EventsOptions, Rota } from "../interface/rota.ts";
+import type { NotificationsOptions } from "../interface/notifications.ts";
+import type { EventsOptions, Rota } from "../interface/rota.ts";
 import type { SentMessage } from "../interface/sessions.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { Log } from "../model/log.ts";
 import { isTerminal } from "../model/task-state.ts";
+import { Outlet } from "./outlet.ts";
 import { Places } from "./places.ts";
+import { eventFrame, gapFrame, notificationFrame, place, RECONNECT } from "./stream-frames.ts";
 
 /** Proxies cut connections on which nothing moves, many after 30 or 60 seconds. */
-const HEARTBEAT_MS = 15_000;
-/** How long a browser waits before it connects again. */
-const RECONNECT_MS = 1_000;
-const STREAMS_MAX = 1_000;
+const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
+/** Each takes less than 50 KiB as long as it is read. */
+const STREAMS_MAX = 4_000;
 
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -24,18 +26,26 @@ export const STREAM_HEADERS = {
 } as const;
 
 export interface EventStreamsOptions {
-  readonly rota: Pick<Rota, "events">;
+  readonly rota: Pick<Rota, "events" | "notifications">;
   readonly clock: Clock;
   readonly log: Log;
   /** For tests: how many there can be at once. */
   readonly max?: number;
 }
 
-/** What a stream tells, and when it ends by itself. */
-interface StreamPlan {
+/** What there is to tell, one after the other. */
+interface Feed<Item> extends AsyncIterable<Item> {
+  readonly ready: Promise<void>;
+  readonly position: number | undefined;
+}
+
+/** How a stream tells it, and when it ends by itself. */
+interface StreamPlan<Item> {
   readonly opening: () => string;
-  readonly fits?: (event: RotaEvent) => boolean;
-  readonly isLast?: (event: RotaEvent) => boolean;
+  readonly frame: (item: Item) => Buffer;
+  readonly heartbeat: { readonly everyMs: number; readonly text: () => string };
+  readonly fits?: (item: Item) => boolean;
+  readonly isLast?: (item: Item) => boolean;
 }
 
 export interface RunStream {
@@ -52,7 +62,8 @@ export interface RunStream {
 export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #places: Places;
-  readonly #closing = new AbortController();
+  readonly #open = new Set<Outlet>();
+  #closing = false;
 
   constructor(options: EventStreamsOptions) {
     this.#options = options;
@@ -66,18 +77,26 @@ export class EventStreams {
 
   /** Begins a stream, which goes on until the reader goes away or the server closes. Throws before it has begun. */
   open(response: ServerResponse, options: Omit<EventsOptions, "signal" | "onGap">): void {
-    const gone = this.#enter(response);
-    let missing = "";
-    const events = this.#options.rota.events({
-      ...options,
-      signal: AbortSignal.any([gone, this.#closing.signal]),
-      onGap: (gap) => {
-        missing = `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
-      },
+    const outlet = this.#enter(response);
+    const { reading, missing } = readingFor(outlet);
+    const events = this.#options.rota.events({ ...options, ...reading });
+    outlet.begin(STREAM_HEADERS);
+    void this.#send(events, outlet, {
+      opening: () => `${RECONNECT}${place(events)}\n${missing()}`,
+      ...eventPlan(events),
     });
-    response.writeHead(200, STREAM_HEADERS).flushHeaders();
-    void this.#send(events, response, {
-      opening: () => `retry: ${RECONNECT_MS}\n${place(events)}${missing}`,
+  }
+
+  /** The same for what schedules and their runs do. */
+  openNotifications(response: ServerResponse, options: Pick<NotificationsOptions, "after">): void {
+    const outlet = this.#enter(response);
+    const { reading, missing } = readingFor(outlet);
+    const notifications = this.#options.rota.notifications({ ...options, ...reading });
+    outlet.begin(STREAM_HEADERS);
+    void this.#send(notifications, outlet, {
+      opening: () => `${RECONNECT}${place(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
+      frame: notificationFrame,
+      heartbeat: { everyMs: HEARTBEAT_MS.notifications, text: () => ": heartbeat\n\n" },
     });
   }
 
@@ -89,106 +108,105 @@ export class EventStreams {
     response: ServerResponse,
     { sessionKey, timeoutMs, begin, onGone }: RunStream,
   ): Promise<void> {
-    const gone = this.#enter(response);
-    const enough = new AbortController();
-    const signal = AbortSignal.any([gone, enough.signal, this.#closing.signal]);
+    const outlet = this.#enter(response);
     // What happens right after it was said is to be seen too.
-    const events = this.#options.rota.events({ sessionKey, signal });
+    const events = this.#options.rota.events({ sessionKey, ...readingFor(outlet).reading });
     const sent = await begin().catch((error) => {
-      enough.abort();
+      outlet.stop();
       throw error;
     });
-    if (sent === null) return enough.abort();
+    if (sent === null) return outlet.stop();
     const { clock } = this.#options;
-    const timer = timeoutMs === undefined ? null : clock.setTimer(timeoutMs, () => enough.abort());
-    response.writeHead(200, STREAM_HEADERS).flushHeaders();
-    void this.#send(events, response, {
+    const timer = timeoutMs === undefined ? null : clock.setTimer(timeoutMs, () => outlet.stop());
+    outlet.begin(STREAM_HEADERS);
+    void this.#send(events, outlet, {
       opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n`,
+      ...eventPlan(events),
       fits: ({ type, taskId }) => taskId === sent.taskId && type !== "batch.completed",
       isLast: ({ state }) => isTerminal(state),
     }).then((hasEnded) => {
       timer?.cancel();
-      if (!hasEnded && gone.aborted) onGone(sent);
+      if (!hasEnded && outlet.gone) onGone(sent);
     });
   }
 
   /** Ends all streams; those who listened connect again, and go on where they were. */
   close(): void {
-    this.#closing.abort();
+    this.#closing = true;
+    for (const outlet of this.#open) outlet.stop();
   }
 
-  /** Takes a place for a request; answers a signal that fires when whoever made it goes away. */
-  #enter(response: ServerResponse): AbortSignal {
-    if (this.#closing.signal.aborted) throw new RotaError("draining", "this node is stopping");
-    const gone = new AbortController();
+  /** Takes a place for a request. */
+  #enter(response: ServerResponse): Outlet {
+    if (this.#closing) throw new RotaError("draining", "this node is stopping");
     const giveBack = this.#places.take();
-    // Comes in any case, also after an answer that refuses the stream.
-    response.once("close", () => {
-      giveBack();
-      gone.abort();
+    const { clock, log } = this.#options;
+    const outlet = new Outlet(response, {
+      clock,
+      onDropped: () => log.debug({}, "a reader of an event stream took nothing any more and was dropped"),
+      // Also after an answer that refuses the stream.
+      onClosed: () => {
+        giveBack();
+        this.#open.delete(outlet);
+      },
     });
-    return gone.signal;
+    this.#open.add(outlet);
+    return outlet;
   }
 
   /** Answers whether the last event was told. */
-  async #send(
-    events: Events,
-    response: ServerResponse,
-    { opening, fits = () => true, isLast = () => false }: StreamPlan,
-  ): Promise<boolean> {
-    const stopHeartbeat = this.#heartbeat(events, response);
+  async #send<Item>(feed: Feed<Item>, outlet: Outlet, plan: StreamPlan<Item>): Promise<boolean> {
+    const { opening, frame, fits = () => true, isLast = () => false } = plan;
+    const stopHeartbeat = this.#beat(outlet, plan.heartbeat);
     try {
-      await events.ready;
-      response.write(opening());
-      for await (const event of events) {
-        if (!fits(event)) continue;
-        // The next event is not even asked for before there is room for it: what a slow reader has not read stays
-        // where it is, in the storage.
-        if (!response.write(frame(event))) await drained(response);
-        if (isLast(event)) return true;
+      await feed.ready;
+      await outlet.write(Buffer.from(opening()));
+      for await (const item of feed) {
+        if (!fits(item)) continue;
+        // The next one is not even asked for before there is room for it: what a slow reader has not read stays where
+        // it is, in the storage.
+        await outlet.write(frame(item));
+        if (isLast(item)) return true;
       }
     } catch (error) {
       // The answer has begun, so that it can only end. Whoever listens connects again and goes on where it was.
       this.#options.log.debug({ error }, "an event stream ended early");
     } finally {
       stopHeartbeat();
-      response.end();
+      outlet.end();
     }
     return false;
   }
 
-  #heartbeat(events: Events, response: ServerResponse): () => void {
+  #beat(outlet: Outlet, { everyMs, text }: StreamPlan<never>["heartbeat"]): () => void {
     const { clock } = this.#options;
     const beat = () => {
-      // Whoever does not read what is there already needs no sign of life.
-      if (!response.writableNeedDrain) response.write(`: still here\n${place(events)}`);
-      timer = clock.setTimer(HEARTBEAT_MS, beat);
+      outlet.writeIfRead(text());
+      timer = clock.setTimer(everyMs, beat);
     };
-    let timer = clock.setTimer(HEARTBEAT_MS, beat);
+    let timer = clock.setTimer(everyMs, beat);
     return () => timer.cancel();
   }
 }
 
-function frame({ seq, ...event }: RotaEvent): string {
-  return `id: ${seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+/** What a stream reads with, and what it has to say first of what is missing. */
+function readingFor(outlet: Outlet) {
+  let missing = "";
+  return {
+    reading: {
+      signal: outlet.stopped,
+      onGap: (gap: { readonly after: number; readonly oldest: number }) => {
+        missing = gapFrame(gap);
+      },
+      onBehind: () => outlet.pileUp(),
+    },
+    missing: () => missing,
+  };
 }
 
-/**
- * Says how far the stream has come, also when nothing that was asked for has happened: whoever loses the connection
- * then goes on from there. An event without data is not told to anybody, but its id counts.
- */
-function place({ position }: Events): string {
-  return position === undefined ? "\n" : `id: ${position}\n\n`;
-}
-
-/** Resolves once what was written has been taken, or will never be. */
-function drained(response: ServerResponse): Promise<void> {
-  if (response.destroyed) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = () => {
-      response.off("drain", done).off("close", done);
-      resolve();
-    };
-    response.on("drain", done).on("close", done);
-  });
+function eventPlan(events: Feed<RotaEvent>): Pick<StreamPlan<RotaEvent>, "frame" | "heartbeat"> {
+  return {
+    frame: eventFrame,
+    heartbeat: { everyMs: HEARTBEAT_MS.events, text: () => `: still here\n${place(events)}\n` },
+  };
 }

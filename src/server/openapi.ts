@@ -10,12 +10,13 @@ type Document = z.infer<typeof openApiDocument>;
 
 const DESCRIPTION = `The scheduler for AI agents: it decides which agent works on what, and when.
 
-Every route but those of sessions, schedules, lanes, agents and webhooks is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. Every error has the same shape.`;
+Every route but those of sessions, schedules, notifications, lanes, agents and webhooks is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. Every error has the same shape.`;
 
 const TAGS = [
   { name: "tasks", description: "Hand in work, look at it, cancel it, run it again." },
   { name: "sessions", description: "Conversations: messages in order, stop words, settings." },
   { name: "schedules", description: "When something would be due, said in words or as cron." },
+  { name: "notifications", description: "What schedules and their runs do, as it happens." },
   { name: "events", description: "What happens, as it happens." },
   { name: "scheduler", description: "The queue in numbers." },
   {

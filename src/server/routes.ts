@@ -7,7 +7,9 @@ import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { laneRoutes } from "./routes/lanes.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
+import { notificationRoutes } from "./routes/notifications.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
+import { runRoutes } from "./routes/runs.ts";
 import { schedulerRoutes } from "./routes/scheduler.ts";
 import { scheduleRoutes } from "./routes/schedules.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
@@ -26,7 +28,7 @@ export interface RouteParts {
 /** Those that other systems have as well, under the paths they have there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];
 /** Those that are Rota's own. */
-const VERSIONED = [sessionRoutes, scheduleRoutes, laneRoutes, agentRoutes, webhookRoutes];
+const VERSIONED = [sessionRoutes, scheduleRoutes, notificationRoutes, laneRoutes, agentRoutes, webhookRoutes];
 
 export function registerRoutes(app: FastifyInstance, parts: RouteParts): void {
   for (const routes of EVERYWHERE) app.register(routes, parts);

@@ -1,0 +1,56 @@
+import type { Clock } from "../model/clock.ts";
+import type { Log } from "../model/log.ts";
+import type { Notification } from "../model/notification.ts";
+import type { Storage } from "../storage/storage.ts";
+import { FollowedLog, type LogSource } from "./followed-log.ts";
+import { LogReader, type LogReaderOptions } from "./log-reader.ts";
+import { toNotification } from "./to-notification.ts";
+
+/** Read at once: the summary of a result takes four kibibytes at most. */
+const PAGE_LIMIT = 200;
+/** What a notification takes besides its texts. */
+const FIELDS_BYTES = 256;
+
+/** A notification, and whose it is. */
+interface TenantNotification {
+  readonly tenant: string;
+  readonly notification: Notification;
+}
+
+/** What schedules and runs do, of all tenants. */
+export class NotificationLog extends FollowedLog<TenantNotification> {
+  constructor({
+    storage,
+    ...others
+  }: { readonly storage: Storage; readonly clock: Clock; readonly log: Log }) {
+    super(notificationSource(storage), others);
+  }
+}
+
+/** One reader's way through the notifications of a tenant. */
+export class NotificationReader extends LogReader<TenantNotification, Notification> {
+  constructor(log: NotificationLog, { tenant, ...options }: LogReaderOptions & { readonly tenant: string }) {
+    super(log, (told) => (told.tenant === tenant ? told.notification : undefined), options);
+  }
+}
+
+function notificationSource({ notifications }: Storage): LogSource<TenantNotification> {
+  return {
+    name: "notifications",
+    range: () => notifications.range(),
+    async read(after) {
+      const { notifications: stored, more } = await notifications.read({ after, limit: PAGE_LIMIT });
+      const entries = stored.map((each) => ({
+        seq: each.seq,
+        value: { tenant: each.tenant, notification: toNotification(each) },
+        bytes: FIELDS_BYTES + 2 * textLength(each),
+      }));
+      return { entries, more, upTo: stored.at(-1)?.seq ?? after };
+    },
+  };
+}
+
+function textLength({ run, reason }: Parameters<typeof toNotification>[0]): number {
+  const texts = [reason, run?.reason, run?.error, run?.resultSummary];
+  return texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
+}

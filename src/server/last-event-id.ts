@@ -1,0 +1,12 @@
+import { invalidField, quoted } from "../model/field-checks.ts";
+
+/** Where a stream goes on. A browser that has seen nothing yet sends nothing, and some of its stand-ins an empty text. */
+export function parseLastEventId(id: unknown): number | undefined {
+  if (id === undefined || id === "") return undefined;
+  const number = typeof id === "string" && /^\d{1,16}$/.test(id) ? Number(id) : Number.NaN;
+  if (Number.isSafeInteger(number)) return number;
+  throw invalidField(
+    "Last-Event-ID",
+    `\`Last-Event-ID\` must be the \`id\` of an event of this stream, a number, not ${quoted(id)}`,
+  );
+}

@@ -1,0 +1,16 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { streamNotifications } from "../../api/notifications.ts";
+import { STREAM_HEADERS } from "../event-stream.ts";
+import { parseLastEventId } from "../last-event-id.ts";
+import type { RouteParts } from "../routes.ts";
+
+/** What schedules and their runs do, as a stream. */
+export const notificationRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { streams }) => {
+  app.get("/notifications/stream", { schema: streamNotifications }, async (request, reply) => {
+    const after = parseLastEventId(request.headers["last-event-id"] ?? request.query.lastEventId);
+    // A stream without its body has nothing to wait for.
+    if (request.method === "HEAD") return reply.headers(STREAM_HEADERS).send("");
+    streams.openNotifications(reply.raw, after === undefined ? {} : { after });
+    return reply.hijack();
+  });
+};
