@@ -25,6 +25,8 @@ export class Outlet {
   readonly #options: OutletOptions;
   readonly #ending = new AbortController();
   #stalled: Timer | null = null;
+  /** Whether it stalls while more waits than is kept. */
+  #piledUp = false;
   #gone = false;
 
   constructor(response: ServerResponse, options: OutletOptions) {
@@ -71,7 +73,9 @@ export class Outlet {
 
   /** More waits to be written than is kept. */
   pileUp(): void {
-    if (this.#stalled !== null) this.#stalls(PILED_UP_MS);
+    if (this.#stalled === null || this.#piledUp) return;
+    this.#piledUp = true;
+    this.#stalls(PILED_UP_MS);
   }
 
   /** What was written can still be read. */
@@ -106,5 +110,6 @@ export class Outlet {
   #moves(): void {
     this.#stalled?.cancel();
     this.#stalled = null;
+    this.#piledUp = false;
   }
 }
