@@ -16,7 +16,24 @@ export type {
   WebhookOptions,
 } from "./interface/options.ts";
 export type { Events, EventsOptions, Health, Reloaded, Rota, RotaApi, RotaState } from "./interface/rota.ts";
-export type { SchedulePreviewInput, Schedules } from "./interface/schedules.ts";
+export type {
+  CreatedSchedule,
+  NewScheduleInput,
+  Run,
+  RunAnswer,
+  RunFilter,
+  RunMode,
+  RunPage,
+  RunPageInput,
+  Runs,
+  ScheduleChanges,
+  ScheduledTask,
+  ScheduleList,
+  SchedulePreviewInput,
+  ScheduleRetry,
+  Schedules,
+  SchedulesStatus,
+} from "./interface/schedules.ts";
 export type {
   SentMessage,
   Session,
@@ -62,11 +79,15 @@ export type { PriorityName } from "./model/priority.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
 export type {
   AtSchedule,
+  CatchUp,
   CronSchedule,
   EverySchedule,
+  Overlap,
+  RunStatus,
   ScheduleInput,
   ScheduleKind,
   SchedulePreview,
+  ScheduleStatus,
 } from "./model/schedule.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "./model/scheduler-stats.ts";
 export type { DropPolicy, SessionMode, SessionSettings } from "./model/session.ts";

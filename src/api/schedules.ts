@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { PREVIEW_COUNT } from "../model/schedule.ts";
+import { CATCH_UPS, OVERLAPS, PREVIEW_COUNT, RUN_STATUSES, SCHEDULE_STATUSES } from "../model/schedule.ts";
 import { errorAnswersWith } from "./error.ts";
-import { time } from "./time.ts";
+import { runPage } from "./runs.ts";
+import { seconds, time } from "./time.ts";
 
 const tz = z.string().describe("An IANA time zone, like Europe/Berlin.");
 
@@ -88,16 +89,367 @@ export const schedulePreview = z
     ],
   });
 
+const SCHEDULED_EXAMPLE = {
+  id: 17,
+  name: "the week",
+  agent_id: "research",
+  conversation_id: null,
+  session_key: null,
+  message: "Sum up last week's merged pull requests.",
+  schedule_phrase: "every monday at 9am",
+  schedule_kind: "recurring",
+  fire_at: 0,
+  recur_json: '{"kind":"weeks","every":1,"on":["Mon"],"at":"09:00","tz":"Europe/Berlin"}',
+  tz: "Europe/Berlin",
+  next_fire_at: 1_778_482_800,
+  status: "active",
+  enabled: true,
+  delete_after_run: false,
+  retry: { max_retries: 3, base_delay_ms: 2_000, max_delay_ms: 30_000 },
+  overlap: "skip",
+  catch_up: "one",
+  useful_for: null,
+  timeout: null,
+  created_at: 1_778_241_780,
+  updated_at: 1_778_241_780,
+  last_run_at: 0,
+  last_run_id: 0,
+  run_count: 0,
+  last_status: null,
+  last_error: null,
+};
+
+const overlap = z.enum(OVERLAPS);
+const catchUp = z.enum(CATCH_UPS);
+const retry = z.strictObject({
+  max_retries: z.int().describe("How often it is tried again after a failure, 0 to 100; left out: 3."),
+  base_delay_ms: z
+    .int()
+    .describe("The wait before the first retry, doubled for each further; left out: 2000."),
+  max_delay_ms: z.int().describe("The longest wait; left out: 30000."),
+});
+
+/** What can be said of a schedule, at first and later. The library checks it, and says what is wrong. */
+const settings = {
+  agent: z.string().exactOptional().describe("Who is told: an agent that is listed, `index` unless named."),
+  name: z.string().nullable().exactOptional().describe("What people call it, 200 characters at most."),
+  tz: tz
+    .exactOptional()
+    .describe("The time zone of its times, like `Europe/Berlin`; left out: the server's."),
+  conversation_id: z
+    .string()
+    .nullable()
+    .exactOptional()
+    .describe("The conversation that the agent's side knows it by."),
+  session_key: z
+    .string()
+    .nullable()
+    .exactOptional()
+    .describe("The session that its runs are part of; left out: one of its own."),
+  enabled: z.boolean().exactOptional().describe("False: it is paused, and nothing is due."),
+  delete_after_run: z
+    .boolean()
+    .exactOptional()
+    .describe("True: it goes once it has succeeded; only for one that is due once."),
+  retry: retry.partial().exactOptional().describe("How a run that fails is tried again."),
+  overlap: overlap
+    .exactOptional()
+    .describe(
+      "What becomes of a moment while the run before it still goes: `skip` (default), `queue`, `replace` or `allow`.",
+    ),
+  catch_up: catchUp
+    .exactOptional()
+    .describe("What becomes of moments that nobody was there for: `one` (default), `none` or `all`."),
+  useful_for: z
+    .int()
+    .nullable()
+    .exactOptional()
+    .describe("How many seconds late a moment may still fire; left out or null: however late."),
+  timeout: z
+    .int()
+    .nullable()
+    .exactOptional()
+    .describe("Milliseconds for each try, 1 000 to 600 000; left out or null: `timeouts.defaultMs`."),
+};
+
+export const newSchedule = z
+  .strictObject({
+    schedule: schedule.describe("When it is due: a phrase, a cron expression or an object."),
+    message: z.string().describe("What the agent is told."),
+    ...settings,
+  })
+  .meta({
+    id: "NewSchedule",
+    description: "Something that an agent is to be told, and when.",
+    examples: [
+      { schedule: "every monday at 9am", message: "Sum up last week.", agent: "index", name: "the week" },
+      {
+        schedule: "in 1 hour",
+        message: "Look whether the deploy stayed green.",
+        tz: "Europe/Berlin",
+        delete_after_run: true,
+        enabled: false,
+        conversation_id: "c-42",
+      },
+      {
+        schedule: { kind: "every", everyMs: 3_600_000 },
+        message: "Look for new mail.",
+        session_key: "mail",
+        retry: { max_retries: 1, base_delay_ms: 500, max_delay_ms: 1_000 },
+        overlap: "queue",
+        catch_up: "none",
+        useful_for: 900,
+        timeout: 60_000,
+      },
+    ],
+  });
+
+const scheduleChanges = z
+  .strictObject({
+    status: z.enum(["active", "paused"]).exactOptional().describe("The same as `enabled`, in a word."),
+    schedule: schedule.exactOptional().describe("Another time: it is counted from now."),
+    message: z.string().exactOptional(),
+    ...settings,
+  })
+  .meta({
+    id: "ScheduleChanges",
+    description: "What is left out stays; null takes it away.",
+    examples: [
+      { status: "paused" },
+      { schedule: "every weekday at 8:30", tz: "Europe/Berlin", name: null, enabled: true },
+      { message: "Sum up yesterday.", overlap: "replace", retry: { max_retries: 0 }, useful_for: null },
+    ],
+  });
+
+export const scheduledTask = z
+  .strictObject({
+    id: z.int(),
+    name: z.string().nullable(),
+    agent_id: z.string(),
+    conversation_id: z.string().nullable(),
+    session_key: z.string().nullable(),
+    message: z.string(),
+    schedule_phrase: z.string().describe("As it was written, or its canonical form."),
+    schedule_kind: z.enum(["once", "recurring"]),
+    fire_at: seconds.describe("The moment of one that is due once; 0 for one that recurs."),
+    recur_json: z.string().nullable().describe("The rule of one that recurs, as JSON."),
+    tz: z.string(),
+    next_fire_at: seconds.describe("When it is due next; 0: nothing is."),
+    status: z
+      .enum(SCHEDULE_STATUSES)
+      .describe("`completed` and `failed` are where one that is due once ends up."),
+    enabled: z.boolean().describe("Whether it is active."),
+    delete_after_run: z.boolean(),
+    retry,
+    overlap,
+    catch_up: catchUp,
+    useful_for: z.number().nullable().describe("Seconds."),
+    timeout: z.int().nullable().describe("Milliseconds."),
+    created_at: seconds,
+    updated_at: seconds,
+    last_run_at: seconds.describe("When it fired last."),
+    last_run_id: z.int().describe("The run that fired last; 0: none has."),
+    run_count: z.int().describe("How often it has fired; what was skipped or missed does not count."),
+    last_status: z.enum(RUN_STATUSES).nullable().describe("How the run ended that ended last."),
+    last_error: z.string().nullable(),
+  })
+  .meta({
+    id: "ScheduledTask",
+    description: "A schedule. Times are seconds since 1970; 0 stands for never, and for no id.",
+    examples: [SCHEDULED_EXAMPLE],
+  });
+
+export const createdSchedule = z
+  .strictObject({
+    scheduled_task: scheduledTask,
+    normalized: z.string().describe("What was understood, as a phrase that means the same."),
+  })
+  .meta({
+    id: "CreatedSchedule",
+    description: "The schedule is kept, and fires when it is due.",
+    examples: [{ scheduled_task: SCHEDULED_EXAMPLE, normalized: "every Mon at 09:00" }],
+  });
+
+export const shownSchedule = z.strictObject({ scheduled_task: scheduledTask }).meta({
+  id: "ShownSchedule",
+  description: "One schedule.",
+  examples: [{ scheduled_task: SCHEDULED_EXAMPLE }],
+});
+
+export const scheduleList = z
+  .strictObject({
+    schedules: z
+      .array(scheduledTask)
+      .readonly()
+      .describe("The one that was changed last first, 200 at most."),
+    count: z.int(),
+  })
+  .meta({
+    id: "ScheduleList",
+    description: "Schedules, the one that was changed last first.",
+    examples: [{ schedules: [SCHEDULED_EXAMPLE], count: 1 }],
+  });
+
+export const deletedSchedule = z.strictObject({ deleted: z.literal(true) }).meta({
+  id: "DeletedSchedule",
+  description: "The schedule is gone, and its runs with it.",
+  examples: [{ deleted: true }],
+});
+
+/** Nothing at all means `force`. */
+const runRequest = z
+  .strictObject({
+    mode: z
+      .enum(["force", "due"])
+      .exactOptional()
+      .describe("`force` (default): out of turn; `due`: only if one of its moments has come."),
+  })
+  .nullish()
+  .meta({
+    id: "RunRequest",
+    description: "How a schedule is to be run.",
+    examples: [{ mode: "force" }, { mode: "due" }, {}],
+  });
+
+export const runAnswer = z
+  .strictObject({
+    ok: z.literal(true),
+    ran: z.boolean(),
+    reason: z.enum(["not-due", "already-running"]).exactOptional().describe("Why it did not run."),
+    run_id: z.int().exactOptional().describe("The run, if it ran."),
+  })
+  .meta({
+    id: "RunAnswer",
+    description: "Whether it ran: that it began to, not how it ended.",
+    examples: [
+      { ok: true, ran: true, run_id: 42 },
+      { ok: true, ran: false, reason: "already-running" },
+    ],
+  });
+
+export const schedulesStatus = z
+  .strictObject({
+    active: z.int(),
+    paused: z.int(),
+    running: z.int().describe("Runs that go."),
+    next_fire_at: seconds.describe("When the next of all is due; 0: nothing is."),
+  })
+  .meta({
+    id: "SchedulesStatus",
+    description: "The schedules in numbers.",
+    examples: [{ active: 3, paused: 1, running: 0, next_fire_at: 1_778_482_800 }],
+  });
+
 // ------------------------------------------------------------------------------------------------------ operations
 
+const tags = ["schedules"];
 const errorAnswers = errorAnswersWith({
   invalid_field:
     '`tz` must be an IANA time zone like Europe/Berlin or UTC, not "Berlin": did you mean Europe/Berlin?',
+  not_found: "schedule not found",
+  conflict: "the only moment of schedule 17 has come and gone: give it a new `schedule`, or run it now",
 });
+const params = z.strictObject({ id: z.string().describe("The `id`, a number.") });
+
+export const createSchedule = {
+  operationId: "createSchedule",
+  tags,
+  summary: "Make a schedule",
+  description:
+    "201 means that the schedule is on disk and will fire. For what is not understood, `details.accepted` lists the forms that are; an agent that is not listed is a 404.",
+  body: newSchedule,
+  response: {
+    201: createdSchedule,
+    ...errorAnswersWith({ not_found: 'agent "reserch" not found: did you mean "research"?' })(
+      "not_found",
+      "draining",
+      "scheduler_disabled",
+      "storage_unavailable",
+    ),
+  },
+};
+
+export const listSchedules = {
+  operationId: "listSchedules",
+  tags,
+  summary: "List schedules",
+  description: "The one that was changed last first, 200 at most.",
+  querystring: z.strictObject({
+    status: z.string().exactOptional().describe("`active`, `paused`, `completed` or `failed`."),
+  }),
+  response: { 200: scheduleList, ...errorAnswers("storage_unavailable") },
+};
+
+export const getSchedulesStatus = {
+  operationId: "getSchedulesStatus",
+  tags,
+  summary: "Count schedules",
+  description: "How many there are, how many of their runs go, and when the next is due.",
+  response: { 200: schedulesStatus, ...errorAnswers("storage_unavailable") },
+};
+
+export const getSchedule = {
+  operationId: "getSchedule",
+  tags,
+  summary: "Look at a schedule",
+  description: "When it is due next, how often it has fired, and how that ended last.",
+  params,
+  response: { 200: shownSchedule, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+export const updateSchedule = {
+  operationId: "updateSchedule",
+  tags,
+  summary: "Change, pause or resume a schedule",
+  description:
+    "What is left out stays. A new `schedule` counts from now, and brings one that is over back to life. 409 for one whose only moment has passed and that is to be active without a new `schedule`.",
+  params,
+  body: scheduleChanges,
+  response: {
+    200: shownSchedule,
+    ...errorAnswers("not_found", "conflict", "draining", "scheduler_disabled", "storage_unavailable"),
+  },
+};
+
+export const deleteSchedule = {
+  operationId: "deleteSchedule",
+  tags,
+  summary: "Delete a schedule",
+  description: "Its runs go with it, and what they have not finished is cancelled.",
+  params,
+  response: { 200: deletedSchedule, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+export const runSchedule = {
+  operationId: "runSchedule",
+  tags,
+  summary: "Run a schedule now",
+  description:
+    "Out of turn, also if it is paused or over, or with `due` only if one of its moments has come. When it is due next does not change. With `overlap` `skip` it does not run while a run of it still goes.",
+  params,
+  body: runRequest,
+  response: {
+    200: runAnswer,
+    ...errorAnswers("not_found", "draining", "scheduler_disabled", "storage_unavailable"),
+  },
+};
+
+export const listRunsOfSchedule = {
+  operationId: "listRunsOfSchedule",
+  tags,
+  summary: "List the runs of a schedule",
+  description: "What became of each of its moments, newest first, a page at a time.",
+  params,
+  querystring: z.strictObject({
+    limit: z.string().exactOptional().describe("How many at most: 1 to 100, 100 unless given."),
+    cursor: z.string().exactOptional().describe("`next_cursor` of the page before."),
+  }),
+  response: { 200: runPage, ...errorAnswers("not_found", "storage_unavailable") },
+};
 
 export const previewSchedule = {
   operationId: "previewSchedule",
-  tags: ["schedules"],
+  tags,
   summary: "Preview a schedule",
   description:
     "What a schedule means and when it would be due. Stores nothing. For what is not understood, `details.accepted` lists the forms that are.",

@@ -2,7 +2,24 @@
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 export type { Events, EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
-export type { SchedulePreviewInput, Schedules } from "../interface/schedules.ts";
+export type {
+  CreatedSchedule,
+  NewScheduleInput,
+  Run,
+  RunAnswer,
+  RunFilter,
+  RunMode,
+  RunPage,
+  RunPageInput,
+  Runs,
+  ScheduleChanges,
+  ScheduledTask,
+  ScheduleList,
+  SchedulePreviewInput,
+  ScheduleRetry,
+  Schedules,
+  SchedulesStatus,
+} from "../interface/schedules.ts";
 export type {
   SentMessage,
   Session,
@@ -43,11 +60,15 @@ export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
 export type {
   AtSchedule,
+  CatchUp,
   CronSchedule,
   EverySchedule,
+  Overlap,
+  RunStatus,
   ScheduleInput,
   ScheduleKind,
   SchedulePreview,
+  ScheduleStatus,
 } from "../model/schedule.ts";
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "../model/scheduler-stats.ts";
 export type { DropPolicy, SessionMode } from "../model/session.ts";

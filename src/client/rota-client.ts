@@ -6,6 +6,7 @@ import type { CallOptions } from "./call-options.ts";
 import { Connection } from "./connection.ts";
 import { EventStream } from "./event-stream.ts";
 import { HttpLanes } from "./lanes.ts";
+import { HttpRuns } from "./runs.ts";
 import { HttpSchedules } from "./schedules.ts";
 import { HttpSessions } from "./sessions.ts";
 import { checkOptions, type RotaClientOptions } from "./settings.ts";
@@ -24,6 +25,7 @@ export class RotaClient implements RotaApi {
   readonly tasks: HttpTasks;
   readonly sessions: HttpSessions;
   readonly schedules: HttpSchedules;
+  readonly runs: HttpRuns;
   readonly lanes: HttpLanes;
   readonly agents: HttpAgents;
   readonly webhooks: HttpWebhooks;
@@ -34,6 +36,7 @@ export class RotaClient implements RotaApi {
     this.tasks = new HttpTasks(this.#connection);
     this.sessions = new HttpSessions(this.#connection, this.tasks);
     this.schedules = new HttpSchedules(this.#connection);
+    this.runs = new HttpRuns(this.#connection);
     this.lanes = new HttpLanes(this.#connection);
     this.agents = new HttpAgents(this.#connection);
     this.webhooks = new HttpWebhooks(this.#connection);

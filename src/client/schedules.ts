@@ -1,5 +1,20 @@
-import type { SchedulePreviewInput, Schedules } from "../interface/schedules.ts";
-import type { SchedulePreview } from "../model/schedule.ts";
+import type {
+  CreatedSchedule,
+  NewScheduleInput,
+  RunAnswer,
+  RunMode,
+  RunPage,
+  RunPageInput,
+  ScheduleChanges,
+  ScheduledTask,
+  ScheduleList,
+  SchedulePreviewInput,
+  Schedules,
+  SchedulesStatus,
+} from "../interface/schedules.ts";
+import { RotaError } from "../model/errors.ts";
+import type { SchedulePreview, ScheduleStatus } from "../model/schedule.ts";
+import { isSerialId } from "../model/serial-id.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
 
@@ -9,6 +24,10 @@ export class HttpSchedules implements Schedules {
 
   constructor(connection: Connection) {
     this.#connection = connection;
+  }
+
+  create(input: NewScheduleInput, { signal }: CallOptions = {}): Promise<CreatedSchedule> {
+    return this.#connection.ask({ method: "POST", path: "/v1/schedules", body: input ?? null, signal });
   }
 
   preview(input: SchedulePreviewInput, { signal }: CallOptions = {}): Promise<SchedulePreview> {
@@ -21,4 +40,62 @@ export class HttpSchedules implements Schedules {
       repeatable: true,
     });
   }
+
+  list(filter: { status?: ScheduleStatus } = {}, { signal }: CallOptions = {}): Promise<ScheduleList> {
+    return this.#connection.ask({ path: "/v1/schedules", query: { ...filter }, signal });
+  }
+
+  async get(id: number, { signal }: CallOptions = {}): Promise<ScheduledTask> {
+    const answer = await this.#connection.ask<ShownSchedule>({ path: schedulePath(id), signal });
+    return answer.scheduled_task;
+  }
+
+  async update(id: number, changes: ScheduleChanges, { signal }: CallOptions = {}): Promise<ScheduledTask> {
+    const answer = await this.#connection.ask<ShownSchedule>({
+      method: "PATCH",
+      path: schedulePath(id),
+      body: changes ?? null,
+      signal,
+      // The same changes once more change nothing more, but that a new schedule counts from then.
+      repeatable: true,
+    });
+    return answer.scheduled_task;
+  }
+
+  async delete(id: number, { signal }: CallOptions = {}): Promise<{ readonly deleted: true }> {
+    return this.#connection.ask({
+      method: "DELETE",
+      path: schedulePath(id),
+      signal,
+      repeatable: true,
+      whenDone: ({ code }) => (code === "not_found" ? { deleted: true } : undefined),
+    });
+  }
+
+  async run(id: number, options: { mode?: RunMode } = {}, { signal }: CallOptions = {}): Promise<RunAnswer> {
+    return this.#connection.ask({
+      method: "POST",
+      path: `${schedulePath(id)}/run`,
+      body: options,
+      signal,
+    });
+  }
+
+  async runs(id: number, page: RunPageInput = {}, { signal }: CallOptions = {}): Promise<RunPage> {
+    return this.#connection.ask({ path: `${schedulePath(id)}/runs`, query: { ...page }, signal });
+  }
+
+  status({ signal }: CallOptions = {}): Promise<SchedulesStatus> {
+    return this.#connection.ask({ path: "/v1/schedules/status", signal });
+  }
+}
+
+interface ShownSchedule {
+  readonly scheduled_task: ScheduledTask;
+}
+
+/** What cannot be an id would lead to another route, so it is not asked for. */
+function schedulePath(id: number): string {
+  if (!isSerialId(id)) throw new RotaError("not_found", "schedule not found");
+  return `/v1/schedules/${id}`;
 }

@@ -11,3 +11,8 @@ export function withNumbers<Query extends object>(
   const numbers = names.filter((name) => query[name] !== undefined);
   return { ...query, ...Object.fromEntries(numbers.map((name) => [name, toNumber(query[name])])) };
 }
+
+/** The number of a schedule or a run in a path; 0, which none has, for what is no number. */
+export function toSerialId(text: string): number {
+  return /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
+}
