@@ -12,7 +12,7 @@ import type { Lanes } from "../interface/lanes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
 import type { EventsOptions, Health, LocalReading, Reloaded, Rota, RotaState } from "../interface/rota.ts";
-import type { Schedules } from "../interface/schedules.ts";
+import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
@@ -43,6 +43,7 @@ import type { LaneTable } from "./lane-table.ts";
 import { createLanes } from "./lanes.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import type { Reloader } from "./reloader.ts";
+import { createRuns } from "./runs.ts";
 import { createSchedules } from "./schedules.ts";
 import { createSessions } from "./sessions.ts";
 import { taskParser } from "./task-parser.ts";
@@ -90,6 +91,7 @@ export class LocalRota implements Rota {
   readonly tasks: LocalTasks;
   readonly sessions: Sessions;
   readonly schedules: Schedules;
+  readonly runs: Runs;
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
@@ -168,7 +170,19 @@ export class LocalRota implements Rota {
       newTaskId,
       checkOpen,
     });
-    this.schedules = createSchedules({ storageClock: parts.storageClock });
+    this.schedules = createSchedules({
+      tenant: DEFAULT_TENANT,
+      storage,
+      storageClock: parts.storageClock,
+      runner: engine.firer,
+      eventLog,
+      ended,
+      isListed: (agent) => catalogue.lists(agent),
+      agentIds: () => parts.agents.ids(),
+      timeoutMaxMs: () => current.value.timeoutMaxMs,
+      checkOpen,
+    });
+    this.runs = createRuns({ tenant: DEFAULT_TENANT, storage });
     this.lanes = createLanes({
       tenant: DEFAULT_TENANT,
       storage,

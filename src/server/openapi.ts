@@ -15,7 +15,11 @@ Every route but those of sessions, schedules, notifications, lanes, agents and w
 const TAGS = [
   { name: "tasks", description: "Hand in work, look at it, cancel it, run it again." },
   { name: "sessions", description: "Conversations: messages in order, stop words, settings." },
-  { name: "schedules", description: "When something would be due, said in words or as cron." },
+  {
+    name: "schedules",
+    description:
+      "Work that is due again and again, or once: said in words or as cron, with a row for each moment.",
+  },
   { name: "notifications", description: "What schedules and their runs do, as it happens." },
   { name: "events", description: "What happens, as it happens." },
   { name: "scheduler", description: "The queue in numbers." },

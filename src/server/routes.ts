@@ -28,7 +28,15 @@ export interface RouteParts {
 /** Those that other systems have as well, under the paths they have there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];
 /** Those that are Rota's own. */
-const VERSIONED = [sessionRoutes, scheduleRoutes, notificationRoutes, laneRoutes, agentRoutes, webhookRoutes];
+const VERSIONED = [
+  sessionRoutes,
+  scheduleRoutes,
+  runRoutes,
+  notificationRoutes,
+  laneRoutes,
+  agentRoutes,
+  webhookRoutes,
+];
 
 export function registerRoutes(app: FastifyInstance, parts: RouteParts): void {
   for (const routes of EVERYWHERE) app.register(routes, parts);
