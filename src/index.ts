@@ -11,6 +11,7 @@ export type {
   LaneOptions,
   ReloadOptions,
   RotaOptions,
+  ScheduleOptions,
   SchedulerOptions,
   TimeoutOptions,
   WebhookOptions,

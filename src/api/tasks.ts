@@ -192,6 +192,11 @@ export const task = z
       .describe("The tasks that must be done before it starts."),
     batchId: z.string().exactOptional().describe("The batch it was handed in with."),
     sessionKey: z.string().exactOptional().describe("The conversation it is part of."),
+    scheduleId: z.int().exactOptional().describe("The schedule that it is a run of."),
+    conversationId: z
+      .string()
+      .exactOptional()
+      .describe("The conversation that the agent's side knows it by, where the schedule names one."),
     callbackUrl: z.string().exactOptional().describe("Where its end is told."),
     preemptible: z
       .boolean()
@@ -242,6 +247,7 @@ const taskQuery = z.strictObject({
   batchId: z.string().exactOptional().describe("Of this batch."),
   sessionKey: z.string().exactOptional().describe("Of this session."),
   lane: z.string().exactOptional().describe("In this lane."),
+  scheduleId: z.string().exactOptional().describe("Runs of this schedule."),
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
 });

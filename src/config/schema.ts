@@ -8,6 +8,7 @@ import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts
 import { executor } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
+import { schedules } from "./schedules-schema.ts";
 import { sessions } from "./sessions-schema.ts";
 import { webhooks } from "./webhooks-schema.ts";
 
@@ -115,6 +116,7 @@ export const configSchema = section({
   scheduler: scheduler.prefault({}),
   lanes: lanes.prefault({}),
   sessions: sessions.prefault({}),
+  schedules: schedules.prefault({}),
   retry: retry.prefault({}),
   timeouts: timeouts.prefault({}),
   executors: executors.prefault({}),

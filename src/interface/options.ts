@@ -15,6 +15,7 @@ export interface RotaOptions {
   readonly lanes?: Readonly<Record<string, number | LaneOptions>>;
   /** How sessions take messages when they do not say. */
   readonly sessions?: Partial<SessionSettings>;
+  readonly schedules?: ScheduleOptions;
   /** How a failed instruction is tried again when it does not say. */
   readonly retry?: Partial<RetryPolicy>;
   readonly timeouts?: TimeoutOptions;
@@ -72,6 +73,11 @@ export interface LaneOptions {
   readonly concurrency: number;
   /** How many run at once over all nodes; left out: no bound beyond the sum of the processes. */
   readonly total?: number;
+}
+
+export interface ScheduleOptions {
+  /** How long runs of schedules, and what was told of them, are kept once they are over: 90 days unless told. */
+  readonly runRetentionDays?: number;
 }
 
 export interface TimeoutOptions {

@@ -77,6 +77,8 @@ export interface TaskFilter {
   readonly batchId?: string;
   readonly sessionKey?: string;
   readonly lane?: string;
+  /** The runs of this schedule. */
+  readonly scheduleId?: number;
   /** 100 unless told, at most 1000. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */

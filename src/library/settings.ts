@@ -19,6 +19,8 @@ import { readAgents, readExecutors } from "./configured-agents.ts";
 /** How long ended tasks are kept. */
 const DEFAULT_TTL_SEC = { memory: 300, durable: 30 * 24 * 60 * 60 } as const;
 
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
 /** The options with every default filled in. */
 export interface Settings {
   /** As the configuration would say it. */
@@ -33,6 +35,7 @@ export interface Settings {
   readonly timeoutMs: number;
   readonly timeoutMaxMs: number;
   readonly shutdownGraceMs: number;
+  readonly runRetentionMs: number;
   readonly resultTTLSec: (storage: { readonly durable: boolean }) => number;
   /** What callbacks may reach besides public hosts. */
   readonly allow: readonly string[];
@@ -55,7 +58,7 @@ export function resolveSettings(options: RotaOptions, surroundings: Surroundings
 
 /**
  * The same for options that take the place of `before`: a section that is left out keeps its values, and so does, in
- * `scheduler`, `sessions`, `retry` and `timeouts`, what the section leaves out.
+ * `scheduler`, `sessions`, `schedules`, `retry` and `timeouts`, what the section leaves out.
  */
 export function resolveAgain(options: ReloadOptions, before: Settings, surroundings: Surroundings): Settings {
   const given = said(options);
@@ -64,6 +67,7 @@ export function resolveAgain(options: ReloadOptions, before: Settings, surroundi
     ...given,
     scheduler: over(before.options.scheduler, given["scheduler"]),
     sessions: over(before.options.sessions, given["sessions"]),
+    schedules: over(before.options.schedules, given["schedules"]),
     retry: over(before.options.retry, given["retry"]),
     timeouts: over(before.options.timeouts, given["timeouts"]),
   };
@@ -97,7 +101,7 @@ export function withOptions(settings: Settings, options: SharedOptions): Setting
 }
 
 function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executors"> {
-  const { scheduler, lanes, sessions, retry, timeouts, webhooks, shutdownGraceSec } = options;
+  const { scheduler, lanes, sessions, schedules, retry, timeouts, webhooks, shutdownGraceSec } = options;
   return {
     options,
     scheduler,
@@ -108,6 +112,7 @@ function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executor
     timeoutMs: Math.min(timeouts.defaultMs, timeouts.maxMs),
     timeoutMaxMs: timeouts.maxMs,
     shutdownGraceMs: shutdownGraceSec * 1_000,
+    runRetentionMs: schedules.runRetentionDays * DAY_MS,
     allow: webhooks.allow,
     webhookKey: webhooks.secret === undefined ? null : webhookKey(webhooks.secret),
     resultTTLSec: ({ durable }) => scheduler.resultTTLSec ?? DEFAULT_TTL_SEC[durable ? "durable" : "memory"],

@@ -17,6 +17,7 @@ test("passes on what to look for", () => {
     priority: 0,
     lane: "main",
     sessionKey: "s",
+    scheduleId: 17,
     limit: 1_000,
     cursor: "42",
   };
@@ -25,6 +26,7 @@ test("passes on what to look for", () => {
     priority: 0,
     lane: "main",
     session: "s",
+    schedule: 17,
     limit: 1_000,
     cursor: 42,
   });
@@ -54,6 +56,9 @@ test.each([
   [{ cursor: "abc" }, "`nextCursor` of the page before"],
   [{ cursor: "9999999999999999" }, "`nextCursor` of the page before"],
   [{ agent: "x" }, "did you mean `agentId`?"],
+  [{ scheduleId: 0 }, "`scheduleId` must be the id of a schedule, an integer from 1 on, not 0"],
+  [{ scheduleId: "17" }, 'not "17"'],
+  [{ scheduleId: 1.5 }, "an integer from 1 on"],
 ])("refuses %j", (filter, message) => {
   expect(() => parseTaskFilter(filter)).toThrow(message);
 });

@@ -2,6 +2,7 @@ import { checkKnown, checkName, type Fields, invalidField } from "./field-checks
 import { nearestName } from "./nearest-name.ts";
 import { type Page, parsePage } from "./page-input.ts";
 import { optionalPriority } from "./priority-input.ts";
+import { optionalScheduleId } from "./serial-id.ts";
 import { optionalSessionKey } from "./session-key.ts";
 import { checkAgentId } from "./task-input.ts";
 import { TASK_STATES, type TaskState } from "./task-state.ts";
@@ -18,17 +19,31 @@ export interface ParsedTaskFilter extends Page {
   readonly batch?: string;
   readonly lane?: string;
   readonly session?: string;
+  readonly schedule?: number;
 }
+
+const KNOWN = [
+  "agentId",
+  "state",
+  "priority",
+  "batchId",
+  "sessionKey",
+  "lane",
+  "scheduleId",
+  "limit",
+  "cursor",
+] as const;
 
 /** Checks which tasks somebody wants to see. Throws `invalid_field`. */
 export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
-  checkKnown(filter, ["agentId", "state", "priority", "batchId", "sessionKey", "lane", "limit", "cursor"]);
+  checkKnown(filter, KNOWN);
   const agent = filter["agentId"] === undefined ? undefined : checkAgentId(filter["agentId"]);
   const states = parseStates(filter["state"]);
   const priority = parsePriority(filter);
   const batch = checkName(filter, "batchId", "the id of a batch");
   const lane = checkName(filter, "lane", "the name of a lane");
   const session = optionalSessionKey(filter);
+  const schedule = optionalScheduleId(filter);
   return {
     ...(agent === undefined ? {} : { agent }),
     ...(states === undefined ? {} : { states }),
@@ -36,6 +51,7 @@ export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
     ...(batch === undefined ? {} : { batch }),
     ...(lane === undefined ? {} : { lane }),
     ...(session === undefined ? {} : { session }),
+    ...(schedule === undefined ? {} : { schedule }),
     ...parsePage(filter),
   };
 }

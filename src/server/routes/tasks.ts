@@ -38,7 +38,7 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota,
   );
 
   app.get("/tasks", { schema: listTasks }, async ({ query }) =>
-    rota.tasks.list(withNumbers(query, "priority", "limit") as TaskFilter),
+    rota.tasks.list(withNumbers(query, "priority", "scheduleId", "limit") as TaskFilter),
   );
 
   app.get("/tasks/stats", { schema: getTaskCounts }, async () => rota.tasks.counts());
