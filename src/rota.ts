@@ -114,6 +114,16 @@ export async function joinRota({ options, settings, storage, environment = {} }:
       Object.fromEntries([...lanes.lanes.values()].map(({ name, concurrency }) => [name, concurrency])),
     limits: () => current.value.limits,
     retentionMs: () => current.value.resultTTLSec(storage.capabilities) * 1_000,
+    runRetentionMs: () => current.value.runRetentionMs,
+    runs: {
+      newTaskId: idMaker("tsk_", clock),
+      newRequestId: idMaker("req_", clock),
+      defaults: () => {
+        const { timeoutMs, sessions } = current.value;
+        return { timeoutMs, sessionMaxConcurrent: sessions.maxConcurrent };
+      },
+      hasAgent: ({ agent }) => catalogue.lists(agent),
+    },
     findExecutor: (record) => catalogue.executorFor(record),
     spansLanes: (agent) => agents.maxInflight(agent) !== null,
     onEnded: () => deliverer.wake(),

@@ -1,5 +1,6 @@
 import { PROGRESS_BYTES_MAX } from "../executors/executor.ts";
 import { type Outcome, type Settlement, settle } from "../model/outcome.ts";
+import { runSummary } from "../model/run-summary.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { AttemptUsage, ClaimedTask, FinishAndClaimParams, Held } from "../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";
@@ -9,6 +10,8 @@ export interface Finish extends Held {
   readonly settlement: Settlement;
   /** What the attempt cost. Left out: it did not tell. */
   readonly usage?: AttemptUsage;
+  /** What the row of its run shows of the result. Left out: it is of no schedule, or is not done. */
+  readonly summary?: string;
   readonly lane: string;
   readonly agent: string;
   /** Whether somebody wants to be told of its end. */
@@ -56,8 +59,11 @@ export class Completer {
       now: this.#options.storageNow(),
       random: this.#options.random,
     });
-    const finish = finishOf(record, token, settlement);
-    this.#finishes.push(attempt.used === null ? finish : { ...finish, usage: attempt.used });
+    this.#finishes.push({
+      ...finishOf(record, token, settlement),
+      ...(attempt.used === null ? {} : { usage: attempt.used }),
+      ...summaryOf(record, settlement),
+    });
   }
 
   /** Hands a task back that was claimed but never started: its place in the queue is the old one. */
@@ -124,6 +130,12 @@ export class Completer {
       if (!this.#progress.has(report.token)) this.#progress.set(report.token, report);
     }
   }
+}
+
+function summaryOf({ schedule }: TaskRecord, settlement: Settlement): { summary?: string } {
+  if (schedule === null || settlement.to !== "done") return {};
+  const summary = runSummary(settlement.result);
+  return summary === undefined ? {} : { summary };
 }
 
 function finishOf(

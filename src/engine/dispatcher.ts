@@ -216,6 +216,6 @@ function blamed(finish: Finish, error: unknown): Finish {
   if (failures < ALONE_TRIES_MAX) return { ...finish, failures };
   const settlement = { to: "failed", error: `its end could not be stored: ${errorText(error)}` } as const;
   // Whatever it was that could not be stored, this end says nothing but that.
-  const { usage: _, ...bare } = finish;
+  const { usage: _, summary: __, ...bare } = finish;
   return { ...bare, failures, settlement };
 }

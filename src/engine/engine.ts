@@ -1,10 +1,13 @@
 import type { Executor } from "../executors/executor.ts";
+import { RunMetrics } from "../metrics/run-metrics.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
+import { REPLACED } from "../model/schedule.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type {
   AdmissionLimits,
+  EndedTask,
   Held,
   InsertedTask,
   NewTask,
@@ -15,6 +18,7 @@ import type { Attempt } from "./attempt.ts";
 import { Completer } from "./completer.ts";
 import { readDependencyResults } from "./dependency-results.ts";
 import { Dispatcher } from "./dispatcher.ts";
+import { Firer, type ScheduleRunner } from "./firer.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { Incarnation } from "./incarnation.ts";
 import { Intake } from "./intake.ts";
@@ -25,6 +29,7 @@ import { Pruner } from "./pruner.ts";
 import { Recounter } from "./recounter.ts";
 import { Releaser } from "./releaser.ts";
 import { Rescuer } from "./rescuer.ts";
+import { RunMaker, type RunOptions } from "./run-maker.ts";
 import { Runner } from "./runner.ts";
 import { Timekeeper } from "./timekeeper.ts";
 
@@ -52,6 +57,10 @@ export interface EngineOptions {
   readonly concurrency: () => Readonly<Record<string, number>>;
   readonly limits: () => AdmissionLimits;
   readonly retentionMs: () => number;
+  /** The same for runs of schedules, which outlive their tasks. */
+  readonly runRetentionMs: () => number;
+  /** What the runs of schedules are made of. */
+  readonly runs: RunOptions;
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
   readonly spansLanes: (agent: string) => boolean;
   /** Told when tasks ended that may have asked for a callback. */
@@ -61,6 +70,7 @@ export interface EngineOptions {
 /** The services that move tasks, joined: what one of them does wakes those who may now have something to do. */
 export class Engine {
   readonly metrics = new Metrics();
+  readonly runMetrics = new RunMetrics();
   readonly intake: Intake;
   readonly #options: EngineOptions;
   readonly #slots: LaneSlots;
@@ -69,6 +79,7 @@ export class Engine {
   readonly #incarnation: Incarnation;
   readonly #dispatcher: Dispatcher;
   readonly #timekeeper: Timekeeper;
+  readonly #firer: Firer;
   readonly #heartbeat: Heartbeat;
   readonly #rescuer: Rescuer;
   readonly #releaser: Releaser;
@@ -141,6 +152,21 @@ export class Engine {
       onPromoted: wakeAll,
       onExpired: onEnded,
     });
+    this.#firer = new Firer({
+      ...service,
+      storage,
+      storageClock,
+      runs: new RunMaker({
+        ...options.runs,
+        storage,
+        storageClock,
+        metrics: this.runMetrics,
+        monotonic: () => clock.monotonic(),
+        log,
+        onInserted: (tasks, answers) => this.#inserted(tasks, answers),
+        onCancelled: (tasks) => this.#replaced(tasks),
+      }),
+    });
     this.#rescuer = new Rescuer({
       ...service,
       storage,
@@ -150,7 +176,12 @@ export class Engine {
       onFailed: onEnded,
     });
     this.#releaser = new Releaser({ ...service, storage });
-    this.#pruner = new Pruner({ ...service, storage, retentionMs: options.retentionMs });
+    this.#pruner = new Pruner({
+      ...service,
+      storage,
+      retentionMs: options.retentionMs,
+      runRetentionMs: options.runRetentionMs,
+    });
     this.#recounter = new Recounter({ ...service, storage });
     this.#heartbeat = new Heartbeat({
       ...service,
@@ -173,6 +204,11 @@ export class Engine {
     return this.#slots.load(lane);
   }
 
+  /** For whoever makes, changes or runs schedules. */
+  get firer(): ScheduleRunner {
+    return this.#firer;
+  }
+
   get node(): string {
     return this.#incarnation.node;
   }
@@ -190,8 +226,14 @@ export class Engine {
     for (const service of others) service.start();
   }
 
+  /** Fires no schedules any more, from this moment on: for whoever is about to drain. */
+  stopFiring(): void {
+    this.#firer.closeDown();
+  }
+
   /** Starts nothing more, gives what runs `graceMs` to end, then interrupts it, and leaves nothing unwritten. */
   async drain(graceMs: number): Promise<void> {
+    this.stopFiring();
     if (this.#started) this.#closeDown();
     await this.intake.flush();
     if (!this.#started) return;
@@ -233,10 +275,11 @@ export class Engine {
     if (signal.kind === "due" || signal.kind === "reconnected") this.#timekeeper.wake(DUE_SIGNAL_MS);
     if (signal.kind === "release" || signal.kind === "reconnected") this.#releaser.wake();
     if (signal.kind === "reconnected") this.#heartbeat.wake();
+    this.#firer.onSignal(signal);
   }
 
-  #background(): (Timekeeper | Releaser | Pruner | Recounter)[] {
-    return [this.#timekeeper, this.#releaser, this.#pruner, this.#recounter];
+  #background(): (Timekeeper | Firer | Releaser | Pruner | Recounter)[] {
+    return [this.#timekeeper, this.#firer, this.#releaser, this.#pruner, this.#recounter];
   }
 
   #inserted(tasks: readonly NewTask[], answers: readonly InsertedTask[]): void {
@@ -253,6 +296,17 @@ export class Engine {
   #expect({ runAt, deadline }: InsertedTask): void {
     const due = Math.min(runAt ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
     if (due !== Number.POSITIVE_INFINITY) this.#timekeeper.expect(due);
+  }
+
+  /** Runs had to give way to others of their schedules. */
+  #replaced(tasks: readonly EndedTask[]): void {
+    if (tasks.length === 0) return;
+    this.fence(
+      tasks.flatMap(({ token }) => token ?? []),
+      REPLACED,
+    );
+    for (const task of tasks) this.metrics.cancelled(task);
+    this.#options.onEnded?.();
   }
 
   /** Nothing more is started here: what is submitted from now on must not count on these slots. */

@@ -11,10 +11,13 @@ const REJECTED_MAX = 1_000;
 
 export interface PrunerOptions extends ServiceOptions {
   readonly storage: Storage;
+  /** Of tasks and events. */
   readonly retentionMs: () => number;
+  /** Of runs and notifications. */
+  readonly runRetentionMs: () => number;
 }
 
-/** Deletes tasks and events that have been kept long enough. */
+/** Deletes what has been kept long enough. */
 export class Pruner extends Service {
   readonly name = "pruner";
   readonly #options: PrunerOptions;
@@ -25,12 +28,13 @@ export class Pruner extends Service {
   }
 
   async tick(): Promise<number> {
-    const { storage, retentionMs } = this.#options;
-    const { more } = await storage.tasks.prune({
+    const { storage, retentionMs, runRetentionMs } = this.#options;
+    const tasks = await storage.tasks.prune({
       retentionMs: retentionMs(),
       rejectedMax: REJECTED_MAX,
       limit: SLICE,
     });
-    return more ? PAUSE_MS : EVERY_MS;
+    const runs = await storage.schedules.prune({ retentionMs: runRetentionMs(), limit: SLICE });
+    return tasks.more || runs.more ? PAUSE_MS : EVERY_MS;
   }
 }

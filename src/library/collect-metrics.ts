@@ -37,6 +37,7 @@ export async function collectMetrics(params: CollectMetricsParams): Promise<stri
     ...(queue ?? []),
     ...taskMetrics(engine.metrics.series()),
     ...tokenMetrics(engine.metrics.tokens()),
+    ...engine.runMetrics.metrics(),
     ...webhookMetrics.metrics(),
     ...processMetrics(),
   ]);

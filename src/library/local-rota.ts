@@ -233,8 +233,9 @@ export class LocalRota implements Rota {
 
   drain({ graceMs }: { graceMs?: number } = {}): Promise<void> {
     if (this.#draining === null) {
-      // At once, also while a start is under way: nobody is to send work here any more.
+      // At once, also while a start is under way: nobody is to send work here any more, nor is any to come up by itself.
       this.#state = "draining";
+      this.#parts.engine.stopFiring();
       this.#drainBegins.abort();
       this.#draining = this.#drain(graceMs ?? this.#parts.current.value.shutdownGraceMs);
     }

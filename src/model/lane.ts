@@ -19,6 +19,8 @@ export interface Lane {
 export const FALLBACK_LANE = "main";
 /** The lane of actions, instructions and custom payloads. */
 export const TASKS_LANE = "tasks";
+/** The lane of the runs of schedules. */
+export const RUNS_LANE = "cron";
 /** How many tasks one process runs at once in the lanes that are always there, unless somebody says otherwise. */
 export const DEFAULT_LANES = { main: 30, subagent: 50, team: 100, cron: 30 } as const;
 

@@ -1,5 +1,6 @@
 import { onTestFinished } from "vitest";
 import { Engine } from "../../src/engine/engine.ts";
+import type { RunOptions } from "../../src/engine/run-maker.ts";
 import type { Executor } from "../../src/executors/executor.ts";
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from "../../src/model/retry-policy.ts";
 import type { TaskRecord } from "../../src/model/task-record.ts";
@@ -20,11 +21,12 @@ export interface EngineParams {
   readonly storage?: Storage;
   /** Whether it hears what the storage signals, as it does within Rota. */
   readonly hears?: boolean;
+  readonly hasAgent?: RunOptions["hasAgent"];
   /** What its incarnations are called: this, and a number from the second on. */
   readonly node?: string;
 }
 
-/** An engine on its own, with lanes `tasks` and `main`, that ends with the test. */
+/** An engine on its own, with lanes `tasks`, `main` and `cron`, that ends with the test. */
 export async function makeEngine(params: EngineParams = {}) {
   const { executor = () => {}, concurrency = { tasks: 4 }, meddler = {}, node = "node" } = params;
   const clock = params.clock ?? new ManualClock();
@@ -32,8 +34,9 @@ export async function makeEngine(params: EngineParams = {}) {
   const log = new RecordingLog();
   const exchanges: FinishAndClaimParams[] = [];
   let incarnations = 0;
+  let ids = 0;
   await storage.lanes.configure({
-    lanes: ["tasks", "main"].map((name) => ({
+    lanes: ["tasks", "main", "cron"].map((name) => ({
       name,
       total: null,
       perAgent: null,
@@ -58,6 +61,13 @@ export async function makeEngine(params: EngineParams = {}) {
     concurrency: () => concurrency,
     limits: () => ROOMY,
     retentionMs: () => 60_000,
+    runRetentionMs: () => 90 * 24 * 60 * 60 * 1_000,
+    runs: {
+      newTaskId: () => `tsk_${node}_${++ids}`,
+      newRequestId: () => `req_${node}_${++ids}`,
+      defaults: () => ({ timeoutMs: 120_000, sessionMaxConcurrent: 1 }),
+      hasAgent: params.hasAgent ?? (() => true),
+    },
     findExecutor: () => executor,
     spansLanes: (agent) => agent === "spanning",
   });

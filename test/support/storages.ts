@@ -34,7 +34,18 @@ export interface Meddler {
   after?(call: Call): void | Promise<void>;
 }
 
-const GROUPS = ["tasks", "events", "nodes", "sessions", "lanes", "agents", "deliveries", "counters"] as const;
+const GROUPS = [
+  "tasks",
+  "events",
+  "nodes",
+  "sessions",
+  "schedules",
+  "notifications",
+  "lanes",
+  "agents",
+  "deliveries",
+  "counters",
+] as const;
 
 /** A storage whose every call a test can watch, hold up or spoil. */
 export function meddle(storage: Storage, meddler: Meddler): Storage {

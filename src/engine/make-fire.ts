@@ -1,0 +1,96 @@
+import { type PlannedMoments, type PlannedRun, planFire } from "../schedules/plan-fire.ts";
+import type { Fire, NewRun, NewTask, ScheduleRecord } from "../storage/storage.ts";
+import { errorText } from "./attempt-error.ts";
+
+export interface FireParts {
+  readonly now: number;
+  /** Whether nobody knows its agent. */
+  readonly isOrphan: boolean;
+  readonly newTask: (schedule: ScheduleRecord, params: { inTurn: boolean }) => NewTask;
+  readonly newRequestId: () => string;
+}
+
+/** What becomes of the moments of a schedule that have come. */
+export function fireDue(schedule: DueRecord, parts: FireParts): Fire {
+  const plan = planFire(schedule, parts.now);
+  const start = parts.isOrphan ? plan.runs.findIndex(({ status }) => status === "running") : -1;
+  if (start === -1) {
+    const runs = plan.runs.map((run) => toNewRun(schedule, run, parts));
+    return { ...nameOf(schedule), runs, nextFireAt: plan.nextFireAt, pauses: null };
+  }
+  // The first that cannot start stands for all that would have come after it.
+  const before = plan.runs.slice(0, start).map((run) => toNewRun(schedule, run, parts));
+  const error = orphanError(schedule);
+  return pausing(schedule, [...before, failedRun(joined(plan.runs.slice(start)), error, parts)], error);
+}
+
+export type DueRecord = ScheduleRecord & { readonly nextFireAt: number };
+
+export function isDue(schedule: ScheduleRecord, now: number): schedule is DueRecord {
+  return schedule.nextFireAt !== null && schedule.nextFireAt <= now;
+}
+
+/** A run that somebody asked for out of turn. Null: the one before it still goes, and two are not to go at once. */
+export function fireForced(schedule: ScheduleRecord, parts: FireParts): Fire | null {
+  const { overlap, openRuns, nextFireAt } = schedule;
+  if (overlap === "skip" && openRuns > 0) return null;
+  const now = { dueAt: parts.now, firstDueAt: parts.now, moments: 1 };
+  if (!parts.isOrphan) {
+    const run = { ...now, status: "running", replaces: overlap === "replace", inTurn: false } as const;
+    const runs = [{ ...toNewRun(schedule, run, parts), forced: true }];
+    return { ...nameOf(schedule), runs, nextFireAt, pauses: null };
+  }
+  const error = orphanError(schedule);
+  const runs = [{ ...failedRun(now, error, parts), forced: true }];
+  // One that has ended fires no more by itself.
+  if (schedule.status === "active") return pausing(schedule, runs, error);
+  return { ...nameOf(schedule), runs, nextFireAt, pauses: null };
+}
+
+/** A schedule that cannot be worked out would be due for ever: it is put aside, and its run says why. */
+export function fireBroken(
+  schedule: DueRecord,
+  cause: unknown,
+  parts: Pick<FireParts, "newRequestId">,
+): Fire {
+  const { nextFireAt: dueAt } = schedule;
+  const error = `it could not be worked out when it is due: ${errorText(cause)}`;
+  return pausing(schedule, [failedRun({ dueAt, firstDueAt: dueAt, moments: 1 }, error, parts)], error);
+}
+
+function toNewRun(schedule: ScheduleRecord, run: PlannedRun, parts: FireParts): NewRun {
+  const { firstDueAt, dueAt, moments } = run;
+  const common = { firstDueAt, dueAt, moments, forced: false };
+  if (run.status !== "running") return { ...common, status: run.status, reason: run.reason };
+  const { inTurn, replaces } = run;
+  const task = parts.newTask(schedule, { inTurn });
+  return { ...common, status: "running", requestId: parts.newRequestId(), task, replaces };
+}
+
+function failedRun(
+  moments: PlannedMoments,
+  error: string,
+  { newRequestId }: Pick<FireParts, "newRequestId">,
+): NewRun {
+  return { ...moments, forced: false, status: "failed", requestId: newRequestId(), error };
+}
+
+function joined(runs: readonly PlannedRun[]): PlannedMoments {
+  return {
+    firstDueAt: runs.at(0)?.firstDueAt as number,
+    dueAt: runs.at(-1)?.dueAt as number,
+    moments: runs.reduce((sum, { moments }) => sum + moments, 0),
+  };
+}
+
+function pausing(schedule: ScheduleRecord, runs: readonly NewRun[], reason: string): Fire {
+  return { ...nameOf(schedule), runs, nextFireAt: null, pauses: reason };
+}
+
+function nameOf({ tenant, id, revision }: ScheduleRecord): Pick<Fire, "tenant" | "id" | "revision"> {
+  return { tenant, id, revision };
+}
+
+function orphanError({ agent }: ScheduleRecord): string {
+  return `agent "${agent}" not found`;
+}

@@ -1,0 +1,224 @@
+import type { RunMetrics } from "../metrics/run-metrics.ts";
+import { RotaError } from "../model/errors.ts";
+import type { Log } from "../model/log.ts";
+import { isStorageAway } from "../services/storage-away.ts";
+import type { StorageClock } from "../services/storage-clock.ts";
+import type {
+  EndedTask,
+  Fire,
+  FiredSchedule,
+  InsertedTask,
+  NewTask,
+  ScheduleName,
+  ScheduleRecord,
+  Storage,
+} from "../storage/storage.ts";
+import { errorText } from "./attempt-error.ts";
+import { type FireParts, fireBroken, fireDue, fireForced, isDue } from "./make-fire.ts";
+import { type RunDefaults, toRunTask } from "./run-task.ts";
+
+/** Rows that one transaction writes: others want their turn, too. */
+const ROWS_MAX = 500;
+/** How long moments are worked out in one turn: after a long time away there may be many to count. */
+const PLANNING_MS = 20;
+/** How often a run that was asked for is tried while its schedule changes under it. */
+const TRIES_MAX = 20;
+
+export interface RunMakerOptions extends RunOptions {
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+  readonly metrics: RunMetrics;
+  /** The monotonic clock. */
+  readonly monotonic: () => number;
+  readonly log: Log;
+  /** Told of the tasks that were made. */
+  readonly onInserted: (tasks: readonly NewTask[], answers: readonly InsertedTask[]) => void;
+  /** Told of the tasks that had to give way. */
+  readonly onCancelled: (tasks: readonly EndedTask[]) => void;
+}
+
+/** What the runs of schedules are made of. */
+export interface RunOptions {
+  readonly newTaskId: () => string;
+  readonly newRequestId: () => string;
+  readonly defaults: () => RunDefaults;
+  /** Whether an agent is known, after a look at the storage where another node may have made it. */
+  readonly hasAgent: (name: AgentName) => boolean | Promise<boolean>;
+}
+
+export interface AgentName {
+  readonly tenant: string;
+  readonly agent: string;
+}
+
+export interface RunNowParams extends ScheduleName {
+  /** `force`: out of turn; `due`: only what has come of its moments. */
+  readonly mode: "force" | "due";
+}
+
+/** What came of it. A run whose agent is missing counts as one, since it left its row. */
+export type RanNow =
+  | { readonly ran: true; readonly runId: number }
+  | { readonly ran: false; readonly reason: "not-due" | "already-running" };
+
+/**
+ * Makes runs of schedules. What becomes of moments is worked out from a schedule as it was read, and written only if that
+ * is what it still is: of several nodes one succeeds, and a fire whose answer got lost is not made twice.
+ */
+export class RunMaker {
+  readonly #options: RunMakerOptions;
+
+  constructor(options: RunMakerOptions) {
+    this.#options = options;
+  }
+
+  /** What becomes of schedules that are due: of as many as fit into one turn, and of one at least. */
+  async plan(due: readonly ScheduleRecord[]): Promise<Fire[]> {
+    const { monotonic } = this.#options;
+    const orphans = await this.#orphans(due);
+    const began = monotonic();
+    const fires: Fire[] = [];
+    let rows = 0;
+    for (const schedule of due) {
+      const fire = this.#fireDue(schedule, orphans.has(agentKey(schedule)));
+      rows += fire.runs.length;
+      if (rows > ROWS_MAX && fires.length > 0) break;
+      fires.push(fire);
+      if (monotonic() - began > PLANNING_MS) break;
+    }
+    return fires;
+  }
+
+  /**
+   * Writes it down, and answers how many schedules that moved on. What cannot be written must not keep others from it: each
+   * is then written by itself, and that one is paused.
+   */
+  async write(fires: readonly Fire[]): Promise<number> {
+    const [first] = fires;
+    if (first === undefined) return 0;
+    try {
+      return (await this.#write(fires)).filter(({ fired }) => fired).length;
+    } catch (error) {
+      if (isStorageAway(error)) throw error;
+      if (fires.length === 1) return this.#putAside(first, error);
+      let moved = 0;
+      for (const fire of fires) moved += await this.write([fire]);
+      return moved;
+    }
+  }
+
+  /** Null: there is no such schedule. Throws `conflict` when it changes so fast that nothing can be made of it. */
+  async runNow({ tenant, id, mode }: RunNowParams): Promise<RanNow | null> {
+    const { storage, storageClock } = this.#options;
+    await storageClock.sync();
+    for (let tries = 1; tries <= TRIES_MAX; tries++) {
+      const schedule = await storage.schedules.get({ tenant, id });
+      if (schedule === null) return null;
+      const isOrphan = (await this.#orphans([schedule])).size > 0;
+      if (mode === "due" && !isDue(schedule, storageClock.now())) return { ran: false, reason: "not-due" };
+      const fire =
+        mode === "due" ? this.#fireDue(schedule, isOrphan) : fireForced(schedule, this.#parts(isOrphan));
+      if (fire === null) return { ran: false, reason: "already-running" };
+      const [answer] = await this.#write([fire]);
+      if (answer?.fired === true) return ranNow(fire, answer);
+    }
+    throw new RotaError("conflict", `schedule ${id} changes all the time: try again`);
+  }
+
+  #fireDue(schedule: ScheduleRecord, isOrphan: boolean): Fire {
+    const parts = this.#parts(isOrphan);
+    // The storage says that it is due, and its clock is the one that counts.
+    const due = { ...schedule, nextFireAt: schedule.nextFireAt ?? parts.now };
+    try {
+      return fireDue(due, { ...parts, now: Math.max(parts.now, due.nextFireAt) });
+    } catch (error) {
+      const { tenant, id } = schedule;
+      this.#options.log.error({ tenant, schedule: id, error }, "a schedule cannot be fired and is paused");
+      return fireBroken(due, error, parts);
+    }
+  }
+
+  #parts(isOrphan: boolean): FireParts {
+    const { storageClock, newTaskId, newRequestId, defaults } = this.#options;
+    return {
+      now: storageClock.now(),
+      isOrphan,
+      newTask: (schedule, { inTurn }) =>
+        toRunTask(schedule, { id: newTaskId(), inTurn, defaults: defaults() }),
+      newRequestId,
+    };
+  }
+
+  /** Those agents of schedules that nobody knows. */
+  async #orphans(schedules: readonly ScheduleRecord[]): Promise<ReadonlySet<string>> {
+    const agents = new Map(schedules.map((schedule) => [agentKey(schedule), schedule]));
+    const found = await Promise.all(
+      [...agents].map(async ([key, { tenant, agent }]) =>
+        (await this.#options.hasAgent({ tenant, agent })) ? [] : [key],
+      ),
+    );
+    return new Set(found.flat());
+  }
+
+  async #write(fires: readonly Fire[]): Promise<FiredSchedule[]> {
+    const answers = await this.#options.storage.schedules.fire({ fires });
+    const byName = new Map(fires.map((fire) => [scheduleKey(fire), fire]));
+    const tasks: NewTask[] = [];
+    const inserted: InsertedTask[] = [];
+    for (const answer of answers) {
+      const fire = byName.get(scheduleKey(answer));
+      if (fire === undefined || !answer.fired) continue;
+      this.#count(fire);
+      const made = new Map(answer.runs.map(({ task }) => [task?.id, task]));
+      for (const run of fire.runs) {
+        const task = run.status === "running" ? made.get(run.task.id) : undefined;
+        if (run.status !== "running" || !task) continue;
+        tasks.push(run.task);
+        inserted.push(task);
+      }
+    }
+    const { onInserted, onCancelled } = this.#options;
+    if (tasks.length > 0) onInserted(tasks, inserted);
+    onCancelled(answers.flatMap(({ cancelled }) => cancelled));
+    return answers;
+  }
+
+  #count({ runs }: Fire): void {
+    const { metrics, storageClock } = this.#options;
+    for (const { status, forced, dueAt } of runs) {
+      metrics.wrote(status === "running" ? "fired" : status);
+      if (status === "running" && !forced) metrics.lagged(storageClock.now() - dueAt);
+    }
+  }
+
+  async #putAside({ tenant, id, revision }: Fire, error: unknown): Promise<number> {
+    const { storage, log } = this.#options;
+    log.error({ tenant, schedule: id, error }, "the runs of a schedule cannot be stored, and it is paused");
+    const paused = await storage.schedules.update({
+      tenant,
+      id,
+      revision,
+      changes: { status: "paused", nextFireAt: null },
+      pauseReason: `its runs could not be stored: ${errorText(error)}`,
+    });
+    return paused === null ? 0 : 1;
+  }
+}
+
+/** Of several runs the last one that went off; of none, what stood in the way. */
+function ranNow({ runs }: Fire, answer: FiredSchedule): RanNow {
+  // One that could not even start has no task, and nothing comes after it.
+  const last =
+    runs.at(-1)?.status === "failed" ? answer.runs.at(-1) : answer.runs.findLast(({ task }) => task);
+  if (last !== undefined) return { ran: true, runId: last.id };
+  const isSkipped = runs.some(({ status }) => status === "skipped");
+  return { ran: false, reason: isSkipped ? "already-running" : "not-due" };
+}
+
+function agentKey({ tenant, agent }: AgentName): string {
+  return JSON.stringify([tenant, agent]);
+}
+
+function scheduleKey({ tenant, id }: ScheduleName): string {
+  return `${id} ${tenant}`;
+}

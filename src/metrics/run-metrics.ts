@@ -1,0 +1,38 @@
+import { Histogram } from "./histogram.ts";
+import type { Metric } from "./text-format.ts";
+
+/** What became of moments of schedules: they fired, could not even start, or passed without a run. */
+export const FIRE_OUTCOMES = ["fired", "failed", "skipped", "missed"] as const;
+export type FireOutcome = (typeof FIRE_OUTCOMES)[number];
+
+/** The runs that this process wrote down. */
+export class RunMetrics {
+  readonly #runs: Record<FireOutcome, number> = { fired: 0, failed: 0, skipped: 0, missed: 0 };
+  readonly #lags = new Histogram();
+
+  wrote(outcome: FireOutcome): void {
+    this.#runs[outcome] += 1;
+  }
+
+  /** A run is there so long after its moment. */
+  lagged(ms: number): void {
+    this.#lags.observe(Math.max(ms, 0));
+  }
+
+  metrics(): Metric[] {
+    return [
+      {
+        name: "rota_runs_total",
+        help: "Runs of schedules that this process wrote down, by what became of their moments.",
+        type: "counter",
+        series: FIRE_OUTCOMES.map((outcome) => ({ labels: { outcome }, value: this.#runs[outcome] })),
+      },
+      {
+        name: "rota_run_lag_seconds",
+        help: "From the moment a run was due to its being there.",
+        type: "histogram",
+        series: [{ labels: {}, value: this.#lags }],
+      },
+    ];
+  }
+}
