@@ -4,6 +4,7 @@ export { HttpError, PermanentError } from "./executors/errors.ts";
 export type { Executor, ExecutorConfig, ExecutorContext, Usage } from "./executors/executor.ts";
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "./interface/agents.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "./interface/lanes.ts";
+export type { Notification, Notifications, NotificationsOptions } from "./interface/notifications.ts";
 export type {
   AgentOptions,
   ContextUse,
@@ -59,6 +60,7 @@ export type {
   WaitOptions,
 } from "./interface/tasks.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "./interface/webhooks.ts";
+export type { WritAnswer, WritInput, Writs } from "./interface/writs.ts";
 export type {
   Batch,
   BatchCompleted,

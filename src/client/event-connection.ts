@@ -3,15 +3,13 @@ import type { Connection } from "./connection.ts";
 import { answerTookTooLong, connectionFailed, notRotasAnswer } from "./connection-error.ts";
 import { type SseMessage, SseParser } from "./sse-parser.ts";
 
-/** The server says something every 15 s, if only that it lives: a connection that is silent for this long is dead. */
-const SILENCE_MAX_MS = 45_000;
-
 export interface EventConnectionParams {
+  readonly path: string;
+  readonly query: Readonly<Record<string, unknown>>;
+  /** A connection that is silent for this long is dead. */
+  readonly silenceMaxMs: number;
   /** The last event seen. */
   readonly after: number | undefined;
-  readonly agentId?: string | undefined;
-  readonly batchId?: string | undefined;
-  readonly sessionKey?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -20,6 +18,7 @@ export class EventConnection {
   readonly #connection: Connection;
   readonly #scope: AbortScope;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #silenceMaxMs: number;
   readonly #parser = new SseParser();
   #unread: SseMessage[] = [];
 
@@ -28,15 +27,15 @@ export class EventConnection {
    * whether it would tell what happens now. Throws as any request does.
    */
   static async open(connection: Connection, params: EventConnectionParams): Promise<EventConnection> {
-    const { after, agentId, batchId, sessionKey, signal } = params;
+    const { path, query, silenceMaxMs, after, signal } = params;
     const { url, clock } = connection.settings;
     const scope = new AbortScope(clock, signal);
     try {
       const lastSeen = after === undefined ? {} : { "last-event-id": String(after) };
       const response = await connection.open(
         {
-          path: "/v1/tasks/events",
-          query: { agentId, batchId, sessionKey },
+          path,
+          query,
           headers: { accept: "text/event-stream", ...lastSeen },
         },
         scope,
@@ -44,7 +43,7 @@ export class EventConnection {
       const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
       const reader = isStream ? response.body?.getReader() : undefined;
       if (reader === undefined) throw notRotasAnswer(url, response.status, "no event stream");
-      const opened = new EventConnection(connection, scope, reader);
+      const opened = new EventConnection(connection, { scope, reader, silenceMaxMs });
       await opened.#begin();
       return opened;
     } catch (error) {
@@ -56,18 +55,22 @@ export class EventConnection {
 
   private constructor(
     connection: Connection,
-    scope: AbortScope,
-    reader: ReadableStreamDefaultReader<Uint8Array>,
+    parts: {
+      readonly scope: AbortScope;
+      readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+      readonly silenceMaxMs: number;
+    },
   ) {
     this.#connection = connection;
-    this.#scope = scope;
-    this.#reader = reader;
+    this.#scope = parts.scope;
+    this.#reader = parts.reader;
+    this.#silenceMaxMs = parts.silenceMaxMs;
   }
 
   /** From where it goes on, if that is the first thing it says. */
   get place(): SseMessage | undefined {
     const [first] = this.#unread;
-    return first?.data === undefined ? first : undefined;
+    return first !== undefined && isPlace(first) ? first : undefined;
   }
 
   /** How long the server asks to wait before connecting again. */
@@ -80,7 +83,7 @@ export class EventConnection {
     try {
       for (;;) {
         yield* this.#unread;
-        this.#scope.limit(SILENCE_MAX_MS);
+        this.#scope.limit(this.#silenceMaxMs);
         const chunk = await this.#reader.read().catch(() => undefined);
         this.#scope.lift();
         if (chunk === undefined || chunk.done) return undefined;
@@ -110,4 +113,9 @@ export class EventConnection {
       throw notRotasAnswer(this.#connection.settings.url, 200, (error as Error).message);
     }
   }
+}
+
+/** Whether a message says where the stream is, and nothing else. */
+export function isPlace({ type, data }: SseMessage): boolean {
+  return data === undefined || type === "open";
 }

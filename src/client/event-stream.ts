@@ -1,10 +1,8 @@
-import type { Events, EventsOptions } from "../interface/rota.ts";
-import type { RotaEvent } from "../model/event.ts";
 import { isObject, optionalNumber } from "../model/field-checks.ts";
 import { AbortScope } from "./abort-scope.ts";
 import type { Connection } from "./connection.ts";
 import { notRotasAnswer } from "./connection-error.ts";
-import { EventConnection } from "./event-connection.ts";
+import { EventConnection, isPlace } from "./event-connection.ts";
 import { isPassing, pauseAfterFailures } from "./passing.ts";
 import type { SseMessage } from "./sse-parser.ts";
 import { pause } from "./timers.ts";
@@ -12,23 +10,44 @@ import { pause } from "./timers.ts";
 /** Pauses before connecting again; the server may say itself how long the first is to be. */
 const RECONNECT_MS = { first: 1_000, max: 30_000 } as const;
 
+/** What there is to read. */
+export interface EventFeed<Item> {
+  readonly path: string;
+  readonly query: Readonly<Record<string, unknown>>;
+  /** The server says something more often than this, if only that it lives: a connection that is silent for longer is dead. */
+  readonly silenceMaxMs: number;
+  /** What its events are called in the log. */
+  readonly name: string;
+  /** What whoever reads is handed of an event; undefined for what is of no concern to them. */
+  readonly toItem: (seq: number, said: Readonly<Record<string, unknown>>, type: string) => Item | undefined;
+}
+
+export interface EventStreamOptions {
+  /** The number of the last one seen; 0 for all there are; left out: from now on. */
+  readonly after?: number;
+  readonly signal?: AbortSignal;
+  readonly onGap?: (gap: { readonly after: number; readonly oldest: number }) => void;
+}
+
 /**
  * One reader's way through the events of a server. A connection that is lost is made again, and reading goes on behind
  * the last event that was handed out: none is missed, none comes twice.
  */
-export class EventStream implements Events {
+export class EventStream<Item> implements AsyncIterableIterator<Item, undefined> {
   readonly ready: Promise<void>;
   readonly #connection: Connection;
-  readonly #options: EventsOptions;
+  readonly #feed: EventFeed<Item>;
+  readonly #options: EventStreamOptions;
   readonly #scope: AbortScope;
-  readonly #events: AsyncGenerator<RotaEvent, undefined>;
+  readonly #events: AsyncGenerator<Item, undefined>;
   /** Where to go on; undefined while the server has not said where "from now on" begins. */
   #after: number | undefined;
 
   /** Connects at once, so that nothing is missed that happens before the first call of `next`. */
-  constructor(connection: Connection, options: EventsOptions = {}) {
+  constructor(connection: Connection, feed: EventFeed<Item>, options: EventStreamOptions = {}) {
     this.#after = optionalNumber({ ...options }, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
     this.#connection = connection;
+    this.#feed = feed;
     this.#options = options;
     this.#scope = new AbortScope(connection.settings.clock, options.signal);
     const first = this.#connectFirst();
@@ -47,18 +66,18 @@ export class EventStream implements Events {
     return this;
   }
 
-  next(): Promise<IteratorResult<RotaEvent, undefined>> {
+  next(): Promise<IteratorResult<Item, undefined>> {
     return this.#events.next();
   }
 
-  return(): Promise<IteratorResult<RotaEvent, undefined>> {
+  return(): Promise<IteratorResult<Item, undefined>> {
     // A call of `next` that still waits would keep the generator from ending.
     this.#scope.abort();
     this.#scope.end();
     return this.#events.return(undefined);
   }
 
-  async *#read(first: Promise<EventConnection>): AsyncGenerator<RotaEvent, undefined> {
+  async *#read(first: Promise<EventConnection>): AsyncGenerator<Item, undefined> {
     const { signal } = this.#scope;
     try {
       for (let stream = await first; ; stream = await this.#reconnect(stream.retryMs)) {
@@ -79,9 +98,9 @@ export class EventStream implements Events {
   }
 
   /** The event that a message tells; undefined for one that was told before, and for other messages. */
-  #take({ type, data, id }: SseMessage): RotaEvent | undefined {
+  #take({ type, data, id }: SseMessage): Item | undefined {
     const seq = toSeq(id);
-    if (data === undefined) {
+    if (data === undefined || isPlace({ type, data, id })) {
       // How far the server has looked: it goes on from there, also if that is a storage with smaller numbers.
       this.#after = seq ?? this.#after;
       return undefined;
@@ -94,7 +113,7 @@ export class EventStream implements Events {
     }
     if (seq === undefined || (this.#after !== undefined && seq <= this.#after)) return undefined;
     this.#after = seq;
-    return { seq, ...said } as RotaEvent;
+    return this.#feed.toItem(seq, said, type);
   }
 
   #parse(data: string): Readonly<Record<string, unknown>> {
@@ -131,15 +150,16 @@ export class EventStream implements Events {
         return await this.#connect();
       } catch (error) {
         if (!isPassing(error)) throw error;
-        if (failures === 1) log.warn({ error }, "the event stream is lost; connecting until it works");
+        if (failures === 1)
+          log.warn({ error }, `the stream of ${this.#feed.name} is lost; connecting until it works`);
       }
     }
   }
 
   async #connect(): Promise<EventConnection> {
-    const { agentId, batchId, sessionKey } = this.#options;
+    const { path, query, silenceMaxMs } = this.#feed;
     const { signal } = this.#scope;
-    const params = { after: this.#after, agentId, batchId, sessionKey, signal };
+    const params = { path, query, silenceMaxMs, after: this.#after, signal };
     const stream = await EventConnection.open(this.#connection, params);
     // It is known as soon as the stream is ready, not only when somebody reads on.
     if (stream.place !== undefined) this.#take(stream.place);

@@ -1,6 +1,7 @@
 /** The client: what a program needs that talks to a Rota elsewhere, in Node or in a browser. */
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
+export type { Notification, Notifications, NotificationsOptions } from "../interface/notifications.ts";
 export type { Events, EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
 export type {
   CreatedSchedule,
@@ -42,6 +43,7 @@ export type {
   WaitOptions,
 } from "../interface/tasks.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "../interface/webhooks.ts";
+export type { WritAnswer, WritInput, Writs } from "../interface/writs.ts";
 export type {
   Batch,
   BatchCompleted,

@@ -1,10 +1,14 @@
+import type { DoctorReport } from "../interface/doctor.ts";
+import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { EventsOptions, Health, RotaApi } from "../interface/rota.ts";
 import type { RotaEvent } from "../model/event.ts";
+import type { Notification } from "../model/notification.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { HttpAgents } from "./agents.ts";
 import type { CallOptions } from "./call-options.ts";
 import { Connection } from "./connection.ts";
 import { EventStream } from "./event-stream.ts";
+import { eventFeed, notificationFeed } from "./feeds.ts";
 import { HttpLanes } from "./lanes.ts";
 import { HttpRuns } from "./runs.ts";
 import { HttpSchedules } from "./schedules.ts";
@@ -12,6 +16,7 @@ import { HttpSessions } from "./sessions.ts";
 import { checkOptions, type RotaClientOptions } from "./settings.ts";
 import { HttpTasks } from "./tasks.ts";
 import { HttpWebhooks } from "./webhooks.ts";
+import { HttpWrits } from "./writs.ts";
 
 /**
  * A Rota that runs elsewhere, over HTTP: the same methods as in the process itself, for Node and browsers.
@@ -26,6 +31,7 @@ export class RotaClient implements RotaApi {
   readonly sessions: HttpSessions;
   readonly schedules: HttpSchedules;
   readonly runs: HttpRuns;
+  readonly writs: HttpWrits;
   readonly lanes: HttpLanes;
   readonly agents: HttpAgents;
   readonly webhooks: HttpWebhooks;
@@ -37,6 +43,7 @@ export class RotaClient implements RotaApi {
     this.sessions = new HttpSessions(this.#connection, this.tasks);
     this.schedules = new HttpSchedules(this.#connection);
     this.runs = new HttpRuns(this.#connection);
+    this.writs = new HttpWrits(this.#connection);
     this.lanes = new HttpLanes(this.#connection);
     this.agents = new HttpAgents(this.#connection);
     this.webhooks = new HttpWebhooks(this.#connection);
@@ -51,8 +58,13 @@ export class RotaClient implements RotaApi {
    * What happens, in order, over any number of connections. Throws when the first one cannot be made, and when the
    * server refuses; ends with its signal, or when the loop over it is left.
    */
-  events(options: EventsOptions = {}): EventStream {
-    return new EventStream(this.#connection, options);
+  events(options: EventsOptions = {}): EventStream<RotaEvent> {
+    return new EventStream(this.#connection, eventFeed(options), options);
+  }
+
+  /** Reads on as `events` does. */
+  notifications(options: NotificationsOptions = {}): EventStream<Notification> {
+    return new EventStream(this.#connection, notificationFeed, options);
   }
 
   /** A handler that throws is named in the log and goes on being called; so is what ends the stream for good. */
@@ -77,6 +89,10 @@ export class RotaClient implements RotaApi {
 
   stats({ signal }: CallOptions = {}): Promise<SchedulerStats> {
     return this.#connection.ask({ path: "/v1/scheduler/stats", signal });
+  }
+
+  doctor({ signal }: CallOptions = {}): Promise<DoctorReport> {
+    return this.#connection.ask({ path: "/v1/doctor", signal });
   }
 
   health({ signal }: CallOptions = {}): Promise<Health> {

@@ -1,0 +1,24 @@
+import type { EventsOptions } from "../interface/rota.ts";
+import type { RotaEvent } from "../model/event.ts";
+import type { Notification } from "../model/notification.ts";
+import type { EventFeed } from "./event-stream.ts";
+
+/** What happens to tasks and batches. The server gives a sign of life every 15 seconds. */
+export function eventFeed({ agentId, batchId, sessionKey, scheduleId }: EventsOptions): EventFeed<RotaEvent> {
+  return {
+    path: "/v1/tasks/events",
+    query: { agentId, batchId, sessionKey, scheduleId },
+    silenceMaxMs: 45_000,
+    name: "events",
+    toItem: (seq, said) => ({ seq, ...said }) as RotaEvent,
+  };
+}
+
+/** What schedules and their runs do. The server gives a sign of life every 30 seconds. */
+export const notificationFeed: EventFeed<Notification> = {
+  path: "/v1/notifications/stream",
+  query: {},
+  silenceMaxMs: 90_000,
+  name: "notifications",
+  toItem: (id, said, type) => (type === "notification" ? ({ id, ...said } as Notification) : undefined),
+};
