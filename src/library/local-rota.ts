@@ -8,6 +8,7 @@ import { TaskWaiter } from "../events/task-waiter.ts";
 import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Agents } from "../interface/agents.ts";
+import type { DoctorReport } from "../interface/doctor.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
@@ -37,6 +38,7 @@ import { collectMetrics } from "./collect-metrics.ts";
 import { ConfigHealth } from "./config-health.ts";
 import type { CurrentGuard } from "./current-guard.ts";
 import type { CurrentSettings } from "./current-settings.ts";
+import { examine } from "./doctor.ts";
 import { EndedTasks } from "./ended-tasks.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
@@ -293,6 +295,18 @@ export class LocalRota implements Rota {
       this.#configHealth.note(error as Error);
       throw error;
     }
+  }
+
+  async doctor(): Promise<DoctorReport> {
+    const { storage, clock, current } = this.#parts;
+    return examine({
+      tenant: DEFAULT_TENANT,
+      storage,
+      clock,
+      config: () => this.#configHealth.state,
+      runRetentionMs: () => current.value.runRetentionMs,
+      fires: () => this.#state === "running" && current.value.scheduler.enabled,
+    });
   }
 
   configFault(error: Error | null): void {

@@ -3,6 +3,7 @@ import type { Rota } from "../interface/rota.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { MessageRuns } from "./message-runs.ts";
 import { agentRoutes } from "./routes/agents.ts";
+import { doctorRoutes } from "./routes/doctor.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { laneRoutes } from "./routes/lanes.ts";
@@ -36,6 +37,7 @@ const VERSIONED = [
   laneRoutes,
   agentRoutes,
   webhookRoutes,
+  doctorRoutes,
 ];
 
 export function registerRoutes(app: FastifyInstance, parts: RouteParts): void {

@@ -31,6 +31,29 @@ export function describeStatus(open: Open): void {
     });
   });
 
+  describe("doctor", () => {
+    test("looks at everything, says what is well, and changes nothing", async () => {
+      const { api, rota } = await open();
+      await api.tasks.submit({ message: "x" });
+      const { scheduled_task } = await api.schedules.create({ schedule: "every hour", message: "look" });
+      const report = await api.doctor();
+      expect(report.checks.map(({ name, ok, findings }) => [name, ok, findings])).toEqual([
+        ["storage", true, []],
+        ["clock", true, []],
+        ["counters", true, []],
+        ["schedules", true, []],
+        ["config", true, []],
+      ]);
+      expect(report.ok).toBe(true);
+      expect(await api.schedules.get(scheduled_task.id)).toEqual(scheduled_task);
+      rota.configFault(new Error("no such option"));
+      expect(await api.doctor()).toMatchObject({
+        ok: false,
+        checks: { 4: { name: "config", ok: false, findings: ["no such option"] } },
+      });
+    });
+  });
+
   describe("metrics", () => {
     test("are the text that Prometheus reads", async () => {
       const { api } = await open();

@@ -1,6 +1,7 @@
 import Sqlite from "better-sqlite3";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SteppedClock } from "../conformance/clock.ts";
+import { newDefinition } from "../conformance/schedules.ts";
 import { LANE, NODE, newTask, ROOMY, TENANT } from "../conformance/world.ts";
 import type { Storage } from "../storage.ts";
 import { openSqlite } from "./open.ts";
@@ -96,6 +97,47 @@ test("callbacks and events are found without a table being scanned or sorted", a
   const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
   // Which tasks a row of the log tells of is read off the row itself.
   expect(steps.filter((step) => !step.startsWith("SCAN j "))).toEqual([]);
+});
+
+test("a schedule is found, fired and ended without a table being scanned", async () => {
+  const { id, revision } = await storage.schedules.create({
+    tenant: TENANT,
+    definition: newDefinition(),
+    status: "active",
+    nextFireAt: 1,
+    source: "s",
+  });
+  statements.clear();
+  await storage.schedules.nextDueAt();
+  await storage.schedules.due({ limit: 10 });
+  const at = { dueAt: 1, firstDueAt: 1, moments: 1, forced: false };
+  const task = newTask({ origin: "run", schedule: id, session: { key: "s", maxConcurrent: 1 } });
+  const runs = [
+    { ...at, status: "missed", reason: "down" } as const,
+    { ...at, dueAt: 2, status: "running", requestId: "r", task, replaces: true } as const,
+  ];
+  const fire = { tenant: TENANT, id, revision, runs, nextFireAt: 3, pauses: null };
+  await storage.schedules.fire({ fires: [fire] });
+  for (let step = 0; step < 3; step += 1) await exchange();
+  await storage.schedules.prune({ retentionMs: 10, limit: 10 });
+  await storage.notifications.read({ after: 0, limit: 10 });
+  expect(statements.size).toBeGreaterThan(10);
+  const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
+  // Returned rows are kept; how sessions are settled is looked at above. Notifications go from the oldest, a slice at a time.
+  const harmless = /^OpenEphemeral|FOR (ORDER|GROUP) BY|^SCAN notification: .* order by seq limit/;
+  expect(steps.filter((step) => !harmless.test(step))).toEqual([]);
+});
+
+test("lists of schedules and runs sort nothing, but for those of a span of time", async () => {
+  const { schedules } = storage;
+  for (const filter of [{}, { status: "active" as const }, { agent: "scout" }])
+    await schedules.list({ tenant: TENANT, limit: 10, ...filter });
+  for (const filter of [{}, { schedule: 1 }, { status: "failed" as const }])
+    await schedules.listRuns({ tenant: TENANT, limit: 10, ...filter });
+  await schedules.page({ tenant: TENANT, after: 0, limit: 10 });
+  const lists = [...statements].filter(([sql]) => /order by/.test(sql));
+  expect(lists).toHaveLength(7);
+  expect(lists.flatMap(([sql, db]) => expensiveSteps(db, sql))).toEqual([]);
 });
 
 async function submit(): Promise<void> {

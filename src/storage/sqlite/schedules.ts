@@ -26,7 +26,7 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
       db.read(() =>
         db
           .prepare<ScheduleRow>(
-            "select * from schedule where tenant = @tenant and id > @after order by id limit @limit",
+            "select * from schedule not indexed where tenant = @tenant and id > @after order by id limit @limit",
           )
           .all(params)
           .map(toScheduleRecord),

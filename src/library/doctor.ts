@@ -1,0 +1,79 @@
+import type { DoctorCheck, DoctorReport } from "../interface/doctor.ts";
+import type { Health } from "../interface/rota.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Storage } from "../storage/storage.ts";
+import { examineSchedules } from "./examine-schedules.ts";
+
+/** Clocks that differ by more than this make people wonder: due moments go by the storage's. */
+const SKEW_MAX_MS = 1_000;
+/** More findings of one kind say nothing more. */
+const FINDINGS_MAX = 100;
+
+export interface DoctorOptions {
+  readonly tenant: string;
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly config: () => Health["config"];
+  readonly runRetentionMs: () => number;
+  /** Whether moments fire here right now. */
+  readonly fires: () => boolean;
+}
+
+/** Looks for what cannot be. Changes nothing. */
+export async function examine(options: DoctorOptions): Promise<DoctorReport> {
+  const { storage, clock, config, tenant } = options;
+  const asked = clock.now();
+  const storageNow = await storage.now();
+  const checks: DoctorCheck[] = [
+    check("storage", "The storage answers.", []),
+    checkClock(storageNow - (asked + clock.now()) / 2),
+    await checkCounters(storage),
+    await checkSchedules(options, storageNow, tenant),
+    checkConfig(config()),
+  ];
+  return { ok: checks.every(({ ok }) => ok), checks };
+}
+
+function check(name: string, well: string, findings: readonly string[]): DoctorCheck {
+  const ok = findings.length === 0;
+  const found = findings.length === 1 ? "1 thing is wrong." : `${findings.length} things are wrong.`;
+  return { name, ok, summary: ok ? well : found, findings: findings.slice(0, FINDINGS_MAX) };
+}
+
+function checkClock(skewMs: number): DoctorCheck {
+  const size = Math.round(Math.abs(skewMs));
+  const finding = `The storage's clock is ${size} ms ${skewMs > 0 ? "ahead of" : "behind"} this machine's: due moments go by the storage's.`;
+  return check("clock", "The clocks agree.", size > SKEW_MAX_MS ? [finding] : []);
+}
+
+async function checkCounters(storage: Storage): Promise<DoctorCheck> {
+  const faults = await storage.counters.recountAll();
+  return check(
+    "counters",
+    "Every counter says what the rows say.",
+    faults.map(({ counter, stored, counted }) => `${counter} says ${stored}, and the rows say ${counted}.`),
+  );
+}
+
+async function checkSchedules(
+  { storage, runRetentionMs, fires }: DoctorOptions,
+  now: number,
+  tenant: string,
+): Promise<DoctorCheck> {
+  const { schedules, moments, findings } = await examineSchedules({
+    tenant,
+    storage,
+    now,
+    runRetentionMs: runRetentionMs(),
+    fires: fires(),
+  });
+  const well =
+    schedules === 0
+      ? "There are no schedules."
+      : `Every moment of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`} is accounted for: ${moments} in all since their last change.`;
+  return check("schedules", well, findings);
+}
+
+function checkConfig(config: Health["config"]): DoctorCheck {
+  return check("config", "The configuration can be used.", config.ok ? [] : [config.error]);
+}
