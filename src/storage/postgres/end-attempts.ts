@@ -7,7 +7,7 @@ export const ENDING_FUNCTIONS = `
 create type ended_attempt as (
   n bigint, task_seq bigint, node text, line bigint, attempt integer, started_at bigint,
   state text, outcome text, counted boolean, result text, error text, run_at bigint,
-  input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint);
+  input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint, summary text);
 
 -- Ends attempts: with their task (done, failed, cancelled), or alone (queued, delayed). What that moves in lines is
 -- answered, for the caller to write down.
@@ -24,6 +24,7 @@ declare
   v_in_sessions boolean;
   v_calls_back boolean;
   v_has_dependants boolean;
+  v_ends_runs boolean;
   v_first bigint;
 begin
   with ended as (
@@ -52,8 +53,8 @@ begin
            retry_count = t.retry_count + case when e.counted then 1 else 0 end
       from ended e where t.seq = e.task_seq
     returning e.n, t.seq, t.tenant, t.rank, e.line, e.node, e.attempt, e.started_at, e.state, e.final, e.outcome,
-              e.error, e.run_at, t.batch, t.session, (t.origin is not null)::integer as exempt, t.callback_url,
-              t.has_dependants),
+              e.error, e.run_at, t.batch, t.session, (t.origin is not null)::integer as exempt, t.schedule,
+              t.callback_url, t.has_dependants),
   tried as (
     insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
     select seq, attempt, started_at, p_now, outcome, error, node from settled where not final),
@@ -72,13 +73,18 @@ begin
                         when error is not null then json_build_object('error', error)::text end order by n),
          -- Whoever goes back to the queue keeps its place in the batch.
          array_agg(row(batch, -1, -final::integer)::batch_delta) filter (where batch is not null and state <> 'queued'),
-         bool_or(session is not null), bool_or(final and callback_url is not null), bool_or(final and has_dependants)
-    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data, v_batches, v_in_sessions, v_calls_back, v_has_dependants
+         bool_or(session is not null), bool_or(final and callback_url is not null), bool_or(final and has_dependants),
+         bool_or(final and schedule is not null)
+    into v_deltas, v_seqs, v_tenants, v_states, v_types, v_data, v_batches, v_in_sessions, v_calls_back, v_has_dependants,
+         v_ends_runs
     from settled;
   v_first := take_event_numbers(cardinality(v_seqs));
   perform tell(v_first, p_now, v_types, v_tenants, v_seqs, v_data);
   if v_calls_back then perform add_deliveries(v_first, v_seqs); end if;
   if v_has_dependants then perform add_releases(v_seqs, null); end if;
+  if v_ends_runs then
+    perform end_runs(p_now, v_seqs, array(select e.summary from unnest(p_ended) e order by e.n));
+  end if;
   if v_in_sessions then perform leave_attempts(p_ended); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
   perform count_moves(v_tenants, array_fill('queued'::text, array[cardinality(v_states)]), v_states);
@@ -98,11 +104,12 @@ declare
   v_in_sessions boolean;
   v_calls_back boolean;
   v_has_dependants boolean;
+  v_ends_runs boolean;
   v_first bigint;
 begin
   with waiting as materialized (
-    select t.seq, t.tenant, t.line, t.rank, t.resting_state, t.batch, t.session, t.origin, t.callback_url, t.has_dependants,
-           r.task_seq is not null as ready, u.place
+    select t.seq, t.tenant, t.line, t.rank, t.resting_state, t.batch, t.session, t.origin, t.schedule, t.callback_url,
+           t.has_dependants, r.task_seq is not null as ready, u.place
       from unnest(p_seqs) with ordinality u(seq, place) join task t on t.seq = u.seq
       left join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq),
   gone as (
@@ -115,13 +122,15 @@ begin
                        -ready::integer, 0, null, null, null)::line_delta),
          array_agg(tenant order by place), array_agg(resting_state order by place),
          array_agg(row(batch, -ready::integer, -1)::batch_delta) filter (where batch is not null),
-         bool_or(session is not null), bool_or(callback_url is not null), bool_or(has_dependants)
-    into v_deltas, v_tenants, v_from, v_batches, v_in_sessions, v_calls_back, v_has_dependants from waiting;
+         bool_or(session is not null), bool_or(callback_url is not null), bool_or(has_dependants),
+         bool_or(schedule is not null)
+    into v_deltas, v_tenants, v_from, v_batches, v_in_sessions, v_calls_back, v_has_dependants, v_ends_runs from waiting;
   v_first := take_event_numbers(v_many[1]);
   perform tell(v_first, p_now, array_fill('task.' || p_state, v_many), v_tenants, p_seqs,
                array_fill(case when p_error is not null then json_build_object('error', p_error)::text end, v_many));
   if v_calls_back then perform add_deliveries(v_first, p_seqs); end if;
   if v_has_dependants then perform add_releases(p_seqs, case when p_inherited then p_error end); end if;
+  if v_ends_runs then perform end_runs(p_now, p_seqs, null); end if;
   if v_in_sessions then perform leave_turns(p_seqs); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
   perform apply_deltas(v_deltas);

@@ -66,7 +66,7 @@ interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node">
 }
 
 function toFinishRow(
-  { seq, token, settlement, usage }: FinishAndClaimParams["finishes"][number],
+  { seq, token, settlement, usage, summary }: FinishAndClaimParams["finishes"][number],
   n: number,
 ): object {
   const finish = {
@@ -81,7 +81,11 @@ function toFinishRow(
   };
   switch (settlement.to) {
     case "done":
-      return { ...finish, result: JSON.stringify(settlement.result) ?? "null" };
+      return {
+        ...finish,
+        result: JSON.stringify(settlement.result) ?? "null",
+        summary: summary === undefined ? undefined : cleanText(summary),
+      };
     case "failed":
     case "queued":
       return { ...finish, error: cleanText(settlement.error) };
@@ -101,7 +105,7 @@ function toProgressRow(
 /** What of a task is not the same for every one that just started. */
 const STARTED_COLUMNS = `
   seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
-  run_at bigint, deadline bigint, retry_count integer, batch text, session text, callback_url text, executions integer,
+  run_at bigint, deadline bigint, retry_count integer, batch text, session text, schedule bigint, callback_url text, executions integer,
   started_at bigint, spec text, input_tokens bigint, output_tokens bigint, context_window bigint,
   held_attempt integer, held_since bigint`;
 
@@ -159,8 +163,8 @@ begin
     v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i], v_freed);
     return query
       select 'started', l.token, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
-             t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.callback_url, t.executions, t.started_at, t.spec,
-             t.input_tokens, t.output_tokens, t.context_window, l.attempt, l.started_at
+             t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.callback_url, t.executions, t.started_at,
+             t.spec, t.input_tokens, t.output_tokens, t.context_window, l.attempt, l.started_at
         from unnest(v_seqs) with ordinality c(seq, place)
         join task t on t.seq = c.seq
         join lease l on l.task_seq = c.seq
@@ -184,7 +188,8 @@ begin
     select distinct on (token) *
       from json_to_recordset(p_finishes)
              as f(n bigint, seq bigint, token bigint, state text, result text, error text, run_at bigint,
-                  input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint)
+                  input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint,
+                  summary text)
      order by token, n),
   held as (
     delete from lease l using told f
@@ -193,7 +198,7 @@ begin
   select array_agg(row(n, seq, p_node, line, attempt, started_at, state,
            case state when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end,
            state = 'delayed', result, error, run_at, input_tokens, output_tokens, context_tokens,
-           context_window)::ended_attempt),
+           context_window, summary)::ended_attempt),
          array_agg(token order by n)
     into v_ended, tokens from held;
   if v_ended is not null then deltas := end_attempts(p_now, v_ended); end if;

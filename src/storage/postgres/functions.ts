@@ -8,8 +8,10 @@ import { CLAIM_FUNCTIONS } from "./claim-tasks.ts";
 import { COUNTER_FUNCTIONS } from "./counters.ts";
 import { DELIVERY_FUNCTIONS } from "./deliveries.ts";
 import { ENDING_FUNCTIONS } from "./end-attempts.ts";
+import { RUN_FUNCTIONS } from "./end-run.ts";
 import { EXPIRE_FUNCTIONS } from "./expire-tasks.ts";
 import { FINISH_AND_CLAIM_FUNCTIONS } from "./finish-and-claim.ts";
+import { FIRE_FUNCTIONS } from "./fire-schedules.ts";
 import { INSERT_FUNCTIONS } from "./insert-tasks.ts";
 import { LANE_FUNCTIONS } from "./lanes.ts";
 import { NODE_FUNCTIONS } from "./nodes.ts";
@@ -17,10 +19,13 @@ import { NOTE_FUNCTIONS } from "./notes.ts";
 import { PREEMPT_FUNCTIONS } from "./preempt-tasks.ts";
 import { PROMOTE_FUNCTIONS } from "./promote-due.ts";
 import { PRUNE_FUNCTIONS } from "./prune.ts";
+import { NOTIFICATION_FUNCTIONS } from "./read-notifications.ts";
 import { RECOUNT_FUNCTIONS } from "./recount.ts";
 import { RELEASE_FUNCTIONS } from "./release-dependants.ts";
 import { RESCUE_FUNCTIONS } from "./rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "./retry-task.ts";
+import { PRUNE_RUN_FUNCTIONS } from "./runs.ts";
+import { SCHEDULE_FUNCTIONS } from "./schedules.ts";
 import { SEND_FUNCTIONS } from "./send-message.ts";
 import { SESSION_FUNCTIONS } from "./sessions.ts";
 import { SETTLE_FUNCTIONS } from "./settle-moves.ts";
@@ -45,6 +50,11 @@ const SOURCE = [
   CANCEL_THESE_FUNCTIONS,
   SEND_FUNCTIONS,
   SESSION_FUNCTIONS,
+  NOTIFICATION_FUNCTIONS,
+  SCHEDULE_FUNCTIONS,
+  FIRE_FUNCTIONS,
+  RUN_FUNCTIONS,
+  PRUNE_RUN_FUNCTIONS,
   CANCEL_FUNCTIONS,
   RETRY_FUNCTIONS,
   PROMOTE_FUNCTIONS,

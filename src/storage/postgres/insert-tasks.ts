@@ -80,8 +80,12 @@ export interface InsertedRow {
 }
 
 export function toNewRow(task: NewTask, n: number): object {
+  return { n, ...toTaskRow(task) };
+}
+
+/** A new task by itself, without its place among others. */
+export function toTaskRow(task: NewTask): object {
   return {
-    n,
     id: task.id,
     tenant: task.tenant,
     agent: task.agent,
@@ -97,6 +101,7 @@ export function toNewRow(task: NewTask, n: number): object {
     session: task.session?.key ?? null,
     session_max: task.session?.maxConcurrent ?? null,
     origin: task.origin === "task" ? null : task.origin,
+    schedule: task.schedule,
     callback_url: task.callbackUrl,
     depends_on: task.dependsOn,
     key: task.idempotency?.key ?? null,
@@ -150,7 +155,7 @@ export const INSERT_FUNCTIONS = `
 create type admitted_task as (
   n bigint, seq bigint, id text, tenant text, agent text, line bigint, priority integer, rank bigint, state text,
   parked text, "position" integer, run_at bigint, deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer,
-  preemptions_left integer, batch text, session bigint, session_max integer, origin text, callback_url text,
+  preemptions_left integer, batch text, session bigint, session_max integer, origin text, schedule bigint, callback_url text,
   dependencies integer, unmet integer, spec text, "full" text, queued bigint);
 
 -- What a task that was handed in is answered with.
@@ -232,10 +237,10 @@ begin
   stored as (
     insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, parked, position, created_at, run_at,
                       deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, completed_at, batch, session, place,
-                      origin, callback_url, dependencies, unmet, spec, error)
+                      origin, schedule, callback_url, dependencies, unmet, spec, error)
     select seq, id, tenant, agent, line, priority, rank, state, parked, position, v_now, run_at,
            deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, case when "full" is not null then v_now end,
-           batch, session, v_places[n + 1], origin, callback_url, dependencies, unmet, spec,
+           batch, session, v_places[n + 1], origin, schedule, callback_url, dependencies, unmet, spec,
            'rejected: ' || "full" || ' queue full'
       from admitted),
   placed as (
@@ -352,7 +357,7 @@ begin
     select * from json_to_recordset(p_tasks) as j(
       n bigint, id text, tenant text, agent text, lane text, priority integer, run_at bigint, deadline bigint,
       deadline_after_ms bigint, max_retries_if_lost integer, max_queued integer, preemptible boolean, batch text,
-      session text, session_max integer, origin text, callback_url text, depends_on json, spec text)),
+      session text, session_max integer, origin text, schedule bigint, callback_url text, depends_on json, spec text)),
   agents as (
     select a.tenant, a.agent, sum(o.waiting) as waiting, sum(o.waiting - o.exempt) as counted
       from (select distinct tenant, agent from asked) a
@@ -403,7 +408,7 @@ begin
                                      then greatest(p_now, d.run_at) + d.deadline_after_ms end),
            case when d.deadline is null then d.deadline_after_ms end,
            d.max_retries_if_lost, case when d.preemptible then ${PREEMPTIONS_MAX} else 0 end, d.batch,
-           d.session_id, d.session_max, d.origin, d.callback_url, json_array_length(d.depends_on),
+           d.session_id, d.session_max, d.origin, d.schedule, d.callback_url, json_array_length(d.depends_on),
            case when d."full" is null then d.unmet else 0 end, d.spec, d."full",
            case d."full" when 'global' then greatest(v_waiting, p_max_queue)
                          when 'agent' then greatest(d.agent_counted, d.max_agent) end)::admitted_task order by d.n),

@@ -130,10 +130,23 @@ function parse(payload: string): Message | null {
   }
 }
 
+/** Those that say nothing but what they are. */
+const PLAIN_KINDS: readonly StorageSignal["kind"][] = [
+  "events",
+  "work",
+  "due",
+  "release",
+  "deliveries",
+  "lanes",
+  "agents",
+  "schedules",
+  "notifications",
+];
+
 function isSignal(value: unknown): value is StorageSignal {
   if (typeof value !== "object" || value === null || !("kind" in value)) return false;
   if (value.kind === "fenced") return isFenced(value);
-  return ["events", "work", "due", "release", "deliveries", "lanes", "agents"].includes(String(value.kind));
+  return PLAIN_KINDS.some((kind) => kind === value.kind);
 }
 
 function isFenced(value: object): boolean {

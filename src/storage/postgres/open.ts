@@ -13,12 +13,14 @@ import { postgresNodes } from "./nodes.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
 import { eventRange, readEvents } from "./read-events.ts";
+import { postgresNotifications } from "./read-notifications.ts";
 import { readSituation } from "./read-situation.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
 import { recountAll, recountOne } from "./recount.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
+import { postgresSchedules } from "./schedules.ts";
 import { postgresSessions } from "./sessions.ts";
 
 /** Opens a PostgreSQL database, which any number of nodes may share. */
@@ -51,6 +53,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     },
     nodes: postgresNodes(db),
     sessions: postgresSessions(db),
+    schedules: postgresSchedules(db),
+    notifications: postgresNotifications(db),
     lanes: postgresLanes(db),
     agents: postgresAgents(db),
     deliveries: postgresDeliveries(db),

@@ -15,6 +15,7 @@ interface EventRow {
   readonly lane: string;
   readonly batch: string | null;
   readonly session: string | null;
+  readonly schedule: string | null;
   readonly result: string | null;
   readonly bytes: string;
   /** How many there were before those that take too much were left out. */
@@ -68,7 +69,7 @@ export const EVENTS_AFTER = `
   select * from (
     select *, count(*) over () as found, sum(bytes) over (order by seq) - bytes as bytes_before from (
       select e.seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
-             t.batch, ${SESSION_KEY} as session, case when e.type = 'task.completed' then t.result end as result,
+             t.batch, ${SESSION_KEY} as session, t.schedule, case when e.type = 'task.completed' then t.result end as result,
              coalesce(octet_length(e.data), 0)
                + case when e.type = 'task.completed' then coalesce(octet_length(t.result), 0) else 0 end as bytes
         from (${LOOKED_AT}) e
@@ -100,6 +101,7 @@ function toStoredEvent(row: EventRow): StoredEvent {
     lane: row.lane,
     batch: row.batch,
     session: row.session,
+    schedule: row.schedule === null ? null : Number(row.schedule),
     state: STATE_AFTER[row.type] ?? data.state,
     result: row.result === null ? undefined : JSON.parse(row.result),
     data,

@@ -65,6 +65,7 @@ function listQuery(params: ListTasksParams, sources: readonly string[]): { text:
   filter("t.batch =", params.batch);
   filter("n.lane =", params.lane);
   filter("t.session + 0 = (select s.id from session s where s.tenant = $1 and s.key =", params.session, ")");
+  filter("t.schedule + 0 =", params.schedule);
   filter("t.seq <", params.cursor);
   const pages = sources.map(
     (source) =>

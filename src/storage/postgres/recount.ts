@@ -183,6 +183,16 @@ select 'turns', count(*) filter (where right_one), count(*)
           full join turn u on u.task_seq = t.seq and u.session = t.session and u.place = t.place) f
 having count(*) filter (where right_one) <> count(*)
 union all
+select 'schedule ' || s.id || ' open_runs', s.open_runs, coalesce(r.runs, 0)
+  from schedule s
+  left join (select schedule, count(*) as runs from run where status = 'running' group by schedule) r on r.schedule = s.id
+ where s.open_runs <> coalesce(r.runs, 0)
+union all
+-- A run goes as long as its task does.
+select 'runs whose tasks go', count(*) filter (where t.completed_at is null and t.seq is not null), count(*)
+  from run r left join task t on t.id = r.task_id where r.status = 'running'
+having count(*) filter (where t.completed_at is null and t.seq is not null) <> count(*)
+union all
 select 'sessions of leases', count(*) filter (where l.session is not distinct from t.session), count(*)
   from lease l join task t on t.seq = l.task_seq
 having count(*) filter (where l.session is not distinct from t.session) <> count(*)

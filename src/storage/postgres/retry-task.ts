@@ -127,6 +127,7 @@ begin
   perform tell(take_event_numbers(1), v_now, array['task.retrying'], array[p_tenant], array[v_task.seq],
                array[json_strip_nulls(json_build_object('attempt', v_task.executions, 'error', v_task.error,
                                                         'retryAt', v_starts_at, 'state', v_state))::text]);
+  if v_task.schedule is not null then perform reopen_run(v_now, v_task.id); end if;
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
   return query

@@ -1,0 +1,84 @@
+import type { NotificationKind } from "../../model/schedule.ts";
+import type { NotificationStorage, StoredNotification } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+
+/** What is told of schedules. As with events, numbers are taken under the gate: whoever sees one sees all before it. */
+export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
+  return {
+    async read({ after, limit }) {
+      const rows = await db.read<NotificationRow>({
+        name: "read_notifications",
+        text: "select * from notification where seq > $1 order by seq limit $2",
+        values: [after, limit + 1],
+      });
+      return { notifications: rows.slice(0, limit).map(toNotification), more: rows.length > limit };
+    },
+    async range() {
+      const [row] = await db.read<{ oldest: string | null; newest: string | null }>({
+        name: "notification_range",
+        text: `select (select min(seq) from notification) as oldest,
+                      greatest((select max(seq) from notification),
+                               (select value from high_water where name = 'notification')) as newest`,
+        values: [],
+      });
+      const newest = Number(row?.newest ?? 0);
+      return { oldest: Number(row?.oldest ?? newest + 1), newest };
+    },
+  };
+}
+
+interface NotificationRow {
+  readonly seq: string;
+  readonly at: string;
+  readonly tenant: string;
+  readonly kind: NotificationKind;
+  readonly schedule: string;
+  readonly agent: string;
+  readonly run: string | null;
+  readonly reason: string | null;
+}
+
+function toNotification(row: NotificationRow): StoredNotification {
+  return {
+    seq: Number(row.seq),
+    at: Number(row.at),
+    tenant: row.tenant,
+    kind: row.kind,
+    scheduleId: Number(row.schedule),
+    agent: row.agent,
+    run: row.run === null ? null : JSON.parse(row.run),
+    reason: row.reason,
+  };
+}
+
+export const NOTIFICATION_FUNCTIONS = `
+-- Tells of runs as they are now, in this order.
+create function tell_of_runs(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  insert into notification (at, tenant, kind, schedule, agent, run)
+  select p_now, r.tenant,
+         case r.status when 'running' then 'run.started' when 'succeeded' then 'run.completed' else 'run.' || r.status end,
+         r.schedule, r.agent,
+         json_build_object('id', r.id, 'status', r.status, 'dueAt', r.due_at, 'moments', r.moments, 'reason', r.reason,
+                           'startedAt', r.started_at, 'completedAt', r.completed_at,
+                           'resultSummary', r.result_summary, 'error', r.error)::text
+    from unnest(p_ids) with ordinality u(id, place) join run r on r.id = u.id order by u.place;
+  perform wake_readers();
+end $$;
+
+create function tell_of_schedule(p_now bigint, p_kind text, p_schedule schedule, p_reason text) returns void
+language plpgsql as $$
+begin
+  insert into notification (at, tenant, kind, schedule, agent, reason)
+  values (p_now, p_schedule.tenant, p_kind, p_schedule.id, p_schedule.agent, p_reason);
+  perform wake_readers();
+end $$;
+
+-- Whatever ends a task may end a run, and not all that do can know: so the word goes out with the transaction. That makes no
+-- commit wait that the gate would not.
+create function wake_readers() returns void language plpgsql as $$
+begin
+  perform pg_notify('rota', '{"from":"","signals":[{"kind":"notifications"}]}');
+end $$;
+`;

@@ -1,0 +1,173 @@
+import type { RunStatus } from "../../model/schedule.ts";
+import type { ListRunsParams, RunRecord } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+import { untilDurable } from "./until-durable.ts";
+
+interface RunRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly schedule: string;
+  readonly agent: string;
+  readonly task_id: string | null;
+  readonly due_at: string;
+  readonly first_due_at: string;
+  readonly moments: number;
+  readonly forced: boolean;
+  readonly status: RunStatus;
+  readonly reason: string | null;
+  readonly started_at: string | null;
+  readonly completed_at: string | null;
+  readonly request_id: string | null;
+  readonly result_summary: string | null;
+  readonly error: string | null;
+  readonly input_tokens: string;
+  readonly output_tokens: string;
+  readonly attempt: number;
+  /** While it goes: how often its task was tried, and since when the try under way. */
+  readonly tried: number | null;
+  readonly held_since: string | null;
+}
+
+const RUN_COLUMNS = `r.id, r.tenant, r.schedule, r.agent, r.task_id, r.due_at, r.first_due_at, r.moments, r.forced, r.status,
+  r.reason, r.started_at, r.completed_at, r.request_id, r.result_summary, r.error, r.input_tokens, r.output_tokens, r.attempt,
+  h.tried, h.held_since`;
+
+/** While it goes, its task knows how often it was tried. */
+const RUN_TABLES = `run r left join lateral (
+  select coalesce(l.attempt, t.executions) as tried, l.started_at as held_since
+    from task t left join lease l on l.task_seq = t.seq where r.status = 'running' and t.id = r.task_id) h on true`;
+
+export async function getRun(
+  db: PostgresDatabase,
+  { tenant, id }: { tenant: string; id: number },
+): Promise<RunRecord | null> {
+  const rows = await db.read<RunRow>({
+    name: "get_run",
+    text: `select ${RUN_COLUMNS} from ${RUN_TABLES} where r.id = $2 and (r.tenant = $1) is true`,
+    values: [tenant, id],
+  });
+  const [run] = await toRunRecords(db, rows);
+  return run ?? null;
+}
+
+/** Newest first. */
+export async function listRuns(
+  db: PostgresDatabase,
+  params: ListRunsParams,
+): Promise<{ runs: RunRecord[]; nextCursor: number | null }> {
+  const { text, values } = listQuery(params);
+  const rows = await db.read<RunRow>({ text, values });
+  const runs = await toRunRecords(db, rows.slice(0, params.limit));
+  return { runs, nextCursor: rows.length > params.limit ? (runs.at(-1)?.id ?? null) : null };
+}
+
+/** Where no more than this were heard of since a moment, those are put in order; else the newest are looked at in order. */
+const RECENT_MAX = 1_000;
+
+export function listQuery(params: ListRunsParams): { text: string; values: unknown[] } {
+  const { tenant, schedule, status, since, cursor, limit } = params;
+  const values: unknown[] = [tenant, limit + 1];
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  const others = cursor === undefined ? [] : [`r.id < ${parameter(cursor)}`];
+  const ofTenant = "(r.tenant = $1) is true";
+  const ofSchedule = schedule === undefined ? undefined : parameter(schedule);
+  const inStatus = status === undefined ? undefined : parameter(status);
+  const page = (...conditions: string[]) => `
+    (select ${RUN_COLUMNS} from ${RUN_TABLES} where ${[...conditions, ...others].join(" and ")}
+      order by r.id desc limit $2)`;
+  const inOrder =
+    ofSchedule !== undefined
+      ? inStatus !== undefined
+        ? [`r.schedule + 0 = ${ofSchedule} and r.status = ${inStatus}`, ofTenant]
+        : [`r.schedule = ${ofSchedule}`, ofTenant]
+      : inStatus !== undefined
+        ? [`r.tenant = $1 and r.status = ${inStatus}`]
+        : ["r.tenant || '' = $1"];
+  if (since === undefined) return { text: page(...inOrder), values };
+  const from = parameter(since);
+  const filters = [
+    ...(ofSchedule === undefined ? [] : [`(r.schedule = ${ofSchedule}) is true`]),
+    ...(inStatus === undefined ? [] : [`(r.status = ${inStatus}) is true`]),
+  ];
+  const few = `(select count(*) from recent) <= ${RECENT_MAX}`;
+  const text = `
+    with recent as materialized (
+      select id from run where '' || tenant = $1 and told_at >= ${from} order by told_at desc limit ${RECENT_MAX + 1})
+    select * from (
+      ${page(few, "r.id = any (array(select id from recent))", ...filters)}
+      union all ${page(`not ${few}`, `(r.told_at >= ${from}) is true`, ...inOrder)}) found
+     order by id desc limit $2`;
+  return { text, values };
+}
+
+async function toRunRecords(db: PostgresDatabase, rows: readonly RunRow[]): Promise<RunRecord[]> {
+  await untilDurable(
+    db,
+    rows.map(({ held_since }) => held_since),
+  );
+  return rows.map(toRunRecord);
+}
+
+function toRunRecord(row: RunRow): RunRecord {
+  return {
+    id: Number(row.id),
+    tenant: row.tenant,
+    scheduleId: Number(row.schedule),
+    agent: row.agent,
+    taskId: row.task_id,
+    dueAt: Number(row.due_at),
+    firstDueAt: Number(row.first_due_at),
+    moments: row.moments,
+    forced: row.forced,
+    status: row.status,
+    reason: row.reason,
+    startedAt: row.started_at === null ? null : Number(row.started_at),
+    completedAt: row.completed_at === null ? null : Number(row.completed_at),
+    requestId: row.request_id,
+    resultSummary: row.result_summary,
+    error: row.error,
+    inputTokens: Number(row.input_tokens),
+    outputTokens: Number(row.output_tokens),
+    attempt: row.tried ?? row.attempt,
+  };
+}
+
+/** Deletes a slice of the runs and notifications that are past their time. */
+export async function pruneRuns(
+  db: PostgresDatabase,
+  { retentionMs, limit }: { retentionMs: number; limit: number },
+): Promise<{ more: boolean }> {
+  const [row] = await db.write<{ more: boolean }>({
+    name: "prune_runs",
+    text: "select prune_runs($1, $2, $3) as more",
+    values: [retentionMs, limit],
+  });
+  return { more: row?.more ?? false };
+}
+
+export const PRUNE_RUN_FUNCTIONS = `
+create function prune_runs(p_now bigint, p_retention_ms bigint, p_limit integer) returns boolean language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
+  v_cutoff bigint := v_now - p_retention_ms;
+  v_runs bigint[];
+  v_last bigint;
+  v_told bigint;
+begin
+  -- Losing this to a power cut means doing it again.
+  set local synchronous_commit = off;
+  v_runs := array(
+    select r.id from run r where r.completed_at < v_cutoff order by r.completed_at, r.id limit p_limit);
+  delete from run r where r.id = any (v_runs);
+  -- What claims to be of the future was written while the clock was wrong: it must not keep everything behind it.
+  with oldest as (select n.seq, n.at from notification n order by n.seq limit p_limit)
+  select max(o.seq), count(*) into v_last, v_told from oldest o
+   where o.seq < coalesce((select min(k.seq) from oldest k where k.at >= v_cutoff and k.at <= v_now), 9e18);
+  if v_told > 0 then
+    insert into high_water (name, value) values ('notification', v_last)
+    on conflict (name) do update set value = greatest(high_water.value, excluded.value);
+    delete from notification n where n.seq <= v_last;
+  end if;
+  return cardinality(v_runs) = p_limit or v_told = p_limit;
+end $$;
+`;

@@ -1,0 +1,277 @@
+import { SCHEDULE_DELETED } from "../../model/schedule.ts";
+import type {
+  EndedTask,
+  NewSchedule,
+  ScheduleCounts,
+  ScheduleName,
+  ScheduleRecord,
+  ScheduleStorage,
+  UpdateScheduleParams,
+} from "../storage.ts";
+import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
+import type { PostgresDatabase } from "./database.ts";
+import { fireSchedules, openTasksOf } from "./fire-schedules.ts";
+import { PREEMPT } from "./preempt-tasks.ts";
+import { getRun, listRuns, pruneRuns } from "./runs.ts";
+import { type ScheduleRow, toColumns, toScheduleRecord } from "./schedule-row.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
+import { cleanText } from "./text.ts";
+
+export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
+  return {
+    create: (params) => createSchedule(db, params),
+    async get({ tenant, id }) {
+      const [row] = await db.read<ScheduleRow>({
+        name: "get_schedule",
+        text: `select * from schedule s where s.id = $2 and ${isOf("s", "$1")}`,
+        values: [tenant, id],
+      });
+      return row === undefined ? null : toScheduleRecord(row);
+    },
+    list: (params) => listSchedules(db, params),
+    async page({ tenant, after, limit }) {
+      const rows = await db.read<ScheduleRow>({
+        name: "page_of_schedules",
+        text: PAGE,
+        values: [tenant, after, limit],
+      });
+      return rows.map(toScheduleRecord);
+    },
+    update: (params) => updateSchedule(db, params),
+    delete: (params) => deleteSchedule(db, params),
+    status: ({ tenant }) => countSchedules(db, tenant),
+    async due({ limit }) {
+      const rows = await db.write<ScheduleRow>({
+        name: "due_schedules",
+        text: "select * from due_schedules($1, $2)",
+        values: [limit],
+      });
+      return rows.map(toScheduleRecord);
+    },
+    async nextDueAt() {
+      const [next] = await db.read<{ next_fire_at: string }>({
+        name: "next_schedule",
+        text: NEXT_DUE,
+        values: [],
+      });
+      return next === undefined ? null : Number(next.next_fire_at);
+    },
+    fire: ({ fires }) => fireSchedules(db, fires),
+    getRun: (params) => getRun(db, params),
+    listRuns: (params) => listRuns(db, params),
+    prune: (params) => pruneRuns(db, params),
+  };
+}
+
+/** Whether a row that is looked up by its id is of this tenant; as no index has it, the planner keeps to the id. */
+function isOf(row: string, tenant: string): string {
+  return `(${row}.tenant = ${tenant}) is true`;
+}
+
+export const PAGE = "select * from schedule where '' || tenant = $1 and id > $2 order by id limit $3";
+
+export const NEXT_DUE =
+  "select next_fire_at from schedule where next_fire_at is not null order by next_fire_at, id limit 1";
+
+async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promise<ScheduleRecord> {
+  const { tenant, definition, status, nextFireAt, source } = params;
+  const columns = { ...toColumns({ ...definition, status, nextFireAt }), tenant, source };
+  const [row] = await db.write<ScheduleRow>({
+    name: "create_schedule",
+    text: "select * from create_schedule($1, $2)",
+    values: [JSON.stringify(columns)],
+  });
+  if (row === undefined) throw new Error("there is a schedule after it was made");
+  db.signal({ kind: "schedules" });
+  return toScheduleRecord(row);
+}
+
+/** Each filter has its index, in the order of the list. */
+async function listSchedules(
+  db: PostgresDatabase,
+  params: { tenant: string; status?: string; agent?: string; limit: number },
+): Promise<ScheduleRecord[]> {
+  const { text, values } = listQuery(params);
+  const rows = await db.read<ScheduleRow>({ text, values });
+  return rows.map(toScheduleRecord);
+}
+
+export function listQuery({
+  tenant,
+  status,
+  agent,
+  limit,
+}: {
+  tenant: string;
+  status?: string;
+  agent?: string;
+  limit: number;
+}): { text: string; values: unknown[] } {
+  const values: unknown[] = [tenant, limit];
+  const conditions = [status === undefined && agent === undefined ? "tenant || '' = $1" : "tenant = $1"];
+  if (agent !== undefined) conditions.push(`agent = $${values.push(agent)}`);
+  if (status !== undefined) conditions.push(`status = $${values.push(status)}`);
+  const text = `select * from schedule where ${conditions.join(" and ")} order by updated_at desc, id desc limit $2`;
+  return { text, values };
+}
+
+async function updateSchedule(
+  db: PostgresDatabase,
+  { tenant, id, revision, changes, pauseReason }: UpdateScheduleParams,
+): Promise<ScheduleRecord | null> {
+  const [row] = await db.write<ScheduleRow>({
+    name: "update_schedule",
+    text: "select * from update_schedule($1, $2, $3, $4, $5, $6)",
+    values: [
+      tenant,
+      id,
+      revision,
+      JSON.stringify(toColumns(changes)),
+      pauseReason === undefined ? null : cleanText(pauseReason),
+    ],
+  });
+  if (row === undefined) return null;
+  db.signal({ kind: "schedules" });
+  return toScheduleRecord(row);
+}
+
+async function deleteSchedule(
+  db: PostgresDatabase,
+  { tenant, id }: ScheduleName,
+): Promise<{ cancelled: readonly EndedTask[] } | null> {
+  const [row] = await db.write<{ cancelled: CancelledJson[] }>({
+    name: "delete_schedule",
+    text: "select * from delete_schedule($1, $2, $3)",
+    values: [tenant, id],
+  });
+  if (row === undefined) return null;
+  signalCancelled(db, row.cancelled);
+  return { cancelled: row.cancelled.map(toEndedTask) };
+}
+
+async function countSchedules(db: PostgresDatabase, tenant: string): Promise<ScheduleCounts> {
+  const [row] = await db.read<{
+    active: string;
+    paused: string;
+    running: string;
+    next_fire_at: string | null;
+  }>({
+    name: "count_schedules",
+    text: `select (select count(*) from schedule where tenant = $1 and status = 'active') as active,
+                  (select count(*) from schedule where tenant = $1 and status = 'paused') as paused,
+                  (select count(*) from run where tenant = $1 and status = 'running') as running,
+                  (select next_fire_at from schedule where tenant = $1 and next_fire_at is not null
+                    order by next_fire_at limit 1) as next_fire_at`,
+    values: [tenant],
+  });
+  return {
+    active: Number(row?.active ?? 0),
+    paused: Number(row?.paused ?? 0),
+    running: Number(row?.running ?? 0),
+    nextFireAt: row === undefined || row.next_fire_at === null ? null : Number(row.next_fire_at),
+  };
+}
+
+/** What an owner says of a schedule, by column, and the type of each. */
+const DEFINITION = {
+  name: "text",
+  agent: "text",
+  message: "text",
+  phrase: "text",
+  rule: "text",
+  kind: "text",
+  anchor_at: "bigint",
+  conversation_id: "text",
+  session_key: "text",
+  delete_after_run: "boolean",
+  retry_policy: "text",
+  overlap: "text",
+  catch_up: "text",
+  useful_for_ms: "bigint",
+  timeout_ms: "bigint",
+  status: "text",
+} as const;
+
+const DEFINED = Object.keys(DEFINITION).join(", ");
+const TYPED = Object.entries(DEFINITION)
+  .map(([column, type]) => `${column} ${type}`)
+  .join(", ");
+
+function changed([column, type]: readonly [string, string]): string {
+  return `${column} = case when p_changes ? '${column}' then (p_changes ->> '${column}')::${type} else s.${column} end`;
+}
+
+export const SCHEDULE_FUNCTIONS = `
+create function create_schedule(p_now bigint, p_schedule json) returns setof schedule language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+begin
+  return query
+    select s.* from schedule s where s.tenant = p_schedule ->> 'tenant' and s.source = p_schedule ->> 'source';
+  if found then return; end if;
+  return query
+    insert into schedule (${DEFINED}, tenant, source, next_fire_at, created_at, updated_at)
+    select ${DEFINED}, tenant, source, next_fire_at, v_now, v_now
+      from json_to_record(p_schedule) as j(${TYPED}, tenant text, source text, next_fire_at bigint)
+    returning *;
+end $$;
+
+create function update_schedule(
+  p_now bigint, p_tenant text, p_id bigint, p_revision bigint, p_changes jsonb, p_reason text)
+returns setof schedule language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+  v_was text;
+  v_schedule schedule;
+begin
+  select s.status into v_was from schedule s
+   where s.id = p_id and ${isOf("s", "p_tenant")} and s.revision = p_revision;
+  if not found then return; end if;
+  update schedule s
+     set ${Object.entries(DEFINITION).map(changed).join(",\n         ")},
+         next_fire_at = case when coalesce(p_changes ->> 'status', s.status) <> 'active' then null
+                             when p_changes ? 'next_fire_at' then (p_changes ->> 'next_fire_at')::bigint
+                             else s.next_fire_at end,
+         revision = s.revision + 1,
+         updated_at = v_now
+   where s.id = p_id
+  returning * into v_schedule;
+  if v_schedule.status = 'paused' and v_was <> 'paused' then
+    perform tell_of_schedule(v_now, 'schedule.paused', v_schedule, p_reason);
+  end if;
+  return next v_schedule;
+end $$;
+
+create function delete_schedule(p_now bigint, p_tenant text, p_id bigint) returns table (cancelled json)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+  v_schedule schedule;
+begin
+  select * into v_schedule from schedule s where s.id = p_id and ${isOf("s", "p_tenant")};
+  if not found then return; end if;
+  cancelled := cancel_these(v_now, array(select o.seq from (${openTasksOf("p_id")}) o order by o.run), '${SCHEDULE_DELETED}');
+  perform settle_moves(v_now, ${RELEASED_MAX});
+  ${PREEMPT}
+  perform remove_schedules(array[p_id]);
+  perform tell_of_schedule(v_now, 'schedule.canceled', v_schedule, null);
+  return next;
+end $$;
+
+-- With all that is known of their runs.
+create function remove_schedules(p_ids bigint[]) returns void language plpgsql as $$
+begin
+  delete from run where schedule = any (p_ids);
+  delete from schedule where id = any (p_ids);
+end $$;
+
+create function due_schedules(p_now bigint, p_limit integer) returns setof schedule language plpgsql stable as $$
+declare
+  v_now bigint := coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
+begin
+  return query select * from schedule s where s.next_fire_at <= v_now order by s.next_fire_at, s.id limit p_limit;
+end $$;
+`;
