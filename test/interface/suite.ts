@@ -5,6 +5,8 @@ import { describeEvents } from "./events.ts";
 import { describeLanes } from "./lanes.ts";
 import type { Open } from "./opened.ts";
 import { describePreemption } from "./pre-emption.ts";
+import { describeRuns } from "./runs.ts";
+import { describeSchedulePreview } from "./schedule-preview.ts";
 import { describeSchedules } from "./schedules.ts";
 import { describeSessionStops } from "./session-stops.ts";
 import { describeSessions } from "./sessions.ts";
@@ -20,7 +22,9 @@ export function describeRotaApi(name: string, open: Open): void {
     describePreemption(open);
     describeSessions(open);
     describeSessionStops(open);
+    describeSchedulePreview(open);
     describeSchedules(open);
+    describeRuns(open);
     describeEvents(open);
     describeLanes(open);
     describeAgents(open);
