@@ -85,20 +85,23 @@ export const runPage = z
 const tags = ["schedules"];
 const errorAnswers = errorAnswersWith({ not_found: "run not found" });
 
+/** Which runs somebody wants to see, of all schedules or of one. */
+export const runQuery = z.strictObject({
+  since: z
+    .string()
+    .exactOptional()
+    .describe("Seconds since 1970: only those that started, ended or were written down not before."),
+  status: z.string().exactOptional().describe("`running`, `succeeded`, `failed`, `skipped` or `missed`."),
+  limit: z.string().exactOptional().describe("How many at most: 1 to 100, 100 unless given."),
+  cursor: z.string().exactOptional().describe("`next_cursor` of the page before."),
+});
+
 export const listRuns = {
   operationId: "listRuns",
   tags,
   summary: "List the runs of all schedules",
   description: "Newest first, a page at a time. Runs are kept for 90 days (`schedules.runRetentionDays`).",
-  querystring: z.strictObject({
-    since: z
-      .string()
-      .exactOptional()
-      .describe("Seconds since 1970: only those that started, ended or were written down not before."),
-    status: z.string().exactOptional().describe("`running`, `succeeded`, `failed`, `skipped` or `missed`."),
-    limit: z.string().exactOptional().describe("How many at most: 1 to 100, 100 unless given."),
-    cursor: z.string().exactOptional().describe("`next_cursor` of the page before."),
-  }),
+  querystring: runQuery,
   response: { 200: runPage, ...errorAnswers("storage_unavailable") },
 };
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CATCH_UPS, OVERLAPS, PREVIEW_COUNT, RUN_STATUSES, SCHEDULE_STATUSES } from "../model/schedule.ts";
 import { errorAnswersWith } from "./error.ts";
-import { runPage } from "./runs.ts";
+import { runPage, runQuery } from "./runs.ts";
 import { seconds, time } from "./time.ts";
 
 const tz = z.string().describe("An IANA time zone, like Europe/Berlin.");
@@ -440,10 +440,7 @@ export const listRunsOfSchedule = {
   summary: "List the runs of a schedule",
   description: "What became of each of its moments, newest first, a page at a time.",
   params,
-  querystring: z.strictObject({
-    limit: z.string().exactOptional().describe("How many at most: 1 to 100, 100 unless given."),
-    cursor: z.string().exactOptional().describe("`next_cursor` of the page before."),
-  }),
+  querystring: runQuery,
   response: { 200: runPage, ...errorAnswers("not_found", "storage_unavailable") },
 };
 

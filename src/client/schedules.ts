@@ -2,9 +2,9 @@ import type {
   CreatedSchedule,
   NewScheduleInput,
   RunAnswer,
+  RunFilter,
   RunMode,
   RunPage,
-  RunPageInput,
   ScheduleChanges,
   ScheduledTask,
   ScheduleList,
@@ -81,8 +81,8 @@ export class HttpSchedules implements Schedules {
     });
   }
 
-  async runs(id: number, page: RunPageInput = {}, { signal }: CallOptions = {}): Promise<RunPage> {
-    return this.#connection.ask({ path: `${schedulePath(id)}/runs`, query: { ...page }, signal });
+  async runs(id: number, filter: RunFilter = {}, { signal }: CallOptions = {}): Promise<RunPage> {
+    return this.#connection.ask({ path: `${schedulePath(id)}/runs`, query: { ...filter }, signal });
   }
 
   status({ signal }: CallOptions = {}): Promise<SchedulesStatus> {

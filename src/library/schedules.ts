@@ -10,7 +10,7 @@ import { nextMoment } from "../schedules/moments.ts";
 import { parseNewSchedule } from "../schedules/new-schedule-input.ts";
 import { preview } from "../schedules/preview.ts";
 import { parsePreviewInput } from "../schedules/preview-input.ts";
-import { parseRunMode, parseRunPage, parseScheduleFilter } from "../schedules/run-filter-input.ts";
+import { parseRunFilter, parseRunMode, parseScheduleFilter } from "../schedules/run-filter-input.ts";
 import { type ParsedScheduleChanges, parseScheduleChanges } from "../schedules/schedule-changes-input.ts";
 import { localZone } from "../schedules/zone.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
@@ -145,8 +145,8 @@ export function createSchedules(options: SchedulesOptions): Schedules {
         : { ok: true, ran: false, reason: answer.reason };
     },
 
-    async runs(id, page = {}) {
-      const params = parseRunPage({ ...page });
+    async runs(id, filter = {}) {
+      const params = parseRunFilter({ ...filter });
       await find(id);
       return toRunPage(await storage.schedules.listRuns({ tenant, schedule: id, ...params }));
     },

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { parseRunFilter, parseRunMode, parseRunPage, parseScheduleFilter } from "./run-filter-input.ts";
+import { parseRunFilter, parseRunMode, parseScheduleFilter } from "./run-filter-input.ts";
 
 describe("runs", () => {
   test("are a page of a hundred of all unless told otherwise", () => {
     expect(parseRunFilter({})).toEqual({ limit: 100 });
-    expect(parseRunPage({})).toEqual({ limit: 100 });
   });
 
   test("are looked for by seconds, status and place", () => {

@@ -32,12 +32,6 @@ export function parseRunFilter(filter: Fields): ParsedRunFilter {
   };
 }
 
-/** Checks which part of the runs of one schedule somebody wants to see. */
-export function parseRunPage(page: Fields): Page {
-  checkKnown(page, ["limit", "cursor"]);
-  return parsePage(page, PAGE);
-}
-
 /** Checks which schedules somebody wants to see. */
 export function parseScheduleFilter(filter: Fields): { status?: ScheduleStatus } {
   checkKnown(filter, ["status"]);

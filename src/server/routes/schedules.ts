@@ -12,8 +12,8 @@ import {
 } from "../../api/schedules.ts";
 import type {
   NewScheduleInput,
+  RunFilter,
   RunMode,
-  RunPageInput,
   ScheduleChanges,
   SchedulePreviewInput,
 } from "../../interface/schedules.ts";
@@ -55,6 +55,6 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { r
   );
 
   app.get("/schedules/:id/runs", { schema: listRunsOfSchedule }, async ({ params, query }) =>
-    rota.schedules.runs(toSerialId(params.id), withNumbers(query, "limit") as RunPageInput),
+    rota.schedules.runs(toSerialId(params.id), withNumbers(query, "since", "limit") as RunFilter),
   );
 };
