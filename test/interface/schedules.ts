@@ -358,13 +358,18 @@ export function describeSchedules(open: Open): void {
       const opened = await open();
       const { api } = opened;
       await create(opened);
-      for (const id of [0, -1, 1.5, Number.NaN, 2 ** 53, "1", "status", undefined, null]) {
-        for (const call of [api.schedules.get, api.schedules.delete, api.schedules.runs, api.schedules.run]) {
-          expect(await errorOf(call.call(api.schedules, id as number)), String(id)).toMatchObject({
-            code: "not_found",
-          });
+      for (const given of [0, -1, 1.5, Number.NaN, 2 ** 53, "1", "status", undefined, null]) {
+        const id = given as number;
+        for (const call of [
+          () => api.schedules.get(id),
+          () => api.schedules.delete(id),
+          () => api.schedules.runs(id),
+          () => api.schedules.run(id),
+          () => api.schedules.update(id, { enabled: false }),
+          () => api.runs.get(id),
+        ]) {
+          expect(await errorOf(call()), String(given)).toMatchObject({ code: "not_found" });
         }
-        expect(await errorOf(api.runs.get(id as number)), String(id)).toMatchObject({ code: "not_found" });
       }
       expect((await api.schedules.list()).count).toBe(1);
     });

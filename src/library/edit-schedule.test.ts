@@ -1,0 +1,198 @@
+import { describe, expect, test } from "vitest";
+import { parseScheduleChanges } from "../schedules/schedule-changes-input.ts";
+import { parseSchedule } from "../schedules/schedule-input.ts";
+import type { ScheduleRecord } from "../storage/storage.ts";
+import { editSchedule } from "./edit-schedule.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const MADE = Date.UTC(2026, 0, 1);
+/** Half an hour later. */
+const NOW = MADE + 30 * MINUTE;
+
+function record(schedule: unknown, overrides: Partial<ScheduleRecord> = {}): ScheduleRecord {
+  const rule = parseSchedule(schedule, { now: MADE, tz: "UTC" });
+  return {
+    id: 7,
+    tenant: "default",
+    name: null,
+    agent: "index",
+    message: "look around",
+    phrase: String(schedule),
+    rule,
+    anchorAt: MADE,
+    conversationId: null,
+    sessionKey: null,
+    deleteAfterRun: false,
+    retryPolicy: {
+      maxRetries: 3,
+      backoffMs: 2_000,
+      backoffMultiplier: 2,
+      maxBackoffMs: 30_000,
+      jitter: 0.25,
+    },
+    overlap: "skip",
+    catchUp: "one",
+    usefulForMs: null,
+    timeoutMs: null,
+    status: "active",
+    revision: 1,
+    createdAt: MADE,
+    updatedAt: MADE,
+    nextFireAt: rule.kind === "once" ? rule.atMs : MADE + HOUR,
+    lastDueAt: null,
+    lastRunAt: null,
+    lastRunId: null,
+    runCount: 0,
+    lastStatus: null,
+    lastError: null,
+    openRuns: 0,
+    ...overrides,
+  };
+}
+
+const PAUSED = { status: "paused", nextFireAt: null } as const;
+
+function edit(before: ScheduleRecord, changes: object) {
+  return editSchedule(before, parseScheduleChanges(changes, { timeoutMaxMs: 600_000 }), NOW);
+}
+
+test("what says the same as before writes nothing", () => {
+  for (const changes of [{}, { enabled: true }, { status: "active" }, { tz: "utc" }]) {
+    expect(edit(record("every hour"), changes), JSON.stringify(changes)).toEqual({});
+  }
+  expect(edit(record("every hour", PAUSED), { enabled: false })).toEqual({});
+});
+
+test("what is said is changed, and nothing else", () => {
+  expect(edit(record("every hour"), { name: "x", overlap: "queue", useful_for: 5 })).toEqual({
+    name: "x",
+    overlap: "queue",
+    usefulForMs: 5_000,
+  });
+  expect(edit(record("every hour"), { retry: { base_delay_ms: 40_000 } })).toEqual({
+    retryPolicy: { ...record("every hour").retryPolicy, backoffMs: 40_000, maxBackoffMs: 40_000 },
+  });
+});
+
+describe("a new schedule", () => {
+  const rule = { kind: "every", everyMs: 2 * HOUR, tz: "UTC" };
+  const counted = { phrase: "every 2 h", rule, anchorAt: NOW };
+
+  test("counts from now", () => {
+    expect(edit(record("every hour"), { schedule: " every 2  h" })).toEqual({
+      ...counted,
+      nextFireAt: NOW + 2 * HOUR,
+    });
+  });
+
+  test("leaves one that is paused so, unless it is to go on", () => {
+    expect(edit(record("every hour", PAUSED), { schedule: "every 2 h" })).toEqual(counted);
+    expect(edit(record("every hour", PAUSED), { schedule: "every 2 h", enabled: true })).toEqual({
+      ...counted,
+      status: "active",
+      nextFireAt: NOW + 2 * HOUR,
+    });
+  });
+
+  test("brings one back that is over, paused if that is wanted", () => {
+    for (const status of ["completed", "failed"] as const) {
+      const over = record("in 10 minutes", { status, nextFireAt: null, lastDueAt: MADE + 10 * MINUTE });
+      expect(edit(over, { schedule: "every 2 h" })).toEqual({
+        ...counted,
+        status: "active",
+        nextFireAt: NOW + 2 * HOUR,
+      });
+      expect(edit(over, { schedule: "every 2 h", enabled: false })).toEqual({ ...counted, ...PAUSED });
+    }
+  });
+
+  test("that recurs is no schedule to be deleted after its run", () => {
+    const once = record("in 1 hour", { deleteAfterRun: true });
+    expect(() => edit(once, { schedule: "every 2 h" })).toThrow("is for a schedule that is due once");
+    expect(edit(once, { schedule: "every 2 h", delete_after_run: false })).toMatchObject(counted);
+    expect(edit(once, { schedule: "in 2 h" })).toMatchObject({ nextFireAt: NOW + 2 * HOUR });
+  });
+});
+
+describe("a new zone", () => {
+  test("moves times on a wall, and counts from now", () => {
+    const daily = record("every day at 09:00", { nextFireAt: MADE + 9 * HOUR });
+    expect(edit(daily, { tz: "Asia/Tokyo" })).toEqual({
+      rule: { kind: "days", every: 1, at: "09:00", tz: "Asia/Tokyo" },
+      anchorAt: NOW,
+      // 09:00 in Tokyo was at midnight.
+      nextFireAt: MADE + 24 * HOUR,
+    });
+  });
+
+  test("moves a date, which must not end up in the past", () => {
+    const once = record("on 2026-01-01 at 12:00");
+    expect(edit(once, { tz: "Asia/Tokyo" })).toMatchObject({ nextFireAt: MADE + 3 * HOUR });
+    expect(() => edit(record("on 2026-01-01 at 09:00"), { tz: "Asia/Tokyo" })).toThrow("that is in the past");
+  });
+
+  test.each(["in 1 hour", "at 01:00", "tomorrow at 01:00", "at 2026-01-01T01:00:00Z"])(
+    "leaves the moment of %j where it is",
+    (schedule) => {
+      const once = record(schedule);
+      const changes = edit(once, { tz: "Asia/Tokyo" });
+      expect(changes).toMatchObject({ rule: { ...once.rule, tz: "Asia/Tokyo" } });
+      expect(changes).not.toHaveProperty("nextFireAt");
+    },
+  );
+
+  test("leaves a moment that has come where it is, also while nobody has fired it", () => {
+    const due = record("on 2026-01-01 at 00:10");
+    expect(edit(due, { tz: "Asia/Tokyo" })).toEqual({
+      rule: { ...due.rule, tz: "Asia/Tokyo" },
+      anchorAt: NOW,
+    });
+  });
+
+  test("of one that is paused leaves it so", () => {
+    expect(edit(record("every day at 09:00", PAUSED), { tz: "Asia/Tokyo" })).not.toHaveProperty("nextFireAt");
+  });
+});
+
+describe("one that goes on after a pause", () => {
+  test("is due at its next moment, on the grid that it had", () => {
+    expect(edit(record("every hour", PAUSED), { enabled: true })).toEqual({
+      status: "active",
+      nextFireAt: MADE + HOUR,
+    });
+  });
+
+  test("is not due again at a moment that has its row, whatever the clock says", () => {
+    const before = record("every hour", { ...PAUSED, lastDueAt: MADE + 5 * HOUR });
+    expect(edit(before, { enabled: true })).toEqual({ status: "active", nextFireAt: MADE + 6 * HOUR });
+  });
+
+  test("and is due once is due at its moment, ahead or not", () => {
+    for (const schedule of ["in 1 hour", "in 10 minutes"]) {
+      const once = record(schedule, PAUSED);
+      expect(edit(once, { enabled: true })).toEqual({
+        status: "active",
+        nextFireAt: once.rule.kind === "once" ? once.rule.atMs : null,
+      });
+    }
+  });
+
+  test("and has had its only moment has nothing to go on with, but for a run that still goes", () => {
+    const had = record("in 10 minutes", { ...PAUSED, lastDueAt: MADE + 10 * MINUTE });
+    expect(() => edit(had, { enabled: true })).toThrow(
+      "the only moment of schedule 7 has come and gone: give it a new `schedule`, or run it now",
+    );
+    expect(edit({ ...had, openRuns: 1 }, { enabled: true })).toEqual({ status: "active", nextFireAt: null });
+  });
+});
+
+test("one that is over cannot be paused, and is changed otherwise without coming back", () => {
+  const over = record("in 10 minutes", { status: "completed", nextFireAt: null, lastDueAt: MADE });
+  expect(() => edit(over, { enabled: false })).toThrow("schedule 7 is completed");
+  expect(edit(over, { name: "x", tz: "Asia/Tokyo" })).toEqual({
+    name: "x",
+    rule: { ...over.rule, tz: "Asia/Tokyo" },
+    anchorAt: NOW,
+  });
+});
