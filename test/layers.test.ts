@@ -12,7 +12,9 @@ const PARTS: Record<string, readonly string[]> = {
   "src/model/": [],
   "src/version.ts": [],
 
-  "src/schedules/": ["src/model/"],
+  "src/schedules/": ["src/model/", "src/schedules/writ.ts"],
+  // How phrase and message are told apart, which the command line does as agents do.
+  "src/schedules/writ.ts": [],
   "src/outbound/": ["src/model/"],
   // The machine's own time, which a watcher waits by unless it is handed another.
   "src/engine/system-clock.ts": ["src/model/"],
@@ -58,6 +60,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/model/",
     "src/config/",
     "src/schedules/",
+    "src/schedules/writ.ts",
     "src/storage/",
     "src/executors/",
     "src/executors/executor.ts",
@@ -112,6 +115,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/cli/": [
     "src/version.ts",
     "src/model/",
+    "src/schedules/writ.ts",
     "src/config/",
     "src/api/",
     "src/client/",
