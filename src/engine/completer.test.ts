@@ -77,6 +77,23 @@ test("an end without a word about its cost carries none", () => {
   expect(completer.take(10).finishes[0]).not.toHaveProperty("usage");
 });
 
+test("what a run's row shows of its result goes along with its end, once it is done", () => {
+  const completer = makeCompleter();
+  const done = (result: unknown) => ({ kind: "done", result }) as const;
+  completer.finish(attemptOf({ schedule: 7 }), done({ merged: 3 }));
+  completer.finish(attemptOf({ schedule: 7 }), done("x".repeat(10_000)));
+  completer.finish(attemptOf({ schedule: 7 }), done(null));
+  completer.finish(attemptOf({ schedule: 7 }), { kind: "failed", error: "x", permanent: true });
+  completer.finish(attemptOf({ schedule: null }), done("of no schedule"));
+  expect(completer.take(10).finishes.map(({ summary }) => summary)).toEqual([
+    '{"merged":3}',
+    "x".repeat(4_096),
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
 test("ends are handed over oldest first, no more than asked for", () => {
   const completer = makeCompleter();
   for (const result of [1, 2, 3]) completer.finish(attemptOf(), { kind: "done", result });
