@@ -120,7 +120,7 @@ test("has an example for every body and every answer, and each is one that its s
 
 test("shows for each resource the sentences that its own errors have", async () => {
   for (const [route, operation] of operationsOf(await readDocument())) {
-    const [, noun] = /\/(task|session|agent|deliver)\w*\/\{/.exec(route) ?? [];
+    const [, noun] = /\/(task|session|agent|deliver|schedule|run)\w*\/\{/.exec(route) ?? [];
     if (noun === undefined) continue;
     for (const status of ["404", "409"]) {
       const { examples = {} } = operation.responses[status]?.content?.["application/json"] ?? {};

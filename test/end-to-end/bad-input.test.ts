@@ -118,7 +118,7 @@ function anyOf<T>(
 function paths({ path }: GarbageRoute, doneTask: string): fc.Arbitrary<string> {
   const id = fc.oneof(
     { weight: 3, arbitrary: segments },
-    { weight: 1, arbitrary: fc.constantFrom(doneTask, "index") },
+    { weight: 1, arbitrary: fc.constantFrom(doneTask, "index", "1", "2") },
   );
   return id.map((each) => path.replaceAll(/:\w+/g, () => each));
 }
@@ -148,6 +148,13 @@ async function expectReadable({ send }: GarbageServer): Promise<void> {
       expect((await send({ method: "GET", path: `/tasks/${taskId}` })).status).toBe(200);
     }
     cursor = String(nextCursor);
+  }
+  for (const list of ["schedules", "runs"]) {
+    const found = JSON.parse((await send({ method: "GET", path: `/v1/${list}` })).body);
+    for (const { id } of found[list]) {
+      const path = `/v1/${list}/${id}`;
+      expect((await send({ method: "GET", path })).status, path).toBe(200);
+    }
   }
   const { sessions } = JSON.parse((await send({ method: "GET", path: "/v1/sessions?limit=1000" })).body);
   for (const { key } of sessions) {

@@ -1,33 +1,172 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { z } from "zod";
-import { openTestServer } from "../../../test/support/http.ts";
+import { openTestServer, type TestServer } from "../../../test/support/http.ts";
 import { errorAnswer } from "../../api/error.ts";
-import { previewSchedule, schedulePreview } from "../../api/schedules.ts";
+import { runPage, shownRun } from "../../api/runs.ts";
+import {
+  createdSchedule,
+  createSchedule,
+  deletedSchedule,
+  previewSchedule,
+  runAnswer,
+  scheduleList,
+  schedulePreview,
+  schedulesStatus,
+  shownSchedule,
+} from "../../api/schedules.ts";
+import { settle } from "../../testing/manual-clock.ts";
+
+const SCHEDULE = { schedule: "every 1 min", message: "look around" };
+
+async function openWithSchedule(): Promise<TestServer> {
+  const server = await openTestServer();
+  expect((await server.ask("/v1/schedules", { json: SCHEDULE })).status).toBe(201);
+  return server;
+}
+
+test("every answer is what the schema says", async () => {
+  const { ask, clock } = await openWithSchedule();
+  await clock.advance(60_000);
+  await settle();
+  for (const [answer, schema] of [
+    [await ask("/v1/schedules"), scheduleList],
+    [await ask("/v1/schedules?status=active"), scheduleList],
+    [await ask("/v1/schedules/status"), schedulesStatus],
+    [await ask("/v1/schedules/1"), shownSchedule],
+    [await ask("/v1/schedules/1", { method: "PATCH", json: { name: "x" } }), shownSchedule],
+    [await ask("/v1/schedules/1/run", { method: "POST" }), runAnswer],
+    [await ask("/v1/schedules/1/run", { json: null }), runAnswer],
+    [await ask("/v1/schedules/1/run", { json: {} }), runAnswer],
+    [await ask("/v1/schedules/1/run", { json: { mode: "due" } }), runAnswer],
+    [await ask("/v1/schedules/1/runs?limit=1"), runPage],
+    [await ask("/v1/runs?since=0&status=succeeded&limit=100"), runPage],
+    [await ask("/v1/runs/1"), shownRun],
+    [await ask("/v1/schedules/1", { method: "DELETE" }), deletedSchedule],
+  ] as const) {
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+    expect(schema.parse(answer.body)).toEqual(answer.body);
+  }
+});
+
+test("a schedule is made with what its examples say", async () => {
+  const { ask } = await openTestServer();
+  for (const json of examplesOf(createSchedule.body)) {
+    const { status, body } = await ask("/v1/schedules", { json });
+    expect([status, createdSchedule.parse(body)]).toEqual([201, body]);
+  }
+});
 
 test("a schedule is previewed, and what it answers is what the schema says", async () => {
   const { ask } = await openTestServer({ start: false });
-  const answer = await ask("/v1/schedules/preview", { json: firstExample(previewSchedule.body) });
-  expect([answer.status, schedulePreview.parse(answer.body)]).toEqual([200, firstExample(schedulePreview)]);
+  const [json] = examplesOf(previewSchedule.body);
+  const [wanted] = examplesOf(schedulePreview);
+  const answer = await ask("/v1/schedules/preview", { json });
+  expect([answer.status, schedulePreview.parse(answer.body)]).toEqual([200, wanted]);
 });
 
-function firstExample(schema: z.ZodType): unknown {
+function examplesOf(schema: z.ZodType): readonly unknown[] {
   const { examples = [] } = schema.meta() as { examples?: readonly unknown[] };
-  return examples[0];
+  expect(examples).not.toEqual([]);
+  return examples;
 }
 
-test("what cannot be is refused in the one shape", async () => {
-  const { ask } = await openTestServer({ start: false });
-  const preview = (json: unknown) => ask("/v1/schedules/preview", { json });
-  for (const [answer, status, code] of [
-    [await preview({ schedule: "now and then" }), 400, "invalid_field"],
-    [await preview({ schedule: "hourly", zone: "UTC" }), 400, "invalid_field"],
-    [await preview("hourly"), 400, "invalid_field"],
-    [await ask("/v1/schedules/preview", { method: "POST" }), 400, "invalid_field"],
-    [await ask("/v1/schedules/preview?tz=UTC", { json: { schedule: "hourly" } }), 400, "invalid_field"],
-    [await ask("/v1/schedules/preview"), 405, "method_not_allowed"],
-    [await ask("/schedules/preview", { json: { schedule: "hourly" } }), 404, "not_found"],
-  ] as const) {
-    expect([answer.status, errorAnswer.parse(answer.body).code], answer.body.error).toEqual([status, code]);
+test("ids are numbers, and whatever else stands in their place is not found", async () => {
+  const { ask } = await openWithSchedule();
+  for (const id of ["2", "0", "-1", "1.0", "01", "1e0", "0x1", "+1", "one", "%20", "1%00", "9".repeat(30)]) {
+    for (const [path, method, sentence] of [
+      [`/v1/schedules/${id}`, "GET", "schedule not found"],
+      [`/v1/schedules/${id}`, "DELETE", "schedule not found"],
+      [`/v1/schedules/${id}/run`, "POST", "schedule not found"],
+      [`/v1/schedules/${id}/runs`, "GET", "schedule not found"],
+      [`/v1/runs/${id}`, "GET", "run not found"],
+    ] as const) {
+      const { status, body } = await ask(path, { method });
+      expect([status, body], `${method} ${path}`).toEqual([404, { code: "not_found", error: sentence }]);
+    }
+    const patched = await ask(`/v1/schedules/${id}`, { method: "PATCH", json: { name: "x" } });
+    expect([patched.status, patched.body.error], id).toEqual([404, "schedule not found"]);
   }
-  expect((await preview({ schedule: "now and then" })).body.details.accepted).toContain("at HH:MM");
+  expect((await ask("/v1/schedules")).body.count).toBe(1);
+});
+
+describe("what cannot be is refused in the one shape:", () => {
+  test.each([
+    ["POST", "/v1/schedules", { ...SCHEDULE, schedule: "now and then" }, 400, "was not understood"],
+    ["POST", "/v1/schedules", { ...SCHEDULE, shedule: 1 }, 400, "did you mean `schedule`?"],
+    ["POST", "/v1/schedules", { ...SCHEDULE, agent: "nobody" }, 404, 'agent "nobody" not found'],
+    ["POST", "/v1/schedules", { message: "x" }, 400, "`schedule`"],
+    ["POST", "/v1/schedules", [SCHEDULE], 400, "takes an object"],
+    ["POST", "/v1/schedules", undefined, 400, "takes an object"],
+    ["POST", "/v1/schedules?tz=UTC", SCHEDULE, 400, "unknown query parameter `tz`"],
+    ["PUT", "/v1/schedules", SCHEDULE, 405, "only GET, HEAD, POST"],
+    ["POST", "/schedules", SCHEDULE, 404, "there is no route"],
+    ["GET", "/v1/schedules?status=canceled", undefined, 400, "active, paused, completed or failed"],
+    ["GET", "/v1/schedules?state=active", undefined, 400, "did you mean `status`?"],
+    ["GET", "/v1/schedules?status=active&status=paused", undefined, 400, "`status`"],
+    ["PATCH", "/v1/schedules/1", { status: "done" }, 400, "active or paused"],
+    ["PATCH", "/v1/schedules/1", { enabled: false, status: "active" }, 400, "contradict each other"],
+    ["PATCH", "/v1/schedules/1", { agent: "nobody" }, 404, 'agent "nobody" not found'],
+    ["PATCH", "/v1/schedules/1", { id: 2 }, 400, "unknown field `id`"],
+    ["PATCH", "/v1/schedules/1", undefined, 400, "must be an object"],
+    ["DELETE", "/v1/schedules/status", undefined, 405, "only GET, HEAD"],
+    ["GET", "/v1/schedules/preview", undefined, 405, "only POST"],
+    ["POST", "/v1/schedules/1/run", { mode: "later" }, 400, "force or due"],
+    ["POST", "/v1/schedules/1/run", "due", 400, "an object"],
+    ["POST", "/v1/schedules/1/run", { force: true }, 400, "unknown field `force`"],
+    ["GET", "/v1/schedules/1/runs?limit=101", undefined, 400, "from 1 to 100"],
+    ["GET", "/v1/runs?since=yesterday", undefined, 400, "seconds since 1970"],
+    ["GET", "/v1/runs?status=done", undefined, 400, "running, succeeded, failed, skipped or missed"],
+    ["GET", "/v1/runs?limit=0", undefined, 400, "from 1 to 100"],
+    ["GET", "/v1/runs?cursor=x", undefined, 400, "`next_cursor` of the page before"],
+    ["GET", "/v1/runs?schedule=1", undefined, 400, "unknown query parameter `schedule`"],
+    ["POST", "/v1/schedules/preview", { schedule: "hourly", zone: "UTC" }, 400, "unknown field `zone`"],
+    ["POST", "/v1/schedules/preview", "hourly", 400, "takes an object"],
+    ["POST", "/v1/schedules/preview?tz=UTC", { schedule: "hourly" }, 400, "this route takes none"],
+    ["GET", "/tasks?scheduleId=x", undefined, 400, "`scheduleId` must be the id of a schedule"],
+    ["GET", "/tasks/events?scheduleId=0", undefined, 400, "`scheduleId` must be the id of a schedule"],
+  ] as const)("%s %s %j", async (method, path, json, status, sentence) => {
+    const { ask } = await openWithSchedule();
+    const before = (await ask("/v1/schedules")).body;
+    const answer = await ask(path, { method, ...(json === undefined ? {} : { json }) });
+    expect([answer.status, errorAnswer.parse(answer.body).error]).toEqual([
+      status,
+      expect.stringContaining(sentence),
+    ]);
+    expect((await ask("/v1/schedules")).body).toEqual(before);
+    expect((await ask("/v1/runs")).body.count).toBe(0);
+  });
+});
+
+test("a phrase that is not understood is answered with all that are", async () => {
+  const { ask } = await openWithSchedule();
+  const schedule = "now and then";
+  for (const answer of [
+    await ask("/v1/schedules", { json: { ...SCHEDULE, schedule } }),
+    await ask("/v1/schedules/1", { method: "PATCH", json: { schedule } }),
+    await ask("/v1/schedules/preview", { json: { schedule } }),
+  ]) {
+    expect([answer.status, answer.body.details.accepted]).toEqual([
+      400,
+      expect.arrayContaining(["at HH:MM"]),
+    ]);
+  }
+});
+
+test("while it stops nothing is made or changed, and all can be looked at", async () => {
+  const { ask, rota } = await openWithSchedule();
+  await rota.drain();
+  for (const answer of [
+    await ask("/v1/schedules", { json: SCHEDULE }),
+    await ask("/v1/schedules/1", { method: "PATCH", json: { enabled: false } }),
+    await ask("/v1/schedules/1/run", { method: "POST" }),
+  ]) {
+    expect([answer.status, answer.body.code, answer.headers.get("retry-after")]).toEqual([
+      503,
+      "draining",
+      "5",
+    ]);
+  }
+  for (const path of ["/v1/schedules", "/v1/schedules/1", "/v1/schedules/1/runs", "/v1/runs"]) {
+    expect((await ask(path)).status, path).toBe(200);
+  }
 });

@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import type { Rota } from "../../../src/interface/rota.ts";
+import type { ScheduledTask } from "../../../src/interface/schedules.ts";
 import { silentLog } from "../../../src/model/log.ts";
 import { createRota } from "../../../src/rota.ts";
 import { createServer } from "../../../src/server/create-server.ts";
@@ -77,7 +78,8 @@ export async function startGarbageServer(storage: "SQLite" | "PostgreSQL"): Prom
       ]);
       const { sessions } = await rota.sessions.list({ limit: 1_000 });
       const settings = sessions.map(({ running: _running, queued: _queued, ...session }) => session);
-      return { tasks: total, agents, lanes, sessions: settings };
+      const { schedules } = await rota.schedules.list();
+      return { tasks: total, agents, lanes, sessions: settings, schedules: schedules.map(withoutRuns) };
     },
     async stop() {
       await server.close();
@@ -85,6 +87,19 @@ export async function startGarbageServer(storage: "SQLite" | "PostgreSQL"): Prom
       await database?.drop();
     },
   };
+}
+
+/** What users say of a schedule, and when that was. */
+function withoutRuns({
+  next_fire_at: _next,
+  run_count: _count,
+  last_run_at: _at,
+  last_run_id: _id,
+  last_status: _status,
+  last_error: _error,
+  ...said
+}: ScheduledTask): unknown {
+  return said;
 }
 
 const OPENAPI = { method: "GET", path: "/openapi.json" };
