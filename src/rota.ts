@@ -5,6 +5,7 @@ import { idMaker } from "./engine/new-id.ts";
 import { systemClock } from "./engine/system-clock.ts";
 import { EventLog } from "./events/event-log.ts";
 import { NotificationLog } from "./events/notification-log.ts";
+import type { Executor } from "./executors/executor.ts";
 import type { RotaOptions } from "./interface/options.ts";
 import type { Rota } from "./interface/rota.ts";
 import { AgentBounds } from "./library/agent-bounds.ts";
@@ -87,7 +88,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   // Before anything else: tasks can be submitted as soon as this answers.
   await laneCatalogue.open();
   const guard = new CurrentGuard({ allow: () => current.value.allow, clock });
-  const agents = new AgentTable({ current, surroundings });
+  const withWrits = (executor: Executor) => rota.writAnswers.after(executor);
+  const agents = new AgentTable({ current, surroundings, withWrits });
   const bounds = new AgentBounds({ storage, agents, turns, log });
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
@@ -142,7 +144,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
       if (paths.includes("webhooks.allow")) catalogue.rebuild();
     },
   });
-  return new LocalRota({
+  const rota = new LocalRota({
     current,
     storage,
     storageClock,
@@ -163,6 +165,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     clock,
     log,
   });
+  return rota;
 }
 
 /** Opens the storage a URL names. A driver is loaded only when it is chosen, so that nobody needs the other's library. */

@@ -22,6 +22,10 @@ const settings = {
   maxQueued: limit
     .exactOptional()
     .describe("How many of its tasks may wait, in place of `scheduler.maxPerAgent`."),
+  writs: z
+    .boolean()
+    .exactOptional()
+    .describe("Whether `/schedule` lines in its answers are carried out; left out: they are not."),
 };
 
 const AGENT_EXAMPLE = {
@@ -36,6 +40,7 @@ const changes = {
   lane: z.string().nullable().exactOptional(),
   maxInflight: limit.nullable().exactOptional(),
   maxQueued: limit.nullable().exactOptional(),
+  writs: z.boolean().nullable().exactOptional(),
 };
 
 const agentInput = z.strictObject({ id: z.string(), ...changes }).meta({
@@ -47,7 +52,7 @@ const agentInput = z.strictObject({ id: z.string(), ...changes }).meta({
 const agentChanges = z.strictObject(changes).meta({
   id: "AgentChanges",
   description: "What is left out stays; null takes it away.",
-  examples: [{ maxInflight: 5, lane: null }],
+  examples: [{ maxInflight: 5, lane: null }, { writs: true }],
 });
 
 export const agent = z

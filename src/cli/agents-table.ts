@@ -37,7 +37,15 @@ function executorText(executor: object): string {
 }
 
 /** A whole agent for people. */
-export function agentSheet({ id, source, executor, lane, maxInflight, maxQueued }: AgentInfo): string[] {
+export function agentSheet({
+  id,
+  source,
+  executor,
+  lane,
+  maxInflight,
+  maxQueued,
+  writs,
+}: AgentInfo): string[] {
   return sheetLines([
     ["agent", oneLine(id)],
     ["from", source],
@@ -45,5 +53,6 @@ export function agentSheet({ id, source, executor, lane, maxInflight, maxQueued 
     ["lane", lane === undefined ? undefined : oneLine(lane)],
     ["max running", maxInflight === undefined ? undefined : String(maxInflight)],
     ["max waiting", maxQueued === undefined ? undefined : String(maxQueued)],
+    ["writs", writs === undefined ? undefined : String(writs)],
   ]);
 }

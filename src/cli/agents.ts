@@ -12,6 +12,7 @@ interface AgentFlags extends ServerFlags {
   readonly lane?: string;
   readonly maxInflight?: string;
   readonly maxQueued?: string;
+  readonly writs?: boolean;
   readonly unset?: readonly string[];
 }
 
@@ -56,7 +57,7 @@ function updateCommand(): Command {
   const command = new Command("update")
     .description("Change an agent; what is not named stays.")
     .argument("<id>", "the agent's id")
-    .option("--unset <fields...>", "take away: executor, lane, maxInflight, maxQueued");
+    .option("--unset <fields...>", "take away: executor, lane, maxInflight, maxQueued, writs");
   return withServerOptions(withAgentOptions(command)).action(async (id: string, flags: AgentFlags) => {
     const unset = Object.fromEntries((flags.unset ?? []).map((field) => [field, null]));
     const changes: AgentChanges = { ...unset, ...settings(flags) };
@@ -82,15 +83,17 @@ function withAgentOptions(command: Command): Command {
     .option("--executor <json>", `what does its work, like '{"type": "http", "url": "https://…"}'`)
     .option("--lane <name>", "where its tasks run when they do not say")
     .option("--max-inflight <number>", "how many of its tasks run at once")
-    .option("--max-queued <number>", "how many of its tasks may wait");
+    .option("--max-queued <number>", "how many of its tasks may wait")
+    .option("--writs", "carry out /schedule lines in its answers");
 }
 
-function settings({ executor, lane, maxInflight, maxQueued }: AgentFlags): Record<string, unknown> {
+function settings({ executor, lane, maxInflight, maxQueued, writs }: AgentFlags): Record<string, unknown> {
   return given({
     executor: executor === undefined ? undefined : jsonFlag("--executor", executor),
     lane,
     maxInflight: maxInflight === undefined ? undefined : numberFlag(maxInflight),
     maxQueued: maxQueued === undefined ? undefined : numberFlag(maxQueued),
+    writs,
   });
 }
 

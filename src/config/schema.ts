@@ -97,6 +97,7 @@ const agent = section({
   lane: z.string({ error: must("be the name of a lane") }).exactOptional(),
   maxInflight: numberIn(COUNT).exactOptional(),
   maxQueued: numberIn(COUNT).exactOptional(),
+  writs: yesOrNo().exactOptional(),
 });
 
 function agentsFault(fault: Parameters<ReturnType<typeof must>>[0]): string {
@@ -124,7 +125,7 @@ export const configSchema = section({
     .record(z.string().refine(isAgentId), agent, { error: agentsFault })
     .default({})
     .describe(
-      "Agents by id, each with an `executor`, a `lane`, `maxInflight` and `maxQueued` of its own, all optional.",
+      "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued` and `writs` of its own, all optional.",
     ),
   webhooks: webhooks.prefault({}),
   shutdownGraceSec: numberIn({ ...SECONDS, integer: false })

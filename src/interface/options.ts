@@ -96,6 +96,8 @@ export interface AgentOptions {
   readonly maxInflight?: number;
   /** How many of its tasks may wait, in place of `scheduler.maxPerAgent`. */
   readonly maxQueued?: number;
+  /** Whether `/schedule` lines in its answers are carried out. */
+  readonly writs?: boolean;
 }
 
 export interface WebhookOptions {

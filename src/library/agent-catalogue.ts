@@ -185,7 +185,7 @@ export class AgentCatalogue extends Service {
       throw new PermanentError(error);
     };
     const made = { config: executor, executor };
-    return { options: {}, made, lane: undefined, maxInflight: null, maxQueued: null };
+    return { options: {}, made, lane: undefined, maxInflight: null, maxQueued: null, writs: false };
   }
 
   /** A node that does not have an agent in its configuration may have changed the bound that ours sets. */

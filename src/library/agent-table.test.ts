@@ -13,6 +13,7 @@ function makeTable(options: RotaOptions = {}): AgentTable {
   return new AgentTable({
     current: new CurrentSettings(resolveSettings(options, { clock })),
     surroundings: { clock },
+    withWrits: (executor) => Object.assign(executor.bind(null), { withWrits: executor }),
   });
 }
 
@@ -75,4 +76,13 @@ test.each([
   const table = makeTable();
   expect(() => table.set(id, options as never)).toThrow(message);
   expect(table.ids()).toEqual(["index"]);
+});
+
+test("an executor obeys what is written into its answers only for agents that may do so", () => {
+  const own = () => "done";
+  const table = makeTable({
+    agents: { a: { executor: own, writs: true }, b: { executor: own, writs: false }, c: { executor: own } },
+  });
+  const found = ["a", "b", "c"].map((agent) => table.executorFor(claimedTask({ agent }).task));
+  expect(found).toEqual([expect.objectContaining({ withWrits: own }), own, own]);
 });

@@ -12,6 +12,8 @@ import type { CurrentSettings } from "./current-settings.ts";
 export interface AgentTableOptions {
   readonly current: CurrentSettings;
   readonly surroundings: Surroundings;
+  /** An executor that does the same, and then what the `/schedule` lines in its answer say. */
+  readonly withWrits: (executor: Executor) => Executor;
 }
 
 export interface KnownAgent {
@@ -21,7 +23,7 @@ export interface KnownAgent {
 
 /** The agent that always exists, as long as nobody said anything of it. */
 const BUILT_IN: KnownAgent = {
-  agent: { options: {}, made: undefined, lane: undefined, maxInflight: null, maxQueued: null },
+  agent: { options: {}, made: undefined, lane: undefined, maxInflight: null, maxQueued: null, writs: false },
   source: "built-in",
 };
 
@@ -95,7 +97,9 @@ export class AgentTable {
 
   /** The agent's own, else that of the kind; the agent that always exists answers its input if it has neither. */
   executorFor({ agent, spec }: TaskRecord): Executor | undefined {
-    const made = this.find(agent)?.agent.made ?? this.#options.current.value.executors.get(spec.work.kind);
-    return made?.executor ?? (agent === DEFAULT_AGENT ? echo : undefined);
+    const known = this.find(agent)?.agent;
+    const made = known?.made ?? this.#options.current.value.executors.get(spec.work.kind);
+    const executor = made?.executor ?? (agent === DEFAULT_AGENT ? echo : undefined);
+    return executor !== undefined && known?.writs ? this.#options.withWrits(executor) : executor;
   }
 }

@@ -5,13 +5,19 @@ import type { Executor, ExecutorConfig } from "../executors/executor.ts";
 import type { AgentOptions } from "../interface/options.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
-import { checkKnown, optionalNumber, optionalObject, optionalText } from "../model/field-checks.ts";
+import {
+  checkKnown,
+  optionalBoolean,
+  optionalNumber,
+  optionalObject,
+  optionalText,
+} from "../model/field-checks.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 
 /** More than this at once is a slip of the finger. */
 const LIMIT = { min: 1, max: 10_000_000 } as const;
 
-export const AGENT_FIELDS = ["executor", "lane", "maxInflight", "maxQueued"] as const;
+export const AGENT_FIELDS = ["executor", "lane", "maxInflight", "maxQueued", "writs"] as const;
 
 /** An agent as this process knows it. */
 export interface Agent {
@@ -23,6 +29,8 @@ export interface Agent {
   readonly maxInflight: number | null;
   /** Null: the limit for all agents holds. */
   readonly maxQueued: number | null;
+  /** Whether `/schedule` lines in its answers are carried out. */
+  readonly writs: boolean;
 }
 
 /** An executor and what was said of it. */
@@ -59,7 +67,7 @@ export function readAgent(given: AgentOptions, { prefix, faults, ...params }: Re
   const { executor, ...others } = fields as AgentOptions;
   attempt(faults, () => checkKnown(fields, AGENT_FIELDS, prefix));
   const made = attempt(faults, () => makeExecutor(executor, `${prefix}executor`, params));
-  const lane = `${prefix}lane`;
+  const [lane, writs] = [`${prefix}lane`, `${prefix}writs`] as const;
   return {
     // A copy, since whoever handed it in may change it and hand it in again.
     options: { ...others, ...(made === undefined ? {} : { executor: made.config }) },
@@ -67,6 +75,7 @@ export function readAgent(given: AgentOptions, { prefix, faults, ...params }: Re
     lane: attempt(faults, () => optionalText({ [lane]: fields["lane"] }, lane)),
     maxInflight: attempt(faults, () => optionalNumber(fields, "maxInflight", LIMIT, prefix)) ?? null,
     maxQueued: attempt(faults, () => optionalNumber(fields, "maxQueued", LIMIT, prefix)) ?? null,
+    writs: attempt(faults, () => optionalBoolean({ [writs]: fields["writs"] }, writs)) ?? false,
   };
 }
 

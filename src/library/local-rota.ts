@@ -17,6 +17,7 @@ import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
+import type { Writs } from "../interface/writs.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
@@ -53,6 +54,9 @@ import { createTasks } from "./tasks.ts";
 import { TokenEstimates } from "./token-estimates.ts";
 import { warnOfUnservedLanes } from "./unserved-lanes.ts";
 import { createWebhooks } from "./webhooks.ts";
+import { WritAnswers } from "./writ-answers.ts";
+import { WritClerk } from "./writ-clerk.ts";
+import { createWrits } from "./writs.ts";
 
 /**
  * Timers of the clock never keep the process alive, but a Rota that was started does, until it is stopped: a program
@@ -94,6 +98,9 @@ export class LocalRota implements Rota {
   readonly sessions: Sessions;
   readonly schedules: Schedules;
   readonly runs: Runs;
+  readonly writs: Writs;
+  /** What the answers of agents ask for. */
+  readonly writAnswers: WritAnswers;
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
@@ -172,17 +179,31 @@ export class LocalRota implements Rota {
       newTaskId,
       checkOpen,
     });
-    this.schedules = createSchedules({
+    const scheduling = {
       tenant: DEFAULT_TENANT,
       storage,
       storageClock: parts.storageClock,
       runner: engine.firer,
       eventLog,
       ended,
-      isListed: (agent) => catalogue.lists(agent),
+      isListed: (agent: string) => catalogue.lists(agent),
       agentIds: () => parts.agents.ids(),
       timeoutMaxMs: () => current.value.timeoutMaxMs,
+    };
+    const schedules = createSchedules({ ...scheduling, checkOpen });
+    const clerk = { tenant: DEFAULT_TENANT, storage, log: parts.log };
+    this.schedules = schedules;
+    this.writs = createWrits({
+      clerk: new WritClerk({ ...clerk, schedules }),
+      isListed: scheduling.isListed,
+      agentIds: scheduling.agentIds,
       checkOpen,
+    });
+    this.writAnswers = new WritAnswers({
+      ...clerk,
+      storageClock: parts.storageClock,
+      // What still runs while this node drains may ask for what it likes: others carry it out.
+      clerk: new WritClerk({ ...clerk, schedules: createSchedules({ ...scheduling, checkOpen: () => {} }) }),
     });
     this.runs = createRuns({ tenant: DEFAULT_TENANT, storage });
     this.lanes = createLanes({

@@ -1,6 +1,6 @@
 import type { ScheduleRunner } from "../engine/firer.ts";
 import type { EventLog } from "../events/event-log.ts";
-import type { Schedules } from "../interface/schedules.ts";
+import type { CreatedSchedule, NewScheduleInput, Schedules } from "../interface/schedules.ts";
 import { RotaError } from "../model/errors.ts";
 import { shown } from "../model/field-checks.ts";
 import { nearestName } from "../model/nearest-name.ts";
@@ -43,8 +43,14 @@ export interface SchedulesOptions {
   readonly checkOpen: () => void;
 }
 
+/** What this process can do besides. */
+export interface LocalSchedules extends Schedules {
+  /** `source`: what it is made for; what was made for the same before is the answer. */
+  create(input: NewScheduleInput, options?: { readonly source?: string }): Promise<CreatedSchedule>;
+}
+
 /** One tenant's schedules, as its users handle them. */
-export function createSchedules(options: SchedulesOptions): Schedules {
+export function createSchedules(options: SchedulesOptions): LocalSchedules {
   const { tenant, storage, storageClock, runner, eventLog, ended } = options;
   const { isListed, agentIds, timeoutMaxMs, checkOpen } = options;
 
@@ -78,7 +84,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   }
 
   return {
-    async create(input) {
+    async create(input, { source } = {}) {
       checkOpen();
       const now = storageClock.now();
       const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
@@ -89,7 +95,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
         definition: { ...definition, anchorAt: now },
         status: enabled ? "active" : "paused",
         nextFireAt: enabled ? nextMoment(definition.rule, { after: now, anchor: now }) : null,
-        source: null,
+        source: source ?? null,
       });
       expectNext(record);
       return { scheduled_task: toScheduledTask(record), normalized: canonicalForm(record.rule) };
@@ -162,7 +168,7 @@ function notFound(): RotaError {
   return new RotaError("not_found", "schedule not found");
 }
 
-function agentNotFound(agent: string, known: readonly string[]): RotaError {
+export function agentNotFound(agent: string, known: readonly string[]): RotaError {
   const nearest = nearestName(agent, known);
   const hint =
     nearest === undefined ? "make it known first, or leave `agent` out" : `did you mean "${nearest}"?`;

@@ -3,7 +3,7 @@ import type { CreateWrit, InvalidWrit, OrderWrit, Writ } from "./writ.ts";
 
 /*
  * What an agent reads in answer to a writ: a block of lines, the first of which repeats what was asked. Times are those of
- * the schedule's zone, as `minuteText` writes them.
+ * the server's zone, as `minuteText` writes them.
  */
 
 export interface ScheduledAnswer {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { prefersStream } from "./accepts.ts";
+import { prefersStream, prefersText } from "./accepts.ts";
 
 test.each([
   [undefined, false],
@@ -23,4 +23,15 @@ test.each([
   ["text/event-stream-of-sorts", false],
 ])("`Accept: %s` asks for a stream: %j", (accept, isAsked) => {
   expect(prefersStream(accept)).toBe(isAsked);
+});
+
+test.each([
+  [undefined, false],
+  ["*/*", false],
+  ["text/plain", true],
+  ["text/plain; charset=utf-8, */*;q=0.1", true],
+  ["application/json, text/plain", false],
+  ["text/event-stream", false],
+])("`Accept: %s` asks for a text: %j", (accept, isAsked) => {
+  expect(prefersText(accept)).toBe(isAsked);
 });

@@ -10,7 +10,7 @@ type Document = z.infer<typeof openApiDocument>;
 
 const DESCRIPTION = `The scheduler for AI agents: it decides which agent works on what, and when.
 
-Every route but those of sessions, schedules, notifications, lanes, agents and webhooks is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. Every error has the same shape.`;
+Every route but those of sessions, schedules, writs, notifications, lanes, agents and webhooks is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. Every error has the same shape.`;
 
 const TAGS = [
   { name: "tasks", description: "Hand in work, look at it, cancel it, run it again." },

@@ -16,6 +16,7 @@ import { scheduleRoutes } from "./routes/schedules.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
+import { writRoutes } from "./routes/writs.ts";
 import type { TaskWaits } from "./task-waits.ts";
 
 /** What the routes are built on. */
@@ -33,6 +34,7 @@ const VERSIONED = [
   sessionRoutes,
   scheduleRoutes,
   runRoutes,
+  writRoutes,
   notificationRoutes,
   laneRoutes,
   agentRoutes,

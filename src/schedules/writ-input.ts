@@ -1,0 +1,42 @@
+import { checkKnown, type Fields, invalidField, isObject, quoted, shown } from "../model/field-checks.ts";
+import { DEFAULT_AGENT } from "../model/task.ts";
+import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
+import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
+import { writsIn } from "./writs-in.ts";
+
+/** Far more than an answer of a model has that asks for something. */
+const TEXT_LENGTH_MAX = 65_536;
+/** Carried out one after the other, while whoever asked waits. */
+const WRITS_MAX = 50;
+
+export interface ParsedWrits {
+  readonly agent: string;
+  /** One at least. */
+  readonly writs: readonly (Writ | InvalidWrit)[];
+}
+
+/** What is to be carried out for whom. Throws `invalid_field`. */
+export function parseWritInput(input: unknown): ParsedWrits {
+  if (!isObject(input)) {
+    const example = '{"agent": "research", "text": "/schedule in 1 hour: look again"}';
+    throw invalidField("text", `writs take an object, like ${example}, not ${shown(input)}`);
+  }
+  checkKnown(input, ["agent", "text"]);
+  const { agent = DEFAULT_AGENT } = input;
+  if (!isAgentId(agent)) throw invalidField("agent", `\`agent\` must be ${AGENT_ID_FORM}`);
+  return { agent, writs: readWrits(input) };
+}
+
+/** A text without any is one that was not understood. */
+function readWrits({ text }: Fields): ParsedWrits["writs"] {
+  if (typeof text !== "string") {
+    throw invalidField("text", `\`text\` must be a text with lines like /schedule list, not ${quoted(text)}`);
+  }
+  if (text.length > TEXT_LENGTH_MAX) {
+    throw invalidField("text", `\`text\` has ${text.length} characters, and ${TEXT_LENGTH_MAX} are the most`);
+  }
+  const writs = writsIn(text);
+  if (writs.length === 0) return [parseWrit(text)];
+  if (writs.length <= WRITS_MAX) return writs;
+  throw invalidField("text", `\`text\` has ${writs.length} writs, and ${WRITS_MAX} are the most`);
+}

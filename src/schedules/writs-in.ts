@@ -1,0 +1,47 @@
+import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
+
+/**
+ * The writs of a text, in order: one for each line that begins with `/schedule`. Where the message of a new schedule does not
+ * begin on that line, it is what follows, up to an empty line or the next writ. `quotes`: what stands between fences, as in
+ * Markdown, was only quoted.
+ *
+ * @example
+ * writsIn("Will do.\n/schedule in 1 hour: look again"); // [{ kind: "create", phrase: "in 1 hour", message: "look again" }]
+ */
+export function writsIn(
+  text: string,
+  { quotes = false }: { readonly quotes?: boolean } = {},
+): (Writ | InvalidWrit)[] {
+  const lines = text.split(/\r\n|\n|\r/);
+  const own = quotes ? withoutQuotes(lines) : lines;
+  return own.flatMap((line, index) => (isWrit(line) ? [readWrit(own, index)] : []));
+}
+
+/** The beginning of a line is enough to see it: lines can be long. */
+function isWrit(line: string): boolean {
+  return /^\s*\/schedule(?!\S)/i.test(line);
+}
+
+function readWrit(lines: readonly string[], at: number): Writ | InvalidWrit {
+  const line = lines[at] as string;
+  const writ = parseWrit(line);
+  if (writ.kind !== "invalid" || !line.trimEnd().endsWith(":")) return writ;
+  let end = at + 1;
+  while (end < lines.length && lines[end]?.trim() !== "" && !isWrit(lines[end] as string)) end += 1;
+  return parseWrit(lines.slice(at, end).join("\n"));
+}
+
+/** What is quoted becomes empty lines. */
+function withoutQuotes(lines: readonly string[]): string[] {
+  let fence: string | null = null;
+  return lines.map((line) => {
+    const [, marks, rest = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
+    if (fence === null) {
+      fence = marks ?? null;
+      return fence === null ? line : "";
+    }
+    // What closes a fence is like what opened it, at least as long, and alone on its line.
+    if (marks?.startsWith(fence) && rest.trim() === "") fence = null;
+    return "";
+  });
+}

@@ -1,0 +1,25 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { carryOutWrits } from "../../api/writs.ts";
+import type { WritInput } from "../../interface/writs.ts";
+import { RotaError } from "../../model/errors.ts";
+import { prefersText } from "../accepts.ts";
+import type { RouteParts } from "../routes.ts";
+
+const TEXT = "text/plain; charset=utf-8";
+
+/** What agents ask for with `/schedule …`. */
+export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota }) => {
+  app.post("/writs", { schema: carryOutWrits }, async (request, reply) => {
+    const carryOut = () => rota.writs.carryOut(request.body as WritInput);
+    if (!prefersText(request.headers.accept)) return carryOut();
+    try {
+      const { output } = await carryOut();
+      return reply.type(TEXT).send(`${output}\n`);
+    } catch (error) {
+      // An agent whose scheduler does not run is told in the words it knows.
+      const output = error instanceof RotaError ? error.details?.["output"] : undefined;
+      if (!(error instanceof RotaError) || output === undefined) throw error;
+      return reply.code(error.status as 503).type(TEXT).send(`${output}\n`);
+    }
+  });
+};
