@@ -50,6 +50,7 @@ test("without a file, variables and flags everything has its default", () => {
       team: { concurrency: 100 },
       cron: { concurrency: 30 },
     },
+    schedules: { runRetentionDays: 90 },
     sessions: { mode: "queue", cap: 10, drop: "old", debounceMs: 800, maxConcurrent: 1 },
     retry: { maxRetries: 3, backoffMs: 1_000, backoffMultiplier: 2, maxBackoffMs: 60_000, jitter: 0 },
     timeouts: { defaultMs: 120_000, maxMs: 600_000 },

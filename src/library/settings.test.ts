@@ -20,6 +20,7 @@ test("without options everything has its default", () => {
     timeoutMaxMs: 600_000,
     sessions: { mode: "queue", cap: 10, drop: "old", debounceMs: 800, maxConcurrent: 1 },
     shutdownGraceMs: 30_000,
+    runRetentionMs: 90 * 24 * 60 * 60 * 1_000,
   });
   expect(
     settings.lanes.map(({ name, concurrency, total, perAgent }) => [name, concurrency, total, perAgent]),
@@ -81,6 +82,8 @@ const REFUSED: [unknown, string][] = [
   [{ sessions: { debounceMs: 60_001 } }, "`sessions.debounceMs` must be an integer of milliseconds from 0"],
   [{ sessions: { maxConcurrent: 0 } }, "`sessions.maxConcurrent` must be an integer from 1 to 1000"],
   [{ sessions: { debounce: 5 } }, "did you mean `sessions.debounceMs`?"],
+  [{ schedules: { runRetentionDays: 0 } }, "`schedules.runRetentionDays` must be an integer of days from 1"],
+  [{ schedules: { retentionDays: 5 } }, "did you mean `schedules.runRetentionDays`?"],
   [{ estimateTokens: {} }, "`estimateTokens` must be a function"],
   [{ shutdownGraceSec: -1 }, "`shutdownGraceSec` must be a number of seconds from 0"],
   [{ storage: "mysql://user:secret@x/" }, '`storage` must be "sqlite:rota.db"'],

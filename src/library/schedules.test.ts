@@ -1,0 +1,159 @@
+import { expect, test } from "vitest";
+import { openTestRota } from "../../test/support/rota.ts";
+import { asSharedStorage, type Call, openMemory } from "../../test/support/storages.ts";
+import { ManualClock, settle } from "../testing/manual-clock.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const HOURLY = { schedule: "every hour", message: "look around", tz: "UTC" };
+
+/** A Rota in which `meddle` happens right before each edit is written. */
+async function openMeddled(meddle: (storage: Awaited<ReturnType<typeof openMemory>>) => Promise<unknown>) {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  let isMeddling = false;
+  const before = async ({ operation }: Call) => {
+    if (operation !== "schedules.update" || isMeddling) return;
+    isMeddling = true;
+    await meddle(storage);
+    isMeddling = false;
+  };
+  return { ...(await openTestRota({ clock, storage, meddler: { before } })), storage };
+}
+
+test("an edit that comes second is worked out anew, from what the first one made of it", async () => {
+  let edits = 0;
+  const { rota, clock } = await openMeddled(async (storage) => {
+    const record = await storage.schedules.get({ tenant: "default", id: 1 });
+    if (record === null || ++edits > 1) return;
+    await storage.schedules.update({
+      tenant: "default",
+      id: 1,
+      revision: record.revision,
+      changes: { name: "kept", overlap: "queue", retryPolicy: { ...record.retryPolicy, maxRetries: 9 } },
+    });
+  });
+  await rota.schedules.create(HOURLY);
+  await clock.advance(MINUTE);
+  expect(await rota.schedules.update(1, { overlap: "allow", retry: { base_delay_ms: 1 } })).toMatchObject({
+    name: "kept",
+    overlap: "allow",
+    retry: { max_retries: 9, base_delay_ms: 1, max_delay_ms: 30_000 },
+  });
+  expect(edits).toBe(2);
+});
+
+test("an edit that comes while it fires neither undoes the fire nor has the moment twice", async () => {
+  const { rota, clock, storage } = await openMeddled(async (memory) => {
+    const [due] = await memory.schedules.due({ limit: 1 });
+    if (due === undefined) return;
+    const { tenant, id, revision } = due;
+    const dueAt = due.nextFireAt ?? 0;
+    const missed = { status: "missed", reason: "a test", dueAt, firstDueAt: dueAt, moments: 1 } as const;
+    const nextFireAt = dueAt + HOUR;
+    const runs = [{ ...missed, forced: false }];
+    await memory.schedules.fire({ fires: [{ tenant, id, revision, runs, nextFireAt, pauses: null }] });
+  });
+  await rota.schedules.create(HOURLY);
+  await clock.advance(HOUR);
+  await rota.schedules.update(1, { message: "another" });
+  expect(await storage.schedules.get({ tenant: "default", id: 1 })).toMatchObject({
+    message: "another",
+    lastDueAt: clock.now(),
+    nextFireAt: clock.now() + HOUR,
+  });
+  expect((await rota.schedules.runs(1)).count).toBe(1);
+});
+
+test("an edit of what never stays the same is given up with a sentence", async () => {
+  let edits = 0;
+  const { rota } = await openMeddled(async (storage) => {
+    const record = await storage.schedules.get({ tenant: "default", id: 1 });
+    if (record === null) return;
+    edits += 1;
+    const changes = { name: `edit ${edits}` };
+    await storage.schedules.update({ tenant: "default", id: 1, revision: record.revision, changes });
+  });
+  await rota.schedules.create(HOURLY);
+  await expect(rota.schedules.update(1, { overlap: "allow" })).rejects.toMatchObject({
+    code: "conflict",
+    message: "schedule 1 keeps changing while it is edited: try again",
+  });
+  expect(edits).toBe(20);
+});
+
+test("an edit of what is deleted meanwhile finds nothing", async () => {
+  const { rota } = await openMeddled((storage) => storage.schedules.delete({ tenant: "default", id: 1 }));
+  await rota.schedules.create(HOURLY);
+  await expect(rota.schedules.update(1, { name: "x" })).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("an agent that another node made a moment ago is listed", async () => {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  // Nobody tells it of anything: it has to look.
+  const deaf = { ...asSharedStorage(storage), subscribe: () => () => {} };
+  const [first, second] = [
+    await openTestRota({ clock, storage: asSharedStorage(storage) }),
+    await openTestRota({ clock, storage: deaf }),
+  ];
+  await first.rota.agents.create({ id: "research" });
+  const { scheduled_task } = await second.rota.schedules.create({ ...HOURLY, agent: "research" });
+  expect(scheduled_task.agent_id).toBe("research");
+  await first.rota.agents.delete("research");
+  await expect(second.rota.schedules.create({ ...HOURLY, agent: "research" })).rejects.toMatchObject({
+    code: "not_found",
+  });
+});
+
+test("a schedule that begins to be made while it stops is not made", async () => {
+  let onLook = () => {};
+  const { rota } = await openTestRota({
+    // Where others may have made agents, it looks at the storage first.
+    storage: asSharedStorage(await openMemory(new ManualClock())),
+    meddler: {
+      after: ({ operation }) => {
+        if (operation === "agents.list") onLook();
+      },
+    },
+  });
+  await rota.agents.create({ id: "research" });
+  await rota.start();
+  onLook = () => void rota.drain();
+  await expect(rota.schedules.create({ ...HOURLY, agent: "research" })).rejects.toMatchObject({
+    code: "draining",
+  });
+  expect((await rota.schedules.list()).count).toBe(0);
+});
+
+test("a schedule that is due sooner than all others is fired at its moment, by the node that made it", async () => {
+  const { rota, clock } = await openTestRota();
+  await rota.start();
+  await rota.schedules.create(HOURLY);
+  await settle();
+  await rota.schedules.create({ ...HOURLY, schedule: { kind: "every", everyMs: 1_000 } });
+  await clock.advance(1_000);
+  expect((await rota.schedules.runs(2)).runs).toMatchObject([{ due_at: Math.floor(clock.now() / 1_000) }]);
+});
+
+test("runs are kept as long as the configuration says, which can change while it runs", async () => {
+  const { rota, clock } = await openTestRota();
+  await rota.start();
+  await rota.schedules.create({ ...HOURLY, enabled: false });
+  await rota.schedules.run(1);
+  await settle();
+  clock.set(clock.now() + 3 * DAY);
+  await clock.advance(MINUTE);
+  expect((await rota.runs.list()).count).toBe(1);
+  expect(await rota.reload({ schedules: { runRetentionDays: 2 } })).toEqual({
+    changed: ["schedules.runRetentionDays"],
+    needsRestart: [],
+  });
+  await clock.advance(MINUTE);
+  expect((await rota.runs.list()).count).toBe(0);
+  expect((await rota.schedules.get(1)).last_run_id).toBe(1);
+  await expect(rota.reload({ schedules: { runRetentionDays: 0 } })).rejects.toThrow(
+    "`schedules.runRetentionDays` must be an integer of days from 1 to 36500, not 0",
+  );
+});
