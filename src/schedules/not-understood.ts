@@ -7,6 +7,14 @@ export function notUnderstood(schedule: unknown, fault: string, field: string): 
   return refused(`\`${field}\` ${quoted(schedule)} was not understood: ${fault}`, field);
 }
 
+/** The error for a schedule that is not there. */
+export function missingSchedule(field: string): RotaError {
+  return refused(`\`${field}\` is missing: it ${MUST_BE}`, field);
+}
+
+/** What a schedule is, as a sentence goes on after its name. */
+export const MUST_BE = "must be a phrase, or an object with the kind at, every or cron";
+
 /** The error for a schedule that is understood and comes to nothing. */
 export function cannotBeKept(schedule: unknown, fault: string, field: string): RotaError {
   return refused(`\`${field}\` ${quoted(schedule)} cannot be kept: ${fault}`, field);

@@ -28,7 +28,7 @@ test.each([
 });
 
 test.each([
-  [undefined, "schedule", "must be a phrase, or an object"],
+  [undefined, "schedule", "`schedule` is missing: it must be a phrase, or an object"],
   [null, "schedule", "must be a phrase, or an object"],
   [42, "schedule", "must be a phrase, or an object"],
   [["every day"], "schedule", "must be a phrase, or an object"],

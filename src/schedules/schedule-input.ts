@@ -3,7 +3,7 @@ import type { Rule } from "../model/rule.ts";
 import { choiceFault } from "../model/value-faults.ts";
 import { cronRule } from "./cron-rule.ts";
 import { aheadFault, STEP_DAYS_MAX } from "./horizon.ts";
-import { notUnderstood } from "./not-understood.ts";
+import { MUST_BE, missingSchedule, notUnderstood } from "./not-understood.ts";
 import { onceAt } from "./once.ts";
 import { parsePhrase, type When } from "./phrase.ts";
 import { EVERY_MS_MIN } from "./phrase-every.ts";
@@ -21,9 +21,8 @@ import { checkZone } from "./zone.ts";
 export function parseSchedule(input: unknown, { now, tz }: When, field = "schedule"): Rule {
   const when = { now, tz: checkZone(tz) };
   if (typeof input === "string") return parsePhrase(input, when, field);
-  if (!isObject(input)) {
-    throw notUnderstood(input, "it must be a phrase, or an object with the kind at, every or cron", field);
-  }
+  if (input === undefined) throw missingSchedule(field);
+  if (!isObject(input)) throw notUnderstood(input, `it ${MUST_BE}`, field);
   return parseObject(input, when, field);
 }
 
