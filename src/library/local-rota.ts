@@ -185,6 +185,7 @@ export class LocalRota implements Rota {
       storageClock: parts.storageClock,
       runner: engine.firer,
       eventLog,
+      notificationLog: parts.notificationLog,
       ended,
       isListed: (agent: string) => catalogue.lists(agent),
       agentIds: () => parts.agents.ids(),

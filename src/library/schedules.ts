@@ -1,5 +1,6 @@
 import type { ScheduleRunner } from "../engine/firer.ts";
 import type { EventLog } from "../events/event-log.ts";
+import type { NotificationLog } from "../events/notification-log.ts";
 import type { CreatedSchedule, NewScheduleInput, Schedules } from "../interface/schedules.ts";
 import { RotaError } from "../model/errors.ts";
 import { shown } from "../model/field-checks.ts";
@@ -33,6 +34,7 @@ export interface SchedulesOptions {
   readonly storageClock: StorageClock;
   readonly runner: ScheduleRunner;
   readonly eventLog: EventLog;
+  readonly notificationLog: NotificationLog;
   readonly ended: EndedTasks;
   /** Looks at what other nodes made, too. */
   readonly isListed: (agent: string) => Promise<boolean>;
@@ -51,7 +53,7 @@ export interface LocalSchedules extends Schedules {
 
 /** One tenant's schedules, as its users handle them. */
 export function createSchedules(options: SchedulesOptions): LocalSchedules {
-  const { tenant, storage, storageClock, runner, eventLog, ended } = options;
+  const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
   const { isListed, agentIds, timeoutMaxMs, checkOpen } = options;
 
   async function find(id: number): Promise<ScheduleRecord> {
@@ -127,12 +129,14 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
         await find(id);
         await checkAgent(agent);
       }
+      await notificationLog.tried;
       const record = await edit(id, wanted);
       expectNext(record);
       return toScheduledTask(record);
     },
 
     async delete(id) {
+      await notificationLog.tried;
       const deleted = isSerialId(id) ? await storage.schedules.delete({ tenant, id }) : null;
       if (deleted === null) throw notFound();
       ended.note(deleted.cancelled);
@@ -143,7 +147,7 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
       checkOpen();
       const mode = parseRunMode(runOptions);
       if (!isSerialId(id)) throw notFound();
-      await eventLog.tried;
+      await Promise.all([eventLog.tried, notificationLog.tried]);
       const answer = await runner.runNow({ tenant, id, mode });
       if (answer === null) throw notFound();
       return answer.ran

@@ -80,12 +80,24 @@ test("what cannot be done is answered with ERR", () => {
   );
 });
 
-test("what was not understood is answered with every form that is", () => {
+test("a phrase that was not understood is answered with every one that is", () => {
+  const phrases = ACCEPTED_FORMS.map(({ form }) => `    ${form}`);
+  expect(
+    misunderstoodBlock({ ...CREATE, phrase: "soon" }, "why")
+      .split("\n")
+      .slice(1),
+  ).toEqual(["ERR: why", "  accepted forms:", ...phrases, "[END SCHEDULE]"]);
+});
+
+test("a writ that was not understood is answered with those that are, too", () => {
   const lines = misunderstoodBlock({ kind: "invalid", text: "soon", reason: "why" }, "why").split("\n");
   expect(lines).toEqual([
     "[/schedule soon]",
     "ERR: why",
     "  accepted forms:",
+    "    /schedule PHRASE: MESSAGE",
+    "    /schedule list | cancel N | pause N | resume N",
+    "    where PHRASE is one of:",
     ...ACCEPTED_FORMS.map(({ form }) => `    ${form}`),
     "[END SCHEDULE]",
   ]);

@@ -59,9 +59,17 @@ export function errorBlock(writ: Writ | InvalidWrit, reason: string): string {
 
 /** The same for one that did not say what or when, with the ways to say it. */
 export function misunderstoodBlock(writ: Writ | InvalidWrit, reason: string): string {
-  const forms = ACCEPTED_FORMS.map(({ form }) => `    ${form}`);
-  return block(writ, [`ERR: ${oneLine(reason)}`, "  accepted forms:", ...forms]);
+  const phrases = ACCEPTED_FORMS.map(({ form }) => form);
+  const forms = writ.kind === "invalid" ? [...WRIT_FORMS, ...phrases] : phrases;
+  return block(writ, [`ERR: ${oneLine(reason)}`, "  accepted forms:", ...forms.map((form) => `    ${form}`)]);
 }
+
+/** What can be written, for whoever did not even get as far as saying when. */
+const WRIT_FORMS = [
+  "/schedule PHRASE: MESSAGE",
+  "/schedule list | cancel N | pause N | resume N",
+  "where PHRASE is one of:",
+];
 
 export const NOT_RUNNING = "scheduler is not running";
 
