@@ -19,7 +19,10 @@ export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota 
       // An agent whose scheduler does not run is told in the words it knows.
       const output = error instanceof RotaError ? error.details?.["output"] : undefined;
       if (!(error instanceof RotaError) || output === undefined) throw error;
-      return reply.code(error.status as 503).type(TEXT).send(`${output}\n`);
+      return reply
+        .code(error.status as 503)
+        .type(TEXT)
+        .send(`${output}\n`);
     }
   });
 };
