@@ -3,7 +3,7 @@ import { inPlace, type NewPlace, type Place } from "./place.ts";
 import { openRota } from "./workload.ts";
 
 /** What starting leaves to be done is done by then. */
-export const SETTLE_MS = 2_000;
+const SETTLE_MS = 2_000;
 
 export interface IdleCost {
   /** Of one core. */
