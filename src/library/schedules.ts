@@ -2,6 +2,7 @@ import type { ScheduleRunner } from "../engine/firer.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { NotificationLog } from "../events/notification-log.ts";
 import type { CreatedSchedule, NewScheduleInput, Schedules } from "../interface/schedules.ts";
+import { toSeconds } from "../model/epoch-seconds.ts";
 import { RotaError } from "../model/errors.ts";
 import { shown } from "../model/field-checks.ts";
 import { nearestName } from "../model/nearest-name.ts";
@@ -19,7 +20,7 @@ import type { ScheduleRecord, Storage } from "../storage/storage.ts";
 import { editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { toRunPage } from "./runs.ts";
-import { toScheduledTask, toSeconds } from "./schedule-view.ts";
+import { toScheduledTask } from "./schedule-view.ts";
 
 const LIST_MAX = 200;
 /**
