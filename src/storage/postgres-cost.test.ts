@@ -301,22 +301,25 @@ describe("what schedules and their runs touch", () => {
     const { first, admin, calls } = await openFew();
     const few = new Map<string, number>();
     for (const [name, call] of Object.entries(calls)) {
-      for (let warm = 0; warm < 2; warm += 1) await pagesOf(admin, ...call());
-      few.set(name, await pagesOf(admin, ...call()));
+      await pagesOf(admin, ...call());
+      few.set(name, await pagesOnceWarm(admin, call));
     }
     await addMany(admin, 20_000);
     for (const replan of REPLANS) {
       await admin.query(replan);
       for (const [name, call] of Object.entries(calls)) {
-        // Where they are made anew, plans take some looking up.
-        if (replan !== REPLANS[0]) await pagesOf(admin, ...call());
-        const pages = few.get(name) ?? 0;
         // Indexes that are higher, and rows that lie on more pages.
-        expect(await pagesOf(admin, ...call()), `${name} after ${replan}`).toBeLessThan(2 * pages + 30);
+        const pagesMax = 2 * (few.get(name) ?? 0) + 30;
+        expect(await pagesOnceWarm(admin, call), `${name} after ${replan}`).toBeLessThan(pagesMax);
       }
     }
     expect(await first.counters.recountAll()).toEqual([]);
   });
+
+  /** Making plans takes pages of its own, and vacuum may have them made anew at any time. */
+  async function pagesOnceWarm(admin: Client, call: () => [string, unknown[]]): Promise<number> {
+    return Math.min(await pagesOf(admin, ...call()), await pagesOf(admin, ...call()));
+  }
 
   const READINGS: Record<string, { readonly text: string; readonly values: readonly unknown[] }> = {
     "the next moment": { text: NEXT_SCHEDULE, values: [] },
