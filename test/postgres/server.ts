@@ -172,7 +172,7 @@ function startKeeper(orders: KeeperOrders): Keeper {
   };
 }
 
-async function findFreePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const server = createServer();
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
