@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { FULL, QUICK, type Sizes } from "./job.ts";
-import { PARTS, type Part } from "./jobs/index.ts";
+import { PARTS, type Part, USUAL_PARTS } from "./jobs/index.ts";
 
 const TURNS = 3;
 
@@ -31,7 +31,7 @@ export function parseCommandLine(args: readonly string[]): Orders {
   const turns = Number(values.turns);
   if (!Number.isInteger(turns) || turns < 1) throw new Error(`--turns must be a number from 1\n${USAGE}`);
   return {
-    parts: positionals.length === 0 ? PARTS : (positionals as Part[]),
+    parts: positionals.length === 0 ? USUAL_PARTS : (positionals as Part[]),
     sizes: values.quick ? QUICK : FULL,
     turns,
     postgres: !values["without-postgres"],

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Figure } from "./figure.ts";
-import type { Setting } from "./job.ts";
+import type { Findings, Setting } from "./job.ts";
 import { JOBS } from "./jobs/index.ts";
 
 interface Orders {
@@ -11,16 +11,20 @@ interface Orders {
 }
 
 /** Runs a job in a process of its own. Node's own options, such as `--cpu-prof`, reach it. */
-export async function runInProcess(job: string, setting: Setting, stop: AbortSignal): Promise<Figure[]> {
+export async function runInProcess(
+  job: string,
+  setting: Setting,
+  stop: AbortSignal,
+): Promise<Figure[] | Findings> {
   const orders: Orders = { job, setting };
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(orders)], {
     serialization: "advanced",
     stdio: ["ignore", "inherit", "inherit", "ipc"],
     signal: stop,
   });
-  let figures: Figure[] | null = null;
+  let figures: Figure[] | Findings | null = null;
   child.on("message", (message) => {
-    figures = message as Figure[];
+    figures = message as Figure[] | Findings;
   });
   child.on("error", () => {});
   const [code, signal] = await once(child, "close");

@@ -1,7 +1,15 @@
 import type { Figure } from "./figure.ts";
+import { FULL_PEERS, type PeerSizes, QUICK_PEERS } from "./peers/sizes.ts";
 
 /** One storage's share of a part, run in a process of its own so that no measurement inherits another's memory. */
-export type Job = (setting: Setting) => Promise<Figure[]>;
+export type Job = (setting: Setting) => Promise<Figure[] | Findings>;
+
+/** Figures that are told in another way than as a table of them. */
+export interface Findings {
+  readonly figures: readonly Figure[];
+  /** Markdown. */
+  readonly text: string;
+}
 
 export interface Setting {
   /** On a disk, ours, and removed at the end. */
@@ -31,6 +39,7 @@ export interface Sizes {
   readonly dueSchedules: number;
   /** Streams that are open at once. */
   readonly streams: number;
+  readonly peers: PeerSizes;
 }
 
 export const FULL: Sizes = {
@@ -45,6 +54,7 @@ export const FULL: Sizes = {
   idleSchedules: 100_000,
   dueSchedules: 1_000,
   streams: 2_000,
+  peers: FULL_PEERS,
 };
 
 export const QUICK: Sizes = {
@@ -59,4 +69,5 @@ export const QUICK: Sizes = {
   idleSchedules: 10_000,
   dueSchedules: 1_000,
   streams: 500,
+  peers: QUICK_PEERS,
 };

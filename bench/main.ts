@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { startPostgres } from "../test/postgres/server.ts";
 import { makeBenchFolder } from "./bench-folder.ts";
 import { type Orders, parseCommandLine } from "./command-line.ts";
-import { isMet } from "./figure.ts";
+import { type Figure, isMet } from "./figure.ts";
 import type { Setting } from "./job.ts";
 import { runInProcess } from "./job-process.ts";
 import { JOBS, type JobEntry } from "./jobs/index.ts";
@@ -45,12 +45,16 @@ async function runJobs(
 ): Promise<PartReport[]> {
   const reports: PartReport[] = [];
   for (const part of new Set(jobs.map((job) => job.part))) {
-    const report = { part, figures: [] as PartReport["figures"][number][] };
+    const figures: Figure[] = [];
+    let text: string | null = null;
     for (const { name } of jobs.filter((job) => job.part === part)) {
       console.error(name);
-      report.figures.push(...(await runInProcess(name, setting, stop)));
+      const found = await runInProcess(name, setting, stop);
+      figures.push(...("figures" in found ? found.figures : found));
+      if ("text" in found) text = found.text;
     }
-    console.log(`\n${formatPart(report)}`);
+    const report: PartReport = { part, figures, text };
+    console.log(`\n${text ?? formatPart(report)}`);
     reports.push(report);
   }
   return reports;

@@ -4,6 +4,8 @@ import type { Machine } from "./machine.ts";
 export interface PartReport {
   readonly part: string;
   readonly figures: readonly Figure[];
+  /** What is printed; null: the figures as a table. */
+  readonly text: string | null;
 }
 
 export function formatMachine(machine: Machine): string {
@@ -30,23 +32,23 @@ export function formatPart({ part, figures }: PartReport): string {
     { true: "yes", false: "NO", null: "" }[`${isMet(each)}`],
   ]);
   const table = [[part, "figure", "from – to", "goal", "met"], ...rows];
+  return formatTable(table, { numbers: (column) => column === 1 || column === 2 });
+}
+
+/** The first row is the header; `numbers` says which columns are aligned to the right. */
+export function formatTable(
+  table: readonly (readonly string[])[],
+  { numbers }: { numbers: (column: number) => boolean },
+): string {
   const widths =
     table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
   const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => align(cell, column, widths[column] ?? 0)).join(" | ")} |`;
+    `| ${cells.map((cell, column) => (numbers(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0))).join(" | ")} |`;
   const [header = [], ...body] = table;
   const rule = widths.map((width, column) =>
-    isNumber(column) ? `${"-".repeat(width - 1)}:` : "-".repeat(width),
+    numbers(column) ? `${"-".repeat(width - 1)}:` : "-".repeat(width),
   );
   return [line(header), line(rule), ...body.map(line)].join("\n");
-}
-
-function align(cell: string, column: number, width: number): string {
-  return isNumber(column) ? cell.padStart(width) : cell.padEnd(width);
-}
-
-function isNumber(column: number): boolean {
-  return column === 1 || column === 2;
 }
 
 function spread({ runs, unit }: Figure): string {
@@ -60,7 +62,7 @@ function showGoal(goal: Goal, unit: Unit): string {
   return `≥ ${show(goal.atLeast, unit)}${aim}`;
 }
 
-function show(value: number, unit: Unit): string {
+export function show(value: number, unit: Unit): string {
   switch (unit) {
     case "tasks/s":
       return `${Math.round(value).toLocaleString("en")}/s`;
@@ -78,6 +80,8 @@ function show(value: number, unit: Unit): string {
       return `${value.toFixed(2)} %`;
     case "share":
       return `${Math.round(value * 100)} %`;
+    case "times":
+      return `${value.toFixed(2)} ×`;
     case "count":
       return String(value);
   }

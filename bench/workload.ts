@@ -21,16 +21,20 @@ export function openRota(
 ): Promise<Rota> {
   return createRota({
     storage: url,
-    scheduler: {
-      workerCount: atOnce,
-      maxInflight: atOnce * nodes * 2,
-      maxPerAgentInflight: AT_ONCE,
-      maxQueueSize: NO_LIMIT,
-      maxPerAgent: NO_LIMIT,
-    },
+    scheduler: schedulerOptions({ atOnce, nodes }),
     // By kind rather than by agent, so that fifty thousand agents need not be introduced one by one.
     executors: { custom: handler },
   });
+}
+
+export function schedulerOptions({ atOnce, nodes = 1 }: { atOnce: number; nodes?: number }) {
+  return {
+    workerCount: atOnce,
+    maxInflight: atOnce * nodes * 2,
+    maxPerAgentInflight: AT_ONCE,
+    maxQueueSize: NO_LIMIT,
+    maxPerAgent: NO_LIMIT,
+  };
 }
 
 export function taskInputs(count: number, agents = AGENTS): TaskInput[] {

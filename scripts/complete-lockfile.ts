@@ -3,7 +3,7 @@
  *
  * Where a registry mirror lacks such a package, `npm install` says nothing and leaves it out, and `npm ci` then refuses
  * the lockfile everywhere. Their versions are known all the same: the packages that want them name them exactly.
- * Run this after `npm install` where test/lockfile.test.ts asks for it.
+ * Run this after `npm install` where test/lockfile.test.ts asks for it. It takes the folder of another lockfile, too.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ interface LockedPackage {
   [field: string]: unknown;
 }
 
-const file = join(import.meta.dirname, "..", "package-lock.json");
+const file = join(process.argv[2] ?? join(import.meta.dirname, ".."), "package-lock.json");
 const lock = JSON.parse(readFileSync(file, "utf8")) as { packages: Record<string, LockedPackage> };
 
 for (const [path, wanting] of Object.entries(lock.packages)) {

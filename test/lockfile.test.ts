@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 
 interface LockedPackage {
   resolved?: string;
@@ -8,16 +8,26 @@ interface LockedPackage {
   optionalDependencies?: Record<string, string>;
 }
 
-const file = join(import.meta.dirname, "..", "package-lock.json");
-const { packages } = JSON.parse(readFileSync(file, "utf8")) as { packages: Record<string, LockedPackage> };
+const ROOT = join(import.meta.dirname, "..");
 
-test("the lockfile installs through any registry", () => {
-  const bound = Object.entries(packages).filter(([, { resolved, link }]) => resolved !== undefined && !link);
-  expect(bound.map(([path]) => path)).toEqual([]);
-});
+describe.each([
+  ["package-lock.json", "npm run lockfile"],
+  ["bench/peers/package-lock.json", "node scripts/complete-lockfile.ts bench/peers"],
+])("%s", (file, remedy) => {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, file), "utf8")) as {
+    packages: Record<string, LockedPackage>;
+  };
 
-test("the lockfile has the packages of every platform: if not, run `npm run lockfile`", () => {
-  const names = new Set(Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, "")));
-  const wanted = Object.values(packages).flatMap((entry) => Object.keys(entry.optionalDependencies ?? {}));
-  expect(wanted.filter((name) => !names.has(name))).toEqual([]);
+  test("installs through any registry", () => {
+    const bound = Object.entries(packages).filter(
+      ([, { resolved, link }]) => resolved !== undefined && !link,
+    );
+    expect(bound.map(([path]) => path)).toEqual([]);
+  });
+
+  test(`has the packages of every platform: if not, run \`${remedy}\``, () => {
+    const names = new Set(Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, "")));
+    const wanted = Object.values(packages).flatMap((entry) => Object.keys(entry.optionalDependencies ?? {}));
+    expect(wanted.filter((name) => !names.has(name))).toEqual([]);
+  });
 });

@@ -1,4 +1,5 @@
 import type { Job } from "../job.ts";
+import { peersJob } from "../peers/peers-job.ts";
 import { dueOnPostgres, dueOnSqlite } from "./due-schedules.ts";
 import { growthOnPostgres, growthOnSqlite } from "./growth.ts";
 import { httpJob } from "./http.ts";
@@ -20,8 +21,12 @@ export const PARTS = [
   "growth",
   "sessions",
   "schedules",
+  "peers",
 ] as const;
 export type Part = (typeof PARTS)[number];
+
+/** What is measured when nothing is asked for: the peers take an hour, and have to be installed. */
+export const USUAL_PARTS: readonly Part[] = PARTS.filter((part) => part !== "peers");
 
 export interface JobEntry {
   readonly part: Part;
@@ -55,4 +60,5 @@ export const JOBS: readonly JobEntry[] = [
   { part: "schedules", name: "streams", needsPostgres: false, run: streamsJob },
   { part: "sessions", name: "sessions on SQLite", needsPostgres: false, run: sessionsOnSqlite },
   { part: "sessions", name: "sessions on PostgreSQL", needsPostgres: true, run: sessionsOnPostgres },
+  { part: "peers", name: "peers", needsPostgres: true, run: peersJob },
 ];

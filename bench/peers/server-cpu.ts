@@ -1,0 +1,63 @@
+import { readdir, readFile } from "node:fs/promises";
+import { connect } from "../postgres/database.ts";
+import { askRedis } from "./redis/ask-redis.ts";
+
+/** What the processes of a database's server take, as Linux tells it. Elsewhere, and for SQLite, nothing is counted. */
+export class ServerCpu {
+  /** Its first process; null: there is none, or it cannot be looked at. */
+  readonly #pid: number | null;
+
+  private constructor(pid: number | null) {
+    this.#pid = pid;
+  }
+
+  static async of(url: string): Promise<ServerCpu> {
+    if (process.platform !== "linux") return new ServerCpu(null);
+    switch (new URL(url).protocol) {
+      case "postgres:":
+        return new ServerCpu(await postmaster(url));
+      case "redis:":
+        return new ServerCpu(Number(/process_id:(\d+)/.exec(await askRedis(url, "INFO server"))?.[1]));
+      default:
+        return new ServerCpu(null);
+    }
+  }
+
+  /** Milliseconds that it and its children have run so far. */
+  async readMs(): Promise<number> {
+    if (this.#pid === null) return 0;
+    const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+    const family = await Promise.all(
+      pids.map(async (pid) => pid === this.#pid || (await parentOf(pid)) === this.#pid),
+    );
+    const times = await Promise.all(pids.filter((_, index) => family[index]).map(ranMs));
+    return times.reduce((sum, ms) => sum + ms, 0);
+  }
+}
+
+/** A connection is served by a child of the first process. */
+async function postmaster(url: string): Promise<number | null> {
+  const client = await connect(url);
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const parent = await parentOf(rows[0]?.pid ?? 0);
+  await client.end();
+  return parent;
+}
+
+async function parentOf(pid: number): Promise<number | null> {
+  const stat = await read(`/proc/${pid}/stat`);
+  // The name, in brackets, may contain anything.
+  const parent = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1];
+  return parent === undefined ? null : Number(parent);
+}
+
+/** To the nanosecond, where `stat` counts hundredths of a second. */
+async function ranMs(pid: number): Promise<number> {
+  const [nanoseconds = "0"] = (await read(`/proc/${pid}/schedstat`)).split(" ");
+  return Number(nanoseconds) / 1e6;
+}
+
+/** Nothing when the process has ended meanwhile. */
+async function read(file: string): Promise<string> {
+  return readFile(file, "utf8").catch(() => "");
+}
