@@ -11,6 +11,8 @@ export interface CuttingProxy {
   loseAnswerTo(text: string): void;
   /** From now on nothing gets through, in either direction, and nobody is told. */
   freeze(): void;
+  /** New connections get through again; one that has lost something stays silent for good. */
+  thaw(): void;
   close(): void;
 }
 
@@ -26,21 +28,25 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
 
   const proxy = createServer((client) => {
     const server = connect(Number(port), hostname);
+    // It has lost something on its way, so that whatever came later would make no sense.
+    let isDeaf = false;
     for (const [socket, other] of [
       [client, server],
       [server, client],
     ] as const) {
       sockets.add(socket);
-      // Either end may be torn down at any moment; then the other goes too.
+      // Either end may be torn down at any moment; then the other goes too, if it can be told.
       socket.on("error", () => {});
       socket.on("close", () => {
         sockets.delete(socket);
-        other.destroy();
+        isDeaf ||= frozen;
+        if (!isDeaf) other.destroy();
       });
     }
     let isDoomed = false;
     client.on("data", (data) => {
-      if (frozen) return;
+      isDeaf ||= frozen;
+      if (isDeaf) return;
       if (doomed !== null && data.includes(doomed)) {
         isDoomed = true;
         doomed = null;
@@ -48,8 +54,9 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
       server.write(data);
     });
     server.on("data", (data) => {
+      isDeaf ||= frozen;
       if (isDoomed) client.destroy();
-      else if (!frozen) client.write(data);
+      else if (!isDeaf) client.write(data);
     });
   });
   proxy.listen(0, "127.0.0.1");
@@ -65,6 +72,9 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     },
     freeze() {
       frozen = true;
+    },
+    thaw() {
+      frozen = false;
     },
     close() {
       proxy.close();

@@ -1,0 +1,29 @@
+import type { History } from "../history.ts";
+
+/** Every event is in the log once and in order, and whoever followed it was handed the same: no gap, no double. */
+export function eventLog({ events, followed }: History): string[] {
+  const findings: string[] = [];
+  const log = events.map(({ seq }) => seq);
+  for (const [index, seq] of log.entries()) {
+    const before = log[index - 1];
+    if (before !== undefined && seq <= before)
+      findings.push(`event ${seq} comes after event ${before} in the log`);
+  }
+  for (const [reader, seqs] of followed.entries()) {
+    const handed = new Set(seqs);
+    if (handed.size !== seqs.length) findings.push(`reader ${reader} was handed an event twice`);
+    for (const [index, seq] of seqs.entries())
+      if (index > 0 && seq < (seqs[index - 1] ?? 0))
+        findings.push(`reader ${reader} was handed event ${seq} after event ${seqs[index - 1]}`);
+    const missed = log.filter((seq) => !handed.has(seq));
+    if (missed.length > 0)
+      findings.push(`reader ${reader} was never handed events ${missed.slice(0, 5).join(", ")}`);
+    const known = new Set(log);
+    const invented = seqs.filter((seq) => !known.has(seq));
+    if (invented.length > 0)
+      findings.push(
+        `reader ${reader} was handed events that are not in the log: ${invented.slice(0, 5).join(", ")}`,
+      );
+  }
+  return findings;
+}

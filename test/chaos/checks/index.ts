@@ -1,0 +1,40 @@
+import type { Check, History } from "../history.ts";
+import { acceptedOnce } from "./accepted-once.ts";
+import { attempts } from "./attempts.ts";
+import { batches } from "./batches.ts";
+import { calls } from "./calls.ts";
+import { dependants } from "./dependants.ts";
+import { doctor } from "./doctor.ts";
+import { dueMoments } from "./due-moments.ts";
+import { eventLog } from "./event-log.ts";
+import { limits } from "./limits.ts";
+import { nothingLost } from "./nothing-lost.ts";
+import { oneEnd } from "./one-end.ts";
+import { sessionOrder } from "./session-order.ts";
+
+/** What a history must show, whatever was done to it. */
+export const CHECKS: Readonly<Record<string, Check>> = {
+  "nothing acknowledged is lost": nothingLost,
+  "what was submitted once is there once": acceptedOnce,
+  "every task ends, once": oneEnd,
+  "no task has two live attempts": attempts,
+  "what agents saw is what was granted": calls,
+  "no limit is exceeded": limits,
+  "sessions keep their order": sessionOrder,
+  "dependants go by what they depend on": dependants,
+  "batches are complete once": batches,
+  "every due moment has one row": dueMoments,
+  "every event is told once and in order": eventLog,
+  "the doctor finds nothing": doctor,
+};
+
+export interface Finding {
+  readonly promise: string;
+  readonly said: string;
+}
+
+export function check(history: History): Finding[] {
+  return Object.entries(CHECKS).flatMap(([promise, look]) =>
+    look(history).map((said) => ({ promise, said })),
+  );
+}

@@ -1,0 +1,49 @@
+import type { EventType } from "../../../src/model/event.ts";
+import { isTerminal, type TaskState } from "../../../src/model/task-state.ts";
+import type { History } from "../history.ts";
+import { replay } from "./replay.ts";
+
+const WAITING = ["waiting_dependency", "delayed", "queued", "assigned"] as const;
+const RETRIABLE = ["failed", "cancelled"] as const;
+
+/** What a task may be when an event tells of it. `none`: nobody has heard of it. */
+const BEFORE: Readonly<Record<EventType, readonly (TaskState | "none")[]>> = {
+  "task.created": ["none"],
+  "task.rejected": ["none"],
+  "task.started": WAITING,
+  "task.progress": ["running"],
+  "task.retrying": ["running", ...RETRIABLE],
+  "task.preempted": ["running"],
+  "task.completed": ["running"],
+  "task.failed": ["running", ...WAITING],
+  "task.cancelled": ["running", ...WAITING],
+  "batch.completed": ["done", "failed", "cancelled", "rejected"],
+};
+
+/** Every task ends, in one state, and is left there unless somebody asks for a retry; each step follows from the last. */
+export function oneEnd({ events, tasks, retriesAsked }: History): string[] {
+  const findings: string[] = [];
+  const revived = new Map<string, number>();
+  const last = new Map<string, TaskState>();
+  for (const { event, before } of replay(events)) {
+    const { type, taskId, seq } = event;
+    if (!BEFORE[type].includes(before ?? "none"))
+      findings.push(`${taskId}: ${type} (event ${seq}) while it was ${before ?? "not there"}`);
+    if (type === "task.retrying" && before !== undefined && isTerminal(before))
+      revived.set(taskId, (revived.get(taskId) ?? 0) + 1);
+    if (type !== "batch.completed") last.set(taskId, event.state);
+  }
+  for (const [taskId, times] of revived) {
+    const asked = retriesAsked.filter((id) => id === taskId).length;
+    if (times > asked)
+      findings.push(`${taskId} came back ${times} times after its end, asked for ${asked} times`);
+  }
+  for (const [taskId, { state }] of tasks) {
+    if (!isTerminal(state)) findings.push(`${taskId} has not ended: it is ${state}`);
+    if (last.get(taskId) !== state)
+      findings.push(`${taskId} is ${state}, and the log says ${last.get(taskId) ?? "nothing of it"}`);
+  }
+  for (const taskId of last.keys())
+    if (!tasks.has(taskId)) findings.push(`${taskId} is in the log and nowhere else`);
+  return findings;
+}

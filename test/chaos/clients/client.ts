@@ -1,0 +1,84 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Chance } from "../chance.ts";
+import type { Ledger } from "../ledger.ts";
+
+/** What a client that hears nothing waits for before it takes the answer for lost. */
+const PATIENCE_MS = 5_000;
+const AWAY_PAUSE_MS = 100;
+
+export interface Surroundings {
+  readonly chance: Chance;
+  readonly ledger: Ledger;
+  /** Where the nodes are, up or not. */
+  readonly urls: readonly string[];
+  /** No client begins anything new after this. */
+  readonly stop: AbortSignal;
+}
+
+export interface Answered {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a client knows what it asked for.
+  readonly body: any;
+}
+
+/** Somebody who uses Rota: does one thing after the other until told to stop. */
+export abstract class Client {
+  protected readonly chance: Chance;
+  protected readonly ledger: Ledger;
+  readonly #urls: readonly string[];
+  readonly #stop: AbortSignal;
+
+  constructor({ chance, ledger, urls, stop }: Surroundings) {
+    this.chance = chance.fork(this.constructor.name);
+    this.ledger = ledger;
+    this.#urls = urls;
+    this.#stop = stop;
+  }
+
+  /** The longest wait between two steps. */
+  protected abstract readonly pauseMs: number;
+
+  protected abstract step(): Promise<void>;
+
+  async run(): Promise<void> {
+    while (!this.#stop.aborted) {
+      await this.step();
+      await delay(this.chance.between(1, this.pauseMs));
+    }
+  }
+
+  /** Asks any of the nodes; null: nobody knows what became of it. */
+  protected async ask(
+    path: string,
+    json?: unknown,
+    method = json === undefined ? "GET" : "POST",
+  ): Promise<Answered | null> {
+    try {
+      const response = await fetch(this.chance.pick(this.#urls) + path, {
+        method,
+        signal: AbortSignal.timeout(PATIENCE_MS),
+        ...(json === undefined
+          ? {}
+          : { body: JSON.stringify(json), headers: { "content-type": "application/json" } }),
+      });
+      const body = await response.json();
+      // A full disk or a lost connection: it may have been carried out all the same.
+      if (response.status === 503) this.ledger.unanswered += 1;
+      else if (response.status >= 400) this.ledger.refused += 1;
+      return response.status === 503 ? null : { status: response.status, body };
+    } catch {
+      this.ledger.unanswered += 1;
+      await delay(AWAY_PAUSE_MS);
+      return null;
+    }
+  }
+
+  /** Asks until somebody answers: for what may be repeated. Null: it was told to stop first. */
+  protected async askUntilAnswered(path: string, json: unknown, method = "POST"): Promise<Answered | null> {
+    while (!this.#stop.aborted) {
+      const answered = await this.ask(path, json, method);
+      if (answered !== null) return answered;
+    }
+    return null;
+  }
+}

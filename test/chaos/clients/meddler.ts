@@ -1,0 +1,45 @@
+import { isTerminal } from "../../../src/model/task-state.ts";
+import { Client } from "./client.ts";
+
+/** Looks at tasks that others submitted, cancels some, and brings some back that did not end well. */
+export class Meddler extends Client {
+  protected readonly pauseMs = 150;
+
+  protected async step(): Promise<void> {
+    const { accepted } = this.ledger;
+    if (accepted.length === 0) return;
+    const taskId = this.chance.pick(this.chance.oneIn(3) ? accepted : accepted.slice(-15));
+    switch (this.chance.weighted({ look: 5, cancel: 2, retry: 4 })) {
+      case "look":
+        return void (await this.#look(taskId));
+      case "cancel":
+        return this.#cancel(taskId);
+      case "retry":
+        return this.#retry(taskId);
+    }
+  }
+
+  async #look(taskId: string) {
+    const answered = await this.ask(`/tasks/${taskId}`);
+    if (answered?.status !== 200) return null;
+    const { state, result } = answered.body;
+    if (isTerminal(state)) this.ledger.note({ what: "ended", taskId, state, result });
+    return answered.body;
+  }
+
+  async #cancel(taskId: string): Promise<void> {
+    const answered = await this.ask(`/tasks/${taskId}/cancel`, {});
+    if (answered?.status === 200) this.ledger.note({ what: "cancelled", taskId });
+  }
+
+  /** One that depends on others would wait for them, and they might never be retried. */
+  async #retry(taskId: string): Promise<void> {
+    const task = await this.#look(taskId);
+    if (task === null || task.dependsOn !== undefined || !["failed", "cancelled"].includes(task.state))
+      return;
+    // Counted before it is asked for: it may be carried out although nobody is told.
+    this.ledger.retriesAsked.push(taskId);
+    const answered = await this.ask(`/tasks/${taskId}/retry`, {});
+    if (answered?.status === 202) this.ledger.note({ what: "retried", taskId });
+  }
+}

@@ -1,0 +1,26 @@
+import { Client } from "./client.ts";
+
+const OVERLAPS = ["skip", "queue", "allow", "replace"] as const;
+/** Each is due every second: more would leave no room for anything else. */
+const SCHEDULES_MAX = 5;
+
+/** Makes schedules that are due every second. */
+export class Planner extends Client {
+  protected readonly pauseMs = 1_500;
+  #made = 0;
+
+  protected async step(): Promise<void> {
+    if (this.#made >= SCHEDULES_MAX) return;
+    const answered = await this.ask("/v1/schedules", {
+      schedule: { kind: "every", everyMs: 1_000 },
+      message: "tick",
+      agent: "ticker",
+      overlap: OVERLAPS[this.#made % OVERLAPS.length],
+      timeout: 1_500,
+      retry: { max_retries: 1, base_delay_ms: 100, max_delay_ms: 200 },
+    });
+    if (answered?.status !== 201) return;
+    this.#made += 1;
+    this.ledger.note({ what: "scheduled", scheduleId: answered.body.scheduled_task.id });
+  }
+}

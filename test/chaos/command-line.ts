@@ -1,0 +1,33 @@
+import { parseArgs } from "node:util";
+import type { StorageName } from "./plan.ts";
+
+const STORAGES: readonly StorageName[] = ["sqlite", "postgres"];
+const MINUTES = 4;
+
+export interface Orders {
+  readonly seed: number;
+  readonly minutes: number;
+  /** Taken in turns. */
+  readonly storages: readonly StorageName[];
+}
+
+const USAGE = `npm run chaos [-- [--seed N] [--minutes N] [--storage ${STORAGES.join("|")}]]`;
+
+export function parseCommandLine(args: readonly string[]): Orders {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seed: { type: "string" },
+      minutes: { type: "string", default: String(MINUTES) },
+      storage: { type: "string" },
+    },
+  });
+  // Another one each time, and said aloud: who lets it run every night sees more than one night.
+  const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed);
+  if (!Number.isSafeInteger(seed) || seed < 0) throw new Error(`--seed must be a number from 0\n${USAGE}`);
+  const minutes = Number(values.minutes);
+  if (!(minutes > 0)) throw new Error(`--minutes must be a number above 0\n${USAGE}`);
+  const storages = STORAGES.filter((name) => values.storage === undefined || values.storage === name);
+  if (storages.length === 0) throw new Error(`--storage must be ${STORAGES.join(" or ")}\n${USAGE}`);
+  return { seed, minutes, storages };
+}

@@ -1,0 +1,95 @@
+import type { DoctorReport } from "../../src/interface/doctor.ts";
+import type { Run } from "../../src/interface/schedules.ts";
+import type { RotaEvent } from "../../src/model/event.ts";
+import type { Task } from "../../src/model/task.ts";
+import type { TerminalState } from "../../src/model/task-state.ts";
+
+/** All that is known of a run afterwards: what the checks look at, and nothing else. */
+export interface History {
+  readonly limits: Limits;
+  /** What clients were told, in the order they were told it. */
+  readonly acknowledged: readonly Acknowledgement[];
+  /** The ids of the tasks that somebody asked to be retried, once for each time it was asked. */
+  readonly retriesAsked: readonly string[];
+  /** What the agents' program saw. */
+  readonly calls: readonly Call[];
+  /** What was done to processes that may keep them from hanging up in time. */
+  readonly strikes: readonly Strike[];
+  /** The log, as it was read at the end. */
+  readonly events: readonly RotaEvent[];
+  /** The numbers of the events that each reader was handed while all of it happened. */
+  readonly followed: readonly (readonly number[])[];
+  /** Every task, as it was at the end. */
+  readonly tasks: ReadonlyMap<string, Task>;
+  readonly schedules: readonly number[];
+  readonly runs: readonly Run[];
+  readonly doctor: DoctorReport;
+}
+
+export interface Limits {
+  readonly lanes: Readonly<Record<string, LaneLimits>>;
+  /** How many tasks of an agent run at once, in all lanes. */
+  readonly agents: Readonly<Record<string, number>>;
+  /** How many tasks of a session run at once; 1 for those that are not named. */
+  readonly sessions: Readonly<Record<string, number>>;
+}
+
+export interface LaneLimits {
+  readonly perNode: number;
+  readonly total: number;
+  readonly perAgent?: number;
+}
+
+export type Acknowledgement =
+  /** A task was accepted. `marker` is what its submitter knows it by. */
+  | { readonly what: "task"; readonly taskId: string; readonly marker: string }
+  /** A message was accepted, by itself or joined to others. */
+  | { readonly what: "message"; readonly taskId: string; readonly sessionKey: string; readonly text: string }
+  /** A task was cancelled, by itself, with its batch or with its session. */
+  | { readonly what: "cancelled"; readonly taskId: string }
+  | { readonly what: "retried"; readonly taskId: string }
+  | { readonly what: "scheduled"; readonly scheduleId: number }
+  /** Somebody who looked was told how a task had ended. */
+  | {
+      readonly what: "ended";
+      readonly taskId: string;
+      readonly state: TerminalState;
+      readonly result: unknown;
+    };
+
+/** One request that the agents' program got. */
+export interface Call {
+  readonly taskId: string;
+  readonly attempt: number;
+  /** The incarnation that the task says runs it. */
+  readonly node: string;
+  /** The process that called. */
+  readonly process: string;
+  /** Places in the order of everything that the program saw; `ended` is null while it has not. */
+  readonly began: number;
+  readonly ended: number | null;
+  /** What the caller must have understood; null: nothing that could be a result. */
+  readonly answer: { readonly result: unknown } | null;
+  /** The results of what the task depends on, as they were handed over. */
+  readonly dependencies: readonly { readonly taskId: string; readonly result: unknown }[];
+}
+
+/** A fault that struck a process; `at` is a place in the order of what the agents' program saw. */
+export interface Strike {
+  readonly process: string;
+  readonly at: number;
+}
+
+/** What is wrong with a history: a sentence each; none when all is well. */
+export type Check = (history: History) => string[];
+
+/** What the submitter of a task wrote into its metadata. */
+export interface Marked {
+  readonly marker?: string;
+  /** How many of its batch may run at once. */
+  readonly parallelism?: number;
+}
+
+export function markOf(task: Task | undefined): Marked {
+  return (task?.metadata ?? {}) as Marked;
+}

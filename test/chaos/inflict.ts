@@ -1,0 +1,99 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "pg";
+import type { Chance } from "./chance.ts";
+import type { Strike } from "./history.ts";
+import { describeStep, type Fault, type Step } from "./plan.ts";
+import type { RotaProcess } from "./rota-process.ts";
+import type { World } from "./world.ts";
+
+export interface InflictParams {
+  readonly world: World;
+  readonly plan: readonly Step[];
+  readonly chance: Chance;
+  readonly strikes: Strike[];
+  readonly say: (line: string) => void;
+}
+
+/** Does to a world what the plan says; resolves when all of it is over and every node is up. */
+export async function inflict({ world, plan, chance, strikes, say }: InflictParams): Promise<void> {
+  const begunAt = performance.now();
+  const underWay = new Map<number | Step, Promise<void>>();
+  for (const step of plan) {
+    await delay(Math.max(begunAt + step.atMs - performance.now(), 0));
+    say(describeStep(step));
+    // What is done to a node waits until it is up again from what was done before.
+    const key = "node" in step.fault ? step.fault.node : step;
+    const before = underWay.get(key) ?? Promise.resolve();
+    const done = before.then(() => carryOut(step.fault, { world, chance, strikes }));
+    underWay.set(key, done);
+    // It is thrown where all are waited for.
+    done.catch(() => {});
+  }
+  await Promise.all(underWay.values());
+}
+
+async function carryOut(
+  fault: Fault,
+  { world, chance, strikes }: Pick<InflictParams, "world" | "chance" | "strikes">,
+): Promise<void> {
+  const node = "node" in fault ? world.nodes[fault.node] : undefined;
+  const strike = (struck: RotaProcess) => strikes.push({ process: struck.name, at: world.program.now });
+  switch (fault.kind) {
+    case "kill":
+      if (node === undefined) return;
+      strike(node);
+      await node.kill();
+      await delay(fault.forMs);
+      return node.start();
+    case "pause":
+      if (node === undefined) return;
+      strike(node);
+      node.signal("SIGSTOP");
+      await delay(fault.forMs);
+      node.signal("SIGCONT");
+      return;
+    case "cut": {
+      if (node === undefined) return;
+      strike(node);
+      const proxy = world.proxies[fault.node];
+      proxy?.freeze();
+      await delay(fault.forMs);
+      proxy?.thaw();
+      return;
+    }
+    case "fill":
+      node?.signal("SIGUSR2");
+      await delay(fault.forMs);
+      node?.signal("SIGUSR2");
+      return;
+    case "terminate":
+      return terminate(world, chance);
+    case "restart-database":
+      return world.postgres?.restart();
+    case "upstream":
+      world.program.outage(fault.how);
+      await delay(fault.forMs);
+      world.program.outage(null);
+      return;
+  }
+}
+
+/** Ends about half of the connections that nodes have, whatever they are doing. */
+async function terminate({ postgres }: World, chance: Chance): Promise<void> {
+  if (postgres === null) return;
+  const client = new Client({ connectionString: postgres.url });
+  // The server may be restarted meanwhile.
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query(
+      "select pid from pg_stat_activity where application_name = 'rota' order by pid",
+    );
+    const pids = rows.map(({ pid }) => pid).filter(() => chance.oneIn(2));
+    await client.query("select pg_terminate_backend(pid) from unnest($1::int[]) as pid", [pids]);
+  } catch {
+    // Then there is nothing left to end.
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

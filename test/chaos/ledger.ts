@@ -1,0 +1,28 @@
+import type { Acknowledgement } from "./history.ts";
+
+/** What clients know: what they were told, and what they asked for without being told. */
+export class Ledger {
+  readonly acknowledged: Acknowledgement[] = [];
+  readonly retriesAsked: string[] = [];
+  /** How often nobody knows whether a request was carried out. */
+  unanswered = 0;
+  /** How often a request was refused for now. */
+  refused = 0;
+  readonly #markers = new Set<string>();
+
+  /** A name that nothing else in this run has. */
+  marker(client: string): string {
+    const marker = `${client}-${this.#markers.size}`;
+    this.#markers.add(marker);
+    return marker;
+  }
+
+  note(acknowledgement: Acknowledgement): void {
+    this.acknowledged.push(acknowledgement);
+  }
+
+  /** The ids of the tasks that clients know of, oldest first. */
+  get accepted(): string[] {
+    return this.acknowledged.flatMap((told) => (told.what === "task" ? [told.taskId] : []));
+  }
+}

@@ -1,0 +1,50 @@
+import { RotaClient } from "../../src/client/index.ts";
+import type { Run } from "../../src/interface/schedules.ts";
+import type { RotaEvent } from "../../src/model/event.ts";
+import type { Task } from "../../src/model/task.ts";
+import type { History } from "./history.ts";
+
+/** What a node says at the end, when nothing moves any more. */
+export async function readHistory(
+  url: string,
+): Promise<Pick<History, "events" | "tasks" | "runs" | "schedules">> {
+  const rota = new RotaClient({ url });
+  const schedules = (await rota.schedules.list()).schedules.map(({ id }) => id);
+  const events = await readLog(rota);
+  return { events, tasks: await readTasks(rota), schedules, runs: await readRuns(rota, schedules) };
+}
+
+/** The whole log. Its end is found by a task that is submitted for that: of it, only what was said until it came counts. */
+async function readLog(rota: RotaClient): Promise<RotaEvent[]> {
+  const { taskId } = await rota.tasks.submit({ payload: "the last of this log" });
+  await rota.tasks.wait(taskId);
+  const events: RotaEvent[] = [];
+  for await (const event of rota.events({ after: 0 })) {
+    events.push(event);
+    if (event.taskId === taskId && event.type === "task.completed") break;
+  }
+  return events;
+}
+
+async function readTasks(rota: RotaClient): Promise<Map<string, Task>> {
+  const tasks = new Map<string, Task>();
+  for (let cursor: string | undefined; ; ) {
+    const page = await rota.tasks.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) });
+    for (const task of page.tasks) tasks.set(task.taskId, task);
+    if (page.nextCursor === null) return tasks;
+    cursor = page.nextCursor;
+  }
+}
+
+async function readRuns(rota: RotaClient, schedules: readonly number[]): Promise<Run[]> {
+  const runs: Run[] = [];
+  for (const id of schedules) {
+    for (let cursor: string | undefined; ; ) {
+      const page = await rota.schedules.runs(id, cursor === undefined ? {} : { cursor });
+      runs.push(...page.runs);
+      if (page.next_cursor === null) break;
+      cursor = page.next_cursor;
+    }
+  }
+  return runs;
+}

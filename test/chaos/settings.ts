@@ -1,0 +1,44 @@
+import type { Limits } from "./history.ts";
+
+/** Small, so that they are reached all the time. */
+export const LIMITS: Limits = {
+  lanes: {
+    tasks: { perNode: 3, total: 5, perAgent: 4 },
+    main: { perNode: 3, total: 5 },
+    cron: { perNode: 3, total: 4 },
+  },
+  agents: { worker: 3, talker: 4 },
+  sessions: { "side-by-side": 2 },
+};
+
+/** Sessions that clients talk in, and how each differs from the others. */
+export const SESSIONS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  "in-order": { cap: 20 },
+  "side-by-side": { maxConcurrent: 2 },
+  hasty: { debounceMs: 60, cap: 4, drop: "new" },
+};
+
+/** The configuration of a node whose agents are at `programUrl`. */
+export function configFor(programUrl: string): object {
+  const { lanes, agents } = LIMITS;
+  const executor = { type: "http", url: programUrl };
+  const { tasks, main, cron } = lanes;
+  return {
+    scheduler: {
+      workerCount: tasks?.perNode,
+      maxInflight: tasks?.total,
+      maxPerAgentInflight: tasks?.perAgent,
+    },
+    lanes: {
+      main: { concurrency: main?.perNode, total: main?.total },
+      cron: { concurrency: cron?.perNode, total: cron?.total },
+    },
+    sessions: { debounceMs: 0 },
+    agents: {
+      worker: { executor, maxInflight: agents["worker"] },
+      helper: { executor },
+      talker: { executor, maxInflight: agents["talker"] },
+      ticker: { executor },
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CuttingProxy, startCuttingProxy } from "../postgres/cutting-proxy.ts";
+import { type PostgresServer, startPostgres } from "../postgres/server.ts";
+import { type AgentsProgram, startAgentsProgram } from "./agents-program.ts";
+import type { Chance } from "./chance.ts";
+import type { StorageName } from "./plan.ts";
+import { RotaProcess } from "./rota-process.ts";
+import { configFor } from "./settings.ts";
+
+/** Everything that a run consists of, but for the clients. */
+export interface World {
+  readonly nodes: readonly RotaProcess[];
+  readonly program: AgentsProgram;
+  /** Null on SQLite. */
+  readonly postgres: PostgresServer | null;
+  /** Between each node and PostgreSQL; none on SQLite. */
+  readonly proxies: readonly CuttingProxy[];
+  /** Where the nodes' logs are. */
+  readonly folder: string;
+  /** Ends all of it; what the nodes wrote is kept if wanted. */
+  close(keep: { readonly logs: boolean }): Promise<void>;
+}
+
+export async function openWorld(params: {
+  readonly storage: StorageName;
+  readonly nodes: number;
+  readonly chance: Chance;
+}): Promise<World> {
+  const folder = await mkdtemp(join(tmpdir(), "rota-chaos-"));
+  const program = await startAgentsProgram(params.chance.fork("program"));
+  const postgres = params.storage === "postgres" ? await startPostgres({ durable: true }) : null;
+  const nodes: RotaProcess[] = [];
+  const proxies: CuttingProxy[] = [];
+  const close = async ({ logs }: { logs: boolean }) => {
+    await Promise.all(nodes.map((node) => node.kill()));
+    for (const proxy of proxies) proxy.close();
+    program.close();
+    await postgres?.stop();
+    if (!logs) await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    for (let index = 0; index < params.nodes; index += 1) {
+      const name = `node-${index}`;
+      const configFile = join(folder, `${name}.json`);
+      await writeFile(configFile, JSON.stringify(configFor(program.urlFor(name))));
+      let storage = `sqlite:${join(folder, "rota.db")}`;
+      if (postgres !== null) {
+        const proxy = await startCuttingProxy(postgres.url);
+        proxies.push(proxy);
+        storage = proxy.url;
+      }
+      const node = new RotaProcess({ name, port: await findFreePort(), storage, configFile, folder });
+      nodes.push(node);
+      await node.start();
+    }
+  } catch (error) {
+    await close({ logs: true });
+    throw error;
+  }
+  return { nodes, program, postgres, proxies, folder, close };
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
