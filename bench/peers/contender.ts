@@ -27,10 +27,11 @@ const TRIALS = 2;
 /** Tries what the system's documentation suggests. Throws when it cannot be started. */
 export async function tune(system: System, setting: Setting): Promise<Contender> {
   const tried: Trial[] = [];
+  const short = shortened(setting);
   for (const tuning of system.tunings) {
     const rates: number[] = [];
     for (let trial = 0; trial < TRIALS; trial++) {
-      const { perSecond = 0 } = await measureOnce({ system, tuning, measure: "drain" }, setting);
+      const { perSecond = 0 } = await measureOnce({ system, tuning, measure: "drain" }, short);
       rates.push(perSecond);
     }
     tried.push({ tuning, perSecond: Math.max(...rates) });
@@ -47,6 +48,12 @@ export async function tune(system: System, setting: Setting): Promise<Contender>
     best: quickest(tried),
     tried,
   };
+}
+
+/** Which of them is the quickest shows soon. */
+function shortened({ sizes, ...setting }: Setting): Setting {
+  const { peers } = sizes;
+  return { ...setting, sizes: { ...sizes, peers: { ...peers, drain: Math.ceil(peers.drain / 3) } } };
 }
 
 /** One run on an empty storage. */

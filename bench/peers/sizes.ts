@@ -36,12 +36,12 @@ export const FULL_PEERS: PeerSizes = {
 
 export const QUICK_PEERS: PeerSizes = {
   addOne: 300,
-  addConcurrent: 4_000,
+  addConcurrent: 3_000,
   addMany: 10_000,
-  drain: 5_000,
+  drain: 3_000,
   backlogs: [1_000, 10_000, 50_000],
-  window: 4_000,
+  window: 3_000,
   samples: 100,
-  idleSec: 5,
+  idleSec: 3,
   fairness: { big: 2_000, smallAgents: 50, each: 2, taskMs: 10 },
 };
