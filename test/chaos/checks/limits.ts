@@ -11,9 +11,11 @@ interface Bound {
 
 /**
  * No limit is exceeded, by what the storage granted: between `task.started` and the event that ends it an attempt counts,
- * wherever it runs and whatever has become of its node.
+ * wherever it runs and whatever has become of its node. Only what a single node runs at once is its own affair: an attempt
+ * that was granted to it in an answer which got lost runs nowhere, and is put back once the node finds out.
  */
-export function limits({ events, tasks, limits: given }: History): string[] {
+export function limits({ events, tasks, calls, limits: given }: History): string[] {
+  const called = new Set(calls.map(({ taskId, attempt }) => `${taskId} ${attempt}`));
   const findings: string[] = [];
   const held = new Map<string, readonly Bound[]>();
   const inflight = new Map<string, number>();
@@ -25,7 +27,7 @@ export function limits({ events, tasks, limits: given }: History): string[] {
       held.delete(taskId);
     }
     if (type !== "task.started") continue;
-    const bounds = boundsOf(event, tasks.get(taskId), given);
+    const bounds = boundsOf(event, { task: tasks.get(taskId), called, given });
     held.set(taskId, bounds);
     for (const { name, most } of bounds) {
       const now = (inflight.get(name) ?? 0) + 1;
@@ -36,15 +38,19 @@ export function limits({ events, tasks, limits: given }: History): string[] {
   return findings;
 }
 
-function boundsOf(event: RotaEvent, task: Task | undefined, given: Limits): Bound[] {
-  const { lane, agentId, sessionKey, batchId, attempt = 1 } = event;
+function boundsOf(
+  event: RotaEvent,
+  { task, called, given }: { task: Task | undefined; called: ReadonlySet<string>; given: Limits },
+): Bound[] {
+  const { taskId, lane, agentId, sessionKey, batchId, attempt = 1 } = event;
   const bounds: Bound[] = [];
   const bound = (name: string, most: number | undefined) => {
     if (most !== undefined) bounds.push({ name, most });
   };
   const ofLane = given.lanes[lane];
   bound(`lane ${lane}`, ofLane?.total);
-  bound(`lane ${lane} on ${task?.attempts[attempt - 1]?.node}`, ofLane?.perNode);
+  if (called.has(`${taskId} ${attempt}`))
+    bound(`lane ${lane} on ${task?.attempts[attempt - 1]?.node}`, ofLane?.perNode);
   bound(`agent ${agentId} in lane ${lane}`, ofLane?.perAgent);
   bound(`agent ${agentId}`, given.agents[agentId]);
   if (sessionKey !== undefined) bound(`session ${sessionKey}`, given.sessions[sessionKey] ?? 1);

@@ -1,0 +1,450 @@
+import { describe, expect, test } from "vitest";
+import type { Run } from "../../../src/interface/schedules.ts";
+import type { Task } from "../../../src/model/task.ts";
+import type { Check, History } from "../history.ts";
+import { madeCall, madeHistory, type Story } from "../made-history.ts";
+import { acceptedOnce } from "./accepted-once.ts";
+import { attempts } from "./attempts.ts";
+import { batches } from "./batches.ts";
+import { calls } from "./calls.ts";
+import { dependants } from "./dependants.ts";
+import { doctor } from "./doctor.ts";
+import { dueMoments } from "./due-moments.ts";
+import { eventLog } from "./event-log.ts";
+import { CHECKS, check } from "./index.ts";
+import { limits } from "./limits.ts";
+import { nothingLost } from "./nothing-lost.ts";
+import { oneEnd } from "./one-end.ts";
+import { sessionOrder } from "./session-order.ts";
+
+const DONE = ["a created", "a started", "a completed"];
+const FAILED = ["a created", "a started", "a failed"];
+const RETRIED = ["a created", "a started", "a retrying", "a started", "a completed"];
+
+interface Case {
+  /** What the history has wrong, or why it is well all the same. */
+  readonly name: string;
+  readonly history: History;
+  /** What is said of it; null: nothing. */
+  readonly says: RegExp | null;
+}
+
+function expectOf(look: Check, cases: readonly Case[]): void {
+  test.each(cases)("$name", ({ history, says }) => {
+    const findings = look(history);
+    if (says === null) expect(findings).toEqual([]);
+    // One fault may show in more than one way.
+    else expect(findings).toContainEqual(expect.stringMatching(says));
+  });
+}
+
+const made = (name: string, says: RegExp | null, story: Story, faults: Partial<History> = {}): Case => ({
+  name,
+  history: madeHistory(story, faults),
+  says,
+});
+
+test("a history in which all is well passes every check", () => {
+  const story = { log: [...DONE, "b created", "b cancelled"], tasks: { a: { metadata: { marker: "m" } } } };
+  const acknowledged = [{ what: "task", taskId: "a", marker: "m" } as const];
+  expect(check(madeHistory(story, { acknowledged }))).toEqual([]);
+  expect(Object.keys(CHECKS)).toHaveLength(12);
+});
+
+describe("nothing acknowledged is lost", () => {
+  const marked = { a: { metadata: { marker: "m" } } };
+  const told = (acknowledgement: History["acknowledged"][number], more: Partial<History> = {}) => ({
+    acknowledged: [acknowledgement],
+    ...more,
+  });
+  const task = { what: "task", taskId: "a", marker: "m" } as const;
+  const message = { what: "message", taskId: "a", sessionKey: "s", text: "two" } as const;
+  const ended = { what: "ended", taskId: "a", state: "done", result: "result of a" } as const;
+  expectOf(nothingLost, [
+    made("an accepted task is there", null, { log: DONE, tasks: marked }, told(task)),
+    made("an accepted task is gone", /a .*is gone/, { log: [] }, told(task)),
+    made("an accepted task is another", /accepted as m/, { log: DONE }, told(task)),
+    made(
+      "a message was joined to others",
+      null,
+      { log: DONE, tasks: { a: { message: "one\ntwo" } } },
+      told(message),
+    ),
+    made("a message was left out", /"two"/, { log: DONE, tasks: { a: { message: "one" } } }, told(message)),
+    made("a cancel is forgotten", /was cancelled/, { log: DONE }, told({ what: "cancelled", taskId: "a" })),
+    made("a retry is forgotten", /was retried/, { log: FAILED }, told({ what: "retried", taskId: "a" })),
+    made("a schedule is gone", /schedule 7/, { log: [] }, told({ what: "scheduled", scheduleId: 7 })),
+    made("an end that was told stays", null, { log: DONE }, told(ended)),
+    made("an end that was told is untold", /told to be done and is failed/, { log: FAILED }, told(ended)),
+    made("a result changes", /another result/, { log: DONE }, told({ ...ended, result: "other" })),
+    made(
+      "a failure that was told is taken back by a retry",
+      null,
+      { log: [...FAILED, "a retrying", "a started", "a completed"] },
+      told({ ...ended, state: "failed", result: undefined }, { retriesAsked: ["a"] }),
+    ),
+  ]);
+});
+
+describe("what was submitted once is there once", () => {
+  const log = [...DONE, "b created", "b started", "b completed"];
+  const both = { a: { metadata: { marker: "m" } }, b: { metadata: { marker: "m" } } };
+  expectOf(acceptedOnce, [
+    made("each has its own marker", null, { log, tasks: { a: { metadata: { marker: "m" } } } }),
+    made("two tasks have one marker", /m was accepted twice/, { log, tasks: both }),
+    made("a rejected one does not count", null, { log: [...DONE, "b rejected"], tasks: both }),
+  ]);
+});
+
+describe("every task ends, once", () => {
+  expectOf(oneEnd, [
+    made(
+      "it fails, and is brought back when asked",
+      null,
+      { log: [...FAILED, "a retrying", "a started", "a completed"] },
+      { retriesAsked: ["a"] },
+    ),
+    made("it comes back unasked", /came back 1 times/, {
+      log: [...FAILED, "a retrying", "a started", "a completed"],
+    }),
+    made("it ends twice", /task.failed .* while it was done/, { log: [...DONE, "a failed"] }),
+    made("it starts after its end", /task.started .* while it was cancelled/, {
+      log: ["a created", "a cancelled", "a started", "a completed"],
+    }),
+    made("it is created twice", /task.created .* while it was queued/, {
+      log: ["a created", "a created", "a cancelled"],
+    }),
+    made("it is done without a start", /task.completed .* while it was queued/, {
+      log: ["a created", "a completed"],
+    }),
+    made("it never ends", /has not ended: it is running/, { log: ["a created", "a started"] }),
+    made("the log says something else", /is failed, and the log says done/, {
+      log: DONE,
+      tasks: { a: { state: "failed" } },
+    }),
+    made("it is in the log only", /nowhere else/, { log: DONE }, { tasks: new Map() }),
+  ]);
+});
+
+describe("no task has two live attempts", () => {
+  const one = (task: Partial<Task>) => ({ log: RETRIED, tasks: { a: task } });
+  const twoAtOnce = ["a created", "a started", "a started", "a completed"];
+  const numberedTwice = madeHistory({ log: RETRIED }).events.map((event) =>
+    event.attempt === 2 ? { ...event, attempt: 1 } : event,
+  );
+  const never = { maxRetries: 0, backoffMs: 1, backoffMultiplier: 1, maxBackoffMs: 1, jitter: 0 };
+  expectOf(attempts, [
+    made("one after the other", null, { log: RETRIED }),
+    made("two at once", /attempt 2 started while attempt 1 was live/, { log: twoAtOnce }),
+    made(
+      "one number twice",
+      /attempt 1 started after attempt 1/,
+      { log: RETRIED },
+      { events: numberedTwice },
+    ),
+    made("one is not shown", /2 attempts were started, and 0/, one({ attempts: [] })),
+    made("one has no end", /attempt 1 has no end/, { log: ["a created", "a started"] }),
+    made("it is retried more often than it may be", /retried 4 times, of 3/, one({ retryCount: 4 })),
+    made("a message gets one more", null, one({ kind: "message", retryCount: 1, retryPolicy: never })),
+  ]);
+});
+
+describe("what agents saw is what was granted", () => {
+  const answer = { result: "result of a" };
+  const first = madeCall({ taskId: "a", attempt: 1, began: 1, ended: 2 });
+  const second = madeCall({ taskId: "a", attempt: 2, began: 3, ended: 4, answer });
+  const lingering = { ...first, ended: 9 };
+  const told = (list: History["calls"], more: Partial<History> = {}): Partial<History> => ({
+    calls: list,
+    ...more,
+  });
+  const lost = (log: readonly string[]) => {
+    const task = madeHistory({ log }).tasks.get("a") as Task;
+    return {
+      log,
+      tasks: {
+        a: {
+          attempts: task.attempts.map((shown) =>
+            shown.number === 1 ? { ...shown, outcome: "lost" as const } : shown,
+          ),
+        },
+      },
+    };
+  };
+  expectOf(calls, [
+    made("a call for each attempt", null, { log: RETRIED }, told([first, second])),
+    made("an attempt that was lost before its call", null, { log: RETRIED }, told([second])),
+    made("an attempt calls twice", /attempt 1 called twice/, { log: RETRIED }, told([first, first, second])),
+    made(
+      "a call that nobody granted",
+      /attempt 3 called and was never granted/,
+      { log: RETRIED },
+      told([first, second, { ...first, attempt: 3, began: 5, ended: 6 }]),
+    ),
+    made(
+      "a call from another node",
+      /was granted to n and called from m/,
+      { log: RETRIED },
+      told([first, { ...second, node: "m" }]),
+    ),
+    made(
+      "a call of a task that is not there",
+      /it is not there/,
+      { log: RETRIED },
+      told([first, second, { ...first, taskId: "z" }]),
+    ),
+    made(
+      "a result that an older attempt was answered",
+      /its result is not/,
+      { log: RETRIED },
+      told([
+        { ...first, answer },
+        { ...second, answer: null },
+      ]),
+    ),
+    made(
+      "a result from nowhere",
+      /its result is not/,
+      { log: DONE },
+      told([{ ...first, answer: { result: "other" } }]),
+    ),
+    made(
+      "two at once, without a reason",
+      /attempt 2 called while attempt 1/,
+      { log: RETRIED },
+      told([lingering, second]),
+    ),
+    made(
+      "two at once, and the older was lost with a node that slept",
+      null,
+      lost(RETRIED),
+      told([lingering, second], { strikes: [{ process: "node-0", at: 1 }] }),
+    ),
+    made(
+      "two at once, and the older was taken from a node that was well",
+      /attempt 2 called while attempt 1/,
+      lost(RETRIED),
+      told([lingering, second], { strikes: [{ process: "node-1", at: 1 }] }),
+    ),
+    made(
+      "two at once, and the older was pre-empted",
+      null,
+      { log: ["a created", "a started", "a preempted", "a started", "a completed"] },
+      told([lingering, second]),
+    ),
+  ]);
+});
+
+describe("no limit is exceeded", () => {
+  const two = ["a created", "b created", "a started", "b started", "a completed", "b completed"];
+  const inTurn = ["a created", "b created", "a started", "a completed", "b started", "b completed"];
+  const same = (task: Partial<Task>) => ({ a: task, b: task });
+  const given = (limit: Partial<History["limits"]>) => ({
+    limits: { lanes: {}, agents: {}, sessions: {}, ...limit },
+  });
+  const calling = [
+    madeCall({ taskId: "a", began: 1, ended: 3 }),
+    madeCall({ taskId: "b", began: 2, ended: 4 }),
+  ];
+  const lane = (perNode: number, total: number) => given({ lanes: { tasks: { perNode, total } } });
+  expectOf(limits, [
+    made("a lane in turn", null, { log: inTurn }, lane(1, 1)),
+    made("a lane that runs two", /lane tasks: 2 at once, of 1/, { log: two }, lane(2, 1)),
+    made(
+      "a node that runs two",
+      /lane tasks on n: 2 at once, of 1/,
+      { log: two },
+      { ...lane(1, 2), calls: calling },
+    ),
+    made(
+      "a node that was granted two, and was told of one",
+      null,
+      { log: two },
+      { ...lane(1, 2), calls: calling.slice(1) },
+    ),
+    made(
+      "an agent in a lane",
+      /agent worker in lane tasks: 2/,
+      { log: two },
+      given({ lanes: { tasks: { perNode: 9, total: 9, perAgent: 1 } } }),
+    ),
+    made(
+      "an agent in two lanes",
+      /agent worker: 2 at once, of 1/,
+      { log: two, tasks: { b: { lane: "main" } } },
+      given({ agents: { worker: 1 } }),
+    ),
+    made("a session", /session s: 2 at once, of 1/, { log: two, tasks: same({ sessionKey: "s" }) }),
+    made(
+      "a session that may run two",
+      null,
+      { log: two, tasks: same({ sessionKey: "s" }) },
+      given({ sessions: { s: 2 } }),
+    ),
+    made("a batch", /batch x: 2 at once, of 1/, {
+      log: two,
+      tasks: same({ batchId: "x", metadata: { parallelism: 1 } }),
+    }),
+    made(
+      "progress is no second start",
+      null,
+      {
+        log: ["a created", "a started", "a progress", "a completed", "b created", "b started", "b completed"],
+      },
+      lane(1, 1),
+    ),
+  ]);
+});
+
+describe("sessions keep their order", () => {
+  const tasks = { a: { sessionKey: "s" }, b: { sessionKey: "s" } };
+  const sideBySide = { limits: { lanes: {}, agents: {}, sessions: { s: 2 } } };
+  const waiting = [
+    "a created",
+    "b created",
+    "a started",
+    "a retrying delayed",
+    "b started",
+    "a started",
+    "a completed",
+    "b completed",
+  ];
+  expectOf(sessionOrder, [
+    made("one after the other", null, { log: [...DONE, "b created", "b started", "b completed"], tasks }),
+    made(
+      "the second first",
+      /b started before a/,
+      { log: ["a created", "b created", "b started", "b completed", "a started", "a completed"], tasks },
+      sideBySide,
+    ),
+    made("a retry wait keeps its place", /b started while a had not ended/, { log: waiting, tasks }),
+    made("two at once where two may be", null, { log: waiting, tasks }, sideBySide),
+    made("one that was cancelled is passed", null, {
+      log: ["a created", "b created", "a cancelled", "b started", "b completed"],
+      tasks,
+    }),
+    made("one that is brought back goes behind", null, {
+      log: [...FAILED, "b created", "a retrying", "b started", "b completed", "a started", "a completed"],
+      tasks,
+    }),
+  ]);
+});
+
+describe("dependants go by what they depend on", () => {
+  const tasks = { b: { dependsOn: ["a"] } };
+  const waits = "b created waiting_dependency";
+  const handed = [
+    madeCall({ taskId: "b", began: 1, ended: 2, dependencies: [{ taskId: "a", result: "result of a" }] }),
+  ];
+  expectOf(dependants, [
+    made(
+      "starts once all is done, with the results",
+      null,
+      { log: ["a created", waits, "a started", "a completed", "b started", "b completed"], tasks },
+      { calls: handed },
+    ),
+    made(
+      "is not handed the results",
+      /was not handed/,
+      { log: [...DONE, waits, "b started", "b completed"], tasks },
+      { calls: [madeCall({ taskId: "b", began: 1, ended: 2 })] },
+    ),
+    made("starts too early", /b started while a was running/, {
+      log: ["a created", waits, "a started", "b started", "a completed", "b completed"],
+      tasks,
+    }),
+    made("is cancelled with its parent", null, {
+      log: ["a created", waits, "a cancelled", "b cancelled: dependency a cancelled"],
+      tasks,
+    }),
+    made("is cancelled before its parent has failed", /which had not happened/, {
+      log: ["a created", waits, "a started", "b cancelled: dependency a failed", "a failed"],
+      tasks,
+    }),
+    made("waits for a parent that has failed", /b is waiting_dependency, and a/, {
+      log: ["a created", waits, "a cancelled"],
+      tasks,
+    }),
+    made("is cancelled though its parent is done", /though all it depends on is done/, {
+      log: [...FAILED, waits, "b cancelled: dependency a failed", "a retrying", "a started", "a completed"],
+      tasks,
+    }),
+    made(
+      "is cancelled before its parent came back",
+      null,
+      {
+        log: [...FAILED, waits, "b cancelled: dependency a failed", "a retrying", "a started", "a completed"],
+        tasks,
+      },
+      { retriesAsked: ["a"] },
+    ),
+  ]);
+});
+
+describe("batches are complete once", () => {
+  const tasks = { a: { batchId: "x" }, b: { batchId: "x" } };
+  const begun = ["a created", "b created", "a started", "a completed"];
+  expectOf(batches, [
+    made("after the last", null, { log: [...begun, "b cancelled", "b batch.completed"], tasks }),
+    made("before the last", /while b was queued/, {
+      log: [...begun, "b batch.completed", "b cancelled"],
+      tasks,
+    }),
+    made("twice", /twice/, {
+      log: [...begun, "b cancelled", "b batch.completed", "b batch.completed"],
+      tasks,
+    }),
+    made("never", /never told/, { log: [...begun, "b cancelled"], tasks }),
+    made("and then there is more of it", /was complete when b was added/, {
+      log: [...DONE, "a batch.completed", "b created", "b cancelled"],
+      tasks,
+    }),
+  ]);
+});
+
+describe("every due moment has one row", () => {
+  const story = { log: DONE, tasks: { a: { scheduleId: 1 } } };
+  const run = (id: number, due_at: number, more: Partial<Run> = {}) =>
+    ({ id, task_id: 1, due_at, moments: 1, status: "skipped", queue_task_id: null, ...more }) as Run;
+  const became = { status: "succeeded", queue_task_id: "a" } as const;
+  const whole = [run(1, 10, became), run(2, 11), run(4, 14, { moments: 3 }), run(5, 15)];
+  const rows = (name: string, says: RegExp | null, runs: readonly Run[]) => made(name, says, story, { runs });
+  expectOf(dueMoments, [
+    rows("from the first to the last", null, whole),
+    rows("one is missing", /no row for the moments from 16 to before 17/, [...whole, run(6, 17)]),
+    rows("one has two", /the moment 11 has two rows/, [...whole, run(6, 11)]),
+    rows("one is inside of another's", /the moment 13 has two rows/, [...whole, run(6, 13)]),
+    rows("a run does not end", /run 6 has not ended/, [...whole, run(6, 16, { status: "running" })]),
+    rows("a run says something else than its task", /is failed, and its task done/, [
+      run(1, 10, { ...became, status: "failed" }),
+    ]),
+    rows("a task has two runs", /is the task of run 1 and of run 6/, [...whole, run(6, 16, became)]),
+    rows("a task has no run", /of none of its runs/, [run(1, 10)]),
+  ]);
+});
+
+describe("every event is told once and in order", () => {
+  const readers = (...followed: number[][]) => ({ followed });
+  const { events } = madeHistory({ log: DONE });
+  expectOf(eventLog, [
+    made("to all", null, { log: DONE }, readers([1, 2, 3], [1, 2, 3])),
+    made("one is missed", /reader 1 was never handed events 2/, { log: DONE }, readers([1, 2, 3], [1, 3])),
+    made("one is told twice", /handed an event twice/, { log: DONE }, readers([1, 2, 2, 3])),
+    made("one is told too late", /handed event 2 after event 3/, { log: DONE }, readers([1, 3, 2])),
+    made("one is told that did not happen", /not in the log: 4/, { log: DONE }, readers([1, 2, 3, 4])),
+    made(
+      "the log itself is out of order",
+      /event 1 comes after event 1/,
+      { log: DONE },
+      { events: [...events.slice(0, 1), ...events], followed: [] },
+    ),
+  ]);
+});
+
+test("what the doctor finds is found", () => {
+  const bad = { name: "counters", ok: false, summary: "1 thing is wrong.", findings: ["a counter lies"] };
+  const report = { ok: false, checks: [bad] };
+  expect(doctor(madeHistory({ log: DONE }, { doctor: report }))).toEqual([
+    "doctor, counters: a counter lies",
+  ]);
+});

@@ -1,0 +1,131 @@
+import { type EventType, type RotaEvent, STATE_AFTER } from "../../src/model/event.ts";
+import type { Attempt, AttemptOutcome, Task } from "../../src/model/task.ts";
+import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
+import type { Call, History } from "./history.ts";
+
+/** What to make a history of. */
+export interface Story {
+  /**
+   * What happened, in order: "a created", "a started", "a completed". A word more is the state it went to, and what comes
+   * after a colon is the error: "b created waiting_dependency", "b cancelled: dependency a failed".
+   */
+  readonly log: readonly string[];
+  /** What is to be said of tasks besides what follows from the log. */
+  readonly tasks?: Readonly<Record<string, Partial<Task>>>;
+}
+
+const OUTCOMES: Partial<Record<EventType, AttemptOutcome>> = {
+  "task.completed": "done",
+  "task.failed": "failed",
+  "task.cancelled": "cancelled",
+  "task.retrying": "failed",
+  "task.preempted": "preempted",
+};
+
+/** A history in which all is well, if the story is: whoever wants a fault puts it in. */
+export function madeHistory(story: Story, faults: Partial<History> = {}): History {
+  const tasks = new Map<string, Task>();
+  const events: RotaEvent[] = [];
+  for (const line of story.log) {
+    const [, id = "", word = "", state, error] = /^(\S+) (\S+)(?: (\w+))?(?:: (.*))?$/.exec(line) ?? [];
+    const type = (word.includes(".") ? word : `task.${word}`) as EventType;
+    const task = tasks.get(id) ?? newTask(id, story.tasks?.[id]);
+    tasks.set(
+      id,
+      type === "batch.completed" ? task : moved(task, type, { state: state as TaskState, error }),
+    );
+    events.push(eventOf(tasks.get(id) ?? task, type, events.length + 1, error));
+  }
+  // What is said of a task holds to the end, so that a test can say something that is wrong.
+  for (const [id, said] of Object.entries(story.tasks ?? {})) {
+    const task = tasks.get(id);
+    if (task !== undefined) tasks.set(id, { ...task, ...said });
+  }
+  return {
+    limits: { lanes: {}, agents: {}, sessions: {} },
+    acknowledged: [],
+    retriesAsked: [],
+    calls: [],
+    strikes: [],
+    events,
+    followed: [events.map(({ seq }) => seq)],
+    tasks,
+    schedules: [],
+    runs: [],
+    doctor: { ok: true, checks: [] },
+    ...faults,
+  };
+}
+
+export function madeCall(call: Partial<Call> & Pick<Call, "taskId" | "began" | "ended">): Call {
+  return { attempt: 1, node: "n", process: "node-0", answer: null, dependencies: [], ...call };
+}
+
+function newTask(taskId: string, said: Partial<Task> = {}): Task {
+  return {
+    taskId,
+    agentId: "worker",
+    kind: "custom",
+    lane: "tasks",
+    priority: 2,
+    state: "queued",
+    position: 1,
+    createdAt: "2030-01-01T00:00:00.000Z",
+    retryPolicy: { maxRetries: 3, backoffMs: 1, backoffMultiplier: 1, maxBackoffMs: 1, jitter: 0 },
+    retryCount: 0,
+    ...said,
+    attempts: [],
+  };
+}
+
+function moved(
+  task: Task,
+  type: EventType,
+  said: { state: TaskState | undefined; error: string | undefined },
+): Task {
+  const state = said.state ?? STATE_AFTER[type] ?? "queued";
+  const last = task.attempts.at(-1);
+  let { attempts } = task;
+  if (type === "task.started") attempts = [...attempts, newAttempt(attempts.length + 1)];
+  else if (last !== undefined && last.endedAt === null && OUTCOMES[type] !== undefined)
+    attempts = [
+      ...attempts.slice(0, -1),
+      { ...last, endedAt: task.createdAt, outcome: OUTCOMES[type] ?? null },
+    ];
+  return {
+    ...task,
+    state,
+    attempts,
+    ...(state === "done" && task.result === undefined ? { result: `result of ${task.taskId}` } : {}),
+    ...(isTerminal(state) && said.error !== undefined ? { error: said.error } : {}),
+  };
+}
+
+function newAttempt(number: number): Attempt {
+  return {
+    number,
+    startedAt: "2030-01-01T00:00:00.000Z",
+    endedAt: null,
+    outcome: null,
+    error: null,
+    node: "n",
+  };
+}
+
+function eventOf(task: Task, type: EventType, seq: number, error: string | undefined): RotaEvent {
+  const { taskId, agentId, lane, batchId, sessionKey, state, attempts } = task;
+  return {
+    seq,
+    type,
+    tenantId: "default",
+    taskId,
+    agentId,
+    lane,
+    state,
+    timestamp: "2030-01-01T00:00:00.000Z",
+    ...(batchId === undefined ? {} : { batchId }),
+    ...(sessionKey === undefined ? {} : { sessionKey }),
+    ...(error === undefined ? {} : { error }),
+    ...(type === "task.started" ? { attempt: attempts.length } : {}),
+  };
+}
