@@ -17,15 +17,17 @@ export interface Orders {
 const USAGE = `npm run soak [-- [--minutes N] [--storage ${STORAGES.join("|")}] [--json FILE]]`;
 
 export function parseCommandLine(args: readonly string[]): Orders {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: [...args],
+    // Without the "--" before it, npm keeps "--minutes" to itself and hands on the number alone.
+    allowPositionals: true,
     options: {
-      minutes: { type: "string", default: String(MINUTES) },
+      minutes: { type: "string" },
       storage: { type: "string", default: "sqlite" },
       json: { type: "string" },
     },
   });
-  const minutes = Number(values.minutes);
+  const minutes = Number(values.minutes ?? positionals[0] ?? MINUTES);
   if (!(minutes >= MINUTES_MIN)) throw new Error(`--minutes must be a number from ${MINUTES_MIN}\n${USAGE}`);
   const storage = STORAGES.find((name) => name === values.storage);
   if (storage === undefined) throw new Error(`--storage must be ${STORAGES.join(" or ")}\n${USAGE}`);
