@@ -43,9 +43,13 @@ const WEIGHTS: Readonly<Record<StorageName, Partial<Record<FaultKind, number>>>>
   postgres: { kill: 4, pause: 3, cut: 3, terminate: 3, "restart-database": 1, upstream: 2 },
 };
 
-const BRIEF: Readonly<Record<StorageName, readonly FaultKind[]>> = {
-  sqlite: ["kill", "fill", "kill", "pause", "upstream", "kill"],
-  postgres: ["kill", "cut", "terminate", "pause", "restart-database", "upstream", "terminate"],
+/** Those that take a lease to get over come first, so that the others come meanwhile. */
+const BRIEF: Readonly<Record<StorageName, { first: readonly FaultKind[]; then: readonly FaultKind[] }>> = {
+  sqlite: { first: [], then: ["kill", "fill", "kill", "pause", "upstream"] },
+  postgres: {
+    first: ["kill", "cut"],
+    then: ["terminate", "pause", "restart-database", "upstream", "terminate"],
+  },
 };
 
 /** How long each lasts, in a brief run and in a long one; a lease is 15 seconds. */
@@ -70,7 +74,7 @@ export function makePlan(params: PlanParams): Step[] {
   const { chance, storage, lastsMs, brief } = params;
   const steps: Step[] = [];
   const freeAt = Array.from({ length: params.nodes }, () => 0);
-  const kinds = brief ? chance.shuffle(BRIEF[storage]) : null;
+  const kinds = brief ? briefKinds(BRIEF[storage], chance) : null;
   const gapMs = kinds === null ? null : Math.floor(lastsMs / (kinds.length + 1));
   for (let atMs = gapMs ?? GAP_MS[0]; atMs < lastsMs; atMs += gapMs ?? chance.between(...GAP_MS)) {
     const kind =
@@ -87,6 +91,10 @@ export function makePlan(params: PlanParams): Step[] {
     steps.push({ atMs, fault });
   }
   return steps;
+}
+
+function briefKinds({ first, then }: (typeof BRIEF)[StorageName], chance: Chance): FaultKind[] {
+  return [...chance.shuffle(first), ...chance.shuffle(then)];
 }
 
 function makeFault(

@@ -26,8 +26,6 @@ export class RotaProcess {
   readonly url: string;
   readonly #params: RotaProcessParams;
   #child: ChildProcess | null = null;
-  /** How often it was started. */
-  starts = 0;
 
   constructor(params: RotaProcessParams) {
     this.name = params.name;
@@ -79,7 +77,10 @@ export class RotaProcess {
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;
-    this.starts += 1;
+    // Whatever ends this program ends what it has started.
+    const end = () => child.kill("SIGKILL");
+    process.once("exit", end);
+    child.once("close", () => process.off("exit", end));
     child.stderr?.pipe(createWriteStream(this.#logFile, { flags: "a" }));
     // A start that is killed from outside is over, too.
     return Promise.race([

@@ -81,11 +81,15 @@ async function live(params: LifeParams): Promise<{ history: History; ledger: Led
   await inflict({ world, plan, chance: chance.fork("inflict"), strikes, say });
   await Promise.all(clients);
 
-  say("   all is well again");
+  const healedAt = performance.now();
+  const phase = (what: string) => say(`   ${what} after ${Math.round(performance.now() - healedAt)} ms`);
   world.program.behave();
   const doctor = await settle(first);
+  phase("all has ended");
   const seen = await readHistory(urls[0] ?? "");
+  phase("all has been read");
   await handOut(followers, seen.events.at(-1)?.seq ?? 0);
+  phase("all has been handed out");
   const followed = followers.map(({ seqs }) => seqs);
   const { acknowledged, retriesAsked } = ledger;
   const { calls } = world.program;

@@ -34,6 +34,8 @@ export function configFor(programUrl: string): object {
       cron: { concurrency: cron?.perNode, total: cron?.total },
     },
     sessions: { debounceMs: 0 },
+    // Messages cannot say how long they may take, and some calls are never answered.
+    timeouts: { defaultMs: 2_000 },
     agents: {
       worker: { executor, maxInflight: agents["worker"] },
       helper: { executor },

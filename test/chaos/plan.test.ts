@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { Chance } from "./chance.ts";
+import { type FaultKind, makePlan, type PlanParams } from "./plan.ts";
+
+const PARAMS = { storage: "postgres", nodes: 3, lastsMs: 60_000, brief: false } as const;
+
+function plan(seed: number, params: Partial<PlanParams> = {}) {
+  return makePlan({ ...PARAMS, chance: new Chance(seed), ...params });
+}
+
+test("the same seed makes the same plan, another one another", () => {
+  expect(plan(7)).toEqual(plan(7));
+  expect(plan(8)).not.toEqual(plan(7));
+});
+
+test("steps come in order and within the time, and nothing strikes a node that is struck", () => {
+  for (let seed = 1; seed <= 50; seed += 1) {
+    const freeAt = [0, 0, 0];
+    let last = 0;
+    for (const { atMs, fault } of plan(seed)) {
+      expect(atMs).toBeGreaterThan(last);
+      expect(atMs).toBeLessThan(PARAMS.lastsMs);
+      last = atMs;
+      if (!("node" in fault)) continue;
+      expect(atMs).toBeGreaterThanOrEqual(freeAt[fault.node] ?? 0);
+      freeAt[fault.node] = atMs + fault.forMs;
+    }
+  }
+});
+
+test.each([
+  ["sqlite", ["fill", "kill", "pause", "upstream"]],
+  ["postgres", ["cut", "kill", "pause", "restart-database", "terminate", "upstream"]],
+] as const)("a brief plan for %s holds every kind of fault", (storage, kinds) => {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const nodes = storage === "sqlite" ? 1 : 2;
+    const steps = plan(seed, { storage, nodes, lastsMs: 8_000, brief: true });
+    const found = new Set<FaultKind>(steps.map(({ fault }) => fault.kind));
+    expect([...found].sort()).toEqual(kinds);
+  }
+});
+
+test("a long plan lets a node sleep and be cut off for longer than its lease", () => {
+  const steps = Array.from({ length: 10 }, (_, seed) => plan(seed)).flat();
+  for (const kind of ["pause", "cut"]) {
+    const longest = steps.map(({ fault }) => (fault.kind === kind && "forMs" in fault ? fault.forMs : 0));
+    expect(Math.max(...longest)).toBeGreaterThan(15_000);
+  }
+});
