@@ -17,10 +17,6 @@ export class Ledger {
     return marker;
   }
 
-  note(acknowledgement: Acknowledgement): void {
-    this.acknowledged.push(acknowledgement);
-  }
-
   /** The ids of the tasks that clients know of, oldest first. */
   get accepted(): string[] {
     return this.acknowledged.flatMap((told) => (told.what === "task" ? [told.taskId] : []));

@@ -14,7 +14,7 @@ export class Batcher extends Client {
     const { batchId, tasks: accepted } = answered.body;
     for (const [index, { taskId, state }] of accepted.entries()) {
       const marker = tasks[index]?.metadata.marker ?? "";
-      if (state !== "rejected") this.ledger.note({ what: "task", taskId, marker });
+      if (state !== "rejected") this.note({ what: "task", taskId, marker });
     }
     if (this.chance.oneIn(5)) await this.ask(`/tasks/batches/${batchId}/cancel`, {});
   }

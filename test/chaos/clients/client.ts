@@ -1,9 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Chance } from "../chance.ts";
+import type { Acknowledgement } from "../history.ts";
 import type { Ledger } from "../ledger.ts";
 
 /** What a client that hears nothing waits for before it takes the answer for lost. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 2_500;
 const AWAY_PAUSE_MS = 100;
 
 export interface Surroundings {
@@ -25,6 +26,7 @@ export interface Answered {
 export abstract class Client {
   protected readonly chance: Chance;
   protected readonly ledger: Ledger;
+  #achieved = false;
   readonly #urls: readonly string[];
   readonly #stop: AbortSignal;
 
@@ -40,11 +42,22 @@ export abstract class Client {
 
   protected abstract step(): Promise<void>;
 
+  /** However slow the machine is, each has been told something before it stops. */
   async run(): Promise<void> {
-    while (!this.#stop.aborted) {
+    while (!this.#isOver) {
       await this.step();
       await delay(this.chance.between(1, this.pauseMs));
     }
+  }
+
+  get #isOver(): boolean {
+    return this.#stop.aborted && this.#achieved;
+  }
+
+  /** Writes down what it was told. */
+  protected note(acknowledgement: Acknowledgement): void {
+    this.#achieved = true;
+    this.ledger.acknowledged.push(acknowledgement);
   }
 
   /** Asks any of the nodes; null: nobody knows what became of it. */
@@ -75,7 +88,7 @@ export abstract class Client {
 
   /** Asks until somebody answers: for what may be repeated. Null: it was told to stop first. */
   protected async askUntilAnswered(path: string, json: unknown, method = "POST"): Promise<Answered | null> {
-    while (!this.#stop.aborted) {
+    while (!this.#isOver) {
       const answered = await this.ask(path, json, method);
       if (answered !== null) return answered;
     }

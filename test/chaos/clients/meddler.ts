@@ -23,13 +23,13 @@ export class Meddler extends Client {
     const answered = await this.ask(`/tasks/${taskId}`);
     if (answered?.status !== 200) return null;
     const { state, result } = answered.body;
-    if (isTerminal(state)) this.ledger.note({ what: "ended", taskId, state, result });
+    if (isTerminal(state)) this.note({ what: "ended", taskId, state, result });
     return answered.body;
   }
 
   async #cancel(taskId: string): Promise<void> {
     const answered = await this.ask(`/tasks/${taskId}/cancel`, {});
-    if (answered?.status === 200) this.ledger.note({ what: "cancelled", taskId });
+    if (answered?.status === 200) this.note({ what: "cancelled", taskId });
   }
 
   /** One that depends on others would wait for them, and they might never be retried. */
@@ -40,6 +40,6 @@ export class Meddler extends Client {
     // Counted before it is asked for: it may be carried out although nobody is told.
     this.ledger.retriesAsked.push(taskId);
     const answered = await this.ask(`/tasks/${taskId}/retry`, {});
-    if (answered?.status === 202) this.ledger.note({ what: "retried", taskId });
+    if (answered?.status === 202) this.note({ what: "retried", taskId });
   }
 }

@@ -21,6 +21,6 @@ export class Planner extends Client {
     });
     if (answered?.status !== 201) return;
     this.#made += 1;
-    this.ledger.note({ what: "scheduled", scheduleId: answered.body.scheduled_task.id });
+    this.note({ what: "scheduled", scheduleId: answered.body.scheduled_task.id });
   }
 }

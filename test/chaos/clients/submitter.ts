@@ -10,7 +10,7 @@ export class Submitter extends Client {
     const marker = this.ledger.marker("submit");
     const json = { ...this.#task(marker), metadata: { marker }, idempotencyKey: marker };
     const answered = await this.askUntilAnswered("/tasks", json);
-    if (answered?.status === 202) this.ledger.note({ what: "task", taskId: answered.body.taskId, marker });
+    if (answered?.status === 202) this.note({ what: "task", taskId: answered.body.taskId, marker });
   }
 
   #task(marker: string): Record<string, unknown> {

@@ -33,12 +33,12 @@ export class Talker extends Client {
     const json = { message: text, agentId: "talker", ...mode };
     const answered = await this.ask(`/v1/sessions/${sessionKey}/messages`, json);
     if (answered?.status === 202)
-      this.ledger.note({ what: "message", taskId: answered.body.taskId, sessionKey, text });
+      this.note({ what: "message", taskId: answered.body.taskId, sessionKey, text });
   }
 
   #stopped(answered: Awaited<ReturnType<Client["ask"]>>): void {
     if (answered?.status !== 200) return;
     for (const taskId of [...answered.body.stopped, ...answered.body.cancelled])
-      this.ledger.note({ what: "cancelled", taskId });
+      this.note({ what: "cancelled", taskId });
   }
 }
