@@ -1,0 +1,76 @@
+import type { Chance } from "../chaos/chance.ts";
+
+/** What may be done to a node, or to all of them. */
+export const MISHAPS = ["crash", "pause", "cut", "leave", "jump", "outage", "strike"] as const;
+export type Mishap = (typeof MISHAPS)[number];
+
+/**
+ * How bad a world is. Not everything is bad in each: what only goes wrong while something else goes well would otherwise
+ * never be seen.
+ */
+export interface Climate {
+  readonly nodes: number;
+  /** Once in so many times; null: never. */
+  readonly calls: {
+    /** Takes a good while, or seconds. */
+    readonly slow: number | null;
+    /** Does not happen, and fails. */
+    readonly refused: number | null;
+    /** Happens, and its answer is lost. */
+    readonly unanswered: number | null;
+    /** Happens after its caller was told that it failed. */
+    readonly late: number | null;
+  };
+  readonly signals: { readonly lost: number | null; readonly doubled: number | null };
+  /** How far the clocks of nodes are off at most. */
+  readonly skewMs: number;
+  readonly mishaps: readonly Mishap[];
+  /** The longest pause between two of them. */
+  readonly mishapEveryMs: number;
+  /** The longest pause of a client between two requests. */
+  readonly requestEveryMs: number;
+  /** Once in so many calls an agent does something else than its work. */
+  readonly agentsFail: number | null;
+  /** How many of a lane run at once over all nodes; null: as many as all of them can. */
+  readonly lanesTotal: number | null;
+}
+
+export function chooseClimate(chance: Chance): Climate {
+  const perhaps = (...choices: number[]) => (chance.oneIn(2) ? null : chance.pick(choices));
+  return {
+    nodes: chance.between(1, 4),
+    calls: {
+      slow: perhaps(10, 50),
+      refused: perhaps(8, 40, 200),
+      unanswered: perhaps(8, 40, 200),
+      late: chance.oneIn(4) ? chance.pick([40, 200]) : null,
+    },
+    signals: { lost: perhaps(1, 2, 10), doubled: perhaps(2, 10) },
+    skewMs: chance.pick([0, 0, 400, 900]),
+    mishaps: MISHAPS.filter(() => chance.oneIn(2)),
+    mishapEveryMs: chance.pick([4_000, 12_000, 30_000]),
+    requestEveryMs: chance.pick([1_500, 4_000]),
+    agentsFail: perhaps(2, 5, 20),
+    lanesTotal: chance.pick([null, 3, 5]),
+  };
+}
+
+/** A world in which all goes well. */
+export function fairWeather({ nodes, lanesTotal }: Climate): Climate {
+  return {
+    nodes,
+    calls: { slow: null, refused: null, unanswered: null, late: null },
+    signals: { lost: null, doubled: null },
+    skewMs: 0,
+    mishaps: [],
+    mishapEveryMs: Number.POSITIVE_INFINITY,
+    requestEveryMs: Number.POSITIVE_INFINITY,
+    agentsFail: null,
+    lanesTotal,
+  };
+}
+
+/** Whether it happens this time. */
+export function happens(chance: Chance, once: number | null): boolean {
+  return once !== null && chance.oneIn(once);
+}

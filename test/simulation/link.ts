@@ -1,0 +1,132 @@
+import type { Storage, StorageSignal } from "../../src/storage/storage.ts";
+import { away } from "../support/storages.ts";
+import type { Actor } from "./agenda.ts";
+import { type Climate, happens } from "./climate.ts";
+
+/** How long an answer is waited for, as the driver of PostgreSQL does. */
+const PATIENCE_MS = 20_000;
+
+export interface LinkOptions {
+  readonly storage: Storage;
+  /** On whose time what was sent arrives. */
+  readonly network: Actor;
+  readonly process: Actor;
+  /** How the world is now. */
+  readonly climate: () => Climate;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: stands for every operation there is.
+type Operate = (params?: any) => Promise<any>;
+
+/**
+ * What lies between a process and its database. Each operation of the storage happens at once and whole; what is sent to it
+ * and what it answers takes time, overtakes others and gets lost.
+ */
+export class Link {
+  /** The storage, as the process at this end sees it. */
+  readonly storage: Storage;
+  readonly #options: LinkOptions;
+  readonly #listeners = new Set<(signal: StorageSignal) => void>();
+  readonly #stopHearing: () => void;
+  #cut = false;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    const { storage } = options;
+    this.#stopHearing = storage.subscribe((signal) => this.#hear(signal));
+    const parts = Object.entries(storage).map(([name, part]) => [name, this.#wrapped(name, part)]);
+    this.storage = {
+      ...Object.fromEntries(parts),
+      capabilities: { durable: true, exclusive: false },
+      subscribe: (listener: (signal: StorageSignal) => void) => {
+        this.#listeners.add(listener);
+        return () => void this.#listeners.delete(listener);
+      },
+      close: async () => this.close(),
+    };
+  }
+
+  /** Nothing gets through any more, in either direction. */
+  cut(): void {
+    this.#cut = true;
+  }
+
+  mend(): void {
+    if (!this.#cut) return;
+    this.#cut = false;
+    this.#deliver({ kind: "reconnected" }, 10);
+  }
+
+  close(): void {
+    this.#stopHearing();
+    this.#listeners.clear();
+  }
+
+  #wrapped(name: string, part: unknown): unknown {
+    if (typeof part === "function") return this.#operation(name, part as Operate);
+    const operations = Object.entries(part as Record<string, Operate>);
+    return Object.fromEntries(
+      operations.map(([operation, operate]) => [
+        operation,
+        this.#operation(`${name}.${operation}`, operate),
+      ]),
+    );
+  }
+
+  #operation(name: string, operate: Operate): Operate {
+    return (params) => this.#call(name, () => operate(params));
+  }
+
+  #call(name: string, operate: () => Promise<unknown>): Promise<unknown> {
+    const { process, network } = this.#options;
+    const { calls } = this.#options.climate();
+    const { chance } = process;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const fail = (ms: number) => void process.plan(ms, `${name} fails`, () => reject(away()));
+    const isLate = happens(chance, calls.late);
+    const [thereMs, backMs] = [isLate ? chance.between(100, PATIENCE_MS) : this.#delayMs(), this.#delayMs()];
+    if (this.#cut) {
+      fail(chance.oneIn(2) ? thereMs : PATIENCE_MS);
+      return promise;
+    }
+    if (happens(chance, calls.refused)) {
+      fail(thereMs);
+      return promise;
+    }
+    if (isLate) fail(thereMs * chance.next());
+    const isLost = happens(chance, calls.unanswered);
+    network.plan(thereMs, `${process.name} ${name}`, () => {
+      const answer = (what: string, run: () => void) => {
+        if (isLost) fail(backMs);
+        else if (this.#cut) fail(PATIENCE_MS - thereMs);
+        else process.plan(backMs, `${name} ${what}`, run);
+      };
+      operate().then(
+        (value) => answer("answers", () => resolve(value)),
+        (error) => answer("refuses", () => reject(error)),
+      );
+    });
+    return promise;
+  }
+
+  #hear(signal: StorageSignal): void {
+    const { process, climate } = this.#options;
+    const { signals } = climate();
+    if (this.#cut || happens(process.chance, signals.lost)) return;
+    this.#deliver(signal, this.#delayMs());
+    if (happens(process.chance, signals.doubled)) this.#deliver(signal, this.#delayMs());
+  }
+
+  #deliver(signal: StorageSignal, delayMs: number): void {
+    this.#options.process.plan(delayMs, `hears ${signal.kind}`, () => {
+      for (const listener of this.#listeners) listener(signal);
+    });
+  }
+
+  #delayMs(): number {
+    const { process, climate } = this.#options;
+    const { chance } = process;
+    if (!happens(chance, climate().calls.slow)) return 0.05 + chance.next() * 2;
+    return chance.oneIn(8) ? chance.between(500, 9_000) : chance.between(5, 400);
+  }
+}

@@ -1,0 +1,44 @@
+import type { RotaOptions } from "../../src/interface/options.ts";
+import type { SessionChanges } from "../../src/interface/sessions.ts";
+import type { Limits } from "../chaos/history.ts";
+import type { Climate } from "./climate.ts";
+
+/** Small, so that they are reached all the time. */
+const PER_NODE = 3;
+const PER_AGENT = 4;
+const AGENTS = { worker: 3, talker: 4 } as const;
+
+/** Every agent there is. */
+export const AGENT_IDS = ["worker", "helper", "talker", "ticker", "holder"] as const;
+
+/** Sessions that clients talk in, and how each differs from the others. */
+export const SESSIONS: Readonly<Record<string, SessionChanges>> = {
+  "in-order": { cap: 20 },
+  "side-by-side": { maxConcurrent: 2 },
+  hasty: { debounceMs: 60, cap: 4, drop: "new" },
+  forgetful: { debounceMs: 0, cap: 2, drop: "old" },
+};
+
+export function limitsIn({ lanesTotal }: Climate): Limits {
+  const lane = { perNode: PER_NODE, total: lanesTotal ?? Number.POSITIVE_INFINITY };
+  return {
+    lanes: { tasks: { ...lane, perAgent: PER_AGENT }, main: lane, cron: lane },
+    agents: AGENTS,
+    sessions: { "side-by-side": 2 },
+  };
+}
+
+/** How a process is configured. */
+export function optionsIn({ lanesTotal }: Climate): RotaOptions {
+  const lane = { concurrency: PER_NODE, ...(lanesTotal === null ? {} : { total: lanesTotal }) };
+  return {
+    scheduler: {
+      workerCount: PER_NODE,
+      maxInflight: lanesTotal ?? 1_000,
+      maxPerAgentInflight: PER_AGENT,
+    },
+    lanes: { main: lane, cron: lane },
+    sessions: { debounceMs: 0 },
+    agents: { worker: { maxInflight: AGENTS.worker }, talker: { maxInflight: AGENTS.talker } },
+  };
+}

@@ -1,0 +1,95 @@
+import type { Clock } from "../../src/model/clock.ts";
+import { openOracle } from "../../src/storage/oracle.ts";
+import type { Storage } from "../../src/storage/storage.ts";
+import { Chance } from "../chaos/chance.ts";
+import type { Strike } from "../chaos/history.ts";
+import { Ledger } from "../chaos/ledger.ts";
+import { type Actor, Agenda } from "./agenda.ts";
+import { Agents } from "./agents.ts";
+import { type Climate, chooseClimate, fairWeather } from "./climate.ts";
+import { SimulatedProcess } from "./process.ts";
+
+/** What the storage's clock says when the world begins. */
+export const BEGAN_AT = Date.UTC(2026, 0, 1);
+
+/** One storage, processes that share it, those who do their work, and those who use it. */
+export class World {
+  readonly chance: Chance;
+  readonly agenda: Agenda;
+  /** On its time, what was sent arrives. */
+  readonly network: Actor;
+  /** On its time, clients act and things go wrong. */
+  readonly outside: Actor;
+  readonly storage: Storage;
+  readonly agents: Agents;
+  readonly ledger = new Ledger();
+  readonly strikes: Strike[] = [];
+  /** What was found wrong on the way. */
+  readonly complained: string[] = [];
+  /** All there ever were. */
+  readonly all: SimulatedProcess[] = [];
+  climate: Climate;
+  #processes: SimulatedProcess[] = [];
+
+  constructor(seed: number) {
+    this.chance = new Chance(seed);
+    this.agenda = new Agenda(this.chance.fork("turns"));
+    this.network = this.agenda.actor("network");
+    this.outside = this.agenda.actor("outside");
+    this.climate = chooseClimate(this.chance.fork("climate"));
+    this.agents = new Agents(() => this.climate);
+    this.storage = openOracle({ clock: this.clock });
+  }
+
+  /** The storage's. */
+  get clock(): Clock {
+    return {
+      now: () => Math.floor(BEGAN_AT + this.agenda.now),
+      monotonic: () => this.agenda.now,
+      setTimer: (delayMs, callback) => this.outside.plan(delayMs, "timer", callback),
+    };
+  }
+
+  /** Those that have begun to start and have not ended. */
+  get processes(): readonly SimulatedProcess[] {
+    return this.#processes;
+  }
+
+  /** Those that take requests, though they may sleep. */
+  get open(): readonly SimulatedProcess[] {
+    return this.#processes.filter(({ rota }) => rota !== null);
+  }
+
+  start(): SimulatedProcess {
+    const process = new SimulatedProcess(this, `process-${this.all.length}`);
+    this.all.push(process);
+    this.#processes.push(process);
+    return process;
+  }
+
+  startAnother(afterMs: number): void {
+    this.outside.plan(afterMs, "a process is started", () => this.start());
+  }
+
+  ended(process: SimulatedProcess): void {
+    this.#processes = this.#processes.filter((other) => other !== process);
+  }
+
+  noteStrike(process: string): void {
+    this.strikes.push({ process, at: this.agents.now });
+  }
+
+  complain(said: string): void {
+    this.complained.push(said);
+  }
+
+  /** From now on all goes well. */
+  clearUp(): void {
+    this.climate = fairWeather(this.climate);
+    this.agents.strike(null);
+    for (const { actor, link } of this.#processes) {
+      actor.wake();
+      link.mend();
+    }
+  }
+}
