@@ -67,7 +67,7 @@ export function show(value: number, unit: Unit): string {
     case "tasks/s":
       return `${Math.round(value).toLocaleString("en")}/s`;
     case "ms":
-      return `${value.toFixed(2)} ms`;
+      return value < 1_000 ? `${value.toFixed(2)} ms` : `${(value / 1_000).toFixed(2)} s`;
     case "µs":
       return `${value.toFixed(2)} µs`;
     case "s":
@@ -81,7 +81,7 @@ export function show(value: number, unit: Unit): string {
     case "share":
       return `${Math.round(value * 100)} %`;
     case "times":
-      return `${value.toFixed(2)} ×`;
+      return `${value < 10 ? value.toFixed(2) : Math.round(value).toLocaleString("en")} ×`;
     case "count":
       return String(value);
   }

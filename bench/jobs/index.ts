@@ -6,6 +6,7 @@ import { httpJob } from "./http.ts";
 import { idleOnPostgres, idleOnSqlite } from "./idle.ts";
 import { idleSchedulesOnPostgres, idleSchedulesOnSqlite } from "./idle-schedules.ts";
 import { latencyInMemory, latencyOnPostgres, latencyOnSqlite } from "./latency.ts";
+import { nodesJob } from "./nodes.ts";
 import { postgresJob } from "./postgres.ts";
 import { schedulesJob } from "./schedules.ts";
 import { sessionsOnPostgres, sessionsOnSqlite } from "./sessions.ts";
@@ -15,6 +16,7 @@ import { streamsJob } from "./streams.ts";
 export const PARTS = [
   "sqlite",
   "postgres",
+  "nodes",
   "http",
   "latency",
   "idle",
@@ -39,6 +41,7 @@ export interface JobEntry {
 export const JOBS: readonly JobEntry[] = [
   { part: "sqlite", name: "sqlite", needsPostgres: false, run: sqliteJob },
   { part: "postgres", name: "postgres", needsPostgres: true, run: postgresJob },
+  { part: "nodes", name: "nodes on PostgreSQL", needsPostgres: true, run: nodesJob },
   { part: "http", name: "http on SQLite", needsPostgres: false, run: httpJob },
   { part: "latency", name: "latency in memory", needsPostgres: false, run: latencyInMemory },
   { part: "latency", name: "latency on SQLite", needsPostgres: false, run: latencyOnSqlite },

@@ -38,7 +38,7 @@ export const QUICK_PEERS: PeerSizes = {
   addOne: 300,
   addConcurrent: 3_000,
   addMany: 10_000,
-  drain: 3_000,
+  drain: 6_000,
   backlogs: [1_000, 10_000, 50_000],
   window: 3_000,
   samples: 100,

@@ -3,7 +3,7 @@ import { fill, type Measure, PER_CALL, rateOf, task, tasks, WARM_UP } from "./me
 
 /** Tasks a second that one caller hands in, one after the other, each time waiting for the answer. */
 export const addOne: Measure = async ({ queue, sizes }) => {
-  await rateOf(WARM_UP / 10, (n) => queue.add(task(n)));
+  await rateOf(WARM_UP / 20, (n) => queue.add(task(n)));
   return { perSecond: await rateOf(sizes.addOne, (n) => queue.add(task(n))) };
 };
 

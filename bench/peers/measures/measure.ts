@@ -17,8 +17,11 @@ export interface Run {
 
 export type Values = Readonly<Record<string, number>>;
 
-/** Not counted: code that runs for the first times is slow, and each run begins in a new process. */
-export const WARM_UP = 1_000;
+/**
+ * Not counted: code that runs for the first times is slow, and each run begins in a new process. As many as the largest
+ * batch that is fetched in advance, so that none of what is measured was fetched before the clock ran.
+ */
+export const WARM_UP = 2_000;
 /** Tasks of one call of `addMany`. */
 export const PER_CALL = 1_000;
 /** Where a system is so slow that a run would not end, what it did until then is its figure. */

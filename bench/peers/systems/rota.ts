@@ -2,7 +2,7 @@ import { createRota } from "../../../src/rota.ts";
 import { schedulerOptions } from "../../workload.ts";
 import type { OpenParams, Queue, System, Task } from "../queue.ts";
 
-const TUNINGS = [50, 200].map((atOnce) => ({ atOnce, pollMs: 0, options: { workerCount: atOnce } }));
+const TUNINGS = [50, 200, 1_000].map((atOnce) => ({ atOnce, pollMs: 0, options: { workerCount: atOnce } }));
 
 export const rotaOnSqlite: System = {
   name: "Rota on SQLite",
@@ -25,7 +25,7 @@ async function openRota({ url, tuning }: OpenParams): Promise<Queue> {
   let handler: (task: Task) => unknown = () => null;
   const rota = await createRota({
     storage: url,
-    scheduler: schedulerOptions({ atOnce: tuning.atOnce }),
+    scheduler: { ...schedulerOptions(tuning), maxPerAgentInflight: tuning.atOnce },
     executors: { custom: ({ payload }) => handler(payload as Task) as never },
   });
   const input = (task: Task) => ({ agentId: task.agentId, payload: task });
