@@ -14,14 +14,17 @@ export interface Orders {
 const USAGE = `npm run chaos [-- [--seed N] [--minutes N] [--storage ${STORAGES.join("|")}]]`;
 
 export function parseCommandLine(args: readonly string[]): Orders {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: [...args],
+    allowPositionals: true,
     options: {
       seed: { type: "string" },
       minutes: { type: "string", default: String(MINUTES) },
       storage: { type: "string" },
     },
   });
+  // Without the "--" before them, npm keeps the names of options to itself and hands on what they are set to.
+  if (positionals.length > 0) throw new Error(`options go behind a \`--\`\n${USAGE}`);
   // Another one each time, and said aloud: who lets it run every night sees more than one night.
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed);
   if (!Number.isSafeInteger(seed) || seed < 0) throw new Error(`--seed must be a number from 0\n${USAGE}`);

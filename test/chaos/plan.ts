@@ -17,7 +17,17 @@ export type Fault =
   /** The agents' program answers nothing, nothing but failures, or hangs up. */
   | { readonly kind: "upstream"; readonly how: Outage; readonly forMs: number };
 
-export const OUTAGES = ["hangs", "fails", "hangs up"] as const;
+export const FAULT_KINDS = [
+  "kill",
+  "pause",
+  "cut",
+  "terminate",
+  "restart-database",
+  "fill",
+  "upstream",
+] as const satisfies readonly Fault["kind"][];
+
+const OUTAGES = ["hangs", "fails", "hangs up"] as const;
 export type Outage = (typeof OUTAGES)[number];
 export type FaultKind = Fault["kind"];
 export type StorageName = "sqlite" | "postgres";

@@ -20,6 +20,7 @@ import { openWorld, type World } from "./world.ts";
 
 /** When everything is well again, the last task must have ended after this: leases, retries and time limits included. */
 const PATIENCE_MS = 120_000;
+const LOOK_MS = 100;
 const UNFINISHED = ["waiting_dependency", "delayed", "queued", "assigned", "running"] as const;
 
 export interface ChaosOptions {
@@ -113,13 +114,18 @@ function makeClients(surroundings: Surroundings): Client[] {
 
 /** Examines it while schedules still fire, then lets everything come to its end. */
 async function settle(rota: RotaClient): Promise<DoctorReport> {
-  const doctor = await rota.doctor();
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  // Moments that came while nobody was up are overdue until they have been caught up with.
+  let doctor = await rota.doctor();
+  while (!doctor.ok && performance.now() < giveUpAt) {
+    await delay(LOOK_MS);
+    doctor = await rota.doctor();
+  }
   for (const { id } of (await rota.schedules.list()).schedules)
     await rota.schedules.update(id, { enabled: false });
-  const giveUpAt = performance.now() + PATIENCE_MS;
   // What has not ended by then never will: the checks say so.
-  while ((await rota.tasks.list({ state: UNFINISHED, limit: 1 })).count > 0 && performance.now() < giveUpAt)
-    await delay(100);
+  while (performance.now() < giveUpAt && (await rota.tasks.list({ state: UNFINISHED, limit: 1 })).count > 0)
+    await delay(LOOK_MS);
   return doctor;
 }
 
