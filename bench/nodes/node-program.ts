@@ -1,0 +1,62 @@
+/** One node of several, in a process of its own, on the storage that it is told. Says what it did when it has drained. */
+import pg from "pg";
+import { openRota } from "../workload.ts";
+
+export interface Word {
+  readonly say: "start" | "drain" | "leave";
+}
+
+export type Answer =
+  | { readonly said: "ready" }
+  /** Tasks started so far. */
+  | { readonly said: "started"; readonly tasks: number }
+  | { readonly said: "drained"; readonly roundTrips: number; readonly cpuMs: number };
+
+const TELL_EVERY_MS = 10;
+
+let roundTrips = 0;
+const query = pg.Client.prototype.query;
+// Everything that is asked of the server goes through here, by whichever connection.
+pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+  roundTrips += 1;
+  return Reflect.apply(query, this, args);
+} as typeof query;
+
+let tasks = 0;
+const [url = "", nodes = "1"] = process.argv.slice(2);
+const handler = () => {
+  tasks += 1;
+  return null;
+};
+const rota = await openRota(url, { handler, nodes: Number(nodes) });
+
+let told = 0;
+const telling = setInterval(() => {
+  if (tasks === told) return;
+  told = tasks;
+  tell({ said: "started", tasks });
+}, TELL_EVERY_MS);
+
+let cpuAtStart = process.cpuUsage();
+process.on("message", async ({ say }: Word) => {
+  switch (say) {
+    case "start":
+      roundTrips = 0;
+      cpuAtStart = process.cpuUsage();
+      return rota.start();
+    case "drain": {
+      await rota.drain();
+      const { user, system } = process.cpuUsage(cpuAtStart);
+      return tell({ said: "drained", roundTrips, cpuMs: (user + system) / 1_000 });
+    }
+    case "leave":
+      clearInterval(telling);
+      await rota.stop();
+      process.disconnect();
+  }
+});
+tell({ said: "ready" });
+
+function tell(answer: Answer): void {
+  process.send?.(answer);
+}
