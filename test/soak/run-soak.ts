@@ -25,7 +25,8 @@ const LOOK_EVERY_MS = 3_000;
 /** Until as much is deleted as comes in, nothing can be level: that is not looked at. */
 const WARM_UP_MS = (RETENTION_SEC + 15) * 1_000;
 const STREAMS = 4;
-const SUBMITTERS = 3;
+/** Enough of them that each can wait for its answer and the load is still the same on a machine that is slow at times. */
+const SUBMITTERS = 6;
 /** What still runs when the users have left has ended by then. */
 const CALM_MS = 8_000;
 

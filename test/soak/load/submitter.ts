@@ -4,7 +4,7 @@ import { User } from "./user.ts";
 
 /** Hands in tasks of all kinds one by one, and takes some of them back. */
 export class Submitter extends User {
-  protected readonly everyMs = 40;
+  protected readonly everyMs = 120;
   #made = 0;
   #last: string[] = [];
 
