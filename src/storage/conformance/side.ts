@@ -1,5 +1,11 @@
 import type { TaskRecord } from "../../model/task-record.ts";
-import type { DeliveryRecord, SessionRecord, Storage, StoredEvent } from "../storage.ts";
+import {
+  DEFAULT_TENANT,
+  type DeliveryRecord,
+  type SessionRecord,
+  type Storage,
+  type StoredEvent,
+} from "../storage.ts";
 import type { SteppedClock } from "./clock.ts";
 import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
 
@@ -76,6 +82,7 @@ export class Side {
       laneList,
       catalogue,
       bounded,
+      records,
       faults,
     ] = await Promise.all([
       Promise.all(TENANTS.map((tenant) => this.#lookAtTenant(tenant))),
@@ -87,6 +94,7 @@ export class Side {
       lanes.list(),
       agents.list(),
       agents.bounded(),
+      this.storage.tenants.list(),
       counters.recountAll(),
     ]);
     this.#eventsSeen.push(...newEvents.map(({ seq }) => seq));
@@ -103,6 +111,8 @@ export class Side {
       deliveryAt,
       catalogue,
       bounded,
+      // The default tenant is as old as the storage, which the two are not alike.
+      records: records.filter(({ id }) => id !== DEFAULT_TENANT),
       nodes: nodeList.sort((a, b) => (a.node < b.node ? -1 : 1)),
       lanes: laneList.sort((a, b) => (a.name < b.name ? -1 : 1)),
       faults,
