@@ -78,6 +78,10 @@ export type Command =
   | { do: "configureAgent"; tenant: string; agent: string; maxInflight: number | null }
   | { do: "createAgent"; tenant: string; agent: string; maxInflight: number | null }
   | { do: "deleteAgent"; tenant: string; agent: string }
+  | { do: "createTenant"; tenant: string; maxQueued: number | null; maxInflight: number | null }
+  | { do: "boundTenant"; tenant: string; maxQueued: number | null; maxInflight: number | null }
+  | { do: "disableTenant"; tenant: string; disabled: boolean }
+  | { do: "deleteTenant"; tenant: string; limit: number }
   | { do: "deliver"; holdMs: number }
   | { do: "settleDelivery"; pick: number; status: DeliveryStatus; afterMs: number }
   | { do: "putBackDelivery"; pick: number; afterMs: number }
@@ -127,7 +131,7 @@ export interface Finish extends Pick {
   inputTokens: number | null;
 }
 
-export const TENANTS = ["acme", "zeta"];
+export const TENANTS = ["acme", "zeta", "tiny"];
 const AGENTS = ["a", "b", "c"];
 export const LANES = ["tasks", "main"];
 /** How many processes there are. One that crashed comes back under a new name. */
@@ -216,6 +220,17 @@ export const configureAgent: fc.Arbitrary<Command> = record({
   tenant,
   agent,
   maxInflight: orNull(fc.integer({ min: 1, max: 3 })),
+});
+
+const tenantBounds = {
+  tenant,
+  maxQueued: mostly(fc.constant(null), fc.nat({ max: 6 })),
+  maxInflight: orNull(fc.integer({ min: 0, max: 4 })),
+};
+
+export const createTenant: fc.Arbitrary<Command> = record({
+  do: fc.constant("createTenant"),
+  ...tenantBounds,
 });
 
 export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
@@ -338,6 +353,20 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: record({ do: fc.constant("deleteAgent"), tenant, agent }) },
+  { weight: 1, arbitrary: createTenant },
+  { weight: 1, arbitrary: record({ do: fc.constant("boundTenant"), ...tenantBounds }) },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("disableTenant"),
+      tenant,
+      disabled: fc.constantFrom(true, false, false),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({ do: fc.constant("deleteTenant"), tenant, limit: fc.constantFrom(1, 3, 100) }),
+  },
   { weight: 2, arbitrary: record({ do: fc.constant("deliver"), holdMs: fc.nat({ max: 30 }) }) },
   {
     weight: 2,

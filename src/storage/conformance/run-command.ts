@@ -25,7 +25,7 @@ const [BATCH_TENANT = "", SESSION_TENANT = ""] = TENANTS;
 
 /** Does what the command says and answers in comparable terms. Waiting is done by whoever owns the clock. */
 export async function runCommand(side: Side, command: Command): Promise<unknown> {
-  const { tasks, nodes, lanes, agents, sessions, deliveries, counters } = side.storage;
+  const { tasks, nodes, lanes, agents, sessions, deliveries, tenants, counters } = side.storage;
   switch (command.do) {
     case "submit":
       return submit(side, command);
@@ -103,6 +103,19 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     }
     case "deleteAgent":
       return agents.delete(command);
+    case "createTenant": {
+      const { tenant: id, maxQueued, maxInflight } = command;
+      const limits = { maxQueued, maxInflight, maxSchedules: null, maxStreams: null };
+      return tenants.create({ id, name: id, limits });
+    }
+    case "boundTenant": {
+      const { tenant: id, maxQueued, maxInflight } = command;
+      return tenants.update({ id, limits: { maxQueued, maxInflight } });
+    }
+    case "disableTenant":
+      return tenants.setDisabled({ id: command.tenant, disabled: command.disabled });
+    case "deleteTenant":
+      return deleteTenant(side, command);
     case "deliver": {
       // All that are due: of several that ended at once, which one goes first is nobody's promise.
       const claimed = await deliveries.claim({ limit: 10_000, holdMs: command.holdMs });
@@ -371,6 +384,15 @@ async function rescue(side: Side, node: string, limit: number) {
   const answer = await side.storage.tasks.rescue({ node, limit });
   await side.storage.nodes.remove({ node });
   return answer;
+}
+
+/** Slice by slice to the end: what goes first is nobody's promise. */
+async function deleteTenant(side: Side, { tenant: id, limit }: Extract<Command, { do: "deleteTenant" }>) {
+  for (let slices = 0; slices < 10_000; slices += 1) {
+    const answer = await side.storage.tenants.delete({ id, limit });
+    if (!("more" in answer) || !answer.more) return answer;
+  }
+  throw new Error("Deleting comes to no end.");
 }
 
 /** Slice by slice to the end: which of several tenants' surplus goes first is nobody's promise. */

@@ -1,13 +1,14 @@
 import type { TaskRecord } from "../../model/task-record.ts";
-import type {
-  DeliveryRecord,
-  RunRecord,
-  ScheduleName,
-  ScheduleRecord,
-  SessionRecord,
-  Storage,
-  StoredEvent,
-  StoredNotification,
+import {
+  DEFAULT_TENANT,
+  type DeliveryRecord,
+  type RunRecord,
+  type ScheduleName,
+  type ScheduleRecord,
+  type SessionRecord,
+  type Storage,
+  type StoredEvent,
+  type StoredNotification,
 } from "../storage.ts";
 import type { SteppedClock } from "./clock.ts";
 import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
@@ -120,6 +121,7 @@ export class Side {
       laneList,
       catalogue,
       bounded,
+      records,
       faults,
       scheduleAt,
       due,
@@ -134,6 +136,7 @@ export class Side {
       lanes.list(),
       agents.list(),
       agents.bounded(),
+      this.storage.tenants.list(),
       counters.recountAll(),
       schedules.nextDueAt(),
       schedules.due({ limit: 100 }),
@@ -159,6 +162,8 @@ export class Side {
       ),
       catalogue,
       bounded,
+      // The default tenant is as old as the storage, which the two are not alike.
+      records: records.filter(({ id }) => id !== DEFAULT_TENANT),
       nodes: nodeList.sort((a, b) => (a.node < b.node ? -1 : 1)),
       lanes: laneList.sort((a, b) => (a.name < b.name ? -1 : 1)),
       faults,
