@@ -4,7 +4,7 @@ import type { Role } from "../model/role.ts";
 export interface Keys {
   /** The key is told this once and never again. Throws `not_found` for a tenant that is not there. */
   create(input: KeyInput): Promise<CreatedKey>;
-  /** Of all tenants, or of one. */
+  /** Of one tenant; left out: of whoever asks. */
   list(filter?: { readonly tenantId?: string }): Promise<KeyList>;
   /** It is refused within a second, on every node. Throws `not_found`. */
   delete(id: string): Promise<{ readonly deleted: true }>;
