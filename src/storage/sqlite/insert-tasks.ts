@@ -1,6 +1,6 @@
 import Sqlite from "better-sqlite3";
 import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
-import { rejectionError } from "../admission.ts";
+import { fullQueueOf, rejectionError } from "../admission.ts";
 import { batchConflict } from "../batch-conflict.ts";
 import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewBatch, NewTask } from "../storage.ts";
 import { addBatch, forgetEmptyBatch } from "./batches.ts";
@@ -191,10 +191,16 @@ export function insertTask(
 function refuse(
   ledger: Ledger,
   admission: Admission,
-  { tenant, agent, maxQueued }: NewTask,
+  { lane, tenant, agent, maxQueued }: NewTask,
   agentWaiting: number,
 ): InsertedTask["rejection"] {
   if (admission.waiting >= admission.maxQueueSize) return { full: "global", queued: admission.waiting };
+  const { max_queued: maxOfTenant } = ledger.tenants.of({ lane, tenant });
+  if (maxOfTenant !== null) {
+    ledger.countTenants();
+    const queued = ledger.tenants.queued(tenant);
+    if (queued >= maxOfTenant) return { full: "tenant", queued };
+  }
   const queued = agentWaiting - ledger.exemptOfAgent(tenant, agent);
   if (queued >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued };
   return null;
@@ -243,9 +249,7 @@ export function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | 
     createdAt: row.created_at,
     runAt: row.run_at,
     deadline: row.deadline,
-    rejection: rejected
-      ? { full: row.error === rejectionError("global") ? "global" : "agent", queued: 0 }
-      : null,
+    rejection: rejected ? { full: fullQueueOf(row.error), queued: 0 } : null,
     repeats: null,
   };
 }

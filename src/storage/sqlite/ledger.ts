@@ -5,6 +5,7 @@ import { BatchLedger } from "./batch-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
 import { SessionLedger } from "./session-ledger.ts";
+import { TenantLedger } from "./tenant-ledger.ts";
 
 /** A row of `line`, being changed. */
 export interface Line {
@@ -23,6 +24,8 @@ export interface Line {
   tasks: number;
   /** Of the waiting, those that admission does not count. */
   exempt: number;
+  /** How many of the ready could start, as it was written down last: `Ledger.room` says how many can now. */
+  room: number;
 }
 
 /** A row of `lane`, being changed. */
@@ -34,7 +37,6 @@ export interface LaneRow {
   readonly aging_ms: number;
   waiting: number;
   inflight: number;
-  ahead_streak: number;
   exempt: number;
 }
 
@@ -51,6 +53,7 @@ export class Ledger {
   readonly events: EventLog;
   readonly batches: BatchLedger;
   readonly sessions: SessionLedger;
+  readonly tenants: TenantLedger;
   /** Whether an end was written down of which dependants have yet to be told. */
   hasReleases = false;
   /** Critical tasks that became ready in this transaction. */
@@ -69,6 +72,7 @@ export class Ledger {
     this.events = new EventLog(db);
     this.batches = new BatchLedger(db);
     this.sessions = new SessionLedger(db);
+    this.tenants = new TenantLedger(db);
   }
 
   lane(name: string): LaneRow {
@@ -178,7 +182,14 @@ export class Ledger {
 
   /** How many more tasks this line may start, its lane's total aside. */
   room(line: Line): number {
-    return Math.min(line.ready, this.#agentRoom(line));
+    return Math.min(line.ready, this.roomOfAgent(line));
+  }
+
+  /** Brings tenants up to date with what this transaction has moved in their lines. */
+  countTenants(): void {
+    this.#readSiblings();
+    for (const line of this.#lines.values())
+      this.tenants.follow(line, this.#asRead.get(line), this.room(line));
   }
 
   /** How many more tasks the limits of its agent allow in this line, however many are ready. */
@@ -259,11 +270,15 @@ export class Ledger {
   save({ limitsChanged = false } = {}): void {
     const saveLine = this.#db.prepare(
       `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
-                       tasks = ?, exempt = ?, startable = ?, ahead = ? where id = ?`,
+                       tasks = ?, exempt = ?, room = ?, startable = ?, ahead = ? where id = ?`,
     );
     this.#readSiblings();
     for (const line of this.#lines.values()) {
-      if (!limitsChanged && line.agent_max === null && !hasChanged(line, this.#asRead.get(line))) continue;
+      const asRead = this.#asRead.get(line);
+      const room = this.room(line);
+      this.tenants.follow(line, asRead, room);
+      if (!limitsChanged && line.agent_max === null && !hasChanged(line, asRead)) continue;
+      line.room = room;
       saveLine.run(
         line.waiting,
         line.ready,
@@ -273,18 +288,18 @@ export class Ledger {
         line.last_served,
         line.tasks,
         line.exempt,
-        this.room(line) > 0 ? 1 : 0,
+        room,
+        room > 0 ? 1 : 0,
         this.isAhead(line) ? 1 : 0,
         line.id,
       );
     }
     this.#db.lines.stage([...this.#lines.values()]);
     for (const [name, lines] of this.#byAgent) this.#db.lines.stageAgent(name, lines);
-    const saveLane = this.#db.prepare(
-      "update lane set waiting = ?, inflight = ?, ahead_streak = ?, exempt = ? where name = ?",
-    );
+    const saveLane = this.#db.prepare("update lane set waiting = ?, inflight = ?, exempt = ? where name = ?");
     for (const lane of this.#lanes.values())
-      saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.exempt, lane.name);
+      saveLane.run(lane.waiting, lane.inflight, lane.exempt, lane.name);
+    this.tenants.save();
     this.batches.save();
     this.sessions.save();
     this.events.save();
@@ -314,6 +329,7 @@ export class Ledger {
       )
       .get({ lane, tenant, agent, served: this.#db.lastEventSeq - NEWCOMER_LEAD });
     const line = this.adopt(row as Line);
+    this.tenants.ensure(lane, tenant);
     this.#byAgent.get(agentName(tenant, agent))?.push(line);
     return line;
   }
@@ -331,7 +347,7 @@ export class Ledger {
 }
 
 export const LINE_COLUMNS =
-  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt";
+  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room";
 
 /** A tenant's name may hold anything: its length is what tells where it ends. */
 function agentName(tenant: string, agent: string): string {
