@@ -4,6 +4,22 @@ export interface Audit {
   list(filter?: AuditFilter): Promise<AuditPage>;
 }
 
+/** For whoever does something in this process for others. */
+export interface LocalAudit extends Audit {
+  list(filter?: AuditFilter & { readonly tenantId?: string }): Promise<AuditPage>;
+  /** Writes down what was done; soon, or at once where whoever did it waits for the answer. */
+  note(entry: AuditNote): Promise<void>;
+}
+
+export interface AuditNote {
+  /** Whose key it was; left out: of `default`. */
+  readonly tenantId?: string;
+  /** Left out: no key was asked for. */
+  readonly keyId?: string | null;
+  readonly route: string;
+  readonly subject?: string | null;
+}
+
 export interface AuditFilter {
   /** RFC 3339, or seconds since 1970: not before. */
   readonly since?: string | number;

@@ -1,13 +1,41 @@
-import type { Role } from "../model/role.ts";
+import type { Caller, Role } from "../model/role.ts";
 
 /** Keys by which requests over HTTP are let in. For admins. */
 export interface Keys {
   /** The key is told this once and never again. Throws `not_found` for a tenant that is not there. */
   create(input: KeyInput): Promise<CreatedKey>;
   /** Of one tenant; left out: of whoever asks. */
-  list(filter?: { readonly tenantId?: string }): Promise<KeyList>;
-  /** It is refused within a second, on every node. Throws `not_found`. */
-  delete(id: string): Promise<{ readonly deleted: true }>;
+  list(filter?: KeyOwner): Promise<KeyList>;
+  /**
+   * It is refused within a second, on every node, and what it reads just then ends. Throws `not_found`, also for a key of
+   * another tenant than the one that is named; left out: that of whoever asks.
+   */
+  delete(id: string, owner?: KeyOwner): Promise<{ readonly deleted: true }>;
+}
+
+export interface KeyOwner {
+  readonly tenantId?: string;
+}
+
+/** For whoever lets requests in to this process. */
+export interface LocalKeys extends Keys {
+  /**
+   * Whose key this is; null: nobody's, or nobody's any more.
+   *
+   * @example
+   * const caller = await rota.keys.whose("rota_…");
+   * if (caller !== null) await rota.tenant(caller.tenant).tasks.list();
+   */
+  whose(key: string): Promise<Caller | null>;
+  /** Fires once a key is nobody's any more, within a second; `stop` when nobody waits for that any more. */
+  watch(key: string): KeyWatch;
+  /** Whether there is any key at all, whoever's. */
+  any(): Promise<boolean>;
+}
+
+export interface KeyWatch {
+  readonly gone: AbortSignal;
+  stop(): void;
 }
 
 export interface KeyInput {

@@ -2,9 +2,9 @@ import type { Executor } from "../executors/executor.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
-import type { Audit } from "./audit.ts";
+import type { Audit, LocalAudit } from "./audit.ts";
 import type { DoctorReport } from "./doctor.ts";
-import type { Keys } from "./keys.ts";
+import type { Keys, LocalKeys } from "./keys.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Notifications, NotificationsOptions } from "./notifications.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
@@ -60,6 +60,13 @@ export interface RotaApi {
 /** What one tenant can do: all that every way in can, for itself alone. */
 export type TenantApi = Omit<RotaApi, "tenants" | "keys" | "audit" | "health" | "doctor" | "onEvent">;
 
+/** The same in this process. */
+export interface LocalTenant extends TenantApi {
+  readonly tasks: LocalTasks;
+  events(options?: EventsOptions & LocalReading): Events;
+  notifications(options?: NotificationsOptions & LocalReading): Notifications;
+}
+
 /**
  * A scheduler in this process.
  *
@@ -76,6 +83,8 @@ export interface Rota extends RotaApi {
   /** Fires when it begins to drain: whoever waits on behalf of others can stop then. */
   readonly draining: AbortSignal;
   readonly tasks: LocalTasks;
+  readonly keys: LocalKeys;
+  readonly audit: LocalAudit;
 
   events(options?: EventsOptions & LocalReading): Events;
   notifications(options?: NotificationsOptions & LocalReading): Notifications;
@@ -98,7 +107,7 @@ export interface Rota extends RotaApi {
    * @example
    * await rota.tenant("ten_acme").tasks.submit({ message: "hello" });
    */
-  tenant(id: string): TenantApi;
+  tenant(id: string): LocalTenant;
 
   /** Begins to run tasks. What was submitted before waits for it, durably. */
   start(): Promise<void>;
