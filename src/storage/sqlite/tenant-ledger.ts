@@ -91,6 +91,7 @@ export class TenantLedger {
 
   /** Tenants in a lane that this transaction may have changed. */
   touchedIn(lane: string): TenantLine[] {
+    this.#readSiblings();
     return [...this.#asRead.keys()].filter((line) => line.lane === lane);
   }
 
@@ -129,8 +130,7 @@ export class TenantLedger {
 
   /** `limitsChanged`: they may start more or less now. */
   save({ limitsChanged = false } = {}): void {
-    // One with a bound can be filled or freed in one lane and so change in all others.
-    for (const line of [...this.#asRead.keys()]) if (line.max_inflight !== null) this.ofTenant(line.tenant);
+    this.#readSiblings();
     const save = this.#db.prepare(
       `update tenant_line set waiting = ?, exempt = ?, inflight = ?, supply = ?, last_served = ?, owed = ?,
                               ahead_streak = ?, startable = ? where id = ?`,
@@ -149,6 +149,11 @@ export class TenantLedger {
         line.id,
       );
     }
+  }
+
+  /** One with a bound can be filled or freed in one lane and so change in all others. */
+  #readSiblings(): void {
+    for (const line of [...this.#asRead.keys()]) if (line.max_inflight !== null) this.ofTenant(line.tenant);
   }
 
   #find(lane: string, tenant: string): TenantLine | undefined {
