@@ -124,7 +124,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
         const { timeoutMs, sessions } = current.value;
         return { timeoutMs, sessionMaxConcurrent: sessions.maxConcurrent };
       },
-      hasAgent: ({ agent }) => catalogue.lists(agent),
+      // What is known here is not looked up at every moment: that it was deleted elsewhere is soon told.
+      hasAgent: ({ agent }) => agents.find(agent) !== undefined || catalogue.lists(agent),
     },
     findExecutor: (record) => catalogue.executorFor(record),
     spansLanes: (agent) => agents.maxInflight(agent) !== null,

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { batchInput } from "../src/api/batches.ts";
+import { newSchedule } from "../src/api/schedules.ts";
 import { sessionMessage } from "../src/api/sessions.ts";
 import { taskInput } from "../src/api/tasks.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
@@ -18,6 +19,7 @@ import { EVENT_TYPES } from "../src/model/event.ts";
 import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
 import { REASON_CODES } from "../src/model/explanation.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
+import { CATCH_UPS, OVERLAPS, RUN_STATUSES, SCHEDULE_STATUSES } from "../src/model/schedule.ts";
 import { SESSION_ENDS } from "../src/model/session.ts";
 import { parseTaskInput } from "../src/model/task-input.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
@@ -198,6 +200,15 @@ test("docs/sessions.md has every way in which a session ends a task, and no othe
   expect(namesIn(section(read("docs/sessions.md"), "ends"))).toEqual(Object.values(SESSION_ENDS));
 });
 
+test.each([
+  ["run statuses", RUN_STATUSES],
+  ["overlaps", OVERLAPS],
+  ["catch ups", CATCH_UPS],
+  ["schedule statuses", SCHEDULE_STATUSES],
+])("docs/schedules.md has all %s, and no other", (name, known) => {
+  expect(namesIn(section(read("docs/schedules.md"), name))).toEqual([...known]);
+});
+
 test("docs/http.md has every reason why a task waits, and no other", () => {
   expect(namesIn(section(read("docs/http.md"), "reasons"))).toEqual([...REASON_CODES]);
 });
@@ -206,6 +217,7 @@ test.each([
   ["docs/tasks.md", taskInput],
   ["docs/batches.md", batchInput],
   ["docs/sessions.md", sessionMessage],
+  ["docs/schedules.md", newSchedule],
 ])("%s has every field with what the schema says of it", (page, schema) => {
   const fields = Object.entries(schema.shape).map(([name, { description }]) => [`\`${name}\``, description]);
   expect(tableRows(section(read(page), "fields"))).toEqual(fields);

@@ -37,7 +37,7 @@ const SKIPPED_EXAMPLE = {
   attempt: 0,
 };
 
-export const run = z
+const run = z
   .strictObject({
     id: z.int().describe("Grows with every run."),
     task_id: z.int().describe("The schedule."),

@@ -221,7 +221,7 @@ const scheduleChanges = z
     ],
   });
 
-export const scheduledTask = z
+const scheduledTask = z
   .strictObject({
     id: z.int(),
     name: z.string().nullable(),

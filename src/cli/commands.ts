@@ -12,6 +12,7 @@ export interface CommandEntry {
 
 const RUN = "Run it:";
 const WORK = "Hand in work and follow it:";
+const SCHEDULE = "Do it at a time, or again and again:";
 const LOOK = "Look at it:";
 
 /** Every command there is, in the order of the help. */
@@ -87,6 +88,27 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./stop.ts")).stopCommand(),
   },
   {
+    name: "schedule",
+    usage: "<text...>",
+    description: "Have an agent told something at a time, or again and again.",
+    group: SCHEDULE,
+    load: async () => (await import("./schedule.ts")).scheduleCommand(),
+  },
+  {
+    name: "schedules",
+    usage: "[command]",
+    description: "List schedules, or show, change, pause, resume, run, delete and preview them.",
+    group: SCHEDULE,
+    load: async () => (await import("./schedules.ts")).schedulesCommand(),
+  },
+  {
+    name: "runs",
+    usage: "[command]",
+    description: "List what became of the moments of schedules, or show one run.",
+    group: SCHEDULE,
+    load: async () => (await import("./runs.ts")).runsCommand(),
+  },
+  {
     name: "watch",
     usage: "[options]",
     description: "Watch what happens, live.",
@@ -108,13 +130,6 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./sessions.ts")).sessionsCommand(),
   },
   {
-    name: "schedules",
-    usage: "<command>",
-    description: "Show when a schedule would be due, without making one.",
-    group: LOOK,
-    load: async () => (await import("./schedules.ts")).schedulesCommand(),
-  },
-  {
     name: "lanes",
     usage: "[command]",
     description: "List lanes, say how much of one runs at once, or cancel what waits in it.",
@@ -134,5 +149,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: "List what became of callbacks, show one, or send them again.",
     group: LOOK,
     load: async () => (await import("./deliveries.ts")).deliveriesCommand(),
+  },
+  {
+    name: "doctor",
+    usage: "",
+    description:
+      "Look for what cannot be: moments of schedules that left no run, counters that are off, clocks that disagree.",
+    group: LOOK,
+    load: async () => (await import("./doctor.ts")).doctorCommand(),
   },
 ];

@@ -32,6 +32,7 @@ function listCommand(): Command {
     await printPages(flags, {
       noun: "deliveries",
       read: (place) => webhooks.deliveries({ ...filter, ...place }),
+      cursor: ({ nextCursor }) => nextCursor,
       lines: ({ deliveries }) => deliveriesTable(deliveries, { now: Date.now(), width: lineWidth() }),
     });
   });

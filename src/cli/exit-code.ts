@@ -5,9 +5,9 @@ import { UsageError } from "./usage-error.ts";
 /** What the exit codes of all commands mean, as `rota --help` and docs/cli.md say it. */
 export const EXIT_CODES = {
   0: "It worked; with --wait, the task is done.",
-  1: "The task failed, was cancelled or was rejected; or Rota cannot start, or not with this configuration.",
+  1: "The task failed, was cancelled or was rejected; the doctor found something; Rota cannot start, or not with this configuration.",
   2: "The command or what it was given is wrong, or the server refused it.",
-  3: "There is no such task, session, lane, agent or delivery.",
+  3: "There is no such task, session, schedule, run, lane, agent or delivery.",
   4: "The server cannot be reached, or cannot do it now.",
   5: "The task had not ended when the time for --wait was up.",
   70: "A fault of Rota's own. Please report it.",

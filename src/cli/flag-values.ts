@@ -1,3 +1,4 @@
+import { parseRfc3339 } from "../model/rfc3339.ts";
 import { parseSpan } from "./times.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -24,6 +25,23 @@ export function momentFlag(text: string, now: number): string {
 /** Milliseconds as a number, or a span: `30s`. */
 export function spanFlag(text: string): number | string {
   return parseSpan(text) ?? numberFlag(text);
+}
+
+/** The same in seconds: `2h` is 7200. */
+export function secondsSpanFlag(text: string): number | string {
+  const ms = parseSpan(text);
+  return ms === undefined ? numberFlag(text) : ms / 1_000;
+}
+
+/** Seconds since 1970, from a moment as RFC 3339 or a span back from now: `2h`. */
+export function pastFlag(flag: string, text: string, now: number): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  const ms = parseSpan(text);
+  const moment = ms === undefined ? parseRfc3339(text) : now - ms;
+  if (moment !== null) return Math.floor(moment / 1_000);
+  throw new UsageError(
+    `${flag} must be a span back from now like 2h, a time like 2026-03-08T12:00:00Z, or seconds since 1970, not ${text}`,
+  );
 }
 
 /** Seconds to wait, as a number or a span. */

@@ -14,7 +14,7 @@ const CTRL_C = "\x03";
 export interface LiveViewParams extends Partial<Pick<ScreenParams, "stdin" | "stdout">> {
   /** The first line of the screen. */
   readonly title: string;
-  readonly filter: Pick<EventsOptions, "agentId" | "batchId" | "sessionKey">;
+  readonly filter: Pick<EventsOptions, "agentId" | "batchId" | "sessionKey" | "scheduleId">;
   /** Ends it. */
   readonly signal: AbortSignal;
 }

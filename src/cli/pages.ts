@@ -11,8 +11,8 @@ export interface PageFlags extends ServerFlags {
 
 /** What a screen holds; `--limit` and `--all` ask for more. */
 const SHOWN_BY_DEFAULT = 20;
-/** With `--all`: the most that a page may have. */
-const PAGE = 1_000;
+/** With `--all`: the most that a page may have, of most things. */
+const PAGE_MAX = 1_000;
 
 export function withPageOptions(command: Command): Command {
   return command
@@ -22,17 +22,24 @@ export function withPageOptions(command: Command): Command {
 }
 
 /** Prints a list that comes in pages: the one asked for, or with `--all` one after the other. */
-export async function printPages<Page extends { readonly count: number; readonly nextCursor: string | null }>(
+export async function printPages<Page extends { readonly count: number }>(
   flags: PageFlags,
   list: {
+    readonly pageMax?: number;
     readonly read: (place: { readonly limit: number; readonly cursor?: string }) => Promise<Page>;
+    /** Where the next page begins; null on the last one. */
+    readonly cursor: (page: Page) => string | null;
     readonly lines: (page: Page) => string[];
     readonly noun: string;
   },
 ): Promise<void> {
   // What is wrong with a number the server says, in its own words.
   const limit = (
-    flags.limit === undefined ? (flags.all ? PAGE : SHOWN_BY_DEFAULT) : numberFlag(flags.limit)
+    flags.limit === undefined
+      ? flags.all
+        ? (list.pageMax ?? PAGE_MAX)
+        : SHOWN_BY_DEFAULT
+      : numberFlag(flags.limit)
   ) as number;
   let isFirst = true;
   for (let cursor = flags.cursor; ; ) {
@@ -42,8 +49,9 @@ export async function printPages<Page extends { readonly count: number; readonly
     else if (page.count > 0) for (const line of list.lines(page).slice(isFirst ? 0 : 1)) print(line);
     else if (isFirst) note(`There are no such ${list.noun}.`);
     isFirst = false;
-    if (page.nextCursor === null) return;
-    cursor = page.nextCursor;
+    const next = list.cursor(page);
+    if (next === null) return;
+    cursor = next;
     if (flags.all) continue;
     if (!flags.json) note(`There are more ${list.noun}: add --all, or --cursor ${cursor} for the next page.`);
     return;

@@ -1,57 +1,23 @@
 import { Command } from "commander";
-import type { SchedulePreviewInput } from "../client/index.ts";
-import { RotaError } from "../model/errors.ts";
-import { oneLine } from "./display-text.ts";
-import { numberFlag } from "./flag-values.ts";
-import { given } from "./given.ts";
-import { print, printJson } from "./print.ts";
-import { previewLines } from "./schedule-preview.ts";
-import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
+import { editCommand } from "./schedules-edit.ts";
+import { listCommand } from "./schedules-list.ts";
+import { deleteCommand, pauseCommand, resumeCommand } from "./schedules-orders.ts";
+import { previewCommand } from "./schedules-preview.ts";
+import { runCommand } from "./schedules-run.ts";
+import { showCommand } from "./schedules-show.ts";
+import { statusCommand } from "./schedules-status.ts";
 
-interface PreviewFlags extends ServerFlags {
-  readonly tz?: string;
-  readonly count?: string;
-}
-
-/** `rota schedules`: when something would be due. */
+/** `rota schedules`: what is to be done when. */
 export function schedulesCommand(): Command {
   return new Command("schedules")
-    .description("Show when a schedule would be due, without making one.")
+    .description("List schedules, or show, change, pause, resume, run, delete and preview them.")
+    .addCommand(listCommand(), { isDefault: true })
+    .addCommand(showCommand())
+    .addCommand(editCommand())
+    .addCommand(pauseCommand())
+    .addCommand(resumeCommand())
+    .addCommand(runCommand())
+    .addCommand(deleteCommand())
+    .addCommand(statusCommand())
     .addCommand(previewCommand());
-}
-
-function previewCommand(): Command {
-  const command = new Command("preview")
-    .description("Show what a schedule means and when it would be due; stores nothing.")
-    .argument("<schedule...>", 'a phrase like "every monday at 09:00", or a cron expression')
-    .option("--tz <zone>", "the time zone, like Europe/Berlin (default: the server's)")
-    .option("--count <number>", "how many moments to list, 1000 at most (default: 5)");
-  return withServerOptions(command).action(showPreview);
-}
-
-async function showPreview(words: readonly string[], flags: PreviewFlags): Promise<void> {
-  const { tz, count, json } = flags;
-  const input = given({
-    schedule: words.join(" "),
-    tz,
-    count: count === undefined ? undefined : numberFlag(count),
-  });
-  const preview = await openClient(flags)
-    .schedules.preview(input as SchedulePreviewInput)
-    .catch((error) => {
-      throw json ? error : listingForms(error);
-    });
-  if (json) printJson(preview);
-  else for (const line of previewLines(preview, Date.now())) print(line);
-}
-
-/** Whoever was not understood sees at once what could be said instead. */
-function listingForms(error: unknown): unknown {
-  if (!(error instanceof RotaError)) return error;
-  const accepted = error.details?.["accepted"];
-  if (!Array.isArray(accepted)) return error;
-  const forms = accepted.map((form) => `  ${oneLine(String(form))}`);
-  return new RotaError(error.code, [error.message, "What can be said:", ...forms].join("\n"), {
-    cause: error,
-  });
 }

@@ -69,6 +69,7 @@ async function listSessions(flags: SessionsFlags): Promise<void> {
   await printPages(flags, {
     noun: "sessions",
     read: (place) => sessions.list(place),
+    cursor: ({ nextCursor }) => nextCursor,
     lines: (page) => sessionsTable(page.sessions, { width: lineWidth() }),
   });
 }

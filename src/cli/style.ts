@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import type { DeliveryStatus } from "../model/delivery.ts";
+import type { RunStatus, ScheduleStatus } from "../model/schedule.ts";
 import type { TaskState } from "../model/task-state.ts";
 
 type Style = Parameters<typeof styleText>[0];
@@ -9,7 +10,10 @@ export function styled(style: Style, text: string): string {
   return styleText(style, text);
 }
 
-const STATE_STYLES: Readonly<Record<TaskState | DeliveryStatus, Style>> = {
+/** Whatever something of ours is in. */
+export type State = TaskState | DeliveryStatus | ScheduleStatus | RunStatus;
+
+const STATE_STYLES: Readonly<Record<State, Style>> = {
   waiting_dependency: "dim",
   delayed: "dim",
   queued: "yellow",
@@ -21,8 +25,14 @@ const STATE_STYLES: Readonly<Record<TaskState | DeliveryStatus, Style>> = {
   rejected: "magenta",
   pending: "yellow",
   delivered: "green",
+  active: "green",
+  paused: "yellow",
+  completed: "gray",
+  succeeded: "green",
+  skipped: "gray",
+  missed: "magenta",
 };
 
-export function styledState(state: TaskState | DeliveryStatus): string {
+export function styledState(state: State): string {
   return styled(STATE_STYLES[state] ?? "reset", state);
 }

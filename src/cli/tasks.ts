@@ -4,6 +4,7 @@ import { numberFlag } from "./flag-values.ts";
 import { given } from "./given.ts";
 import { type PageFlags, printPages, withPageOptions } from "./pages.ts";
 import { lineWidth } from "./print.ts";
+import { serialId } from "./serial-id.ts";
 import { openClient, withServerOptions } from "./server-options.ts";
 import { tasksTable } from "./tasks-table.ts";
 
@@ -14,6 +15,7 @@ interface TasksFlags extends PageFlags {
   readonly batch?: string;
   readonly session?: string;
   readonly lane?: string;
+  readonly schedule?: string;
 }
 
 /** `rota tasks`: many tasks, newest first. */
@@ -25,7 +27,8 @@ export function tasksCommand(): Command {
     .option("--priority <priority>", "of this priority, a number or a name; critical is 0 and below")
     .option("--batch <id>", "of this batch")
     .option("--session <key>", "of this session")
-    .option("--lane <name>", "in this lane");
+    .option("--lane <name>", "in this lane")
+    .option("--schedule <id>", "of this schedule");
   return withServerOptions(withPageOptions(command)).action(listTasks);
 }
 
@@ -34,12 +37,13 @@ async function listTasks(flags: TasksFlags): Promise<void> {
   await printPages(flags, {
     noun: "tasks",
     read: (place) => tasks.list({ ...toFilter(flags), ...place }),
+    cursor: ({ nextCursor }) => nextCursor,
     lines: (page) => tasksTable(page.tasks, { now: Date.now(), width: lineWidth() }),
   });
 }
 
 /** What is wrong with a value the server says, in its own words. */
-function toFilter({ agent, state, priority, batch, session, lane }: TasksFlags): TaskFilter {
+function toFilter({ agent, state, priority, batch, session, lane, schedule }: TasksFlags): TaskFilter {
   return given({
     agentId: agent,
     state,
@@ -47,5 +51,6 @@ function toFilter({ agent, state, priority, batch, session, lane }: TasksFlags):
     batchId: batch,
     sessionKey: session,
     lane,
+    scheduleId: schedule === undefined ? undefined : serialId("schedule", schedule),
   }) as TaskFilter;
 }

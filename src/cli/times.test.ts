@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { jsonFlag, momentFlag, numberFlag, secondsFlag, spanFlag } from "./flag-values.ts";
-import { parseSpan, shownAgo, shownDue, shownSpan } from "./times.ts";
+import { exactSpan, parseSpan, shownAgo, shownDue, shownSpan } from "./times.ts";
 
 const NOW = Date.parse("2026-03-08T12:00:00Z");
 
@@ -17,10 +17,24 @@ test.each([
 });
 
 test.each([
+  [2_000, "2 s"],
+  [2_500, "2500 ms"],
+  [90_000, "90 s"],
+  [5_400_000, "90 min"],
+  [7_200_000, "2 h"],
+  [86_400_000, "1 d"],
+])("%i ms, if somebody set it, is shown as %s", (ms, shown) => {
+  expect(exactSpan(ms)).toBe(shown);
+});
+
+test.each([
   ["2026-03-08T12:00:00.500Z", "now"],
   ["2026-03-08T11:59:57Z", "3 s ago"],
   ["2026-03-08T11:55:00Z", "5 min ago"],
   ["2026-03-08T15:00:00Z", "in 3 h"],
+  ["2026-03-08T12:00:58.9Z", "in 59 s"],
+  ["2026-03-08T12:59:59.100Z", "in 1 h"],
+  ["2026-03-09T11:59:59.100Z", "in 1 d"],
 ])("%s is %s", (moment, shown) => {
   expect(shownAgo(moment, NOW)).toBe(shown);
 });
@@ -28,7 +42,7 @@ test.each([
 test.each([
   ["2026-03-08T16:00:00+02:00", "in 2 h, Sun 16:00"],
   ["2026-03-09T09:00:00-05:00", "in 1 d, Mon 09:00"],
-  ["2026-03-14T11:00:00+00:00", "in 5 d, Sat 11:00"],
+  ["2026-03-14T11:00:00+00:00", "in 6 d, Sat 11:00"],
   ["2026-03-16T09:00:00.250+00:00", "in 7 d, Mon 2026-03-16 09:00"],
 ])("what is due at %s is shown as %s", (moment, shown) => {
   expect(shownDue(moment, NOW)).toBe(shown);

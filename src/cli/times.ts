@@ -3,6 +3,9 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
+/** A text with its zone, or milliseconds since 1970. */
+type Moment = string | number;
+
 /** A span as people say it, in its largest unit: `450 ms`, `3.2 s`, `42 s`, `5 min`, `3 h`, `12 d`. */
 export function shownSpan(ms: number): string {
   if (ms < SECOND) return `${Math.round(ms)} ms`;
@@ -13,19 +16,43 @@ export function shownSpan(ms: number): string {
   return `${Math.floor(ms / DAY)} d`;
 }
 
-/** How long ago, or in how long: `5 min ago`, `in 3 h`, `now`. */
-export function shownAgo(moment: string, now: number): string {
-  const ms = now - Date.parse(moment);
-  if (Math.abs(ms) < SECOND) return "now";
-  return ms > 0 ? `${wholeSpan(ms)} ago` : `in ${wholeSpan(-ms)}`;
+/** A span that somebody set, in its largest unit that says it exactly: `90 min`, not `1 h`. */
+export function exactSpan(ms: number): string {
+  const unit = EXACT_UNITS.find(([unitMs]) => ms % unitMs === 0) ?? [1, "ms"];
+  return `${ms / unit[0]} ${unit[1]}`;
 }
 
-function wholeSpan(ms: number): string {
+const EXACT_UNITS: readonly (readonly [ms: number, name: string])[] = [
+  [DAY, "d"],
+  [HOUR, "h"],
+  [MINUTE, "min"],
+  [SECOND, "s"],
+];
+
+/** How long ago, or in how long: `5 min ago`, `in 3 h`, `now`. */
+export function shownAgo(moment: Moment, now: number): string {
+  const ms = now - new Date(moment).getTime();
+  if (Math.abs(ms) < SECOND) return "now";
+  return ms > 0 ? `${wholeSpan(ms)} ago` : `in ${nearestSpan(-ms)}`;
+}
+
+/** The same in whole seconds at least. */
+export function wholeSpan(ms: number): string {
   return ms < MINUTE ? `${Math.floor(ms / SECOND)} s` : shownSpan(ms);
 }
 
+/** To the nearest: what was asked for in an hour is not shown to be due in 59 minutes a moment later. */
+function nearestSpan(ms: number): string {
+  const seconds = Math.round(ms / SECOND);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.round(ms / MINUTE);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.round(ms / HOUR);
+  return hours < 24 ? `${hours} h` : `${Math.round(ms / DAY)} d`;
+}
+
 /** A moment by the wall clock here, with how long ago it is: `2026-03-08 12:00:01 (5 min ago)`. */
-export function shownMoment(moment: string, now: number): string {
+export function shownMoment(moment: Moment, now: number): string {
   return `${localTime(moment)} (${shownAgo(moment, now)})`;
 }
 
@@ -40,7 +67,7 @@ export function shownDue(moment: string, now: number): string {
   return `${shownAgo(moment, now)}, ${weekday} ${isThisWeek ? "" : `${date} `}${time.slice(0, 5)}`;
 }
 
-function localTime(moment: string): string {
+function localTime(moment: Moment): string {
   const date = new Date(moment);
   const two = (number: number) => String(number).padStart(2, "0");
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;

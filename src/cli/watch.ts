@@ -5,7 +5,9 @@ import { eventLine } from "./event-line.ts";
 import { given } from "./given.ts";
 import { interruption } from "./interruption.ts";
 import { liveView } from "./live-view.ts";
+import { notificationLine } from "./notification-line.ts";
 import { note, print, printJson } from "./print.ts";
+import { serialId } from "./serial-id.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -13,6 +15,8 @@ interface WatchFlags extends ServerFlags {
   readonly agent?: string;
   readonly batch?: string;
   readonly session?: string;
+  readonly schedule?: string;
+  readonly notifications?: boolean;
   readonly after?: string;
   readonly lines?: boolean;
 }
@@ -24,8 +28,13 @@ export function watchCommand(): Command {
     .option("--agent <id>", "only what concerns this agent")
     .option("--batch <id>", "only what concerns this batch")
     .option("--session <key>", "only what concerns this session")
+    .option("--schedule <id>", "only what concerns this schedule")
+    .option(
+      "--notifications",
+      "what schedules and their runs do, a line for each; of all of them, or of --schedule",
+    )
     .option("--lines", "a line for each event, as when it is not written to a terminal")
-    .option("--after <number>", "with lines: from this event on, 0 for all there are");
+    .option("--after <number>", "with lines: from this one on, 0 for all there are");
   return withServerOptions(command).action(watch);
 }
 
@@ -34,9 +43,13 @@ async function watch(flags: WatchFlags): Promise<void> {
     agentId: flags.agent,
     batchId: flags.batch,
     sessionKey: flags.session,
+    scheduleId: flags.schedule === undefined ? undefined : serialId("schedule", flags.schedule),
   }) as EventsOptions;
   const interrupted = interruption();
-  await show(flags, { ...filter, signal: interrupted.signal });
+  const { signal } = interrupted;
+  if (flags.notifications)
+    await printNotifications(openClient(flags), { ...filter, ...after(flags), signal }, flags);
+  else await show(flags, { ...filter, signal });
   process.exitCode = interrupted.exitCodeOfEndless();
 }
 
@@ -57,16 +70,38 @@ export async function printEvents(
   options: EventsOptions,
   { json }: { readonly json?: boolean },
 ): Promise<void> {
-  const onGap = ({ after: last, oldest }: { after: number; oldest: number }) =>
-    note(`Events between ${last} and ${oldest} have been deleted.`);
   for await (const event of rota.events({ ...options, onGap })) {
     if (json) printJson(event);
     else print(eventLine(event));
   }
 }
 
+/** A line for each notification, until the signal fires. */
+async function printNotifications(
+  rota: RotaApi,
+  { agentId, batchId, sessionKey, scheduleId, ...options }: EventsOptions,
+  { json }: WatchFlags,
+): Promise<void> {
+  if (agentId !== undefined || batchId !== undefined || sessionKey !== undefined) {
+    throw new UsageError(
+      "--notifications are those of all schedules, or of one: add --schedule and its number",
+    );
+  }
+  for await (const notification of rota.notifications({ ...options, onGap })) {
+    if (scheduleId !== undefined && notification.task_id !== scheduleId) continue;
+    if (json) printJson(notification);
+    else print(notificationLine(notification));
+  }
+}
+
+function onGap({ after: last, oldest }: { after: number; oldest: number }): void {
+  note(`What happened between ${last} and ${oldest} has been deleted.`);
+}
+
 function after({ after: text }: WatchFlags): { after?: number } {
   if (text === undefined) return {};
   if (/^\d{1,15}$/.test(text)) return { after: Number(text) };
-  throw new UsageError(`--after must be the number of an event, 0 for all there are, not ${text}`);
+  throw new UsageError(
+    `--after must be the number of an event or notification, 0 for all there are, not ${text}`,
+  );
 }

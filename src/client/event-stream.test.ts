@@ -354,6 +354,59 @@ describe("events over HTTP", () => {
   });
 });
 
+describe("notifications over HTTP", () => {
+  const opening = (id: number) => `retry: 1000\nid: ${id}\nevent: open\ndata: {"ok":true}\n\n`;
+  const told = (id: number) =>
+    `id: ${id}\nevent: notification\ndata: {"kind":"run.started","task_id":17}\n\n`;
+
+  test("are those that the server sends, with their number, and go on after a lost connection", async () => {
+    const [first, second] = [new Stream(), new Stream()];
+    const { rota, sent, clock } = open([first.answer, second.answer]);
+    const notifications = rota.notifications({ after: 6 });
+    await clock.advance(0);
+    first.write(opening(6) + told(7));
+    expect(await notifications.next()).toEqual({
+      done: false,
+      value: { id: 7, kind: "run.started", task_id: 17 },
+    });
+    first.breakOff();
+    const next = notifications.next();
+    await clock.advance(1_000);
+    second.write(opening(7) + told(7) + told(8));
+    expect((await next).value?.id).toBe(8);
+    expect(sent.map(({ path, headers }) => [path, headers.get("last-event-id")])).toEqual([
+      ["/v1/notifications/stream", "6"],
+      ["/v1/notifications/stream", "7"],
+    ]);
+    await notifications.return();
+  });
+
+  test("go on where the server said it was when it opened, if nothing has come since", async () => {
+    const [first, second] = [new Stream(), new Stream()];
+    const { rota, sent, clock } = open([first.answer, second.answer]);
+    const notifications = rota.notifications();
+    void notifications.next();
+    await clock.advance(0);
+    first.write(`${opening(41)}: heartbeat\n\n`);
+    await until(() => notifications.position === 41);
+    first.end();
+    await clock.advance(1_000);
+    expect(sent[1]?.headers.get("last-event-id")).toBe("41");
+    await notifications.return();
+  });
+
+  test("are asked for anew when nothing at all has come for 90 seconds", async () => {
+    const { rota, sent, clock } = open([new Stream().answer, new Stream().answer]);
+    const notifications = rota.notifications();
+    void notifications.next();
+    await clock.advance(89_999);
+    expect(sent).toHaveLength(1);
+    await clock.advance(1_001);
+    expect(sent).toHaveLength(2);
+    await notifications.return();
+  });
+});
+
 describe("a handler of events", () => {
   test("is called with each until it is taken away, whatever it throws", async () => {
     const stream = new Stream();

@@ -28,7 +28,7 @@ export const lanes = lanesWith({
     .describe("Messages, and whatever names a lane that does not exist."),
   subagent: lane.prefault(DEFAULT_LANES.subagent).describe("Yours to use."),
   team: lane.prefault(DEFAULT_LANES.team).describe("Yours to use."),
-  cron: lane.prefault(DEFAULT_LANES.cron).describe("Yours to use."),
+  cron: lane.prefault(DEFAULT_LANES.cron).describe("Runs of schedules."),
 });
 
 /** Only those that somebody says something of: the others are for users to change. */

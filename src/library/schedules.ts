@@ -70,6 +70,7 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
 
   /** Works the edit out from what the schedule is when it is written, so that nothing that happens meanwhile is undone. */
   async function edit(id: number, wanted: ParsedScheduleChanges): Promise<ScheduleRecord> {
+    await storageClock.sync();
     for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
       const record = await find(id);
       const changes = editSchedule(record, wanted, storageClock.now());
@@ -88,6 +89,7 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
   return {
     async create(input, { source } = {}) {
       checkOpen();
+      await storageClock.sync();
       const now = storageClock.now();
       const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
       const { enabled, ...definition } = parsed;

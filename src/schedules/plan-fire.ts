@@ -58,7 +58,7 @@ export interface PlannedMoments {
  * What becomes of all moments of a schedule that have come by now. Costs some milliseconds at most, however many there are.
  *
  * @example
- * const { runs, nextFireAt } = planFire({ ...record, nextFireAt: record.nextFireAt }, now);
+ * const { runs, nextFireAt } = planFire(schedule, now);
  */
 export function planFire(schedule: DueSchedule, now: number): FirePlan {
   const { rule, anchorAt: anchor } = schedule;

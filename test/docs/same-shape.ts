@@ -1,6 +1,8 @@
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 /** Numbers that are different each time. */
 const MEASURED = ["latencyMs", "executionTimeMs", "avgDispatchLatencyMs"];
+/** Times in seconds, where 0 stands for never. */
+const SECONDS = /_at$/;
 
 /**
  * Whether an answer is the one a page shows: the same keys and values, but for times, what was measured, and texts that
@@ -12,6 +14,7 @@ export function isSameShape(shown: unknown, actual: unknown, key = ""): boolean 
     return shown === actual || (TIME.test(shown) && TIME.test(actual));
   }
   if (MEASURED.includes(key)) return typeof shown === "number" && typeof actual === "number";
+  if (SECONDS.test(key)) return typeof actual === "number" && (shown === 0) === (actual === 0);
   if (typeof shown !== "object" || shown === null) return shown === actual;
   if (typeof actual !== "object" || actual === null || Array.isArray(shown) !== Array.isArray(actual))
     return false;

@@ -3,6 +3,7 @@ import { describeAgents } from "./agents.ts";
 import { describeBatches } from "./batches.ts";
 import { describeEvents } from "./events.ts";
 import { describeLanes } from "./lanes.ts";
+import { describeNotifications } from "./notifications.ts";
 import type { Open } from "./opened.ts";
 import { describePreemption } from "./pre-emption.ts";
 import { describeRuns } from "./runs.ts";
@@ -13,6 +14,7 @@ import { describeSessions } from "./sessions.ts";
 import { describeStatus } from "./status.ts";
 import { describeTasks } from "./tasks.ts";
 import { describeWebhooks } from "./webhooks.ts";
+import { describeWrits } from "./writs.ts";
 
 /** Everything that every way in to Rota promises. Each way runs it, so that none can do less, or differently. */
 export function describeRotaApi(name: string, open: Open): void {
@@ -25,6 +27,8 @@ export function describeRotaApi(name: string, open: Open): void {
     describeSchedulePreview(open);
     describeSchedules(open);
     describeRuns(open);
+    describeWrits(open);
+    describeNotifications(open);
     describeEvents(open);
     describeLanes(open);
     describeAgents(open);

@@ -30,7 +30,7 @@ export function claimedTask(overrides: RecordOverrides = {}): ClaimedTask {
       deadline: null,
       batch: null,
       session: null,
-    schedule: null,
+      schedule: null,
       callbackUrl: null,
       retryCount: 0,
       startedAt: 0,

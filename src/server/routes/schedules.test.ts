@@ -137,6 +137,13 @@ describe("what cannot be is refused in the one shape:", () => {
   });
 });
 
+test("a key that would not be kept is refused", async () => {
+  const { ask } = await openTestServer();
+  const answer = await ask("/v1/schedules", { json: SCHEDULE, headers: { "idempotency-key": "k" } });
+  expect([answer.status, answer.body.details]).toEqual([400, { field: "Idempotency-Key" }]);
+  expect((await ask("/v1/schedules")).body.count).toBe(0);
+});
+
 test("a phrase that is not understood is answered with all that are", async () => {
   const { ask } = await openWithSchedule();
   const schedule = "now and then";

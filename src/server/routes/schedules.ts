@@ -19,11 +19,13 @@ import type {
 } from "../../interface/schedules.ts";
 import type { ScheduleStatus } from "../../model/schedule.ts";
 import type { RouteParts } from "../routes.ts";
+import { refuseKey } from "./idempotency-header.ts";
 import { toSerialId, withNumbers } from "./query-values.ts";
 
 /** Schedules: make them, look at them and at what became of them, change them, run them. */
 export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota }) => {
-  app.post("/schedules", { schema: createSchedule }, async ({ body }, reply) => {
+  app.post("/schedules", { schema: createSchedule }, async ({ headers, body }, reply) => {
+    refuseKey(headers["idempotency-key"], "schedules have none; leave it out");
     reply.code(201);
     return rota.schedules.create(body as NewScheduleInput);
   });

@@ -54,7 +54,7 @@ export type Command =
       stale: boolean;
     }
   | { do: "deleteSchedule"; pick: number }
-  | { do: "fire"; pick: number; runs: FiredRun[]; afterMs: number | null; pauses: boolean; stale: boolean }
+  | { do: "fire"; fires: FiredSchedule[] }
   | { do: "pruneRuns"; retentionMs: number; limit: number }
   | { do: "clearLane"; tenant: string; name: string; limit: number }
   | { do: "cancel"; tenant: string; picks: number[]; error: string | null }
@@ -107,6 +107,14 @@ export interface SubmittedTask {
   /** Tasks that came before, or are unknown. */
   dependsOn: number[];
   key: string | null;
+}
+
+export interface FiredSchedule {
+  pick: number;
+  runs: FiredRun[];
+  afterMs: number | null;
+  pauses: boolean;
+  stale: boolean;
 }
 
 export interface FiredRun {
@@ -173,6 +181,14 @@ const firedRun: fc.Arbitrary<FiredRun> = record({
   forced: mostly(fc.constant(false), fc.constant(true)),
   replaces: fc.boolean(),
   session: orNull(session),
+});
+
+const firedSchedule: fc.Arbitrary<FiredSchedule> = record({
+  pick,
+  runs: fc.array(firedRun, { maxLength: 4 }),
+  afterMs: orNull(fc.nat({ max: 30 })),
+  pauses: mostly(fc.constant(false), fc.constant(true)),
+  stale: mostly(fc.constant(false), fc.constant(true)),
 });
 
 const finish: fc.Arbitrary<Finish> = record({
@@ -296,11 +312,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     weight: 5,
     arbitrary: record({
       do: fc.constant("fire"),
-      pick,
-      runs: fc.array(firedRun, { maxLength: 4 }),
-      afterMs: orNull(fc.nat({ max: 30 })),
-      pauses: mostly(fc.constant(false), fc.constant(true)),
-      stale: mostly(fc.constant(false), fc.constant(true)),
+      fires: fc.array(firedSchedule, { minLength: 1, maxLength: 4 }),
     }),
   },
   {

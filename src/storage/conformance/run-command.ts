@@ -3,6 +3,7 @@ import type { Settlement } from "../../model/outcome.ts";
 import type {
   EndedTask,
   FinishAndClaimParams,
+  Fire,
   InsertedTask,
   InsertTasksParams,
   NewRun,
@@ -13,6 +14,7 @@ import {
   type Command,
   type Finish,
   type FiredRun,
+  type FiredSchedule,
   type Pick,
   type SubmittedTask,
   TENANTS,
@@ -246,32 +248,31 @@ async function updateSchedule(side: Side, command: Extract<Command, { do: "updat
 }
 
 async function fire(side: Side, command: Extract<Command, { do: "fire" }>) {
-  const { pick, runs, afterMs, pauses, stale } = command;
+  const fires: Fire[] = [];
+  for (const each of command.fires) fires.push(await toFire(side, each));
+  const answers = await side.storage.schedules.fire({ fires });
+  return answers.map(({ tenant, id: schedule, fired, runs, cancelled }) => {
+    side.runs.push(...runs.map(({ id }) => id));
+    for (const { task } of runs) if (task !== null) side.tasks.push({ tenant, id: task.id, keyed: false });
+    return {
+      fired,
+      schedule: side.schedules.findIndex(({ id }) => id === schedule),
+      runs: runs.map(({ id, task }) => ({ id: side.runs.indexOf(id), task: task && { ...task, seq: null } })),
+      cancelled: cancelled.map((each) => comparableEnd(side, each)),
+    };
+  });
+}
+
+async function toFire(side: Side, fired: FiredSchedule): Promise<Fire> {
+  const { pick, runs, afterMs, pauses, stale } = fired;
   const name = side.chooseSchedule(pick);
   const schedule = await side.storage.schedules.get(name);
-  const now = side.clock.now();
-  const [fired] = await side.storage.schedules.fire({
-    fires: [
-      {
-        ...name,
-        revision: (schedule?.revision ?? 1) - (stale ? 1 : 0),
-        runs: runs.toSorted((a, b) => a.dueMs - b.dueMs).map((run) => toNewRun(side, run, schedule)),
-        nextFireAt: schedule?.status !== "active" || afterMs === null ? null : now + afterMs,
-        pauses: pauses ? "cannot be" : null,
-      },
-    ],
-  });
-  if (fired === undefined) throw new Error("A fire is answered.");
-  side.runs.push(...fired.runs.map(({ id }) => id));
-  for (const { task } of fired.runs)
-    if (task !== null) side.tasks.push({ tenant: name.tenant, id: task.id, keyed: false });
   return {
-    fired: fired.fired,
-    runs: fired.runs.map(({ id, task }) => ({
-      id: side.runs.indexOf(id),
-      task: task && { ...task, seq: null },
-    })),
-    cancelled: fired.cancelled.map((each) => comparableEnd(side, each)),
+    ...name,
+    revision: (schedule?.revision ?? 1) - (stale ? 1 : 0),
+    runs: runs.toSorted((a, b) => a.dueMs - b.dueMs).map((run) => toNewRun(side, run, schedule)),
+    nextFireAt: schedule?.status !== "active" || afterMs === null ? null : side.clock.now() + afterMs,
+    pauses: pauses ? "cannot be" : null,
   };
 }
 

@@ -120,11 +120,11 @@ begin
   ${PREEMPT}
 end $$;
 
--- Whether one is paused or named twice, several moments of one were missed, or a run ends another that was made with it.
+-- Whether one is named twice, several moments of one were missed, or a run ends another that is made with it.
 create function order_matters(p_fires new_fire[], p_runs new_run[]) returns boolean language plpgsql immutable as $$
 #variable_conflict use_column
 begin
-  return (select count(*) > count(distinct id) or bool_or(pauses is not null) from unnest(p_fires))
+  return (select count(*) > count(distinct id) from unnest(p_fires))
       or exists (
            select 1 from (select *, row_number() over (partition by fire order by n) as place from unnest(p_runs)) r
             group by fire
@@ -197,6 +197,7 @@ begin
   if exists (select 1 from unnest(v_runs) where replaces) then cancelled := cancel_replaced(p_now, v_runs); end if;
   if exists (select 1 from unnest(v_runs) where status = 'running') then
     v_tasks := array(select i from take_in(p_now, tasks_of(v_runs), ${NO_LIMIT}, ${NO_LIMIT}) i);
+    if cancelled <> '[]' and cardinality(v_tasks) > 1 then v_tasks := count_replaced(v_runs, v_tasks, cancelled); end if;
   end if;
   v_first := take_run_ids(cardinality(v_runs));
   with placed as (
@@ -269,6 +270,27 @@ begin
       from json_array_elements(cancel_these(p_now, v_seqs, '${REPLACED}')) with ordinality c(task, place));
 end $$;
 
+-- When a task came, what only later ones of its call have replaced was still waiting before it.
+create function count_replaced(p_runs new_run[], p_tasks inserted_task[], p_cancelled jsonb) returns inserted_task[]
+language plpgsql as $$
+#variable_conflict use_column
+begin
+  update task t set position = t.position + c.waited
+    from (select i.seq, count(*)::integer as waited
+            from unnest(p_runs) r
+            join unnest(p_tasks) i on i.id = r.task ->> 'id' and i.position > 0
+            join (select l.n, l.task ->> 'tenant' as tenant, g.task ->> 'agent' as agent
+                    from jsonb_array_elements(p_cancelled) g(task)
+                    join unnest(p_runs) l on l.replaces and l.schedule = (g.task -> 'schedule')::bigint
+                   where g.task ->> 'token' is null) w
+              on w.n > r.n and w.tenant = r.task ->> 'tenant' and w.agent = r.task ->> 'agent'
+           group by i.seq) c
+   where t.seq = c.seq;
+  return array(
+    select row(i.seq, i.id, i.state, t.position, i.created_at, i.run_at, i.deadline, i."full", i.queued, i.repeats)::inserted_task
+      from unnest(p_tasks) i join task t on t.seq = i.seq order by i.seq);
+end $$;
+
 -- Writes down what schedules have fired, and the last of their moments.
 create function count_fires(p_now bigint, p_runs new_run[], p_written written_run[]) returns void language plpgsql as $$
 #variable_conflict use_column
@@ -296,15 +318,15 @@ end $$;
 create function settle_fired(p_now bigint, p_fires new_fire[], p_runs new_run[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_fire new_fire;
-  v_schedule schedule;
+  v_paused bigint[];
+  v_reasons text[];
 begin
-  foreach v_fire in array p_fires loop
-    continue when v_fire.pauses is null;
-    update schedule set status = 'paused', next_fire_at = null, updated_at = p_now where id = v_fire.id
-    returning * into v_schedule;
-    perform tell_of_schedule(p_now, 'schedule.paused', v_schedule, v_fire.pauses);
-  end loop;
+  select array_agg(id order by n), array_agg(pauses order by n) into v_paused, v_reasons
+    from unnest(p_fires) where pauses is not null;
+  if v_paused is not null then
+    update schedule set status = 'paused', next_fire_at = null, updated_at = p_now where id = any (v_paused);
+    perform tell_of_schedules(p_now, 'schedule.paused', v_paused, v_reasons);
+  end if;
   if not exists (select 1 from unnest(p_runs) where status = 'missed') then return; end if;
   update schedule s
      set last_status = 'missed', last_error = l.reason,

@@ -67,11 +67,14 @@ begin
   perform wake_readers();
 end $$;
 
-create function tell_of_schedule(p_now bigint, p_kind text, p_schedule schedule, p_reason text) returns void
+-- Tells of schedules, in this order, and for what reasons.
+create function tell_of_schedules(p_now bigint, p_kind text, p_ids bigint[], p_reasons text[]) returns void
 language plpgsql as $$
+#variable_conflict use_column
 begin
   insert into notification (at, tenant, kind, schedule, agent, reason)
-  values (p_now, p_schedule.tenant, p_kind, p_schedule.id, p_schedule.agent, p_reason);
+  select p_now, s.tenant, p_kind, s.id, s.agent, u.reason
+    from unnest(p_ids, p_reasons) with ordinality u(id, reason, place) join schedule s on s.id = u.id order by u.place;
   perform wake_readers();
 end $$;
 

@@ -239,7 +239,7 @@ begin
    where s.id = p_id
   returning * into v_schedule;
   if v_schedule.status = 'paused' and v_was <> 'paused' then
-    perform tell_of_schedule(v_now, 'schedule.paused', v_schedule, p_reason);
+    perform tell_of_schedules(v_now, 'schedule.paused', array[p_id], array[p_reason]);
   end if;
   return next v_schedule;
 end $$;
@@ -249,15 +249,14 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
-  v_schedule schedule;
 begin
-  select * into v_schedule from schedule s where s.id = p_id and ${isOf("s", "p_tenant")};
+  perform 1 from schedule s where s.id = p_id and ${isOf("s", "p_tenant")};
   if not found then return; end if;
   cancelled := cancel_these(v_now, array(select o.seq from (${openTasksOf("p_id")}) o order by o.run), '${SCHEDULE_DELETED}');
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
+  perform tell_of_schedules(v_now, 'schedule.canceled', array[p_id], null);
   perform remove_schedules(array[p_id]);
-  perform tell_of_schedule(v_now, 'schedule.canceled', v_schedule, null);
   return next;
 end $$;
 

@@ -1,0 +1,12 @@
+import type { DoctorReport } from "../interface/doctor.ts";
+import { displayWidth, oneLine, pad } from "./display-text.ts";
+import { styled } from "./style.ts";
+
+/** What an examination found, for people: a line for each check, and what is wrong below it. */
+export function doctorLines({ checks }: DoctorReport): string[] {
+  const width = Math.max(0, ...checks.map(({ name }) => displayWidth(name)));
+  return checks.flatMap(({ name, ok, summary, findings }) => [
+    `${ok ? styled("green", "✓") : styled("red", "✗")} ${pad(name, width)}  ${oneLine(summary)}`,
+    ...findings.map((finding) => `${" ".repeat(width + 4)}- ${oneLine(finding)}`),
+  ]);
+}

@@ -1,0 +1,103 @@
+import type { Command } from "commander";
+import { numberFlag, secondsSpanFlag, spanFlag } from "./flag-values.ts";
+
+/** What can be said of a schedule, as flags. */
+export interface ScheduleFlags {
+  readonly agent?: string;
+  readonly name?: string;
+  readonly tz?: string;
+  readonly session?: string;
+  readonly conversation?: string;
+  readonly overlap?: string;
+  readonly catchUp?: string;
+  readonly usefulFor?: string;
+  readonly timeout?: string;
+  readonly retries?: string;
+  readonly deleteAfterRun?: boolean;
+}
+
+type FieldOf = (value: string) => Record<string, unknown>;
+
+/** What each flag sets in a schedule that comes with a value. */
+const FIELDS: Readonly<Record<Exclude<keyof ScheduleFlags, "deleteAfterRun">, FieldOf>> = {
+  agent: (agent) => ({ agent }),
+  name: (name) => ({ name }),
+  tz: (tz) => ({ tz }),
+  session: (session_key) => ({ session_key }),
+  conversation: (conversation_id) => ({ conversation_id }),
+  overlap: (overlap) => ({ overlap }),
+  catchUp: (catch_up) => ({ catch_up }),
+  usefulFor: (span) => ({ useful_for: secondsSpanFlag(span) }),
+  timeout: (span) => ({ timeout: spanFlag(span) }),
+  retries: (max_retries) => ({ retry: { max_retries: numberFlag(max_retries) } }),
+};
+
+/** The flags of fields that have another name. */
+export const SCHEDULE_FIELD_FLAGS: Readonly<Record<string, string>> = {
+  session_key: "--session",
+  conversation_id: "--conversation",
+  catch_up: "--catch-up",
+  useful_for: "--useful-for",
+  "retry.max_retries": "--retries",
+  delete_after_run: "--delete-after-run",
+};
+
+interface ScheduleOption {
+  readonly flag: string;
+  readonly description: string;
+  /** What a new schedule has. */
+  readonly without?: string;
+}
+
+const OPTIONS: readonly ScheduleOption[] = [
+  { flag: "--agent <id>", description: "who is told", without: "index" },
+  { flag: "--name <name>", description: "what to call it" },
+  { flag: "--tz <zone>", description: "the time zone, like Europe/Berlin", without: "the server's" },
+  { flag: "--session <key>", description: "the session its runs are part of", without: "one of its own" },
+  { flag: "--conversation <id>", description: "the conversation that the agent's side knows it by" },
+  {
+    flag: "--overlap <what>",
+    description: "when it is due while its last run still goes: skip, queue, replace or allow",
+    without: "skip",
+  },
+  {
+    flag: "--catch-up <what>",
+    description: "which of the moments still run that came while no server did: one, none or all",
+    without: "one",
+  },
+  {
+    flag: "--useful-for <span>",
+    description: "how late it may still run: seconds, or a span like 2h",
+    without: "however late",
+  },
+  {
+    flag: "--timeout <span>",
+    description: "for each try: milliseconds, or a span like 30s",
+    without: "the server's",
+  },
+  { flag: "--retries <number>", description: "how often a run is tried again after a failure", without: "3" },
+  { flag: "--delete-after-run", description: "it is due once, and goes after it has succeeded" },
+];
+
+/** Adds the options of a schedule: one that is new, or one that is there and keeps what is not named. */
+export function withScheduleOptions(command: Command, { isNew }: { readonly isNew: boolean }): Command {
+  for (const { flag, description, without } of OPTIONS) {
+    const shown = isNew && without !== undefined ? `${description} (default: ${without})` : description;
+    command.option(flag, shown);
+  }
+  return command;
+}
+
+/** The fields that the flags set. What is wrong with a value the server says, in its own words. */
+export function scheduleFields(flags: ScheduleFlags): Record<string, unknown> {
+  const fields = Object.entries(FIELDS).flatMap(([flag, fieldOf]) => {
+    const value = flags[flag as keyof typeof FIELDS];
+    return value === undefined ? [] : [fieldOf(value)];
+  });
+  const { deleteAfterRun } = flags;
+  return Object.assign(
+    {},
+    ...fields,
+    deleteAfterRun === undefined ? {} : { delete_after_run: deleteAfterRun },
+  );
+}

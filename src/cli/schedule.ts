@@ -1,0 +1,56 @@
+import { Command } from "commander";
+import type { NewScheduleInput } from "../client/index.ts";
+import { listingForms } from "./listing-forms.ts";
+import { namingFlags } from "./naming-flags.ts";
+import { note, print, printJson } from "./print.ts";
+import {
+  SCHEDULE_FIELD_FLAGS,
+  type ScheduleFlags,
+  scheduleFields,
+  withScheduleOptions,
+} from "./schedule-flags.ts";
+import { scheduleOrder } from "./schedule-order.ts";
+import { scheduleLine } from "./schedule-text.ts";
+import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
+
+interface NewScheduleFlags extends ServerFlags, ScheduleFlags {
+  readonly paused?: boolean;
+}
+
+/** `rota schedule "WHEN: MESSAGE"`: has an agent told something at a time, or again and again. */
+export function scheduleCommand(): Command {
+  const command = new Command("schedule")
+    .description("Have an agent told something at a time, or again and again.")
+    .argument("<text...>", 'when, and what the agent is told: "WHEN: MESSAGE", or "WHEN" "MESSAGE"');
+  const withOptions = withScheduleOptions(command, { isNew: true }).option(
+    "--paused",
+    "it begins only when it is resumed",
+  );
+  return withServerOptions(withOptions).addHelpText("after", EXAMPLES).action(schedule);
+}
+
+const EXAMPLES = `
+Examples:
+  rota schedule "every monday at 09:00: summarise the week" --agent research
+  rota schedule "in 30 minutes: look whether the deploy stayed green"
+  rota schedule "0 9 * * 1-5" "say good morning" --tz Europe/Berlin
+"rota schedules preview WHEN" shows what would be understood, without making anything.`;
+
+async function schedule(words: readonly string[], flags: NewScheduleFlags): Promise<void> {
+  const { phrase, message } = scheduleOrder(words);
+  const input = {
+    schedule: phrase,
+    message,
+    ...scheduleFields(flags),
+    ...(flags.paused ? { enabled: false } : {}),
+  };
+  const created = await openClient(flags)
+    .schedules.create(input as NewScheduleInput)
+    .catch((error) => {
+      throw flags.json ? error : listingForms(namingFlags(error, SCHEDULE_FIELD_FLAGS));
+    });
+  if (flags.json) return printJson(created);
+  const { scheduled_task: made, normalized } = created;
+  print(scheduleLine({ ...made, schedule_phrase: normalized }, Date.now()));
+  if (process.stdout.isTTY) note(`See it with "rota schedules show ${made.id}".`);
+}

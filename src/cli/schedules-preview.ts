@@ -1,0 +1,39 @@
+import { Command } from "commander";
+import type { SchedulePreviewInput } from "../client/index.ts";
+import { numberFlag } from "./flag-values.ts";
+import { given } from "./given.ts";
+import { listingForms } from "./listing-forms.ts";
+import { print, printJson } from "./print.ts";
+import { previewLines } from "./schedule-preview.ts";
+import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
+
+interface PreviewFlags extends ServerFlags {
+  readonly tz?: string;
+  readonly count?: string;
+}
+
+/** `rota schedules preview WHEN`: when something would be due. */
+export function previewCommand(): Command {
+  const command = new Command("preview")
+    .description("Show what a schedule means and when it would be due; stores nothing.")
+    .argument("<schedule...>", 'a phrase like "every monday at 09:00", or a cron expression')
+    .option("--tz <zone>", "the time zone, like Europe/Berlin (default: the server's)")
+    .option("--count <number>", "how many moments to list, 1000 at most (default: 5)");
+  return withServerOptions(command).action(showPreview);
+}
+
+async function showPreview(words: readonly string[], flags: PreviewFlags): Promise<void> {
+  const { tz, count, json } = flags;
+  const input = given({
+    schedule: words.join(" "),
+    tz,
+    count: count === undefined ? undefined : numberFlag(count),
+  });
+  const preview = await openClient(flags)
+    .schedules.preview(input as SchedulePreviewInput)
+    .catch((error) => {
+      throw json ? error : listingForms(error);
+    });
+  if (json) printJson(preview);
+  else for (const line of previewLines(preview, Date.now())) print(line);
+}

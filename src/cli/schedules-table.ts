@@ -1,0 +1,39 @@
+import type { ScheduledTask } from "../client/index.ts";
+import { oneLine } from "./display-text.ts";
+import { messageOrError, nextText } from "./schedule-text.ts";
+import { type State, styled, styledState } from "./style.ts";
+import { tableLines } from "./table.ts";
+import { shownAgo } from "./times.ts";
+
+/** Schedules as a table, in the order given. */
+export function schedulesTable(
+  schedules: readonly ScheduledTask[],
+  { now, width }: { readonly now: number; readonly width: number | undefined },
+): string[] {
+  return tableLines(
+    [
+      { title: "ID", align: "right" },
+      { title: "STATUS", style: (text) => styledState(text as State) },
+      // Before what may be cut to make room for it.
+      { title: "NEXT", shrinksTo: 9 },
+      { title: "SCHEDULE", shrinksTo: 10 },
+      { title: "AGENT", shrinksTo: 6 },
+      { title: "LAST RUN" },
+      {
+        title: "MESSAGE",
+        shrinksTo: 8,
+        style: (text) => (text.startsWith("✗") ? styled("red", text) : text),
+      },
+    ],
+    schedules.map((schedule) => [
+      String(schedule.id),
+      schedule.status,
+      nextText(schedule, now),
+      oneLine(schedule.schedule_phrase),
+      oneLine(schedule.agent_id),
+      schedule.last_run_at === 0 ? "" : shownAgo(schedule.last_run_at * 1_000, now),
+      messageOrError(schedule),
+    ]),
+    { width },
+  );
+}

@@ -1,0 +1,203 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { RecordingLog } from "../../test/support/recording-log.ts";
+import { type Meddler, meddle, openMemory } from "../../test/support/storages.ts";
+import { notification as schema } from "../api/notifications.ts";
+import type { Notification } from "../model/notification.ts";
+import { NOTIFICATION_KINDS } from "../model/schedule.ts";
+import { RUN_RETRY_POLICY } from "../schedules/retry-input.ts";
+import type { StoredNotification } from "../storage/storage.ts";
+import { ManualClock, settle } from "../testing/manual-clock.ts";
+import type { LogReaderOptions } from "./log-reader.ts";
+import { NotificationLog, NotificationReader } from "./notification-log.ts";
+import { toNotification } from "./to-notification.ts";
+
+const AT = Date.UTC(2026, 0, 1, 12, 0, 0, 900);
+const SECONDS = Math.floor(AT / 1_000);
+
+async function makeLog(meddler: Meddler = {}) {
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  let reads = 0;
+  const log = new NotificationLog({
+    clock,
+    log: new RecordingLog(),
+    storage: meddle(storage, {
+      ...meddler,
+      before: (call) => {
+        if (call.operation.startsWith("notifications.")) reads += 1;
+        return meddler.before?.(call);
+      },
+    }),
+  });
+  storage.subscribe(({ kind }) => kind === "notifications" && log.wake());
+  onTestFinished(() => log.close());
+  /** Tells that a schedule of the tenant's was canceled, by making and deleting it. */
+  const tell = async (tenant = "default"): Promise<number> => {
+    const { id } = await storage.schedules.create({
+      tenant,
+      status: "paused",
+      nextFireAt: null,
+      source: null,
+      definition: {
+        name: null,
+        agent: "index",
+        message: "look",
+        phrase: "every hour",
+        rule: { kind: "every", everyMs: 3_600_000, tz: "UTC" },
+        anchorAt: clock.now(),
+        conversationId: null,
+        sessionKey: null,
+        deleteAfterRun: false,
+        retryPolicy: RUN_RETRY_POLICY,
+        overlap: "skip",
+        catchUp: "one",
+        usefulForMs: null,
+        timeoutMs: null,
+      },
+    });
+    await storage.schedules.delete({ tenant, id });
+    return id;
+  };
+  const reader = (options: LogReaderOptions = {}, tenant = "default") =>
+    new NotificationReader(log, { tenant, ...options });
+  return { clock, storage, log, tell, reader, reads: () => reads };
+}
+
+async function take(reader: AsyncIterable<Notification>, count: number): Promise<number[]> {
+  const ids: number[] = [];
+  for await (const { task_id } of reader) if (ids.push(task_id) === count) break;
+  return ids;
+}
+
+describe("a reader of notifications", () => {
+  test("is told what concerns its tenant, live and from before, and nothing else", async () => {
+    const { tell, reader } = await makeLog();
+    const before = [await tell(), await tell("other"), await tell()];
+    const [ours, theirs] = [reader({ after: 0 }), reader({ after: 0 }, "other")];
+    expect(await take(theirs, 1)).toEqual([before[1]]);
+    const live = reader();
+    await live.ready;
+    const after = [await tell("other"), await tell()];
+    expect(await take(ours, 3)).toEqual([before[0], before[2], after[1]]);
+    expect(await take(live, 1)).toEqual([after[1]]);
+  });
+
+  test("costs the storage nothing once it has caught up, however many there are", async () => {
+    const { tell, reader, reads } = await makeLog();
+    for (let n = 0; n < 3; n++) await tell();
+    const readers = Array.from({ length: 200 }, () => reader({ after: 1 }));
+    for (const each of readers) await each.next();
+    await Promise.all(readers.map((each) => each.next()));
+    const waiting = readers.map((each) => each.next());
+    await settle();
+    const before = reads();
+    const id = await tell();
+    for (const { value } of await Promise.all(waiting)) expect(value?.task_id).toBe(id);
+    await settle();
+    // Only the one who follows for everybody has read: what there was, and that there is no more.
+    expect(reads() - before).toBeLessThanOrEqual(3);
+    await Promise.all(readers.map((each) => each.return()));
+  });
+
+  test("hears once that more waits for it than is kept, and misses nothing", async () => {
+    const { tell, reader } = await makeLog();
+    let behind = 0;
+    const slow = reader({
+      onBehind: () => {
+        behind += 1;
+      },
+    });
+    await slow.ready;
+    // Each takes about half a kibibyte.
+    for (let n = 0; n < 2_100; n++) await tell();
+    await settle();
+    expect(behind).toBe(1);
+    expect(await take(slow, 2_100)).toEqual(Array.from({ length: 2_100 }, (_, index) => index + 1));
+  });
+});
+
+const RUN = {
+  id: 42,
+  dueAt: AT - 1_000,
+  moments: 2,
+  reason: null,
+  startedAt: AT,
+  completedAt: null,
+  resultSummary: null,
+  error: null,
+};
+
+describe("a notification", () => {
+  const stored = {
+    seq: 7,
+    at: AT,
+    tenant: "default",
+    scheduleId: 17,
+    agent: "research",
+    reason: null,
+  } as const;
+  const told = { id: 7, task_id: 17, agent_id: "research", timestamp: SECONDS };
+  const ran = { run_id: 42, due_at: SECONDS - 1, moments: 2 };
+
+  type Said = Pick<StoredNotification, "kind" | "run"> & { readonly reason?: string };
+  const CASES: readonly (readonly [Said, object])[] = [
+    [
+      { kind: "run.started", run: { ...RUN, status: "running" } },
+      { ...ran, status: "running", started_at: SECONDS, completed_at: 0 },
+    ],
+    [
+      {
+        kind: "run.completed",
+        run: { ...RUN, status: "succeeded", completedAt: AT + 5_000, resultSummary: "x" },
+      },
+      { ...ran, status: "succeeded", started_at: SECONDS, completed_at: SECONDS + 5, result_summary: "x" },
+    ],
+    [
+      {
+        kind: "run.failed",
+        run: { ...RUN, status: "failed", completedAt: AT, error: "cancelled", reason: "replaced" },
+      },
+      {
+        ...ran,
+        status: "failed",
+        started_at: SECONDS,
+        completed_at: SECONDS,
+        error_message: "cancelled",
+        reason: "replaced",
+      },
+    ],
+    [
+      {
+        kind: "run.skipped",
+        run: { ...RUN, status: "skipped", startedAt: null, completedAt: AT, reason: "busy" },
+      },
+      { ...ran, status: "skipped", started_at: 0, completed_at: SECONDS, reason: "busy" },
+    ],
+    [
+      {
+        kind: "run.missed",
+        run: { ...RUN, status: "missed", startedAt: null, completedAt: AT, reason: "down" },
+      },
+      { ...ran, status: "missed", started_at: 0, completed_at: SECONDS, reason: "down" },
+    ],
+    [
+      { kind: "schedule.paused", run: null, reason: "no agent" },
+      { status: "paused", reason: "no agent" },
+    ],
+    [{ kind: "schedule.canceled", run: null }, { status: "canceled" }],
+  ];
+
+  test.each(CASES.map((each) => [each[0].kind, ...each] as const))(
+    "%s says what there is to say, as the schema has it",
+    (kind, said, expected) => {
+      const shown = toNotification({ ...stored, ...said });
+      expect(shown).toEqual({ ...told, kind, ...expected });
+      const { id: _id, ...data } = shown;
+      expect(schema.parse(data)).toEqual(data);
+    },
+  );
+
+  test("is of one of these kinds", () => {
+    expect(CASES.map(([{ kind }]) => kind)).toEqual([...NOTIFICATION_KINDS]);
+  });
+});

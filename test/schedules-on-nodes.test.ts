@@ -1,0 +1,93 @@
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import { createRota, type Rota, type Run } from "../src/index.ts";
+import { openPostgres } from "../src/storage/postgres/open.ts";
+import { until } from "../src/testing/index.ts";
+import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
+
+const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
+afterAll(() => copies.drop());
+
+/** So many nodes that share one PostgreSQL, with the time of the real world. */
+async function openNodes(count: number): Promise<Rota[]> {
+  const { url } = await copies.copy();
+  const nodes: Rota[] = [];
+  for (let node = 0; node < count; node++) {
+    const rota = await createRota({ storage: url });
+    onTestFinished(() => rota.stop({ graceMs: 0 }));
+    nodes.push(rota);
+  }
+  return nodes;
+}
+
+/** Oldest first. */
+async function runsOf(rota: Rota, id: number): Promise<Run[]> {
+  return [...(await rota.schedules.runs(id)).runs].reverse();
+}
+
+const everySecond = { kind: "every", everyMs: 1_000 } as const;
+
+test("nodes fire every moment once between them, and the schedules of one that left", async () => {
+  const nodes = await openNodes(3);
+  const [first, second, third] = nodes as [Rota, Rota, Rota];
+  for (const rota of nodes) await rota.start();
+  const ids: number[] = [];
+  for (let made = 0; made < 10; made++) {
+    const input = { schedule: everySecond, message: "x", overlap: "queue" } as const;
+    ids.push((await first.schedules.create(input)).scheduled_task.id);
+  }
+  const untilRun = (count: number) =>
+    until(async () => {
+      const all = await Promise.all(ids.map((id) => runsOf(third, id)));
+      return all.every((runs) => runs.length >= count);
+    }, `${count} or more runs of each`);
+  await untilRun(1);
+  await first.stop({ graceMs: 0 });
+  await untilRun(2);
+  await second.drain({ graceMs: 0 });
+  await untilRun(3);
+  for (const id of ids) {
+    const moments = (await runsOf(third, id)).map(({ due_at }) => due_at);
+    expect(moments).toEqual(moments.map((_, place) => (moments[0] as number) + place));
+  }
+});
+
+test("a run that is replaced is stopped on whichever node it runs", async () => {
+  const [running, asking] = (await openNodes(2)) as [Rota, Rota];
+  const stopped: string[] = [];
+  running.agent("slow", ({ taskId }, { signal }) => {
+    return new Promise((_, reject) => {
+      signal.addEventListener("abort", () => {
+        stopped.push(taskId);
+        reject(signal.reason);
+      });
+    });
+  });
+  asking.agent("slow", {});
+  await running.start();
+  const { scheduled_task } = await asking.schedules.create({
+    schedule: "every day at 09:00",
+    message: "x",
+    agent: "slow",
+    overlap: "replace",
+  });
+  const { id } = scheduled_task;
+  await asking.schedules.run(id);
+  await until(async () => (await runsOf(asking, id))[0]?.attempt === 1, "the first to run");
+  await asking.schedules.run(id);
+  await until(() => stopped.length === 1, "the first to be stopped");
+  const [first, second] = await runsOf(asking, id);
+  expect(stopped).toEqual([first?.queue_task_id]);
+  expect(first).toMatchObject({ status: "failed", reason: "replaced" });
+  expect(second).toMatchObject({ status: "running" });
+});
+
+test("a schedule made on one node for a moment that is near is fired by another", async () => {
+  const [asking, firing] = (await openNodes(2)) as [Rota, Rota];
+  await firing.start();
+  await firing.schedules.create({ schedule: "every day at 09:00", message: "later" });
+  const atMs = Date.now() + 500;
+  const { scheduled_task } = await asking.schedules.create({ schedule: { kind: "at", atMs }, message: "x" });
+  await until(async () => (await asking.schedules.get(scheduled_task.id)).status === "completed", "its end");
+  const [run] = await runsOf(asking, scheduled_task.id);
+  expect(run).toMatchObject({ status: "succeeded", due_at: Math.floor(atMs / 1_000), attempt: 1 });
+});
