@@ -8,6 +8,7 @@ import { NotificationLog } from "./events/notification-log.ts";
 import type { Executor } from "./executors/executor.ts";
 import type { RotaOptions } from "./interface/options.ts";
 import type { Rota } from "./interface/rota.ts";
+import { Access } from "./library/access.ts";
 import { AgentBounds } from "./library/agent-bounds.ts";
 import { AgentCatalogue } from "./library/agent-catalogue.ts";
 import { AgentTable } from "./library/agent-table.ts";
@@ -96,6 +97,12 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const eventLog = new EventLog({ storage, clock, log });
   const notificationLog = new NotificationLog({ storage, clock, log });
   const webhookMetrics = new WebhookMetrics();
+  const access = new Access({
+    ...service,
+    storage,
+    storageClock,
+    auditRetentionMs: () => current.value.auditRetentionMs,
+  });
   const deliverer = new Deliverer({
     ...service,
     storage,
@@ -162,6 +169,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     notificationLog,
     deliverer,
     webhookMetrics,
+    access,
     estimateTokens: options.estimateTokens,
     clock,
     log,

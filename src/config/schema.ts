@@ -5,6 +5,7 @@ import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
+import { audit } from "./audit-schema.ts";
 import { executor } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
@@ -128,6 +129,7 @@ export const configSchema = section({
       "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued` and `writs` of its own, all optional.",
     ),
   webhooks: webhooks.prefault({}),
+  audit: audit.prefault({}),
   shutdownGraceSec: numberIn({ ...SECONDS, integer: false })
     .default(30)
     .describe("How long running work may go on after SIGTERM or `stop()`."),

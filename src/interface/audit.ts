@@ -7,8 +7,10 @@ export interface Audit {
 /** For whoever does something in this process for others. */
 export interface LocalAudit extends Audit {
   list(filter?: AuditFilter & { readonly tenantId?: string }): Promise<AuditPage>;
-  /** Writes down what was done; soon, or at once where whoever did it waits for the answer. */
-  note(entry: AuditNote): Promise<void>;
+  /** What was done is written down soon, together with what else was, and in any case before `stop()` has ended. */
+  note(entry: AuditNote): void;
+  /** The same, durable once this answers. */
+  write(entry: AuditNote): Promise<void>;
 }
 
 export interface AuditNote {

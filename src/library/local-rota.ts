@@ -8,7 +8,9 @@ import { TaskWaiter } from "../events/task-waiter.ts";
 import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Agents } from "../interface/agents.ts";
+import type { LocalAudit } from "../interface/audit.ts";
 import type { DoctorReport } from "../interface/doctor.ts";
+import type { LocalKeys } from "../interface/keys.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
@@ -31,6 +33,7 @@ import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
+import type { Access } from "./access.ts";
 import type { AgentBounds } from "./agent-bounds.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
 import type { AgentTable } from "./agent-table.ts";
@@ -87,6 +90,7 @@ export interface LocalRotaParts {
   readonly notificationLog: NotificationLog;
   readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
+  readonly access: Access;
   readonly estimateTokens?: EstimateTokens | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -104,6 +108,8 @@ export class LocalRota implements Rota {
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly keys: LocalKeys;
+  readonly audit: LocalAudit;
   readonly #parts: LocalRotaParts;
   readonly #configHealth: ConfigHealth;
   readonly #estimates: TokenEstimates;
@@ -118,6 +124,8 @@ export class LocalRota implements Rota {
     const { storage, engine, eventLog, clock, current, guard, turns, deliverer } = parts;
     const { catalogue, laneCatalogue } = parts;
     this.#parts = parts;
+    this.keys = parts.access.keys;
+    this.audit = parts.access.audit;
     this.#configHealth = new ConfigHealth(parts.log);
     this.agents = createAgents({
       tenant: DEFAULT_TENANT,
@@ -225,6 +233,7 @@ export class LocalRota implements Rota {
       engine.onSignal(signal);
       catalogue.onSignal(signal);
       laneCatalogue.onSignal(signal);
+      parts.access.onSignal(signal);
     });
     // On a storage of our own nobody else changes them.
     if (!storage.capabilities.exclusive) for (const each of [catalogue, laneCatalogue]) each.start();
@@ -350,7 +359,7 @@ export class LocalRota implements Rota {
   }
 
   async #start(): Promise<void> {
-    const { engine, bounds, current, lanes, storage, deliverer, log } = this.#parts;
+    const { engine, bounds, current, lanes, storage, deliverer, access, log } = this.#parts;
     await bounds.mend();
     await bounds.store();
     if (current.value.scheduler.enabled) {
@@ -359,6 +368,7 @@ export class LocalRota implements Rota {
     }
     // Tasks that ended before are still to be told of, whether or not any more are run.
     deliverer.start();
+    access.start();
     this.#estimates.start();
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     if (this.#draining === null) this.#state = "running";
@@ -382,11 +392,12 @@ export class LocalRota implements Rota {
   }
 
   async #stop(options: { graceMs?: number }): Promise<void> {
-    const { turns, catalogue, laneCatalogue, guard, eventLog, notificationLog, storage } = this.#parts;
+    const { turns, catalogue, laneCatalogue, access, guard, eventLog, notificationLog, storage } =
+      this.#parts;
     await this.drain(options);
     await endingPrograms();
     await turns.idle();
-    await Promise.all([catalogue.stop(), laneCatalogue.stop()]);
+    await Promise.all([catalogue.stop(), laneCatalogue.stop(), access.close()]);
     await guard.close();
     this.#estimates.stop();
     await Promise.all([eventLog.close(), notificationLog.close()]);
