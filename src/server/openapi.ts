@@ -10,7 +10,7 @@ type Document = z.infer<typeof openApiDocument>;
 
 const DESCRIPTION = `The scheduler for AI agents: it decides which agent works on what, and when.
 
-Every route but those of sessions, schedules, writs, notifications, lanes, agents and webhooks is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. Every error has the same shape.`;
+Every route but those of sessions, schedules, writs, notifications, lanes, agents, webhooks, tenants, keys, audit, config and doctor is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. Every error has the same shape.`;
 
 const TAGS = [
   { name: "tasks", description: "Hand in work, look at it, cancel it, run it again." },
@@ -29,6 +29,9 @@ const TAGS = [
   },
   { name: "agents", description: "Who does the work." },
   { name: "webhooks", description: "What became of the callbacks that tasks asked for." },
+  { name: "tenants", description: "Whose work it is: walls that nothing crosses. For admins." },
+  { name: "keys", description: "Who may ask, and for what. For admins." },
+  { name: "audit", description: "Who did what, and when. For admins." },
   { name: "node", description: "How this process is." },
 ];
 
