@@ -6,6 +6,7 @@ import type { Log } from "../model/log.ts";
 import { EventStreams } from "./event-stream.ts";
 import { MessageRuns } from "./message-runs.ts";
 import { admitVisitors } from "./middleware/admission.ts";
+import { auditWrites } from "./middleware/audit.ts";
 import { answerBrokenRequest, REQUEST_TIMEOUT_MS } from "./middleware/broken-requests.ts";
 import { answerErrors, BODY_BYTES_MAX, sendError, toRotaError } from "./middleware/errors.ts";
 import { acceptJsonBodies } from "./middleware/json-body.ts";
@@ -57,6 +58,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   admitVisitors(app, { rota, isLocal, rateLimit: new RateLimit(rateLimit, clock) });
+  auditWrites(app, rota.audit);
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);
   acceptJsonBodies(app);

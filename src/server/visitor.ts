@@ -15,6 +15,8 @@ declare module "fastify" {
     visitor: Visitor;
     /** The visitor's. There is no other for a route to take by mistake. */
     readonly rota: LocalTenant;
+    /** What the request was about, as far as it is known. */
+    subject: string | null | undefined;
   }
 
   interface FastifyContextConfig {

@@ -12,6 +12,7 @@ import type { SessionChanges, SessionMessage, SessionPageInput } from "../../int
 import { optionalNumber } from "../../model/field-checks.ts";
 import { parseMessageRequest } from "../../model/session-input.ts";
 import { prefersStream } from "../accepts.ts";
+import { auditWrite } from "../middleware/audit.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey } from "./idempotency-header.ts";
 import { may } from "./may.ts";
@@ -22,7 +23,7 @@ const TIMEOUT = { min: 1, max: 600, unit: "seconds" } as const;
 const TIMEOUT_DEFAULT = 120;
 
 /** Conversations: say something, stop it, look at them and set how they go. */
-export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { runs }) => {
+export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { runs, installation }) => {
   app.post("/sessions/:key/messages", may("submit", sendMessage), async (request, reply) => {
     refuseKey(
       request.headers["idempotency-key"],
@@ -39,7 +40,9 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ru
     };
     if (prefersStream(request.headers.accept)) {
       const answer = await runs.stream(reply.raw, { ...run, timeoutSec: timeout });
-      return answer === null ? reply.hijack() : answer;
+      if (answer !== null) return answer;
+      await auditWrite(request, installation.audit);
+      return reply.hijack();
     }
     if (wait) {
       const { ended, answer } = await runs.wait(reply.raw, {
