@@ -405,7 +405,7 @@ describe("a moment that comes while a run still goes", () => {
       { status: "running" },
     ]);
     expect(engine.running).toBe(1);
-    expect(engine.metrics.snapshot()).toMatchObject({ tasksCancelled: 1 });
+    expect(engine.metrics.of("default").snapshot()).toMatchObject({ tasksCancelled: 1 });
   });
 
   test("with overlap allow runs beside it", async () => {

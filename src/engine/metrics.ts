@@ -19,18 +19,34 @@ interface AgentRow {
 }
 
 /**
- * What this process did since it started, for `/scheduler/stats` and for Prometheus. It is told of every task three
- * times, so that it keeps plain numbers at the end of two look-ups.
+ * What this process did for a tenant since it started, for `/scheduler/stats` and for Prometheus. It is told of every task
+ * three times, so that it keeps plain numbers at the end of two look-ups.
  */
 export class Metrics {
   readonly labels = new AgentLabels();
   readonly #totals = { submitted: 0, completed: 0, failed: 0, cancelled: 0, rejected: 0, expired: 0 };
   readonly #agents = new Map<string, AgentRow>();
+  /** How many rows there may still be; the one that all others share is always among them. */
+  readonly #budget: { left: number };
   readonly #lanesByLabel = new Map<string, Map<string, TaskSeries>>();
   readonly #tokensByLabel = new Map<string, Tokens>();
   #dispatched = 0;
   #latencies = 0;
   #latencySumMs = 0;
+
+  constructor(budget: { left: number } = { left: AGENTS_MAX }) {
+    this.#budget = budget;
+  }
+
+  /** How many agents have a row of their own. */
+  get rows(): number {
+    return this.#agents.size - (this.#agents.has(OTHER_AGENTS) ? 1 : 0);
+  }
+
+  /** Whether it was told of tasks of this agent. */
+  knows(agent: string): boolean {
+    return this.#agents.has(agent);
+  }
 
   submitted(task: TaskPlace, { rejected }: { rejected: boolean }): void {
     this.#count(task, rejected ? "rejected" : "submitted");
@@ -131,7 +147,10 @@ export class Metrics {
   #row(agent: string): AgentRow {
     const known = this.#agents.get(agent);
     if (known !== undefined) return known;
-    if (this.#agents.size >= AGENTS_MAX && agent !== OTHER_AGENTS) return this.#row(OTHER_AGENTS);
+    if (agent !== OTHER_AGENTS) {
+      if (this.rows >= AGENTS_MAX || this.#budget.left === 0) return this.#row(OTHER_AGENTS);
+      this.#budget.left -= 1;
+    }
     const counts = { submitted: 0, completed: 0, failed: 0, cancelled: 0, rejected: 0 };
     const row = { counts, lanes: this.#lanes(this.labels.of(agent)) };
     this.#agents.set(agent, row);

@@ -58,7 +58,7 @@ describe("the work of a node that is gone", () => {
     await engine.start();
     await clock.advance(20_000);
     expect(await task("lost")).toMatchObject({ state: "failed", error: "worker lost" });
-    expect(engine.metrics.snapshot().tasksFailed).toBe(1);
+    expect(engine.metrics.of("default").snapshot().tasksFailed).toBe(1);
   });
 
   test("is taken back in slices, all of it", async () => {

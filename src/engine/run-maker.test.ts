@@ -221,6 +221,7 @@ describe("a turn", () => {
       newRequestId: () => "req_1",
       defaults: () => ({ timeoutMs: 1_000, sessionMaxConcurrent: 1 }),
       hasAgent: () => true,
+      isDisabled: async () => false,
       onInserted: () => {},
       onCancelled: () => {},
     });

@@ -67,7 +67,7 @@ describe("a task that waits beyond its deadline", () => {
     await clock.advance(1);
     expect(await task("late")).toMatchObject({ state: "failed", error: "deadline exceeded while queued" });
     expect(await states()).toEqual({ running: 4, failed: 1 });
-    expect(engine.metrics.snapshot()).toMatchObject({ tasksFailed: 1, tasksExpired: 1 });
+    expect(engine.metrics.of("default").snapshot()).toMatchObject({ tasksFailed: 1, tasksExpired: 1 });
   });
 
   test("counts its waiting neither as running nor against its timeout", async () => {

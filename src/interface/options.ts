@@ -42,6 +42,8 @@ export interface RotaOptions {
 /** Answers null when it does not know. What it throws is logged and passed over, and so is an answer that takes too long. */
 export type EstimateTokens = (
   sessionKey: string,
+  /** Whose session it is: two tenants may well have one of the same key. */
+  owner: { readonly tenantId: string },
 ) => ContextUse | null | undefined | Promise<ContextUse | null | undefined>;
 
 export interface ContextUse {

@@ -15,9 +15,10 @@ import { parseRunFilter, parseRunMode, parseScheduleFilter } from "../schedules/
 import { type ParsedScheduleChanges, parseScheduleChanges } from "../schedules/schedule-changes-input.ts";
 import { localZone } from "../schedules/zone.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
-import type { ScheduleRecord, Storage } from "../storage/storage.ts";
+import type { NewSchedule, ScheduleRecord, Storage } from "../storage/storage.ts";
 import { editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
+import type { OneAtATime } from "./one-at-a-time.ts";
 import { toRunPage } from "./runs.ts";
 import { toScheduledTask, toSeconds } from "./schedule-view.ts";
 
@@ -41,6 +42,10 @@ export interface SchedulesOptions {
   /** The ids of those that are known here. */
   readonly agentIds: () => readonly string[];
   readonly timeoutMaxMs: () => number;
+  /** How many may be active or paused; null: any number. */
+  readonly maxSchedules: () => Promise<number | null>;
+  /** Those who make some take turns, so that they can be counted. */
+  readonly turns: OneAtATime;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
 }
@@ -54,7 +59,7 @@ export interface LocalSchedules extends Schedules {
 /** One tenant's schedules, as its users handle them. */
 export function createSchedules(options: SchedulesOptions): LocalSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
-  const { isListed, agentIds, timeoutMaxMs, checkOpen } = options;
+  const { isListed, agentIds, timeoutMaxMs, maxSchedules, turns, checkOpen } = options;
 
   async function find(id: number): Promise<ScheduleRecord> {
     const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
@@ -82,6 +87,23 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
     throw new RotaError("conflict", `schedule ${id} keeps changing while it is edited: try again`);
   }
 
+  /** Only where there is a limit anybody waits for another. On several nodes a few more may slip in at the same time. */
+  async function store(schedule: NewSchedule): Promise<ScheduleRecord> {
+    const max = await maxSchedules();
+    if (max === null) return make(schedule);
+    return turns.run(async () => {
+      const { active, paused } = await storage.schedules.status({ tenant });
+      if (active + paused >= max) throw tooMany(max);
+      return make(schedule);
+    });
+  }
+
+  function make(schedule: NewSchedule): Promise<ScheduleRecord> {
+    // It may have begun to stop, or the tenant may have been deleted, while this looked.
+    checkOpen();
+    return storage.schedules.create(schedule);
+  }
+
   function expectNext({ nextFireAt }: ScheduleRecord): void {
     if (nextFireAt !== null) runner.expect(nextFireAt);
   }
@@ -94,7 +116,7 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
       const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
       const { enabled, ...definition } = parsed;
       await checkAgent(definition.agent);
-      const record = await storage.schedules.create({
+      const record = await store({
         tenant,
         definition: { ...definition, anchorAt: now },
         status: enabled ? "active" : "paused",
@@ -168,6 +190,13 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
       return { ...counts, next_fire_at: toSeconds(nextFireAt) };
     },
   };
+}
+
+function tooMany(max: number): RotaError {
+  const schedules = max === 1 ? "1 schedule" : `${max} schedules`;
+  return new RotaError("conflict", `the tenant may have ${schedules} that are not over: delete one first`, {
+    details: { maxSchedules: max },
+  });
 }
 
 function notFound(): RotaError {

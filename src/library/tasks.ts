@@ -66,6 +66,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       checkOpen();
     }
     await eventLog.tried;
+    checkOpen();
     const inserted = await engine.intake.add(task);
     if (inserted.repeats === "other") throw idempotencyConflict(inserted);
     if (inserted.rejection !== null) throw queueFull(inserted.rejection, task, limits());
@@ -118,6 +119,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     const tasks = newTasks(parsed, batch?.id ?? null);
     await checkCallbacks(tasks, batch);
     await eventLog.tried;
+    checkOpen();
     const ordered = parentsFirst(tasks);
     const inserted = await engine.intake.addMany(ordered, batch ?? undefined).catch((error) => {
       throw atRefused(error, tasks);
