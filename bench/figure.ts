@@ -9,7 +9,7 @@ export interface Figure {
   readonly goal: Goal | null;
 }
 
-export type Unit = "tasks/s" | "s" | "ms" | "µs" | "MiB" | "count" | "percent" | "share";
+export type Unit = "tasks/s" | "s" | "ms" | "µs" | "MiB" | "KiB" | "count" | "percent" | "share";
 
 export type Goal =
   /** `aim`: what we would like, beyond what we promise. */

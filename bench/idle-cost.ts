@@ -13,29 +13,37 @@ export interface IdleCost {
 }
 
 /** What a started Rota with nothing to do takes. `counters` are read before and after. */
-export function measureIdleCost(
-  newPlace: NewPlace,
-  { seconds, counters }: { seconds: number; counters: (place: Place) => Promise<readonly Counter[]> },
-): Promise<IdleCost> {
+export function measureIdleCost(newPlace: NewPlace, params: IdleParams): Promise<IdleCost> {
   return inPlace(newPlace, async (place) => {
     const rota = await openRota(place.url, {});
     await rota.start();
     await sleep(SETTLE_MS);
-    const open = await counters(place);
-    const before = await Promise.all(open.map((counter) => counter.read()));
-    const cpuBefore = process.cpuUsage();
-    const begun = performance.now();
-    await sleep(seconds * 1_000);
-    const { user, system } = process.cpuUsage(cpuBefore);
-    const elapsedMs = performance.now() - begun;
-    const after = await Promise.all(open.map((counter) => counter.read()));
-    await Promise.all(open.map((counter) => counter.close()));
+    const cost = await idleCost(place, params);
     await rota.stop();
-    return {
-      cpuPercent: ((user + system) / 1_000 / elapsedMs) * 100,
-      counted: after.map((value, index) => value - (before[index] ?? 0)),
-    };
+    return cost;
   });
+}
+
+export interface IdleParams {
+  readonly seconds: number;
+  readonly counters: (place: Place) => Promise<readonly Counter[]>;
+}
+
+/** What this process takes while nothing is asked of it. */
+export async function idleCost(place: Place, { seconds, counters }: IdleParams): Promise<IdleCost> {
+  const open = await counters(place);
+  const before = await Promise.all(open.map((counter) => counter.read()));
+  const cpuBefore = process.cpuUsage();
+  const begun = performance.now();
+  await sleep(seconds * 1_000);
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const elapsedMs = performance.now() - begun;
+  const after = await Promise.all(open.map((counter) => counter.read()));
+  await Promise.all(open.map((counter) => counter.close()));
+  return {
+    cpuPercent: ((user + system) / 1_000 / elapsedMs) * 100,
+    counted: after.map((value, index) => value - (before[index] ?? 0)),
+  };
 }
 
 export interface Counter {

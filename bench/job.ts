@@ -26,6 +26,11 @@ export interface Sizes {
   readonly httpSec: number;
   /** Tasks of sessions, and sessions, of one run of a drain. */
   readonly sessions: number;
+  /** Schedules that are not due, and schedules that are due at the same moment. */
+  readonly idleSchedules: number;
+  readonly dueSchedules: number;
+  /** Streams that are open at once. */
+  readonly streams: number;
 }
 
 export const FULL: Sizes = {
@@ -37,6 +42,9 @@ export const FULL: Sizes = {
   idleSec: 10,
   httpSec: 8,
   sessions: 100_000,
+  idleSchedules: 100_000,
+  dueSchedules: 1_000,
+  streams: 2_000,
 };
 
 export const QUICK: Sizes = {
@@ -48,4 +56,7 @@ export const QUICK: Sizes = {
   idleSec: 5,
   httpSec: 3,
   sessions: 5_000,
+  idleSchedules: 10_000,
+  dueSchedules: 1_000,
+  streams: 500,
 };

@@ -72,6 +72,8 @@ function show(value: number, unit: Unit): string {
       return `${value.toFixed(1)} s`;
     case "MiB":
       return `${Math.round(value)} MiB`;
+    case "KiB":
+      return `${value.toFixed(1)} KiB`;
     case "percent":
       return `${value.toFixed(2)} %`;
     case "share":

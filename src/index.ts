@@ -26,7 +26,6 @@ export type {
   RunFilter,
   RunMode,
   RunPage,
-  RunPageInput,
   Runs,
   ScheduleChanges,
   ScheduledTask,

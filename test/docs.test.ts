@@ -19,7 +19,13 @@ import { EVENT_TYPES } from "../src/model/event.ts";
 import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
 import { REASON_CODES } from "../src/model/explanation.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
-import { CATCH_UPS, OVERLAPS, RUN_STATUSES, SCHEDULE_STATUSES } from "../src/model/schedule.ts";
+import {
+  CATCH_UPS,
+  NOTIFICATION_KINDS,
+  OVERLAPS,
+  RUN_STATUSES,
+  SCHEDULE_STATUSES,
+} from "../src/model/schedule.ts";
 import { SESSION_ENDS } from "../src/model/session.ts";
 import { parseTaskInput } from "../src/model/task-input.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
@@ -194,6 +200,10 @@ test("docs/tasks.md has every state, and no other", () => {
 
 test("docs/events.md has every type of event, and no other", () => {
   expect(namesIn(section(read("docs/events.md"), "events"))).toEqual([...EVENT_TYPES]);
+});
+
+test("docs/notifications.md has every kind of notification, and no other", () => {
+  expect(namesIn(section(read("docs/notifications.md"), "kinds"))).toEqual([...NOTIFICATION_KINDS]);
 });
 
 test("docs/sessions.md has every way in which a session ends a task, and no other", () => {

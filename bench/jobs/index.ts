@@ -1,12 +1,15 @@
 import type { Job } from "../job.ts";
+import { dueOnPostgres, dueOnSqlite } from "./due-schedules.ts";
 import { growthOnPostgres, growthOnSqlite } from "./growth.ts";
 import { httpJob } from "./http.ts";
 import { idleOnPostgres, idleOnSqlite } from "./idle.ts";
+import { idleSchedulesOnPostgres, idleSchedulesOnSqlite } from "./idle-schedules.ts";
 import { latencyInMemory, latencyOnPostgres, latencyOnSqlite } from "./latency.ts";
 import { postgresJob } from "./postgres.ts";
 import { schedulesJob } from "./schedules.ts";
 import { sessionsOnPostgres, sessionsOnSqlite } from "./sessions.ts";
 import { sqliteJob } from "./sqlite.ts";
+import { streamsJob } from "./streams.ts";
 
 export const PARTS = [
   "sqlite",
@@ -40,6 +43,16 @@ export const JOBS: readonly JobEntry[] = [
   { part: "growth", name: "growth on SQLite", needsPostgres: false, run: growthOnSqlite },
   { part: "growth", name: "growth on PostgreSQL", needsPostgres: true, run: growthOnPostgres },
   { part: "schedules", name: "schedules", needsPostgres: false, run: schedulesJob },
+  { part: "schedules", name: "due schedules on SQLite", needsPostgres: false, run: dueOnSqlite },
+  { part: "schedules", name: "due schedules on PostgreSQL", needsPostgres: true, run: dueOnPostgres },
+  { part: "schedules", name: "idle schedules on SQLite", needsPostgres: false, run: idleSchedulesOnSqlite },
+  {
+    part: "schedules",
+    name: "idle schedules on PostgreSQL",
+    needsPostgres: true,
+    run: idleSchedulesOnPostgres,
+  },
+  { part: "schedules", name: "streams", needsPostgres: false, run: streamsJob },
   { part: "sessions", name: "sessions on SQLite", needsPostgres: false, run: sessionsOnSqlite },
   { part: "sessions", name: "sessions on PostgreSQL", needsPostgres: true, run: sessionsOnPostgres },
 ];

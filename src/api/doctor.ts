@@ -16,7 +16,7 @@ const check = z
     ],
   });
 
-export const doctorReport = z
+const doctorReport = z
   .strictObject({ ok: z.boolean().describe("Whether nothing is wrong."), checks: z.array(check) })
   .meta({
     id: "DoctorReport",

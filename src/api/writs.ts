@@ -23,7 +23,7 @@ const writInput = z
     description: "What an agent asks for.",
     examples: [
       { agent: "research", text: "/schedule in 1 hour: review the deploy" },
-      { text: "/schedule list" },
+      { text: "/schedule every monday at 09:00: sum up\n/schedule list" },
       { text: "/schedule pause 42\n/schedule cancel 43" },
     ],
   });

@@ -12,8 +12,10 @@ export function tookText({ started_at, completed_at }: Run): string {
 
 /** What came of it, or why nothing did, on one line. */
 export function outcomeText(run: Run): string {
-  const { moments } = run;
-  return oneLine(moments > 1 ? `for ${moments} moments: ${outcomeOf(run)}` : outcomeOf(run));
+  const { status, moments } = run;
+  const mark = status === "failed" ? "✗ " : "";
+  const many = moments > 1 ? `for ${moments} moments: ` : "";
+  return oneLine(mark + many + outcomeOf(run));
 }
 
 function outcomeOf({ status, attempt, result_summary, error_message, reason }: Run): string {
@@ -22,9 +24,7 @@ function outcomeOf({ status, attempt, result_summary, error_message, reason }: R
       return attempt > 1 ? `attempt ${attempt}` : "";
     case "succeeded":
       return result_summary ?? "";
-    case "failed":
-      return `✗ ${error_message ?? reason ?? ""}`;
     default:
-      return reason ?? "";
+      return error_message ?? reason ?? "";
   }
 }

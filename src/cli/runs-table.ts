@@ -21,7 +21,7 @@ export function runsTable(
       {
         title: "OUTCOME",
         shrinksTo: 12,
-        style: (text) => (text.includes("✗ ") ? styled("red", text) : text),
+        style: (text) => (text.startsWith("✗") ? styled("red", text) : text),
       },
     ],
     runs.map((run) => [

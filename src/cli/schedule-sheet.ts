@@ -55,7 +55,7 @@ function textOf(text: string | null): string | undefined {
 function whenText({ schedule_phrase }: ScheduledTask, next: SchedulePreview | null): string {
   const said = oneLine(schedule_phrase);
   const understood = next === null ? said : oneLine(next.normalized);
-  return said === understood ? said : `${said} (${understood})`;
+  return said.toLowerCase() === understood.toLowerCase() ? said : `${said} (${understood})`;
 }
 
 function retriesText({ max_retries, base_delay_ms, max_delay_ms }: ScheduledTask["retry"]): string {

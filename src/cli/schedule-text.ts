@@ -7,19 +7,19 @@ import { zonedText } from "./zoned-text.ts";
 export function scheduleLine(schedule: ScheduledTask, now: number): string {
   const { id, schedule_phrase, schedule_kind, agent_id, status } = schedule;
   const next = nextText(schedule, now);
-  const word = schedule_kind === "once" ? "due" : "next";
-  return `#${id} ${oneLine(schedule_phrase)}, ${next === "" ? status : `${word} ${next}`} → ${oneLine(agent_id)}`;
+  const when = next === "" ? status : `${schedule_kind === "once" ? "due" : "next"} ${next}`;
+  return `#${id} ${oneLine(schedule_phrase)}, ${when}${zoneNote(schedule)} → ${oneLine(agent_id)}`;
 }
 
-/** When it is due next, by the clocks of its zone, which is named where those here show another time; empty: never. */
+/** When it is due next, by the clocks of its zone: `in 2 h, Mon 09:00`; empty: never. */
 export function nextText({ next_fire_at, tz }: ScheduledTask, now: number): string {
-  return next_fire_at === 0 ? "" : dueText(next_fire_at * 1_000, { tz, now });
+  return next_fire_at === 0 ? "" : shownDue(zonedText(next_fire_at * 1_000, tz), now);
 }
 
-export function dueText(moment: number, { tz, now }: { readonly tz: string; readonly now: number }): string {
-  const there = zonedText(moment, tz);
-  const zone = there === zonedText(moment) ? "" : ` (${oneLine(tz)})`;
-  return `${shownDue(there, now)}${zone}`;
+/** Its zone, where clocks show another time than here when it is due: nobody is to take the one for the other. */
+export function zoneNote({ next_fire_at, tz }: ScheduledTask): string {
+  const moment = next_fire_at * 1_000;
+  return moment === 0 || zonedText(moment, tz) === zonedText(moment) ? "" : ` (${oneLine(tz)})`;
 }
 
 /** What it is called and what it says, with what went wrong last in front. */

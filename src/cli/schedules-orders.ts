@@ -2,7 +2,7 @@ import { Command } from "commander";
 import type { RotaClient } from "../client/index.ts";
 import { forEachId } from "./each-id.ts";
 import { print } from "./print.ts";
-import { nextText } from "./schedule-text.ts";
+import { nextText, zoneNote } from "./schedule-text.ts";
 import { serialId } from "./serial-id.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 
@@ -20,7 +20,7 @@ export function resumeCommand(): Command {
     act: async ({ schedules }, id) => ({ scheduled_task: await schedules.update(id, { status: "active" }) }),
     say: ({ scheduled_task: schedule }) => {
       const next = nextText(schedule, Date.now());
-      return `#${schedule.id} ${schedule.status}${next === "" ? "" : `, next ${next}`}`;
+      return `#${schedule.id} ${schedule.status}${next === "" ? "" : `, next ${next}${zoneNote(schedule)}`}`;
     },
   });
 }

@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { jsonFlag, momentFlag, numberFlag, secondsFlag, spanFlag } from "./flag-values.ts";
+import {
+  jsonFlag,
+  momentFlag,
+  numberFlag,
+  pastFlag,
+  secondsFlag,
+  secondsSpanFlag,
+  spanFlag,
+} from "./flag-values.ts";
 import { exactSpan, parseSpan, shownAgo, shownDue, shownSpan } from "./times.ts";
 
 const NOW = Date.parse("2026-03-08T12:00:00Z");
@@ -43,7 +51,7 @@ test.each([
   ["2026-03-08T16:00:00+02:00", "in 2 h, Sun 16:00"],
   ["2026-03-09T09:00:00-05:00", "in 1 d, Mon 09:00"],
   ["2026-03-14T11:00:00+00:00", "in 6 d, Sat 11:00"],
-  ["2026-03-16T09:00:00.250+00:00", "in 7 d, Mon 2026-03-16 09:00"],
+  ["2026-03-16T09:00:00.250+00:00", "in 8 d, Mon 2026-03-16 09:00"],
 ])("what is due at %s is shown as %s", (moment, shown) => {
   expect(shownDue(moment, NOW)).toBe(shown);
 });
@@ -71,6 +79,22 @@ test("moments and spans on the command line become what the API takes", () => {
   expect([secondsFlag("--wait", "5"), secondsFlag("--wait", "0.5"), secondsFlag("--wait", "2m")]).toEqual([
     5, 0.5, 120,
   ]);
+});
+
+test("spans become seconds, and spans back from now moments in seconds", () => {
+  expect([secondsSpanFlag("2h"), secondsSpanFlag("90"), secondsSpanFlag("soon")]).toEqual([
+    7_200,
+    90,
+    "soon",
+  ]);
+  const seconds = NOW / 1_000;
+  expect(pastFlag("--since", "2h", NOW)).toBe(seconds - 7_200);
+  expect(pastFlag("--since", "2026-03-08T11:59:59.5Z", NOW)).toBe(seconds - 1);
+  expect(pastFlag("--since", "1746720000", NOW)).toBe(1_746_720_000);
+});
+
+test.each(["yesterday", "-5", "2026-03-08", ""])("--since %s is refused", (text) => {
+  expect(() => pastFlag("--since", text, NOW)).toThrow(/^--since must be a span back from now like 2h/);
 });
 
 test.each(["0", "-1", "soon", ""])("--wait %s is refused", (text) => {

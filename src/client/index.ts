@@ -11,7 +11,6 @@ export type {
   RunFilter,
   RunMode,
   RunPage,
-  RunPageInput,
   Runs,
   ScheduleChanges,
   ScheduledTask,

@@ -42,7 +42,7 @@ export interface Schedules {
   /** Runs it out of turn (`force`), or only if one of its moments has come (`due`). */
   run(id: number, options?: { readonly mode?: RunMode }): Promise<RunAnswer>;
   /** Newest first. */
-  runs(id: number, page?: RunPageInput): Promise<RunPage>;
+  runs(id: number, filter?: RunFilter): Promise<RunPage>;
   status(): Promise<SchedulesStatus>;
 }
 
@@ -165,17 +165,14 @@ export interface Run {
   readonly attempt: number;
 }
 
-export interface RunPageInput {
+export interface RunFilter {
+  /** Seconds since 1970: only those that started or ended not before. */
+  readonly since?: number;
+  readonly status?: RunStatus;
   /** 100 unless told, which is also the most. */
   readonly limit?: number;
   /** `next_cursor` of the page before. */
   readonly cursor?: string;
-}
-
-export interface RunFilter extends RunPageInput {
-  /** Seconds since 1970: only those that started or ended not before. */
-  readonly since?: number;
-  readonly status?: RunStatus;
 }
 
 export interface RunPage {

@@ -67,10 +67,11 @@ async function checkSchedules(
     runRetentionMs: runRetentionMs(),
     fires: fires(),
   });
+  const came = `${moments === 1 ? "1 moment has" : `${moments} moments have`} come since the last change of each`;
   const well =
     schedules === 0
       ? "There are no schedules."
-      : `Every moment of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`} is accounted for: ${moments} in all since their last change.`;
+      : `${schedules === 1 ? "1 schedule" : `${schedules} schedules`}: ${came}, and none is unaccounted for.`;
   return check("schedules", well, findings);
 }
 

@@ -5,36 +5,10 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { serve } from "../support/http-server.ts";
-import {
-  eventually,
-  newFolder,
-  type RunningProcess,
-  type RunParams,
-  runRota,
-  startServer,
-} from "./server-process.ts";
+import { run, withServer } from "./commands.ts";
+import { eventually, newFolder, runRota, startServer } from "./server-process.ts";
 
 const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
-
-/** Runs a command to its end. */
-async function run(args: readonly string[], params: RunParams = {}) {
-  const process = runRota(args, params);
-  const { code, signal } = await process.ended;
-  return { code: code ?? signal, stdout: process.stdout(), stderr: process.stderr() };
-}
-
-/** A server, and commands that are told of it by a variable. */
-async function withServer() {
-  const server = await startServer();
-  const environment = { ROTA_URL: server.url };
-  const rota = (args: readonly string[], params: RunParams = {}) => run(args, { environment, ...params });
-  return {
-    server,
-    rota,
-    start: (args: readonly string[]): RunningProcess => runRota(args, { environment }),
-    submit: async (...args: string[]) => (await rota(["submit", ...args])).stdout.trim(),
-  };
-}
 
 const submitLater = ["submit", "--message", "later", "--run-at", "1h"];
 
@@ -259,53 +233,6 @@ describe("rota stats and rota agents", () => {
   });
 });
 
-describe("rota schedules", () => {
-  test("preview shows when a schedule would be due, in words or as the API does", async () => {
-    const { rota } = await withServer();
-    const { code, stdout, stderr } = await rota([
-      ...["schedules", "preview", "every monday at 09:00"],
-      ...["--tz", "Asia/Kathmandu", "--count", "2"],
-    ]);
-    expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toMatch(
-      /^every Mon at 09:00 \(recurring\)\n\nMOMENT +DUE\n(?:\d{4}-\d\d-\d\dT09:00:00\+05:45 {2}in \d+ \w+, Mon .*09:00\n){2}$/,
-    );
-    const asJson = await rota(["schedules", "preview", "in", "2", "hours", "--json"]);
-    expect(JSON.parse(asJson.stdout)).toMatchObject({
-      normalized: "in 2 hours",
-      kind: "once",
-      next: [expect.stringMatching(/[+-]\d\d:\d\d$/)],
-      notes: [],
-    });
-  });
-
-  test("preview says what is wrong, and what could be said instead", async () => {
-    const { rota } = await withServer();
-    const preview = (...args: string[]) => rota(["schedules", "preview", ...args]);
-    expect(await preview("every mondy")).toMatchObject({
-      code: 2,
-      stdout: "",
-      stderr: expect.stringMatching(
-        /^error: `schedule` "every mondy" .*\nWhat can be said:\n {2}in N minutes.*\n(?: {2}.*\n)+$/,
-      ),
-    });
-    const { stderr } = await preview("every mondy", "--json");
-    expect(JSON.parse(stderr)).toMatchObject({
-      error: expect.not.stringContaining("\n"),
-      details: { field: "schedule", accepted: expect.arrayContaining(["at HH:MM"]) },
-    });
-    expect(await preview("hourly", "--count", "many")).toMatchObject({
-      code: 2,
-      stderr: 'error: `count` must be an integer from 1 to 1000, not "many"\n',
-    });
-    expect(await preview("hourly", "--tz", "Berlin")).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("did you mean Europe/Berlin?"),
-    });
-    expect(await preview("hourly", "--url", "http://127.0.0.1:1")).toMatchObject({ code: 4, stdout: "" });
-  });
-});
-
 describe("rota lanes", () => {
   test("list, put and clear lanes", async () => {
     const { rota, server } = await withServer();
@@ -428,7 +355,10 @@ describe("without a server", () => {
     [["tasks"]],
     [["submit", "--message", "x"]],
     [["submit", "--message", "x", "--wait"]],
+    [["schedule", "hourly: x"]],
+    [["doctor"]],
     [["watch"]],
+    [["watch", "--notifications"]],
   ])("rota %s says so in a sentence, with what to do, and ends with 4", async (args) => {
     const { code, stdout, stderr } = await run([...args, "--url", await freeUrl()]);
     expect([code, stdout]).toEqual([4, ""]);

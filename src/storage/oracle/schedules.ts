@@ -126,6 +126,6 @@ function earliest(schedules: readonly OracleSchedule[]): number | null {
   return moments.length === 0 ? null : Math.min(...moments);
 }
 
-export function toScheduleRecord({ source: _source, ...record }: OracleSchedule): ScheduleRecord {
+function toScheduleRecord({ source: _source, ...record }: OracleSchedule): ScheduleRecord {
   return copyJson(record);
 }

@@ -31,6 +31,7 @@ import { SESSION_FUNCTIONS } from "./sessions.ts";
 import { SETTLE_FUNCTIONS } from "./settle-moves.ts";
 import { SETTLE_SESSION_FUNCTIONS } from "./settle-sessions.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
+import { WRITE_RUN_FUNCTIONS } from "./write-runs.ts";
 
 const SOURCE = [
   NOTE_FUNCTIONS,
@@ -52,6 +53,7 @@ const SOURCE = [
   SESSION_FUNCTIONS,
   NOTIFICATION_FUNCTIONS,
   SCHEDULE_FUNCTIONS,
+  WRITE_RUN_FUNCTIONS,
   FIRE_FUNCTIONS,
   RUN_FUNCTIONS,
   PRUNE_RUN_FUNCTIONS,

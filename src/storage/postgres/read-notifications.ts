@@ -1,6 +1,7 @@
 import type { NotificationKind } from "../../model/schedule.ts";
 import type { NotificationStorage, StoredNotification } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { oneRow } from "./one-row.ts";
 
 /** What is told of schedules. As with events, numbers are taken under the gate: whoever sees one sees all before it. */
 export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
@@ -63,7 +64,7 @@ begin
          json_build_object('id', r.id, 'status', r.status, 'dueAt', r.due_at, 'moments', r.moments, 'reason', r.reason,
                            'startedAt', r.started_at, 'completedAt', r.completed_at,
                            'resultSummary', r.result_summary, 'error', r.error)::text
-    from unnest(p_ids) with ordinality u(id, place) join run r on r.id = u.id order by u.place;
+    from unnest(p_ids) with ordinality u(id, place) cross join ${oneRow("*", "run", "id = u.id")} r order by u.place;
   perform wake_readers();
 end $$;
 
@@ -74,7 +75,8 @@ language plpgsql as $$
 begin
   insert into notification (at, tenant, kind, schedule, agent, reason)
   select p_now, s.tenant, p_kind, s.id, s.agent, u.reason
-    from unnest(p_ids, p_reasons) with ordinality u(id, reason, place) join schedule s on s.id = u.id order by u.place;
+    from unnest(p_ids, p_reasons) with ordinality u(id, reason, place)
+   cross join ${oneRow("*", "schedule", "id = u.id")} s order by u.place;
   perform wake_readers();
 end $$;
 

@@ -74,7 +74,7 @@ export function toColumns(given: Partial<ScheduleDefinition> & UpdateSchedulePar
     agent: given.agent,
     message: given.message === undefined ? undefined : JSON.stringify(given.message),
     phrase: cleaned(given.phrase),
-    rule: given.rule === undefined ? undefined : cleanText(JSON.stringify(given.rule)),
+    rule: given.rule === undefined ? undefined : JSON.stringify(given.rule),
     kind: given.rule === undefined ? undefined : scheduleKind(given.rule),
     anchor_at: given.anchorAt,
     conversation_id: cleaned(given.conversationId),

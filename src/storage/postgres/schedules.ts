@@ -10,12 +10,13 @@ import type {
 } from "../storage.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { fireSchedules, openTasksOf } from "./fire-schedules.ts";
+import { fireSchedules } from "./fire-schedules.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
 import { type ScheduleRow, toColumns, toScheduleRecord } from "./schedule-row.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { cleanText } from "./text.ts";
+import { openTasksOf } from "./write-runs.ts";
 
 export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
   return {
@@ -68,7 +69,7 @@ function isOf(row: string, tenant: string): string {
   return `(${row}.tenant = ${tenant}) is true`;
 }
 
-export const PAGE = "select * from schedule where '' || tenant = $1 and id > $2 order by id limit $3";
+export const PAGE = "select * from schedule where '' || tenant = $1 and id + 0 > $2 order by id + 0 limit $3";
 
 export const NEXT_DUE =
   "select next_fire_at from schedule where next_fire_at is not null order by next_fire_at, id limit 1";
@@ -161,7 +162,7 @@ async function countSchedules(db: PostgresDatabase, tenant: string): Promise<Sch
                   (select count(*) from schedule where tenant = $1 and status = 'paused') as paused,
                   (select count(*) from run where tenant = $1 and status = 'running') as running,
                   (select next_fire_at from schedule where tenant = $1 and next_fire_at is not null
-                    order by next_fire_at limit 1) as next_fire_at`,
+                    order by next_fire_at + 0 limit 1) as next_fire_at`,
     values: [tenant],
   });
   return {

@@ -1,0 +1,119 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { fileURLToPath } from "node:url";
+import { inPlace, type NewPlace } from "../place.ts";
+import type { StreamCost } from "./server-program.ts";
+
+/** Connections that are made at the same time. */
+const AT_ONCE = 100;
+
+export interface StreamFigures {
+  /** Of each stream: what the process grew by, and what of that is in use. */
+  readonly rssKib: number;
+  readonly usedKib: number;
+  /** Until the last stream has told what happened. */
+  readonly toldMs: number;
+  /** Statements that the storage ran for it. */
+  readonly statements: number;
+}
+
+/** So many open streams of notifications, in a server of their own, and one thing that is told to all of them. */
+export function measureStreams(newPlace: NewPlace, count: number): Promise<StreamFigures> {
+  return inPlace(newPlace, async (place) => {
+    const program = fileURLToPath(new URL("server-program.ts", import.meta.url));
+    const server = fork(program, [place.url], { execArgv: [...process.execArgv, "--expose-gc"] });
+    try {
+      const [url] = await once(server, "message");
+      const { port } = new URL(String(url));
+      const streams = new Streams(Number(port));
+      // What the server makes once, for the first of them, is not what one takes.
+      await streams.open(AT_ONCE);
+      await tellOf(String(url), 1);
+      await streams.told();
+      const before = await costOf(server);
+      await streams.open(count);
+      const after = await costOf(server);
+      const begun = performance.now();
+      await tellOf(String(url), 2);
+      await streams.told();
+      const toldMs = performance.now() - begun;
+      const { statements } = await costOf(server);
+      streams.close();
+      return {
+        rssKib: (after.rssBytes - before.rssBytes) / 1_024 / count,
+        usedKib: (after.usedBytes - before.usedBytes) / 1_024 / count,
+        toldMs,
+        statements: statements - after.statements,
+      };
+    } finally {
+      server.disconnect();
+      await once(server, "exit");
+    }
+  });
+}
+
+async function costOf(server: ChildProcess): Promise<StreamCost> {
+  server.send("cost");
+  const [cost] = await once(server, "message");
+  return cost as StreamCost;
+}
+
+/** Makes a schedule, and takes it away again: that is told. */
+async function tellOf(url: string, id: number): Promise<void> {
+  const response = await fetch(`${url}/v1/writs`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ text: `/schedule every day: look\n/schedule cancel ${id}` }),
+  });
+  const { ok, output } = (await response.json()) as { ok: boolean; output: string };
+  if (!ok) throw new Error(output);
+}
+
+/** Readers that want to know nothing but that they were told. */
+class Streams {
+  readonly #port: number;
+  readonly #sockets: Socket[] = [];
+  #told = 0;
+  #onTold = () => {};
+
+  constructor(port: number) {
+    this.#port = port;
+  }
+
+  /** That many more. */
+  async open(count: number): Promise<void> {
+    for (let opened = 0; opened < count; opened += AT_ONCE) {
+      await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - opened) }, () => this.#openOne()));
+    }
+  }
+
+  /** Resolves once each has been told something since this was called last. */
+  async told(): Promise<void> {
+    if (this.#told < this.#sockets.length) {
+      await new Promise<void>((resolve) => {
+        this.#onTold = resolve;
+      });
+    }
+    this.#told = 0;
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #openOne(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(this.#port, "127.0.0.1");
+      this.#sockets.push(socket);
+      socket.on("error", reject);
+      socket.on("data", (chunk) => {
+        if (chunk.includes("event: open")) resolve();
+        if (!chunk.includes("event: notification")) return;
+        this.#told += 1;
+        if (this.#told === this.#sockets.length) this.#onTold();
+      });
+      socket.write("GET /v1/notifications/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    });
+  }
+}

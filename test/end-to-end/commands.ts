@@ -1,0 +1,21 @@
+import { type RunningProcess, type RunParams, runRota, startServer } from "./server-process.ts";
+
+/** Runs a command to its end. */
+export async function run(args: readonly string[], params: RunParams = {}) {
+  const process = runRota(args, params);
+  const { code, signal } = await process.ended;
+  return { code: code ?? signal, stdout: process.stdout(), stderr: process.stderr() };
+}
+
+/** A server, and commands that are told of it by a variable. */
+export async function withServer() {
+  const server = await startServer();
+  const environment = { ROTA_URL: server.url };
+  const rota = (args: readonly string[], params: RunParams = {}) => run(args, { environment, ...params });
+  return {
+    server,
+    rota,
+    start: (args: readonly string[]): RunningProcess => runRota(args, { environment }),
+    submit: async (...args: string[]) => (await rota(["submit", ...args])).stdout.trim(),
+  };
+}
