@@ -57,7 +57,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   });
   // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  admitVisitors(app, { rota, isLocal, rateLimit: new RateLimit(rateLimit, clock) });
+  admitVisitors(app, { rota, isLocal, rateLimit: new RateLimit(rateLimit, clock), clock });
   auditWrites(app, rota.audit);
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);

@@ -23,7 +23,8 @@ export interface KeyRingOptions {
 /** Knows whose a key is, by asking the storage no more than once a second for each. */
 export class KeyRing {
   readonly #options: KeyRingOptions;
-  readonly #known = new Map<string, Recent<KeyRecord | null>>();
+  /** By hash. Whatever is heard makes it another. */
+  #known = new Map<string, Recent<KeyRecord | null>>();
   readonly #any: Recent<boolean>;
   #lastAny: boolean | null = null;
   readonly #watched = new Map<string, Set<AbortController>>();
@@ -44,16 +45,19 @@ export class KeyRing {
   }
 
   /**
-   * While the storage is away it is as it was: there is nothing then that whoever is let in could read or change, and who
-   * needs a key needs the storage to be known by it.
+   * While the storage is away it is as it was, unless something was heard since: there is nothing then that whoever is let in
+   * could read or change, and who needs a key needs the storage to be known by it.
    */
   async any(): Promise<boolean> {
+    const known = this.#known;
     try {
-      this.#lastAny = await this.#any.get();
+      const any = await this.#any.get();
+      if (known === this.#known) this.#lastAny = any;
+      return any;
     } catch (error) {
       if (this.#lastAny === null || !isStorageAway(error)) throw error;
+      return this.#lastAny;
     }
-    return this.#lastAny;
   }
 
   watch(key: string): { readonly gone: AbortSignal; stop(): void } {
@@ -73,8 +77,9 @@ export class KeyRing {
 
   onSignal({ kind }: StorageSignal): void {
     if (kind !== "keys" && kind !== "tenants" && kind !== "reconnected") return;
-    this.#known.clear();
+    this.#known = new Map();
     this.#any.drop();
+    this.#lastAny = null;
     void this.#checkWatched();
   }
 

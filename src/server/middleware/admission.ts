@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Rota } from "../../interface/rota.ts";
+import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { or } from "../../model/field-checks.ts";
 import type { Caller } from "../../model/role.ts";
@@ -15,7 +16,11 @@ export interface AdmissionOptions {
   /** Whether no other machine can reach the server: then it works without keys, as long as there are none. */
   readonly isLocal: boolean;
   readonly rateLimit: RateLimit;
+  readonly clock: Clock;
 }
+
+/** How the process is can be told without a storage, also by one that hangs. */
+const PATIENCE_MS = 500;
 
 /** Whoever reaches a server without keys. */
 const ANYBODY: Caller = { tenant: DEFAULT_TENANT, role: "admin", agent: null, keyId: null };
@@ -32,18 +37,34 @@ export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): 
   });
   app.addHook("onRequest", async (request) => {
     const { access } = request.routeOptions.config;
+    if (access === "open") {
+      if (isLocal && (await isSurelyKeyless(options))) allowLocalOnly(request);
+      return;
+    }
     if (isLocal && !(await rota.keys.any())) {
       allowLocalOnly(request);
       request.visitor = { caller: ANYBODY, rota: rota.tenant(ANYBODY.tenant), key: null };
       return;
     }
-    if (access === "open") return;
     request.visitor = await identify(request, rota);
     const { caller } = request.visitor;
     rateLimit.take(caller.keyId as string);
     // What no route answers is told so to whoever has a key at all.
     if (access !== undefined) checkRole(caller, access);
   });
+}
+
+/** False also when nobody knows. */
+async function isSurelyKeyless({ rota, clock }: AdmissionOptions): Promise<boolean> {
+  const late = Promise.withResolvers<false>();
+  const timer = clock.setTimer(PATIENCE_MS, () => late.resolve(false));
+  const known = rota.keys.any().then(
+    (any) => !any,
+    () => false,
+  );
+  const isKeyless = await Promise.race([known, late.promise]);
+  timer.cancel();
+  return isKeyless;
 }
 
 /** A route that does not say who may use it would be everybody's. */
