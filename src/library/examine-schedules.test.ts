@@ -41,13 +41,18 @@ function skipped(dueAt: number, firstDueAt = dueAt): NewRun {
   return { status: "skipped", reason: "busy", dueAt, firstDueAt, moments, forced: false };
 }
 
-function examine(storage: Storage, now: number, options: { fires?: boolean; runRetentionMs?: number } = {}) {
+function examine(
+  storage: Storage,
+  now: number,
+  options: { fires?: boolean; runRetentionMs?: number; disabled?: boolean } = {},
+) {
   return examineSchedules({
     tenant: TENANT,
     storage,
     now,
     runRetentionMs: 90 * 24 * HOUR,
     fires: true,
+    disabled: false,
     ...options,
   });
 }

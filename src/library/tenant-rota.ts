@@ -77,7 +77,7 @@ export interface TenantRotaParts {
   readonly log: Log;
 }
 
-/** All that one tenant can do in this process. It keeps nothing of its own, so that it can be made anew at any time. */
+/** All that one tenant can do in this process. What it keeps of its own nobody misses when it is made anew. */
 export class TenantRota implements LocalTenant {
   readonly tenant: string;
   readonly tasks: LocalTasks;

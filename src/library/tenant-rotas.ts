@@ -20,11 +20,7 @@ export class TenantRotas {
     if (known !== undefined) this.#kept.delete(id);
     const rota = known ?? new TenantRota(checkTenantId(id), this.#parts);
     this.#kept.set(id, rota);
-    if (this.#kept.size > KEPT_MAX) this.forget(this.#kept.keys().next().value as string);
+    if (this.#kept.size > KEPT_MAX) this.#kept.delete(this.#kept.keys().next().value as string);
     return rota;
-  }
-
-  forget(id: string): void {
-    this.#kept.delete(id);
   }
 }
