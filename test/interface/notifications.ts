@@ -97,7 +97,11 @@ export function describeNotifications(open: Open): void {
         completed_at: MIDNIGHT + 120,
       });
       await api.schedules.delete(skipping);
-      expect(await next()).toMatchObject({ kind: "run.failed", run_id: 1, error_message: "schedule deleted" });
+      expect(await next()).toMatchObject({
+        kind: "run.failed",
+        run_id: 1,
+        error_message: "schedule deleted",
+      });
       expect(await next()).toMatchObject({
         kind: "schedule.canceled",
         task_id: skipping,

@@ -13,6 +13,7 @@ import { describeSessionStops } from "./session-stops.ts";
 import { describeSessions } from "./sessions.ts";
 import { describeStatus } from "./status.ts";
 import { describeTasks } from "./tasks.ts";
+import { describeTenants } from "./tenants.ts";
 import { describeWebhooks } from "./webhooks.ts";
 import { describeWrits } from "./writs.ts";
 
@@ -33,6 +34,7 @@ export function describeRotaApi(name: string, open: Open): void {
     describeLanes(open);
     describeAgents(open);
     describeWebhooks(open);
+    describeTenants(open);
     describeStatus(open);
   });
 }
