@@ -83,6 +83,11 @@ export class AgentBounds {
     await this.#storeLater();
   }
 
+  /** Resolves once what changed so far is told, or could not be: the log says so, and the next change tries again. */
+  settled(): Promise<void> {
+    return this.#storeLater();
+  }
+
   rest(): void {
     this.#live = false;
   }

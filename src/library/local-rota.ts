@@ -145,7 +145,7 @@ export class LocalRota implements Rota {
       storage,
       catalogue: tenants,
       newTenantId: idMaker("ten_", clock),
-      bounded: () => parts.bounds.store(),
+      bounded: () => parts.bounds.settled(),
       takenIn: () => engine.intake.written(),
       resume: (tenant) => engine.firer.resumeTenant(tenant),
     });
