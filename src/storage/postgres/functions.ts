@@ -25,7 +25,9 @@ import { SEND_FUNCTIONS } from "./send-message.ts";
 import { SESSION_FUNCTIONS } from "./sessions.ts";
 import { SETTLE_FUNCTIONS } from "./settle-moves.ts";
 import { SETTLE_SESSION_FUNCTIONS } from "./settle-sessions.ts";
+import { SHARE_FUNCTIONS } from "./share-out.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
+import { TENANT_FUNCTIONS } from "./tenants.ts";
 
 const SOURCE = [
   NOTE_FUNCTIONS,
@@ -37,6 +39,7 @@ const SOURCE = [
   SETTLE_SESSION_FUNCTIONS,
   SETTLE_FUNCTIONS,
   EXPIRE_FUNCTIONS,
+  SHARE_FUNCTIONS,
   CLAIM_FUNCTIONS,
   PREEMPT_FUNCTIONS,
   FINISH_AND_CLAIM_FUNCTIONS,
@@ -53,6 +56,7 @@ const SOURCE = [
   NODE_FUNCTIONS,
   LANE_FUNCTIONS,
   AGENT_FUNCTIONS,
+  TENANT_FUNCTIONS,
   RECOUNT_FUNCTIONS,
 ].join("\n");
 

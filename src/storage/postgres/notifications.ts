@@ -133,7 +133,9 @@ function parse(payload: string): Message | null {
 function isSignal(value: unknown): value is StorageSignal {
   if (typeof value !== "object" || value === null || !("kind" in value)) return false;
   if (value.kind === "fenced") return isFenced(value);
-  return ["events", "work", "due", "release", "deliveries", "lanes", "agents"].includes(String(value.kind));
+  return ["events", "work", "due", "release", "deliveries", "lanes", "agents", "tenants", "keys"].includes(
+    String(value.kind),
+  );
 }
 
 function isFenced(value: object): boolean {
