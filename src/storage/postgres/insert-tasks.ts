@@ -3,6 +3,7 @@ import { PREEMPTIONS_MAX } from "../../model/priority.ts";
 import { rejectionError } from "../admission.ts";
 import { batchConflict } from "../batch-conflict.ts";
 import {
+  type FullQueue,
   IDEMPOTENCY_MS,
   type InsertedTask,
   type InsertTasksParams,
@@ -74,7 +75,7 @@ export interface InsertedRow {
   readonly created_at: string;
   readonly run_at: string | null;
   readonly deadline: string | null;
-  readonly full: "global" | "agent" | null;
+  readonly full: FullQueue | null;
   readonly queued: string | null;
   readonly repeats: "same" | "other" | null;
 }
@@ -169,7 +170,8 @@ create function already_inserted(p_ids text[]) returns setof inserted_task langu
                        when position > 0 then 'queued'
                        when resting_state = 'waiting_dependency' then resting_state else 'delayed' end,
          position, created_at, run_at, deadline,
-         case when resting_state <> 'rejected' then null when error = '${rejectionError("global")}' then 'global' else 'agent' end,
+         case when resting_state <> 'rejected' then null when error = '${rejectionError("global")}' then 'global'
+              when error = '${rejectionError("tenant")}' then 'tenant' else 'agent' end,
          0::bigint, null::text
     from task where id = any (p_ids)
 $$;
@@ -331,6 +333,13 @@ begin
     left join agent a on a.tenant = x.tenant and a.agent = x.agent
    where not exists (select 1 from line n where n.lane = x.lane and n.tenant = x.tenant and n.agent = x.agent)
    order by x.first;
+  insert into tenant_line (lane, tenant, max_inflight, disabled, last_served)
+  select x.lane, x.tenant, t.max_inflight, coalesce(t.disabled, false), (select last_value from event_seq) - ${NEWCOMER_LEAD}
+    from (select lane, tenant, min(n) as first
+            from json_to_recordset(p_tasks) as j(n bigint, lane text, tenant text) group by lane, tenant) x
+    left join tenant t on t.id = x.tenant
+   where not exists (select 1 from tenant_line n where n.lane = x.lane and n.tenant = x.tenant)
+   order by x.first;
   insert into tally (tenant, state, tasks)
   select x.tenant, s.state, 0
     from (select distinct tenant from json_to_recordset(p_tasks) as j(tenant text)) x
@@ -339,7 +348,8 @@ begin
    where not exists (select 1 from tally y where y.tenant = x.tenant and y.state = s.state);
 end $$;
 
--- Admits each task as if it came alone: by its place among its agent's tasks, then among all that had room there.
+-- Admits each task as if it came alone: by its place among its agent's tasks, then among its tenant's that had room there,
+-- then among all that had room there.
 -- Those of which the line or the session is not known are left out. sessioned: whether any has a session.
 create function admit_tasks(
   p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint, out tasks admitted_task[], out sessioned boolean)
@@ -363,11 +373,17 @@ begin
       from (select distinct tenant, agent from asked) a
       join line o on o.tenant = a.tenant and o.agent = a.agent
      group by a.tenant, a.agent),
+  tenants as (
+    select a.tenant, t.max_queued,
+           case when t.max_queued is not null
+                then (select sum(n.waiting - n.exempt) from tenant_line n where n.tenant = a.tenant) end as counted
+      from (select distinct tenant from asked) a left join tenant t on t.id = a.tenant),
   -- What came as anything but a task is neither counted nor refused.
   placed as (
     select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting, a.counted as agent_counted,
+           b.max_queued as max_tenant, b.counted as tenant_counted,
            row_number() over agent as place, count(*) filter (where q.origin is null) over agent as counted_place
-      from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent
+      from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent join tenants b on b.tenant = q.tenant
     window agent as (partition by q.tenant, q.agent order by q.n)),
   judged as (
     select a.*, origin is null and agent_counted + counted_place <= max_agent as agent_ok,
@@ -375,17 +391,23 @@ begin
            case when json_array_length(a.depends_on) = 0 then 0
                 else (select count(*) from json_array_elements_text(a.depends_on) d(id)
                        where ${parentOf("d.id", "a.tenant", "p.resting_state")} is distinct from 'done') end as unmet,
-           count(*) filter (where origin is null and agent_counted + counted_place <= max_agent) over (order by n)
-             as admitted_upto
+           count(*) filter (where origin is null and agent_counted + counted_place <= max_agent)
+             over (partition by tenant order by n) as tenant_upto
       from placed a),
+  bounded as (
+    select j.*, agent_ok and (tenant_counted + tenant_upto > max_tenant) is not true as tenant_ok,
+           count(*) filter (where agent_ok and (tenant_counted + tenant_upto > max_tenant) is not true) over (order by n)
+             as admitted_upto
+      from judged j),
   decided as (
     select j.*,
            case when origin is not null then null
-                when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
+                when v_waiting + admitted_upto - tenant_ok::integer >= p_max_queue then 'global'
+                when tenant_counted + tenant_upto - agent_ok::integer >= max_tenant then 'tenant'
                 when not agent_ok then 'agent' end as "full",
            case when session is not null
                 then (select s.id from session s where s.tenant = j.tenant and s.key = j.session) end as session_id
-      from judged j)
+      from bounded j)
   select array_agg(row(d.n, v_first + d.n, d.id, d.tenant, d.agent, o.id, d.priority,
            ${rankOf({
              priority: "d.priority",
@@ -411,6 +433,7 @@ begin
            d.session_id, d.session_max, d.origin, d.schedule, d.callback_url, json_array_length(d.depends_on),
            case when d."full" is null then d.unmet else 0 end, d.spec, d."full",
            case d."full" when 'global' then greatest(v_waiting, p_max_queue)
+                         when 'tenant' then greatest(d.tenant_counted, d.max_tenant)
                          when 'agent' then greatest(d.agent_counted, d.max_agent) end)::admitted_task order by d.n),
          bool_or(d.session is not null)
     into tasks, sessioned

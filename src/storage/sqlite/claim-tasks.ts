@@ -1,7 +1,7 @@
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
 import type { ClaimedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { type LaneRow, type Ledger, LINE_COLUMNS, type Line, type ReadyEntry } from "./ledger.ts";
+import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
 import { shareOut } from "./share-out.ts";
 import { earlierAttempts, readUsage } from "./task-row.ts";
 import type { TenantLine } from "./tenant-ledger.ts";
@@ -53,7 +53,9 @@ function chooseTasks(
   while (picks.length < tokens.length) {
     const left = tokens.slice(picks.length);
     const aheadMax = fair ? Math.min(left.length, AHEAD_STREAK_MAX - tenant.ahead_streak) : left.length;
-    const ahead = aheadMax > 0 ? chooseAhead(db, ledger, tenant, left.slice(0, aheadMax)) : [];
+    // What it counts may be less by now, never more.
+    const ahead =
+      aheadMax > 0 && tenant.urgent_lines > 0 ? chooseAhead(db, ledger, tenant, left.slice(0, aheadMax)) : [];
     picks.push(...ahead);
     if (fair) tenant.ahead_streak += ahead.length;
     if (ahead.length > 0) continue;
@@ -130,13 +132,13 @@ export function candidateLines(
   order: string,
 ): Line[] {
   const touched = ledger.linesTouchedIn(lane).filter((line) => line.tenant === tenant);
-  const rows = db
-    .prepare<Line>(
-      `select ${LINE_COLUMNS} from line where lane = ? and tenant = ? and startable = 1 and ${condition}
-        order by ${order} limit ?`,
+  const ids = db
+    .prepare<number>(
+      `select id from line where lane = ? and tenant = ? and startable = 1 and ${condition} order by ${order} limit ?`,
     )
+    .pluck()
     .all(lane, tenant, count + touched.length);
-  return [...new Set([...touched, ...rows.map((row) => ledger.adopt(row))])];
+  return [...new Set([...touched, ...ledger.linesOf(ids)])];
 }
 
 function countStart(ledger: Ledger, line: Line, token: number): void {

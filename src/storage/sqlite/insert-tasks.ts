@@ -8,7 +8,7 @@ import type { SqliteDatabase } from "./database.ts";
 import { addDependencies, findParents, NO_PARENTS } from "./dependencies.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { findByKey, keepKey } from "./idempotency-keys.ts";
-import { Ledger } from "./ledger.ts";
+import { type LaneRow, Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { letInAtOnce } from "./settle-sessions.ts";
@@ -42,9 +42,7 @@ function writeTasks(
     for (const batch of batches) addBatch(db, batch, now);
     const admission = {
       ...limits,
-      waiting:
-        db.prepare<{ waiting: number }>("select sum(waiting - exempt) as waiting from lane").get()?.waiting ??
-        0,
+      waiting: waitingIn(ledger.allLanes()),
     };
     const inserted = tasks.map(
       (task) => findByKey(db, task, now) ?? known(task.id) ?? insertTask(db, ledger, task, admission, now),
@@ -61,6 +59,13 @@ function writeTasks(
       db.signal({ kind: "due" });
     return answers;
   });
+}
+
+/** What waits in all lanes, as far as admission counts it. */
+function waitingIn(lanes: ReadonlyMap<string, LaneRow>): number {
+  let sum = 0;
+  for (const { waiting, exempt } of lanes.values()) sum += waiting - exempt;
+  return sum;
 }
 
 /** A batch is taken whole: one of its tasks that asks for something else under a used key refuses all of this call. */

@@ -24,8 +24,9 @@ export interface Line {
   tasks: number;
   /** Of the waiting, those that admission does not count. */
   exempt: number;
-  /** How many of the ready could start, as it was written down last: `Ledger.room` says how many can now. */
+  /** How many of the ready could start, and whether the head goes ahead, as they were written down last. */
   room: number;
+  ahead: 0 | 1;
 }
 
 /** A row of `lane`, being changed. */
@@ -78,11 +79,17 @@ export class Ledger {
   lane(name: string): LaneRow {
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
-      lane = this.#db.prepare<LaneRow>("select * from lane where name = ?").get(name);
-      if (lane === undefined) throw new Error(`lane "${name}" is not configured`);
+      const row = this.allLanes().get(name);
+      if (row === undefined) throw new Error(`lane "${name}" is not configured`);
+      lane = { ...row };
       this.#lanes.set(name, lane);
     }
     return lane;
+  }
+
+  /** Every lane, as this transaction found it. */
+  allLanes(): ReadonlyMap<string, LaneRow> {
+    return this.#db.lines.lanes(() => this.#db.prepare<LaneRow>("select * from lane").all());
   }
 
   /** Counts a task that begins or ceases to wait. */
@@ -121,6 +128,18 @@ export class Ledger {
       this.#db.prepare<Line>(`select ${LINE_COLUMNS} from line where id = ?`).get(id);
     if (row === undefined) throw new Error(`line ${id} is gone`);
     return this.adopt(row);
+  }
+
+  /** These lines; those that nobody has read lately in one go. */
+  linesOf(ids: readonly number[]): Line[] {
+    const unread = ids.filter((id) => !this.#lines.has(id) && this.#db.lines.get(id) === undefined);
+    if (unread.length > 0) {
+      const rows = this.#db
+        .prepare<Line>(`select ${LINE_COLUMNS} from line where id in (select value from json_each(?))`)
+        .all(JSON.stringify(unread));
+      for (const row of rows) this.adopt(row);
+    }
+    return ids.map((id) => this.line(id));
   }
 
   /** The line of these three, made when it is the first time. */
@@ -188,8 +207,13 @@ export class Ledger {
   /** Brings tenants up to date with what this transaction has moved in their lines. */
   countTenants(): void {
     this.#readSiblings();
-    for (const line of this.#lines.values())
-      this.tenants.follow(line, this.#asRead.get(line), this.room(line));
+    for (const line of this.#lines.values()) this.#follow(line);
+  }
+
+  #follow(line: Line): { room: number; ahead: 0 | 1 } {
+    const now = { room: this.room(line), ahead: this.isAhead(line) ? 1 : 0 } as const;
+    this.tenants.follow(line, this.#asRead.get(line), now);
+    return now;
   }
 
   /** How many more tasks the limits of its agent allow in this line, however many are ready. */
@@ -275,10 +299,10 @@ export class Ledger {
     this.#readSiblings();
     for (const line of this.#lines.values()) {
       const asRead = this.#asRead.get(line);
-      const room = this.room(line);
-      this.tenants.follow(line, asRead, room);
+      const { room, ahead } = this.#follow(line);
       if (!limitsChanged && line.agent_max === null && !hasChanged(line, asRead)) continue;
       line.room = room;
+      line.ahead = ahead;
       saveLine.run(
         line.waiting,
         line.ready,
@@ -290,16 +314,16 @@ export class Ledger {
         line.exempt,
         room,
         room > 0 ? 1 : 0,
-        this.isAhead(line) ? 1 : 0,
+        ahead,
         line.id,
       );
     }
-    this.#db.lines.stage([...this.#lines.values()]);
-    for (const [name, lines] of this.#byAgent) this.#db.lines.stageAgent(name, lines);
     const saveLane = this.#db.prepare("update lane set waiting = ?, inflight = ?, exempt = ? where name = ?");
     for (const lane of this.#lanes.values())
       saveLane.run(lane.waiting, lane.inflight, lane.exempt, lane.name);
     this.tenants.save();
+    this.#db.lines.stage([...this.#lines.values()], this.tenants.all(), this.#lanes.values());
+    for (const [name, lines] of this.#byAgent) this.#db.lines.stageAgent(name, lines);
     this.batches.save();
     this.sessions.save();
     this.events.save();
@@ -347,7 +371,7 @@ export class Ledger {
 }
 
 export const LINE_COLUMNS =
-  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room";
+  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room, ahead";
 
 /** A tenant's name may hold anything: its length is what tells where it ends. */
 function agentName(tenant: string, agent: string): string {

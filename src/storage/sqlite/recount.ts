@@ -1,5 +1,6 @@
 import type { CounterFault } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { refreshLines } from "./lanes.ts";
 import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
 import { TENANT_LINE_COLUMNS, type TenantLine } from "./tenant-ledger.ts";
 
@@ -9,6 +10,8 @@ const RECOUNTED_TASKS_MAX = 10_000;
 /** Recounts one line, and mends it and its lane if it is off. */
 export async function recountOne(db: SqliteDatabase, params: { random: number }): Promise<CounterFault[]> {
   return db.write(() => {
+    // What is stored is looked at, and written in several ways.
+    db.lines.clear();
     const parked = db
       .prepare<{ tasks: number }>(`select sum(tasks) as tasks from tally where ${PARKED}`)
       .get();
@@ -23,7 +26,7 @@ export async function recountOne(db: SqliteDatabase, params: { random: number })
     const counted = db.prepare<LineCount>(`${COUNT_LINES} where id = ?`).get(line.id) as LineCount;
     const faults = lineFaults(line, counted);
     if (faults.length > 0) mend(db, line, counted);
-    return [...faults, ...recountTenant(db, line)];
+    return [...faults, ...recountTenant(db, line, { anyway: faults.length > 0 })];
   });
 }
 
@@ -80,12 +83,17 @@ function lineFaults(line: Line, counted: LineCount): CounterFault[] {
 }
 
 function mend(db: SqliteDatabase, line: Line, counted: LineCount): void {
-  const ledger = new Ledger(db);
-  const lane = ledger.lane(line.lane);
-  lane.waiting += counted.waiting - line.waiting;
-  lane.inflight += counted.inflight - line.inflight;
-  Object.assign(ledger.line(line.id), counted);
-  ledger.save({ limitsChanged: true });
+  db.prepare("update lane set waiting = waiting + ?, inflight = inflight + ? where name = ?").run(
+    counted.waiting - line.waiting,
+    counted.inflight - line.inflight,
+    line.lane,
+  );
+  db.prepare(
+    `update line set waiting = @waiting, ready = @ready, inflight = @inflight, head_rank = @head_rank,
+                     head_seq = @head_seq, room = 0, startable = 0
+      where id = @id`,
+  ).run({ ...counted, id: line.id });
+  refreshLines(db, "tenant = ? and agent = ?", [line.tenant, line.agent]);
 }
 
 /** How many tasks a line has in all, and whether those that should be entered in `task_of_line` are. */
@@ -110,7 +118,7 @@ function taskFaults(db: SqliteDatabase): CounterFault[] {
 function flagFaults(db: SqliteDatabase): CounterFault[] {
   const ledger = new Ledger(db);
   return db
-    .prepare<Line & { startable: 0 | 1; ahead: 0 | 1 }>(`select ${LINE_COLUMNS}, startable, ahead from line`)
+    .prepare<Line & { startable: 0 | 1 }>(`select ${LINE_COLUMNS}, startable from line`)
     .all()
     .flatMap((line) => [
       ...compare(`line ${line.id} room`, line.room, ledger.room(line)),
@@ -145,9 +153,10 @@ interface TenantCount {
   readonly exempt: number;
   readonly inflight: number;
   readonly supply: number;
+  readonly urgent_lines: number;
 }
 
-const COUNTED = ["waiting", "exempt", "inflight", "supply"] as const;
+const COUNTED = ["waiting", "exempt", "inflight", "supply", "urgent_lines"] as const;
 
 /** Tenants against their lines, which are counted by themselves. */
 function tenantFaults(db: SqliteDatabase, condition: string, values: readonly string[] = []): CounterFault[] {
@@ -188,23 +197,32 @@ function countTenant(
   return db
     .prepare<TenantCount>(
       `select coalesce(sum(waiting), 0) as waiting, coalesce(sum(exempt), 0) as exempt,
-              coalesce(sum(inflight), 0) as inflight, coalesce(sum(room), 0) as supply
+              coalesce(sum(inflight), 0) as inflight, coalesce(sum(room), 0) as supply,
+              coalesce(sum(room > 0 and ahead = 1), 0) as urgent_lines
          from line where tenant = ? and lane = ?`,
     )
     .get(tenant, lane) as TenantCount;
 }
 
-/** Recounts the tenant of a line, and mends it if it is off; not one of so many agents that it would hold up the rest. */
-function recountTenant(db: SqliteDatabase, { tenant, lane }: Line): CounterFault[] {
+/**
+ * Recounts the tenant of a line, and mends it if it is off; not one of so many agents that it would hold up the rest,
+ * unless the line was mended.
+ */
+function recountTenant(
+  db: SqliteDatabase,
+  { tenant, lane }: Line,
+  { anyway }: { anyway: boolean },
+): CounterFault[] {
   const agents = db
     .prepare<{ lines: number }>("select count(*) as lines from (select 1 from line where tenant = ? limit ?)")
     .get(tenant, RECOUNTED_TASKS_MAX);
-  if ((agents?.lines ?? 0) >= RECOUNTED_TASKS_MAX) return [];
+  if ((agents?.lines ?? 0) >= RECOUNTED_TASKS_MAX && !anyway) return [];
   const faults = tenantFaults(db, "tenant = ? and lane = ?", [tenant, lane]);
   if (faults.length === 0) return [];
   const ledger = new Ledger(db);
   Object.assign(ledger.tenants.of({ lane, tenant }), countTenant(db, { lane, tenant }));
   ledger.tenants.save({ limitsChanged: true });
+  db.lines.clear();
   return faults;
 }
 

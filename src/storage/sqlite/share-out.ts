@@ -1,6 +1,6 @@
 import type { SqliteDatabase } from "./database.ts";
 import type { LaneRow, Ledger } from "./ledger.ts";
-import { TENANT_LINE_COLUMNS, type TenantLine } from "./tenant-ledger.ts";
+import type { TenantLine } from "./tenant-ledger.ts";
 
 interface Sharer {
   readonly line: TenantLine;
@@ -15,7 +15,11 @@ interface Sharer {
  * yet to get it, else who has the fewest in flight, ties to the one served longest ago. Changes nothing.
  */
 export function shareOut(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, slots: number): TenantLine[] {
-  const sharers = candidates(db, ledger, lane, slots);
+  ledger.countTenants();
+  const sharers = ledger.tenants
+    .candidates(lane.name, slots)
+    .map((line) => toSharer(line, ledger.tenants.room(line)))
+    .filter(({ left }) => left > 0);
   const [only] = sharers;
   if (only === undefined) return [];
   if (sharers.length === 1) return new Array<TenantLine>(Math.min(slots, only.left)).fill(only.line);
@@ -35,26 +39,8 @@ export function shareOut(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, slot
   return turns;
 }
 
-/** The first ones by the index, and those that this transaction has changed, since the index does not know of that yet. */
-function candidates(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, slots: number): Sharer[] {
-  ledger.countTenants();
-  const touched = ledger.tenants.touchedIn(lane.name);
-  const rows = db
-    .prepare<TenantLine>(
-      `select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? and startable = 1
-        order by owed = 0, inflight, last_served, id limit ?`,
-    )
-    .all(lane.name, slots + touched.length);
-  const lines = new Set([...touched, ...rows.map((row) => ledger.tenants.adopt(row))]);
-  return [...lines]
-    .map((line) => ({
-      line,
-      inflight: line.inflight,
-      lastServed: line.last_served,
-      owed: line.owed,
-      left: ledger.tenants.room(line),
-    }))
-    .filter(({ left }) => left > 0);
+function toSharer(line: TenantLine, left: number): Sharer {
+  return { line, inflight: line.inflight, lastServed: line.last_served, owed: line.owed, left };
 }
 
 function compare(a: Sharer, b: Sharer): number {

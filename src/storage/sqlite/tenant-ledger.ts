@@ -14,16 +14,17 @@ export interface TenantLine {
   exempt: number;
   inflight: number;
   supply: number;
+  urgent_lines: number;
   last_served: number;
   owed: number;
   ahead_streak: number;
 }
 
 export const TENANT_LINE_COLUMNS =
-  "id, lane, tenant, max_queued, max_inflight, disabled, waiting, exempt, inflight, supply, last_served, owed, ahead_streak";
+  "id, lane, tenant, max_queued, max_inflight, disabled, waiting, exempt, inflight, supply, urgent_lines, last_served, owed, ahead_streak";
 
 /** What of a line counts for its tenant. */
-type Counted = Pick<Line, "waiting" | "exempt" | "inflight" | "room">;
+type Counted = Pick<Line, "waiting" | "exempt" | "inflight" | "room" | "ahead">;
 
 /**
  * The tenants that one transaction moves tasks of: read when first needed, written once at its end. What is counted is
@@ -44,9 +45,11 @@ export class TenantLedger {
   of({ lane, tenant }: { readonly lane: string; readonly tenant: string }): TenantLine {
     const known = this.#find(lane, tenant);
     if (known !== undefined) return known;
-    const row = this.#db
-      .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where tenant = ? and lane = ?`)
-      .get(tenant, lane);
+    const row =
+      this.#kept(lane)?.get(tenant) ??
+      this.#db
+        .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where tenant = ? and lane = ?`)
+        .get(tenant, lane);
     if (row === undefined) throw new Error(`tenant ${tenant} is gone from lane ${lane}`);
     return this.adopt(row);
   }
@@ -89,14 +92,50 @@ export class TenantLedger {
     if (row !== undefined) this.adopt(row);
   }
 
+  /** Those that may hold the next `slots` starts of a lane. */
+  candidates(lane: string, slots: number): TenantLine[] {
+    const kept = this.#kept(lane);
+    if (kept !== undefined) {
+      for (const row of kept.values()) this.adopt(row);
+      return this.#touchedIn(lane);
+    }
+    // The first ones by the index, and those that this transaction has changed, since the index does not know of that yet.
+    const touched = this.#touchedIn(lane);
+    const rows = this.#db
+      .prepare<TenantLine>(
+        `select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? and startable = 1
+          order by owed = 0, inflight, last_served, id limit ?`,
+      )
+      .all(lane, slots + touched.length);
+    return [...new Set([...touched, ...rows.map((row) => this.adopt(row))])];
+  }
+
+  /** Every one that this transaction has looked at. */
+  all(): Iterable<TenantLine> {
+    return this.#asRead.keys();
+  }
+
   /** Tenants in a lane that this transaction may have changed. */
-  touchedIn(lane: string): TenantLine[] {
+  #touchedIn(lane: string): TenantLine[] {
     this.#readSiblings();
     return [...this.#asRead.keys()].filter((line) => line.lane === lane);
   }
 
+  /** All tenants in a lane as they were before this transaction; undefined when they are many. */
+  #kept(lane: string): ReadonlyMap<string, TenantLine> | undefined {
+    return this.#db.lines.tenantsIn(lane, (limit) =>
+      this.#db
+        .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? limit ?`)
+        .all(lane, limit),
+    );
+  }
+
   /** Counts what has changed in a line since it was `read`, or followed before. */
-  follow(line: Line, read: Counted | undefined, room: number): void {
+  follow(
+    line: Line,
+    read: Counted | undefined,
+    { room, ahead }: { readonly room: number; readonly ahead: 0 | 1 },
+  ): void {
     const before = this.#followed.get(line) ?? read;
     if (before === undefined) throw new Error(`line ${line.id} was never read`);
     const { waiting, exempt, inflight } = line;
@@ -104,7 +143,8 @@ export class TenantLedger {
       before.waiting === waiting &&
       before.exempt === exempt &&
       before.inflight === inflight &&
-      before.room === room
+      before.room === room &&
+      before.ahead === ahead
     )
       return;
     const own = this.of(line);
@@ -112,7 +152,8 @@ export class TenantLedger {
     own.exempt += exempt - before.exempt;
     own.inflight += inflight - before.inflight;
     own.supply += room - before.room;
-    this.#followed.set(line, { waiting, exempt, inflight, room });
+    own.urgent_lines += isUrgent(room, ahead) - isUrgent(before.room, before.ahead);
+    this.#followed.set(line, { waiting, exempt, inflight, room, ahead });
   }
 
   /** How many more tasks of a tenant may start in a lane, the lane's total aside. */
@@ -132,7 +173,7 @@ export class TenantLedger {
   save({ limitsChanged = false } = {}): void {
     this.#readSiblings();
     const save = this.#db.prepare(
-      `update tenant_line set waiting = ?, exempt = ?, inflight = ?, supply = ?, last_served = ?, owed = ?,
+      `update tenant_line set waiting = ?, exempt = ?, inflight = ?, supply = ?, urgent_lines = ?, last_served = ?, owed = ?,
                               ahead_streak = ?, startable = ? where id = ?`,
     );
     for (const [line, read] of this.#asRead) {
@@ -142,6 +183,7 @@ export class TenantLedger {
         line.exempt,
         line.inflight,
         line.supply,
+        line.urgent_lines,
         line.last_served,
         line.owed,
         line.ahead_streak,
@@ -161,12 +203,18 @@ export class TenantLedger {
   }
 }
 
+/** Whether a line can start something that goes ahead of fairness. */
+function isUrgent(room: number, ahead: 0 | 1): 0 | 1 {
+  return room > 0 ? ahead : 0;
+}
+
 function hasChanged(line: TenantLine, read: TenantLine): boolean {
   return (
     line.waiting !== read.waiting ||
     line.exempt !== read.exempt ||
     line.inflight !== read.inflight ||
     line.supply !== read.supply ||
+    line.urgent_lines !== read.urgent_lines ||
     line.last_served !== read.last_served ||
     line.owed !== read.owed ||
     line.ahead_streak !== read.ahead_streak

@@ -84,9 +84,11 @@ function changed(db: SqliteDatabase, id: string, now: number): TenantRecord {
   db.prepare(
     "update tenant_line set max_queued = ?, max_inflight = ?, disabled = ?, startable = 0 where tenant = ?",
   ).run(row.max_queued, row.max_inflight, row.disabled, id);
+  db.lines.clear();
   const ledger = new Ledger(db);
   const lines = ledger.tenants.ofTenant(id);
   ledger.tenants.save({ limitsChanged: true });
+  db.lines.clear();
   preemptAfterChange(
     db,
     lines.map(({ lane }) => lane),

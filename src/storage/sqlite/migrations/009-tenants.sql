@@ -34,6 +34,7 @@ create table tenant_line (
   exempt        integer not null default 0 check (exempt between 0 and waiting),
   inflight      integer not null default 0 check (inflight >= 0),
   supply        integer not null default 0 check (supply >= 0),  -- the room of its lines
+  urgent_lines  integer not null default 0 check (urgent_lines between 0 and supply),  -- those that go ahead of fairness
   last_served   integer not null,                  -- token of its last start; at first, see NEWCOMER_LEAD
   -- Slots that its running tasks gave up for others of it, and that it has not been given back.
   owed          integer not null default 0 check (owed >= 0),
@@ -44,10 +45,12 @@ create table tenant_line (
   unique (tenant, lane),
   check (startable = 0 or (supply > 0 and disabled = 0))
 ) strict;
-insert into tenant_line (lane, tenant, waiting, exempt, inflight, supply, last_served, startable)
-select lane, tenant, sum(waiting), sum(exempt), sum(inflight), sum(room), max(last_served), max(room) > 0
+insert into tenant_line (lane, tenant, waiting, exempt, inflight, supply, urgent_lines, last_served, startable)
+select lane, tenant, sum(waiting), sum(exempt), sum(inflight), sum(room), sum(room > 0 and ahead = 1), max(last_served),
+       max(room) > 0
   from line group by lane, tenant order by min(id);
 
+create index tenant_line_by_lane on tenant_line (lane);
 -- Only tenants that can start something are in this one, so that those at their bounds cost a claim nothing.
 create index tenant_line_by_fairness on tenant_line (lane, (owed = 0), inflight, last_served, id) where startable = 1;
 drop index line_by_fairness;
