@@ -17,7 +17,16 @@ export type {
   TimeoutOptions,
   WebhookOptions,
 } from "./interface/options.ts";
-export type { Events, EventsOptions, Health, Reloaded, Rota, RotaApi, RotaState } from "./interface/rota.ts";
+export type {
+  Events,
+  EventsOptions,
+  Health,
+  LocalReading,
+  Reloaded,
+  Rota,
+  RotaApi,
+  RotaState,
+} from "./interface/rota.ts";
 export type {
   CreatedSchedule,
   NewScheduleInput,

@@ -1,3 +1,4 @@
+import { toSeconds } from "../model/epoch-seconds.ts";
 import type { Notification } from "../model/notification.ts";
 import type { NotifiedRun, StoredNotification } from "../storage/storage.ts";
 
@@ -5,13 +6,13 @@ import type { NotifiedRun, StoredNotification } from "../storage/storage.ts";
 export function toNotification(stored: StoredNotification): Notification {
   const { seq, kind, scheduleId, agent, run, reason, at } = stored;
   const told = { id: seq, kind, task_id: scheduleId };
-  if (run !== null) return { ...told, ...runFields(agent, run), timestamp: seconds(at) };
+  if (run !== null) return { ...told, ...runFields(agent, run), timestamp: toSeconds(at) };
   return {
     ...told,
     agent_id: agent,
     status: kind === "schedule.paused" ? "paused" : "canceled",
     ...(reason === null ? {} : { reason }),
-    timestamp: seconds(at),
+    timestamp: toSeconds(at),
   };
 }
 
@@ -21,16 +22,12 @@ function runFields(agent: string, run: NotifiedRun) {
     run_id: id,
     agent_id: agent,
     status,
-    started_at: seconds(startedAt),
-    completed_at: seconds(completedAt),
+    started_at: toSeconds(startedAt),
+    completed_at: toSeconds(completedAt),
     ...(status === "succeeded" ? { result_summary: resultSummary ?? "" } : {}),
     ...(status === "failed" ? { error_message: error ?? "" } : {}),
     ...(reason === null ? {} : { reason }),
-    due_at: seconds(dueAt),
+    due_at: toSeconds(dueAt),
     moments,
   };
-}
-
-function seconds(at: number | null): number {
-  return at === null ? 0 : Math.floor(at / 1_000);
 }

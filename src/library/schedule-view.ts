@@ -1,4 +1,5 @@
 import type { Run, ScheduledTask } from "../interface/schedules.ts";
+import { toSeconds } from "../model/epoch-seconds.ts";
 import { scheduleKind } from "../model/rule.ts";
 import type { RunRecord, ScheduleRecord } from "../storage/storage.ts";
 
@@ -60,9 +61,4 @@ export function toRun(record: RunRecord): Run {
     output_tokens: record.outputTokens,
     attempt: record.attempt,
   };
-}
-
-/** A moment as schedules and runs show it: whole seconds since 1970, 0 for never. */
-export function toSeconds(moment: number | null): number {
-  return moment === null ? 0 : Math.floor(moment / 1_000);
 }

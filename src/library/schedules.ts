@@ -2,6 +2,7 @@ import type { ScheduleRunner } from "../engine/firer.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { NotificationLog } from "../events/notification-log.ts";
 import type { CreatedSchedule, NewScheduleInput, Schedules } from "../interface/schedules.ts";
+import { toSeconds } from "../model/epoch-seconds.ts";
 import { RotaError } from "../model/errors.ts";
 import { shown } from "../model/field-checks.ts";
 import { nearestName } from "../model/nearest-name.ts";
@@ -20,7 +21,7 @@ import { editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import { toRunPage } from "./runs.ts";
-import { toScheduledTask, toSeconds } from "./schedule-view.ts";
+import { toScheduledTask } from "./schedule-view.ts";
 
 const LIST_MAX = 200;
 /**

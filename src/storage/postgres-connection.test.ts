@@ -12,6 +12,7 @@ import {
   submit,
   tasksOf,
 } from "../../test/postgres/several-nodes.ts";
+import { newDefinition } from "./conformance/schedules.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { openPostgres } from "./postgres/open.ts";
 import type { StorageSignal } from "./storage.ts";
@@ -92,6 +93,24 @@ describe("an answer that is lost", () => {
     expect((await storage.tasks.rescue({ node, limit: 100 })).requeued).toHaveLength(5);
     await drain({ storage: direct, node: "node-0" }, [LANE], 20);
     expect(await direct.tasks.counts({ tenant: TENANT })).toEqual({ done: 20 });
+    expect(await direct.counters.recountAll()).toEqual([]);
+  });
+
+  test("of a fire fires nothing twice when it is repeated", async () => {
+    const { storage, direct, lose } = await openBehindProxy();
+    const definition = newDefinition();
+    const made = { tenant: TENANT, definition, status: "active", nextFireAt: 1, source: null } as const;
+    const schedule = await direct.schedules.create(made);
+    const moment = { dueAt: 1, firstDueAt: 1, moments: 1, forced: false };
+    const task = newTask({ origin: "run", schedule: schedule.id });
+    const run = { ...moment, status: "running", requestId: "r", task, replaces: false } as const;
+    const fire = () =>
+      storage.schedules.fire({ fires: [{ ...schedule, runs: [run], nextFireAt: null, pauses: null }] });
+    await lose("fire_schedules", fire);
+    expect(await fire()).toMatchObject([{ fired: false, runs: [] }]);
+    const { runs } = await direct.schedules.listRuns({ tenant: TENANT, limit: 9 });
+    expect(runs).toMatchObject([{ status: "running", taskId: task.id }]);
+    expect(await direct.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1 });
     expect(await direct.counters.recountAll()).toEqual([]);
   });
 

@@ -1,10 +1,13 @@
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openNodes, settle, submit, tasksOf } from "../../test/postgres/several-nodes.ts";
+import { newDefinition } from "./conformance/schedules.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";
-import type { ClaimedTask, NewTask, Storage } from "./storage.ts";
+import { listOfRuns } from "./postgres/runs.ts";
+import { listOfSchedules, NEXT_SCHEDULE, PAGE_OF_SCHEDULES } from "./postgres/schedules.ts";
+import type { ClaimedTask, NewTask, ScheduleRecord, Storage } from "./storage.ts";
 
 const CLAIM_MAX = 10;
 
@@ -203,6 +206,177 @@ describe("what the end of a task of a session touches, which lets the next one i
   test("grows little more than any other beside somebody else's snapshot, which keeps dead rows from being removed", async () => {
     const plain = await growthBesideSnapshot(tasksOf(10, 1_000), 400);
     expect(await growthBesideSnapshot(inSessions(1, 1_000), 400)).toBeLessThan(2.5 * plain);
+  });
+});
+
+describe("what schedules and their runs touch", () => {
+  const SMALL = 20;
+  const MANY_RUNS = 40_000;
+
+  /** A few schedules, one of which has a run that is held, and what to call of them. */
+  async function openFew() {
+    const { first, admin } = await openNodes(1);
+    const made: ScheduleRecord[] = [];
+    for (let count = 0; count < SMALL; count += 1) made.push(await createSchedule(first, `agent-${count}`));
+    const [busy] = made as [ScheduleRecord, ...ScheduleRecord[]];
+    const dueAt = 1;
+    const at = { dueAt, firstDueAt: dueAt, moments: 1, forced: false };
+    const task = newTask({ agent: busy.agent, origin: "run", schedule: busy.id });
+    const run = { ...at, status: "running", requestId: "r", replaces: false, task } as const;
+    await first.schedules.fire({ fires: [{ ...busy, runs: [run], nextFireAt: 2, pauses: null }] });
+    const [held] = await claim(first, 1);
+    return { first, admin, calls: callsOn({ ...busy, revision: busy.revision + 1 }, made.slice(1), held) };
+  }
+
+  function createSchedule(storage: Storage, agent: string): Promise<ScheduleRecord> {
+    const definition = newDefinition({ agent });
+    const status = "active";
+    return storage.schedules.create({ tenant: TENANT, definition, status, nextFireAt: 1, source: null });
+  }
+
+  /** Behind the storage's back: of others, of this tenant and of another, none of them due. */
+  async function addMany(admin: Client, schedules: number): Promise<void> {
+    const tenant = `case when i % 3 = 0 then 'zeta' else '${TENANT}' end`;
+    await admin.query("set search_path = rota");
+    await admin.query(
+      `insert into schedule (tenant, agent, message, phrase, rule, kind, anchor_at, delete_after_run, retry_policy, overlap,
+                             catch_up, status, created_at, updated_at, next_fire_at)
+       select ${tenant}, 'agent-' || i % 50, '""', '', '{}', 'recurring', 0, false, '{}', 'skip', 'one', 'active', i, i, 1e15 + i
+         from generate_series(1, $1::integer) i`,
+      [schedules],
+    );
+    await admin.query(
+      `insert into run (id, tenant, schedule, agent, task_id, due_at, first_due_at, moments, forced, status, started_at,
+                        completed_at)
+       select nextval('run_id'), ${tenant}, 1000 + i % 1000, 'a', 'ended-' || i, i, i, 1, false,
+              case when i % 1000 = 0 then 'failed' else 'succeeded' end, 1e15 + i, 1e15 + i
+         from generate_series(1, $1::integer) i`,
+      [MANY_RUNS],
+    );
+  }
+
+  function callsOn(busy: ScheduleRecord, others: readonly ScheduleRecord[], held: ClaimedTask | undefined) {
+    let made = 0;
+    const at = { due_at: 9, first_due_at: 9, moments: 1, forced: false };
+    const fire = (schedules: readonly ScheduleRecord[], run: object): [string, unknown[]] => {
+      const fires = schedules.map(({ tenant, id, revision }, n) => ({
+        n,
+        tenant,
+        id,
+        revision,
+        next_fire_at: 9,
+      }));
+      const runs = schedules.map(({ id }, n) => ({ n, fire: n, schedule: id, ...at, ...run }));
+      return ["fire_schedules(null, $1, $2)", [JSON.stringify(fires), JSON.stringify(runs)]];
+    };
+    const task = (agent: string) => {
+      made += 1;
+      const limits = { priority: 2, max_retries_if_lost: 0, depends_on: [] };
+      return { id: `made-${made}`, tenant: TENANT, agent, lane: LANE, origin: "run", ...limits, spec: "{}" };
+    };
+    const end = { n: 0, seq: held?.task.seq, token: held?.token, state: "done", result: "1", summary: "s" };
+    const step = `finish_and_claim(null, 'node-0', $1, '[]', '{${LANE}}', '{1}')`;
+    const calls: Record<string, () => [string, unknown[]]> = {
+      fire: () => fire([busy], { status: "running", request_id: "r", task: task(busy.agent) }),
+      replace: () =>
+        fire([busy], { status: "running", request_id: "r", replaces: true, task: task(busy.agent) }),
+      miss: () => fire([busy], { status: "missed", reason: "r" }),
+      "miss several": () => fire(others, { status: "missed", reason: "r" }),
+      "find what is due": () => ["due_schedules(2, 100)", []],
+      change: () => [
+        'update_schedule(null, $1, $2, $3, \'{"status":"paused"}\', null)',
+        [TENANT, busy.id, busy.revision],
+      ],
+      delete: () => ["delete_schedule(null, $1, $2)", [TENANT, busy.id]],
+      "end a run": () => [step, [JSON.stringify([end])]],
+      "cancel a run": () => ["cancel_tasks(null, $1, $2, null)", [TENANT, [held?.task.id]]],
+      prune: () => ["prune_runs(null, 1000000000, 100)", []],
+    };
+    return calls;
+  }
+
+  test("does not grow with how many there are, with plans that were made when there were few", async () => {
+    const { first, admin, calls } = await openFew();
+    const few = new Map<string, number>();
+    for (const [name, call] of Object.entries(calls)) {
+      for (let warm = 0; warm < 2; warm += 1) await pagesOf(admin, ...call());
+      few.set(name, await pagesOf(admin, ...call()));
+    }
+    await addMany(admin, 20_000);
+    for (const [name, call] of Object.entries(calls)) {
+      const pages = few.get(name) ?? 0;
+      // Indexes that are higher, and rows that lie on more pages.
+      expect(await pagesOf(admin, ...call()), name).toBeLessThan(2 * pages + 30);
+    }
+    expect(await first.counters.recountAll()).toEqual([]);
+  });
+
+  const READINGS: Record<string, { readonly text: string; readonly values: readonly unknown[] }> = {
+    "the next moment": { text: NEXT_SCHEDULE, values: [] },
+    "a page of schedules": { text: PAGE_OF_SCHEDULES, values: [TENANT, 7, 20] },
+    "a page of nothing": { text: PAGE_OF_SCHEDULES, values: ["none", 7, 20] },
+    schedules: listOfSchedules({ tenant: TENANT, limit: 20 }),
+    "schedules of a status": listOfSchedules({ tenant: TENANT, status: "active", limit: 20 }),
+    "schedules of an agent": listOfSchedules({ tenant: TENANT, agent: "agent-3", limit: 20 }),
+    "schedules of a tenant that has none": listOfSchedules({ tenant: "none", limit: 20 }),
+    runs: listOfRuns({ tenant: TENANT, limit: 20 }),
+    "runs of a tenant that has none": listOfRuns({ tenant: "none", limit: 20 }),
+    "runs of a schedule": listOfRuns({ tenant: TENANT, schedule: 1_007, limit: 20 }),
+    "runs of a schedule that has one": listOfRuns({ tenant: TENANT, schedule: 1, limit: 20 }),
+    "runs that failed": listOfRuns({ tenant: TENANT, status: "failed", limit: 20 }),
+    "runs that go": listOfRuns({ tenant: TENANT, status: "running", limit: 20 }),
+    "runs of a schedule that failed": listOfRuns({
+      tenant: TENANT,
+      schedule: 1_000,
+      status: "failed",
+      limit: 20,
+    }),
+    "runs of late": listOfRuns({ tenant: TENANT, since: 1e15 + MANY_RUNS - 20, limit: 20 }),
+    "the first of many runs since long ago": listOfRuns({ tenant: TENANT, since: 1e15, limit: 20 }),
+  };
+
+  test("is little where a page of them is read, with plans that were made when there were few", async () => {
+    const { admin } = await openFew();
+    await admin.query(
+      "set search_path = rota; set enable_seqscan = off; set plan_cache_mode = force_generic_plan",
+    );
+    const pagesOfReading = async (place: number, values: readonly unknown[]) => {
+      const given = values.map((value) => (typeof value === "string" ? `'${value}'` : value)).join(", ");
+      const execute = `execute reading_${place} ${given === "" ? "" : `(${given})`}`;
+      const { rows } = await admin.query(`explain (analyze, buffers, format json) ${execute}`);
+      const plan = rows[0]["QUERY PLAN"][0].Plan;
+      return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+    };
+    for (const [place, { text, values }] of Object.values(READINGS).entries()) {
+      await admin.query(`prepare reading_${place} as ${text}`);
+      await pagesOfReading(place, values);
+    }
+    await addMany(admin, 100_000);
+    for (const [place, [what, { values }]] of Object.entries(READINGS).entries()) {
+      const pages = await pagesOfReading(place, values);
+      expect(pages, what).toBeLessThan(what === "the next moment" ? 6 : 100);
+    }
+  });
+
+  test("is nothing when what ends is no run", async () => {
+    const { first, admin } = await openNodes(1);
+    await submit(first, [{ id: "runs" }, { id: "waits" }]);
+    const [held] = await claim(first, 1);
+    const end = JSON.stringify([
+      { n: 0, seq: held?.task.seq, token: held?.token, state: "done", result: "1" },
+    ]);
+    await admin.query(`begin; set local search_path = ${FUNCTION_SCHEMA}, rota`);
+    await admin.query(`select finish_and_claim(null, 'node-0', $1, '[]', '{${LANE}}', '{1}')`, [end]);
+    await admin.query(
+      `select cancel_tasks(null, '${TENANT}', '{waits}', null), retry_task(null, '${TENANT}', 'waits')`,
+    );
+    const { rows } = await admin.query(
+      `select relname, idx_scan, n_tup_ins from pg_stat_xact_user_tables
+        where schemaname = 'rota' and relname in ('task', 'schedule', 'run', 'notification')
+          and seq_scan + idx_scan + n_tup_ins > 0`,
+    );
+    await admin.query("rollback");
+    expect(rows.map(({ relname }) => relname)).toEqual(["task"]);
   });
 });
 

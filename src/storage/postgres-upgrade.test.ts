@@ -88,3 +88,41 @@ describe("a database from before batches had rows", () => {
     expect(rows.map(({ nspname }) => nspname)).toEqual(["rota", FUNCTION_SCHEMA]);
   });
 });
+
+describe("a database from before schedules", () => {
+  // One task runs.
+  const ROWS = `
+    insert into lane (name, strategy, inflight) values ('${LANE}', 'fair-fifo', 1);
+    insert into line (lane, tenant, agent, inflight, last_served) values ('${LANE}', '${TENANT}', 'a', 1, 9);
+    insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at,
+                      max_retries_if_lost, spec)
+    select 1, 'runs', '${TENANT}', 'a', id, 2, 3, 'queued', 1, 1, 0, '{}' from line;
+    insert into tally (tenant, state, tasks)
+    select '${TENANT}', s, case s when 'queued' then 1 else 0 end
+      from unnest(array['waiting_dependency', 'delayed', 'queued', 'done', 'failed', 'cancelled', 'rejected']) s;
+    insert into node (id, beat_at) values ('old', 0);
+    insert into lease (task_seq, token, node, line, lane, state, attempt, started_at)
+    select 1, 9, 'old', id, '${LANE}', 'running', 1, 50 from line;
+    select setval('task_seq', 1), setval('event_seq', 9);`;
+
+  test("keeps what it had, which is of no schedule", async () => {
+    const { url } = await olderDatabase(7, ROWS);
+    const storage = await open(url);
+    const finishes = [{ seq: 1, token: 9, settlement: { to: "done", result: null } as const }];
+    await storage.tasks.finishAndClaim({ node: "old", finishes, progress: [], claims: [] });
+    const task = await storage.tasks.get({ tenant: TENANT, id: "runs" });
+    expect(task).toMatchObject({ state: "done", schedule: null });
+    expect(await storage.schedules.nextDueAt()).toBeNull();
+    expect(await storage.notifications.range()).toEqual({ oldest: 1, newest: 0 });
+    expect(await storage.counters.recountAll()).toEqual([]);
+  });
+
+  test("is closed to processes that know nothing of them", async () => {
+    const { url, admin } = await olderDatabase(7, "create schema rota_fn_0123456789ab");
+    await open(url);
+    const { rows } = await admin.query(
+      "select nspname from pg_namespace where nspname like 'rota%' order by 1",
+    );
+    expect(rows.map(({ nspname }) => nspname)).toEqual(["rota", FUNCTION_SCHEMA]);
+  });
+});

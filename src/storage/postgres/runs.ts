@@ -55,7 +55,7 @@ export async function listRuns(
   db: PostgresDatabase,
   params: ListRunsParams,
 ): Promise<{ runs: RunRecord[]; nextCursor: number | null }> {
-  const { text, values } = listQuery(params);
+  const { text, values } = listOfRuns(params);
   const rows = await db.read<RunRow>({ text, values });
   const runs = await toRunRecords(db, rows.slice(0, params.limit));
   return { runs, nextCursor: rows.length > params.limit ? (runs.at(-1)?.id ?? null) : null };
@@ -64,7 +64,7 @@ export async function listRuns(
 /** Where no more than this were heard of since a moment, those are put in order; else the newest are looked at in order. */
 const RECENT_MAX = 1_000;
 
-export function listQuery(params: ListRunsParams): { text: string; values: unknown[] } {
+export function listOfRuns(params: ListRunsParams): { text: string; values: unknown[] } {
   const { tenant, schedule, status, since, cursor, limit } = params;
   const values: unknown[] = [tenant, limit + 1];
   const parameter = (value: unknown) => `$${values.push(value)}`;

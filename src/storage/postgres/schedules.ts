@@ -33,7 +33,7 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
     async page({ tenant, after, limit }) {
       const rows = await db.read<ScheduleRow>({
         name: "page_of_schedules",
-        text: PAGE,
+        text: PAGE_OF_SCHEDULES,
         values: [tenant, after, limit],
       });
       return rows.map(toScheduleRecord);
@@ -52,7 +52,7 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
     async nextDueAt() {
       const [next] = await db.read<{ next_fire_at: string }>({
         name: "next_schedule",
-        text: NEXT_DUE,
+        text: NEXT_SCHEDULE,
         values: [],
       });
       return next === undefined ? null : Number(next.next_fire_at);
@@ -69,9 +69,10 @@ function isOf(row: string, tenant: string): string {
   return `(${row}.tenant = ${tenant}) is true`;
 }
 
-export const PAGE = "select * from schedule where '' || tenant = $1 and id + 0 > $2 order by id + 0 limit $3";
+export const PAGE_OF_SCHEDULES =
+  "select * from schedule where '' || tenant = $1 and id + 0 > $2 order by id + 0 limit $3";
 
-export const NEXT_DUE =
+export const NEXT_SCHEDULE =
   "select next_fire_at from schedule where next_fire_at is not null order by next_fire_at, id limit 1";
 
 async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promise<ScheduleRecord> {
@@ -92,12 +93,12 @@ async function listSchedules(
   db: PostgresDatabase,
   params: { tenant: string; status?: string; agent?: string; limit: number },
 ): Promise<ScheduleRecord[]> {
-  const { text, values } = listQuery(params);
+  const { text, values } = listOfSchedules(params);
   const rows = await db.read<ScheduleRow>({ text, values });
   return rows.map(toScheduleRecord);
 }
 
-export function listQuery({
+export function listOfSchedules({
   tenant,
   status,
   agent,
