@@ -528,6 +528,28 @@ export function describeSchedules(open: OpenWorld): void {
       ]);
     });
 
+    test("can move a schedule on, or pause it, without a row", async () => {
+      const world = await open();
+      const [moves, pauses] = [await create(world), await createOnce(world)];
+      const nextFireAt = world.clock.now() + HOUR;
+      const common = { tenant: TENANT, revision: 1, runs: [] };
+      const answers = await world.storage.schedules.fire({
+        fires: [
+          { ...common, id: moves.id, nextFireAt, pauses: null },
+          { ...common, id: pauses.id, nextFireAt: null, pauses: "tenant disabled" },
+        ],
+      });
+      expect(answers.map(({ fired, runs: rows }) => [fired, rows])).toEqual([
+        [true, []],
+        [true, []],
+      ]);
+      expect(await runsOf(world)).toEqual([]);
+      const untouched = { lastDueAt: null, runCount: 0, revision: 2 };
+      expect(await read(world, moves)).toMatchObject({ status: "active", nextFireAt, ...untouched });
+      expect(await read(world, pauses)).toMatchObject({ status: "paused", nextFireAt: null, ...untouched });
+      expect(await told(world)).toMatchObject([{ kind: "schedule.paused", reason: "tenant disabled" }]);
+    });
+
     test("that replaces ends the runs that go, in the same moment", async () => {
       const world = await open();
       const schedule = await create(world);
