@@ -13,8 +13,12 @@ import { acceptJsonBodies } from "./middleware/json-body.ts";
 import { refuseUnknownNames } from "./middleware/known-names.ts";
 import { refuseUnknownRoutes } from "./middleware/known-routes.ts";
 import { DEFAULT_RATE_LIMIT, RateLimit, type RateLimitOptions } from "./middleware/rate-limit.ts";
+import { dropUnreadAnswers, UNREAD_MS } from "./middleware/unread-answers.ts";
 import { registerRoutes } from "./routes.ts";
 import { TaskWaits } from "./task-waits.ts";
+
+/** More than the streams and the waits there can be; each takes memory, also one on which nothing is said. */
+const CONNECTIONS_MAX = 20_000;
 
 export interface ServerOptions {
   readonly rota: Rota;
@@ -24,6 +28,8 @@ export interface ServerOptions {
   readonly rateLimit?: RateLimitOptions;
   /** What is configured, for `GET /v1/config`, which masks what is secret; left out: nothing. */
   readonly config?: () => object;
+  /** For tests: how long requests may take to arrive, and answers to be read. */
+  readonly patience?: { readonly requestMs: number; readonly unreadMs: number };
   /** For tests: where the time of heartbeats comes from. */
   readonly clock?: Clock;
 }
@@ -31,17 +37,18 @@ export interface ServerOptions {
 /** The HTTP server for one Rota: everything but the address it listens on. */
 export function createServer(options: ServerOptions): FastifyInstance {
   const { rota, log, isLocal = true, rateLimit = DEFAULT_RATE_LIMIT, clock = systemClock } = options;
-  const { config = () => ({}) } = options;
+  const { config = () => ({}), patience } = options;
+  const { requestMs, unreadMs } = patience ?? { requestMs: REQUEST_TIMEOUT_MS, unreadMs: UNREAD_MS };
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: requestMs,
     // Reads go on until the last connection is closed; what may no longer be done, the library refuses by itself.
     return503OnClosing: false,
     http: {
-      headersTimeout: REQUEST_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: requestMs,
+      requestTimeout: requestMs,
       // Node looks for requests that take too long every 30 seconds, which would double the limit.
-      connectionsCheckingInterval: 5_000,
+      connectionsCheckingInterval: requestMs / 6,
       // Node would answer a request without `Host` with an empty page; `local-only.ts` says what is wrong.
       requireHostHeader: false,
       // Of two `Host` or `Content-Type` Node would show us one alone, and not tell of the other.
@@ -55,9 +62,11 @@ export function createServer(options: ServerOptions): FastifyInstance {
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error: FastifyError, _request, reply) => sendError(reply, toRotaError(error)),
   });
+  app.server.maxConnections = CONNECTIONS_MAX;
   // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   admitVisitors(app, { rota, isLocal, rateLimit: new RateLimit(rateLimit, clock), clock });
+  dropUnreadAnswers(app, { unreadMs, clock });
   auditWrites(app, rota.audit);
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);
