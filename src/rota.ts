@@ -141,7 +141,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
       },
       // What is known here is not looked up at every moment: that it was deleted elsewhere is soon told.
       hasAgent: (name) => agents.find(name) !== undefined || catalogue.lists(name),
-      isDisabled: async (id) => (await storage.tenants.get({ id }))?.disabled ?? false,
+      isDisabled: (id) => tenants.isDisabled(id),
     },
     findExecutor: (record) => catalogue.executorFor(record),
     spansLanes: (name) =>

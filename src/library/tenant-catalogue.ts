@@ -68,6 +68,14 @@ export class TenantCatalogue extends Service {
     return this.#tenants.get(id)?.limits;
   }
 
+  /** Whether it is disabled, also if another node did that a moment ago. */
+  async isDisabled(id: string): Promise<boolean> {
+    const { storage } = this.#options;
+    const isCurrent = storage.capabilities.exclusive;
+    const tenant = isCurrent ? this.#tenants.get(id) : await storage.tenants.get({ id });
+    return tenant?.disabled ?? false;
+  }
+
   /** It is being deleted: nothing more of it is taken in here. */
   close(id: string): void {
     if (this.#gone.size >= GONE_MAX) {

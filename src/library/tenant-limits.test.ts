@@ -14,7 +14,7 @@ describe("a limit of a tenant", () => {
     await expect(tenant.tasks.submit({ agentId: "c", payload: 1 })).rejects.toMatchObject({
       code: "queue_full",
       message: "rejected: tenant queue full",
-      details: { queued: 2 },
+      details: { agentId: "c", queued: 2, maxTenant: 2 },
     });
     expect((await tenant.tasks.list({ state: "rejected" })).tasks).toMatchObject([
       { agentId: "c", error: "rejected: tenant queue full" },

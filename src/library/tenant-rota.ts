@@ -126,6 +126,7 @@ export class TenantRota implements LocalTenant {
       eventLog,
       waiter: parts.waiter,
       limits: () => current.value.limits,
+      maxQueued: () => tenants.limitsOf(tenant)?.maxQueued ?? null,
       parse,
       newTaskId,
       newBatchId,
