@@ -4,7 +4,7 @@ import { asSharedStorage, openMemory } from "../../test/support/storages.ts";
 import { createTenant, startedRota, stateOf } from "../../test/support/tenants.ts";
 import type { LocalTenant } from "../interface/rota.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
-import { until } from "../testing/signals.ts";
+import { Gate, until } from "../testing/signals.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -193,10 +193,7 @@ describe("a deleted tenant", () => {
   test("takes nothing in any more, whoever still has it in hand", async () => {
     const { rota } = await startedRota();
     const { id, tenant } = await createTenant(rota);
-    // On its way while the tenant goes: it goes along, or is refused.
-    const racing = tenant.tasks.submit({ payload: 1 }).catch((error) => error);
     await rota.tenants.delete(id);
-    await racing;
     const gone = { code: "not_found", message: "tenant not found" };
     const calls = [
       () => tenant.tasks.submit({ payload: 1 }),
@@ -211,6 +208,21 @@ describe("a deleted tenant", () => {
     for (const call of calls) await expect(call()).rejects.toMatchObject(gone);
     expect(await tenant.tasks.counts()).toEqual({ counts: {}, total: 0 });
     await expect(rota.tenants.delete(id)).rejects.toMatchObject(gone);
+  });
+
+  test("takes along what was on its way in", async () => {
+    const written = new Gate();
+    const { rota } = await startedRota({
+      meddler: { before: ({ operation }) => (operation === "tasks.insert" ? written.opened : undefined) },
+    });
+    const { id, tenant } = await createTenant(rota);
+    const submitted = tenant.tasks.submit({ payload: 1 });
+    await settle();
+    const deleted = rota.tenants.delete(id);
+    await settle();
+    written.open();
+    await Promise.all([submitted, deleted]);
+    expect(await tenant.tasks.counts()).toEqual({ counts: {}, total: 0 });
   });
 
   test("takes work in again when it could not be deleted after all", async () => {
