@@ -1,8 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { LocalAudit } from "../../interface/audit.ts";
 import { isObject } from "../../model/field-checks.ts";
+import type { Permission } from "../../tenants/permissions.ts";
 
 const READS = ["GET", "HEAD"];
+
+/** What routes let whoever asks do that is a change. */
+const CHANGES: readonly unknown[] = ["submit", "operate", "administer"] satisfies Permission[];
 
 /** What the thing is called that a route is about: in its path, else in its answer, where a `key` is a secret. */
 const NAMES_IN_PATH = ["id", "key", "name"];
@@ -28,10 +32,10 @@ export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
 /** For a route that answers by itself. */
 export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Promise<void> {
   const { method, routeOptions, visitor } = request;
-  if (READS.includes(method) || request.is404 || visitor === undefined) return;
   const { access } = routeOptions.config;
+  if (!CHANGES.includes(access) || READS.includes(method)) return;
   const { keyId, tenant } = visitor.caller;
-  if (access === "readOwn" || (keyId === null && access !== "administer")) return;
+  if (keyId === null && access !== "administer") return;
   const entry = {
     tenantId: tenant,
     keyId,

@@ -31,7 +31,7 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
     return rota.schedules.create(body as NewScheduleInput);
   });
 
-  app.post("/schedules/preview", may("readOwn", previewSchedule), async ({ rota, body }) =>
+  app.post("/schedules/preview", may("known", previewSchedule), async ({ rota, body }) =>
     rota.schedules.preview(body as SchedulePreviewInput),
   );
 
