@@ -34,9 +34,16 @@ export class AgentBounds {
     if (this.#live) void this.#storeLater();
   }
 
-  /** The same, of one that serves all tenants. */
-  changedForAll(agent: string): void {
-    for (const tenant of this.#options.tenants()) this.#untold.add({ tenant, agent });
+  /** Lets somebody change an agent that serves all tenants: those are told of for which its bound is another then. */
+  changeForAll(agent: string, change: () => void): void {
+    const { agents, tenants } = this.#options;
+    const names = tenants().map((tenant) => ({ tenant, agent }));
+    const before = names.map((name) => agents.maxInflight(name));
+    change();
+    for (const [place, name] of names.entries()) {
+      const isOther = agents.maxInflight(name) !== before[place];
+      if (isOther || name.tenant === DEFAULT_TENANT) this.#untold.add(name);
+    }
     if (this.#live) void this.#storeLater();
   }
 

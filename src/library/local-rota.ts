@@ -180,9 +180,11 @@ export class LocalRota implements Rota {
   }
 
   agent(id: string, first: Executor | AgentOptions, handler?: Executor): void {
+    const { agents, bounds } = this.#parts;
     const options = typeof first === "function" ? { executor: first } : first;
-    this.#parts.agents.set(id, handler === undefined ? options : { ...options, executor: handler });
-    this.#parts.bounds.changedForAll(id);
+    bounds.changeForAll(id, () =>
+      agents.set(id, handler === undefined ? options : { ...options, executor: handler }),
+    );
   }
 
   tenant(id: string): TenantRota {

@@ -76,6 +76,32 @@ describe("an agent of the program", () => {
     expect(await held.startedAfterAWhile()).toBe(6);
   });
 
+  test("costs the storage nothing for tenants that it does not bound", async () => {
+    const configured: string[] = [];
+    const { rota, clock, storage } = await openTestRota({
+      meddler: {
+        before: ({ operation, params }) => {
+          if (operation === "agents.configure") configured.push(`${params.agent} of ${params.tenant}`);
+        },
+      },
+    });
+    const { id } = await createTenant(rota);
+    await storage.agents.configure({ tenant: id, agent: "left-behind", maxInflight: 1 });
+    rota.agent("free", () => {});
+    rota.agent("left-behind", () => {});
+    rota.agent("bound", { maxInflight: 1 }, () => {});
+    await rota.start();
+    await clock.advance(0);
+    expect(configured.filter((each) => each.endsWith(id)).toSorted()).toEqual([
+      `bound of ${id}`,
+      `left-behind of ${id}`,
+    ]);
+    expect(await storage.agents.bounded()).toMatchObject([
+      { tenant: "default", agent: "bound" },
+      { tenant: id, agent: "bound" },
+    ]);
+  });
+
   test("has the bound that the configuration gives it by a reload, for all tenants or for none", async () => {
     let fails = false;
     const { rota, storage } = await startedRota({
