@@ -99,7 +99,11 @@ describe("what a critical task touches that comes in", () => {
     await admin.query("update line set waiting = waiting + $1, ready = ready + $1 where ahead", [
       count / BUSY,
     ]);
-    await admin.query("update lane set waiting = waiting + $1 where name = $2", [count, LANE]);
+    for (const table of [
+      "lane set waiting = waiting + $1 where name",
+      "tenant_line set waiting = waiting + $1 where lane",
+    ])
+      await admin.query(`update ${table} = $2`, [count, LANE]);
     await admin.query("update tally set tasks = tasks + $1 where state = 'queued'", [count]);
     await admin.query("commit");
   }

@@ -38,7 +38,7 @@ begin
   if not found then raise exception 'lane "%" is not configured', p_lane; end if;
   v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
   if v_left > 0 then
-    select * into v_share from share_out(p_lane, v_lane.per_agent, v_left, p_freed);
+    select * into v_share from share_out(v_lane, v_left, p_freed);
     if cardinality(v_share.turns) = 0 then v_left := 0; end if;
   end if;
   if v_left <= 0 then
@@ -46,7 +46,7 @@ begin
     return '{}';
   end if;
   if v_share.urgent then return start_in_turns(p_now, p_node, v_lane, v_share.turns); end if;
-  v_started := start_attempts(p_now, p_node, choose_fairly(p_lane, v_lane.per_agent, v_share.turns, p_freed), null, p_freed);
+  v_started := start_attempts(p_now, p_node, choose_fairly(v_lane, v_share.turns, p_freed), null, p_freed);
   if v_share.streaked then
     update tenant_line set ahead_streak = 0 where id = any (v_share.turns) and ahead_streak <> 0;
   end if;
@@ -112,7 +112,7 @@ begin
       if v_fair then v_own.ahead_streak := v_own.ahead_streak + cardinality(v_lines); end if;
     else
       -- Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
-      v_lines := choose_fairly(p_lane.name, p_lane.per_agent, array_fill(p_owner, array[
+      v_lines := choose_fairly(p_lane, array_fill(p_owner, array[
                                  case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end]), null);
       v_own.ahead_streak := 0;
     end if;
@@ -132,7 +132,7 @@ begin
 end $$;
 
 -- For each of these turns of tenants a line of its own: those with the fewest in flight, ties to the one served longest ago.
-create function choose_fairly(p_lane text, p_per_agent integer, p_turns bigint[], p_freed line_delta[]) returns bigint[]
+create function choose_fairly(p_lane lane, p_turns bigint[], p_freed line_delta[]) returns bigint[]
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -155,7 +155,7 @@ begin
               from (${NEED}) need
              cross join lateral (
                select n.id, n.inflight, n.last_served, n.room
-                 from line n where n.lane = p_lane and n.tenant = need.tenant and n.startable
+                 from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable
                 order by n.inflight, n.last_served, n.id limit need.starts) c) c;
   else
     -- The index does not know yet what was freed: those lines are looked at besides, with what they will have.
@@ -168,7 +168,7 @@ begin
       select need.owner, need.starts, c.id
         from need
        cross join lateral (
-         select n.id from line n where n.lane = p_lane and n.tenant = need.tenant and n.startable
+         select n.id from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable
           order by n.inflight, n.last_served, n.id limit need.starts + cardinality(p_freed)) c),
     adjusted as (
       select c.owner, c.starts, n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
@@ -199,7 +199,7 @@ begin
                 from unnest(p_turns) with ordinality u(id, place)) t on t.owner = x.owner and t.nth = x.nth
        order by t.place);
     if cardinality(v_lines) = cardinality(p_turns) then return v_lines; end if;
-    if v_times > 100000000 then raise exception 'tenants in lane % count more than their lines can start', p_lane; end if;
+    if v_times > 100000000 then raise exception 'tenants in lane % count more than their lines can start', (p_lane).name; end if;
     v_times := v_times * 4;
   end loop;
 end $$;

@@ -18,6 +18,7 @@ import { parentOf } from "./parent-of.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { rankOf } from "./rank.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
+import { TENANTS_MAX } from "./share-out.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
 export async function insertTasks(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
@@ -333,13 +334,23 @@ begin
     left join agent a on a.tenant = x.tenant and a.agent = x.agent
    where not exists (select 1 from line n where n.lane = x.lane and n.tenant = x.tenant and n.agent = x.agent)
    order by x.first;
-  insert into tenant_line (lane, tenant, max_inflight, disabled, last_served)
-  select x.lane, x.tenant, t.max_inflight, coalesce(t.disabled, false), (select last_value from event_seq) - ${NEWCOMER_LEAD}
+  insert into tenant_line (lane, tenant, max_inflight, disabled, crowded, last_served)
+  select x.lane, x.tenant, t.max_inflight, coalesce(t.disabled, false), l.crowded,
+         (select last_value from event_seq) - ${NEWCOMER_LEAD}
     from (select lane, tenant, min(n) as first
             from json_to_recordset(p_tasks) as j(n bigint, lane text, tenant text) group by lane, tenant) x
+    join lane l on l.name = x.lane
     left join tenant t on t.id = x.tenant
    where not exists (select 1 from tenant_line n where n.lane = x.lane and n.tenant = x.tenant)
    order by x.first;
+  if found then
+    with crowded as (
+      update lane l set crowded = true
+       where not l.crowded and l.name in (select lane from json_to_recordset(p_tasks) as j(lane text))
+         and (select count(*) from (select 1 from tenant_line t where t.lane = l.name limit ${TENANTS_MAX + 1}) t) > ${TENANTS_MAX}
+      returning l.name)
+    update tenant_line t set crowded = true from crowded c where t.lane = c.name;
+  end if;
   insert into tally (tenant, state, tasks)
   select x.tenant, s.state, 0
     from (select distinct tenant from json_to_recordset(p_tasks) as j(tenant text)) x

@@ -95,7 +95,7 @@ begin
   if v_tenants is null then return v_tokens; end if;
   -- Where there are more slots than tasks, everybody gets what its own bounds leave.
   if v_free < v_lane.waiting then
-    select turns into v_turns from share_out(p_lane, v_lane.per_agent, v_free::integer, null);
+    select turns into v_turns from share_out(v_lane, v_free::integer, null);
   end if;
   -- Everybody's need is settled before the first one gives way.
   for v_critical in

@@ -137,6 +137,7 @@ create function count_tenants(p_ids bigint[]) returns table (
      ('supply', t.supply, coalesce(n.supply, 0)),
      ('urgent_lines', t.urgent_lines, coalesce(n.urgent_lines, 0)),
      ('max_inflight', t.max_inflight, o.max_inflight),
+     ('crowded', t.crowded::integer, (select l.crowded::integer from lane l where l.name = t.lane)),
      ('disabled', t.disabled::integer, coalesce(o.disabled, false)::integer),
      ('startable', t.startable::integer, (not t.disabled and ${tenantRoom("t")} > 0)::integer)) c
    where t.id = any (p_ids)

@@ -6,17 +6,29 @@ export function tenantRoom(t: string, supply = `${t}.supply`): string {
 
 /** What a line that was freed could start once that is written down: it has no bound of its own; see can_wait. */
 export function roomWhenFreed(n: string, slots: string): string {
-  return `greatest(least(${n}.ready, p_per_agent - ${n}.inflight + ${slots}), 0)`;
+  return `greatest(least(${n}.ready, (p_lane).per_agent - ${n}.inflight + ${slots}), 0)`;
 }
 
 /** sqlite/share-out.ts says the same in TypeScript. */
+/** In a lane of more tenants than this, those that can start something are found by the index. */
+export const TENANTS_MAX = 32;
+
+/** The ids and some columns of tenants that may hold the next starts of a lane: the first so many, or all of a few. */
+function candidates(columns: string, count: string): string {
+  return `
+    (select ${columns} from tenant_line t where (p_lane).crowded and t.lane = (p_lane).name and t.turn_unowed is not null
+      order by t.turn_unowed, t.turn_inflight, t.turn_served, t.id limit ${count})
+    union all
+    select ${columns} from tenant_line t where not (p_lane).crowded and t.lane = (p_lane).name and t.startable`;
+}
+
 export const SHARE_FUNCTIONS = `
 -- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
 -- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.
 -- p_freed: what ends freed in lines and has not been written down; see can_wait. urgent: something of one of them may go
 -- ahead of fairness. streaked: so it did before.
 create function share_out(
-  p_lane text, p_per_agent integer, p_count integer, p_freed line_delta[],
+  p_lane lane, p_count integer, p_freed line_delta[],
   out turns bigint[], out urgent boolean, out streaked boolean) language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -31,9 +43,7 @@ begin
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
            bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0)
       into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked
-      from (select t.id, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, ${tenantRoom("t")} as room
-              from tenant_line t where t.lane = p_lane and t.startable
-             order by t.owed = 0, t.inflight, t.last_served, t.id limit p_count) c;
+      from (${candidates(`t.id, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, ${tenantRoom("t")} as room`, "p_count")}) c;
   else
     -- The index does not know yet what was freed: those tenants are looked at besides, with what they will have.
     with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
@@ -41,10 +51,9 @@ begin
       select n.tenant, sum(f.slots)::integer as slots, sum(${roomWhenFreed("n", "f.slots")} - n.room) as supply
         from freed f join line n on n.id = f.line group by n.tenant),
     candidate as (
-      select t.id from gained g join tenant_line t on t.tenant = g.tenant and t.lane = p_lane
+      select t.id from gained g join tenant_line t on t.tenant = g.tenant and t.lane = (p_lane).name
       union
-      (select t.id from tenant_line t where t.lane = p_lane and t.startable
-        order by t.owed = 0, t.inflight, t.last_served, t.id limit p_count + cardinality(p_freed))),
+      (${candidates("t.id", "p_count + cardinality(p_freed)")})),
     adjusted as (
       select t.id, t.inflight - coalesce(g.slots, 0) as inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak,
              case when not t.disabled then ${tenantRoom("t", "t.supply + coalesce(g.supply, 0)")} else 0 end as room
@@ -52,7 +61,7 @@ begin
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
            bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0)
       into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked
-      from (select * from adjusted where room > 0 order by owed = 0, inflight, last_served, id limit p_count) c;
+      from adjusted c where room > 0;
   end if;
   if v_ids is null then
     turns := '{}';

@@ -54,16 +54,29 @@ create table tenant_line (
   -- running task is one more that may go ahead: it is counted off beforehand, even below nothing.
   ahead_streak  integer not null default 0 check (ahead_streak <= 7),
   startable     boolean not null default false,
-  unique (tenant, lane),
+  crowded       boolean not null default false,    -- as in lane, copied
+  -- What the index below is about. Null for tenants that can start nothing, so that those at their bounds cost a claim
+  -- nothing; and null where there are few, so that changing their busy rows touches no index.
+  turn_unowed   boolean generated always as (case when crowded and startable then owed = 0 end) stored,
+  turn_inflight integer generated always as (case when crowded and startable then inflight end) stored,
+  turn_served   bigint generated always as (case when crowded and startable then last_served end) stored,
+  unique (lane, tenant),
   check (not startable or (supply > 0 and not disabled))
-) with (fillfactor = 50);
+) with (fillfactor = 20);
+create index tenant_line_by_tenant on tenant_line (tenant);
+create index tenant_line_by_fairness on tenant_line (lane, turn_unowed, turn_inflight, turn_served, id)
+  where turn_unowed is not null;
 insert into tenant_line (lane, tenant, waiting, exempt, inflight, supply, urgent_lines, last_served, startable)
 select lane, tenant, sum(waiting), sum(exempt), sum(inflight), sum(room), count(*) filter (where room > 0 and ahead),
        max(last_served), bool_or(room > 0)
   from line group by lane, tenant order by min(id);
 
--- Only tenants that can start something are in this one, so that those at their bounds cost a claim nothing.
-create index tenant_line_by_fairness on tenant_line (lane, (owed = 0), inflight, last_served, id) where startable;
+-- Whether so many tenants have used a lane that whose turn it is is looked up in an index rather than among all of them.
+-- Once it is, it stays so.
+alter table lane add column crowded boolean not null default false;
+update lane l set crowded = true where (select count(*) from tenant_line t where t.lane = l.name) > 32;
+update tenant_line t set crowded = true from lane l where l.name = t.lane and l.crowded;
+
 drop index line_by_fairness;
 drop index line_by_head;
 create index line_by_fairness on line (lane, tenant, inflight, last_served, id) where startable;
