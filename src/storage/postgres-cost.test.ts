@@ -216,6 +216,8 @@ describe("what the end of a task of a session touches, which lets the next one i
 describe("what schedules and their runs touch", () => {
   const SMALL = 20;
   const MANY_RUNS = 40_000;
+  /** Plans hold on from when there were few; are made when there are many that nobody has counted; and after they were. */
+  const REPLANS = ["select 1", "discard plans", "analyze schedule, run"];
 
   /** A few schedules, one of which has a run that is held, and what to call of them. */
   async function openFew() {
@@ -241,7 +243,7 @@ describe("what schedules and their runs touch", () => {
   /** Behind the storage's back: of others, of this tenant and of another, none of them due. */
   async function addMany(admin: Client, schedules: number): Promise<void> {
     const tenant = `case when i % 3 = 0 then 'zeta' else '${TENANT}' end`;
-    await admin.query("set search_path = rota");
+    await admin.query(`set search_path = ${FUNCTION_SCHEMA}, rota`);
     await admin.query(
       `insert into schedule (tenant, agent, message, phrase, rule, kind, anchor_at, delete_after_run, retry_policy, overlap,
                              catch_up, status, created_at, updated_at, next_fire_at)
@@ -299,21 +301,29 @@ describe("what schedules and their runs touch", () => {
     return calls;
   }
 
-  test("does not grow with how many there are, with plans that were made when there were few", async () => {
+  test("does not grow with how many there are, whenever that was planned", async () => {
     const { first, admin, calls } = await openFew();
     const few = new Map<string, number>();
     for (const [name, call] of Object.entries(calls)) {
-      for (let warm = 0; warm < 2; warm += 1) await pagesOf(admin, ...call());
-      few.set(name, await pagesOf(admin, ...call()));
+      await pagesOf(admin, ...call());
+      few.set(name, await pagesOnceWarm(admin, call));
     }
     await addMany(admin, 20_000);
-    for (const [name, call] of Object.entries(calls)) {
-      const pages = few.get(name) ?? 0;
-      // Indexes that are higher, and rows that lie on more pages.
-      expect(await pagesOf(admin, ...call()), name).toBeLessThan(2 * pages + 30);
+    for (const replan of REPLANS) {
+      await admin.query(replan);
+      for (const [name, call] of Object.entries(calls)) {
+        // Indexes that are higher, and rows that lie on more pages.
+        const pagesMax = 2 * (few.get(name) ?? 0) + 30;
+        expect(await pagesOnceWarm(admin, call), `${name} after ${replan}`).toBeLessThan(pagesMax);
+      }
     }
     expect(await first.counters.recountAll()).toEqual([]);
   });
+
+  /** Making plans takes pages of its own, and vacuum may have them made anew at any time. */
+  async function pagesOnceWarm(admin: Client, call: () => [string, unknown[]]): Promise<number> {
+    return Math.min(await pagesOf(admin, ...call()), await pagesOf(admin, ...call()));
+  }
 
   const READINGS: Record<string, { readonly text: string; readonly values: readonly unknown[] }> = {
     "the next moment": { text: NEXT_SCHEDULE, values: [] },
@@ -339,10 +349,10 @@ describe("what schedules and their runs touch", () => {
     "the first of many runs since long ago": listOfRuns({ tenant: TENANT, since: 1e15, limit: 20 }),
   };
 
-  test("is little where a page of them is read, with plans that were made when there were few", async () => {
+  test("is little where a page of them is read, whenever that was planned", async () => {
     const { admin } = await openFew();
     await admin.query(
-      "set search_path = rota; set enable_seqscan = off; set plan_cache_mode = force_generic_plan",
+      `set search_path = ${FUNCTION_SCHEMA}, rota; set enable_seqscan = off; set plan_cache_mode = force_generic_plan`,
     );
     const pagesOfReading = async (place: number, values: readonly unknown[]) => {
       const given = values.map((value) => (typeof value === "string" ? `'${value}'` : value)).join(", ");
@@ -356,9 +366,12 @@ describe("what schedules and their runs touch", () => {
       await pagesOfReading(place, values);
     }
     await addMany(admin, 100_000);
-    for (const [place, [what, { values }]] of Object.entries(READINGS).entries()) {
-      const pages = await pagesOfReading(place, values);
-      expect(pages, what).toBeLessThan(what === "the next moment" ? 6 : 100);
+    for (const replan of REPLANS) {
+      await admin.query(replan);
+      for (const [place, [what, { values }]] of Object.entries(READINGS).entries()) {
+        const pages = await pagesOfReading(place, values);
+        expect(pages, `${what} after ${replan}`).toBeLessThan(what === "the next moment" ? 6 : 100);
+      }
     }
   });
 

@@ -329,3 +329,55 @@ describe("other nodes", () => {
     ]);
   });
 });
+
+test("what an agent is told comes back as it was given, and other text that a database cannot hold spoils nothing", async () => {
+  const { nodes, first } = await openNodes(1);
+  const tricky = 'before \u0000 \ud83d \udc69 after \\u0000 " \\';
+  const shown = /^before . . . after/s;
+  const made = await create(first, {
+    name: tricky,
+    message: tricky,
+    phrase: tricky,
+    conversationId: tricky,
+    sessionKey: tricky,
+  });
+  const schedule = await first.schedules.update({
+    ...made,
+    changes: { message: `${tricky}!`, name: tricky },
+  });
+  if (schedule === null) throw new Error("Nobody else has changed it.");
+  expect(schedule).toMatchObject({ message: `${tricky}!`, name: expect.stringMatching(shown) });
+  const missed = {
+    status: "missed",
+    reason: tricky,
+    dueAt: 1,
+    firstDueAt: 1,
+    moments: 1,
+    forced: false,
+  } as const;
+  const spec = { ...newTask().spec, work: { kind: "message", message: tricky } } as const;
+  const started = running(schedule, { requestId: tricky, forced: true });
+  const runs = [
+    missed,
+    { ...started, task: newTask({ origin: "run", schedule: schedule.id, spec }) },
+  ] as NewRun[];
+  await first.schedules.fire({ fires: [toFire(schedule, { runs })] });
+  const step = { node: (nodes[0] as Node).node, progress: [] };
+  const { claimed } = await first.tasks.finishAndClaim({
+    ...step,
+    finishes: [],
+    claims: [{ lane: LANE, limit: 1 }],
+  });
+  expect(claimed[0]?.task.spec).toEqual(spec);
+  const finishes = settle(claimed).map((finish) => ({ ...finish, summary: tricky }));
+  await first.tasks.finishAndClaim({ ...step, finishes, claims: [] });
+  expect(await allRuns(first)).toMatchObject([
+    {
+      status: "succeeded",
+      resultSummary: expect.stringMatching(shown),
+      requestId: expect.stringMatching(shown),
+    },
+    { status: "missed", reason: expect.stringMatching(shown) },
+  ]);
+  expect((await allNotifications(first)).at(-1)?.run?.resultSummary).toMatch(shown);
+});

@@ -24,7 +24,7 @@ import { RECOUNT_FUNCTIONS } from "./recount.ts";
 import { RELEASE_FUNCTIONS } from "./release-dependants.ts";
 import { RESCUE_FUNCTIONS } from "./rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "./retry-task.ts";
-import { PRUNE_RUN_FUNCTIONS } from "./runs.ts";
+import { PRUNE_RUN_FUNCTIONS, READ_RUN_FUNCTIONS } from "./runs.ts";
 import { SCHEDULE_FUNCTIONS } from "./schedules.ts";
 import { SEND_FUNCTIONS } from "./send-message.ts";
 import { SESSION_FUNCTIONS } from "./sessions.ts";
@@ -59,6 +59,7 @@ const SOURCE = [
   WRITE_RUN_FUNCTIONS,
   FIRE_FUNCTIONS,
   RUN_FUNCTIONS,
+  READ_RUN_FUNCTIONS,
   PRUNE_RUN_FUNCTIONS,
   CANCEL_FUNCTIONS,
   RETRY_FUNCTIONS,

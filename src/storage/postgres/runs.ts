@@ -90,12 +90,11 @@ export function listOfRuns(params: ListRunsParams): { text: string; values: unkn
     ...(ofSchedule === undefined ? [] : [`(r.schedule = ${ofSchedule}) is true`]),
     ...(inStatus === undefined ? [] : [`(r.status = ${inStatus}) is true`]),
   ];
-  const few = `(select count(*) from recent) <= ${RECENT_MAX}`;
+  const few = `(select cardinality(ids) from recent) <= ${RECENT_MAX}`;
   const text = `
-    with recent as materialized (
-      select id from run where '' || tenant = $1 and told_at >= ${from} order by told_at desc limit ${RECENT_MAX + 1})
+    with recent as materialized (select recent_runs($1, ${from}, ${RECENT_MAX + 1}) as ids)
     select * from (
-      ${page(few, "r.id = any (array(select id from recent))", ...filters)}
+      ${page(few, "r.id = any ((select ids from recent)::bigint[])", ...filters)}
       union all ${page(`not ${few}`, `(r.told_at >= ${from}) is true`, ...inOrder)}) found
      order by id desc limit $2`;
   return { text, values };
@@ -145,6 +144,23 @@ export async function pruneRuns(
   });
   return { more: row?.more ?? false };
 }
+
+export const READ_RUN_FUNCTIONS = `
+-- The runs of a tenant that were heard of since, p_max at most. A cursor is planned for its first rows: any other query may be
+-- planned to read all of them and to put them in order then.
+create function recent_runs(p_tenant text, p_since bigint, p_max integer) returns bigint[] language plpgsql stable as $$
+declare
+  v_newest cursor for
+    select r.id from run r where '' || r.tenant = p_tenant and r.told_at >= p_since order by r.told_at desc;
+  v_ids bigint[] := '{}';
+begin
+  for v_run in v_newest loop
+    v_ids := v_ids || v_run.id;
+    exit when cardinality(v_ids) = p_max;
+  end loop;
+  return v_ids;
+end $$;
+`;
 
 export const PRUNE_RUN_FUNCTIONS = `
 create function prune_runs(p_now bigint, p_retention_ms bigint, p_limit integer) returns boolean language plpgsql as $$

@@ -89,26 +89,16 @@ async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promis
 }
 
 /** Each filter has its index, in the order of the list. */
-async function listSchedules(
-  db: PostgresDatabase,
-  params: { tenant: string; status?: string; agent?: string; limit: number },
-): Promise<ScheduleRecord[]> {
+async function listSchedules(db: PostgresDatabase, params: ListSchedulesParams): Promise<ScheduleRecord[]> {
   const { text, values } = listOfSchedules(params);
   const rows = await db.read<ScheduleRow>({ text, values });
   return rows.map(toScheduleRecord);
 }
 
-export function listOfSchedules({
-  tenant,
-  status,
-  agent,
-  limit,
-}: {
-  tenant: string;
-  status?: string;
-  agent?: string;
-  limit: number;
-}): { text: string; values: unknown[] } {
+type ListSchedulesParams = Parameters<ScheduleStorage["list"]>[0];
+
+export function listOfSchedules(params: ListSchedulesParams): { text: string; values: unknown[] } {
+  const { tenant, status, agent, limit } = params;
   const values: unknown[] = [tenant, limit];
   const conditions = [status === undefined && agent === undefined ? "tenant || '' = $1" : "tenant = $1"];
   if (agent !== undefined) conditions.push(`agent = $${values.push(agent)}`);
