@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { errorAnswers } from "./error.ts";
 
-export const shownConfig = z.record(z.string(), z.unknown()).meta({
+const shownConfig = z.record(z.string(), z.unknown()).meta({
   id: "Config",
   description: "The configuration that is in force, with `…` in place of every secret.",
   examples: [

@@ -41,7 +41,7 @@ const KEY_EXAMPLE = {
   lastUsedAt: "2026-03-08T12:04:11.120Z",
 };
 
-export const keyInfo = z
+const keyInfo = z
   .strictObject({
     id: z.string(),
     name: z.string(),

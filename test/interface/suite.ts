@@ -2,6 +2,7 @@ import { describe } from "vitest";
 import { describeAgents } from "./agents.ts";
 import { describeBatches } from "./batches.ts";
 import { describeEvents } from "./events.ts";
+import { describeKeys } from "./keys.ts";
 import { describeLanes } from "./lanes.ts";
 import { describeNotifications } from "./notifications.ts";
 import type { Open } from "./opened.ts";
@@ -35,6 +36,7 @@ export function describeRotaApi(name: string, open: Open): void {
     describeAgents(open);
     describeWebhooks(open);
     describeTenants(open);
+    describeKeys(open);
     describeStatus(open);
   });
 }
