@@ -103,7 +103,8 @@ export class Access {
       tenant: tenantId,
       keyId,
       route,
-      subject,
+      // PostgreSQL would refuse it, and all that is written together with it.
+      subject: subject?.replaceAll("\0", "") ?? null,
     });
     return {
       list: async (filter = {}) => {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { LocalAudit } from "../../interface/audit.ts";
 import { isObject } from "../../model/field-checks.ts";
+import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { Permission } from "../../tenants/permissions.ts";
 
 const READS = ["GET", "HEAD"];
@@ -36,11 +37,14 @@ export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Pr
   if (!CHANGES.includes(access) || READS.includes(method)) return;
   const { keyId, tenant } = visitor.caller;
   if (keyId === null && access !== "administer") return;
+  const subject = request.subject ?? subjectOf(request, undefined);
+  // Whoever deletes their own tenant would take along what tells of it.
+  const isGone = method === "DELETE" && access === "administer" && subject === tenant;
   const entry = {
-    tenantId: tenant,
+    tenantId: isGone ? DEFAULT_TENANT : tenant,
     keyId,
     route: `${method} ${routeOptions.url?.replaceAll(/:(\w+)/g, "{$1}")}`,
-    subject: request.subject ?? subjectOf(request, undefined),
+    subject,
   };
   if (access === "administer") await audit.write(entry);
   else audit.note(entry);

@@ -79,3 +79,17 @@ test.each(["?since=yesterday", "?limit=0", "?keyid=x", "?cursor=x"])("%s is refu
   const { ask } = await openTestServer({ start: false });
   expect((await ask(`/v1/audit${query}`)).status).toBe(400);
 });
+
+test("who deleted their own tenant is in that of the default tenant, since theirs is gone", async () => {
+  const server = await openKeyedServer();
+  const { rota, key, askWith, storage } = server;
+  const ours = await key({ role: "admin" });
+  const { id: tenantId } = await rota.tenants.create({ name: "acme" });
+  const theirs = await rota.keys.create({ role: "admin", name: "theirs", tenantId });
+  const deleted = await askWith(theirs.key, `/v1/tenants/${tenantId}`, { method: "DELETE" });
+  expect([deleted.status, deleted.body]).toEqual([200, { deleted: true }]);
+  expect(await entriesFor(server, ours)).toEqual([
+    { keyId: theirs.id, route: "DELETE /v1/tenants/{id}", subject: tenantId },
+  ]);
+  expect((await storage.audit.list({ tenant: tenantId, limit: 10 })).entries).toEqual([]);
+});
