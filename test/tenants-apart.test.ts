@@ -1,7 +1,28 @@
-import { expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { openPostgres } from "../src/storage/postgres/open.ts";
+import type { Storage } from "../src/storage/storage.ts";
+import { ManualClock } from "../src/testing/manual-clock.ts";
 import { until } from "../src/testing/signals.ts";
+import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
+import { LentStorages } from "./postgres/lent-storages.ts";
 import { openStream } from "./support/event-stream.ts";
 import { type KeyedServer, openKeyedServer } from "./support/keyed-server.ts";
+import { asSharedStorage, openMemory } from "./support/storages.ts";
+
+const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
+const databases = new LentStorages(copies);
+afterAll(async () => {
+  await databases.close();
+  await copies.drop();
+});
+
+type OpenStorage = (clock: ManualClock) => Promise<Storage>;
+
+async function openLent(clock: ManualClock): Promise<Storage> {
+  const { storage, dispose } = await databases.lend(clock);
+  onTestFinished(dispose);
+  return asSharedStorage(storage);
+}
 
 /** In every name and text of the other tenant, so that whatever shows any of it is found out. */
 const MARK = "bravo-only";
@@ -25,8 +46,11 @@ interface Document {
 type Belongings = Readonly<Record<string, string>>;
 
 /** Two tenants; the other has one of everything, and some of it has happened. */
-async function openTenants() {
+async function openTenants(openStorage: OpenStorage) {
+  const clock = new ManualClock();
   const server = await openKeyedServer({
+    clock,
+    storage: await openStorage(clock),
     options: { webhooks: { allow: ["127.0.0.1"] } },
   });
   const { rota, key } = server;
@@ -114,118 +138,123 @@ function readsFirst(paths: Document["paths"]) {
 /** Those that are of the whole installation, for its admins: `docs/tenants.md` says so. */
 const SHARED = ["/tenants/", "/lanes/"];
 
-test("no route shows or changes anything of another tenant, whatever id it is given", async () => {
-  const opened = await openTenants();
-  const { askWith, keys, tenants, belongings, clock } = opened;
-  const { paths, components } = (await askWith(keys.ours, "/openapi.json")).body as Document;
-  const before = await stateOf(opened);
-  const walked = new Set<string>();
-  for (const { method, path, body: schema } of readsFirst(paths)) {
-    if (/events$|stream$/.test(path)) continue;
-    const plain = path.replace(/^\/v1/, "");
-    const home = Object.keys(belongings).find((start) => plain.startsWith(`${start}{`));
-    if (SHARED.some((start) => plain.startsWith(`${start}{`))) continue;
-    const name = `${method} ${path}`;
-    expect(home !== undefined || !path.includes("{"), `somebody says whose id belongs into ${path}`).toBe(
-      true,
-    );
-    // So that the rate of requests is not what refuses them.
-    await clock.advance(1_000);
-    const url = path.replace(/\{\w+\}/, encodeURIComponent(belongings[home ?? ""] ?? ""));
-    const json = schema === undefined ? undefined : components.schemas[schema]?.examples?.[0];
-    const { status, body } = await askWith(keys.ours, url, {
-      method,
-      ...(json === undefined ? {} : { json }),
-    });
-    walked.add(name);
-    // A session comes into being with what is said to it: whoever writes to one of that name has one of their own.
-    const isNamesake = home === "/sessions/" && method !== "GET";
-    if (home !== undefined && !isNamesake) expect([status, body.code], name).toEqual([404, "not_found"]);
-    const answer = JSON.stringify(body);
-    expect(answer, name).not.toContain(MARK);
-    for (const id of [belongings["/tasks/"], belongings["/tasks/batches/"], tenants.theirs]) {
-      if (plain !== "/tenants") expect(answer, name).not.toContain(id);
-    }
-  }
-  expect(walked.size).toBeGreaterThan(50);
-  expect(await stateOf(opened)).toEqual(before);
-});
-
-test("lists that are asked for what is another's are empty", async () => {
-  const { askWith, keys, belongings, tenants } = await openTenants();
-  for (const path of [
-    "/tasks",
-    `/tasks?agentId=${MARK}-agent`,
-    `/tasks?batchId=${belongings["/tasks/batches/"]}`,
-    `/tasks?sessionKey=${encodeURIComponent(SESSION)}`,
-    `/tasks?scheduleId=${belongings["/schedules/"]}`,
-    "/v1/sessions",
-    "/v1/schedules",
-    "/v1/runs",
-    "/v1/webhooks/deliveries",
-    `/v1/webhooks/deliveries?taskId=${belongings["/tasks/"]}`,
-  ]) {
-    expect((await askWith(keys.ours, path)).body.count, path).toBe(0);
-  }
-  expect((await askWith(keys.ours, "/tasks/stats")).body).toEqual({ counts: {}, total: 0 });
-  expect((await askWith(keys.ours, "/v1/keys")).body.count).toBe(1);
-  expect((await askWith(keys.ours, "/v1/scheduler/stats")).body.queue).toEqual({
-    totalQueued: 0,
-    totalInflight: 0,
-    agentCounts: {},
-  });
-  const { body } = await askWith(keys.ours, "/metrics");
-  expect(body).not.toContain(MARK);
-  expect(body).not.toContain(tenants.theirs);
-  expect((await askWith(keys.theirs, "/metrics")).body).toContain(`${MARK}-agent`);
-});
-
-test("the same key for a submit that another used makes a task of one's own", async () => {
-  const { askWith, keys } = await openTenants();
-  const json = { payload: "ours", idempotencyKey: "the same for both" };
-  const { status, body } = await askWith(keys.ours, "/tasks", { json });
-  expect(status).toBe(202);
-  expect((await askWith(keys.ours, `/tasks/${body.taskId}`)).body.payload).toBe("ours");
-});
-
-test("what waits for another's task is told nothing of it", async () => {
-  const { askWith, keys, rota, tenants } = await openTenants();
-  const [done] = (await rota.tenant(tenants.theirs).tasks.list({ state: "done" })).tasks;
-  const json = { message: "ours", dependsOn: [done?.taskId] };
-  const { body } = await askWith(keys.ours, "/tasks", { json });
-  expect(body.state).toBe("waiting_dependency");
-  const explained = await askWith(keys.ours, `/tasks/${body.taskId}/explain`);
-  expect(JSON.stringify(explained.body)).not.toContain(MARK);
-  expect((await askWith(keys.ours, `/tasks/${body.taskId}`)).body.state).toBe("waiting_dependency");
-});
-
-test.each(["/tasks/events", "/v1/tasks/events", "/v1/notifications/stream"])(
-  "%s tells of one's own alone, from the beginning and from now on",
-  async (path) => {
-    const { url, keys, rota, tenants } = await openTenants();
-    const headers = { authorization: `Bearer ${keys.ours}`, "last-event-id": "0" };
-    const streams = [await openStream(url + path, headers)];
-    if (path.endsWith("events")) {
-      streams.push(await openStream(`${url}${path}?sessionKey=${encodeURIComponent(SESSION)}`, headers));
-    }
-    const act = async (tenant: string, name: string) => {
-      const api = rota.tenant(tenant);
-      await api.tasks.submit({ message: name, sessionKey: SESSION });
-      const { scheduled_task } = await api.schedules.create({ schedule: "every 1 h", message: name });
-      await api.schedules.run(scheduled_task.id);
-      await api.schedules.delete(scheduled_task.id);
-    };
-    await act(tenants.theirs, MARK);
-    await act(tenants.ours, "ours");
-    const theirIds = (await rota.tenant(tenants.theirs).tasks.list()).tasks.map(({ taskId }) => taskId);
-    for (const stream of streams) {
-      let frame = await stream.next();
-      for (;;) {
-        const text = JSON.stringify(frame ?? null);
-        for (const id of theirIds) expect(text).not.toContain(id);
-        if (/task.created|schedule.canceled/.test(text)) break;
-        frame = await stream.next();
+describe.each<[string, OpenStorage]>([
+  ["SQLite", openMemory],
+  ["PostgreSQL", openLent],
+])("on %s", (_name, openStorage) => {
+  test("no route shows or changes anything of another tenant, whatever id it is given", async () => {
+    const opened = await openTenants(openStorage);
+    const { askWith, keys, tenants, belongings, clock } = opened;
+    const { paths, components } = (await askWith(keys.ours, "/openapi.json")).body as Document;
+    const before = await stateOf(opened);
+    const walked = new Set<string>();
+    for (const { method, path, body: schema } of readsFirst(paths)) {
+      if (/events$|stream$/.test(path)) continue;
+      const plain = path.replace(/^\/v1/, "");
+      const home = Object.keys(belongings).find((start) => plain.startsWith(`${start}{`));
+      if (SHARED.some((start) => plain.startsWith(`${start}{`))) continue;
+      const name = `${method} ${path}`;
+      expect(home !== undefined || !path.includes("{"), `somebody says whose id belongs into ${path}`).toBe(
+        true,
+      );
+      // So that the rate of requests is not what refuses them.
+      await clock.advance(1_000);
+      const url = path.replace(/\{\w+\}/, encodeURIComponent(belongings[home ?? ""] ?? ""));
+      const json = schema === undefined ? undefined : components.schemas[schema]?.examples?.[0];
+      const { status, body } = await askWith(keys.ours, url, {
+        method,
+        ...(json === undefined ? {} : { json }),
+      });
+      walked.add(name);
+      // A session comes into being with what is said to it: whoever writes to one of that name has one of their own.
+      const isNamesake = home === "/sessions/" && method !== "GET";
+      if (home !== undefined && !isNamesake) expect([status, body.code], name).toEqual([404, "not_found"]);
+      const answer = JSON.stringify(body);
+      expect(answer, name).not.toContain(MARK);
+      for (const id of [belongings["/tasks/"], belongings["/tasks/batches/"], tenants.theirs]) {
+        if (plain !== "/tenants") expect(answer, name).not.toContain(id);
       }
     }
-  },
-);
+    expect(walked.size).toBeGreaterThan(50);
+    expect(await stateOf(opened)).toEqual(before);
+  });
+
+  test("lists that are asked for what is another's are empty", async () => {
+    const { askWith, keys, belongings, tenants } = await openTenants(openStorage);
+    for (const path of [
+      "/tasks",
+      `/tasks?agentId=${MARK}-agent`,
+      `/tasks?batchId=${belongings["/tasks/batches/"]}`,
+      `/tasks?sessionKey=${encodeURIComponent(SESSION)}`,
+      `/tasks?scheduleId=${belongings["/schedules/"]}`,
+      "/v1/sessions",
+      "/v1/schedules",
+      "/v1/runs",
+      "/v1/webhooks/deliveries",
+      `/v1/webhooks/deliveries?taskId=${belongings["/tasks/"]}`,
+    ]) {
+      expect((await askWith(keys.ours, path)).body.count, path).toBe(0);
+    }
+    expect((await askWith(keys.ours, "/tasks/stats")).body).toEqual({ counts: {}, total: 0 });
+    expect((await askWith(keys.ours, "/v1/keys")).body.count).toBe(1);
+    expect((await askWith(keys.ours, "/v1/scheduler/stats")).body.queue).toEqual({
+      totalQueued: 0,
+      totalInflight: 0,
+      agentCounts: {},
+    });
+    const { body } = await askWith(keys.ours, "/metrics");
+    expect(body).not.toContain(MARK);
+    expect(body).not.toContain(tenants.theirs);
+    expect((await askWith(keys.theirs, "/metrics")).body).toContain(`${MARK}-agent`);
+  });
+
+  test("the same key for a submit that another used makes a task of one's own", async () => {
+    const { askWith, keys } = await openTenants(openStorage);
+    const json = { payload: "ours", idempotencyKey: "the same for both" };
+    const { status, body } = await askWith(keys.ours, "/tasks", { json });
+    expect(status).toBe(202);
+    expect((await askWith(keys.ours, `/tasks/${body.taskId}`)).body.payload).toBe("ours");
+  });
+
+  test("what waits for another's task is told nothing of it", async () => {
+    const { askWith, keys, rota, tenants } = await openTenants(openStorage);
+    const [done] = (await rota.tenant(tenants.theirs).tasks.list({ state: "done" })).tasks;
+    const json = { message: "ours", dependsOn: [done?.taskId] };
+    const { body } = await askWith(keys.ours, "/tasks", { json });
+    expect(body.state).toBe("waiting_dependency");
+    const explained = await askWith(keys.ours, `/tasks/${body.taskId}/explain`);
+    expect(JSON.stringify(explained.body)).not.toContain(MARK);
+    expect((await askWith(keys.ours, `/tasks/${body.taskId}`)).body.state).toBe("waiting_dependency");
+  });
+
+  test.each(["/tasks/events", "/v1/tasks/events", "/v1/notifications/stream"])(
+    "%s tells of one's own alone, from the beginning and from now on",
+    async (path) => {
+      const { url, keys, rota, tenants } = await openTenants(openStorage);
+      const headers = { authorization: `Bearer ${keys.ours}`, "last-event-id": "0" };
+      const streams = [await openStream(url + path, headers)];
+      if (path.endsWith("events")) {
+        streams.push(await openStream(`${url}${path}?sessionKey=${encodeURIComponent(SESSION)}`, headers));
+      }
+      const act = async (tenant: string, name: string) => {
+        const api = rota.tenant(tenant);
+        await api.tasks.submit({ message: name, sessionKey: SESSION });
+        const { scheduled_task } = await api.schedules.create({ schedule: "every 1 h", message: name });
+        await api.schedules.run(scheduled_task.id);
+        await api.schedules.delete(scheduled_task.id);
+      };
+      await act(tenants.theirs, MARK);
+      await act(tenants.ours, "ours");
+      const theirIds = (await rota.tenant(tenants.theirs).tasks.list()).tasks.map(({ taskId }) => taskId);
+      for (const stream of streams) {
+        let frame = await stream.next();
+        for (;;) {
+          const text = JSON.stringify(frame ?? null);
+          for (const id of theirIds) expect(text).not.toContain(id);
+          if (/task.created|schedule.canceled/.test(text)) break;
+          frame = await stream.next();
+        }
+      }
+    },
+  );
+});
