@@ -199,6 +199,7 @@ export async function openAccess(url: string): Promise<OpenedAccess> {
   const clock = systemClock;
   const storage = await openStorage(url, clock);
   const storageClock = new StorageClock({ clock, storage });
+  await storageClock.sync();
   const service = { clock, random: Math.random, log: silentLog };
   // What is too old is for those to delete who were told how long it is kept.
   const auditRetentionMs = () => Number.MAX_SAFE_INTEGER;

@@ -97,6 +97,10 @@ describe("a key of the role agent", () => {
     for (const message of ["hi", "/stopall"]) {
       expect((await ask("/v1/sessions/theirs/messages", { json: { message } })).status).toBe(404);
     }
+    const joining = { message: "hi", sessionKey: "theirs" };
+    expect((await ask("/tasks", { json: joining })).body.error).toBe("session not found");
+    expect((await ask("/tasks/batch", { json: { tasks: [joining] } })).status).toBe(404);
+    expect((await ask("/tasks", { json: { ...joining, sessionKey: "mine" } })).status).toBe(202);
     expect((await ask("/v1/sessions/theirs")).status).toBe(404);
     expect((await ask("/v1/sessions/mine")).body).toMatchObject({ key: "mine", agentId: "scout" });
     expect((await ask("/v1/sessions")).body).toMatchObject({ sessions: [{ key: "mine" }], count: 1 });

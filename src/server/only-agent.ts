@@ -35,7 +35,7 @@ export function onlyAgent(rota: LocalTenant, agent: string): LocalTenant {
 }
 
 function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
-  const { tasks } = rota;
+  const { tasks, sessions } = rota;
 
   async function get(taskId: string) {
     const task = await tasks.get(taskId);
@@ -43,10 +43,12 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     return task;
   }
 
-  /** The results of tasks that are waited for are handed on. */
-  async function checkParents(input: unknown): Promise<void> {
-    const names = isObject(input) && Array.isArray(input["dependsOn"]) ? input["dependsOn"] : [];
-    for (const name of names) {
+  /** The results of tasks that are waited for are handed on, and who joins a conversation holds up what is said in it. */
+  async function checkNeighbours(input: unknown): Promise<void> {
+    if (!isObject(input)) return;
+    const { dependsOn, sessionKey } = input;
+    if (typeof sessionKey === "string") await checkSession(sessions, sessionKey, agent);
+    for (const name of Array.isArray(dependsOn) ? dependsOn : []) {
       if (typeof name !== "string" || !isTaskId(name)) continue;
       const parent = await tasks.get(name).catch(passOverMissing);
       if (parent !== undefined && parent.agentId !== agent) throw notFound("task");
@@ -57,12 +59,12 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     get,
     async submit(input) {
       const own = forAgent(input, agent, "agentId");
-      await checkParents(own);
+      await checkNeighbours(own);
       return tasks.submit(own);
     },
     async submitBatch(input) {
       const own = batchForAgent(input, agent);
-      for (const task of Array.isArray(own?.tasks) ? own.tasks : []) await checkParents(task);
+      for (const task of Array.isArray(own?.tasks) ? own.tasks : []) await checkNeighbours(task);
       return tasks.submitBatch(own);
     },
     async getBatch(batchId) {
@@ -112,8 +114,7 @@ function ownSessions({ sessions }: LocalTenant, agent: string): Sessions {
     async send(key, input) {
       const own = forAgent(input, agent, "agentId");
       // What is said can stop and interrupt what was said before.
-      const session = await sessions.get(key).catch(passOverMissing);
-      if (session !== undefined && session.agentId !== agent) throw notFound("session");
+      await checkSession(sessions, key, agent);
       return sessions.send(key, own);
     },
     ask: refuse,
@@ -122,6 +123,12 @@ function ownSessions({ sessions }: LocalTenant, agent: string): Sessions {
     reset: refuse,
     update: refuse,
   };
+}
+
+/** A conversation that nobody has begun is anybody's. */
+async function checkSession(sessions: Sessions, key: string, agent: string): Promise<void> {
+  const session = await sessions.get(key).catch(passOverMissing);
+  if (session !== undefined && session.agentId !== agent) throw notFound("session");
 }
 
 function ownSchedules({ schedules }: LocalTenant, agent: string): Schedules {
