@@ -17,6 +17,7 @@ import type { Visitor } from "./visitor.ts";
 const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
 /** Each takes less than 50 KiB as long as it is read. */
 const STREAMS_MAX = 4_000;
+const STREAMS_PER_KEY_MAX = 1_000;
 
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -31,8 +32,9 @@ export interface EventStreamsOptions {
   readonly keys: Pick<LocalKeys, "watch">;
   readonly clock: Clock;
   readonly log: Log;
-  /** For tests: how many there can be at once. */
+  /** For tests: how many there can be at once, in all and with one key. */
   readonly max?: number;
+  readonly maxPerKey?: number;
 }
 
 /** What there is to tell, one after the other. */
@@ -73,7 +75,8 @@ export class EventStreams {
 
   constructor(options: EventStreamsOptions) {
     this.#options = options;
-    this.#places = new Places({ max: options.max ?? STREAMS_MAX, what: "event streams" });
+    const { max = STREAMS_MAX, maxPerKey = STREAMS_PER_KEY_MAX } = options;
+    this.#places = new Places({ max, maxEach: maxPerKey, what: "event streams" });
   }
 
   /** How many are open. */
@@ -149,7 +152,7 @@ export class EventStreams {
   /** Takes a place for a request. */
   #enter(response: ServerResponse, { key }: Reader): Outlet {
     if (this.#closing) throw new RotaError("draining", "this node is stopping");
-    const giveBack = this.#places.take();
+    const giveBack = this.#places.take(key);
     const { keys, clock, log } = this.#options;
     const watch = key === null ? null : keys.watch(key);
     const outlet = new Outlet(response, {

@@ -36,7 +36,7 @@ export class MessageRuns {
   ): Promise<{ ended: boolean; answer: SessionReply | SentMessage }> {
     const { waits } = this.#options;
     const gone = goneOf(response);
-    return waits.holding(async () => {
+    return waits.holding(visitor, async () => {
       const sent = await send();
       if (sent.taskId === undefined) return { ended: true, answer: sent };
       const task = await waits.untilEnded(visitor, sent.taskId, { timeoutMs: timeoutSec * 1_000, gone });

@@ -8,6 +8,7 @@ import type { Visitor } from "./visitor.ts";
 /** Longer than this many proxies do not wait for an answer either. */
 const WAIT_MAX_SEC = 60;
 const WAITS_MAX = 10_000;
+const WAITS_PER_KEY_MAX = 2_500;
 
 /** Requests that are answered when a task has ended. */
 export class TaskWaits {
@@ -18,7 +19,7 @@ export class TaskWaits {
   /** `max` is for tests: how many there can be at once. */
   constructor(keys: Pick<LocalKeys, "watch">, { max = WAITS_MAX }: { readonly max?: number } = {}) {
     this.#keys = keys;
-    this.#places = new Places({ max, what: "requests that wait for a task" });
+    this.#places = new Places({ max, maxEach: WAITS_PER_KEY_MAX, what: "requests that wait for a task" });
   }
 
   get size(): number {
@@ -35,12 +36,12 @@ export class TaskWaits {
     { seconds, gone }: { seconds: unknown; gone: AbortSignal },
   ): Promise<Task> {
     const timeoutMs = checkSeconds(seconds) * 1_000;
-    return this.holding(() => this.untilEnded(visitor, taskId, { timeoutMs, gone }));
+    return this.holding(visitor, () => this.untilEnded(visitor, taskId, { timeoutMs, gone }));
   }
 
   /** Keeps a place as long as `work` goes on, for a request that does something first. Throws `rate_limited`. */
-  async holding<T>(work: () => Promise<T>): Promise<T> {
-    const giveBack = this.#places.take();
+  async holding<T>({ key }: Visitor, work: () => Promise<T>): Promise<T> {
+    const giveBack = this.#places.take(key);
     try {
       return await work();
     } finally {

@@ -9,7 +9,7 @@ import { until } from "../../testing/signals.ts";
 test("the first key is made without one, and from then on every request needs one", async () => {
   const { ask } = await openTestServer({ start: false });
   const made = await ask("/v1/keys", { json: { role: "admin", name: "laptop" } });
-  expect(made.status).toBe(201);
+  expect([made.status, made.headers.get("cache-control")]).toEqual([201, "no-store"]);
   const { id, key } = createdKey.parse(made.body);
   expect(key).toMatch(/^rota_[\w-]{43}$/);
   expect((await ask("/v1/keys")).status).toBe(401);
