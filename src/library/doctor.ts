@@ -67,11 +67,10 @@ async function checkSchedules(
     runRetentionMs: runRetentionMs(),
     fires: fires(),
   });
-  const came = `${moments === 1 ? "1 moment has" : `${moments} moments have`} come since the last change of each`;
   const well =
     schedules === 0
       ? "There are no schedules."
-      : `${schedules === 1 ? "1 schedule" : `${schedules} schedules`}: ${came}, and none is unaccounted for.`;
+      : `Every moment has left its run: ${moments} since the last change of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`}.`;
   return check("schedules", well, findings);
 }
 
