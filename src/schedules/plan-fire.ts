@@ -186,7 +186,7 @@ function lastUpTo({ rule, anchorAt: anchor, nextFireAt }: DueSchedule, until: nu
 
 const STILL_GOING = "the run before it is still going";
 const TOO_LATE = `it came more than ${LATE_MS / 1_000} s late, and catch_up is none`;
-const TOO_MANY = `more than ${CATCH_UP_MAX} moments came late, and only the newest ${CATCH_UP_MAX} are caught up with`;
+const TOO_MANY = `more than ${CATCH_UP_MAX} moments came meanwhile, and only the newest ${CATCH_UP_MAX} are caught up with`;
 
 function uselessReason({ usefulForMs }: DueSchedule): string {
   return `it came more than ${(usefulForMs ?? 0) / 1_000} s late, which is how long it is useful for`;
