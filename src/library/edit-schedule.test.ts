@@ -127,19 +127,18 @@ describe("a new zone", () => {
   });
 
   test.each([
-    "in 1 hour",
-    "at 01:00",
-    "tomorrow at 01:00",
-    "at 2026-01-01T01:00:00Z",
-    // By the clocks of Tokyo that would be over.
-    "on 2026-01-01 at 09:00",
-    "on 2026-01-01 at 12:00",
+    ["in 1 hour", "in 1 hour"],
+    ["at 01:00", "on 2026-01-01 at 10:00"],
+    ["tomorrow at 01:00", "on 2026-01-02 at 10:00"],
+    ["at 2026-01-01T01:00:00Z", "on 2026-01-01 at 10:00"],
+    // By the clocks of Tokyo this would be over.
+    ["on 2026-01-01 at 09:00", "on 2026-01-01 at 18:00"],
     // It has come, and nobody has fired it yet.
-    "on 2026-01-01 at 00:10",
-  ])("leaves the moment of %j where it is", (schedule) => {
+    ["on 2026-01-01 at 00:10", "on 2026-01-01 at 09:10"],
+  ])("leaves the moment of %j where it is, and calls it %j", (schedule, phrase) => {
     const once = record(schedule);
     expect(edit(once, { tz: "Asia/Tokyo" })).toEqual({
-      rule: { ...once.rule, tz: "Asia/Tokyo" },
+      rule: { ...once.rule, phrase, tz: "Asia/Tokyo" },
       anchorAt: NOW,
     });
   });

@@ -2,6 +2,7 @@ import { RotaError } from "../model/errors.ts";
 import type { OnceRule, Rule } from "../model/rule.ts";
 import { nextMoment } from "../schedules/moments.ts";
 import { checkDeletion } from "../schedules/new-schedule-input.ts";
+import { onceAt } from "../schedules/once.ts";
 import { retryPolicyOf } from "../schedules/retry-input.ts";
 import type { ParsedScheduleChanges } from "../schedules/schedule-changes-input.ts";
 import { parseZonedSchedule, phraseOf } from "../schedules/zoned-schedule.ts";
@@ -38,8 +39,13 @@ function timing(record: ScheduleRecord, { schedule, tz }: ParsedScheduleChanges,
     return { phrase: phraseOf(schedule, rule), rule, anchorAt: now };
   }
   if (tz === undefined || tz === record.rule.tz) return {};
-  // What is due once stays the moment that it is: the zone is only how it is shown.
-  return { rule: { ...record.rule, tz }, anchorAt: now };
+  return { rule: inZone(record.rule, tz), anchorAt: now };
+}
+
+/** What is due once stays the moment that it is: the zone is only how it is shown. */
+function inZone(rule: Rule, tz: string): Rule {
+  const isOnWall = rule.kind === "once" && !rule.phrase.startsWith("in ");
+  return isOnWall ? onceAt(rule.atMs, tz) : { ...rule, tz };
 }
 
 interface Course extends ParsedScheduleChanges {
