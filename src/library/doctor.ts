@@ -71,11 +71,10 @@ async function checkSchedules(
     if (id === tenant) findings.push(...examined.findings);
     else if (examined.findings.length > 0) findings.push(ofAnother(id, examined.findings.length));
   }
-  const came = `${moments === 1 ? "1 moment has" : `${moments} moments have`} come since the last change of each`;
   const well =
     schedules === 0
       ? "There are no schedules."
-      : `${schedules === 1 ? "1 schedule" : `${schedules} schedules`}: ${came}, and none is unaccounted for.`;
+      : `Every moment has left its run: ${moments} since the last change of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`}.`;
   return check("schedules", well, findings);
 }
 

@@ -118,6 +118,13 @@ test("says that nobody fires what is long due, unless nobody should", async () =
   expect((await examine(storage, now, { fires: false })).findings).toEqual([]);
 });
 
+test("takes the moment at which a one-shot goes on for what it is", async () => {
+  const { storage, start, create } = await open();
+  const rule = { kind: "once", atMs: start, phrase: "in 1 hour", tz: "UTC" } as const;
+  await create({ rule });
+  expect((await examine(storage, start)).findings).toEqual([]);
+});
+
 test("asks nothing of a schedule that is paused", async () => {
   const { storage, start, create } = await open();
   const schedule = await create();

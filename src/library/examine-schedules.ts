@@ -70,7 +70,8 @@ async function examineSchedule(
       limit: NAMED_MAX,
     });
     findings.push(...missing.map((moment) => `${name}: ${isoText(rule.tz, moment)} has left no run.`));
-    if (nextMoment(rule, { after: nextFireAt - 1, anchor }) !== nextFireAt)
+    // One that could not run when its moment came is due when it was resumed.
+    if (rule.kind !== "once" && nextMoment(rule, { after: nextFireAt - 1, anchor }) !== nextFireAt)
       findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is next, but is no moment of it.`);
     if (fires && now - nextFireAt > OVERDUE_MS)
       findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and nobody fires it.`);

@@ -111,6 +111,7 @@ export class LocalRota implements Rota {
   #draining: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
   #keepAlive: NodeJS.Timeout | undefined;
+  #examination: Promise<DoctorReport> | null = null;
   readonly #drainBegins = new AbortController();
 
   constructor(parts: LocalRotaParts) {
@@ -250,16 +251,20 @@ export class LocalRota implements Rota {
     }
   }
 
-  async doctor(): Promise<DoctorReport> {
+  /** Counting everything holds others up: whoever asks meanwhile shares the answer. */
+  doctor(): Promise<DoctorReport> {
     const { storage, clock, current } = this.#parts;
-    return examine({
+    this.#examination ??= examine({
       tenant: DEFAULT_TENANT,
       storage,
       clock,
       config: () => this.#configHealth.state,
       runRetentionMs: () => current.value.runRetentionMs,
       fires: () => this.#state === "running" && current.value.scheduler.enabled,
+    }).finally(() => {
+      this.#examination = null;
     });
+    return this.#examination;
   }
 
   configFault(error: Error | null): void {

@@ -55,6 +55,8 @@ export interface SchedulesOptions {
 export interface LocalSchedules extends Schedules {
   /** `source`: what it is made for; what was made for the same before is the answer. */
   create(input: NewScheduleInput, options?: { readonly source?: string }): Promise<CreatedSchedule>;
+  /** `sparesRunning`: what runs comes to its end. */
+  delete(id: number, options?: { readonly sparesRunning?: boolean }): Promise<{ readonly deleted: true }>;
 }
 
 /** One tenant's schedules, as its users handle them. */
@@ -160,9 +162,9 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
       return toScheduledTask(record);
     },
 
-    async delete(id) {
+    async delete(id, { sparesRunning = false } = {}) {
       await notificationLog.tried;
-      const deleted = isSerialId(id) ? await storage.schedules.delete({ tenant, id }) : null;
+      const deleted = isSerialId(id) ? await storage.schedules.delete({ tenant, id, sparesRunning }) : null;
       if (deleted === null) throw notFound();
       ended.note(deleted.cancelled);
       return { deleted: true };

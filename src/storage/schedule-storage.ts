@@ -28,8 +28,13 @@ export interface ScheduleStorage {
    * `pauseReason`. Null: it is gone, or `revision` is no longer its own, and nothing changed.
    */
   update(params: UpdateScheduleParams): Promise<ScheduleRecord | null>;
-  /** Takes it away with its runs, and cancels those of their tasks that have not ended. Null: there was none. */
-  delete(params: ScheduleName): Promise<{ cancelled: readonly EndedTask[] } | null>;
+  /**
+   * Takes it away with its runs, and cancels those of their tasks that have not ended; with `sparesRunning`, only those that
+   * have not started. Null: there was none.
+   */
+  delete(
+    params: ScheduleName & { sparesRunning?: boolean },
+  ): Promise<{ cancelled: readonly EndedTask[] } | null>;
   /** How many there are, how many of their runs go, and when the next is due. */
   status(params: { tenant: string }): Promise<ScheduleCounts>;
 

@@ -53,7 +53,7 @@ export type Command =
       afterMs: number;
       stale: boolean;
     }
-  | { do: "deleteSchedule"; pick: number }
+  | { do: "deleteSchedule"; pick: number; sparesRunning: boolean }
   | { do: "fire"; fires: FiredSchedule[] }
   | { do: "pruneRuns"; retentionMs: number; limit: number }
   | { do: "clearLane"; tenant: string; name: string; limit: number }
@@ -307,7 +307,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       stale: mostly(fc.constant(false), fc.constant(true)),
     }),
   },
-  { weight: 1, arbitrary: record({ do: fc.constant("deleteSchedule"), pick }) },
+  { weight: 1, arbitrary: record({ do: fc.constant("deleteSchedule"), pick, sparesRunning: fc.boolean() }) },
   {
     weight: 5,
     arbitrary: record({

@@ -53,7 +53,8 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "updateSchedule":
       return updateSchedule(side, command);
     case "deleteSchedule": {
-      const deleted = await side.storage.schedules.delete(side.chooseSchedule(command.pick));
+      const { pick, sparesRunning } = command;
+      const deleted = await side.storage.schedules.delete({ ...side.chooseSchedule(pick), sparesRunning });
       return deleted?.cancelled.map((each) => comparableEnd(side, each));
     }
     case "fire":

@@ -313,6 +313,23 @@ export function describeSchedules(open: OpenWorld): void {
     });
   });
 
+  describe("a schedule that is deleted with care", () => {
+    test("lets what runs come to its end, and cancels the rest", async () => {
+      const world = await open();
+      const schedule = await create(world, { definition: { overlap: "allow" } });
+      await fire(world, schedule, { runs: [running(world, schedule, { task: { id: "r1" } })] });
+      const held = only(await world.claim());
+      world.clock.step(1);
+      await fire(world, schedule, { runs: [running(world, schedule, { task: { id: "r2" } })] });
+      const deleted = await world.storage.schedules.delete({ ...schedule, sparesRunning: true });
+      expect(deleted?.cancelled).toMatchObject([{ id: "r2", token: null }]);
+      expect(await runsOf(world)).toEqual([]);
+      expect((await world.finish(held, DONE)).finished).toMatchObject([{ state: "done" }]);
+      expect((await told(world)).at(-1)).toMatchObject({ kind: "schedule.canceled" });
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+  });
+
   describe("a fire", () => {
     test("writes the run, makes the task and moves the schedule on, all at once", async () => {
       const world = await open();
@@ -797,7 +814,7 @@ export function describeSchedules(open: OpenWorld): void {
       expect(await read(world, schedule)).toMatchObject({ status, lastStatus, updatedAt: world.clock.now() });
     });
 
-    test("is not over while it has a moment to come, another run goes, or it is paused", async () => {
+    test("is not over while it has a moment to come or another run goes", async () => {
       const world = await open();
       const schedule = await createOnce(world);
       await fire(world, schedule, { runs: [running(world, schedule, { forced: true })] });
@@ -807,10 +824,35 @@ export function describeSchedules(open: OpenWorld): void {
       await fire(world, schedule, { runs: [running(world, schedule, { forced: true })], nextFireAt: null });
       await runOnce(world, DONE);
       expect((await read(world, schedule)).status).toBe("active");
-      const { revision } = await read(world, schedule);
-      await world.storage.schedules.update({ ...schedule, revision, changes: { status: "paused" } });
+    });
+
+    test("stays paused before its moment whatever is run out of turn, and is over once that has come", async () => {
+      const world = await open();
+      const rule = { kind: "once", atMs: world.clock.now() + 5, phrase: "soon", tz: "UTC" } as const;
+      const schedule = await create(world, { definition: { rule, deleteAfterRun: true } });
+      const pause = async () => {
+        const { revision } = await read(world, schedule);
+        await world.storage.schedules.update({ ...schedule, revision, changes: { status: "paused" } });
+      };
+      await pause();
+      await fire(world, schedule, { runs: [running(world, schedule, { forced: true })] });
       await runOnce(world, DONE);
       expect(await read(world, schedule)).toMatchObject({ status: "paused", openRuns: 0 });
+      world.clock.step(5);
+      const { revision } = await read(world, schedule);
+      const changes = { status: "active", nextFireAt: rule.atMs } as const;
+      await world.storage.schedules.update({ ...schedule, revision, changes });
+      await fire(world, schedule, {
+        runs: [running(world, schedule, { task: { id: "r" } })],
+        nextFireAt: null,
+      });
+      await pause();
+      await runOnce(world, FAILED);
+      expect(await read(world, schedule)).toMatchObject({ status: "failed", openRuns: 0 });
+      await world.storage.tasks.retry({ tenant: TENANT, id: "r" });
+      await pause();
+      await runOnce(world, DONE);
+      expect(await world.storage.schedules.get(schedule)).toBeNull();
     });
 
     test("goes after it has succeeded, if that was asked for", async () => {

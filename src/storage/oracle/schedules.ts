@@ -88,11 +88,12 @@ export function updateSchedule(state: OracleState, params: UpdateScheduleParams)
 
 export function deleteSchedule(
   state: OracleState,
-  params: ScheduleName,
+  params: ScheduleName & { sparesRunning?: boolean },
 ): { cancelled: readonly EndedTask[] } | null {
   const schedule = scheduleOf(state, params);
   if (schedule === undefined) return null;
-  const cancelled = cancelThese(state, openTasksOfRuns(state, schedule), SCHEDULE_DELETED);
+  const open = openTasksOfRuns(state, schedule).filter(({ held }) => !params.sparesRunning || held === null);
+  const cancelled = cancelThese(state, open, SCHEDULE_DELETED);
   removeSchedule(state, schedule);
   notifyOfSchedule(state, "schedule.canceled", schedule, null);
   return { cancelled };

@@ -116,14 +116,15 @@ export function cancelOpenRuns(
   db: SqliteDatabase,
   ledger: Ledger,
   schedule: number,
-  end: { error: string; now: number },
+  { sparesRunning = false, ...end }: { error: string; now: number; sparesRunning?: boolean | undefined },
 ): EndedTask[] {
   return db
     .prepare<WaitingTask & { id: string }>(
       `select t.id, ${WAITING_COLUMNS} from run r join task t on t.id = r.task_id
-        where r.schedule = ? and r.status = 'running' and t.completed_at is null order by r.id`,
+        where r.schedule = ? and r.status = 'running' and t.completed_at is null
+          and (? = 0 or not exists (select 1 from lease l where l.task_seq = t.seq)) order by r.id`,
     )
-    .all(schedule)
+    .all(schedule, sparesRunning ? 1 : 0)
     .map((task) => endNow(db, ledger, task, end));
 }
 

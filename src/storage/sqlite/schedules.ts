@@ -148,13 +148,17 @@ function updateSchedule(
 
 function deleteSchedule(
   db: SqliteDatabase,
-  params: ScheduleName,
+  params: ScheduleName & { sparesRunning?: boolean },
   now: number,
 ): { cancelled: readonly EndedTask[] } | null {
   const schedule = findSchedule(db, params);
   if (schedule === null) return null;
   const ledger = new Ledger(db);
-  const cancelled = cancelOpenRuns(db, ledger, schedule.id, { error: SCHEDULE_DELETED, now });
+  const cancelled = cancelOpenRuns(db, ledger, schedule.id, {
+    error: SCHEDULE_DELETED,
+    now,
+    sparesRunning: params.sparesRunning,
+  });
   removeSchedule(db, schedule.id);
   notifyOfSchedule(db, "schedule.canceled", schedule, { reason: null, now });
   settleMoves(db, ledger, now);
