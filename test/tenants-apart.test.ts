@@ -4,24 +4,24 @@ import type { Storage } from "../src/storage/storage.ts";
 import { ManualClock } from "../src/testing/manual-clock.ts";
 import { until } from "../src/testing/signals.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
-import { LentStorages } from "./postgres/lent-storages.ts";
 import { openStream } from "./support/event-stream.ts";
 import { type KeyedServer, openKeyedServer } from "./support/keyed-server.ts";
-import { asSharedStorage, openMemory } from "./support/storages.ts";
+import { openMemory } from "./support/storages.ts";
 
 const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
-const databases = new LentStorages(copies);
-afterAll(async () => {
-  await databases.close();
-  await copies.drop();
-});
+afterAll(() => copies.drop());
 
 type OpenStorage = (clock: ManualClock) => Promise<Storage>;
 
-async function openLent(clock: ManualClock): Promise<Storage> {
-  const { storage, dispose } = await databases.lend(clock);
-  onTestFinished(dispose);
-  return asSharedStorage(storage);
+/** A database of its own: what a test leaves behind is still at work when the next begins. */
+async function openCopy(clock: ManualClock): Promise<Storage> {
+  const { url, drop } = await copies.copy();
+  const storage = await openPostgres({ url, clock });
+  onTestFinished(async () => {
+    await storage.close();
+    await drop();
+  });
+  return storage;
 }
 
 /** In every name and text of the other tenant, so that whatever shows any of it is found out. */
@@ -91,6 +91,7 @@ async function furnish({ rota, clock }: KeyedServer, tenant: string): Promise<Be
     name: MARK,
   });
   const { run_id } = await theirs.schedules.run(scheduled_task.id);
+  await until(async () => (await theirs.runs.get(run_id ?? 0)).status === "succeeded", "the run to end");
   const deliveries = async () => (await theirs.webhooks.deliveries()).deliveries;
   await until(async () => (await deliveries()).length > 0);
   const { id } = await rota.keys.create({ role: "viewer", name: MARK, tenantId: tenant });
@@ -140,7 +141,7 @@ const SHARED = ["/tenants/", "/lanes/"];
 
 describe.each<[string, OpenStorage]>([
   ["SQLite", openMemory],
-  ["PostgreSQL", openLent],
+  ["PostgreSQL", openCopy],
 ])("on %s", (_name, openStorage) => {
   test("no route shows or changes anything of another tenant, whatever id it is given", async () => {
     const opened = await openTenants(openStorage);

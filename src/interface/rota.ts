@@ -86,6 +86,8 @@ export interface Rota extends RotaApi {
   readonly keys: LocalKeys;
   readonly audit: LocalAudit;
 
+  /** As this tenant is told: of others it learns that something is wrong, and not what they have. Left out: `default`. */
+  doctor(who?: { readonly tenantId?: string }): Promise<DoctorReport>;
   events(options?: EventsOptions & LocalReading): Events;
   notifications(options?: NotificationsOptions & LocalReading): Notifications;
 

@@ -111,7 +111,8 @@ export class LocalRota implements Rota {
   #draining: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
   #keepAlive: NodeJS.Timeout | undefined;
-  #examination: Promise<DoctorReport> | null = null;
+  /** Those under way, by who asked. */
+  readonly #examinations = new Map<string, Promise<DoctorReport>>();
   readonly #drainBegins = new AbortController();
 
   constructor(parts: LocalRotaParts) {
@@ -252,19 +253,20 @@ export class LocalRota implements Rota {
   }
 
   /** Counting everything holds others up: whoever asks meanwhile shares the answer. */
-  doctor(): Promise<DoctorReport> {
+  doctor({ tenantId: tenant = DEFAULT_TENANT }: { readonly tenantId?: string } = {}): Promise<DoctorReport> {
     const { storage, clock, current } = this.#parts;
-    this.#examination ??= examine({
-      tenant: DEFAULT_TENANT,
+    const underWay = this.#examinations.get(tenant);
+    if (underWay !== undefined) return underWay;
+    const examination = examine({
+      tenant,
       storage,
       clock,
       config: () => this.#configHealth.state,
       runRetentionMs: () => current.value.runRetentionMs,
       fires: () => this.#state === "running" && current.value.scheduler.enabled,
-    }).finally(() => {
-      this.#examination = null;
-    });
-    return this.#examination;
+    }).finally(() => this.#examinations.delete(tenant));
+    this.#examinations.set(tenant, examination);
+    return examination;
   }
 
   configFault(error: Error | null): void {

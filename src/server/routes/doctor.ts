@@ -5,8 +5,8 @@ import { may } from "./may.ts";
 
 /** For whoever wants to know that all is well. */
 export const doctorRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation }) => {
-  app.get("/doctor", may("administer", getDoctor), async () => {
-    const { ok, checks } = await installation.doctor();
+  app.get("/doctor", may("administer", getDoctor), async ({ visitor }) => {
+    const { ok, checks } = await installation.doctor({ tenantId: visitor.caller.tenant });
     return { ok, checks: checks.map((check) => ({ ...check, findings: [...check.findings] })) };
   });
 };
