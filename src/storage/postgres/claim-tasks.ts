@@ -26,30 +26,44 @@ returns bigint[] language plpgsql as $$
 declare
   v_lane lane;
   v_left integer;
-  v_share record;
+  v_own tenant_line;
+  v_turns bigint[];
+  v_urgent boolean;
+  v_streaked boolean;
   v_lines bigint[];
-  v_started bigint[];
 begin
   select * into v_lane from lane where name = p_lane;
   if not found then raise exception 'lane "%" is not configured', p_lane; end if;
   v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
-  if v_left > 0 then
-    select * into v_share from share_out(v_lane, v_left, p_freed);
-    if cardinality(v_share.turns) = 0 then v_left := 0; end if;
+  if v_left > 0 and v_lane.tenants = 1 then
+    -- With nobody to share with, what its lines can start is all there is to look at.
+    select * into v_own from tenant_line where lane = p_lane;
+    if v_own.disabled then
+      v_left := 0;
+    elsif v_own.max_inflight is not null then
+      v_left := least(v_left, v_own.max_inflight + coalesce(cardinality(p_freed), 0)
+                                - (select sum(inflight) from tenant_line where tenant = v_own.tenant));
+    end if;
+    if v_left > 0 and v_own.urgent_lines > 0 then
+      return start_in_turns(p_now, p_node, v_lane, array_fill(v_own.id, array[least(v_left, v_own.supply)::integer]));
+    end if;
+    v_lines := case when v_left > 0 then choose_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
+    v_turns := array[v_own.id];
+    v_streaked := v_own.ahead_streak <> 0;
+  elsif v_left > 0 then
+    select turns, urgent, streaked into v_turns, v_urgent, v_streaked from share_out(v_lane, v_left, p_freed);
+    if v_urgent and cardinality(v_turns) > 0 then return start_in_turns(p_now, p_node, v_lane, v_turns); end if;
+    v_lines := case when cardinality(v_turns) > 0 then choose_fairly(v_lane, v_turns, p_freed) end;
   end if;
-  if v_left <= 0 then
+  if coalesce(cardinality(v_lines), 0) = 0 then
     if p_freed is not null then perform apply_deltas(p_freed); end if;
     return '{}';
   end if;
-  if v_share.urgent then return start_in_turns(p_now, p_node, v_lane, v_share.turns); end if;
-  v_lines := case when v_share.sole is not null
-                  then choose_of_tenant(v_lane, v_share.sole, cardinality(v_share.turns), p_freed)
-                  else choose_fairly(v_lane, v_share.turns, p_freed) end;
-  v_started := start_attempts(p_now, p_node, v_lines, null, p_freed);
-  if v_share.streaked then
-    update tenant_line set ahead_streak = 0 where id = any (v_share.turns) and ahead_streak <> 0;
+  v_lines := start_attempts(p_now, p_node, v_lines, null, p_freed);
+  if v_streaked then
+    update tenant_line set ahead_streak = 0 where id = any (v_turns) and ahead_streak <> 0;
   end if;
-  return v_started;
+  return v_lines;
 end $$;
 
 -- Whether what was freed can be written down together with what is started in this lane. It can where all of it lies in
@@ -59,8 +73,7 @@ create function can_wait(p_freed line_delta[], p_lane text) returns boolean lang
 begin
   return not exists (
            select 1 from unnest(p_freed) f join line n on n.id = f.line
-             join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
-            where f.waiting <> 0 or n.lane <> p_lane or n.ahead or n.agent_max is not null or t.max_inflight is not null)
+            where f.waiting <> 0 or n.lane <> p_lane or n.ahead or n.agent_max is not null)
      and not exists (select 1 from line where lane = p_lane and startable and ahead);
 end $$;
 
@@ -139,10 +152,11 @@ declare
   v_served bigint[];
   v_room bigint[];
   v_base integer;
+  v_supply bigint;
 begin
   if p_freed is null then
-    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight)
-      into v_ids, v_inflight, v_served, v_room, v_base
+    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
+      into v_ids, v_inflight, v_served, v_room, v_base, v_supply
       from (select n.id, n.inflight, n.last_served, n.room
               from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable
              order by n.inflight, n.last_served, n.id limit p_count) c;
@@ -158,11 +172,12 @@ begin
       select n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
              case when f.slots is null then n.room else ${roomWhenFreed("n", "f.slots")} end as room
         from candidate c join line n on n.id = c.id and n.tenant = p_tenant left join freed f on f.line = c.id)
-    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight)
-      into v_ids, v_inflight, v_served, v_room, v_base
+    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
+      into v_ids, v_inflight, v_served, v_room, v_base, v_supply
       from (select * from adjusted where room > 0 order by inflight, last_served, id limit p_count) c;
   end if;
-  return case when p_count = 1 then v_ids else allot(v_ids, v_inflight, v_served, v_room, p_count, v_base, p_count) end;
+  if p_count = 1 or v_ids is null then return v_ids; end if;
+  return allot(v_ids, v_inflight, v_served, v_room, p_count, v_base, v_supply);
 end $$;
 
 -- The same for these turns of several tenants: what one after the other would have chosen, all at once.

@@ -430,6 +430,8 @@ $$;
 -- Lines, and the tallies of tenants, that these tasks are the first of.
 create function make_lines(p_tasks json) returns void language plpgsql as $$
 #variable_conflict use_column
+declare
+  v_crowded text[];
 begin
   insert into line (lane, tenant, agent, agent_max, last_served)
   select x.lane, x.tenant, x.agent, a.max_inflight, (select last_value from event_seq) - ${NEWCOMER_LEAD}
@@ -439,25 +441,26 @@ begin
     left join agent a on a.tenant = x.tenant and a.agent = x.agent
    where not exists (select 1 from line n where n.lane = x.lane and n.tenant = x.tenant and n.agent = x.agent)
    order by x.first;
-  insert into tenant_line (lane, tenant, max_inflight, disabled, crowded, last_served)
-  select x.lane, x.tenant, t.max_inflight, coalesce(t.disabled, false), l.crowded,
-         (select last_value from event_seq) - ${NEWCOMER_LEAD}
-    from (select lane, tenant, min(n) as first
-            from json_to_recordset(p_tasks) as j(n bigint, lane text, tenant text) group by lane, tenant) x
-    join lane l on l.name = x.lane
-    left join tenant t on t.id = x.tenant
-   where not exists (select 1 from tenant_line n where n.lane = x.lane and n.tenant = x.tenant)
-   order by x.first;
-  if found then
-    with crowded as (
-      update lane l set crowded = true
-       where not l.crowded and l.name in (select lane from json_to_recordset(p_tasks) as j(lane text))
-         and (select count(*) from (select 1 from tenant_line t where t.lane = l.name limit ${TENANTS_MAX + 1}) t) > ${TENANTS_MAX}
-      returning l.name)
-    update tenant_line t
-       set crowded = true, turn_unowed = case when t.startable then t.owed = 0 end,
-           turn_inflight = case when t.startable then t.inflight end, turn_served = case when t.startable then t.last_served end
-      from crowded c where t.lane = c.name;
+  with made as (
+    insert into tenant_line (lane, tenant, max_inflight, disabled, crowded, last_served)
+    select x.lane, x.tenant, t.max_inflight, coalesce(t.disabled, false), l.crowded,
+           (select last_value from event_seq) - ${NEWCOMER_LEAD}
+      from (select lane, tenant, min(n) as first
+              from json_to_recordset(p_tasks) as j(n bigint, lane text, tenant text) group by lane, tenant) x
+      join lane l on l.name = x.lane
+      left join tenant t on t.id = x.tenant
+     where not exists (select 1 from tenant_line n where n.lane = x.lane and n.tenant = x.tenant)
+     order by x.first
+    returning lane),
+  counted as (
+    update lane l set tenants = l.tenants + m.tenants, crowded = l.crowded or l.tenants + m.tenants > ${TENANTS_MAX}
+      from (select lane, count(*)::integer as tenants from made group by lane) m
+     where l.name = m.lane
+    returning l.name, l.tenants > ${TENANTS_MAX} and l.tenants - m.tenants <= ${TENANTS_MAX} as crowded)
+  select array_agg(name) into v_crowded from counted where crowded;
+  if v_crowded is not null then
+    update tenant_line set crowded = true where lane = any (v_crowded);
+    perform refresh_tenants(array(select tenant from tenant_line where lane = any (v_crowded)));
   end if;
   insert into tally (tenant, state, tasks)
   select x.tenant, s.state, 0

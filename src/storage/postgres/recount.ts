@@ -184,6 +184,7 @@ select 'lane ' || l.name || ' ' || c.name, c.stored, c.counted
  cross join lateral (values
    ('waiting', l.waiting, (select coalesce(sum(waiting), 0) from line where lane = l.name)),
    ('exempt', l.exempt, (select coalesce(sum(exempt), 0) from line where lane = l.name)),
+   ('tenants', l.tenants, (select count(*) from tenant_line where lane = l.name)),
    ('inflight', l.inflight, (select coalesce(sum(inflight), 0) from line where lane = l.name))) c(name, stored, counted)
  where c.stored <> c.counted
 union all

@@ -1,6 +1,6 @@
 /** How many more tasks of a tenant may start in a lane, the lane's total aside: of a row of `tenant_line` that is startable. */
-export function tenantRoom(t: string, supply = `${t}.supply`): string {
-  return `(case when ${t}.max_inflight is null then ${supply} else least(${supply}, ${t}.max_inflight
+export function tenantRoom(t: string, supply = `${t}.supply`, freed = "0"): string {
+  return `(case when ${t}.max_inflight is null then ${supply} else least(${supply}, ${t}.max_inflight + ${freed}
     - (select sum(s.inflight) from tenant_line s where s.tenant = ${t}.tenant)) end)`;
 }
 
@@ -9,7 +9,6 @@ export function roomWhenFreed(n: string, slots: string): string {
   return `greatest(least(${n}.ready, (p_lane).per_agent - ${n}.inflight + ${slots}), 0)`;
 }
 
-/** sqlite/share-out.ts says the same in TypeScript. */
 /** In a lane of more tenants than this, those that can start something are found by the index. */
 export const TENANTS_MAX = 32;
 
@@ -22,14 +21,15 @@ function candidates(columns: string, count: string): string {
     select ${columns} from tenant_line t where not (p_lane).crowded and t.lane = (p_lane).name and t.startable`;
 }
 
+/** sqlite/share-out.ts says the same in TypeScript. */
 export const SHARE_FUNCTIONS = `
 -- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
 -- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.
 -- p_freed: what ends freed in lines and has not been written down; see can_wait. urgent: something of one of them may go
--- ahead of fairness. streaked: so it did before. sole: the tenant, where there is but one.
+-- ahead of fairness. streaked: so it did before.
 create function share_out(
   p_lane lane, p_count integer, p_freed line_delta[],
-  out turns bigint[], out urgent boolean, out streaked boolean, out sole text) language plpgsql stable as $$
+  out turns bigint[], out urgent boolean, out streaked boolean) language plpgsql stable as $$
 #variable_conflict use_column
 declare
   v_ids bigint[];
@@ -43,9 +43,9 @@ declare
 begin
   if p_freed is null then
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
-           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight), min(tenant)
-      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base, sole
-      from (${candidates(`t.id, t.tenant, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, ${tenantRoom("t")} as room`, "p_count")}) c;
+           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
+      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
+      from (${candidates(`t.id, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, ${tenantRoom("t")} as room`, "p_count")}) c;
   else
     -- The index does not know yet what was freed: those tenants are looked at besides, with what they will have.
     with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
@@ -57,12 +57,12 @@ begin
       union
       (${candidates("t.id", "p_count + cardinality(p_freed)")})),
     adjusted as (
-      select t.id, t.tenant, t.inflight - coalesce(g.slots, 0) as inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak,
-             case when not t.disabled then ${tenantRoom("t", "t.supply + coalesce(g.supply, 0)")} else 0 end as room
+      select t.id, t.inflight - coalesce(g.slots, 0) as inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak,
+             case when not t.disabled then ${tenantRoom("t", "t.supply + coalesce(g.supply, 0)", "coalesce(g.slots, 0)")} else 0 end as room
         from candidate c join tenant_line t on t.id = c.id left join gained g on g.tenant = t.tenant)
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
-           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight), min(tenant)
-      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base, sole
+           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
+      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
       from adjusted c where room > 0;
   end if;
   if v_ids is null then
@@ -73,7 +73,6 @@ begin
     turns := array_fill(v_ids[1], array[v_supply::integer]);
     return;
   end if;
-  sole := null;
   turns := '{}';
   if v_owing then
     v_owed := array(select least(o.owed, o.room) from unnest(v_owed, v_room) with ordinality o(owed, room, n) order by o.n);

@@ -208,7 +208,7 @@ begin
   if not more then
     delete from agent where tenant = p_id;
     delete from line where tenant = p_id;
-    delete from tenant_line where tenant = p_id;
+    perform forget_empty_tenants(array[p_id]);
     delete from tally where tenant = p_id;
     delete from tenant where id = p_id;
   end if;

@@ -73,10 +73,13 @@ select lane, tenant, sum(waiting), sum(exempt), sum(inflight), sum(room), count(
        max(last_served), bool_or(room > 0)
   from line group by lane, tenant order by min(id);
 
--- Whether so many tenants have used a lane that whose turn it is is looked up in an index rather than among all of them.
--- Once it is, it stays so.
-alter table lane add column crowded boolean not null default false;
-update lane l set crowded = true where (select count(*) from tenant_line t where t.lane = l.name) > 32;
+-- How many tenants there are in a lane, and whether there were ever so many that whose turn it is is looked up in an index
+-- rather than among all of them.
+alter table lane
+  add column tenants integer not null default 0 check (tenants >= 0),
+  add column crowded boolean not null default false;
+update lane l set tenants = (select count(*) from tenant_line t where t.lane = l.name);
+update lane set crowded = true where tenants > 32;
 update tenant_line t
    set crowded = true, turn_unowed = case when t.startable then t.owed = 0 end,
        turn_inflight = case when t.startable then t.inflight end, turn_served = case when t.startable then t.last_served end
