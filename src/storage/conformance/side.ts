@@ -32,6 +32,8 @@ export class Side {
   readonly claims: Claim[] = [];
   /** Deliveries that were handed out. */
   readonly tries: { readonly seq: number; readonly tries: number }[] = [];
+  /** Whether there are many tenants. */
+  crowded = false;
   /** How many batches there were. */
   batches = 0;
   readonly #eventsSeen: number[] = [];

@@ -13,6 +13,9 @@ export function roomOf(n: string, perAgent: string): string {
 /** Whether the head of line `n` goes ahead of fairness. */
 const AHEAD = "n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo')";
 
+/** Whether tenant `t` can start something in a lane. */
+const CAN_START = `not t.disabled and ${tenantRoom("t")} > 0`;
+
 export const COUNTER_FUNCTIONS = `
 -- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start.
 -- added_*: the smallest entry put into ready. Of the waiting, exempt are those that admission does not count, and parked
@@ -149,13 +152,13 @@ declare
   v_tenants text[];
 begin
   with fresh as (
-    select n.id, n.lane, n.tenant, n.room as old_room, n.startable and n.ahead as was_urgent,
+    select n.ctid as place, n.lane, n.tenant, n.room as old_room, n.startable and n.ahead as was_urgent,
            greatest(${roomOf("n", "l.per_agent")}, 0) as room, ${AHEAD} as ahead
       from line n join lane l on l.name = n.lane where n.id = any (p_lines)),
   changed as (
     update line n set room = f.room, startable = f.room > 0, ahead = f.ahead
       from fresh f
-     where n.id = f.id and (n.room, n.ahead) is distinct from (f.room, f.ahead)
+     where n.ctid = f.place and (n.room, n.ahead) is distinct from (f.room, f.ahead)
     returning f.*),
   tenants as (
     update tenant_line t
@@ -174,13 +177,14 @@ end $$;
 -- its own can be filled or freed in one lane and so change in all others.
 create function refresh_tenants(p_tenants text[]) returns void language plpgsql as $$
 begin
+  -- Not joined to itself: such a plan, made while there are few tenants, would read all of them when they are many.
   update tenant_line t
-     set startable = f.startable, turn_unowed = f.unowed, turn_inflight = case when f.unowed is not null then t.inflight end,
-         turn_served = case when f.unowed is not null then t.last_served end
-    from (select f.id, f.startable, case when f.crowded and f.startable then f.owed = 0 end as unowed
-            from (select t.id, t.crowded, t.owed, not t.disabled and ${tenantRoom("t")} > 0 as startable
-                    from tenant_line t where t.tenant = any (p_tenants)) f) f
-   where t.id = f.id and (t.crowded or t.startable <> f.startable);
+     set (startable, turn_unowed, turn_inflight, turn_served) = (
+           select f.startable, case when t.crowded and f.startable then t.owed = 0 end,
+                  case when t.crowded and f.startable then t.inflight end,
+                  case when t.crowded and f.startable then t.last_served end
+             from (select ${CAN_START} as startable) f)
+   where t.tenant = any (p_tenants) and (t.crowded or t.startable <> (${CAN_START}));
 end $$;
 
 -- Adds to, or takes from, how many tasks of tenants rest in states.
