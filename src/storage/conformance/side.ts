@@ -1,11 +1,6 @@
+import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
-import {
-  DEFAULT_TENANT,
-  type DeliveryRecord,
-  type SessionRecord,
-  type Storage,
-  type StoredEvent,
-} from "../storage.ts";
+import type { DeliveryRecord, SessionRecord, Storage, StoredEvent } from "../storage.ts";
 import type { SteppedClock } from "./clock.ts";
 import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
 

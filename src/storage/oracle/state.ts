@@ -4,27 +4,26 @@ import type { Lane } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
 import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
 import type { AttemptOutcome } from "../../model/task.ts";
-import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
+import { type AttemptOutcome, DEFAULT_TENANT } from "../../model/task.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
 import { dependencyError } from "../dependency-error.ts";
-import {
-  type AgentRecord,
-  type AuditEntry,
-  type BatchEnd,
-  type BatchRecord,
-  DEFAULT_TENANT,
-  type DeliveryRecord,
-  type EventData,
-  type FullQueue,
-  type KeyRecord,
-  type LaneSetting,
-  type NewBatch,
-  type NodeRecord,
-  type SessionRecord,
-  type Slots,
-  type StorageSignal,
-  type TaskOrigin,
-  type TenantRecord,
+import type {
+  AgentRecord,
+  AuditEntry,
+  BatchEnd,
+  BatchRecord,
+  DeliveryRecord,
+  EventData,
+  FullQueue,
+  KeyRecord,
+  LaneSetting,
+  NewBatch,
+  NodeRecord,
+  SessionRecord,
+  Slots,
+  StorageSignal,
+  TaskOrigin,
+  TenantRecord,
 } from "../storage.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
