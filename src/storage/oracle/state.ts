@@ -3,8 +3,8 @@ import type { EventType } from "../../model/event.ts";
 import type { Lane } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
 import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
-import type { AttemptOutcome } from "../../model/task.ts";
 import { type AttemptOutcome, DEFAULT_TENANT } from "../../model/task.ts";
+import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
 import { dependencyError } from "../dependency-error.ts";
 import type {
