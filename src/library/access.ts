@@ -4,15 +4,10 @@ import type { KeyInfo, LocalKeys } from "../interface/keys.ts";
 import { RotaError } from "../model/errors.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { Role } from "../model/role.ts";
+import { DEFAULT_TENANT } from "../model/task.ts";
 import type { ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
-import {
-  type AuditEntry,
-  DEFAULT_TENANT,
-  type KeyRecord,
-  type Storage,
-  type StorageSignal,
-} from "../storage/storage.ts";
+import type { AuditEntry, KeyRecord, Storage, StorageSignal } from "../storage/storage.ts";
 import { hashOf, newApiKey } from "../tenants/api-key.ts";
 import { parseAuditFilter } from "../tenants/audit-filter-input.ts";
 import { AuditLog } from "../tenants/audit-log.ts";

@@ -2,8 +2,9 @@ import type { Tenant, Tenants } from "../interface/tenants.ts";
 import { RotaError } from "../model/errors.ts";
 import { quoted } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
+import { DEFAULT_TENANT } from "../model/task.ts";
 import { isTenantId, parseTenantChanges, parseTenantInput } from "../model/tenant-input.ts";
-import { DEFAULT_TENANT, type Storage, type TenantRecord } from "../storage/storage.ts";
+import type { Storage, TenantRecord } from "../storage/storage.ts";
 import { type TenantCatalogue, tenantNotFound } from "./tenant-catalogue.ts";
 
 /** How many there are at most: all of them are read whenever one changes. */

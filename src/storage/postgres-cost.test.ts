@@ -455,6 +455,33 @@ describe("what a claim touches", () => {
     expect(await pagesOfClaim(admin)).toBeLessThan(2 * (await pagesOfSmallClaim()));
   });
 
+  test("does not grow with tenants that are at their bounds or disabled, nor with those that wait", async () => {
+    const { first, admin } = await openNodes(1);
+    await submit(
+      first,
+      Array.from({ length: 100 }, (_, n) => ({ tenant: `early-${n}`, agent: `agent-${n % 20}` })),
+    );
+    await pagesOfClaim(admin);
+    const small = await pagesOfClaim(admin);
+    const full = Array.from({ length: 10_000 }, (_, n) => ({
+      tenant: `full-${n}`,
+      agent: "a",
+      priority: n % 2,
+    }));
+    await admin.query(
+      `insert into rota.tenant (id, name, disabled, max_inflight, created_at, updated_at)
+       select 'full-' || n, 'full-' || n, n % 3 = 0, 0, 0, 0 from generate_series(0, 9999) n`,
+    );
+    await submitAll(first, full);
+    await submitAll(
+      first,
+      Array.from({ length: 5_000 }, (_, n) => ({ tenant: `waits-${n}`, agent: "a" })),
+    );
+    expect(await first.counters.recountAll()).toEqual([]);
+    await pagesOfClaim(admin);
+    expect(await pagesOfClaim(admin)).toBeLessThan(2 * small);
+  });
+
   test("grows by less than a page a task while somebody else's snapshot keeps dead rows from being removed", async () => {
     const { first, admin, url } = await openNodes(1);
     await submitAll(first, tasksOf(20, 6000));

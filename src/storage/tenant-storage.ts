@@ -1,7 +1,7 @@
 /** Whose work it is, how much of it, and whether it goes on: one part of the contract in storage.ts. */
 
 /**
- * Tenants. One that has work but was never created works like one without bounds, so that nothing that moves tasks asks
+ * Tenants. `DEFAULT_TENANT` is always among them. One that has work but was never created works like one without bounds, so that nothing that moves tasks asks
  * whether there is one.
  */
 export interface TenantStorage {
@@ -20,9 +20,6 @@ export interface TenantStorage {
    */
   delete(params: { id: string; limit: number }): Promise<DeletedTenant>;
 }
-
-/** Always there: whose work it is where nobody says. */
-export const DEFAULT_TENANT = "default";
 
 /** Null: no bound. */
 export interface TenantLimits {

@@ -78,6 +78,7 @@ export type Command =
   | { do: "configureAgent"; tenant: string; agent: string; maxInflight: number | null }
   | { do: "createAgent"; tenant: string; agent: string; maxInflight: number | null }
   | { do: "deleteAgent"; tenant: string; agent: string }
+  | { do: "crowd"; lane: string }
   | { do: "createTenant"; tenant: string; maxQueued: number | null; maxInflight: number | null }
   | { do: "boundTenant"; tenant: string; maxQueued: number | null; maxInflight: number | null }
   | { do: "disableTenant"; tenant: string; disabled: boolean }
@@ -365,6 +366,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: record({ do: fc.constant("deleteAgent"), tenant, agent }) },
+  { weight: 1, arbitrary: record({ do: fc.constant("crowd"), lane }) },
   { weight: 1, arbitrary: createTenant },
   { weight: 1, arbitrary: record({ do: fc.constant("boundTenant"), ...tenantBounds }) },
   {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { DEFAULT_TENANT, type NewKey, type StorageSignal } from "../storage.ts";
+import { DEFAULT_TENANT } from "../../model/task.ts";
+import type { NewKey, StorageSignal } from "../storage.ts";
 import { UNBOUNDED } from "./tenant-fairness.ts";
 import type { OpenWorld } from "./world.ts";
 

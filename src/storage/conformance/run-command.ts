@@ -106,6 +106,8 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     }
     case "deleteAgent":
       return agents.delete(command);
+    case "crowd":
+      return crowd(side, command.lane);
     case "createTenant": {
       const { tenant: id, maxQueued, maxInflight } = command;
       const limits = { maxQueued, maxInflight, maxSchedules: null, maxStreams: null };
@@ -386,6 +388,18 @@ async function rescue(side: Side, node: string, limit: number) {
   const answer = await side.storage.tasks.rescue({ node, limit });
   await side.storage.nodes.remove({ node });
   return answer;
+}
+
+/** So many tenants that drivers may look for them in another way; once in a while is enough. */
+async function crowd(side: Side, lane: string) {
+  if (side.crowded) return undefined;
+  side.crowded = true;
+  const tasks = Array.from({ length: 40 }, (_, n) =>
+    newTask({ id: `crowd-${n}`, tenant: `crowd-${n}`, agent: "a", lane }),
+  );
+  const limits = { maxQueueSize: 1_000, maxPerAgent: 1_000 };
+  const answers = await side.storage.tasks.insert({ tasks, limits });
+  return answers.map(({ state }) => state);
 }
 
 /** Slice by slice to the end: what goes first is nobody's promise. */

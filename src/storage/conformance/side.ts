@@ -1,14 +1,14 @@
+import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
-import {
-  DEFAULT_TENANT,
-  type DeliveryRecord,
-  type RunRecord,
-  type ScheduleName,
-  type ScheduleRecord,
-  type SessionRecord,
-  type Storage,
-  type StoredEvent,
-  type StoredNotification,
+import type {
+  DeliveryRecord,
+  RunRecord,
+  ScheduleName,
+  ScheduleRecord,
+  SessionRecord,
+  Storage,
+  StoredEvent,
+  StoredNotification,
 } from "../storage.ts";
 import type { SteppedClock } from "./clock.ts";
 import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
@@ -41,6 +41,8 @@ export class Side {
   readonly runs: number[] = [];
   /** How many tasks of runs there were. */
   made = 0;
+  /** Whether there are many tenants. */
+  crowded = false;
   /** How many batches there were. */
   batches = 0;
   readonly #eventsSeen: number[] = [];

@@ -54,6 +54,25 @@ export function describeTenantFairness(open: OpenWorld): void {
       expect(tenantsOf(await world.claim({ limit: 3 }))).toBe("abc");
     });
 
+    test("however many there are, each is served in its turn", async () => {
+      const world = await open();
+      const names = Array.from({ length: 50 }, (_, n) => `t${String(n).padStart(2, "0")}`);
+      for (const tenant of names) await submitMany(world, tenant, 3);
+      const first = await world.claim({ limit: 60 });
+      expect(first.map(({ task }) => task.tenant)).toEqual([...names, ...names.slice(0, 10)]);
+      await createTenant(world, "t10", { maxInflight: 1 });
+      for (const one of first.slice(20, 30)) await world.finish(one, done);
+      const served = (await world.claim({ limit: 50 })).map(({ task }) => task.tenant);
+      expect(served).toEqual([
+        ...names.slice(20, 30),
+        ...names.slice(11, 20),
+        ...names.slice(30),
+        ...names.slice(20, 30),
+        names[0],
+      ]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("what runs in other lanes does not count", async () => {
       const world = await open();
       await submitMany(world, "a", 3, { lane: OTHER_LANE });

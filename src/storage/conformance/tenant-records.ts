@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { DEFAULT_TENANT, type NewTenant, type StorageSignal } from "../storage.ts";
+import { DEFAULT_TENANT } from "../../model/task.ts";
+import type { NewTenant, StorageSignal } from "../storage.ts";
 import { UNBOUNDED } from "./tenant-fairness.ts";
 import { LANE, NODE, newTask, type OpenWorld, OTHER_LANE, only, ROOMY, type World } from "./world.ts";
 

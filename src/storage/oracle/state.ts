@@ -3,32 +3,31 @@ import type { EventType } from "../../model/event.ts";
 import type { Lane } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
 import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
-import type { AttemptOutcome } from "../../model/task.ts";
+import { type AttemptOutcome, DEFAULT_TENANT } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
 import { dependencyError } from "../dependency-error.ts";
-import {
-  type AgentRecord,
-  type AuditEntry,
-  type BatchEnd,
-  type BatchRecord,
-  DEFAULT_TENANT,
-  type DeliveryRecord,
-  type EventData,
-  type FullQueue,
-  type KeyRecord,
-  type LaneSetting,
-  type NewBatch,
-  type NodeRecord,
-  type RunRecord,
-  type ScheduleName,
-  type ScheduleRecord,
-  type SessionRecord,
-  type Slots,
-  type StorageSignal,
-  type StoredNotification,
-  type TaskOrigin,
-  type TenantRecord,
+import type {
+  AgentRecord,
+  AuditEntry,
+  BatchEnd,
+  BatchRecord,
+  DeliveryRecord,
+  EventData,
+  FullQueue,
+  KeyRecord,
+  LaneSetting,
+  NewBatch,
+  NodeRecord,
+  RunRecord,
+  ScheduleName,
+  ScheduleRecord,
+  SessionRecord,
+  Slots,
+  StorageSignal,
+  StoredNotification,
+  TaskOrigin,
+  TenantRecord,
 } from "../storage.ts";
 import { endRun } from "./runs.ts";
 

@@ -1,12 +1,12 @@
+import { DEFAULT_TENANT } from "../../model/task.ts";
 import { isTerminal } from "../../model/task-state.ts";
-import {
-  type CreatedTenant,
-  DEFAULT_TENANT,
-  type DeletedTenant,
-  type NewTenant,
-  type TenantLimits,
-  type TenantRecord,
-  type UpdatedTenant,
+import type {
+  CreatedTenant,
+  DeletedTenant,
+  NewTenant,
+  TenantLimits,
+  TenantRecord,
+  UpdatedTenant,
 } from "../storage.ts";
 import { cancelThese } from "./cancel-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";

@@ -1,10 +1,5 @@
 import { roomWhenFreed } from "./share-out.ts";
 
-/** How many starts each tenant has in p_turns. */
-const NEED = `
-  select t.id as owner, t.tenant, u.starts
-    from (select id, count(*)::integer as starts from unnest(p_turns) u(id) group by id) u join tenant_line t on t.id = u.id`;
-
 /**
  * The first tasks `r` of the lines `c` of the tenant p_tenant that hold the smallest (rank, seq) and can start something:
  * among them are its first p_count in the lane p_lane.
@@ -31,26 +26,44 @@ returns bigint[] language plpgsql as $$
 declare
   v_lane lane;
   v_left integer;
-  v_share record;
-  v_started bigint[];
+  v_own tenant_line;
+  v_turns bigint[];
+  v_urgent boolean;
+  v_streaked boolean;
+  v_lines bigint[];
 begin
   select * into v_lane from lane where name = p_lane;
   if not found then raise exception 'lane "%" is not configured', p_lane; end if;
   v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
-  if v_left > 0 then
-    select * into v_share from share_out(v_lane, v_left, p_freed);
-    if cardinality(v_share.turns) = 0 then v_left := 0; end if;
+  if v_left > 0 and v_lane.tenants = 1 then
+    -- With nobody to share with, what its lines can start is all there is to look at.
+    select * into v_own from tenant_line where lane = p_lane;
+    if v_own.disabled then
+      v_left := 0;
+    elsif v_own.max_inflight is not null then
+      v_left := least(v_left, v_own.max_inflight + coalesce(cardinality(p_freed), 0)
+                                - (select sum(inflight) from tenant_line where tenant = v_own.tenant));
+    end if;
+    if v_left > 0 and v_own.urgent_lines > 0 then
+      return start_in_turns(p_now, p_node, v_lane, array_fill(v_own.id, array[least(v_left, v_own.supply)::integer]));
+    end if;
+    v_lines := case when v_left > 0 then choose_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
+    v_turns := array[v_own.id];
+    v_streaked := v_own.ahead_streak <> 0;
+  elsif v_left > 0 then
+    select turns, urgent, streaked into v_turns, v_urgent, v_streaked from share_out(v_lane, v_left, p_freed);
+    if v_urgent and cardinality(v_turns) > 0 then return start_in_turns(p_now, p_node, v_lane, v_turns); end if;
+    v_lines := case when cardinality(v_turns) > 0 then choose_fairly(v_lane, v_turns, p_freed) end;
   end if;
-  if v_left <= 0 then
+  if coalesce(cardinality(v_lines), 0) = 0 then
     if p_freed is not null then perform apply_deltas(p_freed); end if;
     return '{}';
   end if;
-  if v_share.urgent then return start_in_turns(p_now, p_node, v_lane, v_share.turns); end if;
-  v_started := start_attempts(p_now, p_node, choose_fairly(v_lane, v_share.turns, p_freed), null, p_freed);
-  if v_share.streaked then
-    update tenant_line set ahead_streak = 0 where id = any (v_share.turns) and ahead_streak <> 0;
+  v_lines := start_attempts(p_now, p_node, v_lines, null, p_freed);
+  if v_streaked then
+    update tenant_line set ahead_streak = 0 where id = any (v_turns) and ahead_streak <> 0;
   end if;
-  return v_started;
+  return v_lines;
 end $$;
 
 -- Whether what was freed can be written down together with what is started in this lane. It can where all of it lies in
@@ -60,8 +73,7 @@ create function can_wait(p_freed line_delta[], p_lane text) returns boolean lang
 begin
   return not exists (
            select 1 from unnest(p_freed) f join line n on n.id = f.line
-             join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
-            where f.waiting <> 0 or n.lane <> p_lane or n.ahead or n.agent_max is not null or t.max_inflight is not null)
+            where f.waiting <> 0 or n.lane <> p_lane or n.ahead or n.agent_max is not null)
      and not exists (select 1 from line where lane = p_lane and startable and ahead);
 end $$;
 
@@ -112,8 +124,7 @@ begin
       if v_fair then v_own.ahead_streak := v_own.ahead_streak + cardinality(v_lines); end if;
     else
       -- Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
-      v_lines := choose_fairly(p_lane, array_fill(p_owner, array[
-                                 case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end]), null);
+      v_lines := choose_of_tenant(p_lane, v_own.tenant, case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end, null);
       v_own.ahead_streak := 0;
     end if;
     v_started := v_started || start_attempts(p_now, p_node, v_lines, v_tokens[:cardinality(v_lines)], null);
@@ -131,7 +142,45 @@ begin
     select c.id from ${tasksAhead("p_critical_only")} order by r.rank, r.task_seq limit p_count);
 end $$;
 
--- For each of these turns of tenants a line of its own: those with the fewest in flight, ties to the one served longest ago.
+-- The lines of a tenant with the fewest in flight, ties to the one served longest ago, one entry for each start.
+create function choose_of_tenant(p_lane lane, p_tenant text, p_count integer, p_freed line_delta[]) returns bigint[]
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+  v_ids bigint[];
+  v_inflight integer[];
+  v_served bigint[];
+  v_room bigint[];
+  v_base integer;
+  v_supply bigint;
+begin
+  if p_freed is null then
+    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
+      into v_ids, v_inflight, v_served, v_room, v_base, v_supply
+      from (select n.id, n.inflight, n.last_served, n.room
+              from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable
+             order by n.inflight, n.last_served, n.id limit p_count) c;
+  else
+    -- The index does not know yet what was freed: those lines are looked at besides, with what they will have.
+    with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
+    candidate as (
+      select line as id from freed
+      union
+      (select n.id from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable
+        order by n.inflight, n.last_served, n.id limit p_count + cardinality(p_freed))),
+    adjusted as (
+      select n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
+             case when f.slots is null then n.room else ${roomWhenFreed("n", "f.slots")} end as room
+        from candidate c join line n on n.id = c.id and n.tenant = p_tenant left join freed f on f.line = c.id)
+    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
+      into v_ids, v_inflight, v_served, v_room, v_base, v_supply
+      from (select * from adjusted where room > 0 order by inflight, last_served, id limit p_count) c;
+  end if;
+  if p_count = 1 or v_ids is null then return v_ids; end if;
+  return allot(v_ids, v_inflight, v_served, v_room, p_count, v_base, v_supply);
+end $$;
+
+-- The same for these turns of several tenants: what one after the other would have chosen, all at once.
 create function choose_fairly(p_lane lane, p_turns bigint[], p_freed line_delta[]) returns bigint[]
 language plpgsql stable as $$
 #variable_conflict use_column
@@ -146,47 +195,33 @@ declare
   v_times integer := 1;
   v_lines bigint[];
 begin
-  if p_freed is null then
-    select array_agg(owner), array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room),
-           array_agg(base), array_agg(span)
-      into v_owners, v_ids, v_inflight, v_served, v_room, v_base, v_span
-      from (select need.owner, c.*, min(c.inflight) over (partition by need.owner) as base,
-                   (need.starts - 1) / (count(*) over (partition by need.owner))::integer + 1 as span
-              from (${NEED}) need
-             cross join lateral (
-               select n.id, n.inflight, n.last_served, n.room
-                 from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable
-                order by n.inflight, n.last_served, n.id limit need.starts) c) c;
-  else
-    -- The index does not know yet what was freed: those lines are looked at besides, with what they will have.
-    with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
-    need as (${NEED}),
-    candidate as (
-      select need.owner, need.starts, f.line as id
-        from freed f join line n on n.id = f.line join need on need.tenant = n.tenant
-      union
-      select need.owner, need.starts, c.id
-        from need
-       cross join lateral (
-         select n.id from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable
-          order by n.inflight, n.last_served, n.id limit need.starts + cardinality(p_freed)) c),
-    adjusted as (
-      select c.owner, c.starts, n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
-             case when f.slots is null then n.room else ${roomWhenFreed("n", "f.slots")} end as room
-        from candidate c join line n on n.id = c.id left join freed f on f.line = c.id),
-    ranked as (
-      select *, row_number() over (partition by owner order by inflight, last_served, id) as n from adjusted where room > 0)
-    select array_agg(owner), array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room),
-           array_agg(base), array_agg(span)
-      into v_owners, v_ids, v_inflight, v_served, v_room, v_base, v_span
-      from (select *, min(inflight) over (partition by owner) as base,
-                   (starts - 1) / (count(*) over (partition by owner))::integer + 1 as span
-              from ranked where n <= starts) c;
-  end if;
-  if v_owners[1] = all (v_owners) and v_owners[1] = all (p_turns) then
-    return allot(v_ids, v_inflight, v_served, v_room, cardinality(p_turns));
-  end if;
-  -- As in allot, for several tenants at once: the nth of those that are allotted to one is for its nth turn.
+  with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
+  need as (
+    select t.id as owner, t.tenant, u.starts
+      from (select id, count(*)::integer as starts from unnest(p_turns) u(id) group by id) u
+      join tenant_line t on t.id = u.id),
+  candidate as (
+    select need.owner, need.starts, f.line as id
+      from freed f join line n on n.id = f.line join need on need.tenant = n.tenant
+    union
+    select need.owner, need.starts, c.id
+      from need
+     cross join lateral (
+       select n.id from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable
+        order by n.inflight, n.last_served, n.id limit need.starts + coalesce(cardinality(p_freed), 0)) c),
+  adjusted as (
+    select c.owner, c.starts, n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
+           case when f.slots is null then n.room else ${roomWhenFreed("n", "f.slots")} end as room
+      from candidate c join line n on n.id = c.id left join freed f on f.line = c.id),
+  ranked as (
+    select *, row_number() over (partition by owner order by inflight, last_served, id) as n from adjusted where room > 0)
+  select array_agg(owner), array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room),
+         array_agg(base), array_agg(span)
+    into v_owners, v_ids, v_inflight, v_served, v_room, v_base, v_span
+    from (select *, min(inflight) over (partition by owner) as base,
+                 (starts - 1) / (count(*) over (partition by owner))::integer + 1 as span
+            from ranked where n <= starts) c;
+  -- As in allot, for each by itself: the nth that is allotted to one is for its nth turn.
   loop
     v_lines := array(
       select x.id
@@ -199,7 +234,7 @@ begin
                 from unnest(p_turns) with ordinality u(id, place)) t on t.owner = x.owner and t.nth = x.nth
        order by t.place);
     if cardinality(v_lines) = cardinality(p_turns) then return v_lines; end if;
-    if v_times > 100000000 then raise exception 'tenants in lane % count more than their lines can start', (p_lane).name; end if;
+    if v_times > 100000000 then raise exception 'tenants in lane % count more than they can start', (p_lane).name; end if;
     v_times := v_times * 4;
   end loop;
 end $$;

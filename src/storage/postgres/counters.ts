@@ -13,6 +13,9 @@ export function roomOf(n: string, perAgent: string): string {
 /** Whether the head of line `n` goes ahead of fairness. */
 const AHEAD = "n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo')";
 
+/** Whether tenant `t` can start something in a lane. */
+const CAN_START = `not t.disabled and ${tenantRoom("t")} > 0`;
+
 export const COUNTER_FUNCTIONS = `
 -- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start.
 -- added_*: the smallest entry put into ready. Of the waiting, exempt are those that admission does not count, and parked
@@ -60,7 +63,7 @@ declare
   v_limited bigint[];
   v_freed bigint[];
   v_critical boolean;
-  v_bounded text[];
+  v_tenants text[];
 begin
   with moved as (
     select line, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt, sum(parked)::integer as parked,
@@ -121,12 +124,11 @@ begin
                        - was_urgent::integer)::integer as urgent_lines
               from placed group by lane, tenant) d
      where t.tenant = d.tenant and t.lane = d.lane
-    returning t.tenant, t.max_inflight is not null as bounded)
+    returning case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed)
   select array_agg(id) filter (where limited), array_agg(id) filter (where limited and freed), bool_or(critical),
-         (select array_agg(tenant) from tenants where bounded)
-    into v_limited, v_freed, v_critical, v_bounded from counted;
-  -- A tenant with a bound of its own can be filled or freed in one lane and so change in all others.
-  if v_bounded is not null then perform refresh_tenants(v_bounded); end if;
+         (select array_agg(refreshed) filter (where refreshed is not null) from tenants)
+    into v_limited, v_freed, v_critical, v_tenants from counted;
+  if v_tenants is not null then perform refresh_tenants(v_tenants); end if;
   -- An agent with a limit of its own can be filled or freed in one lane and so change in all others.
   if v_limited is not null then
     perform refresh_startable(array(
@@ -147,16 +149,16 @@ end $$;
 create function refresh_startable(p_lines bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_bounded text[];
+  v_tenants text[];
 begin
   with fresh as (
-    select n.id, n.lane, n.tenant, n.room as old_room, n.startable and n.ahead as was_urgent,
+    select n.ctid as place, n.lane, n.tenant, n.room as old_room, n.startable and n.ahead as was_urgent,
            greatest(${roomOf("n", "l.per_agent")}, 0) as room, ${AHEAD} as ahead
       from line n join lane l on l.name = n.lane where n.id = any (p_lines)),
   changed as (
     update line n set room = f.room, startable = f.room > 0, ahead = f.ahead
       from fresh f
-     where n.id = f.id and (n.room, n.ahead) is distinct from (f.room, f.ahead)
+     where n.ctid = f.place and (n.room, n.ahead) is distinct from (f.room, f.ahead)
     returning f.*),
   tenants as (
     update tenant_line t
@@ -166,18 +168,23 @@ begin
                    sum((room > 0 and ahead)::integer - was_urgent::integer)::integer as urgent_lines
               from changed group by lane, tenant) d
      where t.tenant = d.tenant and t.lane = d.lane
-    returning t.tenant, t.max_inflight is not null as bounded)
-  select array_agg(tenant) filter (where bounded) into v_bounded from tenants;
-  if v_bounded is not null then perform refresh_tenants(v_bounded); end if;
+    returning case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed)
+  select array_agg(refreshed) filter (where refreshed is not null) into v_tenants from tenants;
+  if v_tenants is not null then perform refresh_tenants(v_tenants); end if;
 end $$;
 
--- Where these tenants can start something, by their bounds as they are now.
+-- Where these tenants can start something, by their bounds as they are now, and when it is their turn. One with a bound of
+-- its own can be filled or freed in one lane and so change in all others.
 create function refresh_tenants(p_tenants text[]) returns void language plpgsql as $$
 begin
-  update tenant_line t set startable = f.startable
-    from (select t.id, not t.disabled and ${tenantRoom("t")} > 0 as startable
-            from tenant_line t where t.tenant = any (p_tenants)) f
-   where t.id = f.id and t.startable <> f.startable;
+  -- Not joined to itself: such a plan, made while there are few tenants, would read all of them when they are many.
+  update tenant_line t
+     set (startable, turn_unowed, turn_inflight, turn_served) = (
+           select f.startable, case when t.crowded and f.startable then t.owed = 0 end,
+                  case when t.crowded and f.startable then t.inflight end,
+                  case when t.crowded and f.startable then t.last_served end
+             from (select ${CAN_START} as startable) f)
+   where t.tenant = any (p_tenants) and (t.crowded or t.startable <> (${CAN_START}));
 end $$;
 
 -- Adds to, or takes from, how many tasks of tenants rest in states.

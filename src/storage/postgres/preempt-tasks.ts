@@ -137,6 +137,7 @@ begin
          ahead_streak = t.ahead_streak - case when v_lane.strategy = 'fair-fifo' then o.slots else 0 end
     from (select tenant, count(*)::integer as slots from unnest(v_owners) u(tenant) group by tenant) o
    where t.tenant = o.tenant and t.lane = p_lane;
+  if v_lane.crowded then perform refresh_tenants(v_owners); end if;
   return v_tokens;
 end $$;
 

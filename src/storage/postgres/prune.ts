@@ -130,9 +130,7 @@ begin
     delete from line n using (select distinct tenant, agent from unnest(v_tenants, v_agents) u(tenant, agent)) g
      where n.tenant = g.tenant and n.agent = g.agent
        and not exists (select 1 from task t where t.tenant = g.tenant and t.agent = g.agent);
-    -- And so does a tenant.
-    delete from tenant_line t using (select distinct tenant from unnest(v_tenants) u(tenant)) g
-     where t.tenant = g.tenant and not exists (select 1 from line n where n.tenant = g.tenant);
+    perform forget_empty_tenants(v_tenants);
     perform count_tasks(v_tenants, v_states, array_fill(-1, array[cardinality(v_states)]));
     v_deleted := v_deleted + cardinality(v_states);
     exit when v_children is null;
@@ -141,5 +139,17 @@ begin
     exit when p_seqs is null or p_any;
   end loop;
   return v_deleted;
+end $$;
+
+-- And so does a tenant.
+create function forget_empty_tenants(p_tenants text[]) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  with gone as (
+    delete from tenant_line t using (select distinct tenant from unnest(p_tenants) u(tenant)) g
+     where t.tenant = g.tenant and not exists (select 1 from line n where n.tenant = g.tenant)
+    returning t.lane)
+  update lane l set tenants = l.tenants - g.tenants
+    from (select lane, count(*)::integer as tenants from gone group by lane) g where l.name = g.lane;
 end $$;
 `;

@@ -139,6 +139,9 @@ create function count_tenants(p_ids bigint[]) returns table (
      ('max_inflight', t.max_inflight, o.max_inflight),
      ('crowded', t.crowded::integer, (select l.crowded::integer from lane l where l.name = t.lane)),
      ('disabled', t.disabled::integer, coalesce(o.disabled, false)::integer),
+     ('turn_unowed', t.turn_unowed::integer, case when t.crowded and t.startable then (t.owed = 0)::integer end),
+     ('turn_inflight', t.turn_inflight, case when t.crowded and t.startable then t.inflight end),
+     ('turn_served', t.turn_served, case when t.crowded and t.startable then t.last_served end),
      ('startable', t.startable::integer, (not t.disabled and ${tenantRoom("t")} > 0)::integer)) c
    where t.id = any (p_ids)
 $$;
@@ -181,6 +184,7 @@ select 'lane ' || l.name || ' ' || c.name, c.stored, c.counted
  cross join lateral (values
    ('waiting', l.waiting, (select coalesce(sum(waiting), 0) from line where lane = l.name)),
    ('exempt', l.exempt, (select coalesce(sum(exempt), 0) from line where lane = l.name)),
+   ('tenants', l.tenants, (select count(*) from tenant_line where lane = l.name)),
    ('inflight', l.inflight, (select coalesce(sum(inflight), 0) from line where lane = l.name))) c(name, stored, counted)
  where c.stored <> c.counted
 union all

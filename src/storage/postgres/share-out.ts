@@ -1,6 +1,6 @@
 /** How many more tasks of a tenant may start in a lane, the lane's total aside: of a row of `tenant_line` that is startable. */
-export function tenantRoom(t: string, supply = `${t}.supply`): string {
-  return `(case when ${t}.max_inflight is null then ${supply} else least(${supply}, ${t}.max_inflight
+export function tenantRoom(t: string, supply = `${t}.supply`, freed = "0"): string {
+  return `(case when ${t}.max_inflight is null then ${supply} else least(${supply}, ${t}.max_inflight + ${freed}
     - (select sum(s.inflight) from tenant_line s where s.tenant = ${t}.tenant)) end)`;
 }
 
@@ -9,7 +9,6 @@ export function roomWhenFreed(n: string, slots: string): string {
   return `greatest(least(${n}.ready, (p_lane).per_agent - ${n}.inflight + ${slots}), 0)`;
 }
 
-/** sqlite/share-out.ts says the same in TypeScript. */
 /** In a lane of more tenants than this, those that can start something are found by the index. */
 export const TENANTS_MAX = 32;
 
@@ -22,6 +21,7 @@ function candidates(columns: string, count: string): string {
     select ${columns} from tenant_line t where not (p_lane).crowded and t.lane = (p_lane).name and t.startable`;
 }
 
+/** sqlite/share-out.ts says the same in TypeScript. */
 export const SHARE_FUNCTIONS = `
 -- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
 -- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.
@@ -38,11 +38,13 @@ declare
   v_room bigint[];
   v_owed integer[];
   v_owing boolean;
+  v_supply bigint;
+  v_base integer;
 begin
   if p_freed is null then
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
-           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0)
-      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked
+           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
+      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
       from (${candidates(`t.id, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, ${tenantRoom("t")} as room`, "p_count")}) c;
   else
     -- The index does not know yet what was freed: those tenants are looked at besides, with what they will have.
@@ -56,23 +58,25 @@ begin
       (${candidates("t.id", "p_count + cardinality(p_freed)")})),
     adjusted as (
       select t.id, t.inflight - coalesce(g.slots, 0) as inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak,
-             case when not t.disabled then ${tenantRoom("t", "t.supply + coalesce(g.supply, 0)")} else 0 end as room
+             case when not t.disabled then ${tenantRoom("t", "t.supply + coalesce(g.supply, 0)", "coalesce(g.slots, 0)")} else 0 end as room
         from candidate c join tenant_line t on t.id = c.id left join gained g on g.tenant = t.tenant)
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
-           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0)
-      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked
+           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
+      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
       from adjusted c where room > 0;
   end if;
   if v_ids is null then
     turns := '{}';
-  elsif cardinality(v_ids) = 1 then
-    turns := array_fill(v_ids[1], array[least(v_room[1], p_count)::integer]);
-  elsif not v_owing then
-    turns := allot(v_ids, v_inflight, v_served, v_room, p_count);
-  else
-    turns := allot(v_ids, v_inflight, v_served,
-                   array(select least(o.owed, o.room) from unnest(v_owed, v_room) with ordinality o(owed, room, n) order by o.n),
-                   p_count);
+    return;
+  end if;
+  if cardinality(v_ids) = 1 then
+    turns := array_fill(v_ids[1], array[v_supply::integer]);
+    return;
+  end if;
+  turns := '{}';
+  if v_owing then
+    v_owed := array(select least(o.owed, o.room) from unnest(v_owed, v_room) with ordinality o(owed, room, n) order by o.n);
+    turns := allot(v_ids, v_inflight, v_served, v_owed, p_count, v_base, least((select sum(o) from unnest(v_owed) o), p_count));
     -- Whoever was served just now was served last.
     select array_agg(c.inflight + coalesce(g.starts, 0) order by c.n),
            array_agg(coalesce(4611686018427387904 + g.last, c.served) order by c.n),
@@ -81,29 +85,30 @@ begin
       from unnest(v_ids, v_inflight, v_served, v_room) with ordinality c(id, inflight, served, room, n)
       left join (select id, count(*)::integer as starts, max(place) as last
                    from unnest(turns) with ordinality u(id, place) group by id) g on g.id = c.id;
-    turns := turns || allot(v_ids, v_inflight, v_served, v_room, p_count - cardinality(turns));
   end if;
+  turns := turns || allot(v_ids, v_inflight, v_served, v_room, p_count - cardinality(turns), v_base,
+                          v_supply - cardinality(turns));
 end $$;
 
 -- Fewest in flight first, ties to the one served longest ago, one entry for each start: the nth start of one here comes
 -- in the order of (in flight + n, n, last served).
-create function allot(p_ids bigint[], p_inflight integer[], p_served bigint[], p_room bigint[], p_count integer)
+-- p_base: the fewest; p_supply: how many starts there are, p_count at most.
+create function allot(
+  p_ids bigint[], p_inflight integer[], p_served bigint[], p_room bigint[], p_count integer, p_base integer, p_supply bigint)
 returns bigint[] language plpgsql immutable as $$
 declare
-  v_supply bigint := least((select sum(r) from unnest(p_room) r), p_count);
-  v_base integer := (select min(i) from unnest(p_inflight) i);
   v_span integer := (p_count + cardinality(p_ids) - 1) / cardinality(p_ids);
   v_turns bigint[];
 begin
-  if v_supply <= 0 then return '{}'; end if;
+  if p_supply <= 0 then return '{}'; end if;
   -- All starts up to a level are listed, rather than p_count for each; the level rises until they are enough.
   loop
     v_turns := array(
       select c.id
         from unnest(p_ids, p_inflight, p_served, p_room) as c(id, inflight, served, room)
-       cross join lateral generate_series(1, least(c.room, p_count, v_base + v_span - c.inflight)) as s(n)
+       cross join lateral generate_series(1, least(c.room, p_count, p_base + v_span - c.inflight)) as s(n)
        order by c.inflight + s.n, s.n, c.served, c.id limit p_count);
-    if cardinality(v_turns) >= v_supply then return v_turns; end if;
+    if cardinality(v_turns) >= p_supply then return v_turns; end if;
     v_span := v_span * 4;
   end loop;
 end $$;

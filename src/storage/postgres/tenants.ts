@@ -1,11 +1,5 @@
-import {
-  type CreatedTenant,
-  DEFAULT_TENANT,
-  type TenantLimits,
-  type TenantRecord,
-  type TenantStorage,
-  type UpdatedTenant,
-} from "../storage.ts";
+import { DEFAULT_TENANT } from "../../model/task.ts";
+import type { CreatedTenant, TenantLimits, TenantRecord, TenantStorage, UpdatedTenant } from "../storage.ts";
 import { type CancelledJson, signalCancelled } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT, preemptAt } from "./preempt-tasks.ts";
@@ -195,7 +189,9 @@ declare
   v_now bigint := enter(p_now);
   v_seqs bigint[];
 begin
-  if not exists (select 1 from tenant where id = p_id) then return; end if;
+  -- Keys do not pass the gate: whoever makes one waits here, and finds no tenant then.
+  perform 1 from tenant where id = p_id for update;
+  if not found then return; end if;
   perform set_disabled(v_now, p_id, true);
   delete from api_key where tenant = p_id;
   v_seqs := array(select seq from task where tenant = p_id order by agent, seq limit p_limit);
@@ -208,7 +204,7 @@ begin
   if not more then
     delete from agent where tenant = p_id;
     delete from line where tenant = p_id;
-    delete from tenant_line where tenant = p_id;
+    perform forget_empty_tenants(array[p_id]);
     delete from tally where tenant = p_id;
     delete from tenant where id = p_id;
   end if;

@@ -1,12 +1,12 @@
+import { DEFAULT_TENANT } from "../../model/task.ts";
 import { isTerminal, type TaskState, type WaitingState } from "../../model/task-state.ts";
-import {
-  type CreatedTenant,
-  DEFAULT_TENANT,
-  type DeletedTenant,
-  type EndedTask,
-  type TenantRecord,
-  type TenantStorage,
-  type UpdatedTenant,
+import type {
+  CreatedTenant,
+  DeletedTenant,
+  EndedTask,
+  TenantRecord,
+  TenantStorage,
+  UpdatedTenant,
 } from "../storage.ts";
 import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";

@@ -22,6 +22,7 @@ create table tenant (
   created_at     bigint not null,
   updated_at     bigint not null
 );
+create index tenant_with_queue on tenant (id) where max_queued is not null;
 insert into tenant (id, name, created_at, updated_at)
 select 'default', 'default', now, now from (select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now) n;
 
@@ -31,9 +32,7 @@ update line n
    set room = greatest(least(n.ready, l.per_agent - n.inflight, case when n.agent_max is not null then
                 n.agent_max - (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) end), 0)
   from lane l where l.name = n.lane;
-alter table line
-  add check (room between 0 and ready),
-  add check (startable = (room > 0));
+alter table line add check (room between 0 and ready and startable = (room > 0));
 
 -- The tasks of one tenant in one lane, counted: what sharing out a lane's slots looks at, as choosing looks at lines.
 create table tenant_line (
@@ -42,26 +41,29 @@ create table tenant_line (
   tenant        text collate "C" not null,
   max_inflight  integer,                           -- these two: as in tenant, copied
   disabled      boolean not null default false,
-  waiting       integer not null default 0 check (waiting >= 0),
-  exempt        integer not null default 0 check (exempt between 0 and waiting),
-  inflight      integer not null default 0 check (inflight >= 0),
-  supply        bigint not null default 0 check (supply >= 0),  -- the room of its lines
-  urgent_lines  integer not null default 0 check (urgent_lines between 0 and supply),  -- those that go ahead of fairness
+  waiting       integer not null default 0,
+  exempt        integer not null default 0,
+  inflight      integer not null default 0,
+  supply        bigint not null default 0,         -- the room of its lines
+  urgent_lines  integer not null default 0,        -- those of its lines that can start what goes ahead of fairness
   last_served   bigint not null,                   -- token of its last start; at first, see NEWCOMER_LEAD
   -- Slots that its running tasks gave up for others of it, and that it has not been given back.
-  owed          integer not null default 0 check (owed >= 0),
+  owed          integer not null default 0,
   -- Starts in a row that a critical task of it took ahead of fairness; see AHEAD_STREAK_MAX. A slot that was taken from a
   -- running task is one more that may go ahead: it is counted off beforehand, even below nothing.
-  ahead_streak  integer not null default 0 check (ahead_streak <= 7),
+  ahead_streak  integer not null default 0,
   startable     boolean not null default false,
   crowded       boolean not null default false,    -- as in lane, copied
-  -- What the index below is about. Null for tenants that can start nothing, so that those at their bounds cost a claim
-  -- nothing; and null where there are few, so that changing their busy rows touches no index.
-  turn_unowed   boolean generated always as (case when crowded and startable then owed = 0 end) stored,
-  turn_inflight integer generated always as (case when crowded and startable then inflight end) stored,
-  turn_served   bigint generated always as (case when crowded and startable then last_served end) stored,
+  -- What the index below is about: owed = 0, inflight and last_served. Null for tenants that can start nothing, so that
+  -- those at their bounds cost a claim nothing; and null where there are few, so that changing their busy rows touches no
+  -- index.
+  turn_unowed   boolean,
+  turn_inflight integer,
+  turn_served   bigint,
   unique (lane, tenant),
-  check (not startable or (supply > 0 and not disabled))
+  -- One for all: the row is busy, and each is made ready anew for every statement that changes it.
+  check (exempt between 0 and waiting and inflight >= 0 and urgent_lines between 0 and supply and owed >= 0
+         and ahead_streak <= 7 and (not startable or (supply > 0 and not disabled)))
 ) with (fillfactor = 20);
 create index tenant_line_by_tenant on tenant_line (tenant);
 create index tenant_line_by_fairness on tenant_line (lane, turn_unowed, turn_inflight, turn_served, id)
@@ -71,11 +73,17 @@ select lane, tenant, sum(waiting), sum(exempt), sum(inflight), sum(room), count(
        max(last_served), bool_or(room > 0)
   from line group by lane, tenant order by min(id);
 
--- Whether so many tenants have used a lane that whose turn it is is looked up in an index rather than among all of them.
--- Once it is, it stays so.
-alter table lane add column crowded boolean not null default false;
-update lane l set crowded = true where (select count(*) from tenant_line t where t.lane = l.name) > 32;
-update tenant_line t set crowded = true from lane l where l.name = t.lane and l.crowded;
+-- How many tenants there are in a lane, and whether there were ever so many that whose turn it is is looked up in an index
+-- rather than among all of them.
+alter table lane
+  add column tenants integer not null default 0 check (tenants >= 0),
+  add column crowded boolean not null default false;
+update lane l set tenants = (select count(*) from tenant_line t where t.lane = l.name);
+update lane set crowded = true where tenants > 32;
+update tenant_line t
+   set crowded = true, turn_unowed = case when t.startable then t.owed = 0 end,
+       turn_inflight = case when t.startable then t.inflight end, turn_served = case when t.startable then t.last_served end
+  from lane l where l.name = t.lane and l.crowded;
 
 drop index line_by_fairness;
 drop index line_by_head;
