@@ -21,15 +21,19 @@ test("counts for each tenant by itself, and shows it nothing else", () => {
   expect(metrics.shownTo("nobody").snapshot()).toMatchObject({ tasksSubmitted: 0, agents: {} });
 });
 
-test("gives no label to an agent of which it is not known whose it is", () => {
+test("counts what expired and what was lost for whom it belongs to", () => {
   const metrics = new MetricsByTenant();
-  submit(metrics, "default", "mine");
-  const tasks = ["mine", "secret"].map((agent) => ({ agent, lane: LANE }));
-  metrics.expired(tasks);
-  metrics.lost({ failed: tasks, requeued: tasks });
-  const { tasksExpired, tasksFailed, agents } = metrics.shownTo("default").snapshot();
-  expect([tasksExpired, tasksFailed]).toEqual([2, 4]);
-  expect(Object.keys(agents).toSorted()).toEqual(["mine", "other"]);
+  const [ours, theirs] = ["default", "acme"].map((tenant) => ({ tenant, agent: `of-${tenant}`, lane: LANE }));
+  if (ours === undefined || theirs === undefined) throw new Error("There are two.");
+  metrics.expired([ours, theirs, theirs]);
+  metrics.lost({ failed: [theirs], requeued: [ours, theirs] });
+  expect(metrics.shownTo("default").snapshot()).toMatchObject({ tasksExpired: 1, tasksFailed: 1 });
+  expect(metrics.shownTo("acme").snapshot()).toMatchObject({ tasksExpired: 2, tasksFailed: 3 });
+  for (const tenant of ["default", "acme"]) {
+    const { agents } = metrics.shownTo(tenant).snapshot();
+    expect(Object.keys(agents)).toEqual([`of-${tenant}`]);
+    expect(metrics.shownTo(tenant).series()).toMatchObject([{ series: { retried: 1 } }]);
+  }
 });
 
 test("keeps a bounded number of tenants, and shows one beyond them nothing of others", () => {

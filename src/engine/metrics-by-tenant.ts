@@ -1,4 +1,3 @@
-import { OTHER_AGENTS } from "../metrics/agent-labels.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import type { RescuedTasks, TaskPlace } from "../storage/storage.ts";
 import { Metrics } from "./metrics.ts";
@@ -37,20 +36,12 @@ export class MetricsByTenant {
 
   /** Failed before they started. */
   expired(tasks: readonly TaskPlace[]): void {
-    this.of(DEFAULT_TENANT).expired(tasks.map((task) => this.#unattributed(task)));
+    for (const task of tasks) this.of(task.tenant).expired(task);
   }
 
   /** Their node was lost: they failed, or go on elsewhere. */
   lost({ failed, requeued }: RescuedTasks): void {
-    const unattributed = (task: TaskPlace) => this.#unattributed(task);
-    this.of(DEFAULT_TENANT).lost({ failed: failed.map(unattributed), requeued: requeued.map(unattributed) });
-  }
-
-  /**
-   * Whose tasks these were, the storage does not say. They are counted with the default tenant, where an agent that it has
-   * not had so far stays without its name: it may be another's.
-   */
-  #unattributed({ agent, lane }: TaskPlace): TaskPlace {
-    return { agent: this.of(DEFAULT_TENANT).knows(agent) ? agent : OTHER_AGENTS, lane };
+    for (const task of failed) this.of(task.tenant).lost(task, "failed");
+    for (const task of requeued) this.of(task.tenant).lost(task, "queued");
   }
 }

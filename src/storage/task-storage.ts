@@ -110,6 +110,7 @@ export interface BatchRecord {
 
 /** Whose a task is, and where it runs. */
 export interface TaskPlace {
+  readonly tenant: string;
   readonly agent: string;
   readonly lane: string;
 }

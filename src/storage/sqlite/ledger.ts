@@ -395,6 +395,6 @@ function comesBefore(entry: ReadyEntry, rank: number, seq: number): boolean {
 }
 
 /** Whose the tasks of a line are. */
-export function placeOf({ agent, lane }: Line): TaskPlace {
-  return { agent, lane };
+export function placeOf({ tenant, agent, lane }: Line): TaskPlace {
+  return { tenant, agent, lane };
 }
