@@ -92,8 +92,6 @@ export function createTenants(options: TenantsOptions): Tenants {
       catalogue.close(id);
       try {
         await takenIn();
-        await storage.tenants.setDisabled({ id, disabled: true });
-        await deleteSchedules(storage, id);
         for (let more = true; more; ) {
           const deleted = await storage.tenants.delete({ id, limit: DELETE_SLICE });
           more = deleted.found && deleted.was === null && deleted.more;
@@ -106,15 +104,6 @@ export function createTenants(options: TenantsOptions): Tenants {
       return { deleted: true };
     },
   };
-}
-
-/** Before the rest, so that nothing is left that would make more of it. */
-async function deleteSchedules(storage: Storage, tenant: string): Promise<void> {
-  for (;;) {
-    const page = await storage.schedules.page({ tenant, after: 0, limit: DELETE_SLICE });
-    for (const { id } of page) await storage.schedules.delete({ tenant, id });
-    if (page.length === 0) return;
-  }
 }
 
 const NOT_FOUND = { found: false } as const;

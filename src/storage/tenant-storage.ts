@@ -15,8 +15,8 @@ export interface TenantStorage {
   /** While it is disabled, nothing of it starts; what runs ends by itself, and what comes in waits. Null: there is none. */
   setDisabled(params: { id: string; disabled: boolean }): Promise<TenantRecord | null>;
   /**
-   * Disables a tenant, takes its keys away, and deletes a slice of up to `limit` of what it owns: attempts that run are
-   * fenced, nothing is told of the rest. `more`: call again. The tenant itself goes with the last slice.
+   * Disables a tenant, takes its keys away, and deletes a slice of up to `limit` of what it owns, its tasks first: attempts
+   * that run are fenced, nothing is told of the rest. `more`: call again. The tenant itself goes with the last slice.
    */
   delete(params: { id: string; limit: number }): Promise<DeletedTenant>;
 }

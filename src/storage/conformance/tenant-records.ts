@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { NewTenant, StorageSignal } from "../storage.ts";
+import { newDefinition } from "./schedules.ts";
 import { UNBOUNDED } from "./tenant-fairness.ts";
 import { LANE, NODE, newTask, type OpenWorld, OTHER_LANE, only, ROOMY, type World } from "./world.ts";
 
@@ -189,6 +190,7 @@ export function describeTenantRecords(open: OpenWorld): void {
         limits: ROOMY,
       });
       const claimed = await claim({ limit: 3 });
+      await fireSchedules(world, tenant);
       await storage.tasks.cancel({ tenant, ids: [`${tenant}-runs`], error: null });
       await submit({ id: `${tenant}-again`, tenant });
       await storage.sessions.update({
@@ -208,7 +210,36 @@ export function describeTenantRecords(open: OpenWorld): void {
       return claimed;
     }
 
+    /** One schedule with a run that goes and one that is over, and one with a moment to come. */
+    async function fireSchedules({ storage, clock }: World, tenant: string): Promise<void> {
+      const now = clock.now();
+      const create = (nextFireAt: number) =>
+        storage.schedules.create({
+          tenant,
+          definition: newDefinition(),
+          status: "active",
+          nextFireAt,
+          source: null,
+        });
+      const { id, revision } = await create(now);
+      await create(now + 1_000);
+      const once = { firstDueAt: now, moments: 1, forced: false };
+      const task = newTask({ tenant, origin: "run", schedule: id });
+      await storage.schedules.fire({
+        fires: [
+          {
+            ...{ tenant, id, revision, nextFireAt: now, pauses: null },
+            runs: [
+              { ...once, dueAt: now, status: "running", requestId: "r", task, replaces: false },
+              { ...once, dueAt: now + 1, status: "skipped", reason: "no" },
+            ],
+          },
+        ],
+      });
+    }
+
     async function see({ storage }: World, tenant: string) {
+      const { notifications } = await storage.notifications.read({ after: 0, limit: 100 });
       return {
         tasks: (await storage.tasks.list({ tenant, limit: 100 })).tasks.length,
         counts: await storage.tasks.counts({ tenant }),
@@ -219,6 +250,9 @@ export function describeTenantRecords(open: OpenWorld): void {
         agents: (await storage.agents.list()).filter((agent) => agent.tenant === tenant).length,
         bounded: (await storage.agents.bounded()).filter((agent) => agent.tenant === tenant).length,
         keys: (await storage.keys.list({ tenant })).length,
+        schedules: await storage.schedules.list({ tenant, limit: 10 }),
+        runs: (await storage.schedules.listRuns({ tenant, limit: 10 })).runs,
+        told: notifications.filter((each) => each.tenant === tenant),
         audit: (await storage.audit.list({ tenant, limit: 10 })).entries.length,
       };
     }
@@ -244,6 +278,9 @@ export function describeTenantRecords(open: OpenWorld): void {
         }
         await storage.agents.configure({ tenant: "gone", agent: "c", maxInflight: 1 });
         const before = await see(world, "stays");
+        expect(before).toMatchObject({ runs: { length: 2 }, told: { length: 2 } });
+        await fireSchedules(world, "gone");
+        const { newest } = await storage.notifications.range();
         const slices = await deleteAll(world, "gone", limit);
         expect(slices).toBeGreaterThan(limit === 1_000 ? 0 : 1);
         expect(await see(world, "gone")).toEqual({
@@ -256,9 +293,15 @@ export function describeTenantRecords(open: OpenWorld): void {
           agents: 0,
           bounded: 0,
           keys: 0,
+          schedules: [],
+          runs: [],
+          told: [],
           audit: 0,
         });
         expect(await see(world, "stays")).toEqual(before);
+        expect((await storage.schedules.due({ limit: 10 })).map(({ tenant }) => tenant)).toEqual(["stays"]);
+        // Whoever listens goes on from there.
+        expect((await storage.notifications.range()).newest).toBeGreaterThan(newest);
         expect(await storage.tenants.get({ id: "gone" })).toBeNull();
         expect((await world.events()).every(({ tenant }) => tenant === "stays")).toBe(true);
       },

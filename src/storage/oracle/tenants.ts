@@ -85,12 +85,19 @@ function deleteSlice(state: OracleState, id: string, limit: number): boolean {
   cancelThese(state, open, "tenant deleted");
   remove(state, tasks);
   if (tasks.length === limit) return true;
-  const sessions = new Set(state.sessions.filter(isOwn).slice(0, limit));
-  state.sessions = state.sessions.filter((session) => !sessions.has(session));
-  if (sessions.size === limit) return true;
-  const entries = new Set(state.audit.filter(isOwn).slice(0, limit));
-  state.audit = state.audit.filter((entry) => !entries.has(entry));
-  return entries.size === limit;
+  const owned = ["sessions", "schedules", "runs", "notifications", "audit"] as const;
+  return owned.some((kind) => deleteOwn(state, kind, isOwn, limit) === limit);
+}
+
+function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notifications" | "audit">(
+  state: { [K in Kind]: readonly { readonly tenant: string }[] },
+  kind: Kind,
+  isOwn: (row: { tenant: string }) => boolean,
+  limit: number,
+): number {
+  const gone = new Set(state[kind].filter(isOwn).slice(0, limit));
+  state[kind] = state[kind].filter((row) => !gone.has(row));
+  return gone.size;
 }
 
 function forget(state: OracleState, id: string): void {

@@ -219,6 +219,15 @@ begin
   delete from session where id = any (array(select s.id from session s where s.tenant || '' = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
   if v_deleted = p_limit then return true; end if;
+  delete from schedule where id = any (array(select s.id from schedule s where s.tenant || '' = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  delete from run where id = any (array(select r.id from run r where r.tenant || '' = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  if delete_notifications(array(select n.seq from notification n where n.tenant = p_tenant limit p_limit)) = p_limit then
+    return true;
+  end if;
   delete from audit_entry where seq = any (array(select a.seq from audit_entry a where a.tenant = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
   return v_deleted = p_limit;

@@ -104,6 +104,9 @@ function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: num
   if (deleteTasks(db, tenant, limit, now) === limit) return true;
   const owned = [
     "delete from session where id in (select id from session where tenant = ? limit ?)",
+    "delete from schedule where id in (select id from schedule where tenant = ? limit ?)",
+    "delete from run where id in (select id from run where tenant = ? limit ?)",
+    "delete from notification where seq in (select seq from notification where tenant = ? limit ?)",
     "delete from audit_entry where seq in (select seq from audit_entry where tenant = ? limit ?)",
   ];
   return owned.some((sql) => db.prepare(sql).run(tenant, limit).changes === limit);
