@@ -61,8 +61,11 @@ export function fireBroken(
 
 /** The same while its tenant is disabled: nothing fires, and one that is due once waits for the tenant. */
 export function fireDisabled(schedule: DueRecord, now: number): Fire {
-  if (schedule.rule.kind === "once") return pausing(schedule, [], TENANT_DISABLED);
-  return standing(schedule, pushed(schedule, now));
+  const fire =
+    schedule.rule.kind === "once"
+      ? pausing(schedule, [], TENANT_DISABLED)
+      : standing(schedule, pushed(schedule, now));
+  return { ...fire, whileDisabled: true };
 }
 
 /** What is to be written when its tenant is enabled again; null: nothing. */
@@ -71,15 +74,6 @@ export function fireEnabled(schedule: ScheduleRecord, now: number): Fire | null 
   if (nextFireAt === null || rule.kind === "once") return null;
   const going = goesOn({ ...schedule, nextFireAt }, now);
   return going === null ? null : standing(schedule, going);
-}
-
-/**
- * Whether it was its tenant that paused it: that is done when its only moment comes, so that somebody who paused it himself
- * did so before. The moment has no row, since it is still to come.
- */
-export function isHeld({ rule, status, lastDueAt, updatedAt }: ScheduleRecord, now: number): boolean {
-  if (rule.kind !== "once" || status !== "paused") return false;
-  return rule.atMs <= now && updatedAt >= rule.atMs && (lastDueAt === null || lastDueAt < rule.atMs);
 }
 
 function standing(schedule: ScheduleRecord, { skipped, nextFireAt }: Standstill): Fire {

@@ -1,6 +1,7 @@
 import type { RunMetrics } from "../metrics/run-metrics.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
+import { heldUntil } from "../schedules/stand-still.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type {
@@ -22,7 +23,6 @@ import {
   fireEnabled,
   fireForced,
   isDue,
-  isHeld,
 } from "./make-fire.ts";
 import { type RunDefaults, toRunTask } from "./run-task.ts";
 
@@ -176,8 +176,8 @@ export class RunMaker {
       const schedule = await storage.schedules.get({ tenant, id });
       if (schedule === null) return null;
       const now = storageClock.now();
-      if (schedule.rule.kind === "once" && isHeld(schedule, now)) {
-        const changes = { status: "active", nextFireAt: schedule.rule.atMs } as const;
+      if (schedule.held) {
+        const changes = { status: "active", nextFireAt: heldUntil(schedule, now) } as const;
         const { revision } = schedule;
         if (await storage.schedules.update({ tenant, id, revision, changes })) return changes.nextFireAt;
         continue;

@@ -47,6 +47,7 @@ function record(schedule: unknown, overrides: Partial<ScheduleRecord> = {}): Sch
     lastStatus: null,
     lastError: null,
     openRuns: 0,
+    held: false,
     ...overrides,
   };
 }
@@ -146,6 +147,15 @@ describe("a new zone", () => {
   test("of one that is paused leaves it so", () => {
     expect(edit(record("every day at 09:00", PAUSED), { tz: "Asia/Tokyo" })).not.toHaveProperty("nextFireAt");
   });
+});
+
+test("one that waits for its tenant does so until somebody says that it is to be paused", () => {
+  const held = record("in 10 minutes", { ...PAUSED, held: true });
+  expect(edit(held, { message: "another" })).not.toHaveProperty("status");
+  expect(edit(held, { schedule: "every hour" })).not.toHaveProperty("status");
+  expect(edit(held, { status: "paused" })).toEqual({ status: "paused" });
+  expect(edit(held, { enabled: false })).toEqual({ status: "paused" });
+  expect(edit(record("in 10 minutes", PAUSED), { status: "paused" })).toEqual({});
 });
 
 describe("one that goes on after a pause", () => {

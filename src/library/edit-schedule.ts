@@ -58,14 +58,20 @@ function course(record: ScheduleRecord, { schedule, status, moves }: Course, now
   // One that is over begins again with a new schedule, and with nothing else.
   const isRenewed = schedule !== undefined && record.status !== "paused";
   const becomes = status ?? (isRenewed ? "active" : record.status);
-  if (becomes === "paused") return pause(record, schedule !== undefined);
+  if (becomes === "paused") {
+    return pause(record, { isRenewed: schedule !== undefined, isWished: status !== undefined });
+  }
   if (becomes !== "active") return {};
   if (record.status === "active") return moves ? { nextFireAt: next(record, now) } : {};
   return { status: "active", nextFireAt: schedule === undefined ? resumed(record, now) : next(record, now) };
 }
 
-function pause({ status, id }: ScheduleRecord, isRenewed: boolean): Partial<Changes> {
-  if (status === "paused") return {};
+function pause(
+  { status, held, id }: ScheduleRecord,
+  { isRenewed, isWished }: { isRenewed: boolean; isWished: boolean },
+): Partial<Changes> {
+  // Now it stays so by its owner's wish, also when its tenant is enabled.
+  if (status === "paused") return held && isWished ? { status } : {};
   if (status === "active" || isRenewed) return { status: "paused", nextFireAt: null };
   throw new RotaError("conflict", `schedule ${id} is ${status}: there is nothing left of it to pause`);
 }

@@ -106,6 +106,44 @@ describe("schedules of a disabled tenant", () => {
     expect(await rows()).toEqual([]);
   });
 
+  test("that somebody paused after their moment stay so, and those that wait for their tenant do not", async () => {
+    const { rota, clock, id, tenant, schedule } = await withSchedule({ schedule: "in 10 minutes" });
+    const make = async () =>
+      (await tenant.schedules.create({ ...EVERY, schedule: "in 10 minutes" })).scheduled_task.id;
+    const [paused, resumed, edited] = [await make(), await make(), await make()];
+    const moved = await make();
+    await rota.tenants.disable(id);
+    await clock.advance(20 * MINUTE);
+    await tenant.schedules.update(paused, { status: "paused" });
+    await tenant.schedules.update(resumed, { status: "active" });
+    await tenant.schedules.update(edited, { message: "something else" });
+    await tenant.schedules.update(moved, { schedule: "every 10 minutes" });
+    await clock.advance(SECOND);
+    await rota.tenants.enable(id);
+    await clock.advance(SECOND);
+    const statuses = async (...ids: number[]) =>
+      Promise.all(ids.map(async (each) => (await tenant.schedules.get(each)).status));
+    expect(await statuses(schedule, resumed, edited)).toEqual(["completed", "completed", "completed"]);
+    expect(await statuses(paused, moved)).toEqual(["paused", "active"]);
+    await clock.advance(10 * MINUTE);
+    expect(await tenant.schedules.get(moved)).toMatchObject({ run_count: 1 });
+    await tenant.schedules.update(paused, { status: "active" });
+    await clock.advance(SECOND);
+    expect(await statuses(paused)).toEqual(["completed"]);
+  });
+
+  test("that were paused for a reason of their own when their moment came stay so", async () => {
+    const { rota, clock, id, tenant } = await withSchedule();
+    await tenant.agents.create({ id: "brief", executor: { type: "echo" } });
+    const orphan = await tenant.schedules.create({ ...EVERY, agent: "brief", schedule: "in 10 minutes" });
+    await tenant.agents.delete("brief");
+    await clock.advance(10 * MINUTE);
+    expect((await tenant.schedules.get(orphan.scheduled_task.id)).status).toBe("paused");
+    await rota.tenants.disable(id);
+    await rota.tenants.enable(id);
+    expect((await tenant.schedules.get(orphan.scheduled_task.id)).status).toBe("paused");
+  });
+
   test("do not run either when somebody asks for it", async () => {
     const { rota, id, tenant, schedule, rows } = await withSchedule();
     await rota.tenants.disable(id);

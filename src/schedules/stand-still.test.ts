@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Rule } from "../model/rule.ts";
-import { goesOn, PUSH_MS, pushed, type StandingSchedule } from "./stand-still.ts";
+import { goesOn, heldUntil, PUSH_MS, pushed, type StandingSchedule } from "./stand-still.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -81,4 +81,10 @@ describe("a schedule of a tenant that is enabled again", () => {
       goesOn({ ...daily, lastDueAt: daily.nextFireAt, nextFireAt: daily.nextFireAt + DAY }, START + DAY),
     ).toBeNull();
   });
+});
+
+test("one that was held is due at its only moment, however late, or at the next of the rule it has by now", () => {
+  const once: Rule = { kind: "once", atMs: START, phrase: "then", tz: "UTC" };
+  expect(heldUntil({ rule: once, anchorAt: START }, START + DAY)).toBe(START);
+  expect(heldUntil(every(5 * MINUTE), START + 7 * MINUTE)).toBe(START + 10 * MINUTE);
 });

@@ -42,6 +42,17 @@ export function goesOn(schedule: StandingSchedule, now: number): Standstill | nu
 }
 
 /**
+ * When one is due that was paused until its tenant is enabled: its only moment, however long ago; where it was given another
+ * rule meanwhile, as that says. Null: never.
+ */
+export function heldUntil(
+  { rule, anchorAt: anchor }: Pick<StandingSchedule, "rule" | "anchorAt">,
+  now: number,
+): number | null {
+  return rule.kind === "once" ? rule.atMs : nextMoment(rule, { after: now, anchor });
+}
+
+/**
  * The first moment that has no row. Of one that was pushed before it lies before the next that is looked at; while it was
  * paused, none was due.
  */

@@ -24,7 +24,7 @@ export interface ScheduleStorage {
   /** By id, those after `after`. */
   page(params: { tenant: string; after: number; limit: number }): Promise<ScheduleRecord[]>;
   /**
-   * Changes what is named. A schedule that is no longer active has nothing due. Going to `paused` is told of, with
+   * Changes what is named. A schedule that is no longer active has nothing due, and one whose status is named is not held. Going to `paused` is told of, with
    * `pauseReason`. Null: it is gone, or `revision` is no longer its own, and nothing changed.
    */
   update(params: UpdateScheduleParams): Promise<ScheduleRecord | null>;
@@ -118,6 +118,8 @@ export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
   readonly lastError: string | null;
   /** How many of its runs go. */
   readonly openRuns: number;
+  /** Paused until its tenant is enabled, by nobody's wish; see `whileDisabled`. */
+  readonly held: boolean;
 }
 
 export interface UpdateScheduleParams extends ScheduleName {
@@ -146,6 +148,11 @@ export interface Fire extends ScheduleName {
   readonly nextFireAt: number | null;
   /** It is paused for this reason; null: it is not. */
   readonly pauses: string | null;
+  /**
+   * It follows from its tenant being disabled: where that no longer is so, the schedule stays as it is, and one that is paused
+   * is held until then.
+   */
+  readonly whileDisabled?: boolean;
 }
 
 export type NewRun = NewRunMoments &

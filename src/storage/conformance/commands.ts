@@ -115,6 +115,7 @@ export interface FiredSchedule {
   runs: FiredRun[];
   afterMs: number | null;
   pauses: boolean;
+  whileDisabled: boolean;
   stale: boolean;
 }
 
@@ -189,6 +190,7 @@ const firedSchedule: fc.Arbitrary<FiredSchedule> = record({
   runs: fc.array(firedRun, { maxLength: 4 }),
   afterMs: orNull(fc.nat({ max: 30 })),
   pauses: mostly(fc.constant(false), fc.constant(true)),
+  whileDisabled: mostly(fc.constant(false), fc.constant(true)),
   stale: mostly(fc.constant(false), fc.constant(true)),
 });
 

@@ -267,7 +267,7 @@ async function fire(side: Side, command: Extract<Command, { do: "fire" }>) {
 }
 
 async function toFire(side: Side, fired: FiredSchedule): Promise<Fire> {
-  const { pick, runs, afterMs, pauses, stale } = fired;
+  const { pick, runs, afterMs, pauses, whileDisabled, stale } = fired;
   const name = side.chooseSchedule(pick);
   const schedule = await side.storage.schedules.get(name);
   return {
@@ -276,6 +276,7 @@ async function toFire(side: Side, fired: FiredSchedule): Promise<Fire> {
     runs: runs.toSorted((a, b) => a.dueMs - b.dueMs).map((run) => toNewRun(side, run, schedule)),
     nextFireAt: schedule?.status !== "active" || afterMs === null ? null : side.clock.now() + afterMs,
     pauses: pauses ? "cannot be" : null,
+    whileDisabled,
   };
 }
 

@@ -14,6 +14,7 @@ import type {
   ScheduleRecord,
   StorageSignal,
   StoredNotification,
+  UpdateScheduleParams,
 } from "../storage.ts";
 import { AGENT, LANE, NODE, newTask, type OpenWorld, only, TENANT, type World } from "./world.ts";
 
@@ -173,6 +174,7 @@ export function describeSchedules(open: OpenWorld): void {
         lastStatus: null,
         lastError: null,
         openRuns: 0,
+        held: false,
       });
       expect(await read(world, made)).toEqual(made);
       expect(await world.storage.schedules.get({ tenant: "zeta", id: made.id })).toBeNull();
@@ -565,6 +567,71 @@ export function describeSchedules(open: OpenWorld): void {
       expect(await read(world, moves)).toMatchObject({ status: "active", nextFireAt, ...untouched });
       expect(await read(world, pauses)).toMatchObject({ status: "paused", nextFireAt: null, ...untouched });
       expect(await told(world)).toMatchObject([{ kind: "schedule.paused", reason: "tenant disabled" }]);
+    });
+
+    describe("while its tenant is disabled", () => {
+      const held = { status: "paused", held: true, nextFireAt: null };
+
+      async function openDisabled(): Promise<World> {
+        const world = await open();
+        const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+        await world.storage.tenants.create({ id: TENANT, name: TENANT, limits });
+        await world.storage.tenants.setDisabled({ id: TENANT, disabled: true });
+        return world;
+      }
+
+      const hold = (world: World, schedule: ScheduleRecord) =>
+        fire(world, schedule, { nextFireAt: null, pauses: "tenant disabled", whileDisabled: true });
+
+      test("holds what it pauses, until its status is named, and not what anything else pauses", async () => {
+        const world = await openDisabled();
+        const [once, other] = [await createOnce(world), await createOnce(world)];
+        expect(once.held).toBe(false);
+        await hold(world, once);
+        await fire(world, other, { nextFireAt: null, pauses: "no agent" });
+        expect(await read(world, other)).toMatchObject({ status: "paused", held: false });
+        const update = async (changes: UpdateScheduleParams["changes"]) => {
+          const { tenant, id, revision } = await read(world, once);
+          return world.storage.schedules.update({ tenant, id, revision, changes });
+        };
+        expect(await update({ message: "another" })).toMatchObject(held);
+        expect(await read(world, once)).toMatchObject(held);
+        expect(await update({ status: "paused" })).toMatchObject({ status: "paused", held: false });
+        expect(await update({ status: "active", nextFireAt: 5 })).toMatchObject({ held: false });
+        await hold(world, once);
+        expect(await read(world, once)).toMatchObject(held);
+        expect(await update({ status: "active", nextFireAt: 5 })).toMatchObject({ held: false });
+      });
+
+      test("does nothing once that is enabled, or gone", async () => {
+        const world = await openDisabled();
+        const { storage, clock } = world;
+        const [once, recurring] = [await createOnce(world), await create(world)];
+        await storage.tenants.setDisabled({ id: TENANT, disabled: false });
+        const pushed = {
+          runs: [unfired("skipped", clock.now())],
+          nextFireAt: clock.now() + HOUR,
+          whileDisabled: true,
+        };
+        expect((await hold(world, once)).fired).toBe(false);
+        expect((await fire(world, recurring, pushed)).fired).toBe(false);
+        expect(await read(world, once)).toEqual(once);
+        expect(await read(world, recurring)).toEqual(recurring);
+        expect(await runsOf(world)).toEqual([]);
+        const stranger = await create(world, { tenant: "unknown" });
+        expect((await fire(world, stranger, pushed)).fired).toBe(false);
+        await storage.tenants.setDisabled({ id: TENANT, disabled: true });
+        expect((await fire(world, recurring, pushed)).fired).toBe(true);
+        expect(await read(world, recurring)).toMatchObject({ status: "active", held: false });
+      });
+
+      test("holds nothing that is over", async () => {
+        const world = await openDisabled();
+        const once = await createOnce(world);
+        await hold(world, once);
+        await fire(world, once, { runs: [unfired("missed", world.clock.now())], nextFireAt: null });
+        expect(await read(world, once)).toMatchObject({ status: "failed", held: false });
+      });
     });
 
     test("that replaces ends the runs that go, in the same moment", async () => {

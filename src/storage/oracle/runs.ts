@@ -86,6 +86,7 @@ function settleSchedule(state: OracleState, schedule: OracleSchedule, run: Oracl
     return;
   }
   schedule.status = run.status === "succeeded" ? "completed" : "failed";
+  schedule.held = false;
   schedule.updatedAt = state.clock.now();
 }
 

@@ -46,6 +46,7 @@ begin
     update schedule s
        set open_runs = s.open_runs - c.runs, revision = s.revision + c.runs, last_status = c.status, last_error = c.error,
            status = case when not (${IS_OVER}) then s.status when c.status = 'succeeded' then 'completed' else c.status end,
+           held = s.held and not (${IS_OVER}),
            updated_at = case when ${IS_OVER} then p_now else s.updated_at end
       from (select schedule, count(*)::integer as runs, (array_agg(status order by place desc))[1] as status,
                    (array_agg(error order by place desc))[1] as error, ${addressOf("schedule", "id = ended.schedule")} as row

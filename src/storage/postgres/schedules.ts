@@ -226,6 +226,7 @@ begin
          next_fire_at = case when coalesce(p_changes ->> 'status', s.status) <> 'active' then null
                              when p_changes ? 'next_fire_at' then (p_changes ->> 'next_fire_at')::bigint
                              else s.next_fire_at end,
+         held = s.held and not p_changes ? 'status',
          revision = s.revision + 1,
          updated_at = v_now
    where s.id = p_id

@@ -55,7 +55,7 @@ function settleSchedule(db: SqliteDatabase, run: RunRow, now: number): void {
     removeSchedule(db, run.schedule);
     return;
   }
-  db.prepare("update schedule set status = ?, updated_at = ? where id = ?").run(
+  db.prepare("update schedule set status = ?, held = 0, updated_at = ? where id = ?").run(
     run.status === "succeeded" ? "completed" : "failed",
     now,
     run.schedule,

@@ -130,6 +130,7 @@ function updateSchedule(
     ...toColumns(changed),
     status: changed.status,
     next_fire_at: changed.status === "active" ? changed.nextFireAt : null,
+    held: schedule.held && changes.status === undefined ? 1 : 0,
     updated_at: now,
     revision: revision + 1,
   };

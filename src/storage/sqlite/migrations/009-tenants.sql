@@ -59,6 +59,9 @@ create index line_by_fairness on line (lane, tenant, inflight, last_served, id) 
 create index line_by_head on line (lane, tenant, head_rank, head_seq) where startable = 1 and ahead = 1;
 alter table lane drop column ahead_streak;
 
+-- Paused until its tenant is enabled, by nobody's wish.
+alter table schedule add column held integer not null default 0 check (held = 0 or (held = 1 and status = 'paused'));
+
 -- What is told of the schedules of a tenant goes with it.
 create index notification_by_tenant on notification (tenant);
 
