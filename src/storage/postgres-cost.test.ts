@@ -293,7 +293,7 @@ describe("what schedules and their runs touch", () => {
         'update_schedule(null, $1, $2, $3, \'{"status":"paused"}\', null)',
         [TENANT, busy.id, busy.revision],
       ],
-      delete: () => ["delete_schedule(null, $1, $2)", [TENANT, busy.id]],
+      delete: () => ["delete_schedule(null, $1, $2, $3)", [TENANT, busy.id, false]],
       "end a run": () => [step, [JSON.stringify([end])]],
       "cancel a run": () => ["cancel_tasks(null, $1, $2, null)", [TENANT, [held?.task.id]]],
       prune: () => ["prune_runs(null, 1000000000, 100)", []],
