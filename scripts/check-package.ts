@@ -15,9 +15,13 @@ const ROOT = join(import.meta.dirname, "..");
 // Opening a database in memory and listening takes well under a second; this is for a busy machine.
 const SERVER_LIMIT_MS = 30_000;
 
+const CONTENTS =
+  /^package\/(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|bin\/rota\.js|dist\/[\w./-]+\.(?:js|d\.ts|sql))$/;
+
 const folder = mkdtempSync(join(tmpdir(), "rota-package-"));
 try {
   const tarball = pack(folder);
+  checkContents(tarball);
   await lint(tarball);
   const consumer = install(tarball, join(folder, "consumer"));
   checkTypes(consumer);
@@ -33,6 +37,13 @@ function pack(destination: string): string {
   const tarball = readdirSync(destination).find((name) => name.endsWith(".tgz"));
   if (tarball === undefined) throw new Error("npm pack made no tarball.");
   return join(destination, tarball);
+}
+
+/** Nobody is handed tests, notes or whatever else lies around where it was packed. */
+function checkContents(tarball: string): void {
+  const files = execFileSync("tar", ["-tzf", tarball], { encoding: "utf8" }).trim().split("\n");
+  const strange = files.filter((file) => !CONTENTS.test(file) || /\.test\./.test(file));
+  if (strange.length > 0) throw new Error(`The package has what it should not: ${strange.join(", ")}`);
 }
 
 async function lint(tarball: string): Promise<void> {

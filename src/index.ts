@@ -3,10 +3,22 @@ export { ConfigWatcher, type ConfigWatcherOptions, type Reloadable } from "./con
 export { HttpError, PermanentError } from "./executors/errors.ts";
 export type { Executor, ExecutorConfig, ExecutorContext, Usage } from "./executors/executor.ts";
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "./interface/agents.ts";
+export type { Audit, AuditFilter, AuditNote, AuditPage, AuditRecord, LocalAudit } from "./interface/audit.ts";
+export type {
+  CreatedKey,
+  KeyInfo,
+  KeyInput,
+  KeyList,
+  KeyOwner,
+  Keys,
+  KeyWatch,
+  LocalKeys,
+} from "./interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "./interface/lanes.ts";
 export type { Notification, Notifications, NotificationsOptions } from "./interface/notifications.ts";
 export type {
   AgentOptions,
+  AuditOptions,
   ContextUse,
   EstimateTokens,
   LaneOptions,
@@ -22,10 +34,12 @@ export type {
   EventsOptions,
   Health,
   LocalReading,
+  LocalTenant,
   Reloaded,
   Rota,
   RotaApi,
   RotaState,
+  TenantApi,
 } from "./interface/rota.ts";
 export type {
   CreatedSchedule,
@@ -67,6 +81,15 @@ export type {
   Tasks,
   WaitOptions,
 } from "./interface/tasks.ts";
+export type {
+  Tenant,
+  TenantChanges,
+  TenantInput,
+  TenantLimits,
+  TenantLimitsInput,
+  TenantList,
+  Tenants,
+} from "./interface/tenants.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "./interface/webhooks.ts";
 export type { WritAnswer, WritInput, Writs } from "./interface/writs.ts";
 export type {
@@ -88,6 +111,7 @@ export type { Strategy } from "./model/lane.ts";
 export type { Log } from "./model/log.ts";
 export type { PriorityName } from "./model/priority.ts";
 export type { RetryPolicy } from "./model/retry-policy.ts";
+export type { Caller, Role } from "./model/role.ts";
 export type {
   AtSchedule,
   CatchUp,

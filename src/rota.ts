@@ -8,6 +8,7 @@ import { NotificationLog } from "./events/notification-log.ts";
 import type { Executor } from "./executors/executor.ts";
 import type { RotaOptions } from "./interface/options.ts";
 import type { Rota } from "./interface/rota.ts";
+import { Access } from "./library/access.ts";
 import { AgentBounds } from "./library/agent-bounds.ts";
 import { AgentCatalogue } from "./library/agent-catalogue.ts";
 import { AgentTable } from "./library/agent-table.ts";
@@ -19,6 +20,7 @@ import { LocalRota } from "./library/local-rota.ts";
 import { OneAtATime } from "./library/one-at-a-time.ts";
 import { Reloader } from "./library/reloader.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
+import { TenantCatalogue } from "./library/tenant-catalogue.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
 import { invalidField } from "./model/field-checks.ts";
@@ -88,14 +90,27 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   // Before anything else: tasks can be submitted as soon as this answers.
   await laneCatalogue.open();
   const guard = new CurrentGuard({ allow: () => current.value.allow, clock });
-  const withWrits = (executor: Executor) => rota.writAnswers.after(executor);
+  const withWrits = (executor: Executor, tenant: string) => rota.tenant(tenant).writAnswers.after(executor);
   const agents = new AgentTable({ current, surroundings, withWrits });
-  const bounds = new AgentBounds({ storage, agents, turns, log });
+  const tenants = new TenantCatalogue({
+    ...service,
+    storage,
+    onAdded: (id) => bounds.tenantAdded(id),
+    onGone: (id) => engine.metrics.forget(id),
+  });
+  const bounds = new AgentBounds({ storage, agents, tenants: () => tenants.ids(), turns, log });
+  await tenants.read();
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
   const eventLog = new EventLog({ storage, clock, log });
   const notificationLog = new NotificationLog({ storage, clock, log });
   const webhookMetrics = new WebhookMetrics();
+  const access = new Access({
+    ...service,
+    storage,
+    storageClock,
+    auditRetentionMs: () => current.value.auditRetentionMs,
+  });
   const deliverer = new Deliverer({
     ...service,
     storage,
@@ -125,10 +140,12 @@ export async function joinRota({ options, settings, storage, environment = {} }:
         return { timeoutMs, sessionMaxConcurrent: sessions.maxConcurrent };
       },
       // What is known here is not looked up at every moment: that it was deleted elsewhere is soon told.
-      hasAgent: ({ agent }) => agents.find(agent) !== undefined || catalogue.lists(agent),
+      hasAgent: (name) => agents.find(name) !== undefined || catalogue.lists(name),
+      isDisabled: (id) => tenants.isDisabled(id),
     },
     findExecutor: (record) => catalogue.executorFor(record),
-    spansLanes: (agent) => agents.maxInflight(agent) !== null,
+    spansLanes: (name) =>
+      agents.maxInflight(name) !== null || (tenants.limitsOf(name.tenant)?.maxInflight ?? null) !== null,
     onEnded: () => deliverer.wake(),
   });
   const reloader = new Reloader({
@@ -136,6 +153,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     lanes,
     laneTurns,
     agents,
+    tenants: () => tenants.ids(),
     storage,
     engine,
     turns,
@@ -154,6 +172,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     agents,
     bounds,
     catalogue,
+    tenants,
     guard,
     turns,
     reloader,
@@ -162,11 +181,37 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     notificationLog,
     deliverer,
     webhookMetrics,
+    access,
     estimateTokens: options.estimateTokens,
     clock,
     log,
   });
   return rota;
+}
+
+/** What of a Rota there is without one: keys, and what was done with them. */
+export interface OpenedAccess extends Pick<Rota, "keys" | "audit"> {
+  close(): Promise<void>;
+}
+
+/** Opens a storage to look after its keys alone: nothing is configured, read or run. */
+export async function openAccess(url: string): Promise<OpenedAccess> {
+  const clock = systemClock;
+  const storage = await openStorage(url, clock);
+  const storageClock = new StorageClock({ clock, storage });
+  await storageClock.sync();
+  const service = { clock, random: Math.random, log: silentLog };
+  // What is too old is for those to delete who were told how long it is kept.
+  const auditRetentionMs = () => Number.MAX_SAFE_INTEGER;
+  const access = new Access({ ...service, storage, storageClock, auditRetentionMs });
+  return {
+    keys: access.keys,
+    audit: access.audit,
+    async close() {
+      await access.close();
+      await storage.close();
+    },
+  };
 }
 
 /** Opens the storage a URL names. A driver is loaded only when it is chosen, so that nobody needs the other's library. */

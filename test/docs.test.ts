@@ -19,6 +19,7 @@ import { EVENT_TYPES } from "../src/model/event.ts";
 import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
 import { REASON_CODES } from "../src/model/explanation.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
+import { ROLES, type Role } from "../src/model/role.ts";
 import {
   CATCH_UPS,
   NOTIFICATION_KINDS,
@@ -31,6 +32,7 @@ import { parseTaskInput } from "../src/model/task-input.ts";
 import { TASK_STATES } from "../src/model/task-state.ts";
 import { ACCEPTED_FORMS } from "../src/schedules/accepted-forms.ts";
 import { createServer } from "../src/server/create-server.ts";
+import { isAllowed, type Permission } from "../src/tenants/permissions.ts";
 import { Gate } from "../src/testing/signals.ts";
 import { followCommand, followProgram, runCommands } from "./docs/commands.ts";
 import { codeBlocks, formatTable, namesIn, replaceSection, section, tableRows } from "./docs/markdown.ts";
@@ -41,7 +43,12 @@ import { openTestRota } from "./support/rota.ts";
 import { routesOf } from "./support/routes.ts";
 
 const ROOT = join(import.meta.dirname, "..");
-const PAGES = ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md", { cwd: ROOT }).sort()];
+const PAGES = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
+  ...globSync("docs/**/*.md", { cwd: ROOT }).sort(),
+];
 const EXAMPLES = globSync("examples/*.ts", { cwd: ROOT, exclude: ["examples/*.test.ts"] }).sort();
 
 /** Where a server listens when nobody says otherwise. */
@@ -122,7 +129,7 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
     async (page) => {
       const server = await startServer();
       const blocks = codeBlocks(read(page));
-      let task = "";
+      let kept = { TASK: "", ROTA_KEY: "" };
       for (const [index, { language, text, line }] of blocks.entries()) {
         if (language !== "sh" || !text.includes("curl -s")) continue;
         const place = `${page}:${line}`;
@@ -133,7 +140,7 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
           continue;
         }
         const run = () => {
-          const ran = runCommands(text, { url: server.url, task });
+          const ran = runCommands(text, { url: server.url, kept });
           expect(ran.stderr, place).toBe("");
           return ran;
         };
@@ -153,7 +160,7 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
         }, `${place} to answer as shown`).catch((error) => {
           throw new Error(`${error.message}; it answers ${ran.output}`);
         });
-        task = ran.task;
+        kept = ran.kept;
       }
     },
   );
@@ -269,6 +276,30 @@ test("docs/http.md has every route of the server, and no other", async () => {
   );
   expect(namesIn(section(read("docs/http.md"), "routes")).sort()).toEqual(wanted.sort());
 });
+
+/** `npx vitest run test/docs.test.ts -u` writes the table anew. */
+test("docs/keys.md has every route with the roles that may use it", async () => {
+  const { rota, log } = await openTestRota();
+  const app = createServer({ rota, log });
+  onTestFinished(() => app.close());
+  const routes = (await routesOf(app)).filter(({ method }) => method !== "HEAD");
+  const paths = new Set(routes.map(({ path }) => path));
+  const rows = routes
+    .filter(({ path }) => !path.startsWith("/v1/") || !paths.has(path.replace("/v1/", "/")))
+    .map(({ method, path, access }) => [
+      `\`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}\``,
+      ...ROLES.map((role) => mayUse(role, access as Permission)),
+    ]);
+  const table = formatTable([["route", ...ROLES.map((role) => `\`${role}\``)], ...rows]);
+  const page = replaceSection(read("docs/keys.md"), "roles", table);
+  await expect(page).toMatchFileSnapshot(join(ROOT, "docs", "keys.md"));
+});
+
+function mayUse(role: Role, access: Permission): string {
+  if (access === "open") return "no key";
+  if (!isAllowed(role, access)) return "";
+  return role === "agent" && (access === "readOwn" || access === "submit") ? "its own" : "yes";
+}
 
 /** `npx vitest run test/docs.test.ts -u` writes the table anew. */
 test("docs/metrics.md has every metric as the server describes it", async () => {

@@ -33,11 +33,10 @@ const PARTS: Record<string, readonly string[]> = {
   "src/executors/errors.ts": ["src/model/"],
 
   "src/events/": ["src/model/", "src/storage/"],
-  "src/tenants/": ["src/model/", "src/storage/"],
-
   // The shape of everything that works in the background, and the storage's time as this process sees it.
   "src/services/": ["src/model/", "src/storage/"],
   "src/metrics/": ["src/model/", "src/storage/"],
+  "src/tenants/": ["src/model/", "src/storage/", "src/services/"],
   "src/webhooks/": ["src/model/", "src/storage/", "src/outbound/", "src/services/"],
 
   // Contracts, never an implementation.
@@ -67,6 +66,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/executors/errors.ts",
     "src/outbound/",
     "src/events/",
+    "src/tenants/",
     "src/webhooks/",
     "src/services/",
     "src/engine/",

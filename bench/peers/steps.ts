@@ -36,7 +36,10 @@ export function stepsOf({ backlogs, fairness }: PeerSizes): Step[] {
     step("addOne", [rate("adding one by one, 1 caller", "others")]),
     step("addConcurrent", [rate("adding one by one, 50 callers", "others")]),
     step("addMany", [rate("adding 1,000 per call", "others")]),
-    step("drain", [rate("drain, 50 at once", "drain")]),
+    step("drain", [
+      rate("drain, 50 at once", "drain"),
+      told("the same, CPU of a task, with its server", "cpuUs", "µs"),
+    ]),
     step("fairness", [
       told(`behind ${count(big)} of one agent: ${small}, p50`, "p50", "ms", "others"),
       told("the same, the last of them", "last", "ms", "others"),

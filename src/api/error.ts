@@ -7,8 +7,8 @@ const CODES = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]];
 const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   invalid_json: "send the body as JSON, with the header `content-type: application/json`",
   invalid_field: "unknown field `instructoin`: did you mean `instruction`?",
-  unauthorized: "a key is missing or wrong",
-  forbidden: "without API keys Rota answers web pages of this machine only",
+  unauthorized: "an API key is missing: send it as `Authorization: Bearer rota_…`",
+  forbidden: "a key of the role `viewer` may not do this: it takes `operator` or `admin`",
   not_found: "task not found",
   method_not_allowed: "/tasks does not take PUT, only GET, HEAD, POST",
   conflict: "task is already done",
@@ -20,7 +20,7 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   batch_too_large: "`tasks` has 51 tasks, and a batch with actions has at most 50: send several",
   body_too_large: "the body is larger than 1048576 bytes",
   queue_full: "rejected: global queue full",
-  rate_limited: "4000 event streams are open, and there can be no more: close some",
+  rate_limited: "this API key makes more than 100 requests a second: send fewer, or many tasks as one batch",
   internal_error: "something went wrong inside Rota; its log says what",
   draining: "this node is stopping and takes no new work",
   scheduler_disabled: "the scheduler is disabled: set `scheduler.enabled` to true",
@@ -42,7 +42,15 @@ export const errorAnswer = z
   });
 
 /** Any request can fail so, whatever it asks for. */
-const ALWAYS = ["invalid_json", "invalid_field", "forbidden", "body_too_large", "internal_error"] as const;
+const ALWAYS = [
+  "invalid_json",
+  "invalid_field",
+  "unauthorized",
+  "forbidden",
+  "body_too_large",
+  "rate_limited",
+  "internal_error",
+] as const;
 
 type Always = (typeof ALWAYS)[number];
 type ErrorAnswers<Code extends ErrorCode> = Readonly<Record<(typeof ERROR_STATUS)[Code], typeof errorAnswer>>;

@@ -27,7 +27,7 @@ const SKIPPED_EXAMPLE = {
   queue_task_id: null,
   due_at: 1_779_087_600,
   status: "skipped",
-  reason: "run #42 is still going",
+  reason: "the run before it is still going",
   started_at: 0,
   completed_at: 1_779_087_600,
   request_id: null,

@@ -14,6 +14,7 @@ const RUN = "Run it:";
 const WORK = "Hand in work and follow it:";
 const SCHEDULE = "Do it at a time, or again and again:";
 const LOOK = "Look at it:";
+const ADMIN = "Look after who may do what:";
 
 /** Every command there is, in the order of the help. */
 export const COMMANDS: readonly CommandEntry[] = [
@@ -157,5 +158,19 @@ export const COMMANDS: readonly CommandEntry[] = [
       "Look for what cannot be: moments of schedules that left no run, counters that are off, clocks that disagree.",
     group: LOOK,
     load: async () => (await import("./doctor.ts")).doctorCommand(),
+  },
+  {
+    name: "tenants",
+    usage: "[command]",
+    description: "List tenants, or show, create, change, disable, enable and delete them.",
+    group: ADMIN,
+    load: async () => (await import("./tenants.ts")).tenantsCommand(),
+  },
+  {
+    name: "keys",
+    usage: "[command]",
+    description: "List API keys, make them, or take them away.",
+    group: ADMIN,
+    load: async () => (await import("./keys.ts")).keysCommand(),
   },
 ];

@@ -13,7 +13,10 @@ export interface ConfigFlags {
 export function withConfigFlags(command: Command): Command {
   return command
     .option("--port <number>", "port to listen on, 0 for a free one (default: 7682)")
-    .option("--host <name>", "address to listen on: 127.0.0.1, localhost or ::1 (default: 127.0.0.1)")
+    .option(
+      "--host <name>",
+      "address to listen on: others than 127.0.0.1, localhost and ::1 need an API key (default: 127.0.0.1)",
+    )
     .option(
       "--storage <url>",
       'where tasks are kept: sqlite:FILE, sqlite::memory: or postgres://… (default: "sqlite:rota.db")',

@@ -7,7 +7,7 @@ export const EXIT_CODES = {
   0: "It worked; with --wait, the task is done.",
   1: "The task failed, was cancelled or was rejected; the doctor found something; Rota cannot start, or not with this configuration.",
   2: "The command or what it was given is wrong, or the server refused it.",
-  3: "There is no such task, session, schedule, run, lane, agent or delivery.",
+  3: "There is no such task, session, schedule, run, lane, agent, delivery, tenant or key.",
   4: "The server cannot be reached, or cannot do it now.",
   5: "The task had not ended when the time for --wait was up.",
   70: "A fault of Rota's own. Please report it.",

@@ -26,6 +26,9 @@ function sentenceOf(error: unknown): string {
   if (error instanceof ConnectionError && error.status === undefined && !error.mayHaveHappened) {
     return `${error.message}\nIs it running? Start it with "rota serve", or say where it is with --url or ROTA_URL.`;
   }
+  if (error instanceof RotaError && error.code === "unauthorized") {
+    return `${error.message}; give it with --key or ROTA_KEY`;
+  }
   if (isExpected(error)) return error.message;
   // Anything else is a fault of ours, and whoever looks for it needs to know where it came from.
   return `${error instanceof Error ? error.stack : String(error)}`;

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { SchedulePreviewInput } from "../client/index.ts";
-import { numberFlag } from "./flag-values.ts";
+import { momentFlag, numberFlag } from "./flag-values.ts";
 import { given } from "./given.ts";
 import { listingForms } from "./listing-forms.ts";
 import { print, printJson } from "./print.ts";
@@ -9,6 +9,7 @@ import { openClient, type ServerFlags, withServerOptions } from "./server-option
 
 interface PreviewFlags extends ServerFlags {
   readonly tz?: string;
+  readonly from?: string;
   readonly count?: string;
 }
 
@@ -18,15 +19,20 @@ export function previewCommand(): Command {
     .description("Show what a schedule means and when it would be due; stores nothing.")
     .argument("<schedule...>", 'a phrase like "every monday at 09:00", or a cron expression')
     .option("--tz <zone>", "the time zone, like Europe/Berlin (default: the server's)")
+    .option(
+      "--from <time>",
+      "as if it was made then: 2030-01-31T09:00:00Z, or a span from now: 2d (default: now)",
+    )
     .option("--count <number>", "how many moments to list, 1000 at most (default: 5)");
   return withServerOptions(command).action(showPreview);
 }
 
 async function showPreview(words: readonly string[], flags: PreviewFlags): Promise<void> {
-  const { tz, count, json } = flags;
+  const { tz, from, count, json } = flags;
   const input = given({
     schedule: words.join(" "),
     tz,
+    from: from === undefined ? undefined : momentFlag(from, Date.now()),
     count: count === undefined ? undefined : numberFlag(count),
   });
   const preview = await openClient(flags)

@@ -4,8 +4,9 @@ import type { Rota } from "../interface/rota.ts";
 import type { Log } from "../model/log.ts";
 import { shownStorageUrl } from "../model/storage-url.ts";
 import { createRota } from "../rota.ts";
-import { listen, type RunningServer } from "../server/listen.ts";
+import { type ListenOptions, listen, type RunningServer } from "../server/listen.ts";
 import { type ConfigFlags, configSource, withConfigFlags } from "./config-flags.ts";
+import { howToMakeKey } from "./first-key.ts";
 import { createLog } from "./log.ts";
 import { signalExitCode, stopSignal } from "./stop-signal.ts";
 import { watchConfig } from "./watch-config.ts";
@@ -31,8 +32,15 @@ async function serve(flags: ConfigFlags): Promise<void> {
 
   const signalled = stopSignal();
   const rota = await unlessStopped(createRota({ ...rotaOptions(loaded), log }), signalled);
-  const server = await start(rota, { ...config.server, log });
+  let current: () => object = () => config;
+  const server = await start(rota, {
+    ...config.server,
+    config: () => current(),
+    howToMakeKey: howToMakeKey(config.storage),
+    log,
+  });
   const watch = watchConfig({ source, rota, config, log });
+  current = () => watch.config;
   process.stdout.write(`Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})\n`);
 
   log.info({ signal: await signalled }, "stopping");
@@ -68,10 +76,7 @@ function endInTime(graceSec: number, log: Log): void {
 }
 
 /** Listens before anything runs: if the port is taken, no work has been started that would have to be interrupted. */
-async function start(
-  rota: Rota,
-  params: { readonly host: string; readonly port: number; readonly log: Log },
-): Promise<RunningServer> {
+async function start(rota: Rota, params: Omit<ListenOptions, "rota">): Promise<RunningServer> {
   let server: RunningServer | undefined;
   try {
     server = await listen({ rota, ...params });

@@ -63,7 +63,7 @@ export function shownMoment(moment: Moment, now: number): string {
 export function shownDue(moment: string, now: number): string {
   const [date = "", time = ""] = moment.split("T");
   const weekday = new Intl.DateTimeFormat("en", { weekday: "short", timeZone: "UTC" }).format(new Date(date));
-  const isThisWeek = Date.parse(moment) - now < 6 * DAY;
+  const isThisWeek = Math.abs(Date.parse(moment) - now) < 6 * DAY;
   return `${shownAgo(moment, now)}, ${weekday} ${isThisWeek ? "" : `${date} `}${time.slice(0, 5)}`;
 }
 

@@ -1,5 +1,7 @@
 /** The client: what a program needs that talks to a Rota elsewhere, in Node or in a browser. */
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
+export type { Audit, AuditFilter, AuditPage, AuditRecord } from "../interface/audit.ts";
+export type { CreatedKey, KeyInfo, KeyInput, KeyList, KeyOwner, Keys } from "../interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 export type { Notification, Notifications, NotificationsOptions } from "../interface/notifications.ts";
 export type { Events, EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
@@ -41,6 +43,15 @@ export type {
   Tasks,
   WaitOptions,
 } from "../interface/tasks.ts";
+export type {
+  Tenant,
+  TenantChanges,
+  TenantInput,
+  TenantLimits,
+  TenantLimitsInput,
+  TenantList,
+  Tenants,
+} from "../interface/tenants.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "../interface/webhooks.ts";
 export type { WritAnswer, WritInput, Writs } from "../interface/writs.ts";
 export type {
@@ -59,6 +70,7 @@ export type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
 export type { Log } from "../model/log.ts";
 export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
+export type { Role } from "../model/role.ts";
 export type {
   AtSchedule,
   CatchUp,

@@ -5,16 +5,19 @@ import type { RotaEvent } from "../model/event.ts";
 import type { Notification } from "../model/notification.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { HttpAgents } from "./agents.ts";
+import { HttpAudit } from "./audit.ts";
 import type { CallOptions } from "./call-options.ts";
 import { Connection } from "./connection.ts";
 import { EventStream } from "./event-stream.ts";
 import { eventFeed, notificationFeed } from "./feeds.ts";
+import { HttpKeys } from "./keys.ts";
 import { HttpLanes } from "./lanes.ts";
 import { HttpRuns } from "./runs.ts";
 import { HttpSchedules } from "./schedules.ts";
 import { HttpSessions } from "./sessions.ts";
 import { checkOptions, type RotaClientOptions } from "./settings.ts";
 import { HttpTasks } from "./tasks.ts";
+import { HttpTenants } from "./tenants.ts";
 import { HttpWebhooks } from "./webhooks.ts";
 import { HttpWrits } from "./writs.ts";
 
@@ -35,6 +38,9 @@ export class RotaClient implements RotaApi {
   readonly lanes: HttpLanes;
   readonly agents: HttpAgents;
   readonly webhooks: HttpWebhooks;
+  readonly tenants: HttpTenants;
+  readonly keys: HttpKeys;
+  readonly audit: HttpAudit;
   readonly #connection: Connection;
 
   constructor(options: RotaClientOptions) {
@@ -47,6 +53,9 @@ export class RotaClient implements RotaApi {
     this.lanes = new HttpLanes(this.#connection);
     this.agents = new HttpAgents(this.#connection);
     this.webhooks = new HttpWebhooks(this.#connection);
+    this.tenants = new HttpTenants(this.#connection);
+    this.keys = new HttpKeys(this.#connection);
+    this.audit = new HttpAudit(this.#connection);
   }
 
   /** Where the server is. */

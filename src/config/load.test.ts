@@ -32,7 +32,7 @@ function faultsOf(params: Parameters<typeof load>[0]): string[] {
 
 test("without a file, variables and flags everything has its default", () => {
   expect(load().config).toEqual({
-    server: { host: "127.0.0.1", port: 7682 },
+    server: { host: "127.0.0.1", port: 7682, rateLimit: { perSecond: 100, burst: 200 } },
     storage: "sqlite:rota.db",
     scheduler: {
       enabled: true,
@@ -57,6 +57,7 @@ test("without a file, variables and flags everything has its default", () => {
     executors: {},
     agents: {},
     webhooks: { allow: [], secretEnv: "ROTA_WEBHOOK_SECRET" },
+    audit: { retentionDays: 90 },
     shutdownGraceSec: 30,
   });
 });
@@ -99,7 +100,7 @@ test("a variable counts more than the file, and a flag more than both", () => {
     environment: { ROTA_SERVER_PORT: "3", ROTA_STORAGE: "sqlite:variable.db" },
     flags: { "server.port": "4" },
   });
-  expect(config.server).toEqual({ host: "::1", port: 4 });
+  expect(config.server).toMatchObject({ host: "::1", port: 4 });
   expect(config.storage).toBe("sqlite:variable.db");
   expect(config.scheduler.maxInflight).toBe(2);
 });
@@ -175,8 +176,8 @@ test("everything that is wrong is reported at once, with its place and where it 
 
 test.each([
   [
-    { server: { host: "0.0.0.0" } },
-    /^`server.host` must be 127\.0\.0\.1, localhost or ::1, not "0\.0\.0\.0": .* API keys/,
+    { server: { host: "http://0.0.0.0/" } },
+    /^`server.host` must be an address of this machine, like "127\.0\.0\.1" or "0\.0\.0\.0", or its name, not "http/,
   ],
   [{ server: 3 }, /^`server` must be an object, not 3/],
   [

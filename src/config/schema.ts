@@ -1,14 +1,15 @@
 import { z } from "zod";
-import { or } from "../model/field-checks.ts";
 import { STRATEGIES } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
 import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
+import { audit } from "./audit-schema.ts";
 import { executor } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
 import { schedules } from "./schedules-schema.ts";
+import { server } from "./server-schema.ts";
 import { sessions } from "./sessions-schema.ts";
 import { webhooks } from "./webhooks-schema.ts";
 
@@ -18,23 +19,6 @@ const SECONDS = { min: 0, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as con
 /** A month: times the largest priority it is still a number that every database keeps exactly. */
 const AGING = { min: 0, max: 30 * 24 * 60 * 60, unit: "seconds" } as const;
 const TIMEOUT = { min: TIMEOUT_MIN_MS, max: 24 * 60 * 60 * 1_000, unit: "milliseconds" } as const;
-
-/** Names of this machine that no other machine can reach. */
-const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1"] as const;
-
-const server = section({
-  host: z
-    .enum(LOOPBACK_HOSTS, {
-      error: (fault) =>
-        `${must(`be ${or(LOOPBACK_HOSTS)}`)(fault)}: serving other machines needs API keys, ` +
-        "which do not exist yet",
-    })
-    .default("127.0.0.1")
-    .describe("The address to listen on: `127.0.0.1`, `localhost` or `::1`."),
-  port: numberIn({ min: 0, max: 65_535 })
-    .default(7682)
-    .describe("The port to listen on; 0 picks a free one."),
-});
 
 const scheduler = section({
   enabled: yesOrNo()
@@ -128,6 +112,7 @@ export const configSchema = section({
       "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued` and `writs` of its own, all optional.",
     ),
   webhooks: webhooks.prefault({}),
+  audit: audit.prefault({}),
   shutdownGraceSec: numberIn({ ...SECONDS, integer: false })
     .default(30)
     .describe("How long running work may go on after SIGTERM or `stop()`."),

@@ -46,6 +46,10 @@ export class Attempt implements ExecutorContext {
     this.#hooks = params.hooks;
   }
 
+  get tenantId(): string {
+    return this.record.tenant;
+  }
+
   get number(): number {
     return this.record.attempts.at(-1)?.number ?? 1;
   }

@@ -26,6 +26,7 @@ test("an outcome becomes an end of the attempt that holds the token", () => {
         seq: attempt.record.seq,
         token: attempt.token,
         settlement: { to: "done", result: 5 },
+        tenant: "default",
         lane: "main",
         agent: "a",
         callsBack: false,

@@ -12,6 +12,7 @@ export interface Finish extends Held {
   readonly usage?: AttemptUsage;
   /** What the row of its run shows of the result. Left out: it is of no schedule, or is not done. */
   readonly summary?: string;
+  readonly tenant: string;
   readonly lane: string;
   readonly agent: string;
   /** Whether somebody wants to be told of its end. */
@@ -77,6 +78,7 @@ export class Completer {
       seq,
       token,
       settlement: { to: "queued", error },
+      tenant: "",
       lane: "",
       agent: "",
       callsBack: false,
@@ -139,9 +141,9 @@ function summaryOf({ schedule }: TaskRecord, settlement: Settlement): { summary?
 }
 
 function finishOf(
-  { seq, lane, agent, callbackUrl }: TaskRecord,
+  { seq, tenant, lane, agent, callbackUrl }: TaskRecord,
   token: number,
   settlement: Settlement,
 ): Finish {
-  return { seq, token, settlement, lane, agent, callsBack: callbackUrl !== null, failures: 0 };
+  return { seq, token, settlement, tenant, lane, agent, callsBack: callbackUrl !== null, failures: 0 };
 }

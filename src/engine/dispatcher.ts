@@ -5,7 +5,8 @@ import type { ClaimedTask, FinishedAndClaimed, Slots, Storage } from "../storage
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
 import type { LaneClaim, LaneSlots } from "./lane-slots.ts";
-import type { Metrics } from "./metrics.ts";
+import type { MetricsByTenant } from "./metrics-by-tenant.ts";
+import type { AgentName } from "./run-maker.ts";
 import type { Runner } from "./runner.ts";
 
 /** Ends written in one transaction: more would only make the others wait longer for theirs. */
@@ -22,9 +23,9 @@ export interface DispatcherOptions extends ServiceOptions {
   readonly slots: LaneSlots;
   readonly runner: Runner;
   readonly completer: Completer;
-  readonly metrics: Metrics;
+  readonly metrics: MetricsByTenant;
   /** Whether an end of this agent's tasks can make room in other lanes than their own. */
-  readonly spansLanes: (agent: string) => boolean;
+  readonly spansLanes: (name: AgentName) => boolean;
   /** Told when a retry was written down that is due at this moment of the storage's clock. */
   readonly onRetryAt: (runAt: number) => void;
   /** Told when tasks ended of which somebody may want to be told. */
@@ -106,7 +107,7 @@ export class Dispatcher extends Service {
     this.#lookNowAndThen();
     const { completer, slots } = this.#options;
     const completed = completer.take(this.#finishesMax);
-    if (completed.finishes.some(({ agent }) => this.#options.spansLanes(agent))) slots.wakeAll();
+    if (completed.finishes.some((finish) => this.#options.spansLanes(finish))) slots.wakeAll();
     const claims = this.#mayClaim() ? slots.claims(completed.finishes) : [];
     if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
       await this.#exchange(completed, claims);
@@ -147,11 +148,11 @@ export class Dispatcher extends Service {
     const { slots, metrics, onRetryAt, onEnded } = this.#options;
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
     let toTell = answer.expired.length > 0;
-    for (const { token, lane, agent, settlement, callsBack } of finishes) {
+    for (const { token, tenant, lane, agent, settlement, callsBack } of finishes) {
       slots.freed(lane);
       const state = states.get(token);
       if (state === undefined) continue;
-      metrics.ended({ agent, lane }, state);
+      metrics.of(tenant).ended({ agent, lane }, state);
       toTell ||= callsBack && isTerminal(state);
       if (settlement.to === "delayed") onRetryAt(settlement.runAt);
       if (settlement.to === "queued") this.wakeAll();
@@ -182,7 +183,7 @@ export class Dispatcher extends Service {
         slots.freed(task.task.lane);
         this.wakeAll();
       } else if (this.#claiming) {
-        metrics.dispatched(task.task);
+        metrics.of(task.task.tenant).dispatched(task.task);
         runner.run(task);
       } else {
         // Claimed just before this node was told to stop: it goes back as if nothing had happened.

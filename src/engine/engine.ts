@@ -7,7 +7,6 @@ import type { TaskRecord } from "../model/task-record.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type {
   AdmissionLimits,
-  EndedTask,
   Held,
   InsertedTask,
   NewTask,
@@ -23,13 +22,13 @@ import { Heartbeat } from "./heartbeat.ts";
 import { Incarnation } from "./incarnation.ts";
 import { Intake } from "./intake.ts";
 import { LaneSlots } from "./lane-slots.ts";
-import { Metrics } from "./metrics.ts";
+import { MetricsByTenant } from "./metrics-by-tenant.ts";
 import { Orphans } from "./orphans.ts";
 import { Pruner } from "./pruner.ts";
 import { Recounter } from "./recounter.ts";
 import { Releaser } from "./releaser.ts";
 import { Rescuer } from "./rescuer.ts";
-import { RunMaker, type RunOptions } from "./run-maker.ts";
+import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./run-maker.ts";
 import { Runner } from "./runner.ts";
 import { Timekeeper } from "./timekeeper.ts";
 
@@ -62,14 +61,15 @@ export interface EngineOptions {
   /** What the runs of schedules are made of. */
   readonly runs: RunOptions;
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
-  readonly spansLanes: (agent: string) => boolean;
+  /** Whether the end of one of its tasks may let something start in any lane: it, or its tenant, has a bound over all of them. */
+  readonly spansLanes: (name: AgentName) => boolean;
   /** Told when tasks ended that may have asked for a callback. */
   readonly onEnded?: () => void;
 }
 
 /** The services that move tasks, joined: what one of them does wakes those who may now have something to do. */
 export class Engine {
-  readonly metrics = new Metrics();
+  readonly metrics = new MetricsByTenant();
   readonly runMetrics = new RunMetrics();
   readonly intake: Intake;
   readonly #options: EngineOptions;
@@ -123,7 +123,7 @@ export class Engine {
         this.#completer.report(attempt, data);
         this.#dispatcher.wake();
       },
-      onUsage: ({ record }, usage) => metrics.used(record, usage),
+      onUsage: ({ record }, usage) => metrics.of(record.tenant).used(record, usage),
     });
     this.#incarnation = new Incarnation({
       ...service,
@@ -286,7 +286,7 @@ export class Engine {
     for (const [place, { rejection, repeats }] of answers.entries()) {
       const task = tasks[place];
       if (task !== undefined && repeats === null) {
-        this.metrics.submitted(task, { rejected: rejection !== null });
+        this.metrics.of(task.tenant).submitted(task, { rejected: rejection !== null });
       }
     }
     this.#dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
@@ -299,13 +299,13 @@ export class Engine {
   }
 
   /** Runs had to give way to others of their schedules. */
-  #replaced(tasks: readonly EndedTask[]): void {
+  #replaced(tasks: readonly TenantTask[]): void {
     if (tasks.length === 0) return;
     this.fence(
       tasks.flatMap(({ token }) => token ?? []),
       REPLACED,
     );
-    for (const task of tasks) this.metrics.cancelled(task);
+    for (const task of tasks) this.metrics.of(task.tenant).cancelled(task);
     this.#options.onEnded?.();
   }
 
@@ -317,7 +317,7 @@ export class Engine {
 
   /** Their tasks are in the queue again, and whom they gave way to waits for the slot: nothing is to be written. */
   #preempt(tokens: readonly number[]): void {
-    for (const { record } of this.fence(tokens, PREEMPTED)) this.metrics.preempted(record);
+    for (const { record } of this.fence(tokens, PREEMPTED)) this.metrics.of(record.tenant).preempted(record);
   }
 
   #fenced(attempt: Attempt): void {
@@ -329,7 +329,7 @@ export class Engine {
   }
 
   #ran({ record, begunAt }: Attempt): void {
-    this.metrics.ran(record, this.#options.clock.monotonic() - begunAt);
+    this.metrics.of(record.tenant).ran(record, this.#options.clock.monotonic() - begunAt);
   }
 
   #lost(reason: string): void {

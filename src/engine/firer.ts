@@ -26,9 +26,11 @@ export interface ScheduleRunner {
   expect(at: number): void;
   /**
    * Runs a schedule now, whether or not this process fires any by itself. Null: there is no such schedule. Throws `conflict`
-   * when it changes so fast that nothing can be made of it.
+   * when it changes so fast that nothing can be made of it, and when its tenant is disabled.
    */
   runNow(params: RunNowParams): Promise<RanNow | null>;
+  /** Sets the schedules of a tenant going again that stood still while it was disabled. */
+  resumeTenant(tenant: string): Promise<void>;
 }
 
 /**
@@ -58,6 +60,11 @@ export class Firer extends Service implements ScheduleRunner {
 
   runNow(params: RunNowParams): Promise<RanNow | null> {
     return this.#options.runs.runNow(params);
+  }
+
+  async resumeTenant(tenant: string): Promise<void> {
+    const nextAt = await this.#options.runs.resumeTenant(tenant);
+    if (nextAt !== null) this.expect(nextAt);
   }
 
   onSignal({ kind }: StorageSignal): void {

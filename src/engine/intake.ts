@@ -41,6 +41,8 @@ export class Intake {
   readonly #options: IntakeOptions;
   #buffer: Pending[] = [];
   #writing: Promise<void> | null = null;
+  /** What became of the one that came last: they are written in order. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -66,6 +68,11 @@ export class Intake {
     while (this.#writing !== null) await this.#writing;
   }
 
+  /** Resolves once what has come by now is written, or could not be. */
+  async written(): Promise<void> {
+    await this.#last.catch(() => {});
+  }
+
   #makeRoom(tasks: number): void {
     if (this.#buffer.length + tasks <= BUFFER_MAX) return;
     throw new RotaError(
@@ -78,10 +85,12 @@ export class Intake {
   }
 
   #enqueue(task: NewTask, batch: NewBatch | null): Promise<InsertedTask> {
-    return new Promise((resolve, reject) => {
+    const inserted = new Promise<InsertedTask>((resolve, reject) => {
       this.#buffer.push({ task, batch, resolve, reject });
       this.#writing ??= this.#write();
     });
+    this.#last = inserted;
+    return inserted;
   }
 
   async #write(): Promise<void> {

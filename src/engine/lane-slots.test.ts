@@ -7,6 +7,7 @@ function ended(lane: string): Finish {
     seq: 1,
     token: 1,
     settlement: { to: "done", result: null },
+    tenant: "default",
     lane,
     agent: "a",
     callsBack: false,

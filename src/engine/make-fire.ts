@@ -1,4 +1,5 @@
 import { type PlannedMoments, type PlannedRun, planFire } from "../schedules/plan-fire.ts";
+import { goesOn, pushed, type Standstill } from "../schedules/stand-still.ts";
 import type { Fire, NewRun, NewTask, ScheduleRecord } from "../storage/storage.ts";
 import { errorText } from "./attempt-error.ts";
 
@@ -58,6 +59,29 @@ export function fireBroken(
   return pausing(schedule, [failedRun({ dueAt, firstDueAt: dueAt, moments: 1 }, error, parts)], error);
 }
 
+/** The same while its tenant is disabled: nothing fires, and one that is due once waits for the tenant. */
+export function fireDisabled(schedule: DueRecord, now: number): Fire {
+  const fire =
+    schedule.rule.kind === "once"
+      ? pausing(schedule, [], TENANT_DISABLED)
+      : standing(schedule, pushed(schedule, now));
+  return { ...fire, whileDisabled: true };
+}
+
+/** What is to be written when its tenant is enabled again; null: nothing. */
+export function fireEnabled(schedule: ScheduleRecord, now: number): Fire | null {
+  const { nextFireAt, rule } = schedule;
+  if (nextFireAt === null || rule.kind === "once") return null;
+  const going = goesOn({ ...schedule, nextFireAt }, now);
+  return going === null ? null : standing(schedule, going);
+}
+
+function standing(schedule: ScheduleRecord, { skipped, nextFireAt }: Standstill): Fire {
+  const run = { forced: false, status: "skipped", reason: TENANT_DISABLED } as const;
+  const runs = skipped === null ? [] : [{ ...skipped, ...run }];
+  return { ...nameOf(schedule), runs, nextFireAt, pauses: null };
+}
+
 function toNewRun(schedule: ScheduleRecord, run: PlannedRun, parts: FireParts): NewRun {
   const { firstDueAt, dueAt, moments } = run;
   const common = { firstDueAt, dueAt, moments, forced: false };
@@ -90,6 +114,9 @@ function pausing(schedule: ScheduleRecord, runs: readonly NewRun[], reason: stri
 function nameOf({ tenant, id, revision }: ScheduleRecord): Pick<Fire, "tenant" | "id" | "revision"> {
   return { tenant, id, revision };
 }
+
+/** What a row says of moments that did not fire since their tenant was disabled, and whoever hears of a pause. */
+const TENANT_DISABLED = "tenant disabled";
 
 function orphanError({ agent }: ScheduleRecord): string {
   return `agent "${agent}" not found`;

@@ -16,8 +16,9 @@ test("counts in all, by agent, and by agent and lane", () => {
   metrics.ended(A, "delayed");
   metrics.ended(A, "queued");
   metrics.cancelled(B);
-  metrics.expired([A, B]);
-  metrics.lost({ failed: [B], requeued: [A, A] });
+  for (const task of [A, B]) metrics.expired(task);
+  metrics.lost(B, "failed");
+  for (const task of [A, A]) metrics.lost(task, "queued");
   metrics.preempted(B);
   expect(metrics.snapshot()).toEqual({
     tasksSubmitted: 2,

@@ -5,7 +5,10 @@ import type { Tokens } from "../metrics/token-metrics.ts";
 import type { AgentMetrics, SchedulerMetrics } from "../model/scheduler-stats.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TaskState } from "../model/task-state.ts";
-import type { RescuedTasks, TaskPlace } from "../storage/storage.ts";
+import type { TaskPlace } from "../storage/storage.ts";
+
+/** Where a task of this tenant runs. */
+type Place = Pick<TaskPlace, "agent" | "lane">;
 
 /** Agents that get a row of their own; ids are the callers' to choose, so that there may be any number of them. */
 const AGENTS_MAX = 1_000;
@@ -19,20 +22,31 @@ interface AgentRow {
 }
 
 /**
- * What this process did since it started, for `/scheduler/stats` and for Prometheus. It is told of every task three
- * times, so that it keeps plain numbers at the end of two look-ups.
+ * What this process did for a tenant since it started, for `/scheduler/stats` and for Prometheus. It is told of every task
+ * three times, so that it keeps plain numbers at the end of two look-ups.
  */
 export class Metrics {
   readonly labels = new AgentLabels();
   readonly #totals = { submitted: 0, completed: 0, failed: 0, cancelled: 0, rejected: 0, expired: 0 };
   readonly #agents = new Map<string, AgentRow>();
+  /** How many rows there may still be; the one that all others share is always among them. */
+  readonly #budget: { left: number };
   readonly #lanesByLabel = new Map<string, Map<string, TaskSeries>>();
   readonly #tokensByLabel = new Map<string, Tokens>();
   #dispatched = 0;
   #latencies = 0;
   #latencySumMs = 0;
 
-  submitted(task: TaskPlace, { rejected }: { rejected: boolean }): void {
+  constructor(budget: { left: number } = { left: AGENTS_MAX }) {
+    this.#budget = budget;
+  }
+
+  /** How many agents have a row of their own. */
+  get rows(): number {
+    return this.#agents.size - (this.#agents.has(OTHER_AGENTS) ? 1 : 0);
+  }
+
+  submitted(task: Place, { rejected }: { rejected: boolean }): void {
     this.#count(task, rejected ? "rejected" : "submitted");
   }
 
@@ -48,46 +62,44 @@ export class Metrics {
   }
 
   /** An attempt is over, for whatever reason. */
-  ran(task: TaskPlace, ms: number): void {
+  ran(task: Place, ms: number): void {
     this.#series(task).run.observe(ms);
   }
 
   /** The end of an attempt was written down and left the task in this state. */
-  ended(task: TaskPlace, state: TaskState): void {
+  ended(task: Place, state: TaskState): void {
     if (state === "done") this.#count(task, "completed");
     else if (state === "failed") this.#count(task, "failed");
     else if (state === "delayed") this.#series(task).retried += 1;
   }
 
   /** An attempt was stopped so that a critical task could start. */
-  preempted(task: TaskPlace): void {
+  preempted(task: Place): void {
     this.#series(task).preempted += 1;
   }
 
   /** An attempt told what it cost. */
-  used({ agent }: TaskPlace, { inputTokens = 0, outputTokens = 0 }: Usage): void {
+  used({ agent }: Place, { inputTokens = 0, outputTokens = 0 }: Usage): void {
     const label = this.labels.of(agent);
     const { input, output } = this.#tokensByLabel.get(label) ?? { input: 0, output: 0 };
     this.#tokensByLabel.set(label, { input: input + inputTokens, output: output + outputTokens });
   }
 
-  cancelled(task: TaskPlace): void {
+  cancelled(task: Place): void {
     this.#count(task, "cancelled");
   }
 
-  /** Failed before they started. */
-  expired(tasks: readonly TaskPlace[]): void {
-    for (const task of tasks) {
-      this.#totals.expired += 1;
-      this.#series(task).expired += 1;
-      this.#count(task, "failed");
-    }
+  /** It failed before it started. */
+  expired(task: Place): void {
+    this.#totals.expired += 1;
+    this.#series(task).expired += 1;
+    this.#count(task, "failed");
   }
 
-  /** Their node was lost: they failed, or go on elsewhere. */
-  lost({ failed, requeued }: RescuedTasks): void {
-    for (const task of failed) this.#count(task, "failed");
-    for (const task of requeued) this.#series(task).retried += 1;
+  /** Its node was lost: it failed, or goes on elsewhere. */
+  lost(task: Place, state: "failed" | "queued"): void {
+    if (state === "failed") this.#count(task, "failed");
+    else this.#series(task).retried += 1;
   }
 
   snapshot(): SchedulerMetrics {
@@ -117,21 +129,24 @@ export class Metrics {
     return this.#tokensByLabel;
   }
 
-  #count({ agent, lane }: TaskPlace, what: keyof AgentMetrics): void {
+  #count({ agent, lane }: Place, what: keyof AgentMetrics): void {
     const row = this.#row(agent);
     this.#totals[what] += 1;
     row.counts[what] += 1;
     seriesOf(row, lane)[what] += 1;
   }
 
-  #series({ agent, lane }: TaskPlace): TaskSeries {
+  #series({ agent, lane }: Place): TaskSeries {
     return seriesOf(this.#row(agent), lane);
   }
 
   #row(agent: string): AgentRow {
     const known = this.#agents.get(agent);
     if (known !== undefined) return known;
-    if (this.#agents.size >= AGENTS_MAX && agent !== OTHER_AGENTS) return this.#row(OTHER_AGENTS);
+    if (agent !== OTHER_AGENTS) {
+      if (this.rows >= AGENTS_MAX || this.#budget.left === 0) return this.#row(OTHER_AGENTS);
+      this.#budget.left -= 1;
+    }
     const counts = { submitted: 0, completed: 0, failed: 0, cancelled: 0, rejected: 0 };
     const row = { counts, lanes: this.#lanes(this.labels.of(agent)) };
     this.#agents.set(agent, row);

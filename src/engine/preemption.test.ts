@@ -129,7 +129,10 @@ describe("an attempt that has to give way to a critical task", () => {
     }
     of("victim")[0]?.gate.open("too late");
     await clock.advance(2_000);
-    const [victims] = engine.metrics.series().filter(({ labels }) => labels["agent"] === "a");
+    const [victims] = engine.metrics
+      .of("default")
+      .series()
+      .filter(({ labels }) => labels["agent"] === "a");
     expect(victims?.series).toMatchObject({ started: 1, preempted: 1, retried: 0, cancelled: 0 });
     expect([victims?.series.run.cumulated().at(-1), victims?.series.run.sumSec]).toEqual([1, 3]);
   });

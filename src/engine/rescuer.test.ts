@@ -49,16 +49,18 @@ describe("the work of a node that is gone", () => {
     const { engine, storage, clock, task } = await makeNode({ node: "south" });
     await storage.nodes.register({ node: "north" });
     await engine.intake.add(newTask({ id: "lost" }));
+    await engine.intake.addMany([1, 2].map(() => newTask({ tenant: "acme" })));
     await storage.tasks.finishAndClaim({
       node: "north",
       finishes: [],
       progress: [],
-      claims: [{ lane: "tasks", limit: 1 }],
+      claims: [{ lane: "tasks", limit: 3 }],
     });
     await engine.start();
     await clock.advance(20_000);
     expect(await task("lost")).toMatchObject({ state: "failed", error: "worker lost" });
-    expect(engine.metrics.snapshot().tasksFailed).toBe(1);
+    const failed = ["default", "acme"].map((tenant) => engine.metrics.of(tenant).snapshot().tasksFailed);
+    expect(failed).toEqual([1, 2]);
   });
 
   test("is taken back in slices, all of it", async () => {

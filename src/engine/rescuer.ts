@@ -1,7 +1,7 @@
 import { Service, type ServiceOptions } from "../services/service.ts";
 import type { NodeRecord, Storage } from "../storage/storage.ts";
 import { LEASE_MS } from "./heartbeat.ts";
-import type { Metrics } from "./metrics.ts";
+import type { MetricsByTenant } from "./metrics-by-tenant.ts";
 
 const LOOK_EVERY_MS = 5_000;
 /** Attempts taken back in one transaction. */
@@ -11,7 +11,7 @@ export interface RescuerOptions extends ServiceOptions {
   readonly storage: Storage;
   /** This node's own incarnation, which it never rescues. */
   readonly node: () => string;
-  readonly metrics: Metrics;
+  readonly metrics: MetricsByTenant;
   /** Told when work went back to the queue. */
   readonly onRequeued: () => void;
   /** Told when tasks had no retry left. */

@@ -1,6 +1,7 @@
 import type { RunMetrics } from "../metrics/run-metrics.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
+import { heldUntil } from "../schedules/stand-still.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type {
@@ -14,13 +15,23 @@ import type {
   Storage,
 } from "../storage/storage.ts";
 import { errorText } from "./attempt-error.ts";
-import { type FireParts, fireBroken, fireDue, fireForced, isDue } from "./make-fire.ts";
+import {
+  type FireParts,
+  fireBroken,
+  fireDisabled,
+  fireDue,
+  fireEnabled,
+  fireForced,
+  isDue,
+} from "./make-fire.ts";
 import { type RunDefaults, toRunTask } from "./run-task.ts";
 
 /** Rows that one transaction writes: others want their turn, too. */
 const ROWS_MAX = 500;
 /** How long moments are worked out in one turn: after a long time away there may be many to count. */
 const PLANNING_MS = 20;
+/** Schedules that are read at once when a tenant is enabled. */
+const PAGE = 200;
 /** How often a run that was asked for is tried while its schedule changes under it. */
 const TRIES_MAX = 20;
 
@@ -34,8 +45,11 @@ export interface RunMakerOptions extends RunOptions {
   /** Told of the tasks that were made. */
   readonly onInserted: (tasks: readonly NewTask[], answers: readonly InsertedTask[]) => void;
   /** Told of the tasks that had to give way. */
-  readonly onCancelled: (tasks: readonly EndedTask[]) => void;
+  readonly onCancelled: (tasks: readonly TenantTask[]) => void;
 }
+
+/** A task that was cancelled, and whose it was. */
+export type TenantTask = EndedTask & { readonly tenant: string };
 
 /** What the runs of schedules are made of. */
 export interface RunOptions {
@@ -44,6 +58,8 @@ export interface RunOptions {
   readonly defaults: () => RunDefaults;
   /** Whether an agent is known, after a look at the storage where another node may have made it. */
   readonly hasAgent: (name: AgentName) => boolean | Promise<boolean>;
+  /** Whether a tenant is disabled, after a look at the storage: another node may have done it. */
+  readonly isDisabled: (tenant: string) => Promise<boolean>;
 }
 
 export interface AgentName {
@@ -75,12 +91,15 @@ export class RunMaker {
   /** What becomes of schedules that are due: of as many as fit into one turn, and of one at least. */
   async plan(due: readonly ScheduleRecord[]): Promise<Fire[]> {
     const { monotonic } = this.#options;
-    const orphans = await this.#orphans(due);
+    const [orphans, disabled] = await Promise.all([this.#orphans(due), this.#disabledTenants(due)]);
     const began = monotonic();
     const fires: Fire[] = [];
     let rows = 0;
     for (const schedule of due) {
-      const fire = this.#fireDue(schedule, orphans.has(agentKey(schedule)));
+      const fire = this.#fireDue(schedule, {
+        isOrphan: orphans.has(agentKey(schedule)),
+        isDisabled: disabled.has(schedule.tenant),
+      });
       rows += fire.runs.length;
       if (rows > ROWS_MAX && fires.length > 0) break;
       fires.push(fire);
@@ -107,17 +126,22 @@ export class RunMaker {
     }
   }
 
-  /** Null: there is no such schedule. Throws `conflict` when it changes so fast that nothing can be made of it. */
+  /** Null: there is no such schedule. Throws `conflict` when it changes too fast, or its tenant is disabled. */
   async runNow({ tenant, id, mode }: RunNowParams): Promise<RanNow | null> {
     const { storage, storageClock } = this.#options;
     await storageClock.sync();
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
       const schedule = await storage.schedules.get({ tenant, id });
       if (schedule === null) return null;
+      if (await this.#options.isDisabled(tenant)) {
+        throw new RotaError("conflict", "the tenant is disabled: nothing of it fires until it is enabled");
+      }
       const isOrphan = (await this.#orphans([schedule])).size > 0;
       if (mode === "due" && !isDue(schedule, storageClock.now())) return { ran: false, reason: "not-due" };
       const fire =
-        mode === "due" ? this.#fireDue(schedule, isOrphan) : fireForced(schedule, this.#parts(isOrphan));
+        mode === "due"
+          ? this.#fireDue(schedule, { isOrphan, isDisabled: false })
+          : fireForced(schedule, this.#parts(isOrphan));
       if (fire === null) return { ran: false, reason: "already-running" };
       const [answer] = await this.#write([fire]);
       if (answer?.fired === true) return ranNow(fire, answer);
@@ -125,12 +149,57 @@ export class RunMaker {
     throw new RotaError("conflict", `schedule ${id} changes all the time: try again`);
   }
 
-  #fireDue(schedule: ScheduleRecord, isOrphan: boolean): Fire {
+  /**
+   * Sets the schedules of a tenant going again that stood still while it was disabled. Answers when the next of them is due;
+   * null: none is.
+   */
+  async resumeTenant(tenant: string): Promise<number | null> {
+    const { storage, storageClock } = this.#options;
+    await storageClock.sync();
+    let nextAt = Number.POSITIVE_INFINITY;
+    for (let after = 0; ; ) {
+      const page = await storage.schedules.page({ tenant, after, limit: PAGE });
+      for (const schedule of page) {
+        nextAt = Math.min(nextAt, (await this.#resume(schedule)) ?? Number.POSITIVE_INFINITY);
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) break;
+      after = last.id;
+    }
+    return nextAt === Number.POSITIVE_INFINITY ? null : nextAt;
+  }
+
+  /** When it is due next; null: never. */
+  async #resume({ tenant, id }: ScheduleName): Promise<number | null> {
+    const { storage, storageClock } = this.#options;
+    for (let tries = 1; tries <= TRIES_MAX; tries++) {
+      const schedule = await storage.schedules.get({ tenant, id });
+      if (schedule === null) return null;
+      const now = storageClock.now();
+      if (schedule.held) {
+        const changes = { status: "active", nextFireAt: heldUntil(schedule, now) } as const;
+        const { revision } = schedule;
+        if (await storage.schedules.update({ tenant, id, revision, changes })) return changes.nextFireAt;
+        continue;
+      }
+      const fire = fireEnabled(schedule, now);
+      if (fire === null) return schedule.nextFireAt;
+      const [answer] = await this.#write([fire]);
+      if (answer?.fired === true) return fire.nextFireAt;
+    }
+    throw new RotaError("conflict", `schedule ${id} changes all the time: try again`);
+  }
+
+  #fireDue(
+    schedule: ScheduleRecord,
+    { isOrphan, isDisabled }: { isOrphan: boolean; isDisabled: boolean },
+  ): Fire {
     const parts = this.#parts(isOrphan);
     // The storage says that it is due, and its clock is the one that counts.
     const due = { ...schedule, nextFireAt: schedule.nextFireAt ?? parts.now };
     try {
-      return fireDue(due, { ...parts, now: Math.max(parts.now, due.nextFireAt) });
+      const now = Math.max(parts.now, due.nextFireAt);
+      return isDisabled ? fireDisabled(due, now) : fireDue(due, { ...parts, now });
     } catch (error) {
       const { tenant, id } = schedule;
       this.#options.log.error({ tenant, schedule: id, error }, "a schedule cannot be fired and is paused");
@@ -160,6 +229,14 @@ export class RunMaker {
     return new Set(found.flat());
   }
 
+  async #disabledTenants(schedules: readonly ScheduleRecord[]): Promise<ReadonlySet<string>> {
+    const tenants = [...new Set(schedules.map(({ tenant }) => tenant))];
+    const found = await Promise.all(
+      tenants.map(async (tenant) => ((await this.#options.isDisabled(tenant)) ? [tenant] : [])),
+    );
+    return new Set(found.flat());
+  }
+
   async #write(fires: readonly Fire[]): Promise<FiredSchedule[]> {
     const answers = await this.#options.storage.schedules.fire({ fires });
     const byName = new Map(fires.map((fire) => [scheduleKey(fire), fire]));
@@ -179,7 +256,7 @@ export class RunMaker {
     }
     const { onInserted, onCancelled } = this.#options;
     if (tasks.length > 0) onInserted(tasks, inserted);
-    onCancelled(answers.flatMap(({ cancelled }) => cancelled));
+    onCancelled(answers.flatMap(({ tenant, cancelled }) => cancelled.map((task) => ({ ...task, tenant }))));
     return answers;
   }
 

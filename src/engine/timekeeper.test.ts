@@ -67,7 +67,19 @@ describe("a task that waits beyond its deadline", () => {
     await clock.advance(1);
     expect(await task("late")).toMatchObject({ state: "failed", error: "deadline exceeded while queued" });
     expect(await states()).toEqual({ running: 4, failed: 1 });
-    expect(engine.metrics.snapshot()).toMatchObject({ tasksFailed: 1, tasksExpired: 1 });
+    expect(engine.metrics.of("default").snapshot()).toMatchObject({ tasksFailed: 1, tasksExpired: 1 });
+  });
+
+  test("is counted for its tenant", async () => {
+    const { engine, clock } = await makeEngine({ executor: () => new Promise(() => {}) });
+    await engine.start();
+    await engine.intake.addMany(manyTasks(4));
+    const deadline = clock.now() + 2_000;
+    await engine.intake.addMany(["acme", "acme", "default"].map((tenant) => newTask({ tenant, deadline })));
+    await clock.advance(2_000);
+    const { metrics } = engine;
+    expect(metrics.of("acme").snapshot()).toMatchObject({ tasksFailed: 2, tasksExpired: 2 });
+    expect(metrics.of("default").snapshot()).toMatchObject({ tasksFailed: 1, tasksExpired: 1 });
   });
 
   test("counts its waiting neither as running nor against its timeout", async () => {

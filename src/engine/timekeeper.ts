@@ -1,7 +1,7 @@
 import { Service, type ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { Metrics } from "./metrics.ts";
+import type { MetricsByTenant } from "./metrics-by-tenant.ts";
 
 /** Tasks moved in one transaction, so that a storm of due ones holds up nobody for long. */
 const SLICE = 500;
@@ -11,7 +11,7 @@ const POLL_MS = 5_000;
 export interface TimekeeperOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
-  readonly metrics: Metrics;
+  readonly metrics: MetricsByTenant;
   /** Told when tasks were moved into the queue. */
   readonly onPromoted: () => void;
   /** Told when tasks were failed. */

@@ -86,7 +86,7 @@ describe("what a task cost", () => {
       usage({ inputTokens: 1, contextWindow: 8_000 });
     });
     expect((await task("t")).usage).toEqual({ inputTokens: 101, outputTokens: 20, contextWindow: 8_000 });
-    expect([...engine.metrics.tokens()]).toEqual([["a", { input: 101, output: 20 }]]);
+    expect([...engine.metrics.of("default").tokens()]).toEqual([["a", { input: 101, output: 20 }]]);
   });
 
   test("is written with how full the context was, of this attempt alone", async () => {
@@ -132,7 +132,7 @@ describe("what a task cost", () => {
     await late.opened;
     await settle();
     expect(await task("t")).toMatchObject({ state: "failed", usage: { inputTokens: 1, outputTokens: 0 } });
-    expect([...engine.metrics.tokens()]).toEqual([["a", { input: 1, output: 0 }]]);
+    expect([...engine.metrics.of("default").tokens()]).toEqual([["a", { input: 1, output: 0 }]]);
   });
 
   test("is as it was after a report that is wrong, of which the log tells", async () => {
@@ -141,7 +141,7 @@ describe("what a task cost", () => {
       usage({ inputTokens: 7, outputTokens: -1 });
     });
     expect((await task("t")).usage).toEqual({ inputTokens: 5, outputTokens: 0 });
-    expect([...engine.metrics.tokens()]).toEqual([["a", { input: 5, output: 0 }]]);
+    expect([...engine.metrics.of("default").tokens()]).toEqual([["a", { input: 5, output: 0 }]]);
     expect(log.lines.filter(({ level }) => level === "warn")).toMatchObject([
       {
         fields: { taskId: "t", attempt: 1 },

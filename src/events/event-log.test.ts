@@ -41,7 +41,8 @@ async function makeLog(meddler: Meddler = {}) {
     add: (...ids: string[]) =>
       storage.tasks.insert({ tasks: ids.map((id) => newTask({ id })), limits: ROOMY }),
     addMany: (count: number) => storage.tasks.insert({ tasks: manyTasks(count), limits: ROOMY }),
-    reader: (options?: EventReaderOptions) => new EventReader(eventLog, options),
+    reader: (options: Omit<EventReaderOptions, "tenant"> = {}) =>
+      new EventReader(eventLog, { tenant: "default", ...options }),
   };
 }
 

@@ -3,21 +3,24 @@ import type { EventLog } from "./event-log.ts";
 import { LogReader, type LogReaderOptions } from "./log-reader.ts";
 
 export interface EventReaderOptions extends LogReaderOptions {
+  readonly tenant: string;
   readonly agentId?: string | undefined;
   readonly batchId?: string | undefined;
   readonly sessionKey?: string | undefined;
   readonly scheduleId?: number | undefined;
 }
 
-/** One reader's way through the events, or through those it asked for. */
+/** One reader's way through the events of a tenant, or through those of them that it asked for. */
 export class EventReader extends LogReader<RotaEvent, RotaEvent> {
-  constructor(log: EventLog, options: EventReaderOptions = {}) {
+  constructor(log: EventLog, options: EventReaderOptions) {
     super(log, (event) => (fits(event, options) ? event : undefined), options);
   }
 }
 
-function fits(event: RotaEvent, { agentId, batchId, sessionKey, scheduleId }: EventReaderOptions): boolean {
+function fits(event: RotaEvent, options: EventReaderOptions): boolean {
+  const { tenant, agentId, batchId, sessionKey, scheduleId } = options;
   return (
+    event.tenantId === tenant &&
     (agentId === undefined || event.agentId === agentId) &&
     (batchId === undefined || event.batchId === batchId) &&
     (sessionKey === undefined || event.sessionKey === sessionKey) &&

@@ -12,6 +12,8 @@ export interface LogReaderOptions {
   readonly onGap?: ((gap: { readonly after: number; readonly oldest: number }) => void) | undefined;
   /** Called when more has piled up for it than is kept. */
   readonly onBehind?: (() => void) | undefined;
+  /** Called when it has ended, whoever ended it. */
+  readonly onEnd?: (() => void) | undefined;
 }
 
 /**
@@ -154,6 +156,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
   }
 
   #end = (): void => {
+    if (!this.#ended) this.#options.onEnd?.();
     this.#ended = true;
     this.#stopListening();
     this.#options.signal?.removeEventListener("abort", this.#end);

@@ -66,6 +66,13 @@ test("goes on with the conversation of the task's session", async () => {
   expect(seen[0]?.body).toMatchObject({ conversationId: "user:42" });
 });
 
+test("keeps the conversations of tenants apart, whatever they call them", async () => {
+  const { url, seen } = await serveChat();
+  await chat(url).run({ ...order, sessionKey: "user:42" }, undefined, "ten_1");
+  await chat(url).run({ ...order, sessionKey: "s", conversationId: "user:42" }, undefined, "ten_2");
+  expect(seen.map(({ body }) => body["conversationId"])).toEqual(["ten_1/user:42", "ten_2/user:42"]);
+});
+
 test("posts a message as it does an instruction", async () => {
   const { url, seen } = await serveChat();
   await chat(url).run({ kind: "message", message: "hello" });

@@ -1,4 +1,4 @@
-import type { Task } from "../model/task.ts";
+import { DEFAULT_TENANT, type Task } from "../model/task.ts";
 import type { LimitedResponse } from "../outbound/read-answer.ts";
 import type { SseEvent, SseReader } from "../outbound/sse-reader.ts";
 import { type AnswerText, readJson, resultOfText } from "./answer-text.ts";
@@ -20,28 +20,34 @@ export function chatExecutor(options: ChatExecutorOptions): Executor {
   const url = `${baseOf(options.url)}/chat`;
   const own = { "content-type": "application/json", accept: "text/event-stream" };
   const headers = mergeHeaders(own, options.headers);
-  return async (task, { signal, progress }) => {
-    const request = { headers, body: bodyOf(task, options), signal, failureOf: chatFailureOf };
+  return async (task, { tenantId, signal, progress }) => {
+    const body = bodyOf(task, conversationOf(task, tenantId) ?? options.newConversationId());
+    const request = { headers, body, signal, failureOf: chatFailureOf };
     return resultOfEvents(await postForEvents(url, request, options), progress);
   };
 }
 
-function bodyOf(task: Task, options: ChatExecutorOptions): Readonly<Record<string, unknown>> {
+function bodyOf(task: Task, conversationId: string): Readonly<Record<string, unknown>> {
   const message = textOf(task, "chat");
   return {
     mode: "agent",
     supportsImages: false,
     provider: "browseros",
     ...task.llmConfig,
-    conversationId: conversationOf(task, options),
+    conversationId,
     message,
     isScheduledTask: true,
   };
 }
 
-/** Which conversation a task belongs to: that of its schedule, else of its session, else one of its own. */
-function conversationOf(task: Task, { newConversationId }: ChatExecutorOptions): string {
-  return task.conversationId ?? task.sessionKey ?? newConversationId();
+/**
+ * Which conversation a task belongs to: that of its schedule, else of its session; undefined: one of its own. Tenants choose
+ * their names and may talk to the same agent, which must not take the conversation of one for that of another.
+ */
+function conversationOf(task: Task, tenantId: string): string | undefined {
+  const conversation = task.conversationId ?? task.sessionKey;
+  if (conversation === undefined || tenantId === DEFAULT_TENANT) return conversation;
+  return `${tenantId}/${conversation}`;
 }
 
 function chatFailureOf(response: LimitedResponse): Error {

@@ -19,6 +19,8 @@ export const PROGRESS_BYTES_MAX = 16_384;
 export type Executor = (task: Task, context: ExecutorContext) => unknown;
 
 export interface ExecutorContext {
+  /** Whose task it is: `default` unless there are others. */
+  readonly tenantId: string;
   /** Fires when the attempt is over for Rota: timed out, past its deadline, cancelled, pre-empted or interrupted. */
   readonly signal: AbortSignal;
   /** Every line names the task and the attempt. */

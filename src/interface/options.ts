@@ -23,6 +23,7 @@ export interface RotaOptions {
   /** What does the work of agents that have no executor of their own, by the kind of task. */
   readonly executors?: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
   readonly webhooks?: WebhookOptions;
+  readonly audit?: AuditOptions;
   /** How long running work may go on after `stop()` or `drain()`. */
   readonly shutdownGraceSec?: number;
   /**
@@ -41,6 +42,8 @@ export interface RotaOptions {
 /** Answers null when it does not know. What it throws is logged and passed over, and so is an answer that takes too long. */
 export type EstimateTokens = (
   sessionKey: string,
+  /** Whose session it is: two tenants may well have one of the same key. */
+  owner: { readonly tenantId: string },
 ) => ContextUse | null | undefined | Promise<ContextUse | null | undefined>;
 
 export interface ContextUse {
@@ -73,6 +76,11 @@ export interface LaneOptions {
   readonly concurrency: number;
   /** How many run at once over all nodes; left out: no bound beyond the sum of the processes. */
   readonly total?: number;
+}
+
+export interface AuditOptions {
+  /** How long it is kept who did what with which key; 90 unless told. */
+  readonly retentionDays?: number;
 }
 
 export interface ScheduleOptions {

@@ -2,13 +2,16 @@ import type { Executor } from "../executors/executor.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
+import type { Audit, LocalAudit } from "./audit.ts";
 import type { DoctorReport } from "./doctor.ts";
+import type { Keys, LocalKeys } from "./keys.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Notifications, NotificationsOptions } from "./notifications.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
 import type { Runs, Schedules } from "./schedules.ts";
 import type { Sessions } from "./sessions.ts";
 import type { LocalTasks, Tasks } from "./tasks.ts";
+import type { Tenants } from "./tenants.ts";
 import type { Webhooks } from "./webhooks.ts";
 import type { Writs } from "./writs.ts";
 
@@ -22,6 +25,9 @@ export interface RotaApi {
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly tenants: Tenants;
+  readonly keys: Keys;
+  readonly audit: Audit;
 
   /**
    * What happens, in order, from now on or after an event seen before. A reader that falls behind misses nothing and
@@ -51,6 +57,16 @@ export interface RotaApi {
   metrics(): Promise<string>;
 }
 
+/** What one tenant can do: all that every way in can, for itself alone. */
+export type TenantApi = Omit<RotaApi, "tenants" | "keys" | "audit" | "health" | "doctor" | "onEvent">;
+
+/** The same in this process. */
+export interface LocalTenant extends TenantApi {
+  readonly tasks: LocalTasks;
+  events(options?: EventsOptions & LocalReading): Events;
+  notifications(options?: NotificationsOptions & LocalReading): Notifications;
+}
+
 /**
  * A scheduler in this process.
  *
@@ -67,7 +83,11 @@ export interface Rota extends RotaApi {
   /** Fires when it begins to drain: whoever waits on behalf of others can stop then. */
   readonly draining: AbortSignal;
   readonly tasks: LocalTasks;
+  readonly keys: LocalKeys;
+  readonly audit: LocalAudit;
 
+  /** As this tenant is told: of others it learns that something is wrong, and not what they have. Left out: `default`. */
+  doctor(who?: { readonly tenantId?: string }): Promise<DoctorReport>;
   events(options?: EventsOptions & LocalReading): Events;
   notifications(options?: NotificationsOptions & LocalReading): Notifications;
 
@@ -81,6 +101,15 @@ export interface Rota extends RotaApi {
    */
   agent(id: string, handler: Executor): void;
   agent(id: string, options: AgentOptions, handler?: Executor): void;
+
+  /**
+   * The same for another tenant; what stands directly on this object is that of `default`. Whether there is such a tenant is
+   * not looked at: what one that is not there owns is nothing.
+   *
+   * @example
+   * await rota.tenant("ten_acme").tasks.submit({ message: "hello" });
+   */
+  tenant(id: string): LocalTenant;
 
   /** Begins to run tasks. What was submitted before waits for it, durably. */
   start(): Promise<void>;

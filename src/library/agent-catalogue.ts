@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import type { AgentName } from "../engine/run-maker.ts";
 import { PermanentError } from "../executors/errors.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { AgentOptions } from "../interface/options.ts";
 import type { RotaError } from "../model/errors.ts";
-import { DEFAULT_TENANT } from "../model/task.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
@@ -35,10 +35,14 @@ interface Entry {
   readonly agent: Agent;
 }
 
-/** Keeps what this process knows of stored agents as the storage has it: any node may change them at any time. */
+/**
+ * Keeps what this process knows of stored agents, of all tenants, as the storage has it: any node may change them at any
+ * time.
+ */
 export class AgentCatalogue extends Service {
   readonly name = "agent catalogue";
   readonly #options: AgentCatalogueOptions;
+  /** By `keyOf`. */
   #entries: ReadonlyMap<string, Entry> = new Map();
   #reading: Promise<void> | null = null;
   #next: Promise<void> | null = null;
@@ -78,13 +82,13 @@ export class AgentCatalogue extends Service {
   }
 
   /** Whether an agent is known, also if another node made it, or took it away, a moment ago. */
-  async lists(id: string): Promise<boolean> {
+  async lists(name: AgentName): Promise<boolean> {
     const { agents, storage } = this.#options;
-    const source = agents.find(id)?.source;
+    const source = agents.find(name)?.source;
     if (source === "config" || source === "built-in") return true;
     if (source === "stored" && storage.capabilities.exclusive) return true;
     await this.read();
-    return agents.find(id) !== undefined;
+    return agents.find(name) !== undefined;
   }
 
   /** Makes all executors anew: what they may call has changed. */
@@ -99,10 +103,10 @@ export class AgentCatalogue extends Service {
   executorFor(record: TaskRecord): Executor | undefined {
     const { agents, storage } = this.#options;
     const known = agents.executorFor(record);
-    if (agents.find(record.agent)?.source === "config") return known;
+    if (agents.find(record)?.source === "config") return known;
     if (this.#stale) return this.#afterLook(record);
     if (known !== undefined || storage.capabilities.exclusive) return known;
-    const until = this.#missing.get(record.agent);
+    const until = this.#missing.get(keyOf(record));
     return until !== undefined && this.clock.monotonic() < until ? undefined : this.#afterLook(record);
   }
 
@@ -111,14 +115,14 @@ export class AgentCatalogue extends Service {
       await this.#readPatiently(context.signal);
       const executor = this.#options.agents.executorFor(record);
       if (executor !== undefined) return executor(task, context);
-      this.#remember(record.agent);
+      this.#remember(record);
       throw new PermanentError(`no executor for agent "${record.agent}"`);
     };
   }
 
-  #remember(agent: string): void {
+  #remember(name: AgentName): void {
     if (this.#missing.size >= MISSING_MAX) this.#missing.clear();
-    this.#missing.set(agent, this.clock.monotonic() + MISSING_MS);
+    this.#missing.set(keyOf(name), this.clock.monotonic() + MISSING_MS);
   }
 
   /** A task must not fail because the storage was away for a moment. */
@@ -138,8 +142,7 @@ export class AgentCatalogue extends Service {
     const stale = this.#stale;
     this.#stale = false;
     try {
-      const records = await this.#options.storage.agents.list();
-      this.#take(records.filter(({ tenant }) => tenant === DEFAULT_TENANT));
+      this.#take(await this.#options.storage.agents.list());
     } catch (error) {
       this.#stale ||= stale;
       throw error;
@@ -150,7 +153,7 @@ export class AgentCatalogue extends Service {
     const before = this.#entries;
     this.#know(
       records.map((record) => {
-        const entry = before.get(record.agent);
+        const entry = before.get(keyOf(record));
         const same = isDeepStrictEqual(record.definition, entry?.record.definition);
         return same && entry !== undefined ? entry : this.#toEntry(record, entry);
       }),
@@ -159,8 +162,13 @@ export class AgentCatalogue extends Service {
   }
 
   #know(entries: readonly Entry[]): void {
-    this.#entries = new Map(entries.map((entry) => [entry.record.agent, entry]));
-    this.#options.agents.replaceStored(new Map(entries.map(({ record, agent }) => [record.agent, agent])));
+    this.#entries = new Map(entries.map((entry) => [keyOf(entry.record), entry]));
+    const stored = new Map<string, Map<string, Agent>>();
+    for (const { record, agent } of entries) {
+      const ofTenant = stored.get(record.tenant) ?? new Map<string, Agent>();
+      stored.set(record.tenant, ofTenant.set(record.agent, agent));
+    }
+    this.#options.agents.replaceStored(stored);
   }
 
   /** What the definition says is what counts: `maxInflight` of the record is the bound, which may be the configuration's. */
@@ -174,13 +182,13 @@ export class AgentCatalogue extends Service {
       faults,
     });
     const [fault] = faults;
-    return { record, agent: fault === undefined ? agent : this.#unusable(record.agent, fault) };
+    return { record, agent: fault === undefined ? agent : this.#unusable(record, fault) };
   }
 
   /** Another version of Rota may have stored what this one does not understand. */
-  #unusable(id: string, fault: RotaError): Agent {
+  #unusable({ tenant, agent: id }: AgentRecord, fault: RotaError): Agent {
     const error = `the agent "${id}" is stored in a way that cannot be used: ${fault.message}`;
-    this.log.warn({ agent: id }, error);
+    this.log.warn({ tenant, agent: id }, error);
     const executor: Executor = () => {
       throw new PermanentError(error);
     };
@@ -191,10 +199,19 @@ export class AgentCatalogue extends Service {
   /** A node that does not have an agent in its configuration may have changed the bound that ours sets. */
   #restoreBounds(before: ReadonlyMap<string, Entry>): void {
     const { agents, bounds } = this.#options;
-    const ids = new Set([...before.keys(), ...this.#entries.keys()]);
-    const touched = [...ids].filter(
-      (id) => before.get(id) !== this.#entries.get(id) && agents.find(id)?.source === "config",
-    );
-    for (const id of touched) bounds.changed(id);
+    const keys = new Set([...before.keys(), ...this.#entries.keys()]);
+    for (const key of keys) {
+      const entry = this.#entries.get(key);
+      const record = (entry ?? before.get(key))?.record;
+      const isTouched = entry !== before.get(key);
+      if (record !== undefined && isTouched && agents.find(record)?.source === "config") {
+        bounds.changed(record);
+      }
+    }
   }
+}
+
+/** Neither part has a line break. */
+function keyOf({ tenant, agent }: AgentName): string {
+  return `${tenant}\n${agent}`;
 }

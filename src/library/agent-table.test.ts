@@ -8,6 +8,7 @@ import { CurrentSettings } from "./current-settings.ts";
 import { resolveSettings } from "./settings.ts";
 
 const clock = new ManualClock();
+const tenant = "default";
 
 function makeTable(options: RotaOptions = {}): AgentTable {
   return new AgentTable({
@@ -20,26 +21,45 @@ function makeTable(options: RotaOptions = {}): AgentTable {
 test("knows what it was told of each agent, and nothing of others", () => {
   const table = makeTable({ agents: { a: { lane: "team", maxInflight: 2, maxQueued: 7 }, b: {} } });
   expect(table.configuredIds()).toEqual(["a", "b"]);
-  expect([table.laneOf("a"), table.maxInflight("a"), table.maxQueued("a")]).toEqual(["team", 2, 7]);
-  expect([table.laneOf("b"), table.maxInflight("b"), table.maxQueued("b")]).toEqual([undefined, null, null]);
-  expect([table.laneOf("toString"), table.maxInflight("toString")]).toEqual([undefined, null]);
+  expect([
+    table.laneOf({ tenant, agent: "a" }),
+    table.maxInflight({ tenant, agent: "a" }),
+    table.maxQueued({ tenant, agent: "a" }),
+  ]).toEqual(["team", 2, 7]);
+  expect([
+    table.laneOf({ tenant, agent: "b" }),
+    table.maxInflight({ tenant, agent: "b" }),
+    table.maxQueued({ tenant, agent: "b" }),
+  ]).toEqual([undefined, null, null]);
+  expect([
+    table.laneOf({ tenant, agent: "toString" }),
+    table.maxInflight({ tenant, agent: "toString" }),
+  ]).toEqual([undefined, null]);
 });
 
 test("an agent the program tells of again is what it was told last", () => {
   const table = makeTable({ agents: { a: { lane: "team", maxInflight: 2 } } });
   table.set("a", {});
-  expect([table.laneOf("a"), table.maxInflight("a")]).toEqual([undefined, null]);
+  expect([table.laneOf({ tenant, agent: "a" }), table.maxInflight({ tenant, agent: "a" })]).toEqual([
+    undefined,
+    null,
+  ]);
   table.set("a", { maxInflight: 5 });
-  expect(table.maxInflight("a")).toBe(5);
+  expect(table.maxInflight({ tenant, agent: "a" })).toBe(5);
 });
 
 test("the program counts more than the configuration, and that more than what is stored", () => {
   const table = makeTable({ agents: { a: { maxInflight: 2 }, b: { maxInflight: 2 } } });
   const stored = readAgent({ maxInflight: 3 }, { clock, prefix: "", faults: [] });
-  table.replaceStored(new Map(["a", "b", "c", "index"].map((id) => [id, stored])));
+  const own = new Map(["a", "b", "c", "index"].map((id) => [id, stored]));
+  table.replaceStored(new Map([[tenant, own]]));
   table.set("a", { maxInflight: 1 });
-  expect(table.ids()).toEqual(["a", "b", "c", "index"]);
-  expect(table.ids().map((id) => [table.maxInflight(id), table.find(id)?.source])).toEqual([
+  expect(table.ids(tenant)).toEqual(["a", "b", "c", "index"]);
+  expect(
+    table
+      .ids(tenant)
+      .map((agent) => [table.maxInflight({ tenant, agent }), table.find({ tenant, agent })?.source]),
+  ).toEqual([
     [1, "config"],
     [2, "config"],
     [3, "stored"],
@@ -47,10 +67,31 @@ test("the program counts more than the configuration, and that more than what is
   ]);
 });
 
+test("what one tenant stored, another does not have, and each has its own of the same name", () => {
+  const byAcme = () => "acme";
+  const byZeta = () => "zeta";
+  const table = makeTable({ agents: { shared: { maxInflight: 4 } } });
+  const read = (executor: () => string) =>
+    readAgent({ executor, maxInflight: 3 }, { clock, prefix: "", faults: [] });
+  table.replaceStored(
+    new Map([
+      ["acme", new Map([["writer", read(byAcme)]])],
+      ["zeta", new Map([["writer", read(byZeta)]])],
+    ]),
+  );
+  const executorOf = (owner: string) =>
+    table.executorFor(claimedTask({ tenant: owner, agent: "writer" }).task);
+  expect(["acme", "zeta", tenant].map(executorOf)).toEqual([byAcme, byZeta, undefined]);
+  expect(table.ids("acme")).toEqual(["index", "shared", "writer"]);
+  expect(table.ids(tenant)).toEqual(["index", "shared"]);
+  expect(table.maxInflight({ tenant: "zeta", agent: "shared" })).toBe(4);
+  expect(table.maxInflight({ tenant, agent: "writer" })).toBeNull();
+});
+
 test("`index` is always there", () => {
-  expect(makeTable().ids()).toEqual(["index"]);
-  expect(makeTable().find("index")?.source).toBe("built-in");
-  expect(makeTable({ agents: { index: {} } }).find("index")?.source).toBe("config");
+  expect(makeTable().ids(tenant)).toEqual(["index"]);
+  expect(makeTable().find({ tenant, agent: "index" })?.source).toBe("built-in");
+  expect(makeTable({ agents: { index: {} } }).find({ tenant, agent: "index" })?.source).toBe("config");
 });
 
 test("finds the agent's executor, else that of the kind, else the echo of `index`", () => {
@@ -75,7 +116,7 @@ test.each([
 ])("the program is told that %s cannot be %j", (id, options, message) => {
   const table = makeTable();
   expect(() => table.set(id, options as never)).toThrow(message);
-  expect(table.ids()).toEqual(["index"]);
+  expect(table.ids(tenant)).toEqual(["index"]);
 });
 
 test("an executor obeys what is written into its answers only for agents that may do so", () => {

@@ -1,3 +1,4 @@
+import type { AgentName } from "../engine/run-maker.ts";
 import { echo } from "../executors/echo.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { AgentInfo } from "../interface/agents.ts";
@@ -12,8 +13,8 @@ import type { CurrentSettings } from "./current-settings.ts";
 export interface AgentTableOptions {
   readonly current: CurrentSettings;
   readonly surroundings: Surroundings;
-  /** An executor that does the same, and then what the `/schedule` lines in its answer say. */
-  readonly withWrits: (executor: Executor) => Executor;
+  /** An executor that does the same, and then, for that tenant, what the `/schedule` lines in its answer say. */
+  readonly withWrits: (executor: Executor, tenant: string) => Executor;
 }
 
 export interface KnownAgent {
@@ -27,14 +28,20 @@ const BUILT_IN: KnownAgent = {
   source: "built-in",
 };
 
+const NONE: ReadonlyMap<string, Agent> = new Map();
+
+/** Stored agents by tenant, then by id. */
+export type StoredAgents = ReadonlyMap<string, ReadonlyMap<string, Agent>>;
+
 /**
  * The agents this process knows, and who does their work. What the program says of an agent counts more than what the
- * configuration says, and that more than what is stored.
+ * configuration says, and that more than what is stored. Those of program and configuration serve all tenants; a stored
+ * one is there for the tenant that it belongs to.
  */
 export class AgentTable {
   readonly #options: AgentTableOptions;
   readonly #ofProgram = new Map<string, Agent>();
-  #stored: ReadonlyMap<string, Agent> = new Map();
+  #stored: StoredAgents = new Map();
 
   constructor(options: AgentTableOptions) {
     this.#options = options;
@@ -54,26 +61,26 @@ export class AgentTable {
     return this.#ofProgram.has(id);
   }
 
-  /** Those of the catalogue. */
-  get stored(): ReadonlyMap<string, Agent> {
-    return this.#stored;
+  /** Those of a tenant in the catalogue. */
+  storedOf(tenant: string): ReadonlyMap<string, Agent> {
+    return this.#stored.get(tenant) ?? NONE;
   }
 
-  replaceStored(stored: ReadonlyMap<string, Agent>): void {
+  replaceStored(stored: StoredAgents): void {
     this.#stored = stored;
   }
 
-  find(id: string): KnownAgent | undefined {
+  find({ tenant, agent: id }: AgentName): KnownAgent | undefined {
     const agent = this.#ofProgram.get(id) ?? this.#options.current.value.agents.get(id);
     if (agent !== undefined) return { agent, source: "config" };
-    const stored = this.#stored.get(id);
+    const stored = this.#stored.get(tenant)?.get(id);
     if (stored !== undefined) return { agent: stored, source: "stored" };
     return id === DEFAULT_AGENT ? BUILT_IN : undefined;
   }
 
-  /** The ids of all, sorted. */
-  ids(): string[] {
-    return [...new Set([DEFAULT_AGENT, ...this.configuredIds(), ...this.#stored.keys()])].sort();
+  /** The ids of all that a tenant has, sorted. */
+  ids(tenant: string): string[] {
+    return [...new Set([DEFAULT_AGENT, ...this.configuredIds(), ...this.storedOf(tenant).keys()])].sort();
   }
 
   /** The ids of those of the program and the configuration. */
@@ -81,25 +88,26 @@ export class AgentTable {
     return [...new Set([...this.#ofProgram.keys(), ...this.#options.current.value.agents.keys()])];
   }
 
-  laneOf(id: string): string | undefined {
-    return this.find(id)?.agent.lane;
+  laneOf(name: AgentName): string | undefined {
+    return this.find(name)?.agent.lane;
   }
 
   /** Null: no bound of its own. */
-  maxInflight(id: string): number | null {
-    return this.find(id)?.agent.maxInflight ?? null;
+  maxInflight(name: AgentName): number | null {
+    return this.find(name)?.agent.maxInflight ?? null;
   }
 
   /** Null: the limit for all agents holds. */
-  maxQueued(id: string): number | null {
-    return this.find(id)?.agent.maxQueued ?? null;
+  maxQueued(name: AgentName): number | null {
+    return this.find(name)?.agent.maxQueued ?? null;
   }
 
   /** The agent's own, else that of the kind; the agent that always exists answers its input if it has neither. */
-  executorFor({ agent, spec }: TaskRecord): Executor | undefined {
-    const known = this.find(agent)?.agent;
+  executorFor(record: TaskRecord): Executor | undefined {
+    const { tenant, agent, spec } = record;
+    const known = this.find(record)?.agent;
     const made = known?.made ?? this.#options.current.value.executors.get(spec.work.kind);
     const executor = made?.executor ?? (agent === DEFAULT_AGENT ? echo : undefined);
-    return executor !== undefined && known?.writs ? this.#options.withWrits(executor) : executor;
+    return executor !== undefined && known?.writs ? this.#options.withWrits(executor, tenant) : executor;
   }
 }

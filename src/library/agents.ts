@@ -15,7 +15,7 @@ import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 
-/** How many agents are stored at most: all of them are read whenever one changes. */
+/** How many agents a tenant stores at most: all of them are read whenever one changes. */
 const CATALOGUE_MAX = 10_000;
 
 export interface AgentsOptions {
@@ -29,15 +29,18 @@ export interface AgentsOptions {
   /** Whatever changes agents takes turns. */
   readonly turns: OneAtATime;
   readonly clock: Clock;
+  /** Throws `not_found` once the tenant is deleted. */
+  readonly checkNotGone: () => void;
 }
 
 /** One tenant's agents, as its users handle them. */
 export function createAgents(options: AgentsOptions): Agents {
   const { tenant, storage, table, catalogue, lanes, laneCatalogue, guard, turns, clock } = options;
+  const { checkNotGone } = options;
 
   async function find(id: string): Promise<KnownAgent> {
     await catalogue.read();
-    const known = isAgentId(id) ? table.find(id) : undefined;
+    const known = isAgentId(id) ? table.find({ tenant, agent: id }) : undefined;
     if (known === undefined) throw notFound();
     return known;
   }
@@ -64,7 +67,9 @@ export function createAgents(options: AgentsOptions): Agents {
   return {
     async list() {
       await catalogue.read();
-      const agents = table.ids().map((id) => shownAgent(id, table.find(id) as KnownAgent));
+      const agents = table
+        .ids(tenant)
+        .map((id) => shownAgent(id, table.find({ tenant, agent: id }) as KnownAgent));
       return { agents, count: agents.length };
     },
 
@@ -77,10 +82,11 @@ export function createAgents(options: AgentsOptions): Agents {
       if (!isAgentId(id)) throw invalidField("id", `\`id\` must be ${AGENT_ID_FORM}`);
       return turns.run(async () => {
         await catalogue.read();
-        const known = table.find(id);
+        const known = table.find({ tenant, agent: id });
         if (known !== undefined) throw alreadyThere(id, known.source);
-        if (table.stored.size >= CATALOGUE_MAX) throw full();
+        if (table.storedOf(tenant).size >= CATALOGUE_MAX) throw full();
         const record = await toRecord(id, {}, given);
+        checkNotGone();
         if (!(await storage.agents.create(record))) throw alreadyThere(id, "stored");
         return stored(record);
       });
@@ -91,6 +97,7 @@ export function createAgents(options: AgentsOptions): Agents {
       return turns.run(async () => {
         const { agent, source } = changeable(id, await find(id));
         const record = await toRecord(id, agent.options, given);
+        checkNotGone();
         // Of two nodes that say something of `index` for the first time, one comes second.
         const created = source === "built-in" && (await storage.agents.create(record));
         if (!created && !(await storage.agents.update(record))) throw notFound();

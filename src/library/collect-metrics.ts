@@ -21,11 +21,13 @@ export interface CollectMetricsParams {
 }
 
 /**
- * What Prometheus reads. A storage that is away takes its own metrics with it and no others: that is when somebody
+ * What Prometheus reads: what this process did for one tenant, by its agents, and how the process and the lanes are, which
+ * are nobody's alone. A storage that is away takes its own metrics with it and no others: that is when somebody
  * looks, and the counters of this process say when it began.
  */
 export async function collectMetrics(params: CollectMetricsParams): Promise<string> {
-  const { engine, webhookMetrics } = params;
+  const { tenant, engine, webhookMetrics } = params;
+  const own = engine.metrics.shownTo(tenant);
   const queue = await lookAtQueue(params).catch(() => null);
   return toText([
     gauge("rota_build_info", "Always 1: the version of Rota and of Node.", 1, {
@@ -35,8 +37,8 @@ export async function collectMetrics(params: CollectMetricsParams): Promise<stri
     gauge("rota_storage_up", "Whether the storage answered just now.", queue === null ? 0 : 1),
     gauge("rota_running_tasks", "Tasks that run in this process.", engine.running),
     ...(queue ?? []),
-    ...taskMetrics(engine.metrics.series()),
-    ...tokenMetrics(engine.metrics.tokens()),
+    ...taskMetrics(own.series()),
+    ...tokenMetrics(own.tokens()),
     ...engine.runMetrics.metrics(),
     ...webhookMetrics.metrics(),
     ...processMetrics(),
@@ -49,7 +51,7 @@ async function lookAtQueue({ tenant, storage, engine, clock }: CollectMetricsPar
   try {
     const look = Promise.all([storage.lanes.list(), storage.tasks.queueDepth({ tenant })]);
     const [lanes, depth] = await Promise.race([look, late.promise]);
-    return queueMetrics({ lanes, depth, labels: engine.metrics.labels });
+    return queueMetrics({ lanes, depth, labels: engine.metrics.shownTo(tenant).labels });
   } finally {
     timer.cancel();
   }

@@ -10,6 +10,7 @@ const SKEW_MAX_MS = 1_000;
 const FINDINGS_MAX = 100;
 
 export interface DoctorOptions {
+  /** Who asks. Of others it learns that something is wrong, and not what they have. */
   readonly tenant: string;
   readonly storage: Storage;
   readonly clock: Clock;
@@ -21,7 +22,7 @@ export interface DoctorOptions {
 
 /** Looks for what cannot be. Changes nothing. */
 export async function examine(options: DoctorOptions): Promise<DoctorReport> {
-  const { storage, clock, config, tenant } = options;
+  const { storage, clock, config } = options;
   const asked = clock.now();
   const storageNow = await storage.now();
   const answered = clock.now();
@@ -29,7 +30,7 @@ export async function examine(options: DoctorOptions): Promise<DoctorReport> {
     check("storage", "The storage answers.", []),
     checkClock(skew(storageNow, { asked, answered })),
     await checkCounters(storage),
-    await checkSchedules(options, storageNow, tenant),
+    await checkSchedules(options, storageNow),
     checkConfig(config()),
   ];
   return { ok: checks.every(({ ok }) => ok), checks };
@@ -62,23 +63,30 @@ async function checkCounters(storage: Storage): Promise<DoctorCheck> {
 }
 
 async function checkSchedules(
-  { storage, runRetentionMs, fires }: DoctorOptions,
+  { tenant, storage, runRetentionMs, fires }: DoctorOptions,
   now: number,
-  tenant: string,
 ): Promise<DoctorCheck> {
-  const { schedules, moments, findings } = await examineSchedules({
-    tenant,
-    storage,
-    now,
-    runRetentionMs: runRetentionMs(),
-    fires: fires(),
-  });
-  const came = `${moments === 1 ? "1 moment has" : `${moments} moments have`} come since the last change of each`;
+  let schedules = 0;
+  let moments = 0;
+  const findings: string[] = [];
+  for (const { id, disabled } of await storage.tenants.list()) {
+    const common = { storage, now, runRetentionMs: runRetentionMs(), fires: fires() };
+    const examined = await examineSchedules({ ...common, tenant: id, disabled });
+    schedules += examined.schedules;
+    moments += examined.moments;
+    if (id === tenant) findings.push(...examined.findings);
+    else if (examined.findings.length > 0) findings.push(ofAnother(id, examined.findings.length));
+  }
   const well =
     schedules === 0
       ? "There are no schedules."
-      : `${schedules === 1 ? "1 schedule" : `${schedules} schedules`}: ${came}, and none is unaccounted for.`;
+      : `Every moment has left its run: ${moments} since the last change of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`}.`;
   return check("schedules", well, findings);
+}
+
+function ofAnother(tenant: string, found: number): string {
+  const things = found === 1 ? "1 thing is" : `${found} things are`;
+  return `Tenant ${tenant}: ${things} wrong with its schedules.`;
 }
 
 function checkConfig(config: Health["config"]): DoctorCheck {

@@ -47,6 +47,7 @@ function record(schedule: unknown, overrides: Partial<ScheduleRecord> = {}): Sch
     lastStatus: null,
     lastError: null,
     openRuns: 0,
+    held: false,
     ...overrides,
   };
 }
@@ -126,26 +127,19 @@ describe("a new zone", () => {
     });
   });
 
-  test("moves a date, which must not end up in the past", () => {
-    const once = record("on 2026-01-01 at 12:00");
-    expect(edit(once, { tz: "Asia/Tokyo" })).toMatchObject({ nextFireAt: MADE + 3 * HOUR });
-    expect(() => edit(record("on 2026-01-01 at 09:00"), { tz: "Asia/Tokyo" })).toThrow("that is in the past");
-  });
-
-  test.each(["in 1 hour", "at 01:00", "tomorrow at 01:00", "at 2026-01-01T01:00:00Z"])(
-    "leaves the moment of %j where it is",
-    (schedule) => {
-      const once = record(schedule);
-      const changes = edit(once, { tz: "Asia/Tokyo" });
-      expect(changes).toMatchObject({ rule: { ...once.rule, tz: "Asia/Tokyo" } });
-      expect(changes).not.toHaveProperty("nextFireAt");
-    },
-  );
-
-  test("leaves a moment that has come where it is, also while nobody has fired it", () => {
-    const due = record("on 2026-01-01 at 00:10");
-    expect(edit(due, { tz: "Asia/Tokyo" })).toEqual({
-      rule: { ...due.rule, tz: "Asia/Tokyo" },
+  test.each([
+    ["in 1 hour", "in 1 hour"],
+    ["at 01:00", "on 2026-01-01 at 10:00"],
+    ["tomorrow at 01:00", "on 2026-01-02 at 10:00"],
+    ["at 2026-01-01T01:00:00Z", "on 2026-01-01 at 10:00"],
+    // By the clocks of Tokyo this would be over.
+    ["on 2026-01-01 at 09:00", "on 2026-01-01 at 18:00"],
+    // It has come, and nobody has fired it yet.
+    ["on 2026-01-01 at 00:10", "on 2026-01-01 at 09:10"],
+  ])("leaves the moment of %j where it is, and calls it %j", (schedule, phrase) => {
+    const once = record(schedule);
+    expect(edit(once, { tz: "Asia/Tokyo" })).toEqual({
+      rule: { ...once.rule, phrase, tz: "Asia/Tokyo" },
       anchorAt: NOW,
     });
   });
@@ -153,6 +147,15 @@ describe("a new zone", () => {
   test("of one that is paused leaves it so", () => {
     expect(edit(record("every day at 09:00", PAUSED), { tz: "Asia/Tokyo" })).not.toHaveProperty("nextFireAt");
   });
+});
+
+test("one that waits for its tenant does so until somebody says that it is to be paused", () => {
+  const held = record("in 10 minutes", { ...PAUSED, held: true });
+  expect(edit(held, { message: "another" })).not.toHaveProperty("status");
+  expect(edit(held, { schedule: "every hour" })).not.toHaveProperty("status");
+  expect(edit(held, { status: "paused" })).toEqual({ status: "paused" });
+  expect(edit(held, { enabled: false })).toEqual({ status: "paused" });
+  expect(edit(record("in 10 minutes", PAUSED), { status: "paused" })).toEqual({});
 });
 
 describe("one that goes on after a pause", () => {
@@ -178,13 +181,22 @@ describe("one that goes on after a pause", () => {
     }
   });
 
-  test("and has had its only moment has nothing to go on with, but for a run that still goes", () => {
+  test("and could not run when its only moment came is due at once", () => {
     const had = record("in 10 minutes", { ...PAUSED, lastDueAt: MADE + 10 * MINUTE });
-    expect(() => edit(had, { enabled: true })).toThrow(
-      "the only moment of schedule 7 has come and gone: give it a new `schedule`, or run it now",
-    );
-    expect(edit({ ...had, openRuns: 1 }, { enabled: true })).toEqual({ status: "active", nextFireAt: null });
+    expect(edit(had, { enabled: true })).toEqual({ status: "active", nextFireAt: NOW });
   });
+
+  test("and has had its only moment ends with the run that still goes", () => {
+    const had = record("in 10 minutes", { ...PAUSED, lastDueAt: MADE + 10 * MINUTE, openRuns: 1 });
+    expect(edit(had, { enabled: true })).toEqual({ status: "active", nextFireAt: null });
+  });
+});
+
+test.each(["completed", "failed"] as const)("one that is %s has nothing to go on with", (status) => {
+  const over = record("in 10 minutes", { status, nextFireAt: null, lastDueAt: MADE + 10 * MINUTE });
+  expect(() => edit(over, { enabled: true })).toThrow(
+    "the only moment of schedule 7 has come and gone: give it a new `schedule`, or run it now",
+  );
 });
 
 test("one that is over cannot be paused, and is changed otherwise without coming back", () => {

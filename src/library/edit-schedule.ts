@@ -2,9 +2,9 @@ import { RotaError } from "../model/errors.ts";
 import type { OnceRule, Rule } from "../model/rule.ts";
 import { nextMoment } from "../schedules/moments.ts";
 import { checkDeletion } from "../schedules/new-schedule-input.ts";
+import { onceAt } from "../schedules/once.ts";
 import { retryPolicyOf } from "../schedules/retry-input.ts";
 import type { ParsedScheduleChanges } from "../schedules/schedule-changes-input.ts";
-import { parseSchedule } from "../schedules/schedule-input.ts";
 import { parseZonedSchedule, phraseOf } from "../schedules/zoned-schedule.ts";
 import type { ScheduleDefinition, ScheduleRecord, UpdateScheduleParams } from "../storage/storage.ts";
 
@@ -39,14 +39,13 @@ function timing(record: ScheduleRecord, { schedule, tz }: ParsedScheduleChanges,
     return { phrase: phraseOf(schedule, rule), rule, anchorAt: now };
   }
   if (tz === undefined || tz === record.rule.tz) return {};
-  return { rule: inZone(record, tz, now), anchorAt: now };
+  return { rule: inZone(record.rule, tz), anchorAt: now };
 }
 
-/** A time on a wall is that of a wall elsewhere; one moment stays the moment that it is. */
-function inZone({ rule, phrase }: ScheduleRecord, tz: string, now: number): Rule {
-  if (rule.kind !== "once") return { ...rule, tz };
-  const isOnWall = /^on\b/i.test(phrase) && rule.atMs > now;
-  return isOnWall ? parseSchedule(phrase, { now, tz }) : { ...rule, tz };
+/** What is due once stays the moment that it is: the zone is only how it is shown. */
+function inZone(rule: Rule, tz: string): Rule {
+  const isOnWall = rule.kind === "once" && !rule.phrase.startsWith("in ");
+  return isOnWall ? onceAt(rule.atMs, tz) : { ...rule, tz };
 }
 
 interface Course extends ParsedScheduleChanges {
@@ -59,14 +58,20 @@ function course(record: ScheduleRecord, { schedule, status, moves }: Course, now
   // One that is over begins again with a new schedule, and with nothing else.
   const isRenewed = schedule !== undefined && record.status !== "paused";
   const becomes = status ?? (isRenewed ? "active" : record.status);
-  if (becomes === "paused") return pause(record, schedule !== undefined);
+  if (becomes === "paused") {
+    return pause(record, { isRenewed: schedule !== undefined, isWished: status !== undefined });
+  }
   if (becomes !== "active") return {};
   if (record.status === "active") return moves ? { nextFireAt: next(record, now) } : {};
   return { status: "active", nextFireAt: schedule === undefined ? resumed(record, now) : next(record, now) };
 }
 
-function pause({ status, id }: ScheduleRecord, isRenewed: boolean): Partial<Changes> {
-  if (status === "paused") return {};
+function pause(
+  { status, held, id }: ScheduleRecord,
+  { isRenewed, isWished }: { isRenewed: boolean; isWished: boolean },
+): Partial<Changes> {
+  // Now it stays so by its owner's wish, also when its tenant is enabled.
+  if (status === "paused") return held && isWished ? { status } : {};
   if (status === "active" || isRenewed) return { status: "paused", nextFireAt: null };
   throw new RotaError("conflict", `schedule ${id} is ${status}: there is nothing left of it to pause`);
 }
@@ -79,15 +84,20 @@ function next({ rule, anchorAt }: ScheduleRecord, now: number): number | null {
 /** Where it goes on after a pause: what came meanwhile was not due, but for the only moment of one that is due once. */
 function resumed(record: ScheduleRecord, now: number): number | null {
   const { rule, anchorAt, lastDueAt } = record;
-  if (rule.kind === "once") return resumedOnce({ ...record, rule });
+  if (rule.kind === "once") return resumedOnce({ ...record, rule }, now);
   return nextMoment(rule, { after: Math.max(now, lastDueAt ?? now), anchor: anchorAt });
 }
 
-function resumedOnce(record: Omit<ScheduleRecord, "rule"> & { readonly rule: OnceRule }): number | null {
-  const { rule, lastDueAt, openRuns, id } = record;
+function resumedOnce(
+  record: Omit<ScheduleRecord, "rule"> & { readonly rule: OnceRule },
+  now: number,
+): number | null {
+  const { rule, lastDueAt, openRuns, status, id } = record;
   if (lastDueAt === null || lastDueAt < rule.atMs) return rule.atMs;
   // Its run still goes: the schedule ends with that.
   if (openRuns > 0) return null;
+  // It could not run when its moment came: that was what it was paused for.
+  if (status === "paused") return now;
   throw new RotaError(
     "conflict",
     `the only moment of schedule ${id} has come and gone: give it a new \`schedule\`, or run it now`,

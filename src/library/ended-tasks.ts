@@ -2,6 +2,8 @@ import type { Engine } from "../engine/engine.ts";
 import type { EndedTask } from "../storage/storage.ts";
 
 export interface EndedTasksOptions {
+  /** Whose they are. */
+  readonly tenant: string;
   readonly engine: Engine;
   /** Told when there are some, of which somebody may want to be told. */
   readonly onEnded: () => void;
@@ -17,12 +19,12 @@ export class EndedTasks {
 
   note(tasks: readonly EndedTask[]): void {
     if (tasks.length === 0) return;
-    const { engine, onEnded } = this.#options;
+    const { tenant, engine, onEnded } = this.#options;
     engine.fence(
       tasks.flatMap(({ token }) => token ?? []),
       "cancelled",
     );
-    for (const task of tasks) engine.metrics.cancelled(task);
+    for (const task of tasks) engine.metrics.of(tenant).cancelled(task);
     onEnded();
   }
 }

@@ -41,13 +41,18 @@ function skipped(dueAt: number, firstDueAt = dueAt): NewRun {
   return { status: "skipped", reason: "busy", dueAt, firstDueAt, moments, forced: false };
 }
 
-function examine(storage: Storage, now: number, options: { fires?: boolean; runRetentionMs?: number } = {}) {
+function examine(
+  storage: Storage,
+  now: number,
+  options: { fires?: boolean; runRetentionMs?: number; disabled?: boolean } = {},
+) {
   return examineSchedules({
     tenant: TENANT,
     storage,
     now,
     runRetentionMs: 90 * 24 * HOUR,
     fires: true,
+    disabled: false,
     ...options,
   });
 }
@@ -111,6 +116,13 @@ test("says that nobody fires what is long due, unless nobody should", async () =
     expect.stringContaining("is overdue, and nobody fires it"),
   ]);
   expect((await examine(storage, now, { fires: false })).findings).toEqual([]);
+});
+
+test("takes the moment at which a one-shot goes on for what it is", async () => {
+  const { storage, start, create } = await open();
+  const rule = { kind: "once", atMs: start, phrase: "in 1 hour", tz: "UTC" } as const;
+  await create({ rule });
+  expect((await examine(storage, start)).findings).toEqual([]);
 });
 
 test("asks nothing of a schedule that is paused", async () => {

@@ -27,6 +27,8 @@ export interface ExamineSchedulesOptions {
   readonly runRetentionMs: number;
   /** Whether moments fire right now. */
   readonly fires: boolean;
+  /** Whether the tenant is disabled: what came since a schedule was looked at last has no row yet. */
+  readonly disabled: boolean;
 }
 
 /** Proves, from the last change of each schedule on, that every moment has its row, and one only. */
@@ -51,11 +53,11 @@ export async function examineSchedules(options: ExamineSchedulesOptions): Promis
 
 async function examineSchedule(
   schedule: ScheduleRecord,
-  { storage, now, runRetentionMs, fires }: ExamineSchedulesOptions,
+  { storage, now, runRetentionMs, fires, disabled }: ExamineSchedulesOptions,
 ): Promise<Omit<ScheduleExamination, "schedules">> {
   const since = Math.max(schedule.updatedAt, now - runRetentionMs + RETENTION_MARGIN_MS);
   const { runs, from } = await runsSince(storage, schedule, since);
-  const { rule, anchorAt: anchor, nextFireAt } = schedule;
+  const { rule, anchorAt: anchor, nextFireAt, lastDueAt } = schedule;
   const name = `Schedule #${schedule.id} (${canonicalForm(rule)})`;
   const findings: string[] = [];
   if (schedule.status === "active" && nextFireAt !== null) {
@@ -63,12 +65,13 @@ async function examineSchedule(
       rule,
       anchor,
       after: from,
-      before: nextFireAt,
+      before: disabled ? Math.min(nextFireAt, (lastDueAt ?? from) + 1) : nextFireAt,
       spans: runs,
       limit: NAMED_MAX,
     });
     findings.push(...missing.map((moment) => `${name}: ${isoText(rule.tz, moment)} has left no run.`));
-    if (nextMoment(rule, { after: nextFireAt - 1, anchor }) !== nextFireAt)
+    // One that could not run when its moment came is due when it was resumed.
+    if (rule.kind !== "once" && nextMoment(rule, { after: nextFireAt - 1, anchor }) !== nextFireAt)
       findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is next, but is no moment of it.`);
     if (fires && now - nextFireAt > OVERDUE_MS)
       findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and nobody fires it.`);

@@ -48,11 +48,11 @@ function reasonsOf(situation: TaskSituation, process: ProcessSituation): Reason[
         reason(task, "running", `attempt ${task.attempts.length} runs on ${task.attempts.at(-1)?.node}`),
       ];
     case "delayed":
-      return [...processReasons(task, process), delay(task)];
+      return [...generalReasons(situation, process), delay(task)];
     case "waiting_dependency":
-      return [...processReasons(task, process), ...parentReasons(situation)];
+      return [...generalReasons(situation, process), ...parentReasons(situation)];
     default:
-      return [...processReasons(task, process), ...queueReasons(situation, process)];
+      return [...generalReasons(situation, process), ...queueReasons(situation, process)];
   }
 }
 
@@ -78,6 +78,16 @@ function parentReasons({ task, parents }: TaskSituation): Reason[] {
   });
 }
 
+/** What holds a task whatever state it waits in. */
+function generalReasons({ task, tenant }: TaskSituation, process: ProcessSituation): Reason[] {
+  const reasons = processReasons(task, process);
+  if (!tenant.disabled) return reasons;
+  return [
+    ...reasons,
+    reason(task, "tenant_disabled", "its tenant is disabled: it waits until that is enabled"),
+  ];
+}
+
 function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation): Reason[] {
   if (!enabled) {
     return [reason(task, "scheduler_disabled", "the scheduler is disabled: set `scheduler.enabled` to true")];
@@ -90,7 +100,7 @@ function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation):
 
 /** Why something that could start has not. */
 function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
-  const { task, lane, agent, ahead, batch, session } = situation;
+  const { task, lane, tenant, agent, ahead, batch, session } = situation;
   const here = process.lane;
   const { lane: name } = task;
   const reasons: Reason[] = [];
@@ -114,6 +124,9 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
       lane: name,
     });
   }
+  if (tenant.max !== null && tenant.inflight >= tenant.max) {
+    add("tenant_full", `its tenant runs ${count(tenant.inflight)} and may run ${tenant.max}`);
+  }
   if (agent.max !== null && agent.inflight >= agent.max) {
     add("agent_full", `agent "${task.agent}" runs ${agent.inflight} tasks and may run ${agent.max}`);
   } else if (lane.perAgent !== null && agent.inLane >= lane.perAgent) {
@@ -126,7 +139,7 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
     );
   }
   if (ahead.count > 0) {
-    const tasks = ahead.count === 1 ? "1 task" : `${ahead.count} tasks`;
+    const tasks = count(ahead.count);
     const [first] = ahead.ids;
     add(
       "tasks_ahead",
@@ -134,10 +147,14 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
       first === undefined ? {} : { taskId: first },
     );
   }
-  if (reasons.length === 0 && process.enabled && process.state === "running") {
-    add("others_first", "its turn comes next, or after tasks of other agents", { lane: name });
+  if (reasons.length === 0 && !tenant.disabled && process.enabled && process.state === "running") {
+    add("others_first", "its turn comes next, or after tasks of others", { lane: name });
   }
   return reasons;
+}
+
+function count(tasks: number): string {
+  return tasks === 1 ? "1 task" : `${tasks} tasks`;
 }
 
 function batchFull({

@@ -2,13 +2,15 @@ import type { Engine } from "../engine/engine.ts";
 import { idMaker } from "../engine/new-id.ts";
 import { type EventHandler, handleEvents } from "../events/event-handlers.ts";
 import type { EventLog } from "../events/event-log.ts";
-import { EventReader } from "../events/event-reader.ts";
-import { type NotificationLog, NotificationReader } from "../events/notification-log.ts";
+import type { EventReader } from "../events/event-reader.ts";
+import type { NotificationLog, NotificationReader } from "../events/notification-log.ts";
 import { TaskWaiter } from "../events/task-waiter.ts";
 import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Agents } from "../interface/agents.ts";
+import type { LocalAudit } from "../interface/audit.ts";
 import type { DoctorReport } from "../interface/doctor.ts";
+import type { LocalKeys } from "../interface/keys.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
@@ -16,47 +18,38 @@ import type { EventsOptions, Health, LocalReading, Reloaded, Rota, RotaState } f
 import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
+import type { Tenants } from "../interface/tenants.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
-import { checkEventsOptions, checkNotificationsOptions } from "../model/events-options.ts";
-import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
-import type { TaskDefaults } from "../model/task-input.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
+import type { Access } from "./access.ts";
 import type { AgentBounds } from "./agent-bounds.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
 import type { AgentTable } from "./agent-table.ts";
-import { createAgents } from "./agents.ts";
-import { collectMetrics } from "./collect-metrics.ts";
 import { ConfigHealth } from "./config-health.ts";
 import type { CurrentGuard } from "./current-guard.ts";
 import type { CurrentSettings } from "./current-settings.ts";
 import { examine } from "./doctor.ts";
-import { EndedTasks } from "./ended-tasks.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
-import { createLanes } from "./lanes.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
+import { OpenStreams } from "./open-streams.ts";
 import type { Reloader } from "./reloader.ts";
-import { createRuns } from "./runs.ts";
-import { createSchedules } from "./schedules.ts";
-import { createSessions } from "./sessions.ts";
-import { taskParser } from "./task-parser.ts";
-import { createTasks } from "./tasks.ts";
+import type { TenantCatalogue } from "./tenant-catalogue.ts";
+import type { TenantRota } from "./tenant-rota.ts";
+import { TenantRotas } from "./tenant-rotas.ts";
+import { createTenants } from "./tenants.ts";
 import { TokenEstimates } from "./token-estimates.ts";
 import { warnOfUnservedLanes } from "./unserved-lanes.ts";
-import { createWebhooks } from "./webhooks.ts";
-import { WritAnswers } from "./writ-answers.ts";
-import { WritClerk } from "./writ-clerk.ts";
-import { createWrits } from "./writs.ts";
 
 /**
  * Timers of the clock never keep the process alive, but a Rota that was started does, until it is stopped: a program
@@ -79,6 +72,7 @@ export interface LocalRotaParts {
   readonly agents: AgentTable;
   readonly bounds: AgentBounds;
   readonly catalogue: AgentCatalogue;
+  readonly tenants: TenantCatalogue;
   readonly guard: CurrentGuard;
   readonly turns: OneAtATime;
   readonly reloader: Reloader;
@@ -87,6 +81,7 @@ export interface LocalRotaParts {
   readonly notificationLog: NotificationLog;
   readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
+  readonly access: Access;
   readonly estimateTokens?: EstimateTokens | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -99,125 +94,71 @@ export class LocalRota implements Rota {
   readonly schedules: Schedules;
   readonly runs: Runs;
   readonly writs: Writs;
-  /** What the answers of agents ask for. */
-  readonly writAnswers: WritAnswers;
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly tenants: Tenants;
+  readonly keys: LocalKeys;
+  readonly audit: LocalAudit;
   readonly #parts: LocalRotaParts;
   readonly #configHealth: ConfigHealth;
   readonly #estimates: TokenEstimates;
+  readonly #tenants: TenantRotas;
+  /** What stands directly on this object. */
+  readonly #own: TenantRota;
   #state: RotaState = "created";
   #starting: Promise<void> | null = null;
   #draining: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
   #keepAlive: NodeJS.Timeout | undefined;
+  /** Those under way, by who asked. */
+  readonly #examinations = new Map<string, Promise<DoctorReport>>();
   readonly #drainBegins = new AbortController();
 
   constructor(parts: LocalRotaParts) {
-    const { storage, engine, eventLog, clock, current, guard, turns, deliverer } = parts;
-    const { catalogue, laneCatalogue } = parts;
+    const { storage, engine, eventLog, clock, deliverer, catalogue, laneCatalogue, tenants } = parts;
     this.#parts = parts;
+    this.keys = parts.access.keys;
+    this.audit = parts.access.audit;
     this.#configHealth = new ConfigHealth(parts.log);
-    this.agents = createAgents({
-      tenant: DEFAULT_TENANT,
-      storage,
-      table: parts.agents,
-      catalogue,
-      lanes: parts.lanes,
-      laneCatalogue,
-      guard: () => guard.value,
-      turns,
-      clock,
-    });
-    const defaults = () => this.#taskDefaults();
-    const checkOpen = () => this.#checkOpen();
-    const parse = taskParser({ defaults, lanes: laneCatalogue, checkOpen });
-    const newTaskId = idMaker("tsk_", clock);
-    const ended = new EndedTasks({ engine, onEnded: () => deliverer.wake() });
-    this.tasks = createTasks({
-      tenant: DEFAULT_TENANT,
-      storage,
-      engine,
-      eventLog,
-      waiter: new TaskWaiter({ eventLog, clock }),
-      limits: () => current.value.limits,
-      parse,
-      newTaskId,
-      newBatchId: idMaker("bat_", clock),
-      checkCallback: (url, field) => guard.value.check(url, field),
-      processSituation: (lane) => ({
-        state: this.#state,
-        enabled: current.value.scheduler.enabled,
-        lane: engine.laneLoad(lane),
-      }),
-      checkOpen,
-      ended,
-    });
     this.#estimates = new TokenEstimates({
-      tenant: DEFAULT_TENANT,
       estimate: parts.estimateTokens,
       storage,
       eventLog,
       clock,
       log: parts.log,
-      defaultMax: () => current.value.sessions.maxConcurrent,
+      defaultMax: () => parts.current.value.sessions.maxConcurrent,
       node: () => engine.node,
       onChanged: () => engine.onSignal({ kind: "work" }),
     });
-    this.sessions = createSessions({
-      tenant: DEFAULT_TENANT,
-      storage,
-      engine,
-      eventLog,
-      tasks: this.tasks,
+    this.#tenants = new TenantRotas({
+      ...parts,
+      streams: new OpenStreams({ limitsOf: (tenant) => tenants.limitsOf(tenant) }),
       estimates: this.#estimates,
-      ended,
-      settings: () => current.value.sessions,
-      defaults,
-      parse,
-      newTaskId,
-      checkOpen,
-    });
-    const scheduling = {
-      tenant: DEFAULT_TENANT,
-      storage,
-      storageClock: parts.storageClock,
-      runner: engine.firer,
-      eventLog,
-      notificationLog: parts.notificationLog,
-      ended,
-      isListed: (agent: string) => catalogue.lists(agent),
-      agentIds: () => parts.agents.ids(),
-      timeoutMaxMs: () => current.value.timeoutMaxMs,
-    };
-    const schedules = createSchedules({ ...scheduling, checkOpen });
-    const clerk = { tenant: DEFAULT_TENANT, storage, log: parts.log };
-    this.schedules = schedules;
-    this.writs = createWrits({
-      clerk: new WritClerk({ ...clerk, schedules }),
-      isListed: scheduling.isListed,
-      agentIds: scheduling.agentIds,
-      checkOpen,
-    });
-    this.writAnswers = new WritAnswers({
-      ...clerk,
-      storageClock: parts.storageClock,
-      // What still runs while this node drains may ask for what it likes: others carry it out.
-      clerk: new WritClerk({ ...clerk, schedules: createSchedules({ ...scheduling, checkOpen: () => {} }) }),
-    });
-    this.runs = createRuns({ tenant: DEFAULT_TENANT, storage });
-    this.lanes = createLanes({
-      tenant: DEFAULT_TENANT,
-      storage,
-      storageClock: parts.storageClock,
-      engine,
-      table: parts.lanes,
-      catalogue: laneCatalogue,
-      ended,
+      waiter: new TaskWaiter({ eventLog, clock }),
+      newTaskId: idMaker("tsk_", clock),
+      newBatchId: idMaker("bat_", clock),
+      state: () => this.#state,
+      checkOpen: () => this.#checkOpen(),
       checkNotDraining: () => this.#checkNotDraining(),
     });
-    this.webhooks = createWebhooks({ tenant: DEFAULT_TENANT, storage, onResend: () => deliverer.wake() });
+    this.#own = this.#tenants.of(DEFAULT_TENANT);
+    this.tenants = createTenants({
+      storage,
+      catalogue: tenants,
+      newTenantId: idMaker("ten_", clock),
+      bounded: () => parts.bounds.settled(),
+      takenIn: () => engine.intake.written(),
+      resume: (tenant) => engine.firer.resumeTenant(tenant),
+    });
+    this.tasks = this.#own.tasks;
+    this.sessions = this.#own.sessions;
+    this.schedules = this.#own.schedules;
+    this.runs = this.#own.runs;
+    this.writs = this.#own.writs;
+    this.lanes = this.#own.lanes;
+    this.agents = this.#own.agents;
+    this.webhooks = this.#own.webhooks;
     storage.subscribe((signal) => {
       if (signal.kind === "events" || signal.kind === "reconnected") eventLog.wake();
       if (signal.kind === "notifications" || signal.kind === "reconnected") parts.notificationLog.wake();
@@ -225,9 +166,11 @@ export class LocalRota implements Rota {
       engine.onSignal(signal);
       catalogue.onSignal(signal);
       laneCatalogue.onSignal(signal);
+      tenants.onSignal(signal);
+      parts.access.onSignal(signal);
     });
     // On a storage of our own nobody else changes them.
-    if (!storage.capabilities.exclusive) for (const each of [catalogue, laneCatalogue]) each.start();
+    if (!storage.capabilities.exclusive) for (const each of [catalogue, laneCatalogue, tenants]) each.start();
   }
 
   get state(): RotaState {
@@ -239,9 +182,15 @@ export class LocalRota implements Rota {
   }
 
   agent(id: string, first: Executor | AgentOptions, handler?: Executor): void {
+    const { agents, bounds } = this.#parts;
     const options = typeof first === "function" ? { executor: first } : first;
-    this.#parts.agents.set(id, handler === undefined ? options : { ...options, executor: handler });
-    this.#parts.bounds.changed(id);
+    bounds.changeForAll(id, () =>
+      agents.set(id, handler === undefined ? options : { ...options, executor: handler }),
+    );
+  }
+
+  tenant(id: string): TenantRota {
+    return this.#tenants.of(id);
   }
 
   start(): Promise<void> {
@@ -272,39 +221,23 @@ export class LocalRota implements Rota {
   }
 
   events(options: EventsOptions & LocalReading = {}): EventReader {
-    return new EventReader(this.#parts.eventLog, checkEventsOptions(options));
+    return this.#own.events(options);
   }
 
   notifications(options: NotificationsOptions & LocalReading = {}): NotificationReader {
-    const checked = checkNotificationsOptions(options);
-    return new NotificationReader(this.#parts.notificationLog, { ...checked, tenant: DEFAULT_TENANT });
+    return this.#own.notifications(options);
   }
 
   onEvent(handler: EventHandler): () => void {
     return handleEvents(this.#parts.eventLog, handler, this.#parts.log);
   }
 
-  async stats(): Promise<SchedulerStats> {
-    const { storage, engine, current } = this.#parts;
-    const { scheduler, resultTTLSec } = current.value;
-    const depth = await storage.tasks.queueDepth({ tenant: DEFAULT_TENANT });
-    return {
-      queue: { totalQueued: depth.queued, totalInflight: depth.inflight, agentCounts: depth.agents },
-      metrics: engine.metrics.snapshot(),
-      config: {
-        strategy: scheduler.strategy,
-        maxQueueSize: scheduler.maxQueueSize,
-        maxPerAgent: scheduler.maxPerAgent,
-        maxInflight: scheduler.maxInflight,
-        maxPerAgentFlight: scheduler.maxPerAgentInflight,
-        workerCount: scheduler.workerCount,
-        resultTTL: goDuration(resultTTLSec(storage.capabilities)),
-      },
-    };
+  stats(): Promise<SchedulerStats> {
+    return this.#own.stats();
   }
 
   metrics(): Promise<string> {
-    return collectMetrics({ tenant: DEFAULT_TENANT, ...this.#parts });
+    return this.#own.metrics();
   }
 
   async reload(options: ReloadOptions): Promise<Reloaded> {
@@ -319,16 +252,21 @@ export class LocalRota implements Rota {
     }
   }
 
-  async doctor(): Promise<DoctorReport> {
+  /** Counting everything holds others up: whoever asks meanwhile shares the answer. */
+  doctor({ tenantId: tenant = DEFAULT_TENANT }: { readonly tenantId?: string } = {}): Promise<DoctorReport> {
     const { storage, clock, current } = this.#parts;
-    return examine({
-      tenant: DEFAULT_TENANT,
+    const underWay = this.#examinations.get(tenant);
+    if (underWay !== undefined) return underWay;
+    const examination = examine({
+      tenant,
       storage,
       clock,
       config: () => this.#configHealth.state,
       runRetentionMs: () => current.value.runRetentionMs,
       fires: () => this.#state === "running" && current.value.scheduler.enabled,
-    });
+    }).finally(() => this.#examinations.delete(tenant));
+    this.#examinations.set(tenant, examination);
+    return examination;
   }
 
   configFault(error: Error | null): void {
@@ -350,7 +288,7 @@ export class LocalRota implements Rota {
   }
 
   async #start(): Promise<void> {
-    const { engine, bounds, current, lanes, storage, deliverer, log } = this.#parts;
+    const { engine, bounds, current, lanes, storage, deliverer, access, log } = this.#parts;
     await bounds.mend();
     await bounds.store();
     if (current.value.scheduler.enabled) {
@@ -359,6 +297,7 @@ export class LocalRota implements Rota {
     }
     // Tasks that ended before are still to be told of, whether or not any more are run.
     deliverer.start();
+    access.start();
     this.#estimates.start();
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     if (this.#draining === null) this.#state = "running";
@@ -382,11 +321,12 @@ export class LocalRota implements Rota {
   }
 
   async #stop(options: { graceMs?: number }): Promise<void> {
-    const { turns, catalogue, laneCatalogue, guard, eventLog, notificationLog, storage } = this.#parts;
+    const { turns, catalogue, laneCatalogue, tenants, access } = this.#parts;
+    const { guard, eventLog, notificationLog, storage } = this.#parts;
     await this.drain(options);
     await endingPrograms();
     await turns.idle();
-    await Promise.all([catalogue.stop(), laneCatalogue.stop()]);
+    await Promise.all([catalogue.stop(), laneCatalogue.stop(), tenants.stop(), access.close()]);
     await guard.close();
     this.#estimates.stop();
     await Promise.all([eventLog.close(), notificationLog.close()]);
@@ -404,20 +344,5 @@ export class LocalRota implements Rota {
   #checkNotDraining(): void {
     if (this.#draining === null && this.#stopping === null) return;
     throw new RotaError("draining", "this node is stopping and takes no new work");
-  }
-
-  #taskDefaults(): TaskDefaults {
-    const { current, lanes, agents, storageClock } = this.#parts;
-    const settings = current.value;
-    return {
-      now: storageClock.now(),
-      timeoutMs: settings.timeoutMs,
-      timeoutMaxMs: settings.timeoutMaxMs,
-      retryPolicy: settings.retryPolicy,
-      hasLane: (lane) => lanes.lanes.has(lane),
-      laneOf: (agent) => agents.laneOf(agent),
-      maxQueuedOf: (agent) => agents.maxQueued(agent),
-      sessionMaxConcurrent: settings.sessions.maxConcurrent,
-    };
   }
 }

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Engine } from "../engine/engine.ts";
+import type { AgentName } from "../engine/run-maker.ts";
 import type { ReloadOptions } from "../interface/options.ts";
 import type { Reloaded } from "../interface/rota.ts";
 import type { Lane } from "../model/lane.ts";
 import type { Log } from "../model/log.ts";
-import { DEFAULT_TENANT } from "../model/task.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Surroundings } from "./agent.ts";
 import type { AgentTable } from "./agent-table.ts";
@@ -18,6 +18,8 @@ export interface ReloaderOptions {
   readonly current: CurrentSettings;
   readonly lanes: LaneTable;
   readonly agents: AgentTable;
+  /** The ids of the tenants there are. */
+  readonly tenants: () => readonly string[];
   readonly storage: Storage;
   readonly engine: Engine;
   /** Whatever changes agents takes turns, and so do reloads. */
@@ -34,6 +36,8 @@ export interface ReloaderOptions {
 interface Write {
   /** Tells writes apart: `lanes`, or that of an agent. */
   readonly key: string;
+  /** The agent whose bound it is; left out: none's. */
+  readonly bounds?: AgentName;
   readonly apply: () => Promise<void>;
   readonly undo: () => Promise<void>;
 }
@@ -42,7 +46,7 @@ interface Write {
 export class Reloader {
   readonly #options: ReloaderOptions;
   /** Writes of which nobody knows whether they hold: the next reload repeats them, whatever it changes. */
-  readonly #uncertain = new Set<string>();
+  readonly #uncertain = new Map<string, Write>();
   /** What the log was told of options that need a restart. */
   #told: unknown = [];
 
@@ -81,7 +85,7 @@ export class Reloader {
         await write.apply();
         this.#uncertain.delete(write.key);
       } catch (error) {
-        for (const { key, undo } of done) await undo().catch(() => this.#uncertain.add(key));
+        for (const each of done) await each.undo().catch(() => this.#uncertain.set(each.key, each));
         throw error;
       }
     }
@@ -104,25 +108,28 @@ export class Reloader {
 
   /** An agent that left the configuration has the bound that is stored of it, if any. */
   #boundWrites(before: Settings, after: Settings): Write[] {
-    const { agents, storage } = this.#options;
-    const boundIn = (settings: Settings, id: string): number | null =>
-      (settings.agents.get(id) ?? agents.stored.get(id))?.maxInflight ?? null;
-    const configure = (agent: string, maxInflight: number | null) =>
-      storage.agents.configure({ tenant: DEFAULT_TENANT, agent, maxInflight });
-    const ids = new Set([...before.agents.keys(), ...after.agents.keys(), ...this.#uncertainAgents()]);
-    return [...ids]
-      .filter((id) => !agents.isOfProgram(id))
-      .map((id) => ({ id, key: agentKey(id), was: boundIn(before, id), is: boundIn(after, id) }))
+    const { agents, storage, tenants } = this.#options;
+    const boundIn = (settings: Settings, { tenant, agent }: AgentName): number | null =>
+      (settings.agents.get(agent) ?? agents.storedOf(tenant).get(agent))?.maxInflight ?? null;
+    const configure = (name: AgentName, maxInflight: number | null) =>
+      storage.agents.configure({ ...name, maxInflight });
+    const ids = [...new Set([...before.agents.keys(), ...after.agents.keys()])];
+    const uncertain = [...this.#uncertain.values()].flatMap(({ bounds }) => bounds ?? []);
+    const names = new Map(
+      [...ids.flatMap((agent) => tenants().map((tenant) => ({ tenant, agent }))), ...uncertain].map(
+        (name) => [agentKey(name), name],
+      ),
+    );
+    return [...names]
+      .filter(([, { agent }]) => !agents.isOfProgram(agent))
+      .map(([key, name]) => ({ name, key, was: boundIn(before, name), is: boundIn(after, name) }))
       .filter(({ key, was, is }) => was !== is || this.#uncertain.has(key))
-      .map(({ id, key, was, is }) => ({
+      .map(({ name, key, was, is }) => ({
         key,
-        apply: () => configure(id, is),
-        undo: () => configure(id, was),
+        bounds: name,
+        apply: () => configure(name, is),
+        undo: () => configure(name, was),
       }));
-  }
-
-  #uncertainAgents(): string[] {
-    return [...this.#uncertain].filter((key) => key !== "lanes").map((key) => key.slice(AGENT.length));
   }
 
   #tell(
@@ -156,10 +163,8 @@ export class Reloader {
   }
 }
 
-const AGENT = "agent ";
-
-function agentKey(id: string): string {
-  return AGENT + id;
+function agentKey({ tenant, agent }: AgentName): string {
+  return JSON.stringify([tenant, agent]);
 }
 
 /** What holds over all nodes. */

@@ -16,9 +16,10 @@ import { parseRunFilter, parseRunMode, parseScheduleFilter } from "../schedules/
 import { type ParsedScheduleChanges, parseScheduleChanges } from "../schedules/schedule-changes-input.ts";
 import { localZone } from "../schedules/zone.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
-import type { ScheduleRecord, Storage } from "../storage/storage.ts";
+import type { NewSchedule, ScheduleRecord, Storage } from "../storage/storage.ts";
 import { editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
+import type { OneAtATime } from "./one-at-a-time.ts";
 import { toRunPage } from "./runs.ts";
 import { toScheduledTask } from "./schedule-view.ts";
 
@@ -42,6 +43,10 @@ export interface SchedulesOptions {
   /** The ids of those that are known here. */
   readonly agentIds: () => readonly string[];
   readonly timeoutMaxMs: () => number;
+  /** How many may be active or paused; null: any number. */
+  readonly maxSchedules: () => Promise<number | null>;
+  /** Those who make some take turns, so that they can be counted. */
+  readonly turns: OneAtATime;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
 }
@@ -50,12 +55,14 @@ export interface SchedulesOptions {
 export interface LocalSchedules extends Schedules {
   /** `source`: what it is made for; what was made for the same before is the answer. */
   create(input: NewScheduleInput, options?: { readonly source?: string }): Promise<CreatedSchedule>;
+  /** `sparesRunning`: what runs comes to its end. */
+  delete(id: number, options?: { readonly sparesRunning?: boolean }): Promise<{ readonly deleted: true }>;
 }
 
 /** One tenant's schedules, as its users handle them. */
 export function createSchedules(options: SchedulesOptions): LocalSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
-  const { isListed, agentIds, timeoutMaxMs, checkOpen } = options;
+  const { isListed, agentIds, timeoutMaxMs, maxSchedules, turns, checkOpen } = options;
 
   async function find(id: number): Promise<ScheduleRecord> {
     const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
@@ -83,6 +90,23 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
     throw new RotaError("conflict", `schedule ${id} keeps changing while it is edited: try again`);
   }
 
+  /** Only where there is a limit anybody waits for another. On several nodes a few more may slip in at the same time. */
+  async function store(schedule: NewSchedule): Promise<ScheduleRecord> {
+    const max = await maxSchedules();
+    if (max === null) return make(schedule);
+    return turns.run(async () => {
+      const { active, paused } = await storage.schedules.status({ tenant });
+      if (active + paused >= max) throw tooMany(max);
+      return make(schedule);
+    });
+  }
+
+  function make(schedule: NewSchedule): Promise<ScheduleRecord> {
+    // It may have begun to stop, or the tenant may have been deleted, while this looked.
+    checkOpen();
+    return storage.schedules.create(schedule);
+  }
+
   function expectNext({ nextFireAt }: ScheduleRecord): void {
     if (nextFireAt !== null) runner.expect(nextFireAt);
   }
@@ -95,7 +119,7 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
       const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
       const { enabled, ...definition } = parsed;
       await checkAgent(definition.agent);
-      const record = await storage.schedules.create({
+      const record = await store({
         tenant,
         definition: { ...definition, anchorAt: now },
         status: enabled ? "active" : "paused",
@@ -138,9 +162,9 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
       return toScheduledTask(record);
     },
 
-    async delete(id) {
+    async delete(id, { sparesRunning = false } = {}) {
       await notificationLog.tried;
-      const deleted = isSerialId(id) ? await storage.schedules.delete({ tenant, id }) : null;
+      const deleted = isSerialId(id) ? await storage.schedules.delete({ tenant, id, sparesRunning }) : null;
       if (deleted === null) throw notFound();
       ended.note(deleted.cancelled);
       return { deleted: true };
@@ -169,6 +193,13 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
       return { ...counts, next_fire_at: toSeconds(nextFireAt) };
     },
   };
+}
+
+function tooMany(max: number): RotaError {
+  const schedules = max === 1 ? "1 schedule" : `${max} schedules`;
+  return new RotaError("conflict", `the tenant may have ${schedules} that are not over: delete one first`, {
+    details: { maxSchedules: max },
+  });
 }
 
 function notFound(): RotaError {

@@ -41,12 +41,14 @@ export interface SessionsOptions {
   readonly newTaskId: () => string;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
+  /** Throws `not_found` once the tenant is deleted. */
+  readonly checkNotGone: () => void;
 }
 
 /** One tenant's conversations, as its users handle them. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { tenant, storage, engine, eventLog, tasks, estimates, ended } = options;
-  const { settings, defaults, parse, newTaskId, checkOpen } = options;
+  const { settings, defaults, parse, newTaskId, checkOpen, checkNotGone } = options;
 
   async function send(key: string, input: unknown): Promise<SessionAnswer> {
     checkSessionKey(key, "key");
@@ -54,15 +56,15 @@ export function createSessions(options: SessionsOptions): Sessions {
     // Whoever wants something to end is listened to at any time.
     if (message.stop !== null) return stop(key, message.stop);
     checkOpen();
-    await estimates.refresh(key);
+    await estimates.refresh({ tenant, key });
     const task = await newTask(key, message);
-    checkOpen();
     await eventLog.tried;
+    checkOpen();
     const { mode, maxConcurrent } = message;
     const sent = await storage.sessions.send({ task, mode, maxConcurrent, defaults: settings() });
     if (sent.refused !== null) throw sessionFull(key, sent.refused);
     ended.note(sent.cancelled);
-    if (!sent.merged) engine.metrics.submitted(task, { rejected: false });
+    if (!sent.merged) engine.metrics.of(tenant).submitted(task, { rejected: false });
     engine.wakeFor(sent.task);
     const { id: taskId, state, position } = sent.task;
     return { taskId, state, position, merged: sent.merged };
@@ -154,6 +156,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
     async update(key, given) {
       checkSessionKey(key, "key");
+      checkNotGone();
       const changes = parseSessionChanges(given);
       if (Object.keys(changes).length === 0) return shown(await unchanged(key));
       const defaultMax = settings().maxConcurrent;

@@ -36,6 +36,7 @@ export interface Settings {
   readonly timeoutMaxMs: number;
   readonly shutdownGraceMs: number;
   readonly runRetentionMs: number;
+  readonly auditRetentionMs: number;
   readonly resultTTLSec: (storage: { readonly durable: boolean }) => number;
   /** What callbacks may reach besides public hosts. */
   readonly allow: readonly string[];
@@ -58,7 +59,7 @@ export function resolveSettings(options: RotaOptions, surroundings: Surroundings
 
 /**
  * The same for options that take the place of `before`: a section that is left out keeps its values, and so does, in
- * `scheduler`, `sessions`, `schedules`, `retry` and `timeouts`, what the section leaves out.
+ * `scheduler`, `sessions`, `schedules`, `retry`, `timeouts` and `audit`, what the section leaves out.
  */
 export function resolveAgain(options: ReloadOptions, before: Settings, surroundings: Surroundings): Settings {
   const given = said(options);
@@ -70,6 +71,7 @@ export function resolveAgain(options: ReloadOptions, before: Settings, surroundi
     schedules: over(before.options.schedules, given["schedules"]),
     retry: over(before.options.retry, given["retry"]),
     timeouts: over(before.options.timeouts, given["timeouts"]),
+    audit: over(before.options.audit, given["audit"]),
   };
   return resolve(options, merged, surroundings, before);
 }
@@ -101,7 +103,8 @@ export function withOptions(settings: Settings, options: SharedOptions): Setting
 }
 
 function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executors"> {
-  const { scheduler, lanes, sessions, schedules, retry, timeouts, webhooks, shutdownGraceSec } = options;
+  const { scheduler, lanes, sessions, schedules, retry, timeouts, webhooks, audit, shutdownGraceSec } =
+    options;
   return {
     options,
     scheduler,
@@ -113,6 +116,7 @@ function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executor
     timeoutMaxMs: timeouts.maxMs,
     shutdownGraceMs: shutdownGraceSec * 1_000,
     runRetentionMs: schedules.runRetentionDays * DAY_MS,
+    auditRetentionMs: audit.retentionDays * DAY_MS,
     allow: webhooks.allow,
     webhookKey: webhooks.secret === undefined ? null : webhookKey(webhooks.secret),
     resultTTLSec: ({ durable }) => scheduler.resultTTLSec ?? DEFAULT_TTL_SEC[durable ? "durable" : "memory"],

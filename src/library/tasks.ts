@@ -40,6 +40,8 @@ export interface TasksOptions {
   readonly eventLog: EventLog;
   readonly waiter: TaskWaiter;
   readonly limits: () => AdmissionLimits;
+  /** How many tasks of the tenant may wait, as far as it is known here; null: any number. */
+  readonly maxQueued: () => number | null;
   readonly parse: TaskParser;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
@@ -54,7 +56,7 @@ export interface TasksOptions {
 
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
-  const { tenant, storage, engine, eventLog, waiter, limits, parse, checkOpen } = options;
+  const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, parse, checkOpen } = options;
   const { newTaskId, newBatchId, checkCallback, ended, processSituation } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
@@ -66,9 +68,12 @@ export function createTasks(options: TasksOptions): LocalTasks {
       checkOpen();
     }
     await eventLog.tried;
+    checkOpen();
     const inserted = await engine.intake.add(task);
     if (inserted.repeats === "other") throw idempotencyConflict(inserted);
-    if (inserted.rejection !== null) throw queueFull(inserted.rejection, task, limits());
+    if (inserted.rejection !== null) {
+      throw queueFull(inserted.rejection, task, { ...limits(), maxTenant: maxQueued() });
+    }
     return toSubmitted(inserted);
   }
 
@@ -118,6 +123,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     const tasks = newTasks(parsed, batch?.id ?? null);
     await checkCallbacks(tasks, batch);
     await eventLog.tried;
+    checkOpen();
     const ordered = parentsFirst(tasks);
     const inserted = await engine.intake.addMany(ordered, batch ?? undefined).catch((error) => {
       throw atRefused(error, tasks);
@@ -301,9 +307,15 @@ function notFound(): RotaError {
 function queueFull(
   { full, queued }: NonNullable<InsertedTask["rejection"]>,
   { agent: agentId, maxQueued }: NewTask,
-  { maxQueueSize: maxQueue, maxPerAgent }: AdmissionLimits,
+  { maxQueueSize: maxQueue, maxPerAgent, maxTenant }: AdmissionLimits & { maxTenant: number | null },
 ): RotaError {
   return new RotaError("queue_full", rejectionError(full), {
-    details: { agentId, queued, maxQueue, maxPerAgent: maxQueued ?? maxPerAgent },
+    details: {
+      agentId,
+      queued,
+      maxQueue,
+      maxPerAgent: maxQueued ?? maxPerAgent,
+      ...(full === "tenant" && maxTenant !== null ? { maxTenant } : {}),
+    },
   });
 }

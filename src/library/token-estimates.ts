@@ -4,13 +4,12 @@ import type { Clock } from "../model/clock.ts";
 import { isObject } from "../model/field-checks.ts";
 import type { Log } from "../model/log.ts";
 import { isTerminal } from "../model/task-state.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { SessionName, Storage } from "../storage/storage.ts";
 
 /** A message waits for the estimate before it is taken in: longer than this nobody should. */
 const ESTIMATE_MS = 2_000;
 
 export interface TokenEstimatesOptions {
-  readonly tenant: string;
   /** Undefined: nobody estimates. */
   readonly estimate: EstimateTokens | undefined;
   readonly storage: Storage;
@@ -25,7 +24,7 @@ export interface TokenEstimatesOptions {
   readonly onChanged: () => void;
 }
 
-/** Keeps up with how full the contexts of sessions are, as the embedding program says. */
+/** Keeps up with how full the contexts of sessions are, of all tenants, as the embedding program says. */
 export class TokenEstimates {
   readonly #options: TokenEstimatesOptions;
   /** Of each session one at a time. */
@@ -39,11 +38,11 @@ export class TokenEstimates {
 
   /** From now on the end of a task is a reason to ask anew, where it ran: its process is the one that knows. */
   start(): void {
-    const { estimate, eventLog, tenant } = this.#options;
+    const { estimate, eventLog } = this.#options;
     if (estimate === undefined) return;
-    this.#stopListening ??= eventLog.listen(({ type, tenantId, taskId, state, sessionKey }) => {
+    this.#stopListening ??= eventLog.listen(({ type, tenantId: tenant, taskId, state, sessionKey: key }) => {
       const isEnd = isTerminal(state) && type !== "batch.completed";
-      if (isEnd && sessionKey !== undefined && tenantId === tenant) void this.#ended(taskId, sessionKey);
+      if (isEnd && key !== undefined) void this.#ended(taskId, { tenant, key });
     });
   }
 
@@ -53,38 +52,43 @@ export class TokenEstimates {
   }
 
   /** Asks, and stores what is new. Never throws, and takes no longer than whoever waits for it can wait. */
-  refresh(key: string): Promise<void> {
+  refresh(session: SessionName): Promise<void> {
     const { estimate } = this.#options;
     if (estimate === undefined || this.#stopped) return Promise.resolve();
-    const underWay = this.#underWay.get(key) ?? this.#refresh(key, estimate);
-    this.#underWay.set(key, underWay);
+    const name = nameOf(session);
+    const underWay = this.#underWay.get(name) ?? this.#refresh(session, estimate);
+    this.#underWay.set(name, underWay);
     return underWay;
   }
 
-  async #refresh(key: string, estimate: EstimateTokens): Promise<void> {
+  async #refresh(session: SessionName, estimate: EstimateTokens): Promise<void> {
+    const { tenant: tenantId, key } = session;
     try {
-      const use = checkUse(await this.#inTime(async () => estimate(key)));
-      if (use !== null) await this.#store(key, use);
+      const use = checkUse(await this.#inTime(async () => estimate(key, { tenantId })));
+      if (use !== null) await this.#store(session, use);
     } catch (error) {
-      if (!this.#stopped) {
-        this.#options.log.warn({ error, sessionKey: key }, "cannot estimate the tokens of a session");
-      }
+      this.#warn(session, error);
     } finally {
-      this.#underWay.delete(key);
+      this.#underWay.delete(nameOf(session));
     }
   }
 
-  async #ended(id: string, key: string): Promise<void> {
-    const { storage, tenant, node, log } = this.#options;
+  async #ended(id: string, session: SessionName): Promise<void> {
+    const { storage, node } = this.#options;
     try {
-      const task = await storage.tasks.get({ tenant, id });
+      const task = await storage.tasks.get({ tenant: session.tenant, id });
       if (task?.attempts.at(-1)?.node !== node()) return;
       // What is under way may have been answered before the task had ended.
-      await this.#underWay.get(key);
-      await this.refresh(key);
+      await this.#underWay.get(nameOf(session));
+      await this.refresh(session);
     } catch (error) {
-      if (!this.#stopped) log.warn({ error, sessionKey: key }, "cannot estimate the tokens of a session");
+      this.#warn(session, error);
     }
+  }
+
+  #warn({ tenant, key: sessionKey }: SessionName, error: unknown): void {
+    if (this.#stopped) return;
+    this.#options.log.warn({ error, tenant, sessionKey }, "cannot estimate the tokens of a session");
   }
 
   async #inTime<T>(work: () => Promise<T>): Promise<T> {
@@ -98,14 +102,18 @@ export class TokenEstimates {
     }
   }
 
-  async #store(key: string, { tokens, contextWindow }: ContextUse): Promise<void> {
-    const { storage, tenant, defaultMax, onChanged } = this.#options;
+  async #store({ tenant, key }: SessionName, { tokens, contextWindow }: ContextUse): Promise<void> {
+    const { storage, defaultMax, onChanged } = this.#options;
     const before = await storage.sessions.get({ tenant, key });
     if (before?.tokens === tokens && before.contextWindow === contextWindow) return;
     const changes = { tokens, contextWindow };
     await storage.sessions.update({ tenant, key, defaultMax: defaultMax(), changes });
     onChanged();
   }
+}
+
+function nameOf({ tenant, key }: SessionName): string {
+  return JSON.stringify([tenant, key]);
 }
 
 /** Null: it is not known. Throws for what cannot be. */

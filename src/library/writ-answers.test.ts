@@ -98,6 +98,20 @@ describe("the writs in an answer", () => {
     expect(await schedules(rota)).toHaveLength(1);
   });
 
+  test("can cancel the schedule of the very run that asks for it, which comes to its end", async () => {
+    const { rota, clock } = await open(() => "that is all\n/schedule cancel 1");
+    await rota.schedules.create({ schedule: "every minute", message: "look", agent: "a" });
+    const done = rota.events({ scheduleId: 1 });
+    await clock.advance(60_000);
+    for await (const { type, result } of done) {
+      expect(type).not.toBe("task.cancelled");
+      if (type !== "task.completed") continue;
+      expect(told(result)).toEqual(["OK: canceled #1"]);
+      break;
+    }
+    expect(await schedules(rota)).toEqual([]);
+  });
+
   test("make runs whose answers are looked at just the same", async () => {
     let answer = "/schedule in 1 minute: once more";
     const { rota, ask, clock } = await open(() => answer);
@@ -179,36 +193,42 @@ describe("an answer", () => {
     expect(await schedules(rota)).toEqual([]);
   });
 
-  test("that nobody learned of, so that its task is run again, makes nothing twice", async () => {
-    const clock = new ManualClock();
-    const storage = asSharedStorage(await openMemory(clock));
-    let answers = 0;
-    let isCut = false;
-    const answer: Executor = () => {
-      answers += 1;
-      // A model hardly ever says the same again.
-      return answers === 1 ? LOOK : "/schedule in 2 hours: look once more";
-    };
-    const first = await open(answer, {
-      clock,
-      storage,
-      meddler: {
-        // From the answer on the first node reaches nobody, except with the schedule itself.
-        before: ({ operation }) => {
-          isCut ||= answers === 1 && operation === "schedules.create";
-          if (isCut && operation !== "schedules.create") throw away();
+  test.each([
+    ["another", "/schedule in 2 hours: look once more"],
+    ["one among other things", `/schedule list\n${LOOK}\n/schedule list`],
+  ])(
+    "that nobody learned of makes nothing twice when its task is run again and asks for %s",
+    async (_what, again) => {
+      const clock = new ManualClock();
+      const storage = asSharedStorage(await openMemory(clock));
+      let answers = 0;
+      let isCut = false;
+      const answer: Executor = () => {
+        answers += 1;
+        // A model hardly ever says the same again.
+        return answers === 1 ? LOOK : again;
+      };
+      const first = await open(answer, {
+        clock,
+        storage,
+        meddler: {
+          // From the answer on the first node reaches nobody, except with the schedule itself.
+          before: ({ operation }) => {
+            isCut ||= answers === 1 && operation === "schedules.create";
+            if (isCut && operation !== "schedules.create") throw away();
+          },
         },
-      },
-    });
-    const { taskId } = await first.rota.tasks.submit({ agentId: "a", message: "x" });
-    await until(() => isCut, "the first answer to be carried out");
-    const second = await open(answer, { clock, storage });
-    await clock.advance(60_000);
-    const task = await second.rota.tasks.get(taskId);
-    expect([answers, task.state]).toEqual([2, "done"]);
-    expect(told(task.result)).toEqual([expect.stringMatching(/^OK: scheduled #1 in 1 hour /)]);
-    expect(await schedules(second.rota)).toMatchObject([{ id: 1, message: "look again" }]);
-  });
+      });
+      const { taskId } = await first.rota.tasks.submit({ agentId: "a", message: "x" });
+      await until(() => isCut, "the first answer to be carried out");
+      const second = await open(answer, { clock, storage });
+      await clock.advance(60_000);
+      const task = await second.rota.tasks.get(taskId);
+      expect([answers, task.state]).toEqual([2, "done"]);
+      expect(told(task.result)).toContainEqual(expect.stringMatching(/^OK: scheduled #1 in 1 hour /));
+      expect(await schedules(second.rota)).toMatchObject([{ id: 1, message: "look again" }]);
+    },
+  );
 
   test("is kept, whatever becomes of its writs", async () => {
     const { rota, ask, log } = await open(repeat, {

@@ -78,11 +78,13 @@ export class WritAnswers {
     const { clerk } = this.#options;
     const check = (writ: CreateWrit) => this.#check(writ, agent);
     const blocks: string[] = [];
-    for (const [index, writ] of writs.slice(0, ANSWER_WRITS_MAX).entries()) {
+    let made = 0;
+    for (const writ of writs.slice(0, ANSWER_WRITS_MAX)) {
       // Whoever else runs the task by now, or has cancelled it, decides what becomes of it.
       if (signal.aborted) return blocks;
+      if (writ.kind === "create") made += 1;
       // A task that is run again, since nobody learned that it had ended, makes what it has made.
-      const source = `writ:${taskId}:${index + 1}`;
+      const source = `writ:${taskId}:${made}`;
       blocks.push((await clerk.carryOut(writ, { agent, source, check })).block);
     }
     const [next, ...others] = writs.slice(ANSWER_WRITS_MAX);

@@ -102,7 +102,8 @@ export class WritClerk {
     const found = await schedules.get(id);
     // Nobody learns that another agent has one of that number.
     if (found.agent_id !== agent) throw new RotaError("not_found", noSchedule(id));
-    if (kind === "cancel") await schedules.delete(id);
+    // The run that goes may well be the one that says so.
+    if (kind === "cancel") await schedules.delete(id, { sparesRunning: true });
     else await schedules.update(id, { status: kind === "pause" ? "paused" : "active" });
     return doneBlock(writ);
   }
@@ -122,7 +123,8 @@ export class WritClerk {
 
 function toListed(record: ScheduleRecord): ListedSchedule {
   const { id, status, rule, nextFireAt, agent, message } = record;
-  const next = nextFireAt === null ? null : momentText(nextFireAt);
+  // By the clock that the rule itself goes by.
+  const next = nextFireAt === null ? null : minuteText(rule.tz, nextFireAt);
   return { id, status, normalized: canonicalForm(rule), next, agent, message };
 }
 

@@ -23,6 +23,8 @@ export const REASON_CODES = [
   "scheduler_disabled",
   "not_started",
   "draining",
+  "tenant_disabled",
+  "tenant_full",
   "preempted",
   "batch_full",
   "session_busy",

@@ -135,3 +135,8 @@ export function shown(value: unknown): string {
 export function quoted(value: unknown): string {
   return typeof value === "string" ? `"${shown(value)}"` : shown(value);
 }
+
+/** How a sentence ends that said what was expected: with what was there instead, if anything was. */
+export function insteadOf(value: unknown): string {
+  return value === undefined ? "" : `, not ${shown(value)}`;
+}

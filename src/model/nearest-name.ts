@@ -1,8 +1,15 @@
-/** The known name that an unknown one was most likely meant to be; undefined when none is close. */
-export function nearestName(unknown: string, known: Iterable<string>): string | undefined {
-  let nearest: string | undefined;
+/**
+ * The known name that an unknown one was most likely meant to be; undefined when none is close. `slipsMax`: how many letters
+ * may be wrong; left out, half of them.
+ */
+export function nearestName(
+  unknown: string,
+  known: Iterable<string>,
   // More than half of it wrong is another word, not a slip.
-  let nearestDistance = Math.floor(Math.min(unknown.length, NAME_LENGTH_MAX) / 2) + 1;
+  slipsMax = Math.floor(Math.min(unknown.length, NAME_LENGTH_MAX) / 2),
+): string | undefined {
+  let nearest: string | undefined;
+  let nearestDistance = slipsMax + 1;
   for (const name of known) {
     const distance = editDistance(unknown.slice(0, NAME_LENGTH_MAX).toLowerCase(), name.toLowerCase());
     if (distance < nearestDistance) [nearest, nearestDistance] = [name, distance];

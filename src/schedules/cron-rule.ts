@@ -1,6 +1,7 @@
 import { nearestName } from "../model/nearest-name.ts";
 import type { CronRule } from "../model/rule.ts";
 import { readCron } from "./cron.ts";
+import { cronFault } from "./cron-fault.ts";
 import { farthest } from "./horizon.ts";
 import { nextMoment } from "./moments.ts";
 import { cannotBeKept, notUnderstood } from "./not-understood.ts";
@@ -32,8 +33,8 @@ export function cronRule(expr: string, { now, tz }: { now: number; tz: string },
   }
   try {
     readCron(rule.expr);
-  } catch (error) {
-    throw notUnderstood(expr, cronFault(error), field);
+  } catch {
+    throw notUnderstood(expr, cronFault(rule.expr), field);
   }
   const next = nextMoment(rule, { after: now, anchor: now });
   if (next === null || next > farthest(now)) {
@@ -46,14 +47,3 @@ export function cronRule(expr: string, { now, tz }: { now: number; tz: string },
 const EXPRESSION_LENGTH_MAX = 1_000;
 
 const NICKNAMES = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"];
-
-function cronFault(error: unknown): string {
-  const sentence = error instanceof Error ? error.message : String(error);
-  return (
-    sentence
-      .replace(/^CronPattern: /, "")
-      .replace(/\.$/, "")
-      // croner counts days and months from 0 in these.
-      .replace(/(?<=value for (?:day|month): )-?\d+$/, (value) => String(Number(value) + 1))
-  );
-}

@@ -50,6 +50,16 @@ function takeApart(expr: string): WallPattern {
   };
 }
 
+/** Whether an expression makes sense, so far as its fields do. */
+export function isCron(expr: string): boolean {
+  try {
+    open(expr);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function open(expr: string): Cron {
   return new Cron(expr, { paused: true, utcOffset: 0, mode: "5-or-6-parts" });
 }

@@ -1,10 +1,10 @@
 import {
   checkKnown,
+  insteadOf,
   invalidField,
   isObject,
   optionalBoolean,
   requiredText,
-  shown,
 } from "../model/field-checks.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import { type Rule, scheduleKind } from "../model/rule.ts";
@@ -30,7 +30,7 @@ const KNOWN = ["schedule", "tz", "enabled", ...FIELD_NAMES];
 export function parseNewSchedule(input: unknown, when: When & FieldLimits): ParsedSchedule {
   if (!isObject(input)) {
     const example = '{"schedule": "every Mon at 09:00", "message": "Sum up last week."}';
-    throw invalidField("schedule", `a schedule takes an object, like ${example}, not ${shown(input)}`);
+    throw invalidField("schedule", `a schedule takes an object, like ${example}${insteadOf(input)}`);
   }
   checkKnown(input, KNOWN);
   const rule = parseZonedSchedule(input, when);

@@ -21,9 +21,9 @@ export function readEvery(reader: PhraseReader, tz: string): Rule {
   }
   refuseMonths(reader);
   throw reader.expected("a number, a unit or a weekday", [
-    "weekday",
     ...UNITS.keys(),
     ...WEEKDAY_NAMES.keys(),
+    "weekday",
   ]);
 }
 
@@ -53,7 +53,7 @@ function readWeekdays(reader: PhraseReader): Weekday[] {
   const named = new Set<Weekday>();
   do {
     const weekday = reader.takeFrom(WEEKDAY_NAMES);
-    if (weekday === undefined) throw reader.expected("a weekday", WEEKDAY_NAMES.keys());
+    if (weekday === undefined) throw reader.expected("a day like Mon", WEEKDAY_NAMES.keys());
     named.add(weekday);
   } while (takeSeparator(reader));
   return WEEKDAYS.filter((weekday) => named.has(weekday));

@@ -62,7 +62,7 @@ export class PhraseReader {
     if (token === undefined) {
       return this.unclear(this.#place === 0 ? "it is empty" : `${place} nothing, but ${what} is needed`);
     }
-    const nearest = token.kind === "word" ? nearestName(token.text, words) : undefined;
+    const nearest = token.kind === "word" ? nearestWord(token.text, words) : undefined;
     const hint = nearest === undefined ? `, but ${what} is needed` : `: did you mean "${nearest}"?`;
     return this.unclear(`${place} "${shown(token.text)}"${hint}`);
   }
@@ -83,4 +83,11 @@ export class PhraseReader {
       .map(({ text }) => text)
       .join(" ");
   }
+}
+
+/** People say much that is no slip: `weekend` is not nearly `weekday`, and a wrong hint is worse than none. */
+function nearestWord(word: string, words: Iterable<string>): string | undefined {
+  // Almost any short word is near one of `h`, `in` and `wk`.
+  const known = [...words].filter(({ length }) => length > 2);
+  return nearestName(word, known, word.length < 3 ? 0 : word.length < 6 ? 1 : 2);
 }

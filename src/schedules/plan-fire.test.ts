@@ -41,7 +41,6 @@ function schedule(overrides: Partial<DueSchedule> = {}): DueSchedule {
     catchUp: "one",
     usefulForMs: null,
     openRuns: 0,
-    lastRunId: null,
     ...overrides,
   };
 }
@@ -62,22 +61,22 @@ describe("of two late moments and one on time", () => {
   /** By how long a moment is of use, in seconds: for ever, to the second of the late ones, not even to the one on time. */
   const LONG = [null, 45 * 60] as const;
   const expected: readonly [CatchUp, readonly (number | null)[], Overlap, string, string][] = [
-    ["one", LONG, "skip", "run 2, skip 1", "skip 2, skip 1"],
-    ["one", LONG, "queue", "run 2, run 1", "run 2, run 1"],
-    ["one", LONG, "replace", "replace 2, replace 1", "replace 2, replace 1"],
-    ["one", LONG, "allow", "run 2, run 1", "run 2, run 1"],
+    ["one", LONG, "skip", "run 3", "skip 3"],
+    ["one", LONG, "queue", "run 3", "run 3"],
+    ["one", LONG, "replace", "replace 3", "replace 3"],
+    ["one", LONG, "allow", "run 3", "run 3"],
     ["none", LONG, "skip", "miss 2, run 1", "miss 2, skip 1"],
     ["none", LONG, "queue", "miss 2, run 1", "miss 2, run 1"],
     ["none", LONG, "replace", "miss 2, replace 1", "miss 2, replace 1"],
     ["none", LONG, "allow", "miss 2, run 1", "miss 2, run 1"],
-    ["all", [null], "skip", "turn 1, turn 1, skip 1", "turn 1, turn 1, skip 1"],
-    ["all", [null], "queue", "turn 1, turn 1, run 1", "turn 1, turn 1, run 1"],
-    ["all", [null], "replace", "turn 1, turn 1, replace 1", "turn 1, turn 1, replace 1"],
-    ["all", [null], "allow", "turn 1, turn 1, run 1", "turn 1, turn 1, run 1"],
-    ["all", [45 * 60], "skip", "miss 1, turn 1, skip 1", "miss 1, turn 1, skip 1"],
-    ["all", [45 * 60], "queue", "miss 1, turn 1, run 1", "miss 1, turn 1, run 1"],
-    ["all", [45 * 60], "replace", "miss 1, turn 1, replace 1", "miss 1, turn 1, replace 1"],
-    ["all", [45 * 60], "allow", "miss 1, turn 1, run 1", "miss 1, turn 1, run 1"],
+    ["all", [null], "skip", "turn 1, turn 1, turn 1", "turn 1, turn 1, turn 1"],
+    ["all", [null], "queue", "turn 1, turn 1, turn 1", "turn 1, turn 1, turn 1"],
+    ["all", [null], "replace", "turn 1, turn 1, turn 1", "turn 1, turn 1, turn 1"],
+    ["all", [null], "allow", "turn 1, turn 1, turn 1", "turn 1, turn 1, turn 1"],
+    ["all", [45 * 60], "skip", "miss 1, turn 1, turn 1", "miss 1, turn 1, turn 1"],
+    ["all", [45 * 60], "queue", "miss 1, turn 1, turn 1", "miss 1, turn 1, turn 1"],
+    ["all", [45 * 60], "replace", "miss 1, turn 1, turn 1", "miss 1, turn 1, turn 1"],
+    ["all", [45 * 60], "allow", "miss 1, turn 1, turn 1", "miss 1, turn 1, turn 1"],
     ...CATCH_UPS.flatMap((catchUp) =>
       OVERLAPS.map((overlap): [CatchUp, number[], Overlap, string, string] => [
         catchUp,
@@ -98,7 +97,7 @@ describe("of two late moments and one on time", () => {
     const usefulForMs = usefulFor === null ? null : usefulFor * SECOND;
     const params = { catchUp, overlap, usefulForMs };
     expect(deeds(planFire(schedule(params), NOW).runs)).toBe(idle);
-    expect(deeds(planFire(schedule({ ...params, openRuns: 1, lastRunId: 12 }), NOW).runs)).toBe(busy);
+    expect(deeds(planFire(schedule({ ...params, openRuns: 1 }), NOW).runs)).toBe(busy);
   });
 
   test("the rows say which moments they stand for, and the next moment comes after now", () => {
@@ -107,17 +106,10 @@ describe("of two late moments and one on time", () => {
         {
           status: "running",
           firstDueAt: MIDNIGHT + HOUR,
-          dueAt: MIDNIGHT + 1.5 * HOUR,
-          moments: 2,
+          dueAt: MIDNIGHT + 2 * HOUR,
+          moments: 3,
           replaces: false,
           inTurn: false,
-        },
-        {
-          status: "skipped",
-          firstDueAt: MIDNIGHT + 2 * HOUR,
-          dueAt: MIDNIGHT + 2 * HOUR,
-          moments: 1,
-          reason: "the run before it is still going",
         },
       ],
       nextFireAt: MIDNIGHT + 2.5 * HOUR,
@@ -153,9 +145,9 @@ describe("a moment", () => {
     expect(deeds(only(MIDNIGHT + HOUR + usefulForMs + 1, { usefulForMs }).runs)).toBe("miss 1");
   });
 
-  test("that is skipped says which run still goes", () => {
-    const { runs } = only(MIDNIGHT + HOUR, { openRuns: 1, lastRunId: 12 });
-    expect(runs).toMatchObject([{ status: "skipped", reason: "run #12 is still going" }]);
+  test("that is skipped says why", () => {
+    const { runs } = only(MIDNIGHT + HOUR, { openRuns: 1 });
+    expect(runs).toMatchObject([{ status: "skipped", reason: "the run before it is still going" }]);
   });
 
   test("that was announced fires although the rule would no longer name it", () => {
@@ -195,7 +187,7 @@ describe("a one-shot", () => {
   });
 
   test("is skipped while a run that somebody asked for still goes", () => {
-    expect(deeds(planFire(shot({ openRuns: 1, lastRunId: 3 }), AT).runs)).toBe("skip 1");
+    expect(deeds(planFire(shot({ openRuns: 1 }), AT).runs)).toBe("skip 1");
   });
 });
 
@@ -209,6 +201,14 @@ describe("many moments", () => {
     expect(runs("skip").map(({ status }) => status)).toEqual(["running", ...Array(60).fill("skipped")]);
   });
 
+  test("of which the first is late are caught up with as a whole, those on time included", () => {
+    const now = MIDNIGHT + HOUR + LATE_MS + 1;
+    const plan = (catchUp: CatchUp) => planFire(schedule({ rule: everySecond, catchUp }), now).runs;
+    expect(plan("one")).toMatchObject([{ status: "running", moments: 61, dueAt: MIDNIGHT + HOUR + LATE_MS }]);
+    expect(deeds(plan("all"))).toBe(Array(61).fill("turn 1").join(", "));
+    expect(deeds(plan("none"))).toBe(["miss 1", "run 1", ...Array(59).fill("skip 1")].join(", "));
+  });
+
   test("beyond a hundred are missed when all are to be caught up with: the oldest of them", () => {
     const now = MIDNIGHT + HOUR + LATE_MS + 150 * MINUTE;
     const { runs } = planFire(schedule({ rule: every(MINUTE), catchUp: "all", overlap: "queue" }), now);
@@ -216,18 +216,18 @@ describe("many moments", () => {
     expect(missed).toMatchObject({
       status: "missed",
       firstDueAt: MIDNIGHT + HOUR,
-      dueAt: MIDNIGHT + HOUR + 49 * MINUTE,
-      moments: 50,
-      reason: "more than 100 moments came late, and only the newest 100 are caught up with",
+      dueAt: MIDNIGHT + HOUR + 51 * MINUTE,
+      moments: 52,
+      reason: "more than 100 moments came meanwhile, and only the newest 100 are caught up with",
     });
-    expect(fired.filter(({ status }) => status === "running")).toHaveLength(CATCH_UP_MAX + 2);
+    expect(fired.filter(({ status }) => status === "running")).toHaveLength(CATCH_UP_MAX);
     expect(fired.map(({ dueAt }) => dueAt)).toEqual(
-      Array.from({ length: 102 }, (_, place) => MIDNIGHT + HOUR + (50 + place) * MINUTE),
+      Array.from({ length: CATCH_UP_MAX }, (_, place) => MIDNIGHT + HOUR + (52 + place) * MINUTE),
     );
   });
 
   test("exactly a hundred are all caught up with", () => {
-    const now = MIDNIGHT + HOUR + LATE_MS + 1 + 99 * MINUTE;
+    const now = MIDNIGHT + HOUR + 99 * MINUTE;
     const { runs } = planFire(schedule({ rule: every(MINUTE), catchUp: "all" }), now);
     expect(runs.filter(({ status }) => status === "running")).toHaveLength(CATCH_UP_MAX);
     expect(runs.filter(({ status }) => status === "missed")).toEqual([]);
@@ -236,7 +236,7 @@ describe("many moments", () => {
   test("are counted up to a bound, after which a row stands for as many or more", () => {
     const now = MIDNIGHT + 365 * DAY;
     const { runs, nextFireAt } = planFire(schedule({ rule: everySecond }), now);
-    expect(runs[0]).toMatchObject({ dueAt: now - LATE_MS - SECOND, moments: MOMENTS_MAX });
+    expect(runs[0]).toMatchObject({ dueAt: now, moments: MOMENTS_MAX });
     expect(nextFireAt).toBe(now + SECOND);
   });
 
@@ -254,7 +254,7 @@ describe("many moments", () => {
         MIDNIGHT + 36_500 * DAY,
       );
       expect(runs.length).toBeGreaterThan(0);
-      expect(runs.length).toBeLessThanOrEqual(1 + CATCH_UP_MAX + 61);
+      expect(runs.length).toBeLessThanOrEqual(1 + CATCH_UP_MAX);
     }
   });
 });
@@ -292,7 +292,7 @@ describe("whatever the rule and however long the gap", () => {
           const { rule, anchorAt: anchor } = given;
           const nextFireAt = nextMoment(rule, { after: anchor, anchor }) as number;
           const now = nextFireAt + gapMs;
-          const plan = planFire({ ...given, nextFireAt, lastRunId: 1 }, now);
+          const plan = planFire({ ...given, nextFireAt }, now);
           const moments = momentsBetween(rule, { after: nextFireAt - 1, anchor, until: now, limit: 100_000 });
           const covered = plan.runs.flatMap(({ firstDueAt, dueAt, moments: count }) => {
             const own = moments.filter((moment) => moment >= firstDueAt && moment <= dueAt);

@@ -24,8 +24,6 @@ export interface DueSchedule {
   readonly usefulForMs: number | null;
   /** How many of its runs go. */
   readonly openRuns: number;
-  /** The run that fired last; null: none has. */
-  readonly lastRunId: number | null;
 }
 
 export interface FirePlan {
@@ -62,8 +60,8 @@ export interface PlannedMoments {
  */
 export function planFire(schedule: DueSchedule, now: number): FirePlan {
   const { rule, anchorAt: anchor } = schedule;
-  const fates = [...fatesOfLate(schedule, now), ...fatesOfOnTime(schedule, now)];
-  return { runs: withOverlap(fates, schedule), nextFireAt: nextMoment(rule, { after: now, anchor }) };
+  const runs = withOverlap(fatesOf(schedule, now), schedule);
+  return { runs, nextFireAt: nextMoment(rule, { after: now, anchor }) };
 }
 
 /** What becomes of moments before anybody has looked at which runs still go. */
@@ -81,23 +79,33 @@ function misses(moments: PlannedMoments, reason: string): Fate {
   return { ...moments, missed: reason, inTurn: false };
 }
 
-function fatesOfLate(schedule: DueSchedule, now: number): Fate[] {
-  const until = lastLate(now);
-  if (schedule.nextFireAt > until) return [];
-  if (schedule.catchUp === "all") return fatesOfAll(schedule, now);
-  const late = upTo(schedule, until);
-  if (schedule.catchUp === "none") return [misses(late, TOO_LATE)];
-  return [isUseless(late.dueAt, schedule, now) ? misses(late, uselessReason(schedule)) : fires(late)];
+/** Whoever slept through a moment catches up with all that have come by now: those on time are no others' affair. */
+function fatesOf(schedule: DueSchedule, now: number): Fate[] {
+  const onTime = fatesOfOnTime(schedule, now);
+  if (schedule.nextFireAt > lastLate(now)) return onTime;
+  switch (schedule.catchUp) {
+    case "none":
+      return [misses(upTo(schedule, lastLate(now)), TOO_LATE), ...onTime];
+    case "one":
+      return fatesOfOne(schedule, now);
+    case "all":
+      return fatesOfAll(schedule, now);
+  }
 }
 
-/** Each late moment for itself: the newest that are still of use, and one row for all before them. */
+/** The last moment for all of them. */
+function fatesOfOne(schedule: DueSchedule, now: number): Fate[] {
+  const all = upTo(schedule, now);
+  return [isUseless(all.dueAt, schedule, now) ? misses(all, uselessReason(schedule)) : fires(all)];
+}
+
+/** Each moment for itself: the newest that are still of use, and one row for all before them. */
 function fatesOfAll(schedule: DueSchedule, now: number): Fate[] {
-  const until = lastLate(now);
   const newest = newestUseful(schedule, now);
   const [first] = newest;
   const fired = newest.map((moment): Fate => ({ ...fires(only(moment)), inTurn: true }));
   if (first === schedule.nextFireAt) return fired;
-  const before = upTo(schedule, first === undefined ? until : first - 1);
+  const before = upTo(schedule, first === undefined ? now : first - 1);
   const useless = isUseless(before.dueAt, schedule, now);
   return [misses(before, useless ? uselessReason(schedule) : TOO_MANY), ...fired];
 }
@@ -105,7 +113,7 @@ function fatesOfAll(schedule: DueSchedule, now: number): Fate[] {
 /** Found from the last one backwards, since there may be any number before them. */
 function newestUseful(schedule: DueSchedule, now: number): number[] {
   const found: number[] = [];
-  let moment = lastUpTo(schedule, lastLate(now));
+  let moment = lastUpTo(schedule, now);
   while (moment !== null && found.length < CATCH_UP_MAX && !isUseless(moment, schedule, now)) {
     found.unshift(moment);
     moment = lastUpTo(schedule, moment - 1);
@@ -125,19 +133,19 @@ function fatesOfOnTime(schedule: DueSchedule, now: number): Fate[] {
 }
 
 /** Looks at what still goes, and at what has just been started, one after the other. */
-function withOverlap(fates: readonly Fate[], { overlap, openRuns, lastRunId }: DueSchedule): PlannedRun[] {
+function withOverlap(fates: readonly Fate[], { overlap, openRuns }: DueSchedule): PlannedRun[] {
   const runs: PlannedRun[] = [];
-  let going = openRuns > 0 ? `run #${lastRunId} is still going` : null;
+  let isGoing = openRuns > 0;
   for (const { missed, inTurn, ...moments } of fates) {
     const before = runs.at(-1);
     if (missed !== null) {
       if (before?.status === "missed") runs[runs.length - 1] = joined(before, moments);
       else runs.push({ ...moments, status: "missed", reason: missed });
-    } else if (going !== null && overlap === "skip" && !inTurn) {
-      runs.push({ ...moments, status: "skipped", reason: going });
+    } else if (isGoing && overlap === "skip" && !inTurn) {
+      runs.push({ ...moments, status: "skipped", reason: STILL_GOING });
     } else {
       runs.push({ ...moments, status: "running", replaces: overlap === "replace" && !inTurn, inTurn });
-      going = "the run before it is still going";
+      isGoing = true;
     }
   }
   return runs;
@@ -176,8 +184,9 @@ function lastUpTo({ rule, anchorAt: anchor, nextFireAt }: DueSchedule, until: nu
   return lastMoment(rule, { after: nextFireAt, anchor, until }) ?? nextFireAt;
 }
 
+const STILL_GOING = "the run before it is still going";
 const TOO_LATE = `it came more than ${LATE_MS / 1_000} s late, and catch_up is none`;
-const TOO_MANY = `more than ${CATCH_UP_MAX} moments came late, and only the newest ${CATCH_UP_MAX} are caught up with`;
+const TOO_MANY = `more than ${CATCH_UP_MAX} moments came meanwhile, and only the newest ${CATCH_UP_MAX} are caught up with`;
 
 function uselessReason({ usefulForMs }: DueSchedule): string {
   return `it came more than ${(usefulForMs ?? 0) / 1_000} s late, which is how long it is useful for`;

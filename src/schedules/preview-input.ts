@@ -1,10 +1,10 @@
 import {
   checkKnown,
+  insteadOf,
   invalidField,
   isObject,
   optionalMoment,
   optionalNumber,
-  shown,
 } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { Rule } from "../model/rule.ts";
@@ -24,7 +24,7 @@ export interface PreviewInput {
 export function parsePreviewInput(input: unknown, when: When): PreviewInput {
   if (!isObject(input)) {
     const example = '{"schedule": "every Mon at 09:00"}';
-    throw invalidField("schedule", `a preview takes an object, like ${example}, not ${shown(input)}`);
+    throw invalidField("schedule", `a preview takes an object, like ${example}${insteadOf(input)}`);
   }
   checkKnown(input, ["schedule", "tz", "from", "count"]);
   const count = optionalNumber(input, "count", PREVIEW_COUNT) ?? PREVIEW_COUNT.default;

@@ -2,10 +2,10 @@ import { optionalChoice } from "../model/choice-input.ts";
 import {
   checkKnown,
   type Fields,
+  insteadOf,
   invalidField,
   isObject,
   optionalBoolean,
-  shown,
 } from "../model/field-checks.ts";
 import { FIELD_NAMES, type FieldLimits, readScheduleFields, type ScheduleFields } from "./schedule-fields.ts";
 import { checkZone } from "./zone.ts";
@@ -26,7 +26,7 @@ export function parseScheduleChanges(input: unknown, limits: FieldLimits): Parse
   if (!isObject(input)) {
     throw invalidField(
       "schedule",
-      `the changes of a schedule must be an object, like {"status": "paused"}, not ${shown(input)}`,
+      `the changes of a schedule must be an object, like {"status": "paused"}${insteadOf(input)}`,
     );
   }
   checkKnown(input, KNOWN);

@@ -10,12 +10,17 @@ export interface Token {
  */
 export function tokenize(phrase: string): Token[] {
   const tokens: Token[] = [];
-  for (const { groups } of phrase.toLowerCase().matchAll(TOKEN)) {
+  for (const { groups } of withoutDots(phrase.toLowerCase()).matchAll(TOKEN)) {
     for (const [kind, text] of Object.entries(groups ?? {})) {
       if (text !== undefined) tokens.push({ kind: kind as Token["kind"], text });
     }
   }
   return tokens;
+}
+
+/** `a.m.` and `p.m.` are `am` and `pm`. */
+function withoutDots(phrase: string): string {
+  return phrase.replaceAll(/(?<!\p{L})([ap])\.m(?:\.|(?!\p{L}))/gu, "$1m");
 }
 
 const TOKEN = new RegExp(

@@ -1,4 +1,4 @@
-import { checkKnown, type Fields, invalidField, isObject, quoted, shown } from "../model/field-checks.ts";
+import { checkKnown, type Fields, insteadOf, invalidField, isObject, quoted } from "../model/field-checks.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
 import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
 import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
@@ -19,7 +19,7 @@ export interface ParsedWrits {
 export function parseWritInput(input: unknown): ParsedWrits {
   if (!isObject(input)) {
     const example = '{"agent": "research", "text": "/schedule in 1 hour: look again"}';
-    throw invalidField("text", `writs take an object, like ${example}, not ${shown(input)}`);
+    throw invalidField("text", `writs take an object, like ${example}${insteadOf(input)}`);
   }
   checkKnown(input, ["agent", "text"]);
   const { agent = DEFAULT_AGENT } = input;

@@ -54,7 +54,7 @@ function parseOrder(kind: OrderWrit["kind"], argument: string, order: string): O
 }
 
 function parseCreate(order: string): CreateWrit | InvalidWrit {
-  const [, , quoted, bare, message = ""] = CREATE.exec(order) ?? [];
+  const [, quoted, bare, message = ""] = CREATE.exec(order) ?? [];
   const phrase = (quoted ?? bare)?.trim();
   if (phrase === undefined) {
     return invalid(
@@ -66,8 +66,11 @@ function parseCreate(order: string): CreateWrit | InvalidWrit {
   return { kind: "create", phrase, message: message.trim() };
 }
 
-/** The separator is the first colon with a space or nothing behind it: the one in 09:00 has a digit there. */
-const CREATE = /^(?:(["'])([^\n]*?)\1\s*:|([^\n]*?):)(?!\S)(.*)$/s;
+/**
+ * The separator is the first colon with a space or nothing behind it: the one in 09:00 has a digit there. Quotes are what
+ * models take for quotes, straight or curly: no phrase has any within it.
+ */
+const CREATE = /^(?:["'“”„‘’]([^\n]*?)["'“”‘’]\s*:|([^\n]*?):)(?!\S)(.*)$/s;
 
 function invalid(text: string, reason: string): InvalidWrit {
   return { kind: "invalid", text: text.trim(), reason };

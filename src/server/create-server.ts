@@ -5,35 +5,51 @@ import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import { EventStreams } from "./event-stream.ts";
 import { MessageRuns } from "./message-runs.ts";
+import { admitVisitors } from "./middleware/admission.ts";
+import { auditWrites } from "./middleware/audit.ts";
 import { answerBrokenRequest, REQUEST_TIMEOUT_MS } from "./middleware/broken-requests.ts";
 import { answerErrors, BODY_BYTES_MAX, sendError, toRotaError } from "./middleware/errors.ts";
 import { acceptJsonBodies } from "./middleware/json-body.ts";
 import { refuseUnknownNames } from "./middleware/known-names.ts";
 import { refuseUnknownRoutes } from "./middleware/known-routes.ts";
-import { allowLocalOnly } from "./middleware/local-only.ts";
+import { DEFAULT_RATE_LIMIT, RateLimit, type RateLimitOptions } from "./middleware/rate-limit.ts";
+import { dropUnreadAnswers, UNREAD_MS } from "./middleware/unread-answers.ts";
 import { registerRoutes } from "./routes.ts";
 import { TaskWaits } from "./task-waits.ts";
+
+/** More than the streams and the waits there can be; each takes memory, also one on which nothing is said. */
+const CONNECTIONS_MAX = 20_000;
 
 export interface ServerOptions {
   readonly rota: Rota;
   readonly log: Log;
+  /** Whether no other machine can reach it; left out: so it is. Then it works without keys, as long as there are none. */
+  readonly isLocal?: boolean;
+  readonly rateLimit?: RateLimitOptions;
+  /** What is configured, for `GET /v1/config`, which masks what is secret; left out: nothing. */
+  readonly config?: () => object;
+  /** For tests: how long requests may take to arrive, and answers to be read. */
+  readonly patience?: { readonly requestMs: number; readonly unreadMs: number };
   /** For tests: where the time of heartbeats comes from. */
   readonly clock?: Clock;
 }
 
 /** The HTTP server for one Rota: everything but the address it listens on. */
-export function createServer({ rota, log, clock = systemClock }: ServerOptions): FastifyInstance {
+export function createServer(options: ServerOptions): FastifyInstance {
+  const { rota, log, isLocal = true, rateLimit = DEFAULT_RATE_LIMIT, clock = systemClock } = options;
+  const { config = () => ({}), patience } = options;
+  const { requestMs, unreadMs } = patience ?? { requestMs: REQUEST_TIMEOUT_MS, unreadMs: UNREAD_MS };
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: requestMs,
     // Reads go on until the last connection is closed; what may no longer be done, the library refuses by itself.
     return503OnClosing: false,
     http: {
-      headersTimeout: REQUEST_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: requestMs,
+      requestTimeout: requestMs,
       // Node looks for requests that take too long every 30 seconds, which would double the limit.
-      connectionsCheckingInterval: 5_000,
-      // Node would answer a request without `Host` with an empty page; `allowLocalOnly` says what is wrong.
+      connectionsCheckingInterval: requestMs / 6,
+      // Node would answer a request without `Host` with an empty page; `local-only.ts` says what is wrong.
       requireHostHeader: false,
       // Of two `Host` or `Content-Type` Node would show us one alone, and not tell of the other.
       joinDuplicateHeaders: true,
@@ -46,9 +62,12 @@ export function createServer({ rota, log, clock = systemClock }: ServerOptions):
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error: FastifyError, _request, reply) => sendError(reply, toRotaError(error)),
   });
+  app.server.maxConnections = CONNECTIONS_MAX;
   // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  app.addHook("onRequest", allowLocalOnly);
+  admitVisitors(app, { rota, isLocal, rateLimit: new RateLimit(rateLimit, clock), clock });
+  dropUnreadAnswers(app, { unreadMs, clock });
+  auditWrites(app, rota.audit);
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);
   acceptJsonBodies(app);
@@ -57,9 +76,15 @@ export function createServer({ rota, log, clock = systemClock }: ServerOptions):
   // before it is sent would only make a fault of ours the caller's.
   app.setSerializerCompiler(() => JSON.stringify);
 
-  const streams = new EventStreams({ rota, clock, log });
-  const waits = new TaskWaits(rota);
-  registerRoutes(app, { rota, streams, waits, runs: new MessageRuns({ rota, streams, waits }) });
+  const streams = new EventStreams({ keys: rota.keys, clock, log });
+  const waits = new TaskWaits(rota.keys);
+  registerRoutes(app, {
+    installation: rota,
+    config,
+    streams,
+    waits,
+    runs: new MessageRuns({ streams, waits }),
+  });
   // Those who wait would hold up the closing; whatever is under way ends by itself.
   app.addHook("preClose", async () => {
     streams.close();

@@ -19,10 +19,11 @@ async function serveStreams(tell: Tell, { max }: { max?: number } = {}) {
   const events = (options: EventsOptions = {}): Events =>
     Object.assign(tell(options), { ready: Promise.resolve(), position: 0 });
   const rota = { events, notifications: () => expect.unreachable() };
-  const streams = new EventStreams({ rota, clock, log, ...(max === undefined ? {} : { max }) });
+  const keys = { watch: () => expect.unreachable() };
+  const streams = new EventStreams({ keys, clock, log, ...(max === undefined ? {} : { max }) });
   const server = createServer((_request, response) => {
     try {
-      streams.open(response, {});
+      streams.open(response, { rota, key: null }, {});
     } catch (error) {
       response.writeHead((error as RotaError).status).end((error as RotaError).message);
     }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
+import type { LocalKeys } from "../interface/keys.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
-import type { EventsOptions, Rota } from "../interface/rota.ts";
+import type { EventsOptions } from "../interface/rota.ts";
 import type { SentMessage } from "../interface/sessions.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
@@ -10,11 +11,13 @@ import { isTerminal } from "../model/task-state.ts";
 import { Outlet } from "./outlet.ts";
 import { Places } from "./places.ts";
 import { eventFrame, gapFrame, notificationFrame, place, RECONNECT } from "./stream-frames.ts";
+import type { Visitor } from "./visitor.ts";
 
 /** Proxies cut connections on which nothing moves, many after 30 or 60 seconds. */
 const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
 /** Each takes less than 50 KiB as long as it is read. */
 const STREAMS_MAX = 4_000;
+const STREAMS_PER_KEY_MAX = 1_000;
 
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -26,11 +29,12 @@ export const STREAM_HEADERS = {
 } as const;
 
 export interface EventStreamsOptions {
-  readonly rota: Pick<Rota, "events" | "notifications">;
+  readonly keys: Pick<LocalKeys, "watch">;
   readonly clock: Clock;
   readonly log: Log;
-  /** For tests: how many there can be at once. */
+  /** For tests: how many there can be at once, in all and with one key. */
   readonly max?: number;
+  readonly maxPerKey?: number;
 }
 
 /** What there is to tell, one after the other. */
@@ -48,7 +52,11 @@ interface StreamPlan<Item> {
   readonly isLast?: (item: Item) => boolean;
 }
 
+/** Who reads a stream: it ends when their key does. */
+type Reader = Pick<Visitor, "key"> & { readonly rota: Pick<Visitor["rota"], "events" | "notifications"> };
+
 export interface RunStream {
+  readonly visitor: Reader;
   readonly sessionKey: string;
   /** Ends it after so long, whether or not its task has ended; undefined: no sooner than that. */
   readonly timeoutMs: number | undefined;
@@ -67,7 +75,8 @@ export class EventStreams {
 
   constructor(options: EventStreamsOptions) {
     this.#options = options;
-    this.#places = new Places({ max: options.max ?? STREAMS_MAX, what: "event streams" });
+    const { max = STREAMS_MAX, maxPerKey = STREAMS_PER_KEY_MAX } = options;
+    this.#places = new Places({ max, maxEach: maxPerKey, what: "event streams" });
   }
 
   /** How many are open. */
@@ -76,10 +85,10 @@ export class EventStreams {
   }
 
   /** Begins a stream, which goes on until the reader goes away or the server closes. Throws before it has begun. */
-  open(response: ServerResponse, options: Omit<EventsOptions, "signal" | "onGap">): void {
-    const outlet = this.#enter(response);
+  open(response: ServerResponse, reader: Reader, options: Omit<EventsOptions, "signal" | "onGap">): void {
+    const outlet = this.#enter(response, reader);
     const { reading, missing } = readingFor(outlet);
-    const events = this.#options.rota.events({ ...options, ...reading });
+    const events = reader.rota.events({ ...options, ...reading });
     outlet.begin(STREAM_HEADERS);
     void this.#send(events, outlet, {
       opening: () => `${RECONNECT}${place(events)}\n${missing()}`,
@@ -88,10 +97,14 @@ export class EventStreams {
   }
 
   /** The same for what schedules and their runs do. */
-  openNotifications(response: ServerResponse, options: Pick<NotificationsOptions, "after">): void {
-    const outlet = this.#enter(response);
+  openNotifications(
+    response: ServerResponse,
+    reader: Reader,
+    options: Pick<NotificationsOptions, "after">,
+  ): void {
+    const outlet = this.#enter(response, reader);
     const { reading, missing } = readingFor(outlet);
-    const notifications = this.#options.rota.notifications({ ...options, ...reading });
+    const notifications = reader.rota.notifications({ ...options, ...reading });
     outlet.begin(STREAM_HEADERS);
     void this.#send(notifications, outlet, {
       opening: () => `${RECONNECT}${place(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
@@ -106,11 +119,11 @@ export class EventStreams {
    */
   async openRun(
     response: ServerResponse,
-    { sessionKey, timeoutMs, begin, onGone }: RunStream,
+    { visitor, sessionKey, timeoutMs, begin, onGone }: RunStream,
   ): Promise<void> {
-    const outlet = this.#enter(response);
+    const outlet = this.#enter(response, visitor);
     // What happens right after it was said is to be seen too.
-    const events = this.#options.rota.events({ sessionKey, ...readingFor(outlet).reading });
+    const events = visitor.rota.events({ sessionKey, ...readingFor(outlet).reading });
     const sent = await begin().catch((error) => {
       outlet.stop();
       throw error;
@@ -137,19 +150,22 @@ export class EventStreams {
   }
 
   /** Takes a place for a request. */
-  #enter(response: ServerResponse): Outlet {
+  #enter(response: ServerResponse, { key }: Reader): Outlet {
     if (this.#closing) throw new RotaError("draining", "this node is stopping");
-    const giveBack = this.#places.take();
-    const { clock, log } = this.#options;
+    const giveBack = this.#places.take(key);
+    const { keys, clock, log } = this.#options;
+    const watch = key === null ? null : keys.watch(key);
     const outlet = new Outlet(response, {
       clock,
       onDropped: () => log.debug({}, "a reader of an event stream took nothing any more and was dropped"),
       // Also after an answer that refuses the stream.
       onClosed: () => {
         giveBack();
+        watch?.stop();
         this.#open.delete(outlet);
       },
     });
+    watch?.gone.addEventListener("abort", () => outlet.stop());
     this.#open.add(outlet);
     return outlet;
   }

@@ -2,6 +2,9 @@ import type { AddressInfo } from "node:net";
 import { RotaError } from "../model/errors.ts";
 import { createServer, type ServerOptions } from "./create-server.ts";
 
+/** Names of this machine that no other machine can reach. */
+const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "::1"];
+
 /** How long requests may go on once the server closes; then their connections are cut. */
 const CLOSE_MS = 2_000;
 
@@ -11,12 +14,19 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Listens for requests. Port 0 picks a free one. */
-export async function listen(
-  options: ServerOptions & { readonly host: string; readonly port: number },
-): Promise<RunningServer> {
-  const { host, port } = options;
-  const app = createServer(options);
+export interface ListenOptions extends Omit<ServerOptions, "isLocal"> {
+  readonly host: string;
+  readonly port: number;
+  /** How to make a key, for whoever has none and wants to be reached by others. */
+  readonly howToMakeKey?: string;
+}
+
+/** Listens for requests. Port 0 picks a free one. Where other machines reach it, there must be a key: `forbidden`. */
+export async function listen(options: ListenOptions): Promise<RunningServer> {
+  const { host, port, rota } = options;
+  const isLocal = LOOPBACK_HOSTS.includes(host.toLowerCase());
+  if (!(await rota.keys.any()) && !isLocal) throw keyNeeded(options);
+  const app = createServer({ ...options, isLocal });
   try {
     // By its name Fastify would listen with a second server for IPv6, which none of our settings reach.
     await app.listen({ host: host === "localhost" ? "127.0.0.1" : host, port });
@@ -33,6 +43,13 @@ export async function listen(
       clearTimeout(cut);
     },
   };
+}
+
+function keyNeeded({ host, howToMakeKey = "make one with `rota.keys.create`" }: ListenOptions): RotaError {
+  return new RotaError(
+    "forbidden",
+    `other machines can reach ${host}, so that it takes an API key to be let in, and there is none yet: ${howToMakeKey}`,
+  );
 }
 
 function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): Error {

@@ -9,14 +9,16 @@ import { TaskWaits } from "./task-waits.ts";
 /** Room for nobody. */
 async function openFull() {
   const { rota, clock, log } = await openTestRota();
-  const streams = new EventStreams({ rota, clock, log, max: 0 });
-  const waits = new TaskWaits(rota, { max: 0 });
-  return { rota, runs: new MessageRuns({ rota, streams, waits }) };
+  const streams = new EventStreams({ keys: rota.keys, clock, log, max: 0 });
+  const waits = new TaskWaits(rota.keys, { max: 0 });
+  return { rota, runs: new MessageRuns({ streams, waits }) };
 }
 
 test.each(["stream", "wait"] as const)("says nothing when there is no room to %s", async (method) => {
   const { rota, runs } = await openFull();
+  const caller = { tenant: "default", role: "admin", agent: null, keyId: null } as const;
   const run = {
+    visitor: { caller, rota, key: null },
     sessionKey: "s",
     message: "hi",
     send: () => rota.sessions.send("s", { message: "hi" }),

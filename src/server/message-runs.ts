@@ -1,12 +1,13 @@
 import type { ServerResponse } from "node:http";
-import type { Rota } from "../interface/rota.ts";
 import type { SentMessage, SessionAnswer, SessionReply, StoppedTasks } from "../interface/sessions.ts";
 import { RotaError } from "../model/errors.ts";
 import { isTerminal } from "../model/task-state.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { TaskWaits } from "./task-waits.ts";
+import type { Visitor } from "./visitor.ts";
 
 export interface MessageRun {
+  readonly visitor: Visitor;
   readonly sessionKey: string;
   /** What is said, as it was sent. */
   readonly message: unknown;
@@ -16,7 +17,6 @@ export interface MessageRun {
 }
 
 export interface MessageRunsOptions {
-  readonly rota: Rota;
   readonly waits: TaskWaits;
   readonly streams: EventStreams;
 }
@@ -32,16 +32,16 @@ export class MessageRuns {
   /** The task, once it has ended; or what is known of it, once the time is over or the server closes. */
   wait(
     response: ServerResponse,
-    { message, send, cancelOnDisconnect, timeoutSec }: MessageRun & { readonly timeoutSec: number },
+    { visitor, message, send, cancelOnDisconnect, timeoutSec }: MessageRun & { readonly timeoutSec: number },
   ): Promise<{ ended: boolean; answer: SessionReply | SentMessage }> {
     const { waits } = this.#options;
     const gone = goneOf(response);
-    return waits.holding(async () => {
+    return waits.holding(visitor, async () => {
       const sent = await send();
       if (sent.taskId === undefined) return { ended: true, answer: sent };
-      const task = await waits.untilEnded(sent.taskId, { timeoutMs: timeoutSec * 1_000, gone });
+      const task = await waits.untilEnded(visitor, sent.taskId, { timeoutMs: timeoutSec * 1_000, gone });
       if (isTerminal(task.state)) return { ended: true, answer: task };
-      if (gone.aborted && cancelOnDisconnect) await this.#cancel(sent, message);
+      if (gone.aborted && cancelOnDisconnect) await cancelUnlessShared(visitor, sent, message);
       return { ended: false, answer: { ...sent, state: task.state } };
     });
   }
@@ -50,6 +50,7 @@ export class MessageRuns {
   async stream(
     response: ServerResponse,
     {
+      visitor,
       sessionKey,
       message,
       send,
@@ -59,6 +60,7 @@ export class MessageRuns {
   ): Promise<StoppedTasks | null> {
     let answer: StoppedTasks | null = null;
     await this.#options.streams.openRun(response, {
+      visitor,
       sessionKey,
       timeoutMs: timeoutSec === undefined ? undefined : timeoutSec * 1_000,
       begin: async () => {
@@ -68,23 +70,26 @@ export class MessageRuns {
         return null;
       },
       onGone: (sent) => {
-        if (cancelOnDisconnect) void this.#cancel(sent, message);
+        if (cancelOnDisconnect) void cancelUnlessShared(visitor, sent, message);
       },
     });
     return answer;
   }
+}
 
-  /** Whoever goes takes nothing along that others have said: what theirs was added to, or what was added to theirs. */
-  async #cancel({ taskId, merged }: SentMessage, message: unknown): Promise<void> {
-    if (merged) return;
-    const { tasks } = this.#options.rota;
-    try {
-      // What others added, on whichever node, are lines of its message.
-      if ((await tasks.get(taskId)).message === message) await tasks.cancel(taskId);
-    } catch (error) {
-      // It has ended meanwhile, or the storage is away: nobody is left to be told.
-      if (!(error instanceof RotaError)) throw error;
-    }
+/** Whoever goes takes nothing along that others have said: what theirs was added to, or what was added to theirs. */
+async function cancelUnlessShared(
+  { rota: { tasks } }: Visitor,
+  { taskId, merged }: SentMessage,
+  message: unknown,
+): Promise<void> {
+  if (merged) return;
+  try {
+    // What others added, on whichever node, are lines of its message.
+    if ((await tasks.get(taskId)).message === message) await tasks.cancel(taskId);
+  } catch (error) {
+    // It has ended meanwhile, or the storage is away: nobody is left to be told.
+    if (!(error instanceof RotaError)) throw error;
   }
 }
 

@@ -101,6 +101,20 @@ test("says of every operation what it is for, what it takes and how it can fail"
   }
 });
 
+test("says of every operation who may do it, and which need no key", async () => {
+  const { components, paths } = (await readDocument()) as Document & {
+    components: { securitySchemes: object };
+    paths: Record<string, Record<string, Operation & { security: object[] }>>;
+  };
+  expect(components.securitySchemes).toEqual({ apiKey: { type: "http", scheme: "bearer" } });
+  const open = Object.entries(paths).filter(([, { get }]) => get?.security.length === 0);
+  expect(open.map(([path]) => path).sort()).toEqual(["/health", "/ready", "/v1/health", "/v1/ready"]);
+  expect(paths["/v1/keys"]?.["post"]).toMatchObject({
+    security: [{ apiKey: [] }],
+    description: expect.stringMatching(/ For keys of the role `admin`\.$/),
+  });
+});
+
 test("has an example for every body and every answer, and each is one that its schema takes", async () => {
   const document = await readDocument();
   for (const [route, operation] of operationsOf(document)) {

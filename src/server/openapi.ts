@@ -3,6 +3,8 @@ import Fastify from "fastify";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 import type { z } from "zod";
 import type { openApiDocument } from "../api/openapi.ts";
+import { or } from "../model/field-checks.ts";
+import { PERMISSIONS, type Permission } from "../tenants/permissions.ts";
 import { VERSION } from "../version.ts";
 import { type RouteParts, registerRoutes } from "./routes.ts";
 
@@ -10,7 +12,9 @@ type Document = z.infer<typeof openApiDocument>;
 
 const DESCRIPTION = `The scheduler for AI agents: it decides which agent works on what, and when.
 
-Every route but those of sessions, schedules, writs, notifications, lanes, agents and webhooks is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. Every error has the same shape.`;
+Every route but those of sessions, schedules, writs, notifications, lanes, agents, webhooks, tenants, keys, audit, config and doctor is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. Every error has the same shape.
+
+Once there are API keys, every request carries one: \`Authorization: Bearer rota_…\`. A key belongs to one tenant, sees that tenant's work alone, and may do what its role allows.`;
 
 const TAGS = [
   { name: "tasks", description: "Hand in work, look at it, cancel it, run it again." },
@@ -29,8 +33,14 @@ const TAGS = [
   },
   { name: "agents", description: "Who does the work." },
   { name: "webhooks", description: "What became of the callbacks that tasks asked for." },
+  { name: "tenants", description: "Whose work it is: walls that nothing crosses. For admins." },
+  { name: "keys", description: "Who may ask, and for what. For admins." },
+  { name: "audit", description: "Who did what, and when. For admins." },
   { name: "node", description: "How this process is." },
 ];
+
+/** How a key is sent. Without keys, on the machine itself, none is asked for. */
+const SCHEME = "apiKey";
 
 let document: Promise<Document> | undefined;
 
@@ -51,6 +61,7 @@ async function makeDocument(parts: RouteParts): Promise<Document> {
       openapi: "3.1.0",
       info: { title: "Rota", version: VERSION, description: DESCRIPTION },
       tags: TAGS,
+      components: { securitySchemes: { [SCHEME]: { type: "http", scheme: "bearer" } } },
     },
     transform: describeRoute(),
     transformObject: joinComponents,
@@ -67,7 +78,8 @@ function describeRoute(): SwaggerTransform {
   const named = new Set<string>();
   return (route) => {
     const { schema, url } = jsonSchemaTransform(route);
-    const { operationId, response = {}, ...rest } = schema as RouteSchema;
+    const { operationId, description, response = {}, ...rest } = schema as RouteSchema;
+    const access = (route.route.config as { access: Permission }).access;
     const name = named.has(operationId) ? `${operationId}V1` : operationId;
     named.add(name);
     const given = route.schema.response as Readonly<Record<string, z.ZodType>>;
@@ -75,11 +87,26 @@ function describeRoute(): SwaggerTransform {
       status,
       describeAnswer(answer, given[status] as z.ZodType),
     ]);
-    return { url, schema: { ...rest, operationId: name, response: Object.fromEntries(answers) } };
+    return {
+      url,
+      schema: {
+        ...rest,
+        operationId: name,
+        description: `${description} ${whoMay(access)}`,
+        security: access === "open" ? [] : [{ [SCHEME]: [] }],
+        response: Object.fromEntries(answers),
+      },
+    };
   };
 }
 
+function whoMay(access: Permission): string {
+  if (access === "open") return "Needs no key.";
+  return `For keys of the role ${or(PERMISSIONS[access].map((role) => `\`${role}\``))}.`;
+}
+
 interface RouteSchema {
+  readonly description: string;
   readonly operationId: string;
   readonly response?: Readonly<Record<string, AnswerSchema>>;
 }

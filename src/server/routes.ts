@@ -3,9 +3,12 @@ import type { Rota } from "../interface/rota.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { MessageRuns } from "./message-runs.ts";
 import { agentRoutes } from "./routes/agents.ts";
+import { auditRoutes } from "./routes/audit.ts";
+import { configRoutes } from "./routes/config.ts";
 import { doctorRoutes } from "./routes/doctor.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
+import { keyRoutes } from "./routes/keys.ts";
 import { laneRoutes } from "./routes/lanes.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { notificationRoutes } from "./routes/notifications.ts";
@@ -15,17 +18,23 @@ import { schedulerRoutes } from "./routes/scheduler.ts";
 import { scheduleRoutes } from "./routes/schedules.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { taskRoutes } from "./routes/tasks.ts";
+import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 import { writRoutes } from "./routes/writs.ts";
 import type { TaskWaits } from "./task-waits.ts";
 
-/** What the routes are built on. */
+/** What the routes are built on. The work of a tenant is not among it: that comes with each request, for who asks. */
 export interface RouteParts {
-  readonly rota: Rota;
+  readonly installation: Installation;
+  /** What is configured, secrets and all. */
+  readonly config: () => object;
   readonly streams: EventStreams;
   readonly waits: TaskWaits;
   readonly runs: MessageRuns;
 }
+
+/** What is no tenant's alone. */
+export type Installation = Pick<Rota, "state" | "health" | "doctor" | "tenants" | "keys" | "audit">;
 
 /** Those that other systems have as well, under the paths they have there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];
@@ -39,6 +48,10 @@ const VERSIONED = [
   laneRoutes,
   agentRoutes,
   webhookRoutes,
+  tenantRoutes,
+  keyRoutes,
+  auditRoutes,
+  configRoutes,
   doctorRoutes,
 ];
 

@@ -1,23 +1,25 @@
-import type { Rota } from "../interface/rota.ts";
+import type { LocalKeys } from "../interface/keys.ts";
 import { RotaError } from "../model/errors.ts";
 import { optionalNumber } from "../model/field-checks.ts";
 import type { Task } from "../model/task.ts";
 import { Places } from "./places.ts";
+import type { Visitor } from "./visitor.ts";
 
 /** Longer than this many proxies do not wait for an answer either. */
 const WAIT_MAX_SEC = 60;
 const WAITS_MAX = 10_000;
+const WAITS_PER_KEY_MAX = 2_500;
 
 /** Requests that are answered when a task has ended. */
 export class TaskWaits {
-  readonly #rota: Rota;
+  readonly #keys: Pick<LocalKeys, "watch">;
   readonly #places: Places;
   readonly #closing = new AbortController();
 
   /** `max` is for tests: how many there can be at once. */
-  constructor(rota: Rota, { max = WAITS_MAX }: { readonly max?: number } = {}) {
-    this.#rota = rota;
-    this.#places = new Places({ max, what: "requests that wait for a task" });
+  constructor(keys: Pick<LocalKeys, "watch">, { max = WAITS_MAX }: { readonly max?: number } = {}) {
+    this.#keys = keys;
+    this.#places = new Places({ max, maxEach: WAITS_PER_KEY_MAX, what: "requests that wait for a task" });
   }
 
   get size(): number {
@@ -28,14 +30,18 @@ export class TaskWaits {
    * The task once it has ended; or as it is, once `seconds` are over or the server closes. While the node drains, what
    * runs can still end, so that waiting goes on. `gone` fires when nobody is left to be told.
    */
-  async wait(taskId: string, { seconds, gone }: { seconds: unknown; gone: AbortSignal }): Promise<Task> {
+  async wait(
+    visitor: Visitor,
+    taskId: string,
+    { seconds, gone }: { seconds: unknown; gone: AbortSignal },
+  ): Promise<Task> {
     const timeoutMs = checkSeconds(seconds) * 1_000;
-    return this.holding(() => this.untilEnded(taskId, { timeoutMs, gone }));
+    return this.holding(visitor, () => this.untilEnded(visitor, taskId, { timeoutMs, gone }));
   }
 
   /** Keeps a place as long as `work` goes on, for a request that does something first. Throws `rate_limited`. */
-  async holding<T>(work: () => Promise<T>): Promise<T> {
-    const giveBack = this.#places.take();
+  async holding<T>({ key }: Visitor, work: () => Promise<T>): Promise<T> {
+    const giveBack = this.#places.take(key);
     try {
       return await work();
     } finally {
@@ -45,16 +51,20 @@ export class TaskWaits {
 
   /** The same without a place of its own. */
   async untilEnded(
+    { key, rota: { tasks } }: Visitor,
     taskId: string,
     { timeoutMs, gone }: { readonly timeoutMs: number; readonly gone: AbortSignal },
   ): Promise<Task> {
-    const { tasks } = this.#rota;
-    const signal = AbortSignal.any([gone, this.#closing.signal]);
+    const watch = key === null ? null : this.#keys.watch(key);
+    const signal = AbortSignal.any([gone, this.#closing.signal, ...(watch === null ? [] : [watch.gone])]);
     try {
       return await tasks.wait(taskId, { timeoutMs, signal });
     } catch (error) {
       if (error instanceof RotaError && error.code !== "draining") throw error;
+      if (watch?.gone.aborted) throw new RotaError("unauthorized", "this API key was deleted or has expired");
       return await tasks.get(taskId);
+    } finally {
+      watch?.stop();
     }
   }
 

@@ -13,6 +13,7 @@ import {
   listAgents,
   updateAgent,
 } from "./oracle/agents.ts";
+import { appendAudit, listAudit, pruneAudit } from "./oracle/audit.ts";
 import { getBatch } from "./oracle/batches.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
 import {
@@ -29,6 +30,7 @@ import { expireTasks } from "./oracle/expire-tasks.ts";
 import { finishAndClaim } from "./oracle/finish-and-claim.ts";
 import { fireSchedules } from "./oracle/fire-schedules.ts";
 import { insertTasks } from "./oracle/insert-tasks.ts";
+import { anyKey, createKey, deleteKey, findKey, listKeys, touchKeys } from "./oracle/keys.ts";
 import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "./oracle/lanes.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.ts";
 import {
@@ -61,6 +63,14 @@ import {
 import { sendMessage } from "./oracle/send-message.ts";
 import { getSession, listSessions, stopSession, updateSession } from "./oracle/sessions.ts";
 import { emptyState, type OracleState } from "./oracle/state.ts";
+import {
+  createTenant,
+  deleteTenant,
+  getTenant,
+  listTenants,
+  setTenantDisabled,
+  updateTenant,
+} from "./oracle/tenants.ts";
 import type { Storage } from "./storage.ts";
 
 export function openOracle({ clock }: { clock: Clock }): Storage {
@@ -154,6 +164,23 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       get: on(getDelivery),
       resend: on(resendDelivery),
     },
+    tenants: {
+      create: on(createTenant),
+      get: on(getTenant),
+      list: on<void, ReturnType<typeof listTenants>>(listTenants),
+      update: on(updateTenant),
+      setDisabled: on(setTenantDisabled),
+      delete: on(deleteTenant),
+    },
+    keys: {
+      create: on(createKey),
+      findByHash: on(findKey),
+      list: on(listKeys),
+      any: on<void, boolean>(anyKey),
+      delete: on(deleteKey),
+      touch: on(touchKeys),
+    },
+    audit: { append: on(appendAudit), list: on(listAudit), prune: on(pruneAudit) },
     // Everything is counted anew whenever it is asked for, so that no counter can be wrong.
     counters: { recountOne: on(() => []), recountAll: on<void, never[]>(() => []) },
 

@@ -12,7 +12,7 @@ import {
   tasksOf,
 } from "../../test/postgres/several-nodes.ts";
 import { LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "./conformance/world.ts";
-import type { ClaimedTask, NewTask, Storage } from "./storage.ts";
+import type { ClaimedTask, NewTask, Storage, StorageSignal } from "./storage.ts";
 
 describe("nodes that claim at once", () => {
   test("are handed every task once", async () => {
@@ -63,6 +63,58 @@ describe("nodes that claim at once", () => {
     for (const node of nodes) await drain(node, [LANE, OTHER_LANE], 5);
     expect(await first.tasks.counts({ tenant: TENANT })).toEqual({ done: 300 });
     expect(peaks(await allEvents(first), ({ agent }) => agent)).toEqual([3]);
+    expect(await first.counters.recountAll()).toEqual([]);
+  });
+});
+
+describe("nodes that share lanes between tenants", () => {
+  test("keep a tenant's bound over lanes and nodes at every moment, and every counter right", async () => {
+    const { nodes, first } = await openNodes(4);
+    const limits = { maxQueued: null, maxInflight: 3, maxSchedules: null, maxStreams: null };
+    await first.tenants.create({ id: "bounded", name: "bounded", limits });
+    for (const tenant of ["bounded", "free"]) {
+      for (const lane of [LANE, OTHER_LANE]) await submit(first, tasksOf(5, 80, { tenant, lane }));
+    }
+    await Promise.all(nodes.map((node, index) => drain(node, index % 2 === 0 ? [LANE] : [OTHER_LANE], 3)));
+    for (const node of nodes) await drain(node, [LANE, OTHER_LANE], 5);
+    for (const tenant of ["bounded", "free"]) {
+      expect(await first.tasks.counts({ tenant })).toEqual({ done: 160 });
+    }
+    const ofBounded = (await allEvents(first)).filter(({ tenant }) => tenant === "bounded");
+    expect(peaks(ofBounded, ({ tenant }) => tenant)).toEqual([3]);
+    expect(await first.counters.recountAll()).toEqual([]);
+  });
+
+  test("hear of each other's tenants and keys", async () => {
+    const { nodes, first } = await openNodes(2);
+    const second = (nodes[1] as Node).storage;
+    const heard = (kind: StorageSignal["kind"]) =>
+      new Promise<void>((resolve) => second.subscribe((signal) => signal.kind === kind && resolve()));
+    const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+    const tenants = heard("tenants");
+    await first.tenants.create({ id: "t", name: "t", limits });
+    await tenants;
+    const key = { id: "k", tenant: "t", name: "k", role: "viewer", agent: null, hash: "h", expiresAt: null };
+    await first.keys.create(key);
+    const keys = heard("keys");
+    await first.keys.delete({ tenant: "t", id: "k" });
+    await keys;
+    expect(await second.keys.findByHash({ hash: "h" })).toBeNull();
+  });
+
+  test("delete a tenant while the others submit, claim and finish its tasks", async () => {
+    const { nodes, first } = await openNodes(4);
+    const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+    await first.tenants.create({ id: "gone", name: "gone", limits });
+    for (const tenant of ["gone", "stays"]) await submit(first, tasksOf(10, 200, { tenant, priority: 1 }));
+    const drained = nodes.slice(1).map((node) => drain(node, [LANE], 5));
+    for (let more = true; more; ) {
+      const answer = await first.tenants.delete({ id: "gone", limit: 20 });
+      more = "more" in answer && answer.more;
+    }
+    await Promise.all(drained);
+    expect(await first.tasks.counts({ tenant: "gone" })).toEqual({});
+    expect(await first.tasks.counts({ tenant: "stays" })).toEqual({ done: 200 });
     expect(await first.counters.recountAll()).toEqual([]);
   });
 });

@@ -99,7 +99,11 @@ describe("what a critical task touches that comes in", () => {
     await admin.query("update line set waiting = waiting + $1, ready = ready + $1 where ahead", [
       count / BUSY,
     ]);
-    await admin.query("update lane set waiting = waiting + $1 where name = $2", [count, LANE]);
+    for (const table of [
+      "lane set waiting = waiting + $1 where name",
+      "tenant_line set waiting = waiting + $1 where lane",
+    ])
+      await admin.query(`update ${table} = $2`, [count, LANE]);
     await admin.query("update tally set tasks = tasks + $1 where state = 'queued'", [count]);
     await admin.query("commit");
   }
@@ -289,7 +293,7 @@ describe("what schedules and their runs touch", () => {
         'update_schedule(null, $1, $2, $3, \'{"status":"paused"}\', null)',
         [TENANT, busy.id, busy.revision],
       ],
-      delete: () => ["delete_schedule(null, $1, $2)", [TENANT, busy.id]],
+      delete: () => ["delete_schedule(null, $1, $2, $3)", [TENANT, busy.id, false]],
       "end a run": () => [step, [JSON.stringify([end])]],
       "cancel a run": () => ["cancel_tasks(null, $1, $2, null)", [TENANT, [held?.task.id]]],
       prune: () => ["prune_runs(null, 1000000000, 100)", []],
@@ -449,6 +453,33 @@ describe("what a claim touches", () => {
     );
     await pagesOfClaim(admin);
     expect(await pagesOfClaim(admin)).toBeLessThan(2 * (await pagesOfSmallClaim()));
+  });
+
+  test("does not grow with tenants that are at their bounds or disabled, nor with those that wait", async () => {
+    const { first, admin } = await openNodes(1);
+    await submit(
+      first,
+      Array.from({ length: 100 }, (_, n) => ({ tenant: `early-${n}`, agent: `agent-${n % 20}` })),
+    );
+    await pagesOfClaim(admin);
+    const small = await pagesOfClaim(admin);
+    const full = Array.from({ length: 10_000 }, (_, n) => ({
+      tenant: `full-${n}`,
+      agent: "a",
+      priority: n % 2,
+    }));
+    await admin.query(
+      `insert into rota.tenant (id, name, disabled, max_inflight, created_at, updated_at)
+       select 'full-' || n, 'full-' || n, n % 3 = 0, 0, 0, 0 from generate_series(0, 9999) n`,
+    );
+    await submitAll(first, full);
+    await submitAll(
+      first,
+      Array.from({ length: 5_000 }, (_, n) => ({ tenant: `waits-${n}`, agent: "a" })),
+    );
+    expect(await first.counters.recountAll()).toEqual([]);
+    await pagesOfClaim(admin);
+    expect(await pagesOfClaim(admin)).toBeLessThan(2 * small);
   });
 
   test("grows by less than a page a task while somebody else's snapshot keeps dead rows from being removed", async () => {

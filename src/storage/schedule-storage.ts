@@ -24,12 +24,17 @@ export interface ScheduleStorage {
   /** By id, those after `after`. */
   page(params: { tenant: string; after: number; limit: number }): Promise<ScheduleRecord[]>;
   /**
-   * Changes what is named. A schedule that is no longer active has nothing due. Going to `paused` is told of, with
+   * Changes what is named. A schedule that is no longer active has nothing due, and one whose status is named is not held. Going to `paused` is told of, with
    * `pauseReason`. Null: it is gone, or `revision` is no longer its own, and nothing changed.
    */
   update(params: UpdateScheduleParams): Promise<ScheduleRecord | null>;
-  /** Takes it away with its runs, and cancels those of their tasks that have not ended. Null: there was none. */
-  delete(params: ScheduleName): Promise<{ cancelled: readonly EndedTask[] } | null>;
+  /**
+   * Takes it away with its runs, and cancels those of their tasks that have not ended; with `sparesRunning`, only those that
+   * have not started. Null: there was none.
+   */
+  delete(
+    params: ScheduleName & { sparesRunning?: boolean },
+  ): Promise<{ cancelled: readonly EndedTask[] } | null>;
   /** How many there are, how many of their runs go, and when the next is due. */
   status(params: { tenant: string }): Promise<ScheduleCounts>;
 
@@ -113,6 +118,8 @@ export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
   readonly lastError: string | null;
   /** How many of its runs go. */
   readonly openRuns: number;
+  /** Paused until its tenant is enabled, by nobody's wish; see `whileDisabled`. */
+  readonly held: boolean;
 }
 
 export interface UpdateScheduleParams extends ScheduleName {
@@ -141,6 +148,11 @@ export interface Fire extends ScheduleName {
   readonly nextFireAt: number | null;
   /** It is paused for this reason; null: it is not. */
   readonly pauses: string | null;
+  /**
+   * It follows from its tenant being disabled: where that no longer is so, the schedule stays as it is, and one that is paused
+   * is held until then.
+   */
+  readonly whileDisabled?: boolean;
 }
 
 export type NewRun = NewRunMoments &

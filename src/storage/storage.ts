@@ -8,21 +8,27 @@
  * - What it answers may be told to the outside at once: it is durable. `finishAndClaim` is the exception and says how.
  */
 import type { Lane } from "../model/lane.ts";
+import type { AuditStorage } from "./audit-storage.ts";
 import type { DeliveryStorage } from "./delivery-storage.ts";
 import type { EventStorage } from "./event-storage.ts";
+import type { KeyStorage } from "./key-storage.ts";
 import type { NodeStorage } from "./node-storage.ts";
 import type { NotificationStorage } from "./notification-storage.ts";
 import type { ScheduleStorage } from "./schedule-storage.ts";
 import type { EndedTask, SessionStorage } from "./session-storage.ts";
 import type { TaskStorage } from "./task-storage.ts";
+import type { TenantStorage } from "./tenant-storage.ts";
 
+export * from "./audit-storage.ts";
 export * from "./delivery-storage.ts";
 export * from "./event-storage.ts";
+export * from "./key-storage.ts";
 export * from "./node-storage.ts";
 export * from "./notification-storage.ts";
 export * from "./schedule-storage.ts";
 export * from "./session-storage.ts";
 export * from "./task-storage.ts";
+export * from "./tenant-storage.ts";
 
 export interface Storage {
   readonly capabilities: StorageCapabilities;
@@ -35,6 +41,9 @@ export interface Storage {
   readonly lanes: LaneStorage;
   readonly agents: AgentStorage;
   readonly deliveries: DeliveryStorage;
+  readonly tenants: TenantStorage;
+  readonly keys: KeyStorage;
+  readonly audit: AuditStorage;
   readonly counters: CounterStorage;
 
   /** The storage's clock, in milliseconds since 1970. */
@@ -80,6 +89,10 @@ export type StorageSignal =
   | { readonly kind: "schedules" }
   /** Notifications were added and may be read. */
   | { readonly kind: "notifications" }
+  /** Tenants were made, changed or deleted. */
+  | { readonly kind: "tenants" }
+  /** Keys were made or taken away. */
+  | { readonly kind: "keys" }
   /** Signals may have been missed: look at everything. */
   | { readonly kind: "reconnected" };
 

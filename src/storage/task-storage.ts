@@ -26,6 +26,11 @@ export interface TaskStorage {
    * left out of the answer. Overdue tasks are failed before anything is handed out. A node that is dead, or was never
    * registered, ends nothing and is handed nothing.
    *
+   * A lane's slots are shared out between tenants first: the one with the fewest in flight there, ties to the one served
+   * longest ago; a tenant of which a critical task took a running one's slot gets that slot back. What goes first of one
+   * tenant is the lane's strategy's affair, and a critical task goes ahead of its own tenant's alone. A tenant that is
+   * disabled, or at its bound over all lanes, is passed over.
+   *
    * Unlike all others this may answer before it is durable: a claim or an end that is lost is merely done again.
    * Nobody outside is told before `get`, `list` or `events.read` answer, and those wait for durability.
    */
@@ -105,6 +110,7 @@ export interface BatchRecord {
 
 /** Whose a task is, and where it runs. */
 export interface TaskPlace {
+  readonly tenant: string;
   readonly agent: string;
   readonly lane: string;
 }
@@ -174,10 +180,13 @@ export interface InsertedTask {
   readonly runAt: number | null;
   readonly deadline: number | null;
   /** Why it was rejected, with the number of waiting tasks that filled the queue; null when accepted. */
-  readonly rejection: { readonly full: "global" | "agent"; readonly queued: number } | null;
+  readonly rejection: { readonly full: FullQueue; readonly queued: number } | null;
   /** This is a task that was made before, with the same key, from the same request or from another; null: it is new. */
   readonly repeats: "same" | "other" | null;
 }
+
+/** Whose queue was full: looked at in this order. */
+export type FullQueue = "global" | "tenant" | "agent";
 
 /** Names one execution. A token is handed out once; holding it is what allows ending the attempt. */
 export interface Held {
@@ -246,6 +255,8 @@ export interface TaskSituation {
     readonly total: number | null;
     readonly perAgent: number | null;
   };
+  /** Over all lanes. Disabled, or `max` in flight: nothing of it starts. */
+  readonly tenant: { readonly disabled: boolean; readonly inflight: number; readonly max: number | null };
   /** `inLane`: of its lane alone; `max`: of the agent itself, over all lanes. */
   readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
   /** The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. */

@@ -5,23 +5,30 @@ import { eventually } from "../end-to-end/server-process.ts";
 /** The server that the pages speak of. */
 const SHOWN_URL = "http://127.0.0.1:7682";
 
-/** What a command prints, and the id that it leaves in `TASK` for those after it. */
+/** What a command leaves for those after it: the id of a task, and a key. */
+export interface Kept {
+  readonly TASK: string;
+  readonly ROTA_KEY: string;
+}
+
+/** What a command prints, and what it leaves. */
 export interface Ran {
   readonly output: string;
-  readonly task: string;
+  readonly kept: Kept;
   readonly stderr: string;
 }
 
 /** Runs the commands of a block in a shell, as somebody does who pastes them. */
-export function runCommands(text: string, { url, task }: { url: string; task: string }): Ran {
-  const script = `${text.replaceAll(SHOWN_URL, url)}\nprintf '\\n%s' "$TASK"`;
+export function runCommands(text: string, { url, kept }: { url: string; kept: Kept }): Ran {
+  const script = `${text.replaceAll(SHOWN_URL, url)}\nprintf '\\n%s %s' "$TASK" "$ROTA_KEY"`;
   const { stdout, stderr } = spawnSync("bash", ["--norc", "-euc", script], {
     stdio: ["ignore", "pipe", "pipe"],
     encoding: "utf8",
-    env: { ...process.env, TASK: task },
+    env: { ...process.env, ...kept },
   });
   const end = stdout.lastIndexOf("\n");
-  return { output: stdout.slice(0, end), task: stdout.slice(end + 1), stderr };
+  const [task = "", key = ""] = stdout.slice(end + 1).split(" ");
+  return { output: stdout.slice(0, end), kept: { TASK: task, ROTA_KEY: key }, stderr };
 }
 
 /** Runs a command that may not end by itself, until it has printed what `isEnough`. */

@@ -8,7 +8,7 @@ import { type GarbageServer, startGarbageServer } from "./bad-input/server.ts";
 /** What is no request, or only the half of one, is answered if it can be, and never ends or stains the server. */
 let server: GarbageServer;
 beforeAll(async () => {
-  server = await startGarbageServer("SQLite");
+  server = await startGarbageServer("SQLite", { withKey: false });
 });
 afterAll(() => server?.stop());
 

@@ -19,7 +19,7 @@ describe.each([
 ] as const)("on %s", (storage, numRuns) => {
   let server: GarbageServer;
   beforeAll(async () => {
-    server = await startGarbageServer(storage);
+    server = await startGarbageServer(storage, { withKey: true });
   });
   afterAll(() => server?.stop());
 

@@ -189,6 +189,39 @@ describe("rota schedules", () => {
     });
   });
 
+  test("preview shows what would come of a schedule that is made some other time", async () => {
+    const { rota } = await withServer();
+    const preview = async (from: string) => {
+      const { stdout } = await rota([
+        "schedules",
+        "preview",
+        "in 1 day",
+        "--tz",
+        "UTC",
+        "--json",
+        "--from",
+        from,
+      ]);
+      return Date.parse(JSON.parse(stdout).next[0]);
+    };
+    expect(await preview("2030-03-30T00:00:00Z")).toBe(Date.UTC(2030, 2, 31));
+    expect(await preview("2d")).toBeGreaterThan((await preview("1d")) + 23 * 60 * 60 * 1_000);
+    const past = await rota([
+      "schedules",
+      "preview",
+      "in 1 day",
+      "--tz",
+      "UTC",
+      "--from",
+      "2020-01-01T00:00:00Z",
+    ]);
+    expect(past.stdout).toMatch(/2020-01-02T00:00:00\+00:00 {2}\d+ d ago, Thu 2020-01-02 00:00\n$/);
+    expect(await rota(["schedules", "preview", "hourly", "--from", "soon"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("`from` must be"),
+    });
+  });
+
   test("preview says what is wrong, and what could be said instead", async () => {
     const { rota } = await withServer();
     const preview = (...args: string[]) => rota(["schedules", "preview", ...args]);
@@ -309,7 +342,7 @@ describe("rota doctor", () => {
     const { code, stdout, stderr } = await rota(["doctor"]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(/^(?:✓ \w+ +[A-Z].*\.\n)+$/);
-    expect(stdout).toMatch(/^✓ schedules +1 schedule: \d+ moments? ha(s|ve) come/m);
+    expect(stdout).toMatch(/^✓ schedules +Every moment has left its run: \d+ since/m);
     expect(JSON.parse((await rota(["doctor", "--json"])).stdout)).toMatchObject({ ok: true });
   });
 

@@ -107,10 +107,14 @@ describe("what stops it from starting is said in a sentence:", () => {
     expect(sentence).not.toContain("secret");
   });
 
-  test("an address that others could reach", async () => {
+  test("an address that others could reach, before there is a key", async () => {
+    const sentence =
+      "Rota cannot start: other machines can reach 0.0.0.0, so that it takes an API key to be let in, and there is none yet: ";
     expect(await refusal(["--host", "0.0.0.0"])).toBe(
-      'Rota cannot start: the configuration has a fault: `server.host` must be 127.0.0.1, localhost or ::1, not "0.0.0.0": ' +
-        "serving other machines needs API keys, which do not exist yet (--host)\n",
+      `${sentence}make one with\n  rota keys create --role admin --name me --storage sqlite:rota.db\n`,
+    );
+    expect(await refusal(["--host", "0.0.0.0", "--storage", "sqlite::memory:"])).toBe(
+      `${sentence}what is kept in memory has none when it starts, so choose another storage with --storage, like sqlite:rota.db\n`,
     );
   });
 

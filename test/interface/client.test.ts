@@ -6,5 +6,6 @@ describeRotaApi("the client", async (params = {}) => {
   const { rota, clock, url } = await openTestServer(params);
   // Time stands still for the client too; and what is refused is to be seen at once.
   const api = new RotaClient({ url, clock, retry: false });
-  return { api, rota, clock };
+  const withKey = (key: string) => new RotaClient({ url, key, clock, retry: false });
+  return { api, rota, clock, withKey };
 });

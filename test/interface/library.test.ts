@@ -4,5 +4,5 @@ import { describeRotaApi } from "./suite.ts";
 describeRotaApi("the library", async ({ start = true, ...params } = {}) => {
   const { rota, clock } = await openTestRota(params);
   if (start) await rota.start();
-  return { api: rota, rota, clock };
+  return { api: rota, rota, clock, withKey: () => rota };
 });

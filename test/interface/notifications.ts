@@ -16,7 +16,10 @@ async function take(notifications: AsyncIterable<Notification>, count: number): 
   return taken;
 }
 
-async function create({ api }: Opened, input: Partial<NewScheduleInput> = {}): Promise<number> {
+async function create(
+  { api }: Omit<Opened, "withKey">,
+  input: Partial<NewScheduleInput> = {},
+): Promise<number> {
   const schedule = { schedule: "every minute", message: "look around", ...input };
   return (await api.schedules.create(schedule)).scheduled_task.id;
 }

@@ -8,6 +8,8 @@ export interface Opened {
   readonly api: RotaApi;
   /** The scheduler behind it, for what is done in its own process: agents that are functions, draining. */
   readonly rota: Rota;
+  /** The same way in for whoever has this key; in the process itself nobody is asked for one. */
+  readonly withKey: (key: string) => RotaApi;
   readonly clock: ManualClock;
 }
 

@@ -147,7 +147,7 @@ export function describeRuns(open: Open): void {
       expect(runs).toMatchObject([
         {
           status: "skipped",
-          reason: "run #1 is still going",
+          reason: "the run before it is still going",
           due_at: MIDNIGHT + 60,
           queue_task_id: null,
           started_at: 0,
@@ -196,6 +196,25 @@ export function describeRuns(open: Open): void {
       await clock.advance(MINUTE);
       await settle();
       expect(await api.schedules.get(id)).toMatchObject({ status: "active", last_status: "succeeded" });
+    });
+
+    test("of what is due once and had no agent then come when it goes on, told another", async () => {
+      const opened = await open();
+      const { api, clock } = opened;
+      await api.agents.create({ id: "research" });
+      const { id } = await create(opened, { schedule: "in 1 minute", agent: "research" });
+      await api.agents.delete("research");
+      await clock.advance(MINUTE);
+      expect(await api.schedules.get(id)).toMatchObject({ status: "paused", next_fire_at: 0, run_count: 1 });
+      await clock.advance(10 * MINUTE);
+      await api.schedules.update(id, { agent: "index", enabled: true });
+      await clock.advance(1_000);
+      expect(await api.schedules.get(id)).toMatchObject({ status: "completed", last_status: "succeeded" });
+      expect((await api.schedules.runs(id)).runs).toMatchObject([
+        { status: "succeeded", due_at: MIDNIGHT + 11 * 60, moments: 1 },
+        { status: "failed", due_at: MIDNIGHT + 60 },
+      ]);
+      expect(await api.doctor()).toMatchObject({ ok: true });
     });
 
     test("are cancelled with their task, and go on when it is retried", async () => {

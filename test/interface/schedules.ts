@@ -251,16 +251,19 @@ export function describeSchedules(open: Open): void {
         schedule_phrase: "every day at 10:00",
         next_fire_at: MIDNIGHT + 10 * HOUR_SEC,
       });
-      const once = await create(opened, { schedule: "on 2026-01-02 at 09:00" });
-      expect(await api.schedules.update(once.id, { tz: "Asia/Tokyo" })).toMatchObject({
-        fire_at: MIDNIGHT + 24 * HOUR_SEC,
-        next_fire_at: MIDNIGHT + 24 * HOUR_SEC,
-      });
-      const soon = await create(opened, { schedule: "in 1 hour" });
-      expect(await api.schedules.update(soon.id, { tz: "Asia/Tokyo" })).toMatchObject({
-        tz: "Asia/Tokyo",
-        next_fire_at: MIDNIGHT + HOUR_SEC,
-      });
+    });
+
+    test("that are due once stay where they are in any zone", async () => {
+      const opened = await open();
+      const { api } = opened;
+      for (const schedule of ["on 2026-01-01 at 01:00", "at 01:00", "in 1 hour"]) {
+        const { id } = await create(opened, { schedule });
+        expect(await api.schedules.update(id, { tz: "Asia/Tokyo" }), schedule).toMatchObject({
+          tz: "Asia/Tokyo",
+          fire_at: MIDNIGHT + HOUR_SEC,
+          next_fire_at: MIDNIGHT + HOUR_SEC,
+        });
+      }
     });
 
     test("that are due once are completed by it, and begin again only with a new time", async () => {
@@ -313,6 +316,36 @@ export function describeSchedules(open: Open): void {
         last_status: "missed",
         last_error: expect.stringContaining("60 s late"),
       });
+    });
+
+    test("that are due once and paused too late are over when their run ends", async () => {
+      const held = new Held();
+      const opened = await open({ options: { executors: { message: held.executor } } });
+      const { api, clock } = opened;
+      const { id } = await create(opened, { schedule: "in 1 minute" });
+      const other = await create(opened, { schedule: "in 1 minute", delete_after_run: true });
+      await clock.advance(MINUTE);
+      for (const each of [id, other.id]) {
+        expect(await api.schedules.update(each, { enabled: false })).toMatchObject({ status: "paused" });
+      }
+      await held.end(2);
+      expect(await api.schedules.get(id)).toMatchObject({ status: "completed", last_status: "succeeded" });
+      expect(await errorOf(api.schedules.get(other.id))).toMatchObject({ code: "not_found" });
+    });
+
+    test("that are due once and paused in time stay so, whatever is run out of turn", async () => {
+      const opened = await open();
+      const { api, clock } = opened;
+      const { id } = await create(opened, {
+        schedule: "in 1 minute",
+        enabled: false,
+        delete_after_run: true,
+      });
+      await api.schedules.run(id);
+      await settle();
+      expect(await api.schedules.get(id)).toMatchObject({ status: "paused", last_status: "succeeded" });
+      await clock.advance(HOUR);
+      expect(await api.schedules.get(id)).toMatchObject({ status: "paused", run_count: 1 });
     });
 
     test("can go after they have succeeded", async () => {

@@ -2,6 +2,7 @@ import { describe } from "vitest";
 import { describeAgents } from "./agents.ts";
 import { describeBatches } from "./batches.ts";
 import { describeEvents } from "./events.ts";
+import { describeKeys } from "./keys.ts";
 import { describeLanes } from "./lanes.ts";
 import { describeNotifications } from "./notifications.ts";
 import type { Open } from "./opened.ts";
@@ -13,6 +14,7 @@ import { describeSessionStops } from "./session-stops.ts";
 import { describeSessions } from "./sessions.ts";
 import { describeStatus } from "./status.ts";
 import { describeTasks } from "./tasks.ts";
+import { describeTenants } from "./tenants.ts";
 import { describeWebhooks } from "./webhooks.ts";
 import { describeWrits } from "./writs.ts";
 
@@ -33,6 +35,8 @@ export function describeRotaApi(name: string, open: Open): void {
     describeLanes(open);
     describeAgents(open);
     describeWebhooks(open);
+    describeTenants(open);
+    describeKeys(open);
     describeStatus(open);
   });
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ACCEPTED_FORMS } from "../../src/schedules/accepted-forms.ts";
 import { minuteText } from "../../src/schedules/moment-text.ts";
 import { localZone } from "../../src/schedules/zone.ts";
+import { Held } from "../support/held.ts";
 import { errorOf, type Open, type Opened } from "./opened.ts";
 
 const RESEARCH = { agents: { research: {}, writer: {} } };
@@ -89,6 +90,47 @@ export function describeWrits(open: Open): void {
       const told = (await write(opened, "research", ...lines)).filter((line) => !line.startsWith("["));
       expect(told).toEqual(["(none)", ...[1, 1, 1, 99].map((id) => `ERR: no schedule #${id}`)]);
       expect(await api.schedules.get(1)).toEqual(before);
+    });
+
+    test("list what is next by the clocks of each schedule's own zone", async () => {
+      const opened = await open({ options: RESEARCH });
+      const { api } = opened;
+      for (const tz of ["Asia/Tokyo", "America/New_York"]) {
+        await api.schedules.create({
+          schedule: "every day at 09:00",
+          message: "look",
+          agent: "research",
+          tz,
+        });
+      }
+      expect(
+        (await write(opened, "research", "/schedule list")).filter((line) => line.startsWith("#")),
+      ).toEqual([
+        "#2 active every day at 09:00, next 2026-01-01 09:00 → research: look",
+        "#1 active every day at 09:00, next 2026-01-02 09:00 → research: look",
+      ]);
+    });
+
+    test("that cancel let what runs come to its end, and no more", async () => {
+      const held = new Held();
+      const opened = await open({ options: { ...RESEARCH, executors: { message: held.executor } } });
+      const { api } = opened;
+      await api.schedules.create({
+        schedule: "every hour",
+        message: "x",
+        agent: "research",
+        overlap: "queue",
+      });
+      await api.schedules.run(1);
+      await api.schedules.run(1);
+      expect(await held.startedAfterAWhile()).toBe(1);
+      const { runs } = await api.schedules.runs(1);
+      const [waits = "", goes = ""] = runs.map(({ queue_task_id }) => queue_task_id ?? "");
+      expect(await write(opened, "research", "/schedule cancel 1")).toContain("OK: canceled #1");
+      expect(await api.tasks.get(waits)).toMatchObject({ state: "cancelled", error: "schedule deleted" });
+      expect(await api.tasks.get(goes)).toMatchObject({ state: "running" });
+      await held.end();
+      expect(await api.tasks.get(goes)).toMatchObject({ state: "done" });
     });
 
     test("that cannot be carried out say why, and the others go on", async () => {

@@ -67,9 +67,10 @@ export async function makeEngine(params: EngineParams = {}) {
       newRequestId: () => `req_${node}_${++ids}`,
       defaults: () => ({ timeoutMs: 120_000, sessionMaxConcurrent: 1 }),
       hasAgent: params.hasAgent ?? (() => true),
+      isDisabled: async (id) => (await storage.tenants.get({ id }))?.disabled ?? false,
     },
     findExecutor: () => executor,
-    spansLanes: (agent) => agent === "spanning",
+    spansLanes: ({ agent }) => agent === "spanning",
   });
   if (params.hears === true) storage.subscribe((signal) => engine.onSignal(signal));
   onTestFinished(async () => {

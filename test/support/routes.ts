@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { z } from "zod";
+import type { Permission } from "../../src/tenants/permissions.ts";
 
 export interface KnownRoute {
   readonly method: string;
@@ -8,12 +9,14 @@ export interface KnownRoute {
   /** What its body must at least be; undefined when it takes none. */
   readonly body: z.ZodType | undefined;
   readonly queryNames: readonly string[];
+  /** What it lets whoever asks do. */
+  readonly access: Permission | undefined;
 }
 
 /** Every route an app has, as the app itself tells. Ask before it is ready. */
 export async function routesOf(app: FastifyInstance): Promise<KnownRoute[]> {
   const routes: KnownRoute[] = [];
-  app.addHook("onRoute", ({ method, url, schema = {} }) => {
+  app.addHook("onRoute", ({ method, url, config, schema = {} }) => {
     const body = schema.body as z.ZodType | undefined;
     const query = (schema.querystring ?? {}) as { shape?: object };
     for (const each of [method].flat()) {
@@ -22,6 +25,7 @@ export async function routesOf(app: FastifyInstance): Promise<KnownRoute[]> {
         path: url,
         body: body?.type === "undefined" ? undefined : body,
         queryNames: Object.keys(query.shape ?? {}),
+        access: config?.access,
       });
     }
   });

@@ -12,7 +12,7 @@ export interface RunnableOptions {
 
 export interface RunnableExecutor {
   /** Hands a task to it, as the runner would. */
-  run(task: Partial<Task>, signal?: AbortSignal): Promise<unknown>;
+  run(task: Partial<Task>, signal?: AbortSignal, tenantId?: string): Promise<unknown>;
   readonly clock: ManualClock;
   readonly log: RecordingLog;
   /** What it reported, in order. */
@@ -32,8 +32,9 @@ export function runnable(config: ExecutorConfig, options: RunnableOptions = {}):
     log,
     progress,
     usage,
-    async run(task, signal = new AbortController().signal) {
+    async run(task, signal = new AbortController().signal, tenantId = "default") {
       const context: ExecutorContext = {
+        tenantId,
         signal,
         log,
         progress: (data) => progress.push(data),

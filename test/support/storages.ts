@@ -44,6 +44,9 @@ const GROUPS = [
   "lanes",
   "agents",
   "deliveries",
+  "tenants",
+  "keys",
+  "audit",
   "counters",
 ] as const;
 

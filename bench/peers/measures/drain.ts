@@ -1,19 +1,26 @@
 import { perSecond } from "../../workload.ts";
+import { CpuCost } from "../cpu-cost.ts";
 import type { Handler } from "../queue.ts";
 import { fill, type Measure, SECONDS_MAX, WARM_UP } from "./measure.ts";
 
-/** Tasks a second of a backlog that is run empty, until the last end is written down. */
-export const drain: Measure = async ({ queue, sizes }) => {
+/**
+ * Tasks a second of a backlog that is run empty, until the last end is written down; and what one costs in processor
+ * time, which hardly depends on what else the machine does.
+ */
+export const drain: Measure = async ({ queue, url, sizes }) => {
   await fill(queue, WARM_UP + sizes.drain);
   const counter = new Starts();
   const [first, all] = [counter.reached(WARM_UP), counter.reached(WARM_UP + sizes.drain)];
+  const cpu = await CpuCost.of(url);
   await queue.start(counter.handler);
   const begun = await first;
   await all;
   await queue.drained();
   const elapsedMs = performance.now() - begun;
+  const { ownMs, serverMs } = await cpu.read();
   if (counter.started !== WARM_UP + sizes.drain) throw new Error(`${counter.started} tasks were started`);
-  return { perSecond: perSecond(sizes.drain, elapsedMs) };
+  const cpuUs = ((ownMs + serverMs) * 1_000) / counter.started;
+  return { perSecond: perSecond(sizes.drain, elapsedMs), cpuUs };
 };
 
 /** Tasks a second that are started while more of them wait than are measured. */

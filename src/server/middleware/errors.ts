@@ -27,6 +27,7 @@ export function answerErrors(app: FastifyInstance, log: Log): void {
 export function sendError(reply: FastifyReply, error: RotaError): FastifyReply {
   const retryAfterSec = RETRY_AFTER_SEC[error.code];
   if (retryAfterSec !== undefined) reply.header("retry-after", retryAfterSec);
+  if (error.code === "unauthorized") reply.header("www-authenticate", "Bearer");
   return reply.code(error.status).send(error.toJSON());
 }
 

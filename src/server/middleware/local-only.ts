@@ -11,7 +11,7 @@ const LOCAL_ORIGIN = new RegExp(`^https?://(?:${LOCAL})(?::\\d{1,5})?$`, "i");
  * it: a page can point a name of its own at 127.0.0.1 (DNS rebinding), which its `Host` gives away, or send a request
  * whose answer it may not read, which its `Origin` gives away.
  */
-export async function allowLocalOnly({ headers }: FastifyRequest): Promise<void> {
+export function allowLocalOnly({ headers }: FastifyRequest): void {
   const { host, origin } = headers;
   if (host === undefined || !LOCAL_HOST.test(host)) {
     throw new RotaError(

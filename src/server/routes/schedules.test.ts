@@ -137,6 +137,25 @@ describe("what cannot be is refused in the one shape:", () => {
   });
 });
 
+test.each([
+  [
+    "POST",
+    "/v1/schedules",
+    'a schedule takes an object, like {"schedule": "every Mon at 09:00", "message": "Sum up last week."}',
+  ],
+  ["POST", "/v1/schedules/preview", 'a preview takes an object, like {"schedule": "every Mon at 09:00"}'],
+  ["PATCH", "/v1/schedules/1", 'the changes of a schedule must be an object, like {"status": "paused"}'],
+  [
+    "POST",
+    "/v1/writs",
+    'writs take an object, like {"agent": "research", "text": "/schedule in 1 hour: look again"}',
+  ],
+])("an empty body of %s %s is answered with what to write", async (method, path, error) => {
+  const { ask } = await openWithSchedule();
+  const answer = await ask(path, { method, headers: { "content-type": "application/json" }, body: "" });
+  expect([answer.status, answer.body.error]).toEqual([400, error]);
+});
+
 test("a key that would not be kept is refused", async () => {
   const { ask } = await openTestServer();
   const answer = await ask("/v1/schedules", { json: SCHEDULE, headers: { "idempotency-key": "k" } });

@@ -20,43 +20,44 @@ import type {
 import type { ScheduleStatus } from "../../model/schedule.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey } from "./idempotency-header.ts";
+import { may } from "./may.ts";
 import { toSerialId, withNumbers } from "./query-values.ts";
 
 /** Schedules: make them, look at them and at what became of them, change them, run them. */
-export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota }) => {
-  app.post("/schedules", { schema: createSchedule }, async ({ headers, body }, reply) => {
+export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
+  app.post("/schedules", may("operate", createSchedule), async ({ rota, headers, body }, reply) => {
     refuseKey(headers["idempotency-key"], "schedules have none; leave it out");
     reply.code(201);
     return rota.schedules.create(body as NewScheduleInput);
   });
 
-  app.post("/schedules/preview", { schema: previewSchedule }, async ({ body }) =>
+  app.post("/schedules/preview", may("known", previewSchedule), async ({ rota, body }) =>
     rota.schedules.preview(body as SchedulePreviewInput),
   );
 
-  app.get("/schedules", { schema: listSchedules }, async ({ query }) =>
+  app.get("/schedules", may("readOwn", listSchedules), async ({ rota, query }) =>
     rota.schedules.list(query as { status?: ScheduleStatus }),
   );
 
-  app.get("/schedules/status", { schema: getSchedulesStatus }, async () => rota.schedules.status());
+  app.get("/schedules/status", may("read", getSchedulesStatus), async ({ rota }) => rota.schedules.status());
 
-  app.get("/schedules/:id", { schema: getSchedule }, async ({ params }) => ({
+  app.get("/schedules/:id", may("readOwn", getSchedule), async ({ rota, params }) => ({
     scheduled_task: await rota.schedules.get(toSerialId(params.id)),
   }));
 
-  app.patch("/schedules/:id", { schema: updateSchedule }, async ({ params, body }) => ({
+  app.patch("/schedules/:id", may("operate", updateSchedule), async ({ rota, params, body }) => ({
     scheduled_task: await rota.schedules.update(toSerialId(params.id), body as ScheduleChanges),
   }));
 
-  app.delete("/schedules/:id", { schema: deleteSchedule }, async ({ params }) =>
+  app.delete("/schedules/:id", may("operate", deleteSchedule), async ({ rota, params }) =>
     rota.schedules.delete(toSerialId(params.id)),
   );
 
-  app.post("/schedules/:id/run", { schema: runSchedule }, async ({ params, body }) =>
+  app.post("/schedules/:id/run", may("operate", runSchedule), async ({ rota, params, body }) =>
     rota.schedules.run(toSerialId(params.id), body as { mode?: RunMode }),
   );
 
-  app.get("/schedules/:id/runs", { schema: listRunsOfSchedule }, async ({ params, query }) =>
+  app.get("/schedules/:id/runs", may("readOwn", listRunsOfSchedule), async ({ rota, params, query }) =>
     rota.schedules.runs(toSerialId(params.id), withNumbers(query, "since", "limit") as RunFilter),
   );
 };

@@ -12,8 +12,10 @@ import type { SessionChanges, SessionMessage, SessionPageInput } from "../../int
 import { optionalNumber } from "../../model/field-checks.ts";
 import { parseMessageRequest } from "../../model/session-input.ts";
 import { prefersStream } from "../accepts.ts";
+import { auditWrite } from "../middleware/audit.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey } from "./idempotency-header.ts";
+import { may } from "./may.ts";
 import { toNumber, withNumbers } from "./query-values.ts";
 
 /** How long an answer may wait for a run, in seconds. */
@@ -21,8 +23,8 @@ const TIMEOUT = { min: 1, max: 600, unit: "seconds" } as const;
 const TIMEOUT_DEFAULT = 120;
 
 /** Conversations: say something, stop it, look at them and set how they go. */
-export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota, runs }) => {
-  app.post("/sessions/:key/messages", { schema: sendMessage }, async (request, reply) => {
+export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { runs, installation }) => {
+  app.post("/sessions/:key/messages", may("submit", sendMessage), async (request, reply) => {
     refuseKey(
       request.headers["idempotency-key"],
       "messages have none; leave it out, or submit a task with `message`, `sessionKey` and `idempotencyKey`",
@@ -30,14 +32,17 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ro
     const { input, wait, cancelOnDisconnect } = parseMessageRequest(request.body);
     const timeout = optionalNumber({ timeout: toNumber(request.query.timeout) }, "timeout", TIMEOUT);
     const run = {
+      visitor: request.visitor,
       sessionKey: request.params.key,
       message: input["message"],
-      send: () => rota.sessions.send(request.params.key, input as unknown as SessionMessage),
+      send: () => request.rota.sessions.send(request.params.key, input as unknown as SessionMessage),
       cancelOnDisconnect,
     };
     if (prefersStream(request.headers.accept)) {
       const answer = await runs.stream(reply.raw, { ...run, timeoutSec: timeout });
-      return answer === null ? reply.hijack() : answer;
+      if (answer !== null) return answer;
+      await auditWrite(request, installation.audit);
+      return reply.hijack();
     }
     if (wait) {
       const { ended, answer } = await runs.wait(reply.raw, {
@@ -50,25 +55,27 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ro
     return reply.code(sent.taskId === undefined ? 200 : 202).send(sent);
   });
 
-  app.get("/sessions", { schema: listSessions }, async ({ query }) =>
+  app.get("/sessions", may("readOwn", listSessions), async ({ rota, query }) =>
     rota.sessions.list(withNumbers(query, "limit") as SessionPageInput),
   );
 
-  app.get("/sessions/:key", { schema: getSession }, async ({ params }) => rota.sessions.get(params.key));
+  app.get("/sessions/:key", may("readOwn", getSession), async ({ rota, params }) =>
+    rota.sessions.get(params.key),
+  );
 
-  app.patch("/sessions/:key", { schema: updateSession }, async ({ params, body }) =>
+  app.patch("/sessions/:key", may("operate", updateSession), async ({ rota, params, body }) =>
     rota.sessions.update(params.key, body as SessionChanges),
   );
 
-  app.post("/sessions/:key/stop", { schema: stopSession }, async ({ params }) =>
+  app.post("/sessions/:key/stop", may("operate", stopSession), async ({ rota, params }) =>
     rota.sessions.stop(params.key),
   );
 
-  app.post("/sessions/:key/stopall", { schema: stopAllOfSession }, async ({ params }) =>
+  app.post("/sessions/:key/stopall", may("operate", stopAllOfSession), async ({ rota, params }) =>
     rota.sessions.stopAll(params.key),
   );
 
-  app.post("/sessions/:key/reset", { schema: resetSession }, async ({ params }) =>
+  app.post("/sessions/:key/reset", may("operate", resetSession), async ({ rota, params }) =>
     rota.sessions.reset(params.key),
   );
 };

@@ -15,47 +15,58 @@ import type { BatchInput } from "../../model/batch.ts";
 import type { SubmitInput } from "../../model/submit-input.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
+import { may } from "./may.ts";
 import { toNumber, withNumbers } from "./query-values.ts";
 
 /** Tasks: hand in one or many, look at one or many, cancel one, retry one. */
-export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota, waits }) => {
-  app.post("/tasks", { schema: submitTask }, async (request, reply) => {
+export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits }) => {
+  app.post("/tasks", may("submit", submitTask), async (request, reply) => {
     reply.code(202);
     const key = request.headers["idempotency-key"];
-    return rota.tasks.submit((key === undefined ? request.body : withKey(request.body, key)) as SubmitInput);
+    return request.rota.tasks.submit(
+      (key === undefined ? request.body : withKey(request.body, key)) as SubmitInput,
+    );
   });
 
-  app.post("/tasks/batch", { schema: submitBatch }, async (request, reply) => {
+  app.post("/tasks/batch", may("submit", submitBatch), async (request, reply) => {
     reply.code(202);
     refuseKey(request.headers["idempotency-key"], "give each task of a batch its own `idempotencyKey`");
-    return rota.tasks.submitBatch(request.body as unknown as BatchInput);
+    return request.rota.tasks.submitBatch(request.body as unknown as BatchInput);
   });
 
-  app.get("/tasks/batches/:id", { schema: getBatch }, async ({ params }) => rota.tasks.getBatch(params.id));
+  app.get("/tasks/batches/:id", may("readOwn", getBatch), async ({ rota, params }) =>
+    rota.tasks.getBatch(params.id),
+  );
 
-  app.post("/tasks/batches/:id/cancel", { schema: cancelBatch }, async ({ params }) =>
+  app.post("/tasks/batches/:id/cancel", may("operate", cancelBatch), async ({ rota, params }) =>
     rota.tasks.cancelBatch(params.id),
   );
 
-  app.get("/tasks", { schema: listTasks }, async ({ query }) =>
+  app.get("/tasks", may("readOwn", listTasks), async ({ rota, query }) =>
     rota.tasks.list(withNumbers(query, "priority", "scheduleId", "limit") as TaskFilter),
   );
 
-  app.get("/tasks/stats", { schema: getTaskCounts }, async () => rota.tasks.counts());
+  app.get("/tasks/stats", may("read", getTaskCounts), async ({ rota }) => rota.tasks.counts());
 
-  app.get("/tasks/:id", { schema: getTask }, async (request) => {
-    const { params, query } = request;
-    if (query.wait === undefined) return rota.tasks.get(params.id);
-    return waits.wait(params.id, { seconds: toNumber(query.wait), gone: request.signal });
+  app.get("/tasks/:id", may("readOwn", getTask), async (request) => {
+    const { params, query, visitor } = request;
+    if (query.wait === undefined) return request.rota.tasks.get(params.id);
+    return waits.wait(visitor, params.id, { seconds: toNumber(query.wait), gone: request.signal });
   });
 
-  app.get("/tasks/:id/explain", { schema: explainTask }, async ({ params }) => rota.tasks.explain(params.id));
+  app.get("/tasks/:id/explain", may("readOwn", explainTask), async ({ rota, params }) =>
+    rota.tasks.explain(params.id),
+  );
 
-  app.post("/tasks/:id/cancel", { schema: cancelTask }, async ({ params }) => rota.tasks.cancel(params.id));
+  app.post("/tasks/:id/cancel", may("operate", cancelTask), async ({ rota, params }) =>
+    rota.tasks.cancel(params.id),
+  );
 
-  app.delete("/tasks/:id", { schema: deleteTask }, async ({ params }) => rota.tasks.cancel(params.id));
+  app.delete("/tasks/:id", may("operate", deleteTask), async ({ rota, params }) =>
+    rota.tasks.cancel(params.id),
+  );
 
-  app.post("/tasks/:id/retry", { schema: retryTask }, async ({ params }, reply) => {
+  app.post("/tasks/:id/retry", may("operate", retryTask), async ({ rota, params }, reply) => {
     reply.code(202);
     return rota.tasks.retry(params.id);
   });

@@ -4,13 +4,14 @@ import type { WritInput } from "../../interface/writs.ts";
 import { RotaError } from "../../model/errors.ts";
 import { prefersText } from "../accepts.ts";
 import type { RouteParts } from "../routes.ts";
+import { may } from "./may.ts";
 
 const TEXT = "text/plain; charset=utf-8";
 
 /** What agents ask for with `/schedule …`. */
-export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { rota }) => {
-  app.post("/writs", { schema: carryOutWrits }, async (request, reply) => {
-    const carryOut = () => rota.writs.carryOut(request.body as WritInput);
+export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
+  app.post("/writs", may("submit", carryOutWrits), async (request, reply) => {
+    const carryOut = () => request.rota.writs.carryOut(request.body as WritInput);
     if (!prefersText(request.headers.accept)) return carryOut();
     try {
       const { output } = await carryOut();

@@ -45,6 +45,11 @@ export function describeClosing(open: OpenWorld): void {
         () => storage.deliveries.claim({ limit: 1, holdMs: 1 }),
         () => storage.deliveries.nextDueAt(),
         () => storage.deliveries.list({ tenant: TENANT, limit: 1 }),
+        () => storage.tenants.list(),
+        () => storage.tenants.delete({ id: TENANT, limit: 1 }),
+        () => storage.keys.findByHash({ hash: "h" }),
+        () => storage.keys.touch({ uses: [{ id: "k", at: 1 }] }),
+        () => storage.audit.list({ tenant: TENANT, limit: 1 }),
         () => storage.counters.recountAll(),
       ];
       for (const call of calls) {

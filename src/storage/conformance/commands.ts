@@ -53,7 +53,7 @@ export type Command =
       afterMs: number;
       stale: boolean;
     }
-  | { do: "deleteSchedule"; pick: number }
+  | { do: "deleteSchedule"; pick: number; sparesRunning: boolean }
   | { do: "fire"; fires: FiredSchedule[] }
   | { do: "pruneRuns"; retentionMs: number; limit: number }
   | { do: "clearLane"; tenant: string; name: string; limit: number }
@@ -78,6 +78,11 @@ export type Command =
   | { do: "configureAgent"; tenant: string; agent: string; maxInflight: number | null }
   | { do: "createAgent"; tenant: string; agent: string; maxInflight: number | null }
   | { do: "deleteAgent"; tenant: string; agent: string }
+  | { do: "crowd"; lane: string }
+  | { do: "createTenant"; tenant: string; maxQueued: number | null; maxInflight: number | null }
+  | { do: "boundTenant"; tenant: string; maxQueued: number | null; maxInflight: number | null }
+  | { do: "disableTenant"; tenant: string; disabled: boolean }
+  | { do: "deleteTenant"; tenant: string; limit: number }
   | { do: "deliver"; holdMs: number }
   | { do: "settleDelivery"; pick: number; status: DeliveryStatus; afterMs: number }
   | { do: "putBackDelivery"; pick: number; afterMs: number }
@@ -110,6 +115,7 @@ export interface FiredSchedule {
   runs: FiredRun[];
   afterMs: number | null;
   pauses: boolean;
+  whileDisabled: boolean;
   stale: boolean;
 }
 
@@ -135,7 +141,7 @@ export interface Finish extends Pick {
   inputTokens: number | null;
 }
 
-export const TENANTS = ["acme", "zeta"];
+export const TENANTS = ["acme", "zeta", "tiny"];
 const AGENTS = ["a", "b", "c"];
 export const LANES = ["tasks", "main"];
 /** How many processes there are. One that crashed comes back under a new name. */
@@ -184,6 +190,7 @@ const firedSchedule: fc.Arbitrary<FiredSchedule> = record({
   runs: fc.array(firedRun, { maxLength: 4 }),
   afterMs: orNull(fc.nat({ max: 30 })),
   pauses: mostly(fc.constant(false), fc.constant(true)),
+  whileDisabled: mostly(fc.constant(false), fc.constant(true)),
   stale: mostly(fc.constant(false), fc.constant(true)),
 });
 
@@ -232,6 +239,17 @@ export const configureAgent: fc.Arbitrary<Command> = record({
   tenant,
   agent,
   maxInflight: orNull(fc.integer({ min: 1, max: 3 })),
+});
+
+const tenantBounds = {
+  tenant,
+  maxQueued: mostly(fc.constant(null), fc.nat({ max: 6 })),
+  maxInflight: orNull(fc.integer({ min: 0, max: 4 })),
+};
+
+export const createTenant: fc.Arbitrary<Command> = record({
+  do: fc.constant("createTenant"),
+  ...tenantBounds,
 });
 
 export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
@@ -292,7 +310,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       stale: mostly(fc.constant(false), fc.constant(true)),
     }),
   },
-  { weight: 1, arbitrary: record({ do: fc.constant("deleteSchedule"), pick }) },
+  { weight: 1, arbitrary: record({ do: fc.constant("deleteSchedule"), pick, sparesRunning: fc.boolean() }) },
   {
     weight: 5,
     arbitrary: record({
@@ -350,6 +368,21 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: record({ do: fc.constant("deleteAgent"), tenant, agent }) },
+  { weight: 1, arbitrary: record({ do: fc.constant("crowd"), lane }) },
+  { weight: 1, arbitrary: createTenant },
+  { weight: 1, arbitrary: record({ do: fc.constant("boundTenant"), ...tenantBounds }) },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("disableTenant"),
+      tenant,
+      disabled: fc.constantFrom(true, false, false),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({ do: fc.constant("deleteTenant"), tenant, limit: fc.constantFrom(1, 3, 100) }),
+  },
   { weight: 2, arbitrary: record({ do: fc.constant("deliver"), holdMs: fc.nat({ max: 30 }) }) },
   {
     weight: 2,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { AGENT, idsOf, LANE, NODE, type OpenWorld, OTHER_NODE } from "./world.ts";
+import { AGENT, idsOf, LANE, NODE, type OpenWorld, OTHER_NODE, TENANT } from "./world.ts";
 
 export function describeExpireTasks(open: OpenWorld): void {
   describe("expire", () => {
     const error = "deadline exceeded while queued";
-    const HERE = { agent: AGENT, lane: LANE };
+    const HERE = { tenant: TENANT, agent: AGENT, lane: LANE };
 
     test("fails waiting tasks at their deadline, not before", async () => {
       const { storage, submit, task, clock, events } = await open();
@@ -44,6 +44,15 @@ export function describeExpireTasks(open: OpenWorld): void {
       expect((await events(before)).map(({ taskId }) => taskId)).toEqual(["a", "b", "c"]);
     });
 
+    test("tells whose they were", async () => {
+      const { storage, submit, clock } = await open();
+      const deadline = clock.now();
+      await submit({ tenant: "zeta", deadline }, { deadline }, { tenant: "zeta", agent: "b", deadline });
+      expect(await storage.tasks.expire({ limit: 9 })).toEqual({
+        expired: [{ ...HERE, tenant: "zeta" }, HERE, { ...HERE, tenant: "zeta", agent: "b" }],
+      });
+    });
+
     test("leaves a running task to its runner", async () => {
       const { storage, submit, claim, task, clock } = await open();
       await submit({ id: "t", deadline: clock.now() + 10 });
@@ -63,7 +72,7 @@ export function describeExpireTasks(open: OpenWorld): void {
       );
       const claims = [{ lane: LANE, limit: 1 }];
       const answer = await storage.tasks.finishAndClaim({ node: NODE, finishes: [], progress: [], claims });
-      expect(answer.expired).toEqual([HERE, { agent: "b", lane: LANE }]);
+      expect(answer.expired).toEqual([HERE, { tenant: "zeta", agent: "b", lane: LANE }]);
       expect(idsOf(answer.claimed)).toEqual(["fine"]);
     });
 

@@ -3,7 +3,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { openOracle } from "../oracle.ts";
 import { SteppedClock } from "./clock.ts";
-import { anyCommand, type Command, configureAgent, configureLane, LANES, submit } from "./commands.ts";
+import {
+  anyCommand,
+  type Command,
+  configureAgent,
+  configureLane,
+  createTenant,
+  LANES,
+  submit,
+} from "./commands.ts";
 import { runCommand } from "./run-command.ts";
 import { Side } from "./side.ts";
 import type { StorageHarness } from "./world.ts";
@@ -21,11 +29,14 @@ export function describeProperties(harness: StorageHarness): void {
     });
 
     test("is claimed from alike, k at once or one k times", async () => {
-      const preparation = fc.array(fc.oneof(submit, submit, configureLane, configureAgent, anyCommand), {
-        minLength: 2,
-        maxLength: 15,
-        size: "max",
-      });
+      const preparation = fc.array(
+        fc.oneof(submit, submit, configureLane, configureAgent, createTenant, anyCommand),
+        {
+          minLength: 2,
+          maxLength: 15,
+          size: "max",
+        },
+      );
       const lane = fc.constantFrom(...LANES);
       const k = fc.integer({ min: 1, max: 24 });
       const compare = withinTimeLimit((commands: Command[], lane: string, k: number) =>

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { AGENT, idsOf, LANE, NODE, type OpenWorld, OTHER_NODE, only } from "./world.ts";
+import { AGENT, idsOf, LANE, NODE, type OpenWorld, OTHER_NODE, only, TENANT } from "./world.ts";
 
 export function describeRescueTasks(open: OpenWorld): void {
   describe("rescue", () => {
-    const HERE = { agent: AGENT, lane: LANE };
+    const HERE = { tenant: TENANT, agent: AGENT, lane: LANE };
 
     test("puts what a dead node ran back to its place, counted as a retry", async () => {
       const { storage, submit, claim, crash, task, clock, events } = await open();
@@ -67,6 +67,18 @@ export function describeRescueTasks(open: OpenWorld): void {
       expect((await task("c")).state).toBe("running");
       expect(await storage.tasks.rescue({ node: NODE, limit: 2 })).toEqual({ requeued: [], failed: [HERE] });
       expect(await storage.tasks.rescue({ node: NODE, limit: 2 })).toEqual({ requeued: [], failed: [] });
+    });
+
+    test("tells whose they were", async () => {
+      const { storage, submit, claim, crash } = await open();
+      await submit({ tenant: "zeta" }, {}, { tenant: "zeta", maxRetriesIfLost: 0 }, { maxRetriesIfLost: 0 });
+      await claim({ limit: 4 });
+      await crash(NODE);
+      const theirs = { ...HERE, tenant: "zeta" };
+      expect(await storage.tasks.rescue({ node: NODE, limit: 9 })).toEqual({
+        requeued: [theirs, HERE],
+        failed: [theirs, HERE],
+      });
     });
 
     test("takes nothing from a node that is alive, nor from one nobody knows", async () => {

@@ -27,7 +27,7 @@ const [BATCH_TENANT = "", SESSION_TENANT = ""] = TENANTS;
 
 /** Does what the command says and answers in comparable terms. Waiting is done by whoever owns the clock. */
 export async function runCommand(side: Side, command: Command): Promise<unknown> {
-  const { tasks, nodes, lanes, agents, sessions, deliveries, counters } = side.storage;
+  const { tasks, nodes, lanes, agents, sessions, deliveries, tenants, counters } = side.storage;
   switch (command.do) {
     case "submit":
       return submit(side, command);
@@ -53,7 +53,8 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "updateSchedule":
       return updateSchedule(side, command);
     case "deleteSchedule": {
-      const deleted = await side.storage.schedules.delete(side.chooseSchedule(command.pick));
+      const { pick, sparesRunning } = command;
+      const deleted = await side.storage.schedules.delete({ ...side.chooseSchedule(pick), sparesRunning });
       return deleted?.cancelled.map((each) => comparableEnd(side, each));
     }
     case "fire":
@@ -105,6 +106,21 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     }
     case "deleteAgent":
       return agents.delete(command);
+    case "crowd":
+      return crowd(side, command.lane);
+    case "createTenant": {
+      const { tenant: id, maxQueued, maxInflight } = command;
+      const limits = { maxQueued, maxInflight, maxSchedules: null, maxStreams: null };
+      return tenants.create({ id, name: id, limits });
+    }
+    case "boundTenant": {
+      const { tenant: id, maxQueued, maxInflight } = command;
+      return tenants.update({ id, limits: { maxQueued, maxInflight } });
+    }
+    case "disableTenant":
+      return tenants.setDisabled({ id: command.tenant, disabled: command.disabled });
+    case "deleteTenant":
+      return deleteTenant(side, command);
     case "deliver": {
       // All that are due: of several that ended at once, which one goes first is nobody's promise.
       const claimed = await deliveries.claim({ limit: 10_000, holdMs: command.holdMs });
@@ -251,7 +267,7 @@ async function fire(side: Side, command: Extract<Command, { do: "fire" }>) {
 }
 
 async function toFire(side: Side, fired: FiredSchedule): Promise<Fire> {
-  const { pick, runs, afterMs, pauses, stale } = fired;
+  const { pick, runs, afterMs, pauses, whileDisabled, stale } = fired;
   const name = side.chooseSchedule(pick);
   const schedule = await side.storage.schedules.get(name);
   return {
@@ -260,6 +276,7 @@ async function toFire(side: Side, fired: FiredSchedule): Promise<Fire> {
     runs: runs.toSorted((a, b) => a.dueMs - b.dueMs).map((run) => toNewRun(side, run, schedule)),
     nextFireAt: schedule?.status !== "active" || afterMs === null ? null : side.clock.now() + afterMs,
     pauses: pauses ? "cannot be" : null,
+    whileDisabled,
   };
 }
 
@@ -372,6 +389,27 @@ async function rescue(side: Side, node: string, limit: number) {
   const answer = await side.storage.tasks.rescue({ node, limit });
   await side.storage.nodes.remove({ node });
   return answer;
+}
+
+/** So many tenants that drivers may look for them in another way; once in a while is enough. */
+async function crowd(side: Side, lane: string) {
+  if (side.crowded) return undefined;
+  side.crowded = true;
+  const tasks = Array.from({ length: 40 }, (_, n) =>
+    newTask({ id: `crowd-${n}`, tenant: `crowd-${n}`, agent: "a", lane }),
+  );
+  const limits = { maxQueueSize: 1_000, maxPerAgent: 1_000 };
+  const answers = await side.storage.tasks.insert({ tasks, limits });
+  return answers.map(({ state }) => state);
+}
+
+/** Slice by slice to the end: what goes first is nobody's promise. */
+async function deleteTenant(side: Side, { tenant: id, limit }: Extract<Command, { do: "deleteTenant" }>) {
+  for (let slices = 0; slices < 10_000; slices += 1) {
+    const answer = await side.storage.tenants.delete({ id, limit });
+    if (!("more" in answer) || !answer.more) return answer;
+  }
+  throw new Error("Deleting comes to no end.");
 }
 
 /** Slice by slice to the end: which of several tenants' surplus goes first is nobody's promise. */

@@ -14,6 +14,7 @@ import type {
   ScheduleRecord,
   StorageSignal,
   StoredNotification,
+  UpdateScheduleParams,
 } from "../storage.ts";
 import { AGENT, LANE, NODE, newTask, type OpenWorld, only, TENANT, type World } from "./world.ts";
 
@@ -173,6 +174,7 @@ export function describeSchedules(open: OpenWorld): void {
         lastStatus: null,
         lastError: null,
         openRuns: 0,
+        held: false,
       });
       expect(await read(world, made)).toEqual(made);
       expect(await world.storage.schedules.get({ tenant: "zeta", id: made.id })).toBeNull();
@@ -309,6 +311,23 @@ export function describeSchedules(open: OpenWorld): void {
       const tokens = { kind: "fenced", tokens: [held.token], reason: "cancelled" };
       await expect.poll(() => signals).toContainEqual(tokens);
       await world.storage.tasks.retry({ tenant: TENANT, id: "r1" });
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+  });
+
+  describe("a schedule that is deleted with care", () => {
+    test("lets what runs come to its end, and cancels the rest", async () => {
+      const world = await open();
+      const schedule = await create(world, { definition: { overlap: "allow" } });
+      await fire(world, schedule, { runs: [running(world, schedule, { task: { id: "r1" } })] });
+      const held = only(await world.claim());
+      world.clock.step(1);
+      await fire(world, schedule, { runs: [running(world, schedule, { task: { id: "r2" } })] });
+      const deleted = await world.storage.schedules.delete({ ...schedule, sparesRunning: true });
+      expect(deleted?.cancelled).toMatchObject([{ id: "r2", token: null }]);
+      expect(await runsOf(world)).toEqual([]);
+      expect((await world.finish(held, DONE)).finished).toMatchObject([{ state: "done" }]);
+      expect((await told(world)).at(-1)).toMatchObject({ kind: "schedule.canceled" });
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
   });
@@ -526,6 +545,93 @@ export function describeSchedules(open: OpenWorld): void {
         { kind: "run.failed", run: { error } },
         { kind: "schedule.paused", run: null, reason: error },
       ]);
+    });
+
+    test("can move a schedule on, or pause it, without a row", async () => {
+      const world = await open();
+      const [moves, pauses] = [await create(world), await createOnce(world)];
+      const nextFireAt = world.clock.now() + HOUR;
+      const common = { tenant: TENANT, revision: 1, runs: [] };
+      const answers = await world.storage.schedules.fire({
+        fires: [
+          { ...common, id: moves.id, nextFireAt, pauses: null },
+          { ...common, id: pauses.id, nextFireAt: null, pauses: "tenant disabled" },
+        ],
+      });
+      expect(answers.map(({ fired, runs: rows }) => [fired, rows])).toEqual([
+        [true, []],
+        [true, []],
+      ]);
+      expect(await runsOf(world)).toEqual([]);
+      const untouched = { lastDueAt: null, runCount: 0, revision: 2 };
+      expect(await read(world, moves)).toMatchObject({ status: "active", nextFireAt, ...untouched });
+      expect(await read(world, pauses)).toMatchObject({ status: "paused", nextFireAt: null, ...untouched });
+      expect(await told(world)).toMatchObject([{ kind: "schedule.paused", reason: "tenant disabled" }]);
+    });
+
+    describe("while its tenant is disabled", () => {
+      const held = { status: "paused", held: true, nextFireAt: null };
+
+      async function openDisabled(): Promise<World> {
+        const world = await open();
+        const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+        await world.storage.tenants.create({ id: TENANT, name: TENANT, limits });
+        await world.storage.tenants.setDisabled({ id: TENANT, disabled: true });
+        return world;
+      }
+
+      const hold = (world: World, schedule: ScheduleRecord) =>
+        fire(world, schedule, { nextFireAt: null, pauses: "tenant disabled", whileDisabled: true });
+
+      test("holds what it pauses, until its status is named, and not what anything else pauses", async () => {
+        const world = await openDisabled();
+        const [once, other] = [await createOnce(world), await createOnce(world)];
+        expect(once.held).toBe(false);
+        await hold(world, once);
+        await fire(world, other, { nextFireAt: null, pauses: "no agent" });
+        expect(await read(world, other)).toMatchObject({ status: "paused", held: false });
+        const update = async (changes: UpdateScheduleParams["changes"]) => {
+          const { tenant, id, revision } = await read(world, once);
+          return world.storage.schedules.update({ tenant, id, revision, changes });
+        };
+        expect(await update({ message: "another" })).toMatchObject(held);
+        expect(await read(world, once)).toMatchObject(held);
+        expect(await update({ status: "paused" })).toMatchObject({ status: "paused", held: false });
+        expect(await update({ status: "active", nextFireAt: 5 })).toMatchObject({ held: false });
+        await hold(world, once);
+        expect(await read(world, once)).toMatchObject(held);
+        expect(await update({ status: "active", nextFireAt: 5 })).toMatchObject({ held: false });
+      });
+
+      test("does nothing once that is enabled, or gone", async () => {
+        const world = await openDisabled();
+        const { storage, clock } = world;
+        const [once, recurring] = [await createOnce(world), await create(world)];
+        await storage.tenants.setDisabled({ id: TENANT, disabled: false });
+        const pushed = {
+          runs: [unfired("skipped", clock.now())],
+          nextFireAt: clock.now() + HOUR,
+          whileDisabled: true,
+        };
+        expect((await hold(world, once)).fired).toBe(false);
+        expect((await fire(world, recurring, pushed)).fired).toBe(false);
+        expect(await read(world, once)).toEqual(once);
+        expect(await read(world, recurring)).toEqual(recurring);
+        expect(await runsOf(world)).toEqual([]);
+        const stranger = await create(world, { tenant: "unknown" });
+        expect((await fire(world, stranger, pushed)).fired).toBe(false);
+        await storage.tenants.setDisabled({ id: TENANT, disabled: true });
+        expect((await fire(world, recurring, pushed)).fired).toBe(true);
+        expect(await read(world, recurring)).toMatchObject({ status: "active", held: false });
+      });
+
+      test("holds nothing that is over", async () => {
+        const world = await openDisabled();
+        const once = await createOnce(world);
+        await hold(world, once);
+        await fire(world, once, { runs: [unfired("missed", world.clock.now())], nextFireAt: null });
+        expect(await read(world, once)).toMatchObject({ status: "failed", held: false });
+      });
     });
 
     test("that replaces ends the runs that go, in the same moment", async () => {
@@ -775,7 +881,7 @@ export function describeSchedules(open: OpenWorld): void {
       expect(await read(world, schedule)).toMatchObject({ status, lastStatus, updatedAt: world.clock.now() });
     });
 
-    test("is not over while it has a moment to come, another run goes, or it is paused", async () => {
+    test("is not over while it has a moment to come or another run goes", async () => {
       const world = await open();
       const schedule = await createOnce(world);
       await fire(world, schedule, { runs: [running(world, schedule, { forced: true })] });
@@ -785,10 +891,35 @@ export function describeSchedules(open: OpenWorld): void {
       await fire(world, schedule, { runs: [running(world, schedule, { forced: true })], nextFireAt: null });
       await runOnce(world, DONE);
       expect((await read(world, schedule)).status).toBe("active");
-      const { revision } = await read(world, schedule);
-      await world.storage.schedules.update({ ...schedule, revision, changes: { status: "paused" } });
+    });
+
+    test("stays paused before its moment whatever is run out of turn, and is over once that has come", async () => {
+      const world = await open();
+      const rule = { kind: "once", atMs: world.clock.now() + 5, phrase: "soon", tz: "UTC" } as const;
+      const schedule = await create(world, { definition: { rule, deleteAfterRun: true } });
+      const pause = async () => {
+        const { revision } = await read(world, schedule);
+        await world.storage.schedules.update({ ...schedule, revision, changes: { status: "paused" } });
+      };
+      await pause();
+      await fire(world, schedule, { runs: [running(world, schedule, { forced: true })] });
       await runOnce(world, DONE);
       expect(await read(world, schedule)).toMatchObject({ status: "paused", openRuns: 0 });
+      world.clock.step(5);
+      const { revision } = await read(world, schedule);
+      const changes = { status: "active", nextFireAt: rule.atMs } as const;
+      await world.storage.schedules.update({ ...schedule, revision, changes });
+      await fire(world, schedule, {
+        runs: [running(world, schedule, { task: { id: "r" } })],
+        nextFireAt: null,
+      });
+      await pause();
+      await runOnce(world, FAILED);
+      expect(await read(world, schedule)).toMatchObject({ status: "failed", openRuns: 0 });
+      await world.storage.tasks.retry({ tenant: TENANT, id: "r" });
+      await pause();
+      await runOnce(world, DONE);
+      expect(await world.storage.schedules.get(schedule)).toBeNull();
     });
 
     test("goes after it has succeeded, if that was asked for", async () => {

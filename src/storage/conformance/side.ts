@@ -1,3 +1,4 @@
+import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import type {
   DeliveryRecord,
@@ -40,6 +41,8 @@ export class Side {
   readonly runs: number[] = [];
   /** How many tasks of runs there were. */
   made = 0;
+  /** Whether there are many tenants. */
+  crowded = false;
   /** How many batches there were. */
   batches = 0;
   readonly #eventsSeen: number[] = [];
@@ -120,6 +123,7 @@ export class Side {
       laneList,
       catalogue,
       bounded,
+      records,
       faults,
       scheduleAt,
       due,
@@ -134,6 +138,7 @@ export class Side {
       lanes.list(),
       agents.list(),
       agents.bounded(),
+      this.storage.tenants.list(),
       counters.recountAll(),
       schedules.nextDueAt(),
       schedules.due({ limit: 100 }),
@@ -159,6 +164,8 @@ export class Side {
       ),
       catalogue,
       bounded,
+      // The default tenant is as old as the storage, which the two are not alike.
+      records: records.filter(({ id }) => id !== DEFAULT_TENANT),
       nodes: nodeList.sort((a, b) => (a.node < b.node ? -1 : 1)),
       lanes: laneList.sort((a, b) => (a.name < b.name ? -1 : 1)),
       faults,

@@ -1,6 +1,7 @@
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
+import { agentRoom } from "./room.ts";
+import { nextSharer, sharersOf } from "./share-out.ts";
 import {
-  agentKey,
   byRank,
   isReady,
   isSameAgent,
@@ -8,6 +9,7 @@ import {
   type OracleLine,
   type OracleState,
   type OracleTask,
+  type OracleTenantLine,
 } from "./state.ts";
 
 interface Candidate {
@@ -17,32 +19,42 @@ interface Candidate {
   readonly inflight: number;
 }
 
-/** The one task that starts next in this lane, its line marked; undefined when nothing there may start. */
-export function chooseTask(state: OracleState, lane: OracleLane): Candidate | undefined {
+export interface Chosen extends Candidate {
+  readonly tenantLine: OracleTenantLine;
+}
+
+/** The one task that starts next in this lane, its tenant marked; undefined when nothing there may start. */
+export function chooseTask(state: OracleState, lane: OracleLane): Chosen | undefined {
+  const tenantLine = nextSharer(sharersOf(state, lane))?.line;
+  if (tenantLine === undefined) return undefined;
   const candidates = state.lines
-    .filter((line) => line.lane === lane.name)
+    .filter((line) => line.lane === lane.name && line.tenant === tenantLine.tenant)
     .map((line) => startable(state, lane, line))
     .filter((candidate) => candidate !== undefined);
-  if (lane.strategy === "priority-fifo") return first(candidates, byHead);
+  const chosen = chooseOfTenant(lane, tenantLine, candidates);
+  if (chosen === undefined) throw new Error("Whose turn it is has something to start.");
+  tenantLine.owed = Math.max(tenantLine.owed - 1, 0);
+  return { ...chosen, tenantLine };
+}
 
+function chooseOfTenant(
+  lane: OracleLane,
+  tenantLine: OracleTenantLine,
+  candidates: readonly Candidate[],
+): Candidate | undefined {
+  if (lane.strategy === "priority-fifo") return first(candidates, byHead);
   const criticals = candidates.filter(({ head }) => isCritical(head.rank));
-  const mayGoAhead = criticals.length > 0 && lane.aheadStreak < AHEAD_STREAK_MAX;
-  const chosen = mayGoAhead ? first(criticals, byHead) : first(candidates, byFairness);
-  if (chosen !== undefined) lane.aheadStreak = mayGoAhead ? lane.aheadStreak + 1 : 0;
-  return chosen;
+  const mayGoAhead = criticals.length > 0 && tenantLine.aheadStreak < AHEAD_STREAK_MAX;
+  tenantLine.aheadStreak = mayGoAhead ? tenantLine.aheadStreak + 1 : 0;
+  return mayGoAhead ? first(criticals, byHead) : first(candidates, byFairness);
 }
 
 /** A line may start its head while neither its limit in this lane nor its agent's over all lanes is reached. */
 function startable(state: OracleState, lane: OracleLane, line: OracleLine): Candidate | undefined {
-  const ofAgent = state.tasks.filter((task) => isSameAgent(task, line));
-  const ofLine = ofAgent.filter((task) => task.lane === line.lane);
+  const ofLine = state.tasks.filter((task) => task.lane === line.lane && isSameAgent(task, line));
   const head = first(ofLine.filter(isReady), byRank);
-  const inflight = ofLine.filter((task) => task.held).length;
-  if (head === undefined) return undefined;
-  if (lane.perAgent !== null && inflight >= lane.perAgent) return undefined;
-  const maxInflight = state.agentLimits.get(agentKey(line)) ?? null;
-  if (maxInflight !== null && ofAgent.filter((task) => task.held).length >= maxInflight) return undefined;
-  return { line, head, inflight };
+  if (head === undefined || agentRoom(state, lane, line) === 0) return undefined;
+  return { line, head, inflight: ofLine.filter((task) => task.held).length };
 }
 
 function byHead(a: Candidate, b: Candidate): number {

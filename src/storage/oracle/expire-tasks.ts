@@ -17,7 +17,7 @@ export function expireOverdue(state: OracleState, { limit }: { limit: number }):
     .sort((a, b) => deadlineOf(a) - deadlineOf(b) || a.seq - b.seq)
     .slice(0, limit);
   for (const task of overdue) failTask(state, task, "deadline exceeded while queued");
-  return overdue.map(({ agent, lane }) => ({ agent, lane }));
+  return overdue.map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
 }
 
 function deadlineOf(task: OracleTask): number {

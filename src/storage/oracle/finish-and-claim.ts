@@ -120,6 +120,7 @@ function claimFromLane(state: OracleState, node: string, name: string, limit: nu
     if (chosen === undefined) break;
     const token = startTask(state, node, chosen.head);
     chosen.line.lastServed = token;
+    chosen.tenantLine.lastServed = token;
     claimed.push({ token, task: toRecord(chosen.head) });
   }
   return claimed;

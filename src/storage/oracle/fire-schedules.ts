@@ -32,15 +32,21 @@ export function fireSchedules(state: OracleState, { fires }: { fires: readonly F
 function fireSchedule(state: OracleState, fire: Fire): FiredSchedule {
   const { tenant, id } = fire;
   const schedule = scheduleOf(state, fire);
-  if (schedule?.revision !== fire.revision) return { tenant, id, fired: false, runs: [], cancelled: [] };
+  if (schedule?.revision !== fire.revision || isOutdated(state, fire)) {
+    return { tenant, id, fired: false, runs: [], cancelled: [] };
+  }
   const cancelled: EndedTask[] = [];
   // Before its runs end: what ends below may be what it was waiting for.
   schedule.nextFireAt = fire.nextFireAt;
   const runs = fire.runs.flatMap((run) => writeRun(state, schedule, run, cancelled) ?? []);
   schedule.revision += 1;
-  if (fire.pauses !== null) pause(state, schedule, fire.pauses);
+  if (fire.pauses !== null) pause(state, schedule, { ...fire, pauses: fire.pauses });
   else failIfMissed(state, schedule, fire.runs.at(-1));
   return { tenant, id, fired: true, runs, cancelled };
+}
+
+function isOutdated(state: OracleState, { tenant, whileDisabled = false }: Fire): boolean {
+  return whileDisabled && !state.tenants.get(tenant)?.disabled;
 }
 
 /** Null: its moment has its row. */
@@ -127,8 +133,13 @@ function addRun(state: OracleState, schedule: OracleSchedule, given: NewRun): Or
   return run;
 }
 
-function pause(state: OracleState, schedule: OracleSchedule, reason: string): void {
+function pause(
+  state: OracleState,
+  schedule: OracleSchedule,
+  { pauses: reason, whileDisabled = false }: Fire & { pauses: string },
+): void {
   schedule.status = "paused";
+  schedule.held = whileDisabled;
   schedule.nextFireAt = null;
   schedule.updatedAt = state.clock.now();
   notifyOfSchedule(state, "schedule.paused", schedule, reason);
@@ -141,5 +152,6 @@ function failIfMissed(state: OracleState, schedule: OracleSchedule, last: NewRun
   schedule.lastError = last.reason;
   if (schedule.nextFireAt !== null || schedule.openRuns > 0) return;
   schedule.status = "failed";
+  schedule.held = false;
   schedule.updatedAt = state.clock.now();
 }

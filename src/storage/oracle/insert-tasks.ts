@@ -1,5 +1,6 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
+import { rejectionError } from "../admission.ts";
 import { batchConflict } from "../batch-conflict.ts";
 import { dependencyError } from "../dependency-error.ts";
 import {
@@ -26,11 +27,6 @@ import {
   type OracleTask,
   tell,
 } from "./state.ts";
-
-const REJECTION_ERRORS = {
-  global: "rejected: global queue full",
-  agent: "rejected: agent queue full",
-} as const;
 
 export function insertTasks(
   state: OracleState,
@@ -99,7 +95,7 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
     completedAt: rejection ? now : null,
     spec: copyJson(input.spec),
     result: undefined,
-    error: rejection ? REJECTION_ERRORS[rejection.full] : null,
+    error: rejection ? rejectionError(rejection.full) : null,
     usage: null,
     attempts: [],
     summary: null,
@@ -119,7 +115,7 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
     held: null,
   };
   state.tasks.push(task);
-  if (rejection) addEvent(state, "task.rejected", task, { error: REJECTION_ERRORS[rejection.full] });
+  if (rejection) addEvent(state, "task.rejected", task, { error: rejectionError(rejection.full) });
   else addEvent(state, "task.created", task, { state: task.state });
   if (task.state === "queued") enterQueue(state, task);
   if (!rejection) keepKey(state, input, task);
@@ -145,9 +141,19 @@ function refuseConflicts(
 
 /** All that an insert may change. */
 function copyOf(state: OracleState): Partial<OracleState> {
-  const { tasks, lines, events, releases, keys, deliveries, batches, sessions } = state;
+  const { tasks, lines, tenantLines, events, releases, keys, deliveries, batches, sessions } = state;
   const { lastTaskSeq, lastEventSeq, lastSessionSeq } = state;
-  const copies = structuredClone({ tasks, lines, events, releases, keys, deliveries, batches, sessions });
+  const copies = structuredClone({
+    tasks,
+    lines,
+    tenantLines,
+    events,
+    releases,
+    keys,
+    deliveries,
+    batches,
+    sessions,
+  });
   return { ...copies, arrivals: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
 }
 
@@ -184,11 +190,15 @@ function tellOfFailedParents(state: OracleState, task: OracleTask): void {
   }
 }
 
-/** The whole queue is looked at before the agent's share of it. */
+/** The whole queue is looked at before the tenant's share of it, and that before the agent's. */
 function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask["rejection"] {
   if (input.origin !== "task") return null;
   const counted = state.tasks.filter((task) => isWaiting(task) && task.origin === "task");
   if (counted.length >= limits.maxQueueSize) return { full: "global", queued: counted.length };
+  const waitingOfTenant = counted.filter(({ tenant }) => tenant === input.tenant).length;
+  const maxOfTenant = state.tenants.get(input.tenant)?.limits.maxQueued ?? null;
+  if (maxOfTenant !== null && waitingOfTenant >= maxOfTenant)
+    return { full: "tenant", queued: waitingOfTenant };
   const waitingOfAgent = counted.filter((task) => isSameAgent(task, input)).length;
   if (waitingOfAgent >= (input.maxQueued ?? limits.maxPerAgent))
     return { full: "agent", queued: waitingOfAgent };
@@ -209,7 +219,10 @@ function ensureLine(state: OracleState, { lane, tenant, agent }: NewTask): void 
     (line) => line.lane === lane && line.tenant === tenant && line.agent === agent,
   );
   if (isKnown) return;
-  state.lines.push({ lane, tenant, agent, lastServed: state.lastEventSeq - NEWCOMER_LEAD });
+  const lastServed = state.lastEventSeq - NEWCOMER_LEAD;
+  state.lines.push({ lane, tenant, agent, lastServed });
+  if (state.tenantLines.some((line) => line.lane === lane && line.tenant === tenant)) return;
+  state.tenantLines.push({ lane, tenant, lastServed, owed: 0, aheadStreak: 0 });
 }
 
 /** Ids are made by Rota itself and are nobody else's, whichever tenant asks. */

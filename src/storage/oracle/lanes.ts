@@ -11,14 +11,7 @@ export function configureLanes(
 ): void {
   for (const { name, total, perAgent, strategy, agingMs } of lanes) {
     const before = state.lanes.get(name);
-    state.lanes.set(name, {
-      name,
-      total,
-      perAgent,
-      strategy,
-      agingMs,
-      aheadStreak: before?.aheadStreak ?? 0,
-    });
+    state.lanes.set(name, { name, total, perAgent, strategy, agingMs });
     if (before !== undefined && before.agingMs !== agingMs) putInOrder(state, name, agingMs);
     state.shaken.add(name);
   }

@@ -1,6 +1,8 @@
 import { FRONT_RANK, isCritical } from "../../model/priority.ts";
 import { preemptionError } from "../preemption-error.ts";
+import { agentRoom } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
+import { shareOut } from "./share-out.ts";
 import {
   addEvent,
   agentKey,
@@ -44,35 +46,45 @@ export function preempt(state: OracleState): void {
 }
 
 function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly OracleTask[]): number[] {
-  const byLine = [...Map.groupBy(readyCriticals(state, lane), agentKey).values()];
+  const criticals = readyCriticals(state, lane);
+  const byLine = [...Map.groupBy(criticals, agentKey).values()];
   const usable = byLine.flatMap((line) => line.slice(0, roomOf(state, lane, line[0])));
-  // Whoever is beyond the room of its agent needs a slot of that agent; else the last ones find the lane full.
+  // Whoever is beyond the room of its agent needs a slot of that agent; else the last ones of each tenant are beyond its
+  // share of what is free.
   const nodes = serving(state, lane);
-  const withoutSlot = usable.sort(byRank).slice(freeSlots(state, lane, nodes));
-  const heldByAgent = arrivals.filter((arrival) => !usable.includes(arrival));
+  const shares = shareOut(state, lane, freeSlots(state, lane, nodes));
+  const withoutSlot = [...Map.groupBy(usable, ({ tenant }) => tenant)].flatMap(([tenant, tasks]) =>
+    tasks.sort(byRank).slice(shares.get(tenant) ?? 0),
+  );
+  const heldByAgent = arrivals.filter((arrival) => criticals.includes(arrival) && !usable.includes(arrival));
   const tokens: number[] = [];
   for (const critical of [...heldByAgent, ...withoutSlot].sort(byRank)) {
     const victim = victims(state, critical, nodes, heldByAgent.includes(critical))[0];
     if (victim === undefined) continue;
     tokens.push(giveWay(state, victim, critical));
-    if (lane.strategy === "fair-fifo") lane.aheadStreak -= 1;
+    owe(state, lane, critical.tenant);
   }
   return tokens;
 }
 
+/** The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness. */
+function owe(state: OracleState, lane: OracleLane, tenant: string): void {
+  const line = state.tenantLines.find((each) => each.lane === lane.name && each.tenant === tenant);
+  if (line === undefined) return;
+  line.owed += 1;
+  if (lane.strategy === "fair-fifo") line.aheadStreak -= 1;
+}
+
+/** Of tenants that are disabled nothing takes a slot. */
 function readyCriticals(state: OracleState, lane: OracleLane): OracleTask[] {
   return state.tasks
     .filter((task) => task.lane === lane.name && isReady(task) && isCritical(task.rank))
+    .filter((task) => !state.tenants.get(task.tenant)?.disabled)
     .sort(byRank);
 }
 
 function roomOf(state: OracleState, lane: OracleLane, task: OracleTask | undefined): number {
-  if (task === undefined) return 0;
-  const running = state.tasks.filter((other) => other.held !== null && isSameAgent(other, task));
-  const inLane = running.filter((other) => other.lane === lane.name);
-  const agentMax = state.agentLimits.get(agentKey(task)) ?? Number.POSITIVE_INFINITY;
-  const perAgent = lane.perAgent ?? Number.POSITIVE_INFINITY;
-  return Math.max(Math.min(perAgent - inLane.length, agentMax - running.length), 0);
+  return task === undefined ? 0 : agentRoom(state, lane, task);
 }
 
 /**

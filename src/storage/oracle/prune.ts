@@ -77,7 +77,8 @@ function isKept(state: OracleState, task: OracleTask): boolean {
   );
 }
 
-function remove(state: OracleState, tasks: readonly OracleTask[]): void {
+/** Deletes ended tasks with all that is theirs. */
+export function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   const gone = new Set(tasks);
   // Should they be retried, those that depended on what was done need not wait for it.
   for (const task of tasks) {
@@ -96,4 +97,8 @@ function remove(state: OracleState, tasks: readonly OracleTask[]): void {
     const isLeft = state.tasks.some((task) => task.tenant === tenant && task.agent === agent);
     if (!isLeft) state.lines = state.lines.filter((line) => line.tenant !== tenant || line.agent !== agent);
   }
+  // And so is a tenant.
+  state.tenantLines = state.tenantLines.filter(({ tenant }) =>
+    state.lines.some((line) => line.tenant === tenant),
+  );
 }

@@ -1,4 +1,5 @@
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
+import { inflightOfTenant } from "./room.ts";
 import { maxOf, tasksOfSession } from "./sessions.ts";
 import {
   agentKey,
@@ -34,6 +35,11 @@ export function readSituation(
       inflight: inLane.filter(({ held }) => held !== null).length,
       total: lane?.total ?? null,
       perAgent: lane?.perAgent ?? null,
+    },
+    tenant: {
+      disabled: state.tenants.get(task.tenant)?.disabled ?? false,
+      inflight: inflightOfTenant(state, task.tenant),
+      max: state.tenants.get(task.tenant)?.limits.maxInflight ?? null,
     },
     agent: {
       inLane: inLane.filter((other) => other.held !== null && isSameAgent(other, task)).length,

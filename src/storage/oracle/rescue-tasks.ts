@@ -22,7 +22,9 @@ export function rescueTasks(
   preempt(state);
   if (lost.length > 0) tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
   const places = (again: boolean) =>
-    rescued.filter((one) => one.again === again).map(({ task: { agent, lane } }) => ({ agent, lane }));
+    rescued
+      .filter((one) => one.again === again)
+      .map(({ task: { tenant, agent, lane } }) => ({ tenant, agent, lane }));
   return { requeued: places(true), failed: places(false) };
 }
 

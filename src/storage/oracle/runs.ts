@@ -80,13 +80,13 @@ function settleSchedule(state: OracleState, schedule: OracleSchedule, run: Oracl
   schedule.revision += 1;
   schedule.lastStatus = run.status as "succeeded" | "failed";
   schedule.lastError = run.error;
-  const isOver = schedule.rule.kind === "once" && schedule.nextFireAt === null && schedule.openRuns === 0;
-  if (!isOver || schedule.status === "paused") return;
+  if (!isOver(schedule)) return;
   if (run.status === "succeeded" && schedule.deleteAfterRun) {
     removeSchedule(state, schedule);
     return;
   }
   schedule.status = run.status === "succeeded" ? "completed" : "failed";
+  schedule.held = false;
   schedule.updatedAt = state.clock.now();
 }
 
@@ -94,6 +94,12 @@ function settleSchedule(state: OracleState, schedule: OracleSchedule, run: Oracl
 export function removeSchedule(state: OracleState, { id }: { id: number }): void {
   state.schedules = state.schedules.filter((schedule) => schedule.id !== id);
   state.runs = state.runs.filter((run) => run.scheduleId !== id);
+}
+
+/** One that is paused before its only moment still has that to come. */
+function isOver({ rule, nextFireAt, openRuns, status, lastDueAt }: OracleSchedule): boolean {
+  if (rule.kind !== "once" || nextFireAt !== null || openRuns > 0) return false;
+  return status !== "paused" || (lastDueAt !== null && lastDueAt >= rule.atMs);
 }
 
 /** A task that is retried takes its run up again. */

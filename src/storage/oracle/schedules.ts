@@ -37,6 +37,7 @@ export function createSchedule(state: OracleState, params: NewSchedule): Schedul
     lastStatus: null,
     lastError: null,
     openRuns: 0,
+    held: false,
   };
   state.schedules.push(schedule);
   tell(state, { kind: "schedules" });
@@ -77,6 +78,7 @@ export function updateSchedule(state: OracleState, params: UpdateScheduleParams)
   const wasPaused = schedule.status === "paused";
   Object.assign(schedule, copyJson(params.changes));
   if (schedule.status !== "active") schedule.nextFireAt = null;
+  if (params.changes.status !== undefined) schedule.held = false;
   schedule.revision += 1;
   schedule.updatedAt = state.clock.now();
   if (schedule.status === "paused" && !wasPaused) {
@@ -88,11 +90,12 @@ export function updateSchedule(state: OracleState, params: UpdateScheduleParams)
 
 export function deleteSchedule(
   state: OracleState,
-  params: ScheduleName,
+  params: ScheduleName & { sparesRunning?: boolean },
 ): { cancelled: readonly EndedTask[] } | null {
   const schedule = scheduleOf(state, params);
   if (schedule === undefined) return null;
-  const cancelled = cancelThese(state, openTasksOfRuns(state, schedule), SCHEDULE_DELETED);
+  const open = openTasksOfRuns(state, schedule).filter(({ held }) => !params.sparesRunning || held === null);
+  const cancelled = cancelThese(state, open, SCHEDULE_DELETED);
   removeSchedule(state, schedule);
   notifyOfSchedule(state, "schedule.canceled", schedule, null);
   return { cancelled };

@@ -3,16 +3,19 @@ import type { EventType } from "../../model/event.ts";
 import type { Lane } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
 import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
-import type { AttemptOutcome } from "../../model/task.ts";
+import { type AttemptOutcome, DEFAULT_TENANT } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
 import { dependencyError } from "../dependency-error.ts";
 import type {
   AgentRecord,
+  AuditEntry,
   BatchEnd,
   BatchRecord,
   DeliveryRecord,
   EventData,
+  FullQueue,
+  KeyRecord,
   LaneSetting,
   NewBatch,
   NodeRecord,
@@ -24,6 +27,7 @@ import type {
   StorageSignal,
   StoredNotification,
   TaskOrigin,
+  TenantRecord,
 } from "../storage.ts";
 import { endRun } from "./runs.ts";
 
@@ -35,6 +39,8 @@ export interface OracleState {
   tasks: OracleTask[];
   /** In the order they were created: the last tie between lines is decided by it. */
   lines: OracleLine[];
+  /** In the order they were created, as well. */
+  tenantLines: OracleTenantLine[];
   /** In the order of `seq`. */
   events: OracleEvent[];
   readonly lanes: Map<string, OracleLane>;
@@ -45,6 +51,11 @@ export interface OracleState {
   keys: { tenant: string; key: string; hash: string; taskSeq: number; createdAt: number }[];
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
+  /** Those that were created. */
+  readonly tenants: Map<string, Mutable<TenantRecord>>;
+  apiKeys: Mutable<KeyRecord>[];
+  /** In the order of `seq`. */
+  audit: AuditEntry[];
   deliveries: Mutable<DeliveryRecord>[];
   batches: OracleBatch[];
   sessions: OracleSession[];
@@ -68,6 +79,7 @@ export interface OracleState {
   lastNotificationSeq: number;
   lastTaskSeq: number;
   lastEventSeq: number;
+  lastAuditSeq: number;
 }
 
 export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
@@ -90,7 +102,7 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   summary: string | null;
   /** Those that are not known to be done, and those that are and still there. */
   dependsOn: readonly string[];
-  readonly rejection: { full: "global" | "agent"; queued: number } | null;
+  readonly rejection: { full: FullQueue; queued: number } | null;
   /** The lease; null when nobody runs it. */
   held: { readonly node: string; readonly token: number } | null;
 }
@@ -120,10 +132,19 @@ export interface OracleLine {
   lastServed: number;
 }
 
-export interface OracleLane extends Omit<Lane, "concurrency"> {
-  /** How many critical tasks in a row went ahead of fairness. */
+/** A tenant in a lane: there as long as the tenant has any line at all. */
+export interface OracleTenantLine {
+  readonly lane: string;
+  readonly tenant: string;
+  /** Token of its last start. */
+  lastServed: number;
+  /** Slots that its running tasks gave up for others of it, and that it has not been given back. */
+  owed: number;
+  /** How many critical tasks of it in a row went ahead of fairness. */
   aheadStreak: number;
 }
+
+export type OracleLane = Omit<Lane, "concurrency">;
 
 export interface OracleEvent {
   readonly seq: number;
@@ -138,12 +159,16 @@ export function emptyState(clock: Clock): OracleState {
     clock,
     tasks: [],
     lines: [],
+    tenantLines: [],
     events: [],
     lanes: new Map(),
     agentLimits: new Map(),
     releases: [],
     keys: [],
     catalogue: new Map(),
+    tenants: new Map([[DEFAULT_TENANT, defaultTenant(clock.now())]]),
+    apiKeys: [],
+    audit: [],
     deliveries: [],
     batches: [],
     sessions: [],
@@ -161,6 +186,19 @@ export function emptyState(clock: Clock): OracleState {
     lastNotificationSeq: 0,
     lastTaskSeq: 0,
     lastEventSeq: 0,
+    lastAuditSeq: 0,
+  };
+}
+
+function defaultTenant(now: number): TenantRecord {
+  const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+  return {
+    id: DEFAULT_TENANT,
+    name: DEFAULT_TENANT,
+    disabled: false,
+    limits,
+    createdAt: now,
+    updatedAt: now,
   };
 }
 

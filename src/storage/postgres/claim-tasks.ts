@@ -1,12 +1,12 @@
-import { roomOf } from "./counters.ts";
+import { roomWhenFreed } from "./share-out.ts";
 
 /**
- * The first tasks `r` of the lines `c` that hold the smallest (rank, seq) and can start something: among them are the
- * first p_count of the lane p_lane.
+ * The first tasks `r` of the lines `c` of the tenant p_tenant that hold the smallest (rank, seq) and can start something:
+ * among them are its first p_count in the lane p_lane.
  */
-export function tasksAhead(criticalOnly: string): string {
-  return `(select n.id, n.head_rank, n.head_seq, ${roomOf("n", "p_per_agent")} as room
-              from line n where n.lane = p_lane and n.startable and n.ahead
+function tasksAhead(criticalOnly: string): string {
+  return `(select n.id, n.head_rank, n.head_seq, n.room
+              from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.ahead
              order by n.head_rank, n.head_seq limit p_count) c
      cross join lateral (
        select rank, task_seq from ready
@@ -25,36 +25,45 @@ returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
   v_lane lane;
-  v_fair boolean;
   v_left integer;
-  v_ahead_max integer;
+  v_own tenant_line;
+  v_turns bigint[];
+  v_urgent boolean;
+  v_streaked boolean;
   v_lines bigint[];
-  v_started bigint[] := '{}';
 begin
   select * into v_lane from lane where name = p_lane;
   if not found then raise exception 'lane "%" is not configured', p_lane; end if;
-  v_fair := v_lane.strategy = 'fair-fifo';
   v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
-  while v_left > 0 loop
-    v_ahead_max := case when v_fair then least(v_left, 7 - v_lane.ahead_streak) else v_left end;
-    v_lines := case when v_ahead_max > 0 then choose_ahead(p_lane, v_lane.per_agent, v_ahead_max, v_fair) end;
-    if cardinality(v_lines) > 0 then
-      if v_fair then v_lane.ahead_streak := v_lane.ahead_streak + cardinality(v_lines); end if;
-    else
-      exit when not v_fair;
-      -- Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
-      v_lines := choose_fairly(p_lane, v_lane.per_agent, case when v_ahead_max > 0 then v_left else 1 end, p_freed);
-      exit when coalesce(cardinality(v_lines), 0) = 0;
-      v_lane.ahead_streak := 0;
+  if v_left > 0 and v_lane.tenants = 1 then
+    -- With nobody to share with, what its lines can start is all there is to look at.
+    select * into v_own from tenant_line where lane = p_lane;
+    if v_own.disabled then
+      v_left := 0;
+    elsif v_own.max_inflight is not null then
+      v_left := least(v_left, v_own.max_inflight + coalesce(cardinality(p_freed), 0)
+                                - (select sum(inflight) from tenant_line where tenant = v_own.tenant));
     end if;
-    v_started := v_started || start_attempts(p_now, p_node, v_lines, p_freed);
-    p_freed := null;
-    v_left := v_left - cardinality(v_lines);
-  end loop;
-  if p_freed is not null then perform apply_deltas(p_freed); end if;
-  update lane set ahead_streak = v_lane.ahead_streak
-   where name = p_lane and ahead_streak <> v_lane.ahead_streak;
-  return v_started;
+    if v_left > 0 and v_own.urgent_lines > 0 then
+      return start_in_turns(p_now, p_node, v_lane, array_fill(v_own.id, array[least(v_left, v_own.supply)::integer]));
+    end if;
+    v_lines := case when v_left > 0 then choose_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
+    v_turns := array[v_own.id];
+    v_streaked := v_own.ahead_streak <> 0;
+  elsif v_left > 0 then
+    select turns, urgent, streaked into v_turns, v_urgent, v_streaked from share_out(v_lane, v_left, p_freed);
+    if v_urgent and cardinality(v_turns) > 0 then return start_in_turns(p_now, p_node, v_lane, v_turns); end if;
+    v_lines := case when cardinality(v_turns) > 0 then choose_fairly(v_lane, v_turns, p_freed) end;
+  end if;
+  if coalesce(cardinality(v_lines), 0) = 0 then
+    if p_freed is not null then perform apply_deltas(p_freed); end if;
+    return '{}';
+  end if;
+  v_lines := start_attempts(p_now, p_node, v_lines, null, p_freed);
+  if v_streaked then
+    update tenant_line set ahead_streak = 0 where id = any (v_turns) and ahead_streak <> 0;
+  end if;
+  return v_lines;
 end $$;
 
 -- Whether what was freed can be written down together with what is started in this lane. It can where all of it lies in
@@ -68,33 +77,88 @@ begin
      and not exists (select 1 from line where lane = p_lane and startable and ahead);
 end $$;
 
--- The lines that hold the smallest (rank, seq), one entry for each task.
-create function choose_ahead(p_lane text, p_per_agent integer, p_count integer, p_critical_only boolean) returns bigint[]
+-- Starts what tenants have in their turns where something goes ahead of fairness: what goes first of each is chosen by
+-- itself, and told of in the order of the turns.
+create function start_in_turns(p_now bigint, p_node text, p_lane lane, p_turns bigint[]) returns bigint[]
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_first bigint := take_event_numbers(cardinality(p_turns));
+  v_owner record;
+  v_seqs bigint[] := '{}';
+  v_tenants text[];
+  v_data text[];
+begin
+  for v_owner in
+    select t.id, array_agg(v_first + u.place - 1 order by u.place) as tokens
+      from unnest(p_turns) with ordinality u(id, place) join tenant_line t on t.id = u.id group by t.id order by t.id
+  loop
+    v_seqs := v_seqs || start_of_tenant(p_now, p_node, p_lane, v_owner.id, v_owner.tokens);
+  end loop;
+  select array_agg(l.task_seq order by l.token), array_agg(t.tenant order by l.token),
+         array_agg('{"attempt":' || l.attempt || '}' order by l.token)
+    into v_seqs, v_tenants, v_data
+    from unnest(v_seqs) u(seq) join lease l on l.task_seq = u.seq join task t on t.seq = u.seq;
+  perform tell(v_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  return v_seqs;
+end $$;
+
+-- Starts one task of a tenant for each token. Critical ones go ahead of fairness, but after a streak of them one start is
+-- fair again.
+create function start_of_tenant(p_now bigint, p_node text, p_lane lane, p_owner bigint, p_tokens bigint[])
+returns bigint[] language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_fair boolean := p_lane.strategy = 'fair-fifo';
+  v_own tenant_line;
+  v_tokens bigint[] := p_tokens;
+  v_ahead_max integer;
+  v_lines bigint[];
+  v_started bigint[] := '{}';
+begin
+  select * into v_own from tenant_line where id = p_owner;
+  while cardinality(v_tokens) > 0 loop
+    v_ahead_max := case when v_fair then least(cardinality(v_tokens), 7 - v_own.ahead_streak) else cardinality(v_tokens) end;
+    v_lines := case when v_ahead_max > 0 then choose_ahead(p_lane.name, v_own.tenant, v_ahead_max, v_fair) end;
+    if cardinality(v_lines) > 0 then
+      if v_fair then v_own.ahead_streak := v_own.ahead_streak + cardinality(v_lines); end if;
+    else
+      -- Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
+      v_lines := choose_of_tenant(p_lane, v_own.tenant, case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end, null);
+      v_own.ahead_streak := 0;
+    end if;
+    v_started := v_started || start_attempts(p_now, p_node, v_lines, v_tokens[:cardinality(v_lines)], null);
+    v_tokens := v_tokens[cardinality(v_lines) + 1:];
+  end loop;
+  update tenant_line set ahead_streak = v_own.ahead_streak where id = p_owner and ahead_streak <> v_own.ahead_streak;
+  return v_started;
+end $$;
+
+-- The lines of a tenant that hold the smallest (rank, seq), one entry for each task.
+create function choose_ahead(p_lane text, p_tenant text, p_count integer, p_critical_only boolean) returns bigint[]
 language plpgsql stable as $$
 begin
   return array(
     select c.id from ${tasksAhead("p_critical_only")} order by r.rank, r.task_seq limit p_count);
 end $$;
 
--- Fewest in flight first, ties to the one served longest ago, one entry for each start: a line's nth start here comes
--- in the order of (in flight + n, n, last served).
-create function choose_fairly(p_lane text, p_per_agent integer, p_count integer, p_freed line_delta[]) returns bigint[]
+-- The lines of a tenant with the fewest in flight, ties to the one served longest ago, one entry for each start.
+create function choose_of_tenant(p_lane lane, p_tenant text, p_count integer, p_freed line_delta[]) returns bigint[]
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
   v_ids bigint[];
   v_inflight integer[];
   v_served bigint[];
-  v_room integer[];
+  v_room bigint[];
+  v_base integer;
   v_supply bigint;
-  v_span integer;
-  v_lines bigint[];
 begin
   if p_freed is null then
-    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), least(sum(room), p_count)
-      into v_ids, v_inflight, v_served, v_room, v_supply
-      from (select n.id, n.inflight, n.last_served, ${roomOf("n", "p_per_agent")} as room
-              from line n where n.lane = p_lane and n.startable
+    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
+      into v_ids, v_inflight, v_served, v_room, v_base, v_supply
+      from (select n.id, n.inflight, n.last_served, n.room
+              from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable
              order by n.inflight, n.last_served, n.id limit p_count) c;
   else
     -- The index does not know yet what was freed: those lines are looked at besides, with what they will have.
@@ -102,37 +166,86 @@ begin
     candidate as (
       select line as id from freed
       union
-      (select n.id from line n where n.lane = p_lane and n.startable
+      (select n.id from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable
         order by n.inflight, n.last_served, n.id limit p_count + cardinality(p_freed))),
     adjusted as (
       select n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
-             ${roomOf("n", "p_per_agent", "coalesce(f.slots, 0)")} as room
-        from candidate c join line n on n.id = c.id left join freed f on f.line = c.id)
-    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), least(sum(room), p_count)
-      into v_ids, v_inflight, v_served, v_room, v_supply
+             case when f.slots is null then n.room else ${roomWhenFreed("n", "f.slots")} end as room
+        from candidate c join line n on n.id = c.id and n.tenant = p_tenant left join freed f on f.line = c.id)
+    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
+      into v_ids, v_inflight, v_served, v_room, v_base, v_supply
       from (select * from adjusted where room > 0 order by inflight, last_served, id limit p_count) c;
   end if;
-  if v_ids is null then return null; end if;
-  -- All starts up to a level are listed, rather than p_count for each line; the level rises until they are enough.
-  v_span := (p_count + cardinality(v_ids) - 1) / cardinality(v_ids);
+  if p_count = 1 or v_ids is null then return v_ids; end if;
+  return allot(v_ids, v_inflight, v_served, v_room, p_count, v_base, v_supply);
+end $$;
+
+-- The same for these turns of several tenants: what one after the other would have chosen, all at once.
+create function choose_fairly(p_lane lane, p_turns bigint[], p_freed line_delta[]) returns bigint[]
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+  v_owners bigint[];
+  v_ids bigint[];
+  v_inflight integer[];
+  v_served bigint[];
+  v_room bigint[];
+  v_base integer[];
+  v_span integer[];
+  v_times integer := 1;
+  v_lines bigint[];
+begin
+  with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
+  need as (
+    select t.id as owner, t.tenant, u.starts
+      from (select id, count(*)::integer as starts from unnest(p_turns) u(id) group by id) u
+      join tenant_line t on t.id = u.id),
+  candidate as (
+    select need.owner, need.starts, f.line as id
+      from freed f join line n on n.id = f.line join need on need.tenant = n.tenant
+    union
+    select need.owner, need.starts, c.id
+      from need
+     cross join lateral (
+       select n.id from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable
+        order by n.inflight, n.last_served, n.id limit need.starts + coalesce(cardinality(p_freed), 0)) c),
+  adjusted as (
+    select c.owner, c.starts, n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
+           case when f.slots is null then n.room else ${roomWhenFreed("n", "f.slots")} end as room
+      from candidate c join line n on n.id = c.id left join freed f on f.line = c.id),
+  ranked as (
+    select *, row_number() over (partition by owner order by inflight, last_served, id) as n from adjusted where room > 0)
+  select array_agg(owner), array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room),
+         array_agg(base), array_agg(span)
+    into v_owners, v_ids, v_inflight, v_served, v_room, v_base, v_span
+    from (select *, min(inflight) over (partition by owner) as base,
+                 (starts - 1) / (count(*) over (partition by owner))::integer + 1 as span
+            from ranked where n <= starts) c;
+  -- As in allot, for each by itself: the nth that is allotted to one is for its nth turn.
   loop
     v_lines := array(
-      select c.id
-        from unnest(v_ids, v_inflight, v_served, v_room) as c(id, inflight, served, room)
-       cross join lateral generate_series(1, least(c.room, v_inflight[1] + v_span - c.inflight)) as s(n)
-       order by c.inflight + s.n, s.n, c.served, c.id limit p_count);
-    exit when cardinality(v_lines) >= v_supply;
-    v_span := v_span * 4;
+      select x.id
+        from (select c.owner, c.id,
+                     row_number() over (partition by c.owner order by c.inflight + s.n, s.n, c.served, c.id) as nth
+                from unnest(v_owners, v_ids, v_inflight, v_served, v_room, v_base, v_span)
+                       as c(owner, id, inflight, served, room, base, span)
+               cross join lateral generate_series(1, least(c.room, c.base + c.span * v_times - c.inflight)) as s(n)) x
+        join (select id as owner, place, row_number() over (partition by id order by place) as nth
+                from unnest(p_turns) with ordinality u(id, place)) t on t.owner = x.owner and t.nth = x.nth
+       order by t.place);
+    if cardinality(v_lines) = cardinality(p_turns) then return v_lines; end if;
+    if v_times > 100000000 then raise exception 'tenants in lane % count more than they can start', (p_lane).name; end if;
+    v_times := v_times * 4;
   end loop;
-  return v_lines;
 end $$;
 
 -- Starts the first tasks of these lines, one for each entry, in the order of the entries; writes p_freed down with it.
-create function start_attempts(p_now bigint, p_node text, p_lines bigint[], p_freed line_delta[]) returns bigint[]
-language plpgsql as $$
+-- With p_tokens, these are theirs, and telling of the starts is the caller's.
+create function start_attempts(p_now bigint, p_node text, p_lines bigint[], p_tokens bigint[], p_freed line_delta[])
+returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_first bigint := take_event_numbers(cardinality(p_lines));
+  v_first bigint := case when p_tokens is null then take_event_numbers(cardinality(p_lines)) end;
   v_seqs bigint[];
   v_tenants text[];
   v_data text[];
@@ -151,7 +264,7 @@ begin
         where line = need.line and (rank, task_seq) >= (o.head_rank, o.head_seq)
         order by rank, task_seq limit need.tasks) r),
   chosen as materialized (
-    select head.line, head.rank, head.task_seq, pick.place, v_first + pick.place - 1 as token,
+    select head.line, head.rank, head.task_seq, pick.place, coalesce(v_first + pick.place - 1, p_tokens[pick.place]) as token,
            t.executions + 1 as attempt, t.tenant, head.lane, t.priority, t.session,
            (t.origin is not null)::integer as exempt,
            t.priority > 0 and t.preemptions_left > 0 as gives_way
@@ -171,7 +284,9 @@ begin
   if coalesce(cardinality(v_seqs), 0) <> cardinality(p_lines) then
     raise exception 'counters of lines % disagree with what is ready', p_lines;
   end if;
-  perform tell(v_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  if p_tokens is null then
+    perform tell(v_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  end if;
   perform apply_deltas(v_deltas || p_freed);
   return v_seqs;
 end $$;

@@ -1,18 +1,20 @@
+import { tenantRoom } from "./share-out.ts";
+
 /**
  * Functions that keep the counters of lines, lanes and tenants. Everything runs under the gate, one writer at a time:
  * that makes limits exact on any number of nodes and event numbers follow the order of commit.
  */
-/**
- * How many more tasks line `n` may start, its lane's total aside. An expression rather than a function of the database:
- * it is evaluated for every candidate of every claim, and calling it would cost more than all the rest of choosing.
- */
-export function roomOf(n: string, perAgent: string, freed = "0"): string {
-  return `least(${n}.ready, ${perAgent} - ${n}.inflight + ${freed}, case when ${n}.agent_max is not null then
+/** How many more tasks line `n` may start, its tenant and its lane's total aside; below nothing where it runs too many. */
+export function roomOf(n: string, perAgent: string): string {
+  return `least(${n}.ready, ${perAgent} - ${n}.inflight, case when ${n}.agent_max is not null then
     ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end)`;
 }
 
 /** Whether the head of line `n` goes ahead of fairness. */
 const AHEAD = "n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo')";
+
+/** Whether tenant `t` can start something in a lane. */
+const CAN_START = `not t.disabled and ${tenantRoom("t")} > 0`;
 
 export const COUNTER_FUNCTIONS = `
 -- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start.
@@ -61,14 +63,17 @@ declare
   v_limited bigint[];
   v_freed bigint[];
   v_critical boolean;
+  v_tenants text[];
 begin
   with moved as (
     select line, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt, sum(parked)::integer as parked,
            sum(ready)::integer as ready, sum(inflight)::integer as inflight,
-           max(served) as served, min(array[added_rank, added_seq]) filter (where added_seq is not null) as added
+           max(served) as served, count(served)::integer as starts, min(array[added_rank, added_seq]) filter (where added_seq is not null) as added
       from unnest(p_deltas) group by line),
   placed as (
-    select m.*, o.lane, l.per_agent, l.strategy,
+    select m.*, o.lane, o.tenant, l.strategy, o.room as old_room, o.startable and o.ahead as was_urgent,
+           -- Lines of an agent with a bound of its own are looked at again below.
+           greatest(least(o.ready + m.ready, l.per_agent - o.inflight - m.inflight), 0) as room,
            case when m.ready < 0 then next.rank when h.added_first then m.added[1] else o.head_rank end as rank,
            case when m.ready < 0 then next.task_seq when h.added_first then m.added[2] else o.head_seq end as seq
       from moved m
@@ -91,7 +96,8 @@ begin
            last_served = greatest(n.last_served, p.served),
            head_rank = p.rank,
            head_seq = p.seq,
-           startable = n.ready + p.ready > 0 and n.inflight + p.inflight < coalesce(p.per_agent, 2147483647),
+           room = p.room,
+           startable = p.room > 0,
            ahead = p.rank is not null and (p.rank <= 0 or p.strategy = 'priority-fifo')
       from placed p
      where n.id = p.line
@@ -102,9 +108,27 @@ begin
       from (select lane, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt,
                    sum(inflight)::integer as inflight
               from placed group by lane) d
-     where l.name = d.lane and (d.waiting <> 0 or d.exempt <> 0 or d.inflight <> 0))
-  select array_agg(id) filter (where limited), array_agg(id) filter (where limited and freed), bool_or(critical)
-    into v_limited, v_freed, v_critical from counted;
+     where l.name = d.lane and (d.waiting <> 0 or d.exempt <> 0 or d.inflight <> 0)),
+  tenants as (
+    update tenant_line t
+       set waiting = t.waiting + d.waiting, exempt = t.exempt + d.exempt, inflight = t.inflight + d.inflight,
+           supply = t.supply + d.supply,
+           urgent_lines = t.urgent_lines + d.urgent_lines,
+           last_served = greatest(t.last_served, d.served),
+           owed = greatest(t.owed - d.starts, 0),
+           startable = not t.disabled and t.supply + d.supply > 0
+      from (select lane, tenant, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt,
+                   sum(inflight)::integer as inflight, sum(room - old_room) as supply, max(served) as served,
+                   sum(starts)::integer as starts,
+                   sum((room > 0 and rank is not null and (rank <= 0 or strategy = 'priority-fifo'))::integer
+                       - was_urgent::integer)::integer as urgent_lines
+              from placed group by lane, tenant) d
+     where t.tenant = d.tenant and t.lane = d.lane
+    returning case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed)
+  select array_agg(id) filter (where limited), array_agg(id) filter (where limited and freed), bool_or(critical),
+         (select array_agg(refreshed) filter (where refreshed is not null) from tenants)
+    into v_limited, v_freed, v_critical, v_tenants from counted;
+  if v_tenants is not null then perform refresh_tenants(v_tenants); end if;
   -- An agent with a limit of its own can be filled or freed in one lane and so change in all others.
   if v_limited is not null then
     perform refresh_startable(array(
@@ -121,13 +145,46 @@ begin
   end if;
 end $$;
 
--- Which of these lines can start something, and which go ahead, by the limits as they are now.
+-- What these lines can start, and which go ahead, by the limits as they are now.
 create function refresh_startable(p_lines bigint[]) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_tenants text[];
 begin
-  update line n set startable = f.startable, ahead = f.ahead
-    from (select n.id, coalesce(${roomOf("n", "l.per_agent")}, 0) > 0 as startable, ${AHEAD} as ahead
-            from line n join lane l on l.name = n.lane where n.id = any (p_lines)) f
-   where n.id = f.id and (n.startable, n.ahead) is distinct from (f.startable, f.ahead);
+  with fresh as (
+    select n.ctid as place, n.lane, n.tenant, n.room as old_room, n.startable and n.ahead as was_urgent,
+           greatest(${roomOf("n", "l.per_agent")}, 0) as room, ${AHEAD} as ahead
+      from line n join lane l on l.name = n.lane where n.id = any (p_lines)),
+  changed as (
+    update line n set room = f.room, startable = f.room > 0, ahead = f.ahead
+      from fresh f
+     where n.ctid = f.place and (n.room, n.ahead) is distinct from (f.room, f.ahead)
+    returning f.*),
+  tenants as (
+    update tenant_line t
+       set supply = t.supply + d.supply, urgent_lines = t.urgent_lines + d.urgent_lines,
+           startable = not t.disabled and t.supply + d.supply > 0
+      from (select lane, tenant, sum(room - old_room) as supply,
+                   sum((room > 0 and ahead)::integer - was_urgent::integer)::integer as urgent_lines
+              from changed group by lane, tenant) d
+     where t.tenant = d.tenant and t.lane = d.lane
+    returning case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed)
+  select array_agg(refreshed) filter (where refreshed is not null) into v_tenants from tenants;
+  if v_tenants is not null then perform refresh_tenants(v_tenants); end if;
+end $$;
+
+-- Where these tenants can start something, by their bounds as they are now, and when it is their turn. One with a bound of
+-- its own can be filled or freed in one lane and so change in all others.
+create function refresh_tenants(p_tenants text[]) returns void language plpgsql as $$
+begin
+  -- Not joined to itself: such a plan, made while there are few tenants, would read all of them when they are many.
+  update tenant_line t
+     set (startable, turn_unowed, turn_inflight, turn_served) = (
+           select f.startable, case when t.crowded and f.startable then t.owed = 0 end,
+                  case when t.crowded and f.startable then t.inflight end,
+                  case when t.crowded and f.startable then t.last_served end
+             from (select ${CAN_START} as startable) f)
+   where t.tenant = any (p_tenants) and (t.crowded or t.startable <> (${CAN_START}));
 end $$;
 
 -- Adds to, or takes from, how many tasks of tenants rest in states.

@@ -138,7 +138,7 @@ begin
 end $$;
 
 -- Fails waiting tasks whose deadline has passed. Running ones are passed over: their runner ends them.
-create function expire_overdue(p_now bigint, p_limit integer) returns table (agent text, lane text)
+create function expire_overdue(p_now bigint, p_limit integer) returns table (tenant text, agent text, lane text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -151,7 +151,7 @@ begin
   if cardinality(v_seqs) = 0 then return; end if;
   perform end_waiting(p_now, v_seqs, 'failed', 'deadline exceeded while queued', false);
   return query
-    select n.agent, n.lane from unnest(v_seqs) with ordinality u(seq, place)
+    select n.tenant, n.agent, n.lane from unnest(v_seqs) with ordinality u(seq, place)
       join task t on t.seq = u.seq join line n on n.id = t.line order by u.place;
 end $$;
 `;

@@ -1,8 +1,10 @@
 import { addressOf, oneRow } from "./one-row.ts";
 
 /** Whether the end of `c.runs` of its runs leaves a row `s` of `schedule`, which was due once, with nothing to do. */
-const IS_OVER =
-  "s.kind = 'once' and s.next_fire_at is null and s.open_runs = c.runs and s.status <> 'paused'";
+const IS_OVER = `
+  s.kind = 'once' and s.next_fire_at is null and s.open_runs = c.runs
+  -- One that is paused before its only moment still has that to come.
+  and (s.status <> 'paused' or coalesce(s.last_due_at >= (s.rule::json ->> 'atMs')::bigint, false))`;
 
 /** A run of `s` goes: one that is due once is not over before that ends. */
 export function takenUp(s: string, runs: string, now: string): string {
@@ -44,6 +46,7 @@ begin
     update schedule s
        set open_runs = s.open_runs - c.runs, revision = s.revision + c.runs, last_status = c.status, last_error = c.error,
            status = case when not (${IS_OVER}) then s.status when c.status = 'succeeded' then 'completed' else c.status end,
+           held = s.held and not (${IS_OVER}),
            updated_at = case when ${IS_OVER} then p_now else s.updated_at end
       from (select schedule, count(*)::integer as runs, (array_agg(status order by place desc))[1] as status,
                    (array_agg(error order by place desc))[1] as error, ${addressOf("schedule", "id = ended.schedule")} as row

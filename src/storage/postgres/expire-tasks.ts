@@ -22,7 +22,8 @@ export async function expireTasks(
 }
 
 export const EXPIRE_FUNCTIONS = `
-create function expire_tasks(p_now bigint, p_limit integer) returns table (agent text, lane text) language plpgsql as $$
+create function expire_tasks(p_now bigint, p_limit integer) returns table (tenant text, agent text, lane text)
+language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
 begin

@@ -34,7 +34,9 @@ export async function finishAndClaim(
     db,
     started.map((row) => ({ ...row, ...JUST_STARTED, held_node: params.node })),
   );
-  const expired = rows.filter(({ what }) => what === "expired").map(({ agent, lane }) => ({ agent, lane }));
+  const expired = rows
+    .filter(({ what }) => what === "expired")
+    .map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
   if (rows.length + params.progress.length > 0) db.signal({ kind: "events" });
   if (rows.some(({ what }) => what === "settled")) signalReleased(db);
   // The slots that an end freed may be what another node's tasks wait for.
@@ -112,7 +114,7 @@ const STARTED_COLUMNS = `
 export const FINISH_AND_CLAIM_FUNCTIONS = `
 create type started_task as (${STARTED_COLUMNS});
 
--- finished: number is the token. expired: agent and lane. settled: something else may be able to start, or has ended.
+-- finished: number is the token. expired: tenant, agent and lane. settled: something else may be able to start, or has ended.
 -- started: number is the token, the rest the task.
 create function finish_and_claim(
   p_now bigint, p_node text, p_finishes json, p_progress json, p_lanes text[], p_limits integer[])
@@ -143,6 +145,7 @@ begin
     for v_expired in select * from expire_overdue(v_now, 1000) loop
       v_ends := true;
       what := 'expired';
+      tenant := v_expired.tenant;
       agent := v_expired.agent;
       lane := v_expired.lane;
       return next;

@@ -47,8 +47,10 @@ interface FiredRow {
   readonly cancelled: readonly CancelledJson[];
 }
 
-function toFireRow({ tenant, id, revision, nextFireAt, pauses }: Fire, n: number): object {
-  return { n, tenant, id, revision, next_fire_at: nextFireAt, pauses: pauses && cleanText(pauses) };
+function toFireRow(fire: Fire, n: number): object {
+  const { tenant, id, revision, nextFireAt, pauses, whileDisabled = false } = fire;
+  const reason = pauses && cleanText(pauses);
+  return { n, tenant, id, revision, next_fire_at: nextFireAt, pauses: reason, while_disabled: whileDisabled };
 }
 
 /** All runs in order. */
@@ -83,7 +85,8 @@ function toRunRow(run: NewRun): object {
  */
 export const FIRE_FUNCTIONS = `
 -- n: order within the call.
-create type new_fire as (n integer, tenant text, id bigint, revision bigint, next_fire_at bigint, pauses text);
+create type new_fire as (
+  n integer, tenant text, id bigint, revision bigint, next_fire_at bigint, pauses text, while_disabled boolean);
 
 create function fire_schedules(p_now bigint, p_fires json, p_runs json)
 returns table (fire integer, runs json, cancelled json) language plpgsql as $$
@@ -138,6 +141,7 @@ begin
     update schedule s
        set next_fire_at = case when s.status = 'active' then f.next_fire_at end, revision = s.revision + 1
       from named f where s.ctid = f.row and (s.tenant = f.tenant) is true and s.revision = f.revision
+       and (not f.while_disabled or coalesce((select t.disabled from tenant t where t.id = f.tenant), false))
     returning f.n)
   select array_agg(f) into v_fires from unnest(p_fires) f where f.n = any (array(select n from moved));
   if v_fires is null then return; end if;
@@ -169,17 +173,20 @@ create function settle_fired(p_now bigint, p_fires new_fire[], p_runs new_run[])
 declare
   v_paused bigint[];
   v_reasons text[];
+  v_held bigint[];
 begin
-  select array_agg(id order by n), array_agg(pauses order by n) into v_paused, v_reasons
-    from unnest(p_fires) where pauses is not null;
+  select array_agg(id order by n), array_agg(pauses order by n), coalesce(array_agg(id) filter (where while_disabled), '{}')
+    into v_paused, v_reasons, v_held from unnest(p_fires) where pauses is not null;
   if v_paused is not null then
-    update schedule set status = 'paused', next_fire_at = null, updated_at = p_now where id = any (v_paused);
+    update schedule set status = 'paused', next_fire_at = null, held = id = any (v_held), updated_at = p_now
+     where id = any (v_paused);
     perform tell_of_schedules(p_now, 'schedule.paused', v_paused, v_reasons);
   end if;
   if not exists (select 1 from unnest(p_runs) where status = 'missed') then return; end if;
   update schedule s
      set last_status = 'missed', last_error = l.reason,
          status = case when s.next_fire_at is null and s.open_runs = 0 then 'failed' else s.status end,
+         held = s.held and not (s.next_fire_at is null and s.open_runs = 0),
          updated_at = case when s.next_fire_at is null and s.open_runs = 0 then p_now else s.updated_at end
     from (select distinct on (r.fire) r.status, r.reason, ${addressOf("schedule", "id = r.schedule")} as row
             from unnest(p_runs) r join unnest(p_fires) f on f.n = r.fire and f.pauses is null order by r.fire, r.n desc) l

@@ -30,7 +30,9 @@ import { SEND_FUNCTIONS } from "./send-message.ts";
 import { SESSION_FUNCTIONS } from "./sessions.ts";
 import { SETTLE_FUNCTIONS } from "./settle-moves.ts";
 import { SETTLE_SESSION_FUNCTIONS } from "./settle-sessions.ts";
+import { SHARE_FUNCTIONS } from "./share-out.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
+import { TENANT_FUNCTIONS } from "./tenants.ts";
 import { WRITE_RUN_FUNCTIONS } from "./write-runs.ts";
 
 const SOURCE = [
@@ -43,6 +45,7 @@ const SOURCE = [
   SETTLE_SESSION_FUNCTIONS,
   SETTLE_FUNCTIONS,
   EXPIRE_FUNCTIONS,
+  SHARE_FUNCTIONS,
   CLAIM_FUNCTIONS,
   PREEMPT_FUNCTIONS,
   FINISH_AND_CLAIM_FUNCTIONS,
@@ -66,6 +69,7 @@ const SOURCE = [
   NODE_FUNCTIONS,
   LANE_FUNCTIONS,
   AGENT_FUNCTIONS,
+  TENANT_FUNCTIONS,
   RECOUNT_FUNCTIONS,
 ].join("\n");
 

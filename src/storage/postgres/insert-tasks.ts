@@ -3,6 +3,7 @@ import { PREEMPTIONS_MAX } from "../../model/priority.ts";
 import { rejectionError } from "../admission.ts";
 import { batchConflict } from "../batch-conflict.ts";
 import {
+  type FullQueue,
   IDEMPOTENCY_MS,
   type InsertedTask,
   type InsertTasksParams,
@@ -17,6 +18,7 @@ import { parentOf } from "./parent-of.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { rankOf } from "./rank.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
+import { TENANTS_MAX } from "./share-out.ts";
 
 /** Takes new tasks in, each admitted or rejected by itself. */
 export async function insertTasks(db: PostgresDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
@@ -74,7 +76,7 @@ export interface InsertedRow {
   readonly created_at: string;
   readonly run_at: string | null;
   readonly deadline: string | null;
-  readonly full: "global" | "agent" | null;
+  readonly full: FullQueue | null;
   readonly queued: string | null;
   readonly repeats: "same" | "other" | null;
 }
@@ -150,6 +152,115 @@ const FOLLOW_UP = `
   end if;
   ${PREEMPT}`;
 
+/**
+ * Two of a kind: where no tenant has a bound on what waits, which is the rule, nobody asks for it. Every part of a statement
+ * takes its time to be made ready, whether or not it finds something to do.
+ */
+function admitTasks({ tenantsBounded }: { tenantsBounded: boolean }): string {
+  const only = (part: string) => (tenantsBounded ? part : "");
+  return `
+-- Admits each task as if it came alone: by its place among its agent's tasks, then among its tenant's that had room there,
+-- then among all that had room there.
+-- Those of which the line or the session is not known are left out. sessioned: whether any has a session.
+create function ${tenantsBounded ? "admit_of_bounded" : "admit_tasks"}(
+  p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint, out tasks admitted_task[], out sessioned boolean)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_first bigint := nextval('task_seq');
+  v_waiting bigint;
+  v_aging jsonb;
+begin
+  perform setval('task_seq', v_first + json_array_length(p_tasks) - 1);
+  select coalesce(sum(waiting - exempt), 0), jsonb_object_agg(name, aging_ms) filter (where aging_ms > 0)
+    into v_waiting, v_aging from lane;
+  with asked as (
+    select * from json_to_recordset(p_tasks) as j(
+      n bigint, id text, tenant text, agent text, lane text, priority integer, run_at bigint, deadline bigint,
+      deadline_after_ms bigint, max_retries_if_lost integer, max_queued integer, preemptible boolean, batch text,
+      session text, session_max integer, origin text, schedule bigint, callback_url text, depends_on json, spec text)),
+  agents as (
+    select a.tenant, a.agent, sum(o.waiting) as waiting, sum(o.waiting - o.exempt) as counted
+      from (select distinct tenant, agent from asked) a
+      join line o on o.tenant = a.tenant and o.agent = a.agent
+     group by a.tenant, a.agent),
+  ${only(`tenants as (
+    select a.tenant, t.max_queued,
+           case when t.max_queued is not null
+                then (select sum(n.waiting - n.exempt) from tenant_line n where n.tenant = a.tenant) end as counted
+      from (select distinct tenant from asked) a left join tenant t on t.id = a.tenant),`)}
+  -- What came as anything but a task is neither counted nor refused.
+  placed as (
+    select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting, a.counted as agent_counted,
+           ${only("b.max_queued as max_tenant, b.counted as tenant_counted,")}
+           row_number() over agent as place, count(*) filter (where q.origin is null) over agent as counted_place
+      from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent
+      ${only("join tenants b on b.tenant = q.tenant")}
+    window agent as (partition by q.tenant, q.agent order by q.n)),
+  judged as (
+    select a.*, origin is null and agent_counted + counted_place <= max_agent as agent_ok,
+           -- None of this call is done: only those that were there before can be.
+           case when json_array_length(a.depends_on) = 0 then 0
+                else (select count(*) from json_array_elements_text(a.depends_on) d(id)
+                       where ${parentOf("d.id", "a.tenant", "p.resting_state")} is distinct from 'done') end as unmet,
+           count(*) filter (where origin is null and agent_counted + counted_place <= max_agent)
+             over (${only("partition by tenant")} order by n) as ${tenantsBounded ? "tenant_upto" : "admitted_upto"}
+      from placed a),
+  ${only(`bounded as (
+    select j.*, agent_ok and (tenant_counted + tenant_upto > max_tenant) is not true as tenant_ok,
+           count(*) filter (where agent_ok and (tenant_counted + tenant_upto > max_tenant) is not true) over (order by n)
+             as admitted_upto
+      from judged j),`)}
+  decided as (
+    select j.*,
+           case when origin is not null then null
+                when v_waiting + admitted_upto - ${tenantsBounded ? "tenant_ok" : "agent_ok"}::integer >= p_max_queue then 'global'
+                ${only("when tenant_counted + tenant_upto - agent_ok::integer >= max_tenant then 'tenant'")}
+                when not agent_ok then 'agent' end as "full",
+           case when session is not null
+                then (select s.id from session s where s.tenant = j.tenant and s.key = j.session) end as session_id
+      from ${tenantsBounded ? "bounded" : "judged"} j)
+  select array_agg(row(d.n, v_first + d.n, d.id, d.tenant, d.agent, o.id, d.priority,
+           ${rankOf({
+             priority: "d.priority",
+             since: "greatest(p_now, d.run_at)",
+             agingMs: "coalesce((v_aging ->> d.lane)::bigint, 0)",
+           })},
+           case when d."full" is not null then 'rejected' when d.unmet > 0 then 'waiting_dependency'
+                when d.run_at > p_now then 'delayed' else 'queued' end,
+           case when d."full" is not null or d.unmet > 0 or d.run_at > p_now or d.session_id is not null then null
+                else ${parkedBy("d.batch")} end,
+           case when d."full" is not null or d.unmet > 0 or d.run_at > p_now then 0
+                when d.origin is null or not exists (select 1 from decided r where r."full" is not null)
+                then d.agent_waiting + d.place
+                -- Only what is never refused can come after what was.
+                else d.agent_waiting + d.place - (
+                       select count(*) from decided r
+                        where r.tenant = d.tenant and r.agent = d.agent and r.n < d.n and r."full" is not null) end,
+           d.run_at,
+           coalesce(d.deadline, case when d."full" is not null or d.unmet = 0
+                                     then greatest(p_now, d.run_at) + d.deadline_after_ms end),
+           case when d.deadline is null then d.deadline_after_ms end,
+           d.max_retries_if_lost, case when d.preemptible then ${PREEMPTIONS_MAX} else 0 end, d.batch,
+           d.session_id, d.session_max, d.origin, d.schedule, d.callback_url, json_array_length(d.depends_on),
+           case when d."full" is null then d.unmet else 0 end, d.spec, d."full",
+           case d."full" when 'global' then greatest(v_waiting, p_max_queue)
+                         ${only("when 'tenant' then greatest(d.tenant_counted, d.max_tenant)")}
+                         when 'agent' then greatest(d.agent_counted, d.max_agent) end)::admitted_task order by d.n),
+         bool_or(d.session is not null)
+    into tasks, sessioned
+    from decided d
+    join line o on o.lane = d.lane and o.tenant = d.tenant and o.agent = d.agent
+   where d.session is null or d.session_id is not null;
+end $$;`;
+}
+
+const ADMIT = `if v_bounded then
+    select tasks, sessioned into v_tasks, v_sessioned from admit_of_bounded(v_now, p_tasks, p_max_queue, p_max_agent);
+  else
+    select tasks, sessioned into v_tasks, v_sessioned from admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
+  end if;`;
+
 export const INSERT_FUNCTIONS = `
 -- A new task and what admission decided. n: order within the call, from 0. "full": which queue was, if one was.
 create type admitted_task as (
@@ -169,7 +280,8 @@ create function already_inserted(p_ids text[]) returns setof inserted_task langu
                        when position > 0 then 'queued'
                        when resting_state = 'waiting_dependency' then resting_state else 'delayed' end,
          position, created_at, run_at, deadline,
-         case when resting_state <> 'rejected' then null when error = '${rejectionError("global")}' then 'global' else 'agent' end,
+         case when resting_state <> 'rejected' then null when error = '${rejectionError("global")}' then 'global'
+              when error = '${rejectionError("tenant")}' then 'tenant' else 'agent' end,
          0::bigint, null::text
     from task where id = any (p_ids)
 $$;
@@ -208,6 +320,7 @@ declare
   v_now bigint := p_now;
   v_tasks admitted_task[];
   v_sessioned boolean;
+  v_bounded boolean := exists (select 1 from tenant where max_queued is not null);
   v_places bigint[];
   v_let_in boolean[];
   v_deltas line_delta[];
@@ -218,11 +331,11 @@ declare
   v_types text[];
   v_data text[];
 begin
-  select tasks, sessioned into v_tasks, v_sessioned from admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
+  ${ADMIT}
   if cardinality(v_tasks) is distinct from json_array_length(p_tasks) then
     perform make_lines(p_tasks);
     perform make_sessions(p_tasks);
-    select tasks, sessioned into v_tasks, v_sessioned from admit_tasks(v_now, p_tasks, p_max_queue, p_max_agent);
+    ${ADMIT}
   end if;
   if v_sessioned then
     if cardinality(v_tasks) > 1 and ends_stale_message(v_tasks) then
@@ -322,6 +435,8 @@ $$;
 -- Lines, and the tallies of tenants, that these tasks are the first of.
 create function make_lines(p_tasks json) returns void language plpgsql as $$
 #variable_conflict use_column
+declare
+  v_crowded text[];
 begin
   insert into line (lane, tenant, agent, agent_max, last_served)
   select x.lane, x.tenant, x.agent, a.max_inflight, (select last_value from event_seq) - ${NEWCOMER_LEAD}
@@ -331,6 +446,27 @@ begin
     left join agent a on a.tenant = x.tenant and a.agent = x.agent
    where not exists (select 1 from line n where n.lane = x.lane and n.tenant = x.tenant and n.agent = x.agent)
    order by x.first;
+  with made as (
+    insert into tenant_line (lane, tenant, max_inflight, disabled, crowded, last_served)
+    select x.lane, x.tenant, t.max_inflight, coalesce(t.disabled, false), l.crowded,
+           (select last_value from event_seq) - ${NEWCOMER_LEAD}
+      from (select lane, tenant, min(n) as first
+              from json_to_recordset(p_tasks) as j(n bigint, lane text, tenant text) group by lane, tenant) x
+      join lane l on l.name = x.lane
+      left join tenant t on t.id = x.tenant
+     where not exists (select 1 from tenant_line n where n.lane = x.lane and n.tenant = x.tenant)
+     order by x.first
+    returning lane),
+  counted as (
+    update lane l set tenants = l.tenants + m.tenants, crowded = l.crowded or l.tenants + m.tenants > ${TENANTS_MAX}
+      from (select lane, count(*)::integer as tenants from made group by lane) m
+     where l.name = m.lane
+    returning l.name, l.tenants > ${TENANTS_MAX} and l.tenants - m.tenants <= ${TENANTS_MAX} as crowded)
+  select array_agg(name) into v_crowded from counted where crowded;
+  if v_crowded is not null then
+    update tenant_line set crowded = true where lane = any (v_crowded);
+    perform refresh_tenants(array(select tenant from tenant_line where lane = any (v_crowded)));
+  end if;
   insert into tally (tenant, state, tasks)
   select x.tenant, s.state, 0
     from (select distinct tenant from json_to_recordset(p_tasks) as j(tenant text)) x
@@ -339,83 +475,6 @@ begin
    where not exists (select 1 from tally y where y.tenant = x.tenant and y.state = s.state);
 end $$;
 
--- Admits each task as if it came alone: by its place among its agent's tasks, then among all that had room there.
--- Those of which the line or the session is not known are left out. sessioned: whether any has a session.
-create function admit_tasks(
-  p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint, out tasks admitted_task[], out sessioned boolean)
-language plpgsql as $$
-#variable_conflict use_column
-declare
-  v_first bigint := nextval('task_seq');
-  v_waiting bigint;
-  v_aging jsonb;
-begin
-  perform setval('task_seq', v_first + json_array_length(p_tasks) - 1);
-  select coalesce(sum(waiting - exempt), 0), jsonb_object_agg(name, aging_ms) filter (where aging_ms > 0)
-    into v_waiting, v_aging from lane;
-  with asked as (
-    select * from json_to_recordset(p_tasks) as j(
-      n bigint, id text, tenant text, agent text, lane text, priority integer, run_at bigint, deadline bigint,
-      deadline_after_ms bigint, max_retries_if_lost integer, max_queued integer, preemptible boolean, batch text,
-      session text, session_max integer, origin text, schedule bigint, callback_url text, depends_on json, spec text)),
-  agents as (
-    select a.tenant, a.agent, sum(o.waiting) as waiting, sum(o.waiting - o.exempt) as counted
-      from (select distinct tenant, agent from asked) a
-      join line o on o.tenant = a.tenant and o.agent = a.agent
-     group by a.tenant, a.agent),
-  -- What came as anything but a task is neither counted nor refused.
-  placed as (
-    select q.*, coalesce(q.max_queued, p_max_agent) as max_agent, a.waiting as agent_waiting, a.counted as agent_counted,
-           row_number() over agent as place, count(*) filter (where q.origin is null) over agent as counted_place
-      from asked q join agents a on a.tenant = q.tenant and a.agent = q.agent
-    window agent as (partition by q.tenant, q.agent order by q.n)),
-  judged as (
-    select a.*, origin is null and agent_counted + counted_place <= max_agent as agent_ok,
-           -- None of this call is done: only those that were there before can be.
-           case when json_array_length(a.depends_on) = 0 then 0
-                else (select count(*) from json_array_elements_text(a.depends_on) d(id)
-                       where ${parentOf("d.id", "a.tenant", "p.resting_state")} is distinct from 'done') end as unmet,
-           count(*) filter (where origin is null and agent_counted + counted_place <= max_agent) over (order by n)
-             as admitted_upto
-      from placed a),
-  decided as (
-    select j.*,
-           case when origin is not null then null
-                when v_waiting + admitted_upto - agent_ok::integer >= p_max_queue then 'global'
-                when not agent_ok then 'agent' end as "full",
-           case when session is not null
-                then (select s.id from session s where s.tenant = j.tenant and s.key = j.session) end as session_id
-      from judged j)
-  select array_agg(row(d.n, v_first + d.n, d.id, d.tenant, d.agent, o.id, d.priority,
-           ${rankOf({
-             priority: "d.priority",
-             since: "greatest(p_now, d.run_at)",
-             agingMs: "coalesce((v_aging ->> d.lane)::bigint, 0)",
-           })},
-           case when d."full" is not null then 'rejected' when d.unmet > 0 then 'waiting_dependency'
-                when d.run_at > p_now then 'delayed' else 'queued' end,
-           case when d."full" is not null or d.unmet > 0 or d.run_at > p_now or d.session_id is not null then null
-                else ${parkedBy("d.batch")} end,
-           case when d."full" is not null or d.unmet > 0 or d.run_at > p_now then 0
-                when d.origin is null or not exists (select 1 from decided r where r."full" is not null)
-                then d.agent_waiting + d.place
-                -- Only what is never refused can come after what was.
-                else d.agent_waiting + d.place - (
-                       select count(*) from decided r
-                        where r.tenant = d.tenant and r.agent = d.agent and r.n < d.n and r."full" is not null) end,
-           d.run_at,
-           coalesce(d.deadline, case when d."full" is not null or d.unmet = 0
-                                     then greatest(p_now, d.run_at) + d.deadline_after_ms end),
-           case when d.deadline is null then d.deadline_after_ms end,
-           d.max_retries_if_lost, case when d.preemptible then ${PREEMPTIONS_MAX} else 0 end, d.batch,
-           d.session_id, d.session_max, d.origin, d.schedule, d.callback_url, json_array_length(d.depends_on),
-           case when d."full" is null then d.unmet else 0 end, d.spec, d."full",
-           case d."full" when 'global' then greatest(v_waiting, p_max_queue)
-                         when 'agent' then greatest(d.agent_counted, d.max_agent) end)::admitted_task order by d.n),
-         bool_or(d.session is not null)
-    into tasks, sessioned
-    from decided d
-    join line o on o.lane = d.lane and o.tenant = d.tenant and o.agent = d.agent
-   where d.session is null or d.session_id is not null;
-end $$;
+${admitTasks({ tenantsBounded: false })}
+${admitTasks({ tenantsBounded: true })}
 `;

@@ -141,6 +141,8 @@ const PLAIN_KINDS: readonly StorageSignal["kind"][] = [
   "agents",
   "schedules",
   "notifications",
+  "tenants",
+  "keys",
 ];
 
 function isSignal(value: unknown): value is StorageSignal {

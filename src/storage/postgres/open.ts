@@ -1,5 +1,6 @@
 import type { Storage } from "../storage.ts";
 import { postgresAgents } from "./agents.ts";
+import { postgresAudit } from "./audit.ts";
 import { getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
@@ -8,6 +9,7 @@ import { dependencyResults } from "./dependencies.ts";
 import { expireTasks } from "./expire-tasks.ts";
 import { finishAndClaim } from "./finish-and-claim.ts";
 import { insertTasks } from "./insert-tasks.ts";
+import { postgresKeys } from "./keys.ts";
 import { postgresLanes } from "./lanes.ts";
 import { postgresNodes } from "./nodes.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
@@ -22,6 +24,7 @@ import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
 import { postgresSchedules } from "./schedules.ts";
 import { postgresSessions } from "./sessions.ts";
+import { postgresTenants } from "./tenants.ts";
 
 /** Opens a PostgreSQL database, which any number of nodes may share. */
 export async function openPostgres(options: PostgresOptions): Promise<Storage> {
@@ -58,6 +61,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     lanes: postgresLanes(db),
     agents: postgresAgents(db),
     deliveries: postgresDeliveries(db),
+    tenants: postgresTenants(db),
+    keys: postgresKeys(db),
+    audit: postgresAudit(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
       recountAll: () => recountAll(db),

@@ -1,9 +1,8 @@
 import { preemptionError } from "../preemption-error.ts";
-import { tasksAhead } from "./claim-tasks.ts";
-import { roomOf } from "./counters.ts";
 import { isNoted } from "./notes.ts";
 import { TOKENS_MAX } from "./notifications.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
+import { tenantRoom } from "./share-out.ts";
 
 /** The last step of an operation: nothing is looked at unless something in it may have left a critical task without slot. */
 export function preemptAt(now: "v_now" | "p_now"): string {
@@ -72,13 +71,14 @@ declare
   v_lane lane;
   v_nodes text[];
   v_free bigint;
-  v_last_seated bigint[];
+  v_turns bigint[];
   v_tenants text[];
   v_yielding bigint[];
   v_critical record;
   v_lease lease;
   v_ended ended_attempt[] := '{}';
   v_tokens bigint[] := '{}';
+  v_owners text[] := '{}';
   v_bare_lines bigint[] := '{}';
 begin
   select * into v_lane from lane where name = p_lane;
@@ -93,20 +93,24 @@ begin
     from (select tenant, count(*) as tasks from lease
            where lane = p_lane and priority is not null and node = any (v_nodes) group by tenant) y;
   if v_tenants is null then return v_tokens; end if;
-  if v_free > 0 and v_free < v_lane.waiting then
-    v_last_seated := last_seated(p_lane, v_lane.per_agent, v_free::integer);
+  -- Where there are more slots than tasks, everybody gets what its own bounds leave.
+  if v_free < v_lane.waiting then
+    select turns into v_turns from share_out(v_lane, v_free::integer, null);
   end if;
   -- Everybody's need is settled before the first one gives way.
   for v_critical in
     select c.*, t.id, t.tenant
-      from (select line, rank, seq, true as held_by_agent from beyond_agents(p_lane, v_lane.per_agent, p_arrivals)
+      from (select line, rank, seq, true as held_by_agent from beyond_agents(p_lane, p_arrivals)
             union all
             select u.line, u.rank, u.seq, false
               from unnest(v_tenants, v_yielding) y(tenant, tasks)
+              join tenant_line o on o.tenant = y.tenant and o.lane = p_lane and not o.disabled
              cross join lateral (
-               select u.* from usable_criticals(p_lane, v_lane.per_agent, y.tenant, v_free + y.tasks) u
-                where v_free = 0 or array[u.rank, u.seq] > v_last_seated
-                order by u.rank, u.seq limit y.tasks) u) c
+               select greatest(case when v_turns is null then ${tenantRoom("o")}
+                                    else (select count(*) from unnest(v_turns) t(id) where t.id = o.id) end, 0) as share) s
+             cross join lateral (
+               select u.* from usable_criticals(p_lane, y.tenant, s.share + y.tasks) u
+                order by u.rank, u.seq offset s.share limit y.tasks) u) c
       join task t on t.seq = c.seq
      order by c.rank, c.seq
   loop
@@ -120,33 +124,31 @@ begin
       continue when not found;
     end if;
     v_tokens := v_tokens || v_lease.token;
+    v_owners := v_owners || v_critical.tenant;
     v_ended := v_ended || row(cardinality(v_tokens), v_lease.task_seq, v_lease.node, v_lease.line, v_lease.attempt,
                               v_lease.started_at, 'queued', 'preempted', false, null,
                               '${preemptionError("' || v_critical.id || '")}', null, null, null, null, null, null)::ended_attempt;
   end loop;
   if cardinality(v_tokens) = 0 then return v_tokens; end if;
   perform apply_deltas(end_attempts(p_now, v_ended));
-  -- The slot is for a critical task: its start is one more that may go ahead of fairness.
-  update lane set ahead_streak = ahead_streak - cardinality(v_tokens) where name = p_lane and strategy = 'fair-fifo';
+  -- The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness.
+  update tenant_line t
+     set owed = t.owed + o.slots,
+         ahead_streak = t.ahead_streak - case when v_lane.strategy = 'fair-fifo' then o.slots else 0 end
+    from (select tenant, count(*)::integer as slots from unnest(v_owners) u(tenant) group by tenant) o
+   where t.tenant = o.tenant and t.lane = p_lane;
+  if v_lane.crowded then perform refresh_tenants(v_owners); end if;
   return v_tokens;
 end $$;
 
--- The last of the critical tasks that so many free slots are for; null: there are more slots.
-create function last_seated(p_lane text, p_per_agent integer, p_count integer) returns bigint[]
-language plpgsql stable as $$
-begin
-  return (select array[r.rank, r.task_seq] from ${tasksAhead("true")}
-           order by r.rank, r.task_seq offset p_count - 1 limit 1);
-end $$;
-
 -- The first critical tasks of a tenant that only want for a slot, and perhaps more of them.
-create function usable_criticals(p_lane text, p_per_agent integer, p_tenant text, p_count bigint)
+create function usable_criticals(p_lane text, p_tenant text, p_count bigint)
 returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return query
     select c.id, r.rank, r.task_seq
-      from (select n.id, n.head_rank, n.head_seq, ${roomOf("n", "p_per_agent")} as room
+      from (select n.id, n.head_rank, n.head_seq, n.room
               from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.head_rank <= 0
              order by n.head_rank, n.head_seq limit p_count) c
      cross join lateral (
@@ -157,7 +159,7 @@ end $$;
 
 -- Those of these critical tasks, as far as they are ready, that those before them leave no room for within the limits of
 -- their agent.
-create function beyond_agents(p_lane text, p_per_agent integer, p_seqs bigint[])
+create function beyond_agents(p_lane text, p_seqs bigint[])
 returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
 begin
@@ -167,11 +169,12 @@ begin
         from (select distinct u.seq from unnest(p_seqs) u(seq)) a
         join task t on t.seq = a.seq
         join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq
-        join line n on n.id = t.line and n.lane = p_lane),
+        join line n on n.id = t.line and n.lane = p_lane
+        join tenant_line o on o.tenant = n.tenant and o.lane = n.lane and not o.disabled),
     -- What agents could still run of their lines: everything, or up to the last one.
     bounds as materialized (
       select n.id as line, n.room >= n.ready as all_usable, last.rank, last.task_seq
-        from (select n.id, n.ready, n.head_rank, n.head_seq, ${roomOf("n", "p_per_agent")} as room
+        from (select n.id, n.ready, n.head_rank, n.head_seq, n.room
                 from line n where n.id in (select line from arrived)) n
         left join lateral (
           select r.rank, r.task_seq from ready r

@@ -56,7 +56,7 @@ begin
     insert into high_water (name, value) values ('event', v_last)
     on conflict (name) do update set value = greatest(high_water.value, excluded.value);
     delete from event where last_seq <= v_last;
-    v_tasks := delete_ended(with_siblings(v_seqs, v_cutoff, v_now), v_cutoff, v_now);
+    v_tasks := delete_ended(with_siblings(v_seqs, v_cutoff, v_now), v_cutoff, v_now, false);
   end if;
   for v_crowded in
     select tenant, tasks from tally where state = 'rejected' and tasks > p_rejected_max order by tenant
@@ -68,7 +68,7 @@ begin
          -- It is counted when its batch ends, and the callback of that may go with it.
          and (t.batch is null or (select b.completed_at is null from batch b where b.id = t.batch) is not true)
          and (select d.seq from delivery d where d.task_seq = t.seq and d.status = 'pending' limit 1) is null
-       order by t.seq limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_now);
+       order by t.seq limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_now, false);
   end loop;
   return query select v_tasks + v_rejected, v_events >= p_limit or v_rejected = p_limit;
 end $$;
@@ -87,8 +87,9 @@ begin
 end $$;
 
 -- Deletes those of these tasks that had ended before the cutoff, that nobody still depends on and that no batch keeps, and then
--- those that they had depended on, if they were only kept for their sake.
-create function delete_ended(p_seqs bigint[], p_cutoff bigint, p_now bigint) returns integer language plpgsql as $$
+-- those that they had depended on, if they were only kept for their sake. p_any: these, whatever keeps them, and no others.
+create function delete_ended(p_seqs bigint[], p_cutoff bigint, p_now bigint, p_any boolean) returns integer
+language plpgsql as $$
 #variable_conflict use_column
 declare
   v_tenants text[];
@@ -104,9 +105,10 @@ begin
   loop
     with gone as (
       delete from task t
-       where t.seq = any (p_seqs) and (t.completed_at < p_cutoff or t.completed_at > p_now)
-         and (not t.has_dependants or not ${IS_WAITED_FOR})
-         and not ${IS_KEPT_BY_BATCH}
+       where t.seq = any (p_seqs)
+         and (p_any or ((t.completed_at < p_cutoff or t.completed_at > p_now)
+                        and (not t.has_dependants or not ${IS_WAITED_FOR})
+                        and not ${IS_KEPT_BY_BATCH}))
       returning t.seq, t.tenant, t.agent, t.resting_state, t.batch, t.session, t.dependencies, t.has_dependants),
     tries as (delete from attempt a using gone where a.task_seq = gone.seq),
     callbacks as (delete from delivery d using gone where d.task_seq = gone.seq),
@@ -128,13 +130,26 @@ begin
     delete from line n using (select distinct tenant, agent from unnest(v_tenants, v_agents) u(tenant, agent)) g
      where n.tenant = g.tenant and n.agent = g.agent
        and not exists (select 1 from task t where t.tenant = g.tenant and t.agent = g.agent);
+    perform forget_empty_tenants(v_tenants);
     perform count_tasks(v_tenants, v_states, array_fill(-1, array[cardinality(v_states)]));
     v_deleted := v_deleted + cardinality(v_states);
     exit when v_children is null;
     with cut as (delete from dependency where child_seq = any (v_children) returning parent_seq)
     select array_agg(distinct parent_seq) into p_seqs from cut;
-    exit when p_seqs is null;
+    exit when p_seqs is null or p_any;
   end loop;
   return v_deleted;
+end $$;
+
+-- And so does a tenant.
+create function forget_empty_tenants(p_tenants text[]) returns void language plpgsql as $$
+#variable_conflict use_column
+begin
+  with gone as (
+    delete from tenant_line t using (select distinct tenant from unnest(p_tenants) u(tenant)) g
+     where t.tenant = g.tenant and not exists (select 1 from line n where n.tenant = g.tenant)
+    returning t.lane)
+  update lane l set tenants = l.tenants - g.tenants
+    from (select lane, count(*)::integer as tenants from gone group by lane) g where l.name = g.lane;
 end $$;
 `;

@@ -80,6 +80,16 @@ begin
   perform wake_readers();
 end $$;
 
+-- How many that were. Readers go on from the newest there ever was, also when that is among them.
+create function delete_notifications(p_seqs bigint[]) returns integer language plpgsql as $$
+begin
+  if cardinality(p_seqs) = 0 then return 0; end if;
+  insert into high_water (name, value) select 'notification', max(s.seq) from unnest(p_seqs) s(seq)
+  on conflict (name) do update set value = greatest(high_water.value, excluded.value);
+  delete from notification n where n.seq = any (p_seqs);
+  return cardinality(p_seqs);
+end $$;
+
 -- Whatever ends a task may end a run, and not all that do can know: so the word goes out with the transaction. That makes no
 -- commit wait that the gate would not.
 create function wake_readers() returns void language plpgsql as $$

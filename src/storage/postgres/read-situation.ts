@@ -20,6 +20,11 @@ export async function readSituation(
   return {
     task,
     lane: { inflight: row.lane_inflight, total: row.total, perAgent: row.per_agent },
+    tenant: {
+      disabled: row.tenant_disabled,
+      inflight: Number(row.tenant_inflight),
+      max: row.tenant_max,
+    },
     agent: { inLane: row.inflight, inflight: Number(row.agent_inflight), max: row.agent_max },
     ahead: { ids: row.ahead, count: Number(row.ahead_count) },
     batch: row.parallelism === null ? null : { parallelism: row.parallelism, active: row.active },
@@ -35,6 +40,9 @@ interface SituationRow {
   readonly lane_inflight: number;
   readonly total: number | null;
   readonly per_agent: number | null;
+  readonly tenant_disabled: boolean;
+  readonly tenant_inflight: string;
+  readonly tenant_max: number | null;
   readonly inflight: number;
   readonly agent_inflight: string;
   readonly agent_max: number | null;
@@ -56,6 +64,8 @@ const BEFORE = `
 
 const SITUATION = `
   select l.inflight as lane_inflight, l.total, l.per_agent, n.inflight, n.agent_max,
+         o.disabled as tenant_disabled, o.max_inflight as tenant_max,
+         (select sum(s.inflight) from tenant_line s where s.tenant = n.tenant) as tenant_inflight,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight,
          array(select (select a.id from task a where a.seq = b.task_seq)
                  from (select r.rank, r.task_seq ${BEFORE} order by r.rank, r.task_seq limit $2) b
@@ -74,4 +84,5 @@ const SITUATION = `
          coalesce((select json_agg(json_build_object('id', p.id, 'state', coalesce(e.state, p.resting_state)) order by p.seq)
                      from dependency d join task p on p.seq = d.parent_seq left join lease e on e.task_seq = p.seq
                     where d.child_seq = t.seq), '[]') as parents
-    from task t join line n on n.id = t.line join lane l on l.name = n.lane where t.seq = $1`;
+    from task t join line n on n.id = t.line join lane l on l.name = n.lane
+    join tenant_line o on o.tenant = n.tenant and o.lane = n.lane where t.seq = $1`;

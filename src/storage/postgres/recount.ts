@@ -2,6 +2,7 @@ import type { CounterFault } from "../storage.ts";
 import { roomOf } from "./counters.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { maxOf } from "./settle-sessions.ts";
+import { tenantRoom } from "./share-out.ts";
 
 /** Counting more than this would hold up everybody else for what is a precaution. */
 const RECOUNTED_TASKS_MAX = 10_000;
@@ -69,7 +70,7 @@ create function count_lines(p_lines bigint[]) returns table (
      ('inflight', n.inflight, coalesce(h.tasks, 0)),
      ('head_rank', n.head_rank, f.rank),
      ('head_seq', n.head_seq, f.task_seq),
-     ('startable', n.startable::integer, (coalesce(${roomOf("n", "l.per_agent")}, 0) > 0)::integer),
+     ('room', n.room, greatest(${roomOf("n", "l.per_agent")}, 0)),
      ('ahead', n.ahead::integer,
       (n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo'))::integer)) c
    where n.id = any (p_lines)
@@ -91,7 +92,10 @@ begin
   return query
     select c.name || ' ' || c.column_name, c.stored, c.counted
       from count_lines(array[v_line]) c where c.stored is distinct from c.counted;
-  if not found then return; end if;
+  if not found then
+    return query select * from recount_tenant(v_line, p_tasks_max);
+    return;
+  end if;
   update lane l
      set waiting = l.waiting + c.waiting, exempt = l.exempt + c.exempt, inflight = l.inflight + c.inflight
     from (select lane, sum(counted - stored) filter (where column_name = 'waiting') as waiting,
@@ -109,9 +113,65 @@ begin
                   max(counted) filter (where column_name = 'head_rank'),
                   max(counted) filter (where column_name = 'head_seq')
              from count_lines(array[v_line])),
-         startable = false
+         room = 0, startable = false
    where n.id = v_line;
-  perform refresh_startable(array[v_line]);
+  perform refresh_startable(array(
+    select s.id from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_line));
+  return query select * from recount_tenant(v_line, 9e18::bigint);
+end $$;
+
+-- What the lines of tenants say about them, beside what they say.
+create function count_tenants(p_ids bigint[]) returns table (
+  id bigint, name text, column_name text, stored bigint, counted bigint) language sql stable as $$
+  select t.id, 'tenant ' || t.lane || '/' || t.tenant, c.*
+    from tenant_line t
+    left join tenant o on o.id = t.tenant
+    left join lateral (
+      select sum(n.waiting) as waiting, sum(n.exempt) as exempt, sum(n.inflight) as inflight, sum(n.room) as supply,
+             count(*) filter (where n.startable and n.ahead) as urgent_lines
+        from line n where n.tenant = t.tenant and n.lane = t.lane) n on true
+   cross join lateral (values
+     ('waiting', t.waiting::bigint, coalesce(n.waiting, 0)),
+     ('exempt', t.exempt, coalesce(n.exempt, 0)),
+     ('inflight', t.inflight, coalesce(n.inflight, 0)),
+     ('supply', t.supply, coalesce(n.supply, 0)),
+     ('urgent_lines', t.urgent_lines, coalesce(n.urgent_lines, 0)),
+     ('max_inflight', t.max_inflight, o.max_inflight),
+     ('crowded', t.crowded::integer, (select l.crowded::integer from lane l where l.name = t.lane)),
+     ('disabled', t.disabled::integer, coalesce(o.disabled, false)::integer),
+     ('turn_unowed', t.turn_unowed::integer, case when t.crowded and t.startable then (t.owed = 0)::integer end),
+     ('turn_inflight', t.turn_inflight, case when t.crowded and t.startable then t.inflight end),
+     ('turn_served', t.turn_served, case when t.crowded and t.startable then t.last_served end),
+     ('startable', t.startable::integer, (not t.disabled and ${tenantRoom("t")} > 0)::integer)) c
+   where t.id = any (p_ids)
+$$;
+
+-- Recounts the tenant of a line, and mends it if it is off; not one of so many agents that it would hold up the rest.
+create function recount_tenant(p_line bigint, p_lines_max bigint)
+returns table (counter text, stored bigint, counted bigint) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_own tenant_line;
+begin
+  select t.* into v_own from line n join tenant_line t on t.tenant = n.tenant and t.lane = n.lane where n.id = p_line;
+  if (select count(*) from (select 1 from line where tenant = v_own.tenant limit p_lines_max) n) >= p_lines_max then
+    return;
+  end if;
+  return query
+    select c.name || ' ' || c.column_name, c.stored, c.counted
+      from count_tenants(array[v_own.id]) c where c.stored is distinct from c.counted;
+  if not found then return; end if;
+  update tenant_line t
+     set (waiting, exempt, inflight, supply, urgent_lines) = (
+           select max(counted) filter (where column_name = 'waiting'),
+                  max(counted) filter (where column_name = 'exempt'),
+                  max(counted) filter (where column_name = 'inflight'),
+                  max(counted) filter (where column_name = 'supply'),
+                  max(counted) filter (where column_name = 'urgent_lines')
+             from count_tenants(array[v_own.id])),
+         startable = false
+   where t.id = v_own.id;
+  perform refresh_tenants(array[v_own.tenant]);
 end $$;
 `;
 
@@ -124,8 +184,18 @@ select 'lane ' || l.name || ' ' || c.name, c.stored, c.counted
  cross join lateral (values
    ('waiting', l.waiting, (select coalesce(sum(waiting), 0) from line where lane = l.name)),
    ('exempt', l.exempt, (select coalesce(sum(exempt), 0) from line where lane = l.name)),
+   ('tenants', l.tenants, (select count(*) from tenant_line where lane = l.name)),
    ('inflight', l.inflight, (select coalesce(sum(inflight), 0) from line where lane = l.name))) c(name, stored, counted)
  where c.stored <> c.counted
+union all
+select name || ' ' || column_name, stored, counted
+  from count_tenants(array(select id from tenant_line)) where stored is distinct from counted
+union all
+select 'tenants without lines, and lines without tenants', wrong, 0
+  from (select (select count(*) from tenant_line t where not exists (select 1 from line n where n.tenant = t.tenant))
+             + (select count(*) from line n
+                 where not exists (select 1 from tenant_line t where t.tenant = n.tenant and t.lane = n.lane)) as wrong) w
+ where wrong > 0
 union all
 select 'tally ' || tenant || ' ' || state, sum(stored), sum(counted)
   from (select tenant, state, tasks as stored, 0 as counted from tally

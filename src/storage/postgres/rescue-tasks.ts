@@ -19,13 +19,13 @@ export async function rescueTasks(
     db.signal({ kind: "due" });
   }
   const places = (wanted: "queued" | "failed") =>
-    rows.filter(({ state }) => state === wanted).map(({ agent, lane }) => ({ agent, lane }));
+    rows.filter(({ state }) => state === wanted).map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
   return { requeued: places("queued"), failed: places("failed") };
 }
 
 export const RESCUE_FUNCTIONS = `
 create function rescue_tasks(p_now bigint, p_node text, p_limit integer)
-returns table (state text, agent text, lane text) language plpgsql as $$
+returns table (state text, tenant text, agent text, lane text) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
@@ -47,6 +47,6 @@ begin
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
   return query
-    select e.state, n.agent, n.lane from unnest(v_ended) e join line n on n.id = e.line order by e.task_seq;
+    select e.state, n.tenant, n.agent, n.lane from unnest(v_ended) e join line n on n.id = e.line order by e.task_seq;
 end $$;
 `;

@@ -180,11 +180,7 @@ begin
   with oldest as (select n.seq, n.at from notification n order by n.seq limit p_limit)
   select max(o.seq), count(*) into v_last, v_told from oldest o
    where o.seq < coalesce((select min(k.seq) from oldest k where k.at >= v_cutoff and k.at <= v_now), 9e18);
-  if v_told > 0 then
-    insert into high_water (name, value) values ('notification', v_last)
-    on conflict (name) do update set value = greatest(high_water.value, excluded.value);
-    delete from notification n where n.seq <= v_last;
-  end if;
+  if v_told > 0 then perform delete_notifications(array(select n.seq from notification n where n.seq <= v_last)); end if;
   return cardinality(v_runs) = p_limit or v_told = p_limit;
 end $$;
 `;

@@ -32,6 +32,7 @@ export interface ScheduleRow {
   readonly last_status: ScheduleRecord["lastStatus"];
   readonly last_error: string | null;
   readonly open_runs: number;
+  readonly held: boolean;
 }
 
 export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
@@ -64,6 +65,7 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     lastStatus: row.last_status,
     lastError: row.last_error,
     openRuns: row.open_runs,
+    held: row.held,
   };
 }
 

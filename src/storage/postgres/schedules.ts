@@ -129,12 +129,12 @@ async function updateSchedule(
 
 async function deleteSchedule(
   db: PostgresDatabase,
-  { tenant, id }: ScheduleName,
+  { tenant, id, sparesRunning = false }: ScheduleName & { sparesRunning?: boolean },
 ): Promise<{ cancelled: readonly EndedTask[] } | null> {
   const [row] = await db.write<{ cancelled: CancelledJson[] }>({
     name: "delete_schedule",
-    text: "select * from delete_schedule($1, $2, $3)",
-    values: [tenant, id],
+    text: "select * from delete_schedule($1, $2, $3, $4)",
+    values: [tenant, id, sparesRunning],
   });
   if (row === undefined) return null;
   signalCancelled(db, row.cancelled);
@@ -226,6 +226,7 @@ begin
          next_fire_at = case when coalesce(p_changes ->> 'status', s.status) <> 'active' then null
                              when p_changes ? 'next_fire_at' then (p_changes ->> 'next_fire_at')::bigint
                              else s.next_fire_at end,
+         held = s.held and not p_changes ? 'status',
          revision = s.revision + 1,
          updated_at = v_now
    where s.id = p_id
@@ -236,15 +237,17 @@ begin
   return next v_schedule;
 end $$;
 
-create function delete_schedule(p_now bigint, p_tenant text, p_id bigint) returns table (cancelled json)
-language plpgsql as $$
+create function delete_schedule(p_now bigint, p_tenant text, p_id bigint, p_spares_running boolean)
+returns table (cancelled json) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
 begin
   perform 1 from schedule s where s.id = p_id and ${isOf("s", "p_tenant")};
   if not found then return; end if;
-  cancelled := cancel_these(v_now, array(select o.seq from (${openTasksOf("p_id")}) o order by o.run), '${SCHEDULE_DELETED}');
+  cancelled := cancel_these(v_now, array(
+    select o.seq from (${openTasksOf("p_id")}) o
+     where not (p_spares_running and exists (select 1 from lease l where l.task_seq = o.seq)) order by o.run), '${SCHEDULE_DELETED}');
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
   perform tell_of_schedules(v_now, 'schedule.canceled', array[p_id], null);

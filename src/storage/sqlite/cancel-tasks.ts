@@ -3,7 +3,7 @@ import type { CancelledTask, EndedTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { type EndedLease, endTask, LEASE_COLUMNS } from "./end-attempt.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
-import { Ledger, placeOf } from "./ledger.ts";
+import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 
@@ -68,10 +68,8 @@ export function endNow(
   const lease = db
     .prepare<EndedLease>(`delete from lease where task_seq = ? returning ${LEASE_COLUMNS}`)
     .get(task.seq);
-  if (lease === undefined) {
-    endWaitingTask(db, ledger, task, { state: "cancelled", error, now });
-    return { id: task.id, found: true, was: null, token: null, ...placeOf(ledger.line(task.line)) };
-  }
-  endTask(db, ledger, lease, { state: "cancelled", outcome: "cancelled", result: null, error, now });
-  return { id: task.id, found: true, was: null, token: lease.token, ...placeOf(ledger.line(task.line)) };
+  if (lease === undefined) endWaitingTask(db, ledger, task, { state: "cancelled", error, now });
+  else endTask(db, ledger, lease, { state: "cancelled", outcome: "cancelled", result: null, error, now });
+  const { agent, lane } = ledger.line(task.line);
+  return { id: task.id, found: true, was: null, token: lease?.token ?? null, agent, lane };
 }

@@ -1,8 +1,10 @@
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
 import type { ClaimedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { type LaneRow, type Ledger, LINE_COLUMNS, type Line, type ReadyEntry } from "./ledger.ts";
+import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
+import { shareOut } from "./share-out.ts";
 import { earlierAttempts, readUsage } from "./task-row.ts";
+import type { TenantLine } from "./tenant-ledger.ts";
 
 /**
  * Hands out up to `limit` tasks of a lane, inside a transaction, in the order in which one claim after the other would
@@ -16,7 +18,15 @@ export function claimTasks(
 ): ClaimedTask[] {
   const lane = ledger.lane(params.lane);
   const room = lane.total === null ? params.limit : Math.min(params.limit, lane.total - lane.inflight);
-  const picks = room > 0 ? chooseTasks(db, ledger, lane, room) : [];
+  const turns = room > 0 ? shareOut(db, ledger, lane, room) : [];
+  const tokensOf = new Map<TenantLine, number[]>();
+  for (const tenant of turns) {
+    const tokens = tokensOf.get(tenant) ?? [];
+    tokens.push(db.nextEventSeq());
+    tokensOf.set(tenant, tokens);
+  }
+  const picks = [...tokensOf].flatMap(([tenant, tokens]) => chooseTasks(db, ledger, lane, tenant, tokens));
+  if (tokensOf.size > 1) picks.sort((a, b) => a.token - b.token);
   return picks.map((pick) => startAttempt(db, ledger, pick, params.node, now));
 }
 
@@ -27,55 +37,76 @@ interface Pick {
   readonly token: number;
 }
 
-/** Critical tasks go ahead of fairness, but after a streak of them one start is fair again. */
-function chooseTasks(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, room: number): Pick[] {
+/**
+ * What a tenant starts in its turns, which have these tokens. Critical tasks go ahead of fairness, but after a streak of
+ * them one start is fair again.
+ */
+function chooseTasks(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lane: LaneRow,
+  tenant: TenantLine,
+  tokens: readonly number[],
+): Pick[] {
   const picks: Pick[] = [];
   const fair = lane.strategy === "fair-fifo";
-  while (picks.length < room) {
-    const left = room - picks.length;
-    const aheadMax = fair ? Math.min(left, AHEAD_STREAK_MAX - lane.ahead_streak) : left;
-    const ahead = aheadMax > 0 ? chooseAhead(db, ledger, lane, aheadMax) : [];
+  while (picks.length < tokens.length) {
+    const left = tokens.slice(picks.length);
+    const aheadMax = fair ? Math.min(left.length, AHEAD_STREAK_MAX - tenant.ahead_streak) : left.length;
+    // What it counts may be less by now, never more.
+    const ahead =
+      aheadMax > 0 && tenant.urgent_lines > 0 ? chooseAhead(db, ledger, tenant, left.slice(0, aheadMax)) : [];
     picks.push(...ahead);
-    if (fair) lane.ahead_streak += ahead.length;
+    if (fair) tenant.ahead_streak += ahead.length;
     if (ahead.length > 0) continue;
-    if (!fair) break;
     // Where nothing goes ahead, all that is left is fair; after a full streak, one start is.
-    const fairly = chooseFairly(db, ledger, lane, aheadMax > 0 ? left : 1);
-    picks.push(...fairly);
-    if (fairly.length === 0) break;
-    lane.ahead_streak = 0;
+    picks.push(...chooseFairly(db, ledger, tenant, aheadMax > 0 ? left : left.slice(0, 1)));
+    tenant.ahead_streak = 0;
   }
+  tenant.owed = Math.max(tenant.owed - tokens.length, 0);
+  tenant.last_served = tokens.at(-1) ?? tenant.last_served;
   return picks;
 }
 
-/** The smallest (rank, seq) among the heads that go ahead, up to `count` times. */
-function chooseAhead(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, count: number): Pick[] {
-  const candidates = candidateLines(db, ledger, lane, count, "ahead = 1", "head_rank, head_seq");
+/** The smallest (rank, seq) among the heads that go ahead, once for each token as long as there are any. */
+function chooseAhead(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  tenant: TenantLine,
+  tokens: readonly number[],
+): Pick[] {
+  const candidates = candidateLines(db, ledger, tenant, tokens.length, "ahead = 1", "head_rank, head_seq");
   const picks: Pick[] = [];
-  while (picks.length < count) {
+  for (const token of tokens) {
     const line = first(
       candidates.filter((line) => ledger.isAhead(line) && ledger.room(line) > 0),
       (a, b) => compare(a.head_rank, b.head_rank) || compare(a.head_seq, b.head_seq),
     );
     if (line === undefined) break;
-    const token = countStart(db, lane, line);
+    countStart(ledger, line, token);
     for (const { task_seq: taskSeq } of ledger.takeReady(line, 1)) picks.push({ line, taskSeq, token });
   }
   return picks;
 }
 
-/** The line with the fewest in flight, ties to the one served longest ago, up to `count` times. */
-function chooseFairly(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, count: number): Pick[] {
-  const candidates = candidateLines(db, ledger, lane, count, "1", "inflight, last_served, id");
+/** The line with the fewest in flight, ties to the one served longest ago, once for each token. */
+function chooseFairly(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  tenant: TenantLine,
+  tokens: readonly number[],
+): Pick[] {
+  const candidates = candidateLines(db, ledger, tenant, tokens.length, "1", "inflight, last_served, id");
   const starts: { line: Line; token: number }[] = [];
   const starting = new Map<Line, number>();
-  while (starts.length < count) {
+  for (const token of tokens) {
     let line: Line | undefined;
     for (const other of candidates) {
       if (ledger.room(other) > 0 && (line === undefined || compareFairness(other, line) < 0)) line = other;
     }
-    if (line === undefined) break;
-    starts.push({ line, token: countStart(db, lane, line) });
+    if (line === undefined) throw new Error(`tenant ${tenant.tenant} has fewer to start than it counts`);
+    countStart(ledger, line, token);
+    starts.push({ line, token });
     starting.set(line, (starting.get(line) ?? 0) + 1);
   }
   // Who is served when is settled; now the tasks of each line in one read.
@@ -89,36 +120,35 @@ function chooseFairly(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, count: 
 }
 
 /**
- * Lines that may hold the next `count` starts: the first ones by the index, and those that this transaction has
+ * Lines of a tenant that may hold its next `count` starts: the first ones by the index, and those that this transaction has
  * changed, since the index does not know of that yet.
  */
 export function candidateLines(
   db: SqliteDatabase,
   ledger: Ledger,
-  lane: LaneRow,
+  { lane, tenant }: { readonly lane: string; readonly tenant: string },
   count: number,
   condition: string,
   order: string,
-  values: readonly string[] = [],
 ): Line[] {
-  const touched = ledger.linesTouchedIn(lane.name);
-  const rows = db
-    .prepare<Line>(
-      `select ${LINE_COLUMNS} from line where lane = ? and startable = 1 and ${condition} order by ${order} limit ?`,
+  const touched = ledger.linesTouchedIn(lane).filter((line) => line.tenant === tenant);
+  const ids = db
+    .prepare<number>(
+      `select id from line where lane = ? and tenant = ? and startable = 1 and ${condition} order by ${order} limit ?`,
     )
-    .all(lane.name, ...values, count + touched.length);
-  return [...new Set([...touched, ...rows.map((row) => ledger.adopt(row))])];
+    .pluck()
+    .all(lane, tenant, count + touched.length);
+  return [...new Set([...touched, ...ledger.linesOf(ids)])];
 }
 
-function countStart(db: SqliteDatabase, lane: LaneRow, line: Line): number {
-  const token = db.nextEventSeq();
+function countStart(ledger: Ledger, line: Line, token: number): void {
+  const lane = ledger.lane(line.lane);
   line.ready -= 1;
   line.waiting -= 1;
   line.inflight += 1;
   line.last_served = token;
   lane.waiting -= 1;
   lane.inflight += 1;
-  return token;
 }
 
 /** What of a task is not the same for every one that starts. An array: half the cost of an object, for every task. */

@@ -44,7 +44,9 @@ function settleSchedule(db: SqliteDatabase, run: RunRow, now: number): void {
     .prepare<{ is_over: 0 | 1; delete_after_run: 0 | 1 }>(
       `update schedule set open_runs = open_runs - 1, revision = revision + 1, last_status = ?, last_error = ?
         where id = ?
-       returning kind = 'once' and next_fire_at is null and open_runs = 0 and status <> 'paused' as is_over,
+       returning kind = 'once' and next_fire_at is null and open_runs = 0
+                   -- One that is paused before its only moment still has that to come.
+                   and (status <> 'paused' or coalesce(last_due_at >= json_extract(rule, '$.atMs'), 0)) as is_over,
                  delete_after_run`,
     )
     .get(run.status, run.error, run.schedule);
@@ -53,7 +55,7 @@ function settleSchedule(db: SqliteDatabase, run: RunRow, now: number): void {
     removeSchedule(db, run.schedule);
     return;
   }
-  db.prepare("update schedule set status = ?, updated_at = ? where id = ?").run(
+  db.prepare("update schedule set status = ?, held = 0, updated_at = ? where id = ?").run(
     run.status === "succeeded" ? "completed" : "failed",
     now,
     run.schedule,

@@ -38,18 +38,19 @@ export function fireSchedules(db: SqliteDatabase, fires: readonly Fire[], now: n
 }
 
 function fireSchedule(db: SqliteDatabase, ledger: Ledger, fire: Fire, now: number): FiredSchedule {
-  const { tenant, id, revision } = fire;
+  const { tenant, id, revision, nextFireAt, whileDisabled = false } = fire;
   // Before its runs end: what ends below may be what it was waiting for.
   const schedule = db
     .prepare<ScheduleRow>(
       `update schedule set next_fire_at = @nextFireAt, revision = revision + 1
-        where tenant = @tenant and id = @id and revision = @revision returning *`,
+        where tenant = @tenant and id = @id and revision = @revision
+          and (@whileDisabled = 0 or exists (select 1 from tenant where id = @tenant and disabled = 1)) returning *`,
     )
-    .get({ tenant, id, revision, nextFireAt: fire.nextFireAt });
+    .get({ tenant, id, revision, nextFireAt, whileDisabled: whileDisabled ? 1 : 0 });
   if (schedule === undefined) return { tenant, id, fired: false, runs: [], cancelled: [] };
   const cancelled: EndedTask[] = [];
   const runs = fire.runs.flatMap((run) => writeRun(db, ledger, schedule, run, cancelled, now) ?? []);
-  if (fire.pauses !== null) pause(db, schedule, fire.pauses, now);
+  if (fire.pauses !== null) pause(db, schedule, { reason: fire.pauses, held: whileDisabled, now });
   else if (schedule.kind === "once") failIfMissed(db, schedule, fire.runs.at(-1), now);
   return { tenant, id, fired: true, runs, cancelled };
 }
@@ -116,14 +117,15 @@ export function cancelOpenRuns(
   db: SqliteDatabase,
   ledger: Ledger,
   schedule: number,
-  end: { error: string; now: number },
+  { sparesRunning = false, ...end }: { error: string; now: number; sparesRunning?: boolean | undefined },
 ): EndedTask[] {
   return db
     .prepare<WaitingTask & { id: string }>(
       `select t.id, ${WAITING_COLUMNS} from run r join task t on t.id = r.task_id
-        where r.schedule = ? and r.status = 'running' and t.completed_at is null order by r.id`,
+        where r.schedule = ? and r.status = 'running' and t.completed_at is null
+          and (? = 0 or not exists (select 1 from lease l where l.task_seq = t.seq)) order by r.id`,
     )
-    .all(schedule)
+    .all(schedule, sparesRunning ? 1 : 0)
     .map((task) => endNow(db, ledger, task, end));
 }
 
@@ -167,11 +169,14 @@ function noteFire(db: SqliteDatabase, run: RunRow): void {
   }
 }
 
-function pause(db: SqliteDatabase, schedule: ScheduleRow, reason: string, now: number): void {
-  db.prepare("update schedule set status = 'paused', next_fire_at = null, updated_at = ? where id = ?").run(
-    now,
-    schedule.id,
-  );
+function pause(
+  db: SqliteDatabase,
+  schedule: ScheduleRow,
+  { reason, held, now }: { reason: string; held: boolean; now: number },
+): void {
+  db.prepare(
+    "update schedule set status = 'paused', next_fire_at = null, held = ?, updated_at = ? where id = ?",
+  ).run(held ? 1 : 0, now, schedule.id);
   notifyOfSchedule(db, "schedule.paused", schedule, { reason, now });
 }
 
@@ -180,7 +185,7 @@ function failIfMissed(db: SqliteDatabase, { id }: ScheduleRow, last: NewRun | un
   if (last?.status !== "missed") return;
   db.prepare("update schedule set last_status = 'missed', last_error = ? where id = ?").run(last.reason, id);
   db.prepare(
-    `update schedule set status = 'failed', updated_at = ?
+    `update schedule set status = 'failed', held = 0, updated_at = ?
       where id = ? and next_fire_at is null and open_runs = 0`,
   ).run(now, id);
 }

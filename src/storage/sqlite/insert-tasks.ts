@@ -1,6 +1,6 @@
 import Sqlite from "better-sqlite3";
 import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
-import { rejectionError } from "../admission.ts";
+import { fullQueueOf, rejectionError } from "../admission.ts";
 import { batchConflict } from "../batch-conflict.ts";
 import type { AdmissionLimits, InsertedTask, InsertTasksParams, NewBatch, NewTask } from "../storage.ts";
 import { addBatch, forgetEmptyBatch } from "./batches.ts";
@@ -8,7 +8,7 @@ import type { SqliteDatabase } from "./database.ts";
 import { addDependencies, findParents, NO_PARENTS } from "./dependencies.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { findByKey, keepKey } from "./idempotency-keys.ts";
-import { Ledger } from "./ledger.ts";
+import { type LaneRow, Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { letInAtOnce } from "./settle-sessions.ts";
@@ -42,9 +42,7 @@ function writeTasks(
     for (const batch of batches) addBatch(db, batch, now);
     const admission = {
       ...limits,
-      waiting:
-        db.prepare<{ waiting: number }>("select sum(waiting - exempt) as waiting from lane").get()?.waiting ??
-        0,
+      waiting: waitingIn(ledger.allLanes()),
     };
     const inserted = tasks.map(
       (task) => findByKey(db, task, now) ?? known(task.id) ?? insertTask(db, ledger, task, admission, now),
@@ -61,6 +59,13 @@ function writeTasks(
       db.signal({ kind: "due" });
     return answers;
   });
+}
+
+/** What waits in all lanes, as far as admission counts it. */
+function waitingIn(lanes: ReadonlyMap<string, LaneRow>): number {
+  let sum = 0;
+  for (const { waiting, exempt } of lanes.values()) sum += waiting - exempt;
+  return sum;
 }
 
 /** A batch is taken whole: one of its tasks that asks for something else under a used key refuses all of this call. */
@@ -191,10 +196,16 @@ export function insertTask(
 function refuse(
   ledger: Ledger,
   admission: Admission,
-  { tenant, agent, maxQueued }: NewTask,
+  { lane, tenant, agent, maxQueued }: NewTask,
   agentWaiting: number,
 ): InsertedTask["rejection"] {
   if (admission.waiting >= admission.maxQueueSize) return { full: "global", queued: admission.waiting };
+  const { max_queued: maxOfTenant } = ledger.tenants.of({ lane, tenant });
+  if (maxOfTenant !== null) {
+    ledger.countTenants();
+    const queued = ledger.tenants.queued(tenant);
+    if (queued >= maxOfTenant) return { full: "tenant", queued };
+  }
   const queued = agentWaiting - ledger.exemptOfAgent(tenant, agent);
   if (queued >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued };
   return null;
@@ -243,9 +254,7 @@ export function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | 
     createdAt: row.created_at,
     runAt: row.run_at,
     deadline: row.deadline,
-    rejection: rejected
-      ? { full: row.error === rejectionError("global") ? "global" : "agent", queued: 0 }
-      : null,
+    rejection: rejected ? { full: fullQueueOf(row.error), queued: 0 } : null,
     repeats: null,
   };
 }

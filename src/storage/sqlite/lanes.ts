@@ -25,6 +25,7 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
           save.run(name, total, perAgent, strategy, agingMs);
           if (before !== undefined && before.aging_ms !== agingMs) putInOrder(db, name, agingMs);
         }
+        db.lines.clear();
         for (const { name } of lanes) refreshLines(db, "lane = ?", [name]);
         preemptAfterChange(
           db,
@@ -144,19 +145,24 @@ function putInOrder(db: SqliteDatabase, lane: string, agingMs: number): void {
   db.lines.clear();
 }
 
-/** A changed limit changes which lines can start something. Only those are written: there may be any number of others. */
+/** A changed limit changes what lines can start. Only those are written: there may be any number of others. */
 export function refreshLines(db: SqliteDatabase, condition: string, values: readonly string[]): void {
   const ledger = new Ledger(db);
-  const setFlags = db.prepare("update line set startable = ?, ahead = ? where id = ?");
+  const setFlags = db.prepare("update line set room = ?, startable = ?, ahead = ? where id = ?");
   const rows = db
-    .prepare<Line & Flags>(`select ${LINE_COLUMNS}, startable, ahead from line where ${condition}`)
+    .prepare<Line & Flags>(`select ${LINE_COLUMNS}, startable from line where ${condition}`)
     .all(...values);
-  for (const { startable, ahead, ...row } of rows) {
+  for (const { startable, ...row } of rows) {
     const line = ledger.adopt(row);
-    const flags: Flags = { startable: ledger.room(line) > 0 ? 1 : 0, ahead: ledger.isAhead(line) ? 1 : 0 };
-    if (flags.startable !== startable || flags.ahead !== ahead)
-      setFlags.run(flags.startable, flags.ahead, line.id);
+    const { ahead } = row;
+    const room = ledger.room(line);
+    const flags: Flags = { startable: room > 0 ? 1 : 0, ahead: ledger.isAhead(line) ? 1 : 0 };
+    if (room === row.room && flags.startable === startable && flags.ahead === ahead) continue;
+    setFlags.run(room, flags.startable, flags.ahead, line.id);
+    ledger.tenants.follow(line, row, { room, ahead: flags.ahead });
   }
+  ledger.tenants.save();
+  db.lines.clear();
 }
 
 /** Other limits hold, or other slots: what critical tasks in these lanes waited for may be there now, or gone. */

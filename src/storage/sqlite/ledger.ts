@@ -5,6 +5,7 @@ import { BatchLedger } from "./batch-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
 import { SessionLedger } from "./session-ledger.ts";
+import { TenantLedger } from "./tenant-ledger.ts";
 
 /** A row of `line`, being changed. */
 export interface Line {
@@ -23,6 +24,9 @@ export interface Line {
   tasks: number;
   /** Of the waiting, those that admission does not count. */
   exempt: number;
+  /** How many of the ready could start, and whether the head goes ahead, as they were written down last. */
+  room: number;
+  ahead: 0 | 1;
 }
 
 /** A row of `lane`, being changed. */
@@ -34,7 +38,6 @@ export interface LaneRow {
   readonly aging_ms: number;
   waiting: number;
   inflight: number;
-  ahead_streak: number;
   exempt: number;
 }
 
@@ -51,6 +54,7 @@ export class Ledger {
   readonly events: EventLog;
   readonly batches: BatchLedger;
   readonly sessions: SessionLedger;
+  readonly tenants: TenantLedger;
   /** Whether an end was written down of which dependants have yet to be told. */
   hasReleases = false;
   /** Critical tasks that became ready in this transaction. */
@@ -69,16 +73,23 @@ export class Ledger {
     this.events = new EventLog(db);
     this.batches = new BatchLedger(db);
     this.sessions = new SessionLedger(db);
+    this.tenants = new TenantLedger(db);
   }
 
   lane(name: string): LaneRow {
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
-      lane = this.#db.prepare<LaneRow>("select * from lane where name = ?").get(name);
-      if (lane === undefined) throw new Error(`lane "${name}" is not configured`);
+      const row = this.allLanes().get(name);
+      if (row === undefined) throw new Error(`lane "${name}" is not configured`);
+      lane = { ...row };
       this.#lanes.set(name, lane);
     }
     return lane;
+  }
+
+  /** Every lane, as this transaction found it. */
+  allLanes(): ReadonlyMap<string, LaneRow> {
+    return this.#db.lines.lanes(() => this.#db.prepare<LaneRow>("select * from lane").all());
   }
 
   /** Counts a task that begins or ceases to wait. */
@@ -117,6 +128,18 @@ export class Ledger {
       this.#db.prepare<Line>(`select ${LINE_COLUMNS} from line where id = ?`).get(id);
     if (row === undefined) throw new Error(`line ${id} is gone`);
     return this.adopt(row);
+  }
+
+  /** These lines; those that nobody has read lately in one go. */
+  linesOf(ids: readonly number[]): Line[] {
+    const unread = ids.filter((id) => !this.#lines.has(id) && this.#db.lines.get(id) === undefined);
+    if (unread.length > 0) {
+      const rows = this.#db
+        .prepare<Line>(`select ${LINE_COLUMNS} from line where id in (select value from json_each(?))`)
+        .all(JSON.stringify(unread));
+      for (const row of rows) this.adopt(row);
+    }
+    return ids.map((id) => this.line(id));
   }
 
   /** The line of these three, made when it is the first time. */
@@ -178,7 +201,19 @@ export class Ledger {
 
   /** How many more tasks this line may start, its lane's total aside. */
   room(line: Line): number {
-    return Math.min(line.ready, this.#agentRoom(line));
+    return Math.min(line.ready, this.roomOfAgent(line));
+  }
+
+  /** Brings tenants up to date with what this transaction has moved in their lines. */
+  countTenants(): void {
+    this.#readSiblings();
+    for (const line of this.#lines.values()) this.#follow(line);
+  }
+
+  #follow(line: Line): { room: number; ahead: 0 | 1 } {
+    const now = { room: this.room(line), ahead: this.isAhead(line) ? 1 : 0 } as const;
+    this.tenants.follow(line, this.#asRead.get(line), now);
+    return now;
   }
 
   /** How many more tasks the limits of its agent allow in this line, however many are ready. */
@@ -259,11 +294,15 @@ export class Ledger {
   save({ limitsChanged = false } = {}): void {
     const saveLine = this.#db.prepare(
       `update line set waiting = ?, ready = ?, inflight = ?, head_rank = ?, head_seq = ?, last_served = ?,
-                       tasks = ?, exempt = ?, startable = ?, ahead = ? where id = ?`,
+                       tasks = ?, exempt = ?, room = ?, startable = ?, ahead = ? where id = ?`,
     );
     this.#readSiblings();
     for (const line of this.#lines.values()) {
-      if (!limitsChanged && line.agent_max === null && !hasChanged(line, this.#asRead.get(line))) continue;
+      const asRead = this.#asRead.get(line);
+      const { room, ahead } = this.#follow(line);
+      if (!limitsChanged && line.agent_max === null && !hasChanged(line, asRead)) continue;
+      line.room = room;
+      line.ahead = ahead;
       saveLine.run(
         line.waiting,
         line.ready,
@@ -273,18 +312,18 @@ export class Ledger {
         line.last_served,
         line.tasks,
         line.exempt,
-        this.room(line) > 0 ? 1 : 0,
-        this.isAhead(line) ? 1 : 0,
+        room,
+        room > 0 ? 1 : 0,
+        ahead,
         line.id,
       );
     }
-    this.#db.lines.stage([...this.#lines.values()]);
-    for (const [name, lines] of this.#byAgent) this.#db.lines.stageAgent(name, lines);
-    const saveLane = this.#db.prepare(
-      "update lane set waiting = ?, inflight = ?, ahead_streak = ?, exempt = ? where name = ?",
-    );
+    const saveLane = this.#db.prepare("update lane set waiting = ?, inflight = ?, exempt = ? where name = ?");
     for (const lane of this.#lanes.values())
-      saveLane.run(lane.waiting, lane.inflight, lane.ahead_streak, lane.exempt, lane.name);
+      saveLane.run(lane.waiting, lane.inflight, lane.exempt, lane.name);
+    this.tenants.save();
+    this.#db.lines.stage([...this.#lines.values()], this.tenants.all(), this.#lanes.values());
+    for (const [name, lines] of this.#byAgent) this.#db.lines.stageAgent(name, lines);
     this.batches.save();
     this.sessions.save();
     this.events.save();
@@ -314,6 +353,7 @@ export class Ledger {
       )
       .get({ lane, tenant, agent, served: this.#db.lastEventSeq - NEWCOMER_LEAD });
     const line = this.adopt(row as Line);
+    this.tenants.ensure(lane, tenant);
     this.#byAgent.get(agentName(tenant, agent))?.push(line);
     return line;
   }
@@ -331,7 +371,7 @@ export class Ledger {
 }
 
 export const LINE_COLUMNS =
-  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt";
+  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room, ahead";
 
 /** A tenant's name may hold anything: its length is what tells where it ends. */
 function agentName(tenant: string, agent: string): string {
@@ -355,6 +395,6 @@ function comesBefore(entry: ReadyEntry, rank: number, seq: number): boolean {
 }
 
 /** Whose the tasks of a line are. */
-export function placeOf({ agent, lane }: Line): TaskPlace {
-  return { agent, lane };
+export function placeOf({ tenant, agent, lane }: Line): TaskPlace {
+  return { tenant, agent, lane };
 }

@@ -1,16 +1,26 @@
-import type { Line } from "./ledger.ts";
+import type { LaneRow, Line } from "./ledger.ts";
+import type { TenantLine } from "./tenant-ledger.ts";
 
 /** Lines of more agents than this are not kept: they are read again when they are needed. */
 const LINES_MAX = 20_000;
+/** In a lane of more tenants than this, those that can start something are found by the index. */
+const TENANTS_MAX = 32;
 
 /**
- * The lines as they were committed last, so that a transaction need not read what the one before it wrote. One process
- * writes to the file, so that nothing here can be out of date.
+ * Lines, tenants and lanes as they were committed last, so that a transaction need not read what the one before it wrote.
+ * One process writes to the file, so that nothing here can be out of date.
  */
 export class LineCache {
   readonly #lines = new Map<number, Line>();
   readonly #idsOfAgent = new Map<string, readonly number[]>();
+  /** By lane, and then by name: of each lane all or none. */
+  readonly #tenants = new Map<string, Map<string, TenantLine>>();
+  /** Lanes of more tenants than are kept. */
+  readonly #crowded = new Set<string>();
+  #lanes: Map<string, LaneRow> | null = null;
   #changed: Line[] = [];
+  #changedTenants: TenantLine[] = [];
+  #changedLanes: LaneRow[] = [];
 
   get(id: number): Line | undefined {
     return this.#lines.get(id);
@@ -23,15 +33,37 @@ export class LineCache {
     return lines?.length === ids?.length ? lines : undefined;
   }
 
-  /** Lines that the transaction under way has written. */
-  stage(lines: readonly Line[]): void {
+  /** All tenants in a lane, by name; undefined when they are many. */
+  tenantsIn(
+    lane: string,
+    read: (limit: number) => readonly TenantLine[],
+  ): ReadonlyMap<string, TenantLine> | undefined {
+    if (this.#crowded.has(lane)) return undefined;
+    let tenants = this.#tenants.get(lane);
+    if (tenants === undefined) {
+      tenants = new Map(read(TENANTS_MAX + 1).map((line) => [line.tenant, line]));
+      this.#keepTenants(lane, tenants);
+    }
+    return this.#tenants.get(lane);
+  }
+
+  /** All lanes, by name. */
+  lanes(read: () => readonly LaneRow[]): ReadonlyMap<string, LaneRow> {
+    this.#lanes ??= new Map(read().map((lane) => [lane.name, lane]));
+    return this.#lanes;
+  }
+
+  /** What the transaction under way has written. */
+  stage(lines: readonly Line[], tenants: Iterable<TenantLine>, lanes: Iterable<LaneRow>): void {
     // One by one: there may be more lines than a call can have arguments.
     for (const line of lines) this.#changed.push(line);
+    for (const tenant of tenants) this.#changedTenants.push(tenant);
+    for (const lane of lanes) this.#changedLanes.push(lane);
   }
 
   /** All lines of an agent, as the transaction under way knows them. */
   stageAgent(name: string, lines: readonly Line[]): void {
-    this.stage(lines);
+    this.stage(lines, [], []);
     this.#idsOfAgent.set(
       name,
       lines.map(({ id }) => id),
@@ -40,14 +72,37 @@ export class LineCache {
 
   committed(): void {
     for (const line of this.#changed) this.#lines.set(line.id, line);
+    for (const line of this.#changedTenants) this.#commitTenant(line);
+    for (const lane of this.#changedLanes) this.#lanes?.set(lane.name, lane);
     this.#changed = [];
+    this.#changedTenants = [];
+    this.#changedLanes = [];
     if (this.#lines.size > LINES_MAX) this.clear();
   }
 
-  /** Forgets everything: a transaction failed, or changed lines in another way. */
+  /** Forgets everything: a transaction failed, or changed something in another way. */
   clear(): void {
     this.#lines.clear();
     this.#idsOfAgent.clear();
+    this.#tenants.clear();
+    this.#crowded.clear();
+    this.#lanes = null;
     this.#changed = [];
+    this.#changedTenants = [];
+    this.#changedLanes = [];
+  }
+
+  #commitTenant(line: TenantLine): void {
+    const tenants = this.#tenants.get(line.lane);
+    if (tenants !== undefined) this.#keepTenants(line.lane, tenants.set(line.tenant, line));
+  }
+
+  #keepTenants(lane: string, tenants: Map<string, TenantLine>): void {
+    if (tenants.size <= TENANTS_MAX) {
+      this.#tenants.set(lane, tenants);
+      return;
+    }
+    this.#tenants.delete(lane);
+    this.#crowded.add(lane);
   }
 }

@@ -1,5 +1,6 @@
 import type { Storage } from "../storage.ts";
 import { sqliteAgents } from "./agents.ts";
+import { sqliteAudit } from "./audit.ts";
 import { getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { SqliteDatabase, type SqliteOptions } from "./database.ts";
@@ -8,6 +9,7 @@ import { dependencyResults } from "./dependencies.ts";
 import { expireTasks } from "./expire-tasks.ts";
 import { finishAndClaim } from "./finish-and-claim.ts";
 import { insertTasks } from "./insert-tasks.ts";
+import { sqliteKeys } from "./keys.ts";
 import { sqliteLanes } from "./lanes.ts";
 import { sqliteNodes } from "./nodes.ts";
 import { sqliteNotifications } from "./notifications.ts";
@@ -22,6 +24,7 @@ import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
 import { sqliteSchedules } from "./schedules.ts";
 import { sqliteSessions } from "./sessions.ts";
+import { sqliteTenants } from "./tenants.ts";
 
 /** Opens a database file, or memory, for this process alone. */
 export async function openSqlite(options: SqliteOptions): Promise<Storage> {
@@ -58,6 +61,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     lanes: sqliteLanes(db),
     agents: sqliteAgents(db),
     deliveries: sqliteDeliveries(db),
+    tenants: sqliteTenants(db),
+    keys: sqliteKeys(db),
+    audit: sqliteAudit(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
       recountAll: () => recountAll(db),

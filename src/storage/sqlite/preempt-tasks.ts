@@ -5,6 +5,8 @@ import type { SqliteDatabase } from "./database.ts";
 import { closeAttempt, type EndedLease, freeSlot, LEASE_COLUMNS } from "./end-attempt.ts";
 import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
 import { settleMoves } from "./settle-moves.ts";
+import { shareOut } from "./share-out.ts";
+import type { TenantLine } from "./tenant-ledger.ts";
 
 /**
  * For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready in this
@@ -52,7 +54,11 @@ function preemptIn(
   const yielding = yieldingTasks(db, lane);
   if (yielding.length === 0) return [];
   const nodes = servingNodes(db, lane);
-  const heldByAgent = new Set(arrivals.filter((arrival) => isHeldByAgent(db, ledger, arrival)));
+  const heldByAgent = new Set(
+    arrivals.filter(
+      (arrival) => ledger.tenants.of(arrival.line).disabled === 0 && isHeldByAgent(db, ledger, arrival),
+    ),
+  );
   // Everybody's need is settled before the first one gives way.
   const needs = [...heldByAgent, ...findUnseated(db, ledger, lane, freeSlots(lane, nodes), yielding)];
   const tokens: number[] = [];
@@ -61,7 +67,10 @@ function preemptIn(
     if (victim === undefined) continue;
     giveWay(db, ledger, victim, need.entry, now);
     tokens.push(victim.token);
-    if (lane.strategy === "fair-fifo") lane.ahead_streak -= 1;
+    // The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness.
+    const tenant = ledger.tenants.of(need.line);
+    tenant.owed += 1;
+    if (lane.strategy === "fair-fifo") tenant.ahead_streak -= 1;
   }
   return tokens;
 }
@@ -104,8 +113,8 @@ function freeSlots(lane: LaneRow, nodes: readonly ServingNode[]): number {
 }
 
 /**
- * The critical tasks that their agents have room for and that find no free slot: of each tenant as many as tasks of it could
- * give way.
+ * The critical tasks that their agents have room for and that are beyond their tenant's share of what is free: of each
+ * tenant as many as tasks of it could give way.
  */
 function findUnseated(
   db: SqliteDatabase,
@@ -114,30 +123,24 @@ function findUnseated(
   free: number,
   yielding: readonly { tenant: string; tasks: number }[],
 ): Critical[] {
-  const first = (count: number, tenant?: string) => usableCriticals(db, ledger, lane, count, tenant);
-  const seated = new Set(free === 0 ? [] : first(free).map(({ entry }) => entry.task_seq));
-  return yielding.flatMap(({ tenant, tasks }) =>
-    first(free + tasks, tenant)
-      .filter(({ entry }) => !seated.has(entry.task_seq))
-      .slice(0, tasks),
-  );
+  // Where there are more slots than tasks, everybody gets what its own bounds leave.
+  const turns = free < lane.waiting ? shareOut(db, ledger, lane, free) : null;
+  ledger.countTenants();
+  return yielding.flatMap(({ tenant, tasks }) => {
+    const own = ledger.tenants.of({ lane: lane.name, tenant });
+    if (own.disabled === 1) return [];
+    const share = turns?.filter((turn) => turn === own).length ?? ledger.tenants.room(own);
+    return usableCriticals(db, ledger, own, share + tasks).slice(share);
+  });
 }
 
-/** The first critical tasks of a lane, or of a tenant in it, that only want for a slot. */
-function usableCriticals(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  lane: LaneRow,
-  count: number,
-  tenant?: string,
-): Critical[] {
+/** The first critical tasks of a tenant in a lane that only want for a slot. */
+function usableCriticals(db: SqliteDatabase, ledger: Ledger, tenant: TenantLine, count: number): Critical[] {
   const first = db.prepare<ReadyEntry>(
     "select rank, task_seq from ready where line = ? and rank <= 0 order by rank, task_seq limit ?",
   );
-  const condition = tenant === undefined ? "ahead = 1" : "ahead = 1 and tenant = ?";
-  const values = tenant === undefined ? [] : [tenant];
-  return candidateLines(db, ledger, lane, count, condition, "head_rank, head_seq", values)
-    .filter((line) => (tenant === undefined || line.tenant === tenant) && isCritical(line.head_rank ?? 1))
+  return candidateLines(db, ledger, tenant, count, "ahead = 1", "head_rank, head_seq")
+    .filter((line) => isCritical(line.head_rank ?? 1))
     .flatMap((line) =>
       first.all(line.id, Math.min(ledger.roomOfAgent(line), count)).map((entry) => ({ line, entry })),
     )

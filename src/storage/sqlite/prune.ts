@@ -112,7 +112,21 @@ function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutof
        returning line, resting_state, dependencies, has_dependants, batch, session`,
     )
     .get({ seq, cutoff, now });
-  if (task === undefined) return null;
+  return task === undefined ? null : forgetTask(db, ledger, seq, task);
+}
+
+/** Deletes a task that has ended, whatever keeps it: with all others of its tenant. */
+export function deleteTask(db: SqliteDatabase, ledger: Ledger, seq: number): void {
+  const task = db
+    .prepare<DeletedTask>(
+      "delete from task where seq = ? returning line, resting_state, dependencies, has_dependants, batch, session",
+    )
+    .get(seq);
+  if (task !== undefined) forgetTask(db, ledger, seq, task);
+}
+
+/** Deletes what was there with a task, and answers what it depended on. */
+function forgetTask(db: SqliteDatabase, ledger: Ledger, seq: number, task: DeletedTask): number[] {
   if (task.has_dependants === 1) forgetParent(db, seq, task.resting_state);
   db.prepare("delete from attempt where task_seq = ?").run(seq);
   db.prepare("delete from delivery where task_seq = ?").run(seq);
@@ -158,13 +172,22 @@ function forgetParent(db: SqliteDatabase, seq: number, state: string): void {
   db.prepare("delete from dependency where parent_seq = ?").run(seq);
 }
 
-/** An agent of which no task is left loses its lines: agents that come and go must not pile up. */
-function forgetEmptyAgents(db: SqliteDatabase, ledger: Ledger): void {
+/** An agent of which no task is left loses its lines: agents that come and go must not pile up. So do tenants. */
+export function forgetEmptyAgents(db: SqliteDatabase, ledger: Ledger): void {
   const forget = db.prepare(
     `delete from line where tenant = @tenant and agent = @agent
         and not exists (select 1 from line where tenant = @tenant and agent = @agent and tasks > 0)`,
   );
-  for (const { tenant, agent, tasks } of ledger.lines()) if (tasks === 0) forget.run({ tenant, agent });
+  const forgetTenant = db.prepare(
+    "delete from tenant_line where tenant = @tenant and not exists (select 1 from line where tenant = @tenant)",
+  );
+  const touched = new Set<string>();
+  for (const { tenant, agent, tasks } of ledger.lines()) {
+    if (tasks > 0) continue;
+    forget.run({ tenant, agent });
+    touched.add(tenant);
+  }
+  for (const tenant of touched) forgetTenant.run({ tenant });
   // Some of what the ledger wrote is no longer there.
   db.lines.clear();
 }

@@ -68,6 +68,18 @@ test("a task of a session or a bounded batch goes its way without a table being 
   );
 });
 
+test("a task of one of many tenants goes its way without a table being scanned, sorted or built", async () => {
+  const crowd = Array.from({ length: 100 }, (_, n) => newTask({ tenant: `tenant-${n}` }));
+  await storage.tasks.insert({ tasks: crowd, limits: ROOMY });
+  statements.clear();
+  await submit();
+  for (let step = 0; step < 3; step += 1) await exchange();
+  expect([...statements.keys()].some((sql) => /from tenant_line .*order by/s.test(sql))).toBe(true);
+  const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
+  // Lines that nobody has read lately are read in one go.
+  expect(steps.filter((step) => !/json_each/.test(step))).toEqual([]);
+});
+
 test("a list of tasks sorts nothing, whatever it asks for", async () => {
   const filters = [
     {},

@@ -23,6 +23,11 @@ export async function readSituation(
     return {
       task,
       lane: { inflight: limits.lane_inflight, total: limits.total, perAgent: limits.per_agent },
+      tenant: {
+        disabled: limits.tenant_disabled === 1,
+        inflight: limits.tenant_inflight,
+        max: limits.tenant_max,
+      },
       agent: { inLane: limits.inflight, inflight: limits.agent_inflight, max: limits.agent_max },
       ahead: { ids: ahead.map(({ id }) => id), count: counted?.count ?? 0 },
       batch: readBatch(db, task),
@@ -70,6 +75,9 @@ interface Limits {
   readonly lane_inflight: number;
   readonly total: number | null;
   readonly per_agent: number | null;
+  readonly tenant_disabled: 0 | 1;
+  readonly tenant_inflight: number;
+  readonly tenant_max: number | null;
   readonly inflight: number;
   readonly agent_inflight: number;
   readonly agent_max: number | null;
@@ -77,8 +85,11 @@ interface Limits {
 
 const LIMITS = `
   select l.inflight as lane_inflight, l.total, l.per_agent, n.inflight, n.agent_max,
+         o.disabled as tenant_disabled, o.max_inflight as tenant_max,
+         (select sum(s.inflight) from tenant_line s where s.tenant = n.tenant) as tenant_inflight,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight
-    from task t join line n on n.id = t.line join lane l on l.name = n.lane where t.seq = ?`;
+    from task t join line n on n.id = t.line join lane l on l.name = n.lane
+    join tenant_line o on o.tenant = n.tenant and o.lane = n.lane where t.seq = ?`;
 
 /** Only what is ready itself has others ahead of it. */
 const BEFORE = `

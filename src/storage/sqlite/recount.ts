@@ -1,6 +1,8 @@
 import type { CounterFault } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { refreshLines } from "./lanes.ts";
 import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
+import { TENANT_LINE_COLUMNS, type TenantLine } from "./tenant-ledger.ts";
 
 /** Counting more than this would hold up everybody else for what is a precaution. */
 const RECOUNTED_TASKS_MAX = 10_000;
@@ -8,6 +10,8 @@ const RECOUNTED_TASKS_MAX = 10_000;
 /** Recounts one line, and mends it and its lane if it is off. */
 export async function recountOne(db: SqliteDatabase, params: { random: number }): Promise<CounterFault[]> {
   return db.write(() => {
+    // What is stored is looked at, and written in several ways.
+    db.lines.clear();
     const parked = db
       .prepare<{ tasks: number }>(`select sum(tasks) as tasks from tally where ${PARKED}`)
       .get();
@@ -22,7 +26,7 @@ export async function recountOne(db: SqliteDatabase, params: { random: number })
     const counted = db.prepare<LineCount>(`${COUNT_LINES} where id = ?`).get(line.id) as LineCount;
     const faults = lineFaults(line, counted);
     if (faults.length > 0) mend(db, line, counted);
-    return faults;
+    return [...faults, ...recountTenant(db, line, { anyway: faults.length > 0 })];
   });
 }
 
@@ -35,6 +39,8 @@ export async function recountAll(db: SqliteDatabase): Promise<CounterFault[]> {
     ...taskFaults(db),
     ...flagFaults(db),
     ...laneFaults(db),
+    ...tenantFaults(db, "true"),
+    ...strayTenants(db),
     ...tallyFaults(db),
     ...batchFaults(db),
     ...sessionFaults(db),
@@ -77,12 +83,17 @@ function lineFaults(line: Line, counted: LineCount): CounterFault[] {
 }
 
 function mend(db: SqliteDatabase, line: Line, counted: LineCount): void {
-  const ledger = new Ledger(db);
-  const lane = ledger.lane(line.lane);
-  lane.waiting += counted.waiting - line.waiting;
-  lane.inflight += counted.inflight - line.inflight;
-  Object.assign(ledger.line(line.id), counted);
-  ledger.save({ limitsChanged: true });
+  db.prepare("update lane set waiting = waiting + ?, inflight = inflight + ? where name = ?").run(
+    counted.waiting - line.waiting,
+    counted.inflight - line.inflight,
+    line.lane,
+  );
+  db.prepare(
+    `update line set waiting = @waiting, ready = @ready, inflight = @inflight, head_rank = @head_rank,
+                     head_seq = @head_seq, room = 0, startable = 0
+      where id = @id`,
+  ).run({ ...counted, id: line.id });
+  refreshLines(db, "tenant = ? and agent = ?", [line.tenant, line.agent]);
 }
 
 /** How many tasks a line has in all, and whether those that should be entered in `task_of_line` are. */
@@ -107,9 +118,10 @@ function taskFaults(db: SqliteDatabase): CounterFault[] {
 function flagFaults(db: SqliteDatabase): CounterFault[] {
   const ledger = new Ledger(db);
   return db
-    .prepare<Line & { startable: 0 | 1; ahead: 0 | 1 }>(`select ${LINE_COLUMNS}, startable, ahead from line`)
+    .prepare<Line & { startable: 0 | 1 }>(`select ${LINE_COLUMNS}, startable from line`)
     .all()
     .flatMap((line) => [
+      ...compare(`line ${line.id} room`, line.room, ledger.room(line)),
       ...compare(`line ${line.id} startable`, line.startable, ledger.room(line) > 0 ? 1 : 0),
       ...compare(`line ${line.id} ahead`, line.ahead, ledger.isAhead(line) ? 1 : 0),
     ]);
@@ -134,6 +146,84 @@ function laneFaults(db: SqliteDatabase): CounterFault[] {
       ...compare(`lane ${lane.name} waiting`, lane.waiting, lane.line_waiting),
       ...compare(`lane ${lane.name} inflight`, lane.inflight, lane.line_inflight),
     ]);
+}
+
+interface TenantCount {
+  readonly waiting: number;
+  readonly exempt: number;
+  readonly inflight: number;
+  readonly supply: number;
+  readonly urgent_lines: number;
+}
+
+const COUNTED = ["waiting", "exempt", "inflight", "supply", "urgent_lines"] as const;
+
+/** Tenants against their lines, which are counted by themselves. */
+function tenantFaults(db: SqliteDatabase, condition: string, values: readonly string[] = []): CounterFault[] {
+  const ledger = new Ledger(db);
+  return db
+    .prepare<TenantLine & { startable: 0 | 1 }>(
+      `select ${TENANT_LINE_COLUMNS}, startable from tenant_line where ${condition}`,
+    )
+    .all(...values)
+    .flatMap((line) => {
+      const counted = countTenant(db, line);
+      const name = `tenant ${line.lane}/${line.tenant}`;
+      return [
+        ...COUNTED.flatMap((column) => compare(`${name} ${column}`, line[column], counted[column])),
+        ...compare(`${name} startable`, line.startable, ledger.tenants.room(line) > 0 ? 1 : 0),
+      ];
+    });
+}
+
+/** Bounds that were copied, and tenants in lanes that they are not in or without a row where they are. */
+function strayTenants(db: SqliteDatabase): CounterFault[] {
+  const row = db
+    .prepare<{ wrong: number }>(
+      `select (select count(*) from tenant_line n left join tenant t on t.id = n.tenant
+                where (n.max_queued, n.max_inflight, n.disabled) is not (t.max_queued, t.max_inflight, coalesce(t.disabled, 0)))
+            + (select count(*) from tenant_line n where not exists (select 1 from line s where s.tenant = n.tenant))
+            + (select count(*) from line s
+                where not exists (select 1 from tenant_line n where n.tenant = s.tenant and n.lane = s.lane)) as wrong`,
+    )
+    .get();
+  return compare("tenants that are not as their rows and lines say", row?.wrong ?? 0, 0);
+}
+
+function countTenant(
+  db: SqliteDatabase,
+  { tenant, lane }: { readonly tenant: string; readonly lane: string },
+): TenantCount {
+  return db
+    .prepare<TenantCount>(
+      `select coalesce(sum(waiting), 0) as waiting, coalesce(sum(exempt), 0) as exempt,
+              coalesce(sum(inflight), 0) as inflight, coalesce(sum(room), 0) as supply,
+              coalesce(sum(room > 0 and ahead = 1), 0) as urgent_lines
+         from line where tenant = ? and lane = ?`,
+    )
+    .get(tenant, lane) as TenantCount;
+}
+
+/**
+ * Recounts the tenant of a line, and mends it if it is off; not one of so many agents that it would hold up the rest,
+ * unless the line was mended.
+ */
+function recountTenant(
+  db: SqliteDatabase,
+  { tenant, lane }: Line,
+  { anyway }: { anyway: boolean },
+): CounterFault[] {
+  const agents = db
+    .prepare<{ lines: number }>("select count(*) as lines from (select 1 from line where tenant = ? limit ?)")
+    .get(tenant, RECOUNTED_TASKS_MAX);
+  if ((agents?.lines ?? 0) >= RECOUNTED_TASKS_MAX && !anyway) return [];
+  const faults = tenantFaults(db, "tenant = ? and lane = ?", [tenant, lane]);
+  if (faults.length === 0) return [];
+  const ledger = new Ledger(db);
+  Object.assign(ledger.tenants.of({ lane, tenant }), countTenant(db, { lane, tenant }));
+  ledger.tenants.save({ limitsChanged: true });
+  db.lines.clear();
+  return faults;
 }
 
 /** Also finds a ready task that is not queued, and a queued one that is nowhere. */

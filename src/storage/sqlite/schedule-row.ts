@@ -31,6 +31,7 @@ export interface ScheduleRow {
   readonly last_status: ScheduleRecord["lastStatus"];
   readonly last_error: string | null;
   readonly open_runs: number;
+  readonly held: 0 | 1;
 }
 
 export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
@@ -63,6 +64,7 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     lastStatus: row.last_status,
     lastError: row.last_error,
     openRuns: row.open_runs,
+    held: row.held === 1,
   };
 }
 

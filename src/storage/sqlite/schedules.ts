@@ -130,6 +130,7 @@ function updateSchedule(
     ...toColumns(changed),
     status: changed.status,
     next_fire_at: changed.status === "active" ? changed.nextFireAt : null,
+    held: schedule.held && changes.status === undefined ? 1 : 0,
     updated_at: now,
     revision: revision + 1,
   };
@@ -148,13 +149,17 @@ function updateSchedule(
 
 function deleteSchedule(
   db: SqliteDatabase,
-  params: ScheduleName,
+  params: ScheduleName & { sparesRunning?: boolean },
   now: number,
 ): { cancelled: readonly EndedTask[] } | null {
   const schedule = findSchedule(db, params);
   if (schedule === null) return null;
   const ledger = new Ledger(db);
-  const cancelled = cancelOpenRuns(db, ledger, schedule.id, { error: SCHEDULE_DELETED, now });
+  const cancelled = cancelOpenRuns(db, ledger, schedule.id, {
+    error: SCHEDULE_DELETED,
+    now,
+    sparesRunning: params.sparesRunning,
+  });
   removeSchedule(db, schedule.id);
   notifyOfSchedule(db, "schedule.canceled", schedule, { reason: null, now });
   settleMoves(db, ledger, now);

@@ -40,8 +40,14 @@ export interface GarbageServer {
   stop(): Promise<void>;
 }
 
-/** A server to send garbage to, on either database. */
-export async function startGarbageServer(storage: "SQLite" | "PostgreSQL"): Promise<GarbageServer> {
+/**
+ * A server to send garbage to, on either database. With a key, all that is sent comes from an admin: without one, the first
+ * key that garbage makes would lock out all that comes after it.
+ */
+export async function startGarbageServer(
+  storage: "SQLite" | "PostgreSQL",
+  { withKey }: { readonly withKey: boolean },
+): Promise<GarbageServer> {
   const database = storage === "PostgreSQL" ? await createTestDatabase() : undefined;
   const faults: unknown[] = [];
   const log = {
@@ -55,12 +61,17 @@ export async function startGarbageServer(storage: "SQLite" | "PostgreSQL"): Prom
     sessions: { debounceMs: 20 },
     log,
   });
-  const server = await listen({ rota, log, host: "127.0.0.1", port: 0 });
+  const rateLimit = { perSecond: 1_000_000, burst: 1_000_000 };
+  const server = await listen({ rota, log, host: "127.0.0.1", port: 0, rateLimit });
+  const admin = withKey ? (await rota.keys.create({ role: "admin", name: "garbage" })).key : undefined;
+  const authorization: Record<string, string> =
+    admin === undefined ? {} : { authorization: `Bearer ${admin}` };
   // What is accepted is also run, so that a task that could be stored but not carried out shows itself.
   await rota.start();
   const { taskId: doneTask } = await rota.tasks.submit({ payload: 1 });
   await rota.tasks.wait(doneTask);
-  const send = (sent: SentRequest) => sendTo(server.url, sent);
+  const send = (sent: SentRequest) =>
+    sendTo(server.url, { ...sent, headers: { ...authorization, ...sent.headers } });
   return {
     url: server.url,
     rota,
@@ -79,7 +90,17 @@ export async function startGarbageServer(storage: "SQLite" | "PostgreSQL"): Prom
       const { sessions } = await rota.sessions.list({ limit: 1_000 });
       const settings = sessions.map(({ running: _running, queued: _queued, ...session }) => session);
       const { schedules } = await rota.schedules.list();
-      return { tasks: total, agents, lanes, sessions: settings, schedules: schedules.map(withoutRuns) };
+      const { tenants } = await rota.tenants.list();
+      const keys = (await rota.keys.list()).keys.map(({ id }) => id);
+      return {
+        tenants,
+        keys,
+        tasks: total,
+        agents,
+        lanes,
+        sessions: settings,
+        schedules: schedules.map(withoutRuns),
+      };
     },
     async stop() {
       await server.close();

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { errorAnswers } from "./error.ts";
+import { time } from "./time.ts";
+
+const AUDIT_EXAMPLE = {
+  at: "2026-03-08T12:00:01.005Z",
+  keyId: "key_019a8f6e",
+  route: "POST /v1/schedules",
+  subject: "17",
+};
+
+const auditRecord = z
+  .strictObject({
+    at: time,
+    keyId: z.string().nullable().describe("Null: no key was asked for."),
+    route: z.string().describe("What was done."),
+    subject: z.string().nullable().describe("What it was done to; null: nothing in particular."),
+  })
+  .meta({ id: "AuditRecord", description: "Who did what, and when.", examples: [AUDIT_EXAMPLE] });
+
+export const auditPage = z
+  .strictObject({
+    entries: z.array(auditRecord).readonly().describe("Newest first."),
+    count: z.int().describe("Of this page."),
+    nextCursor: z.string().nullable().describe("Null on the last page."),
+  })
+  .meta({
+    id: "AuditPage",
+    description: "What was done with the keys of a tenant, newest first.",
+    examples: [{ entries: [AUDIT_EXAMPLE], count: 1, nextCursor: null }],
+  });
+
+const auditQuery = z.strictObject({
+  since: z.string().exactOptional().describe("Not before: seconds since 1970, or RFC 3339."),
+  keyId: z.string().exactOptional().describe("With this key."),
+  limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
+  cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
+});
+
+export const listAudit = {
+  operationId: "listAudit",
+  tags: ["audit"],
+  summary: "List who did what",
+  description:
+    "Everything that was changed with the keys of the tenant of whoever asks, newest first. Kept for 90 days (`audit.retentionDays`).",
+  querystring: auditQuery,
+  response: { 200: auditPage, ...errorAnswers("storage_unavailable") },
+};

@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { errorAnswers } from "./error.ts";
+
+const shownConfig = z.record(z.string(), z.unknown()).meta({
+  id: "Config",
+  description: "The configuration that is in force, with `…` in place of every secret.",
+  examples: [
+    {
+      server: { host: "127.0.0.1", port: 7682 },
+      storage: "postgres://rota:…@db.example.com/rota",
+      scheduler: { enabled: true, maxInflight: 20 },
+    },
+  ],
+});
+
+export const getConfig = {
+  operationId: "getConfig",
+  tags: ["node"],
+  summary: "Look at the configuration",
+  description:
+    "Of the process that was asked: file, variables and flags together, as they were taken over last.",
+  response: { 200: shownConfig, ...errorAnswers() },
+};

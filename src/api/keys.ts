@@ -1,0 +1,109 @@
+import { z } from "zod";
+import { ROLES } from "../model/role.ts";
+import { errorAnswersWith } from "./error.ts";
+import { time } from "./time.ts";
+
+const role = z
+  .enum(ROLES)
+  .describe(
+    "`viewer` reads; `agent` hands in and reads the work of its agent; `operator` does all there is to do with the work of the tenant; `admin` looks after the installation besides.",
+  );
+
+const keyInput = z
+  .strictObject({
+    role,
+    name: z.string().describe("Whom it is for, to find it again."),
+    agentId: z.string().exactOptional().describe("With the role `agent`, and only there: its agent."),
+    expiresAt: time.exactOptional().describe("From when on it is refused; left out: it does not expire."),
+    tenantId: z.string().exactOptional().describe("Whose it is; left out: the tenant of whoever asks."),
+  })
+  .meta({
+    id: "NewKey",
+    description: "What a key allows, and to whom.",
+    examples: [
+      { role: "operator", name: "laptop" },
+      { role: "agent", name: "crawler", agentId: "crawler", expiresAt: "2030-01-31T09:00:00Z" },
+    ],
+  });
+
+export const createdKey = z.strictObject({ id: z.string(), key: z.string() }).meta({
+  id: "CreatedKey",
+  description: "The key, which is shown this once and never again.",
+  examples: [{ id: "key_019a8f6e", key: "rota_qL0yW6n2s7TqW1b4M9x3Zr8vK5cJ0dHf6uEaGiPkXoY" }],
+});
+
+const KEY_EXAMPLE = {
+  id: "key_019a8f6e",
+  name: "laptop",
+  role: "operator" as const,
+  tenantId: "default",
+  createdAt: "2026-03-08T12:00:01.005Z",
+  lastUsedAt: "2026-03-08T12:04:11.120Z",
+};
+
+const keyInfo = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    role,
+    tenantId: z.string(),
+    agentId: z.string().exactOptional().describe("With the role `agent`: its agent."),
+    createdAt: time,
+    expiresAt: time.exactOptional().describe("Left out: it does not expire."),
+    lastUsedAt: time.exactOptional().describe("Left out: it was never used."),
+  })
+  .meta({ id: "Key", description: "What is known of a key, which is not the key.", examples: [KEY_EXAMPLE] });
+
+export const keyList = z.strictObject({ keys: z.array(keyInfo).readonly(), count: z.int() }).meta({
+  id: "KeyList",
+  description: "The keys of a tenant, the oldest first.",
+  examples: [{ keys: [KEY_EXAMPLE], count: 1 }],
+});
+
+export const deletedKey = z.strictObject({ deleted: z.literal(true) }).meta({
+  id: "DeletedKey",
+  description: "The key is refused within a second, on every node.",
+  examples: [{ deleted: true }],
+});
+
+// ------------------------------------------------------------------------------------------------------ operations
+
+const tags = ["keys"];
+const errorAnswers = errorAnswersWith({ not_found: "key not found" });
+const params = z.strictObject({ id: z.string().describe("The id of a key.") });
+const ownerQuery = z.strictObject({
+  tenantId: z.string().exactOptional().describe("Whose keys are meant; left out: the tenant of who asks."),
+});
+
+export const createKey = {
+  operationId: "createKey",
+  tags,
+  summary: "Make a key",
+  description:
+    "The answer shows it this once: what is stored is its hash. 404 for a tenant that is not there.",
+  body: keyInput,
+  response: {
+    201: createdKey,
+    ...errorAnswersWith({ not_found: "tenant not found" })("not_found", "storage_unavailable"),
+  },
+};
+
+export const listKeys = {
+  operationId: "listKeys",
+  tags,
+  summary: "List keys",
+  description: "Those of a tenant, the oldest first, without the keys themselves.",
+  querystring: ownerQuery,
+  response: { 200: keyList, ...errorAnswers("storage_unavailable") },
+};
+
+export const deleteKey = {
+  operationId: "deleteKey",
+  tags,
+  summary: "Take a key away",
+  description:
+    "It is refused within a second, on every node, and streams that were opened with it end. 404 for a key of another tenant, unless that is named.",
+  params,
+  querystring: ownerQuery,
+  response: { 200: deletedKey, ...errorAnswers("not_found", "storage_unavailable") },
+};

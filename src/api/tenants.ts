@@ -1,0 +1,141 @@
+import { z } from "zod";
+import { errorAnswersWith } from "./error.ts";
+import { time } from "./time.ts";
+
+const bound = z.int().min(0).nullable();
+
+const limits = {
+  maxQueued: bound.describe("Tasks that wait: one more is refused with `queue_full`."),
+  maxInflight: bound.describe("Tasks that run, over all lanes and nodes."),
+  maxSchedules: bound.describe("Schedules it has."),
+  maxStreams: bound.describe("Event and notification streams that are open, on each node."),
+};
+
+const limitsInput = z.strictObject({
+  maxQueued: limits.maxQueued.exactOptional(),
+  maxInflight: limits.maxInflight.exactOptional(),
+  maxSchedules: limits.maxSchedules.exactOptional(),
+  maxStreams: limits.maxStreams.exactOptional(),
+});
+
+const tenantInput = z.strictObject({ name: z.string(), limits: limitsInput.exactOptional() }).meta({
+  id: "NewTenant",
+  description: "Whose work is kept apart from everybody else's. What has no limit is left out, or null.",
+  examples: [{ name: "acme" }, { name: "acme", limits: { maxQueued: 500, maxInflight: 10 } }],
+});
+
+const tenantChanges = z
+  .strictObject({ name: z.string().exactOptional(), limits: limitsInput.exactOptional() })
+  .meta({
+    id: "TenantChanges",
+    description: "What is left out stays; a limit that is null is no limit.",
+    examples: [{ name: "Acme Ltd" }, { limits: { maxInflight: null } }],
+  });
+
+const TENANT_EXAMPLE = {
+  id: "ten_019a8f6e",
+  name: "acme",
+  disabled: false,
+  limits: { maxQueued: 500, maxInflight: 10, maxSchedules: null, maxStreams: null },
+  createdAt: "2026-03-08T12:00:01.005Z",
+  updatedAt: "2026-03-08T12:00:01.005Z",
+};
+
+export const tenant = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    disabled: z.boolean().describe("Nothing of it starts or fires."),
+    limits: z.strictObject(limits).describe("Null: no limit."),
+    createdAt: time,
+    updatedAt: time,
+  })
+  .meta({
+    id: "Tenant",
+    description: "Whose work it is. The tenant `default` is always there.",
+    examples: [TENANT_EXAMPLE],
+  });
+
+export const tenantList = z.strictObject({ tenants: z.array(tenant).readonly(), count: z.int() }).meta({
+  id: "TenantList",
+  description: "The tenants there are.",
+  examples: [{ tenants: [TENANT_EXAMPLE], count: 1 }],
+});
+
+export const deletedTenant = z.strictObject({ deleted: z.literal(true) }).meta({
+  id: "DeletedTenant",
+  description: "The tenant is gone, and all that it owned.",
+  examples: [{ deleted: true }],
+});
+
+// ------------------------------------------------------------------------------------------------------ operations
+
+const tags = ["tenants"];
+const errorAnswers = errorAnswersWith({
+  not_found: "tenant not found",
+  conflict: 'there is a tenant called "acme" already',
+});
+const params = z.strictObject({ id: z.string().describe("The id of a tenant.") });
+
+export const createTenant = {
+  operationId: "createTenant",
+  tags,
+  summary: "Make a tenant",
+  description: "Its work is seen by its own keys alone: make one with `POST /v1/keys` and its `tenantId`.",
+  body: tenantInput,
+  response: { 201: tenant, ...errorAnswers("conflict", "storage_unavailable") },
+};
+
+export const listTenants = {
+  operationId: "listTenants",
+  tags,
+  summary: "List tenants",
+  description: "All there are, `default` included.",
+  response: { 200: tenantList, ...errorAnswers("storage_unavailable") },
+};
+
+export const getTenant = {
+  operationId: "getTenant",
+  tags,
+  summary: "Look at a tenant",
+  description: "Its name, its limits and whether it is disabled.",
+  params,
+  response: { 200: tenant, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+export const updateTenant = {
+  operationId: "updateTenant",
+  tags,
+  summary: "Change a tenant",
+  description: "Limits hold from now on; what runs beyond them ends by itself.",
+  params,
+  body: tenantChanges,
+  response: { 200: tenant, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
+};
+
+export const disableTenant = {
+  operationId: "disableTenant",
+  tags,
+  summary: "Disable a tenant",
+  description: "Nothing of it starts or fires any more; what runs ends by itself, and what comes in waits.",
+  params,
+  response: { 200: tenant, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+export const enableTenant = {
+  operationId: "enableTenant",
+  tags,
+  summary: "Enable a tenant",
+  description: "What waits starts, and its schedules go on from now.",
+  params,
+  response: { 200: tenant, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+export const deleteTenant = {
+  operationId: "deleteTenant",
+  tags,
+  summary: "Delete a tenant",
+  description: "All that it owns goes with it, its keys first. The tenant `default` stays: 409.",
+  params,
+  response: { 200: deletedTenant, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
+};

@@ -1,0 +1,44 @@
+import type { CreatedKey, KeyInput, KeyList, KeyOwner, Keys } from "../interface/keys.ts";
+import { invalidField } from "../model/field-checks.ts";
+import type { CallOptions } from "./call-options.ts";
+import type { Connection } from "./connection.ts";
+
+/** Keys over HTTP. */
+export class HttpKeys implements Keys {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  create(input: KeyInput, { signal }: CallOptions = {}): Promise<CreatedKey> {
+    return this.#connection.ask({ method: "POST", path: "/v1/keys", body: input ?? null, signal });
+  }
+
+  list(owner: KeyOwner = {}, { signal }: CallOptions = {}): Promise<KeyList> {
+    return this.#connection.ask({ path: "/v1/keys", query: { ...owner }, signal });
+  }
+
+  async delete(
+    id: string,
+    owner: KeyOwner = {},
+    { signal }: CallOptions = {},
+  ): Promise<{ readonly deleted: true }> {
+    return this.#connection.ask({
+      method: "DELETE",
+      path: keyPath(id),
+      query: { ...owner },
+      signal,
+      repeatable: true,
+      whenDone: ({ code }) => (code === "not_found" ? { deleted: true } : undefined),
+    });
+  }
+}
+
+/** An empty id is the path of the list, and to a URL one or two dots are a way up, however they are encoded. */
+function keyPath(id: string): string {
+  if (id === "" || id === "." || id === "..") {
+    throw invalidField("id", `\`id\` must name a key, and "${id}" cannot be named in a URL`);
+  }
+  return `/v1/keys/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,72 @@
+import type { Tenant, TenantChanges, TenantInput, TenantList, Tenants } from "../interface/tenants.ts";
+import { invalidField } from "../model/field-checks.ts";
+import type { CallOptions } from "./call-options.ts";
+import type { Connection } from "./connection.ts";
+
+/** Tenants over HTTP. */
+export class HttpTenants implements Tenants {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  create(input: TenantInput, { signal }: CallOptions = {}): Promise<Tenant> {
+    return this.#connection.ask({ method: "POST", path: "/v1/tenants", body: input ?? null, signal });
+  }
+
+  list({ signal }: CallOptions = {}): Promise<TenantList> {
+    return this.#connection.ask({ path: "/v1/tenants", signal });
+  }
+
+  async get(id: string, { signal }: CallOptions = {}): Promise<Tenant> {
+    return this.#connection.ask({ path: tenantPath(id), signal });
+  }
+
+  async update(id: string, changes: TenantChanges, { signal }: CallOptions = {}): Promise<Tenant> {
+    return this.#connection.ask({
+      method: "PATCH",
+      path: tenantPath(id),
+      body: changes ?? null,
+      signal,
+      // The same changes once more change nothing more.
+      repeatable: true,
+    });
+  }
+
+  async disable(id: string, { signal }: CallOptions = {}): Promise<Tenant> {
+    return this.#connection.ask({
+      method: "POST",
+      path: `${tenantPath(id)}/disable`,
+      signal,
+      repeatable: true,
+    });
+  }
+
+  async enable(id: string, { signal }: CallOptions = {}): Promise<Tenant> {
+    return this.#connection.ask({
+      method: "POST",
+      path: `${tenantPath(id)}/enable`,
+      signal,
+      repeatable: true,
+    });
+  }
+
+  async delete(id: string, { signal }: CallOptions = {}): Promise<{ readonly deleted: true }> {
+    return this.#connection.ask({
+      method: "DELETE",
+      path: tenantPath(id),
+      signal,
+      repeatable: true,
+      whenDone: ({ code }) => (code === "not_found" ? { deleted: true } : undefined),
+    });
+  }
+}
+
+/** An empty id is the path of the list, and to a URL one or two dots are a way up, however they are encoded. */
+function tenantPath(id: string): string {
+  if (id === "" || id === "." || id === "..") {
+    throw invalidField("id", `\`id\` must name a tenant, and "${id}" cannot be named in a URL`);
+  }
+  return `/v1/tenants/${encodeURIComponent(id)}`;
+}

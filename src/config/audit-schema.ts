@@ -1,0 +1,8 @@
+import { numberIn, section } from "./option-kinds.ts";
+
+/** What is kept of who did what. */
+export const audit = section({
+  retentionDays: numberIn({ min: 1, max: 36_500, unit: "days" })
+    .default(90)
+    .describe("How long it is kept who did what with which key."),
+});

@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { must, numberIn, section } from "./option-kinds.ts";
+
+const RATE = { min: 1, max: 1_000_000 } as const;
+
+/** An address or a name, without a port: what listens says by itself whether this machine has it. */
+const HOST = /^[A-Za-z0-9.:_-]{1,253}$/;
+const hostError = must('be an address of this machine, like "127.0.0.1" or "0.0.0.0", or its name');
+
+/** Where requests come in, and how many. */
+export const server = section({
+  host: z
+    .string({ error: hostError })
+    .regex(HOST, { error: hostError })
+    .default("127.0.0.1")
+    .describe(
+      "The address to listen on. Beyond `127.0.0.1`, `localhost` and `::1`, which only this machine reaches, it takes an API key to start.",
+    ),
+  port: numberIn({ min: 0, max: 65_535 })
+    .default(7682)
+    .describe("The port to listen on; 0 picks a free one."),
+  rateLimit: section({
+    perSecond: numberIn(RATE).default(100).describe("How many requests a second each API key may make."),
+    burst: numberIn(RATE).default(200).describe("How many of them at once, after a while without any."),
+  }).prefault({}),
+});

@@ -1,0 +1,50 @@
+/** Who did what, and when. For admins. */
+export interface Audit {
+  /** Newest first, a page at a time. */
+  list(filter?: AuditFilter): Promise<AuditPage>;
+}
+
+/** For whoever does something in this process for others. */
+export interface LocalAudit extends Audit {
+  list(filter?: AuditFilter & { readonly tenantId?: string }): Promise<AuditPage>;
+  /** What was done is written down soon, together with what else was, and in any case before `stop()` has ended. */
+  note(entry: AuditNote): void;
+  /** The same, durable once this answers. */
+  write(entry: AuditNote): Promise<void>;
+}
+
+export interface AuditNote {
+  /** Whose key it was; left out: of `default`. */
+  readonly tenantId?: string;
+  /** Left out: no key was asked for. */
+  readonly keyId?: string | null;
+  readonly route: string;
+  readonly subject?: string | null;
+}
+
+export interface AuditFilter {
+  /** RFC 3339, or seconds since 1970: not before. */
+  readonly since?: string | number;
+  readonly keyId?: string;
+  /** 100 unless told, at most 1000. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string;
+}
+
+export interface AuditRecord {
+  readonly at: string;
+  /** Null: no key was asked for. */
+  readonly keyId: string | null;
+  /** What was done: `POST /v1/schedules`. */
+  readonly route: string;
+  /** What it was done to; null: nothing in particular. */
+  readonly subject: string | null;
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditRecord[];
+  readonly count: number;
+  /** Null on the last page. */
+  readonly nextCursor: string | null;
+}

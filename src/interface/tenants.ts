@@ -1,0 +1,52 @@
+/** Whose work it is: walls that nothing crosses. The tenant `default` is always there. For admins. */
+export interface Tenants {
+  /** Throws `conflict` when there is one of that name. */
+  create(input: TenantInput): Promise<Tenant>;
+  list(): Promise<TenantList>;
+  /** Throws `not_found`, as do all that take an id. */
+  get(id: string): Promise<Tenant>;
+  /** What is left out stays; a limit that is null is no limit. */
+  update(id: string, changes: TenantChanges): Promise<Tenant>;
+  /** Nothing of it fires or starts any more; what runs ends by itself. */
+  disable(id: string): Promise<Tenant>;
+  enable(id: string): Promise<Tenant>;
+  /** All that it owns goes with it. Throws `conflict` for `default`. */
+  delete(id: string): Promise<{ readonly deleted: true }>;
+}
+
+export interface TenantInput {
+  readonly name: string;
+  readonly limits?: TenantLimitsInput;
+}
+
+/** Null: no limit. */
+export interface TenantLimits {
+  /** Tasks that wait. */
+  readonly maxQueued: number | null;
+  /** Tasks that run, over all lanes and nodes. */
+  readonly maxInflight: number | null;
+  readonly maxSchedules: number | null;
+  /** Open event and notification streams, on each node. */
+  readonly maxStreams: number | null;
+}
+
+export type TenantLimitsInput = Partial<TenantLimits>;
+
+export interface TenantChanges {
+  readonly name?: string;
+  readonly limits?: TenantLimitsInput;
+}
+
+export interface Tenant {
+  readonly id: string;
+  readonly name: string;
+  readonly disabled: boolean;
+  readonly limits: TenantLimits;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export interface TenantList {
+  readonly tenants: readonly Tenant[];
+  readonly count: number;
+}

@@ -1,0 +1,113 @@
+import { RotaError } from "../model/errors.ts";
+import { DEFAULT_TENANT } from "../model/task.ts";
+import { Service, type ServiceOptions } from "../services/service.ts";
+import type { Storage, StorageSignal, TenantLimits, TenantRecord } from "../storage/storage.ts";
+
+/** Signals can be lost: other nodes' changes are seen at least this often. */
+const POLL_MS = 30_000;
+/** How many deleted tenants are remembered. Their ids never come back, and their keys are gone with them. */
+const GONE_MAX = 10_000;
+
+export interface TenantCatalogueOptions extends ServiceOptions {
+  readonly storage: Storage;
+  /** Told of each tenant that is there and was not before. */
+  readonly onAdded: (id: string) => void;
+  /** Told of each that was there and is not any more. */
+  readonly onGone: (id: string) => void;
+}
+
+/**
+ * Keeps what this process knows of tenants as the storage has it: any node may change them at any time. What is known here
+ * saves looks at the storage; what must not happen is what the storage refuses.
+ */
+export class TenantCatalogue extends Service {
+  readonly name = "tenant catalogue";
+  readonly #options: TenantCatalogueOptions;
+  #tenants: ReadonlyMap<string, TenantRecord> = new Map();
+  readonly #gone = new Set<string>();
+  #reading: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+
+  constructor(options: TenantCatalogueOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  async tick(): Promise<number> {
+    await this.read();
+    return POLL_MS;
+  }
+
+  onSignal({ kind }: StorageSignal): void {
+    if (kind === "tenants" || kind === "reconnected") this.wake();
+  }
+
+  /** Resolves once everything is known that was stored before this was called. */
+  read(): Promise<void> {
+    // The one under way may have begun too early; whoever comes while another waits for it shares that.
+    this.#next ??= (this.#reading ?? Promise.resolve())
+      .catch(() => {})
+      .then(() => {
+        this.#reading = this.#next;
+        this.#next = null;
+        return this.#read();
+      });
+    return this.#next;
+  }
+
+  ids(): string[] {
+    return this.#tenants.size === 0 ? [DEFAULT_TENANT] : [...this.#tenants.keys()];
+  }
+
+  get size(): number {
+    return this.#tenants.size;
+  }
+
+  /** Undefined: it is not known, and nothing bounds it. */
+  limitsOf(id: string): TenantLimits | undefined {
+    return this.#tenants.get(id)?.limits;
+  }
+
+  /** Whether it is disabled, also if another node did that a moment ago. */
+  async isDisabled(id: string): Promise<boolean> {
+    const { storage } = this.#options;
+    const isCurrent = storage.capabilities.exclusive;
+    const tenant = isCurrent ? this.#tenants.get(id) : await storage.tenants.get({ id });
+    return tenant?.disabled ?? false;
+  }
+
+  /** It is being deleted: nothing more of it is taken in here. */
+  close(id: string): void {
+    if (this.#gone.size >= GONE_MAX) {
+      const [oldest] = this.#gone;
+      if (oldest !== undefined) this.#gone.delete(oldest);
+    }
+    this.#gone.add(id);
+  }
+
+  /** It could not be deleted after all. */
+  reopen(id: string): void {
+    this.#gone.delete(id);
+  }
+
+  /** Throws `not_found` for one that was there and is not any more: whatever it left would be nobody's. */
+  checkNotGone(id: string): void {
+    if (this.#gone.has(id)) throw tenantNotFound();
+  }
+
+  async #read(): Promise<void> {
+    const { storage, onAdded, onGone } = this.#options;
+    const before = this.#tenants;
+    this.#tenants = new Map((await storage.tenants.list()).map((tenant) => [tenant.id, tenant]));
+    for (const id of this.#tenants.keys()) if (!before.has(id)) onAdded(id);
+    for (const id of before.keys()) {
+      if (this.#tenants.has(id)) continue;
+      this.close(id);
+      onGone(id);
+    }
+  }
+}
+
+export function tenantNotFound(): RotaError {
+  return new RotaError("not_found", "tenant not found");
+}

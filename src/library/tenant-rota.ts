@@ -1,0 +1,255 @@
+import type { Engine } from "../engine/engine.ts";
+import type { EventLog } from "../events/event-log.ts";
+import { EventReader } from "../events/event-reader.ts";
+import { type NotificationLog, NotificationReader } from "../events/notification-log.ts";
+import type { TaskWaiter } from "../events/task-waiter.ts";
+import type { Agents } from "../interface/agents.ts";
+import type { Lanes } from "../interface/lanes.ts";
+import type { NotificationsOptions } from "../interface/notifications.ts";
+import type { EventsOptions, LocalReading, LocalTenant, RotaState } from "../interface/rota.ts";
+import type { Runs, Schedules } from "../interface/schedules.ts";
+import type { Sessions } from "../interface/sessions.ts";
+import type { LocalTasks } from "../interface/tasks.ts";
+import type { Webhooks } from "../interface/webhooks.ts";
+import type { Writs } from "../interface/writs.ts";
+import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
+import type { Clock } from "../model/clock.ts";
+import { checkEventsOptions, checkNotificationsOptions } from "../model/events-options.ts";
+import { goDuration } from "../model/go-duration.ts";
+import type { Log } from "../model/log.ts";
+import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { TaskDefaults } from "../model/task-input.ts";
+import type { StorageClock } from "../services/storage-clock.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Deliverer } from "../webhooks/deliverer.ts";
+import type { AgentCatalogue } from "./agent-catalogue.ts";
+import type { AgentTable } from "./agent-table.ts";
+import { createAgents } from "./agents.ts";
+import { collectMetrics } from "./collect-metrics.ts";
+import type { CurrentGuard } from "./current-guard.ts";
+import type { CurrentSettings } from "./current-settings.ts";
+import { EndedTasks } from "./ended-tasks.ts";
+import type { LaneCatalogue } from "./lane-catalogue.ts";
+import type { LaneTable } from "./lane-table.ts";
+import { createLanes } from "./lanes.ts";
+import { OneAtATime } from "./one-at-a-time.ts";
+import type { OpenStreams } from "./open-streams.ts";
+import { createRuns } from "./runs.ts";
+import { createSchedules } from "./schedules.ts";
+import { createSessions } from "./sessions.ts";
+import { taskParser } from "./task-parser.ts";
+import { createTasks } from "./tasks.ts";
+import type { TenantCatalogue } from "./tenant-catalogue.ts";
+import type { TokenEstimates } from "./token-estimates.ts";
+import { createWebhooks } from "./webhooks.ts";
+import { WritAnswers } from "./writ-answers.ts";
+import { WritClerk } from "./writ-clerk.ts";
+import { createWrits } from "./writs.ts";
+
+/** What all tenants share. */
+export interface TenantRotaParts {
+  readonly current: CurrentSettings;
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+  readonly lanes: LaneTable;
+  readonly laneCatalogue: LaneCatalogue;
+  readonly agents: AgentTable;
+  readonly catalogue: AgentCatalogue;
+  readonly tenants: TenantCatalogue;
+  readonly streams: OpenStreams;
+  readonly estimates: TokenEstimates;
+  readonly waiter: TaskWaiter;
+  readonly guard: CurrentGuard;
+  readonly turns: OneAtATime;
+  readonly engine: Engine;
+  readonly eventLog: EventLog;
+  readonly notificationLog: NotificationLog;
+  readonly deliverer: Deliverer;
+  readonly webhookMetrics: WebhookMetrics;
+  readonly newTaskId: () => string;
+  readonly newBatchId: () => string;
+  readonly state: () => RotaState;
+  /** Throws while nothing is taken in. */
+  readonly checkOpen: () => void;
+  /** Throws once this process stops. */
+  readonly checkNotDraining: () => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** All that one tenant can do in this process. What it keeps of its own nobody misses when it is made anew. */
+export class TenantRota implements LocalTenant {
+  readonly tenant: string;
+  readonly tasks: LocalTasks;
+  readonly sessions: Sessions;
+  readonly schedules: Schedules;
+  readonly runs: Runs;
+  readonly writs: Writs;
+  /** What the answers of agents ask for. */
+  readonly writAnswers: WritAnswers;
+  readonly lanes: Lanes;
+  readonly agents: Agents;
+  readonly webhooks: Webhooks;
+  readonly #parts: TenantRotaParts;
+
+  constructor(tenant: string, parts: TenantRotaParts) {
+    const { storage, storageClock, engine, eventLog, notificationLog, clock, log } = parts;
+    const { current, guard, turns, deliverer, catalogue, laneCatalogue, tenants } = parts;
+    const { newTaskId, newBatchId, checkNotDraining } = parts;
+    this.tenant = tenant;
+    this.#parts = parts;
+    const checkOpen = () => {
+      parts.checkOpen();
+      tenants.checkNotGone(tenant);
+    };
+    const defaults = () => this.#taskDefaults();
+    const parse = taskParser({ defaults, lanes: laneCatalogue, checkOpen });
+    const ended = new EndedTasks({ tenant, engine, onEnded: () => deliverer.wake() });
+    const isListed = (agent: string) => catalogue.lists({ tenant, agent });
+    const agentIds = () => parts.agents.ids(tenant);
+    this.agents = createAgents({
+      tenant,
+      storage,
+      table: parts.agents,
+      catalogue,
+      lanes: parts.lanes,
+      laneCatalogue,
+      guard: () => guard.value,
+      turns,
+      clock,
+      checkNotGone: () => tenants.checkNotGone(tenant),
+    });
+    this.tasks = createTasks({
+      tenant,
+      storage,
+      engine,
+      eventLog,
+      waiter: parts.waiter,
+      limits: () => current.value.limits,
+      maxQueued: () => tenants.limitsOf(tenant)?.maxQueued ?? null,
+      parse,
+      newTaskId,
+      newBatchId,
+      checkCallback: (url, field) => guard.value.check(url, field),
+      processSituation: (lane) => ({
+        state: parts.state(),
+        enabled: current.value.scheduler.enabled,
+        lane: engine.laneLoad(lane),
+      }),
+      checkOpen,
+      ended,
+    });
+    this.sessions = createSessions({
+      tenant,
+      storage,
+      engine,
+      eventLog,
+      tasks: this.tasks,
+      estimates: parts.estimates,
+      ended,
+      settings: () => current.value.sessions,
+      defaults,
+      parse,
+      newTaskId,
+      checkOpen,
+      checkNotGone: () => tenants.checkNotGone(tenant),
+    });
+    const scheduling = {
+      tenant,
+      storage,
+      storageClock,
+      runner: engine.firer,
+      eventLog,
+      notificationLog,
+      ended,
+      isListed,
+      agentIds,
+      timeoutMaxMs: () => current.value.timeoutMaxMs,
+      maxSchedules: async () => (await storage.tenants.get({ id: tenant }))?.limits.maxSchedules ?? null,
+      turns: new OneAtATime(),
+    };
+    const schedules = createSchedules({ ...scheduling, checkOpen });
+    const clerk = { tenant, storage, log };
+    this.schedules = schedules;
+    this.writs = createWrits({
+      clerk: new WritClerk({ ...clerk, schedules }),
+      isListed,
+      agentIds,
+      checkOpen,
+    });
+    this.writAnswers = new WritAnswers({
+      ...clerk,
+      storageClock,
+      // What still runs while this node drains may ask for what it likes: others carry it out.
+      clerk: new WritClerk({
+        ...clerk,
+        schedules: createSchedules({ ...scheduling, checkOpen: () => tenants.checkNotGone(tenant) }),
+      }),
+    });
+    this.runs = createRuns({ tenant, storage });
+    this.lanes = createLanes({
+      tenant,
+      storage,
+      storageClock,
+      engine,
+      table: parts.lanes,
+      catalogue: laneCatalogue,
+      ended,
+      checkNotDraining,
+    });
+    this.webhooks = createWebhooks({ tenant, storage, onResend: () => deliverer.wake() });
+  }
+
+  events(options: EventsOptions & LocalReading = {}): EventReader {
+    const { eventLog, streams } = this.#parts;
+    const { tenant } = this;
+    const checked = checkEventsOptions(options);
+    return new EventReader(eventLog, { ...checked, tenant, onEnd: streams.open(tenant) });
+  }
+
+  notifications(options: NotificationsOptions & LocalReading = {}): NotificationReader {
+    const { notificationLog, streams } = this.#parts;
+    const { tenant } = this;
+    const checked = checkNotificationsOptions(options);
+    return new NotificationReader(notificationLog, { ...checked, tenant, onEnd: streams.open(tenant) });
+  }
+
+  async stats(): Promise<SchedulerStats> {
+    const { storage, engine, current } = this.#parts;
+    const { scheduler, resultTTLSec } = current.value;
+    const depth = await storage.tasks.queueDepth({ tenant: this.tenant });
+    return {
+      queue: { totalQueued: depth.queued, totalInflight: depth.inflight, agentCounts: depth.agents },
+      metrics: engine.metrics.shownTo(this.tenant).snapshot(),
+      config: {
+        strategy: scheduler.strategy,
+        maxQueueSize: scheduler.maxQueueSize,
+        maxPerAgent: scheduler.maxPerAgent,
+        maxInflight: scheduler.maxInflight,
+        maxPerAgentFlight: scheduler.maxPerAgentInflight,
+        workerCount: scheduler.workerCount,
+        resultTTL: goDuration(resultTTLSec(storage.capabilities)),
+      },
+    };
+  }
+
+  metrics(): Promise<string> {
+    return collectMetrics({ ...this.#parts, tenant: this.tenant });
+  }
+
+  #taskDefaults(): TaskDefaults {
+    const { current, lanes, agents, storageClock } = this.#parts;
+    const { tenant } = this;
+    const settings = current.value;
+    return {
+      now: storageClock.now(),
+      timeoutMs: settings.timeoutMs,
+      timeoutMaxMs: settings.timeoutMaxMs,
+      retryPolicy: settings.retryPolicy,
+      hasLane: (lane) => lanes.lanes.has(lane),
+      laneOf: (agent) => agents.laneOf({ tenant, agent }),
+      maxQueuedOf: (agent) => agents.maxQueued({ tenant, agent }),
+      sessionMaxConcurrent: settings.sessions.maxConcurrent,
+    };
+  }
+}

@@ -1,0 +1,127 @@
+import type { Tenant, Tenants } from "../interface/tenants.ts";
+import { RotaError } from "../model/errors.ts";
+import { quoted } from "../model/field-checks.ts";
+import { rfc3339 } from "../model/rfc3339.ts";
+import { DEFAULT_TENANT } from "../model/task.ts";
+import { isTenantId, parseTenantChanges, parseTenantInput } from "../model/tenant-input.ts";
+import type { Storage, TenantRecord } from "../storage/storage.ts";
+import { type TenantCatalogue, tenantNotFound } from "./tenant-catalogue.ts";
+
+/** How many there are at most: all of them are read whenever one changes. */
+const TENANTS_MAX = 10_000;
+/** What is deleted in one transaction, so that a tenant that owns much holds up nobody for long. */
+const DELETE_SLICE = 500;
+
+export interface TenantsOptions {
+  readonly storage: Storage;
+  readonly catalogue: TenantCatalogue;
+  readonly newTenantId: () => string;
+  /** Resolves once what bounds the agents of all tenants bounds those of a new one, too. */
+  readonly bounded: () => Promise<void>;
+  /** Resolves once everything is stored that was taken in before. */
+  readonly takenIn: () => Promise<void>;
+  /** Sets the schedules of a tenant going again that stood still while it was disabled. */
+  readonly resume: (tenant: string) => Promise<void>;
+}
+
+/** The tenants, as admins handle them. */
+export function createTenants(options: TenantsOptions): Tenants {
+  const { storage, catalogue, newTenantId, bounded, takenIn, resume } = options;
+
+  /** What was stored is stored, also when it cannot be read just now: a signal or a look now and then makes up for it. */
+  async function learn(): Promise<void> {
+    await catalogue.read().catch(() => {});
+  }
+
+  async function setDisabled(id: string, disabled: boolean): Promise<TenantRecord> {
+    const record = isTenantId(id) ? await storage.tenants.setDisabled({ id, disabled }) : null;
+    if (record === null) throw tenantNotFound();
+    await learn();
+    return record;
+  }
+
+  return {
+    async create(input) {
+      const { name, limits } = parseTenantInput(input);
+      await catalogue.read();
+      if (catalogue.size >= TENANTS_MAX) throw full();
+      const created = await storage.tenants.create({ id: newTenantId(), name, limits });
+      if (created.taken !== null) throw nameTaken(name);
+      await learn();
+      await bounded();
+      return toTenant(created.tenant);
+    },
+
+    async list() {
+      const tenants = (await storage.tenants.list()).map(toTenant);
+      return { tenants, count: tenants.length };
+    },
+
+    async get(id) {
+      const record = isTenantId(id) ? await storage.tenants.get({ id }) : null;
+      if (record === null) throw tenantNotFound();
+      return toTenant(record);
+    },
+
+    async update(id, changes) {
+      const parsed = parseTenantChanges(changes);
+      const updated = isTenantId(id) ? await storage.tenants.update({ id, ...parsed }) : NOT_FOUND;
+      if (!updated.found) throw tenantNotFound();
+      if (updated.taken !== null) throw nameTaken(parsed.name ?? "");
+      await learn();
+      return toTenant(updated.tenant);
+    },
+
+    async disable(id) {
+      return toTenant(await setDisabled(id, true));
+    },
+
+    /** Also where it is enabled: what an earlier call did not get done, since its process died, is done then. */
+    async enable(id) {
+      const record = await setDisabled(id, false);
+      await resume(id);
+      return toTenant(record);
+    },
+
+    async delete(id) {
+      if (id === DEFAULT_TENANT) {
+        throw new RotaError("conflict", `the tenant "${id}" is always there and cannot be deleted`);
+      }
+      if (!isTenantId(id) || (await storage.tenants.get({ id })) === null) throw tenantNotFound();
+      // Nothing more comes in here, and what is on its way is in: so nothing is left over that is nobody's.
+      catalogue.close(id);
+      try {
+        await takenIn();
+        for (let more = true; more; ) {
+          const deleted = await storage.tenants.delete({ id, limit: DELETE_SLICE });
+          more = deleted.found && deleted.was === null && deleted.more;
+        }
+      } catch (error) {
+        catalogue.reopen(id);
+        throw error;
+      }
+      await learn();
+      return { deleted: true };
+    },
+  };
+}
+
+const NOT_FOUND = { found: false } as const;
+
+function toTenant({ id, name, disabled, limits, createdAt, updatedAt }: TenantRecord): Tenant {
+  return { id, name, disabled, limits, createdAt: rfc3339(createdAt), updatedAt: rfc3339(updatedAt) };
+}
+
+function nameTaken(name: string): RotaError {
+  return new RotaError(
+    "conflict",
+    `there is a tenant called ${quoted(name)} already: take another \`name\``,
+    {
+      details: { field: "name" },
+    },
+  );
+}
+
+function full(): RotaError {
+  return new RotaError("conflict", `there are ${TENANTS_MAX} tenants, which is the limit: delete one first`);
+}

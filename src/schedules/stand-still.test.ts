@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import type { Rule } from "../model/rule.ts";
+import { goesOn, heldUntil, PUSH_MS, pushed, type StandingSchedule } from "./stand-still.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const START = Date.UTC(2026, 0, 1);
+
+function every(everyMs: number, more: Partial<StandingSchedule> = {}): StandingSchedule {
+  const rule: Rule = { kind: "every", everyMs, tz: "UTC" };
+  return { rule, anchorAt: START, updatedAt: START, lastDueAt: null, nextFireAt: START + everyMs, ...more };
+}
+
+const daily: StandingSchedule = {
+  rule: { kind: "days", every: 1, at: "09:00", tz: "Europe/Berlin" },
+  anchorAt: START,
+  updatedAt: START,
+  lastDueAt: null,
+  nextFireAt: START + 8 * HOUR,
+};
+
+describe("a schedule of a disabled tenant", () => {
+  test("skips the moment that has come, and is next looked at an hour later", () => {
+    const at = START + 5 * MINUTE;
+    expect(pushed(every(5 * MINUTE), at + 30)).toEqual({
+      skipped: { firstDueAt: at, dueAt: at, moments: 1 },
+      nextFireAt: at + PUSH_MS,
+    });
+  });
+
+  test("is always looked at next at a moment of its own", () => {
+    expect(pushed(daily, daily.nextFireAt + 5).nextFireAt).toBe(daily.nextFireAt + DAY);
+    expect(pushed(every(25 * MINUTE), START + 25 * MINUTE).nextFireAt).toBe(START + 100 * MINUTE);
+    expect(pushed(every(HOUR), START + HOUR + 900).nextFireAt).toBe(START + 2 * HOUR);
+  });
+
+  test("accounts the next time for all that came since", () => {
+    const [last, next] = [START + 5 * MINUTE, START + 65 * MINUTE];
+    const { skipped } = pushed(every(5 * MINUTE, { lastDueAt: last, nextFireAt: next }), next + 10);
+    expect(skipped).toEqual({ firstDueAt: last + 5 * MINUTE, dueAt: next, moments: 12 });
+  });
+
+  test("accounts for nothing that came while it was paused", () => {
+    const paused = { lastDueAt: START + 5 * MINUTE, updatedAt: START + 52 * MINUTE };
+    const { skipped } = pushed(
+      every(5 * MINUTE, { ...paused, nextFireAt: START + HOUR - 5 * MINUTE }),
+      START + HOUR,
+    );
+    expect(skipped).toEqual({ firstDueAt: START + 55 * MINUTE, dueAt: START + HOUR, moments: 2 });
+  });
+
+  test("is not due before now, however long nobody looked", () => {
+    const now = START + 30 * DAY + 123;
+    for (const schedule of [every(MINUTE), every(HOUR), every(7 * HOUR), daily]) {
+      const { skipped, nextFireAt } = pushed(schedule, now);
+      expect(nextFireAt).toBeGreaterThan(now);
+      expect(skipped?.dueAt).toBeLessThanOrEqual(now);
+    }
+  });
+});
+
+describe("a schedule of a tenant that is enabled again", () => {
+  const waiting = every(5 * MINUTE, { lastDueAt: START + 5 * MINUTE, nextFireAt: START + 65 * MINUTE });
+
+  test("goes on with the first moment to come, and accounts for those before it", () => {
+    expect(goesOn(waiting, START + 22 * MINUTE)).toEqual({
+      skipped: { firstDueAt: START + 10 * MINUTE, dueAt: START + 20 * MINUTE, moments: 3 },
+      nextFireAt: START + 25 * MINUTE,
+    });
+  });
+
+  test("has nothing to account for when no moment came since", () => {
+    expect(goesOn(waiting, START + 7 * MINUTE)).toEqual({ skipped: null, nextFireAt: START + 10 * MINUTE });
+  });
+
+  test("is left alone if it was never pushed, also when it is due", () => {
+    expect(goesOn(every(5 * MINUTE), START + MINUTE)).toBeNull();
+    expect(goesOn(every(5 * MINUTE), START + 5 * MINUTE)).toBeNull();
+    expect(
+      goesOn({ ...daily, lastDueAt: daily.nextFireAt, nextFireAt: daily.nextFireAt + DAY }, START + DAY),
+    ).toBeNull();
+  });
+});
+
+test("one that was held is due at its only moment, however late, or at the next of the rule it has by now", () => {
+  const once: Rule = { kind: "once", atMs: START, phrase: "then", tz: "UTC" };
+  expect(heldUntil({ rule: once, anchorAt: START }, START + DAY)).toBe(START);
+  expect(heldUntil(every(5 * MINUTE), START + 7 * MINUTE)).toBe(START + 10 * MINUTE);
+});

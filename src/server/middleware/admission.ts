@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Rota } from "../../interface/rota.ts";
+import type { Clock } from "../../model/clock.ts";
+import { RotaError } from "../../model/errors.ts";
+import { or } from "../../model/field-checks.ts";
+import type { Caller } from "../../model/role.ts";
+import { DEFAULT_TENANT } from "../../model/task.ts";
+import { isAllowed, PERMISSIONS, type Permission } from "../../tenants/permissions.ts";
+import { onlyAgent } from "../only-agent.ts";
+import type { Visitor } from "../visitor.ts";
+import { allowLocalOnly } from "./local-only.ts";
+import type { RateLimit } from "./rate-limit.ts";
+
+export interface AdmissionOptions {
+  readonly rota: Rota;
+  /** Whether no other machine can reach the server: then it works without keys, as long as there are none. */
+  readonly isLocal: boolean;
+  readonly rateLimit: RateLimit;
+  readonly clock: Clock;
+}
+
+/** How the process is can be told without a storage, also by one that hangs. */
+const PATIENCE_MS = 500;
+
+/** Whoever reaches a server without keys. */
+const ANYBODY: Caller = { tenant: DEFAULT_TENANT, role: "admin", agent: null, keyId: null };
+
+/** Lets in whoever may do what a route does, as a visitor of their own tenant; everybody else is refused before anything. */
+export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): void {
+  const { rota, isLocal, rateLimit } = options;
+  refuseRoutesWithoutAccess(app);
+  app.decorateRequest("visitor");
+  app.decorateRequest("rota", {
+    getter(this: FastifyRequest) {
+      return this.visitor.rota;
+    },
+  });
+  app.addHook("onRequest", async (request) => {
+    const { access } = request.routeOptions.config;
+    if (access === "open") {
+      if (isLocal && (await isSurelyKeyless(options))) allowLocalOnly(request);
+      return;
+    }
+    if (isLocal && !(await rota.keys.any())) {
+      allowLocalOnly(request);
+      request.visitor = { caller: ANYBODY, rota: rota.tenant(ANYBODY.tenant), key: null };
+      return;
+    }
+    request.visitor = await identify(request, rota);
+    const { caller } = request.visitor;
+    rateLimit.take(caller.keyId as string);
+    // What no route answers is told so to whoever has a key at all.
+    if (access !== undefined) checkRole(caller, access);
+  });
+}
+
+/** False also when nobody knows. */
+async function isSurelyKeyless({ rota, clock }: AdmissionOptions): Promise<boolean> {
+  const late = Promise.withResolvers<false>();
+  const timer = clock.setTimer(PATIENCE_MS, () => late.resolve(false));
+  const known = rota.keys.any().then(
+    (any) => !any,
+    () => false,
+  );
+  const isKeyless = await Promise.race([known, late.promise]);
+  timer.cancel();
+  return isKeyless;
+}
+
+/** A route that does not say who may use it would be everybody's. */
+function refuseRoutesWithoutAccess(app: FastifyInstance): void {
+  app.addHook("onRoute", ({ method, url, config }) => {
+    if (config?.access === undefined) throw new Error(`${method} ${url} does not say who may use it`);
+  });
+}
+
+async function identify({ headers }: FastifyRequest, rota: Rota): Promise<Visitor> {
+  const { authorization } = headers;
+  if (authorization === undefined) {
+    throw new RotaError("unauthorized", "an API key is missing: send it as `Authorization: Bearer rota_…`");
+  }
+  const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
+  if (key === undefined) {
+    throw new RotaError("unauthorized", "`Authorization` must be `Bearer` and an API key: `Bearer rota_…`");
+  }
+  const caller = await rota.keys.whose(key);
+  if (caller === null) {
+    throw new RotaError(
+      "unauthorized",
+      "this API key is not known: it is mistyped, was deleted or has expired",
+    );
+  }
+  const tenant = rota.tenant(caller.tenant);
+  return { caller, key, rota: caller.agent === null ? tenant : onlyAgent(tenant, caller.agent) };
+}
+
+function checkRole({ role }: Caller, access: Permission): void {
+  if (isAllowed(role, access)) return;
+  const allowed = PERMISSIONS[access].map((each) => `\`${each}\``);
+  throw new RotaError("forbidden", `a key of the role \`${role}\` may not do this: it takes ${or(allowed)}`);
+}

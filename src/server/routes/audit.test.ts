@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { openStream } from "../../../test/support/event-stream.ts";
+import { openTestServer } from "../../../test/support/http.ts";
+import { type KeyedServer, openKeyedServer } from "../../../test/support/keyed-server.ts";
+import { auditPage } from "../../api/audit.ts";
+
+async function entriesFor({ askWith }: KeyedServer, admin: string, query = "") {
+  const { status, body } = await askWith(admin, `/v1/audit${query}`);
+  expect(status).toBe(200);
+  return auditPage.parse(body).entries.map(({ keyId, route, subject }) => ({ keyId, route, subject }));
+}
+
+test("what is changed with a key is written down with the key, the route and what it was about", async () => {
+  const server = await openKeyedServer({ start: false });
+  const { rota, askWith, url } = server;
+  const admin = await rota.keys.create({ role: "admin", name: "admin" });
+  const { id: keyId, key } = await rota.keys.create({ role: "operator", name: "works" });
+  const task = (await askWith(key, "/tasks", { json: { message: "hi" } })).body.taskId;
+  const batch = (await askWith(key, "/v1/tasks/batch", { json: { tasks: [{ payload: 1 }] } })).body.batchId;
+  await askWith(key, `/tasks/${task}`, { method: "DELETE" });
+  await askWith(key, "/v1/sessions/front%20desk/messages", { json: { message: "hi" } });
+  const headers = { authorization: `Bearer ${key}`, accept: "text/event-stream" };
+  await openStream(`${url}/v1/sessions/other/messages`, headers, { message: "hi" });
+  const schedule = { schedule: "every 1 h", message: "x" };
+  const { scheduled_task } = (await askWith(key, "/v1/schedules", { json: schedule })).body;
+  await askWith(key, "/v1/writs", { json: { text: "/schedule list" }, headers: { accept: "text/plain" } });
+  const made = (await askWith(admin.key, "/v1/keys", { json: { role: "viewer", name: "x" } })).body.id;
+  expect(await entriesFor(server, admin.key)).toEqual([
+    { keyId: admin.id, route: "POST /v1/keys", subject: made },
+    { keyId, route: "POST /v1/writs", subject: null },
+    { keyId, route: "POST /v1/schedules", subject: String(scheduled_task.id) },
+    { keyId, route: "POST /v1/sessions/{key}/messages", subject: "other" },
+    { keyId, route: "POST /v1/sessions/{key}/messages", subject: "front desk" },
+    { keyId, route: "DELETE /tasks/{id}", subject: task },
+    { keyId, route: "POST /v1/tasks/batch", subject: batch },
+    { keyId, route: "POST /tasks", subject: task },
+  ]);
+  expect(await entriesFor(server, admin.key, `?keyId=${admin.id}`)).toHaveLength(1);
+});
+
+test("what was only read, asked for in vain or refused is not in it", async () => {
+  const server = await openKeyedServer({ start: false });
+  const { key, askWith, ask } = server;
+  const [admin, viewer] = [await key({ role: "admin" }), await key({ role: "viewer" })];
+  await askWith(viewer, "/tasks", { json: { message: "hi" } });
+  await askWith(admin, "/tasks", { json: { mesage: "hi" } });
+  await askWith(admin, "/tasks/tsk_nobody/cancel", { method: "POST" });
+  await askWith(admin, "/v1/schedules/preview", { json: { schedule: "hourly" } });
+  await askWith(admin, "/nowhere", { method: "POST" });
+  await ask("/tasks", { json: { message: "hi" } });
+  await askWith(admin, "/tasks");
+  expect(await entriesFor(server, admin)).toEqual([]);
+});
+
+test("without keys, who looks after tenants and keys is in it, and the first key among it", async () => {
+  const { rota, ask } = await openTestServer({ start: false });
+  await ask("/tasks", { json: { message: "hi" } });
+  const tenant = (await ask("/v1/tenants", { json: { name: "acme" } })).body.id;
+  const { id } = (await ask("/v1/keys", { json: { role: "admin", name: "first" } })).body;
+  expect((await rota.audit.list()).entries).toMatchObject([
+    { keyId: null, route: "POST /v1/keys", subject: id },
+    { keyId: null, route: "POST /v1/tenants", subject: tenant },
+  ]);
+});
+
+test("it is the tenant's own, and admins' alone", async () => {
+  const server = await openKeyedServer({ start: false });
+  const { rota, key, askWith } = server;
+  const { id: tenantId } = await rota.tenants.create({ name: "acme" });
+  const [ours, theirs] = [await key({ role: "admin" }), await key({ role: "admin", tenantId })];
+  const operator = await key({ role: "operator" });
+  await askWith(theirs, "/tasks", { json: { message: "hi" } });
+  expect(await entriesFor(server, ours)).toEqual([]);
+  expect(await entriesFor(server, theirs)).toHaveLength(1);
+  expect((await askWith(operator, "/v1/audit")).status).toBe(403);
+});
+
+test.each(["?since=yesterday", "?limit=0", "?keyid=x", "?cursor=x"])("%s is refused", async (query) => {
+  const { ask } = await openTestServer({ start: false });
+  expect((await ask(`/v1/audit${query}`)).status).toBe(400);
+});
+
+test("who deleted their own tenant is in that of the default tenant, since theirs is gone", async () => {
+  const server = await openKeyedServer();
+  const { rota, key, askWith, storage } = server;
+  const ours = await key({ role: "admin" });
+  const { id: tenantId } = await rota.tenants.create({ name: "acme" });
+  const theirs = await rota.keys.create({ role: "admin", name: "theirs", tenantId });
+  const deleted = await askWith(theirs.key, `/v1/tenants/${tenantId}`, { method: "DELETE" });
+  expect([deleted.status, deleted.body]).toEqual([200, { deleted: true }]);
+  expect(await entriesFor(server, ours)).toEqual([
+    { keyId: theirs.id, route: "DELETE /v1/tenants/{id}", subject: tenantId },
+  ]);
+  expect((await storage.audit.list({ tenant: tenantId, limit: 10 })).entries).toEqual([]);
+});

@@ -1,0 +1,121 @@
+import { describe, expect, test } from "vitest";
+import { openStream } from "../../../test/support/event-stream.ts";
+import { openTestServer } from "../../../test/support/http.ts";
+import { openKeyedServer } from "../../../test/support/keyed-server.ts";
+import { errorAnswer } from "../../api/error.ts";
+import { createdKey, deletedKey, keyList } from "../../api/keys.ts";
+import { until } from "../../testing/signals.ts";
+
+test("the first key is made without one, and from then on every request needs one", async () => {
+  const { ask } = await openTestServer({ start: false });
+  const made = await ask("/v1/keys", { json: { role: "admin", name: "laptop" } });
+  expect([made.status, made.headers.get("cache-control")]).toEqual([201, "no-store"]);
+  const { id, key } = createdKey.parse(made.body);
+  expect(key).toMatch(/^rota_[\w-]{43}$/);
+  expect((await ask("/v1/keys")).status).toBe(401);
+  const { status, body } = await ask("/v1/keys", { headers: { authorization: `Bearer ${key}` } });
+  expect(status).toBe(200);
+  expect(keyList.parse(body).keys).toMatchObject([
+    { id, name: "laptop", role: "admin", tenantId: "default" },
+  ]);
+});
+
+test("a key is shown once: neither lists nor the storage have it", async () => {
+  const { rota, storage, key, askWith } = await openKeyedServer({ start: false });
+  const admin = await key({ role: "admin" });
+  const expiresAt = "2999-01-31T09:00:00.000Z";
+  const json = { role: "agent", name: "crawler", agentId: "crawler", expiresAt };
+  const made = createdKey.parse((await askWith(admin, "/v1/keys", { json })).body);
+  const { body } = await askWith(admin, "/v1/keys");
+  const listed = keyList.parse(body).keys.find(({ id }) => id === made.id);
+  expect(listed).toMatchObject({ role: "agent", name: "crawler", agentId: "crawler", expiresAt });
+  expect(listed?.lastUsedAt).toBeUndefined();
+  const stored = await storage.keys.list({ tenant: "default" });
+  expect(JSON.stringify([body, stored, await rota.keys.list()])).not.toContain(made.key.slice(5));
+  await askWith(made.key, "/tasks");
+  const again = keyList.parse((await askWith(admin, "/v1/keys")).body).keys;
+  expect(again.find(({ id }) => id === made.id)?.lastUsedAt).toBeDefined();
+});
+
+test("a key is taken away by its tenant, or by an admin who names the tenant", async () => {
+  const { rota, key, askWith } = await openKeyedServer({ start: false });
+  const { id: acme } = await rota.tenants.create({ name: "acme" });
+  const admin = await key({ role: "admin" });
+  const json = { role: "viewer", name: "theirs", tenantId: acme };
+  const made = createdKey.parse((await askWith(admin, "/v1/keys", { json })).body);
+  expect((await askWith(admin, "/v1/keys")).body.count).toBe(1);
+  expect((await askWith(admin, `/v1/keys?tenantId=${acme}`)).body.keys).toMatchObject([{ id: made.id }]);
+  const away = await askWith(admin, `/v1/keys/${made.id}`, { method: "DELETE" });
+  expect([away.status, away.body]).toEqual([404, { code: "not_found", error: "key not found" }]);
+  expect((await askWith(made.key, "/tasks")).status).toBe(200);
+  const done = await askWith(admin, `/v1/keys/${made.id}?tenantId=${acme}`, { method: "DELETE" });
+  expect([done.status, deletedKey.parse(done.body)]).toEqual([200, { deleted: true }]);
+  expect((await askWith(made.key, "/tasks")).status).toBe(401);
+});
+
+describe("what no key can be is refused, and makes none:", () => {
+  test.each([
+    [{}, "role"],
+    [[], "role"],
+    [{ role: "root", name: "x" }, "role"],
+    [{ role: ["admin"], name: "x" }, "role"],
+    [{ role: "admin" }, "name"],
+    [{ role: "admin", name: " " }, "name"],
+    [{ role: "admin", name: "x".repeat(201) }, "name"],
+    [{ role: "admin", name: "a\0b" }, "name"],
+    [{ role: "agent", name: "x" }, "agentId"],
+    [{ role: "agent", name: "x", agentId: "no spaces" }, "agentId"],
+    [{ role: "viewer", name: "x", agentId: "scout" }, "agentId"],
+    [{ role: "viewer", name: "x", expiresAt: "soon" }, "expiresAt"],
+    [{ role: "viewer", name: "x", expiresAt: "2001-01-01T00:00:00Z" }, "expiresAt"],
+    [{ role: "viewer", name: "x", tenantId: 5 }, "tenantId"],
+    [{ role: "viewer", name: "x", tenantId: "" }, "tenantId"],
+    [{ role: "viewer", name: "x", scope: "all" }, "scope"],
+  ])("%j", async (json, field) => {
+    const { ask, rota } = await openTestServer({ start: false });
+    const { status, body } = await ask("/v1/keys", { json });
+    expect([status, errorAnswer.parse(body).code, body.details]).toEqual([400, "invalid_field", { field }]);
+    expect(await rota.keys.any()).toBe(false);
+  });
+
+  test("a tenant that is not there", async () => {
+    const { ask } = await openTestServer({ start: false });
+    const { status, body } = await ask("/v1/keys", {
+      json: { role: "viewer", name: "x", tenantId: "ten_x" },
+    });
+    expect([status, body.error]).toEqual([404, "tenant not found"]);
+  });
+});
+
+describe("once a key is taken away,", () => {
+  test.each(["/tasks/events", "/v1/notifications/stream"])(
+    "%s ends for who opened it with that key",
+    async (path) => {
+      const { url, rota, key } = await openKeyedServer();
+      const stays = await key({});
+      const { id, key: lost } = await rota.keys.create({ role: "viewer", name: "lost" });
+      const [ending, going] = await Promise.all(
+        [lost, stays].map((each) => openStream(url + path, { authorization: `Bearer ${each}` })),
+      );
+      await Promise.all([ending?.next(), going?.next()]);
+      await rota.keys.delete(id);
+      let frame = await ending?.next();
+      while (frame !== undefined) frame = await ending?.next();
+      await rota.tasks.submit({ message: "hello" });
+      const { scheduled_task } = await rota.schedules.create({ schedule: "every 1 h", message: "x" });
+      await rota.schedules.delete(scheduled_task.id);
+      expect(await going?.next()).toBeDefined();
+    },
+  );
+
+  test("whoever waits for a task with it is refused", async () => {
+    const { rota, key, askWith } = await openKeyedServer({ start: false });
+    await key({});
+    const { id, key: lost } = await rota.keys.create({ role: "viewer", name: "lost" });
+    const { taskId } = await rota.tasks.submit({ message: "hello" });
+    const waiting = askWith(lost, `/tasks/${taskId}?wait=60`);
+    await until(async () => (await rota.keys.list()).keys.some((each) => each.lastUsedAt !== undefined));
+    await rota.keys.delete(id);
+    expect((await waiting).status).toBe(401);
+  });
+});

@@ -1,0 +1,102 @@
+import { connect, type Socket } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openTestRota } from "../../test/support/rota.ts";
+import { until } from "../testing/signals.ts";
+import { createServer } from "./create-server.ts";
+
+/** A server that is soon out of patience; time is real here, since sockets know no other. */
+async function openImpatient() {
+  const { rota, log } = await openTestRota();
+  const app = createServer({ rota, log, patience: { requestMs: 300, unreadMs: 200 } });
+  onTestFinished(() => app.close());
+  const url = await app.listen({ host: "127.0.0.1", port: 0 });
+  const connections = () =>
+    new Promise<number>((resolve) => app.server.getConnections((_error, count) => resolve(count)));
+  return { rota, url, port: Number(new URL(url).port), connections };
+}
+
+/** A connection on which `say` goes on talking until the other side has had enough; answers what was heard. */
+function talk(port: number, say: (socket: Socket) => void): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    let heard = "";
+    socket.setEncoding("utf8").on("data", (chunk) => {
+      heard += chunk;
+    });
+    // Whoever talks on to somebody who has hung up is told so with an error.
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(heard));
+    say(socket);
+  });
+}
+
+/** A byte now and then, for ever. */
+function dribble(socket: Socket, text: string): void {
+  const timer = setInterval(() => socket.write(text), 20);
+  socket.on("close", () => clearInterval(timer));
+}
+
+const POST =
+  "POST /tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n";
+
+test.each<[string, (socket: Socket) => void]>([
+  ["says nothing", () => {}],
+  ["begins a header and stops", (socket) => socket.write("GET /health HTTP/1.1\r\nHost: loc")],
+  [
+    "never comes to the end of its headers",
+    (socket) => {
+      socket.write("GET /health HTTP/1.1\r\nHost: localhost\r\n");
+      dribble(socket, "X: y\r\n");
+    },
+  ],
+  ["begins a body and stops", (socket) => socket.write(`${POST}{"payload": "`)],
+  [
+    "never comes to the end of its body",
+    (socket) => {
+      socket.write(`${POST}{"payload": "`);
+      dribble(socket, "x");
+    },
+  ],
+])("whoever %s is cut off, with a word of why, and nobody else is", async (_what, say) => {
+  const { port, url, rota } = await openImpatient();
+  const heard = await talk(port, say);
+  expect(heard).toMatch(/^HTTP\/1\.1 400 .*"the request did not arrive within /s);
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+  expect((await rota.tasks.counts()).total).toBe(0);
+});
+
+const ASK_MUCH = "GET /tasks HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+describe("whoever asks for much", () => {
+  async function openFull() {
+    const server = await openImpatient();
+    for (let task = 0; task < 12; task++) await server.rota.tasks.submit({ payload: "x".repeat(900_000) });
+    return server;
+  }
+
+  test.each<[string, (socket: Socket) => void]>([
+    ["reads nothing", () => {}],
+    ["talks on without reading", (socket) => dribble(socket, "\r\n")],
+  ])("and %s is cut off", async (_what, say) => {
+    const { port, connections } = await openFull();
+    const socket = connect(port, "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    socket.on("error", () => {});
+    socket.pause().write(ASK_MUCH);
+    say(socket);
+    await until(async () => (await connections()) === 1, "the connection to be there");
+    await until(async () => (await connections()) === 0, "the connection to be cut");
+  });
+
+  test("and reads slowly gets all of it", async () => {
+    const { port } = await openFull();
+    const whole = await talk(port, (socket) => {
+      socket.write(ASK_MUCH);
+      socket.on("data", () => {
+        socket.pause();
+        setImmediate(() => socket.resume());
+      });
+    });
+    expect(whole.length).toBeGreaterThan(10_000_000);
+  });
+});

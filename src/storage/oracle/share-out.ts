@@ -1,0 +1,68 @@
+import { agentRoom, tenantRoom } from "./room.ts";
+import { isReady, isSameAgent, type OracleLane, type OracleState, type OracleTenantLine } from "./state.ts";
+
+/** A tenant, as far as the slots of a lane are shared out. */
+export interface Sharer {
+  readonly line: OracleTenantLine;
+  inflight: number;
+  lastServed: number;
+  owed: number;
+  /** How many of its tasks could start, were there no others. */
+  left: number;
+}
+
+/** Everybody who has tasks in a lane, the oldest first. */
+export function sharersOf(state: OracleState, lane: OracleLane): Sharer[] {
+  const lines = state.tenantLines.filter((line) => line.lane === lane.name);
+  return lines.map((line) => ({
+    line,
+    inflight: state.tasks.filter(
+      (task) => task.held !== null && task.lane === lane.name && task.tenant === line.tenant,
+    ).length,
+    lastServed: line.lastServed,
+    owed: line.owed,
+    left: Math.min(supplyOf(state, lane, line.tenant), tenantRoom(state, line.tenant)),
+  }));
+}
+
+/**
+ * Whose turn it is: who gave up a slot for a task of its own that has yet to get it, else who has the fewest in flight;
+ * ties to the one served longest ago.
+ */
+export function nextSharer(sharers: readonly Sharer[]): Sharer | undefined {
+  return sharers
+    .filter(({ left }) => left > 0)
+    .sort(
+      (a, b) =>
+        Number(b.owed > 0) - Number(a.owed > 0) || a.inflight - b.inflight || a.lastServed - b.lastServed,
+    )[0];
+}
+
+/** How many of the next `slots` starts in a lane each tenant gets. */
+export function shareOut(state: OracleState, lane: OracleLane, slots: number): Map<string, number> {
+  const sharers = sharersOf(state, lane);
+  const shares = new Map<string, number>();
+  for (let turn = 1; turn <= slots; turn += 1) {
+    const next = nextSharer(sharers);
+    if (next === undefined) break;
+    next.inflight += 1;
+    next.lastServed = state.lastEventSeq + turn;
+    next.owed = Math.max(next.owed - 1, 0);
+    next.left -= 1;
+    shares.set(next.line.tenant, (shares.get(next.line.tenant) ?? 0) + 1);
+  }
+  return shares;
+}
+
+/** How many tasks of a tenant its agents could start in a lane. */
+function supplyOf(state: OracleState, lane: OracleLane, tenant: string): number {
+  return state.lines
+    .filter((line) => line.lane === lane.name && line.tenant === tenant)
+    .map((line) => {
+      const ready = state.tasks.filter(
+        (task) => task.lane === lane.name && isReady(task) && isSameAgent(task, line),
+      );
+      return Math.min(ready.length, agentRoom(state, lane, line));
+    })
+    .reduce((sum, room) => sum + room, 0);
+}

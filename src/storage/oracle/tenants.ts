@@ -1,0 +1,126 @@
+import { DEFAULT_TENANT } from "../../model/task.ts";
+import { isTerminal } from "../../model/task-state.ts";
+import type {
+  CreatedTenant,
+  DeletedTenant,
+  NewTenant,
+  TenantLimits,
+  TenantRecord,
+  UpdatedTenant,
+} from "../storage.ts";
+import { cancelThese } from "./cancel-tasks.ts";
+import { preempt } from "./preempt-tasks.ts";
+import { remove } from "./prune.ts";
+import { agentKey, copyJson, type OracleState, tell } from "./state.ts";
+
+export function createTenant(state: OracleState, { id, name, limits }: NewTenant): CreatedTenant {
+  if (state.tenants.has(id)) return { taken: "id" };
+  if (isNameTaken(state, { id, name })) return { taken: "name" };
+  const now = state.clock.now();
+  state.tenants.set(id, {
+    id,
+    name,
+    disabled: false,
+    limits: { ...limits },
+    createdAt: now,
+    updatedAt: now,
+  });
+  changed(state, id);
+  return { taken: null, tenant: recordOf(state, id) };
+}
+
+export function getTenant(state: OracleState, { id }: { id: string }): TenantRecord | null {
+  return state.tenants.has(id) ? recordOf(state, id) : null;
+}
+
+export function listTenants(state: OracleState): TenantRecord[] {
+  return [...state.tenants.keys()].sort().map((id) => recordOf(state, id));
+}
+
+export function updateTenant(
+  state: OracleState,
+  { id, name, limits }: { id: string; name?: string; limits?: Partial<TenantLimits> },
+): UpdatedTenant {
+  const tenant = state.tenants.get(id);
+  if (tenant === undefined) return { found: false };
+  if (name !== undefined && isNameTaken(state, { id, name })) return { found: true, taken: "name" };
+  tenant.name = name ?? tenant.name;
+  tenant.limits = { ...tenant.limits, ...limits };
+  tenant.updatedAt = state.clock.now();
+  changed(state, id);
+  return { found: true, taken: null, tenant: recordOf(state, id) };
+}
+
+export function setTenantDisabled(
+  state: OracleState,
+  { id, disabled }: { id: string; disabled: boolean },
+): TenantRecord | null {
+  const tenant = state.tenants.get(id);
+  if (tenant === undefined) return null;
+  tenant.disabled = disabled;
+  tenant.updatedAt = state.clock.now();
+  changed(state, id);
+  return recordOf(state, id);
+}
+
+export function deleteTenant(
+  state: OracleState,
+  { id, limit }: { id: string; limit: number },
+): DeletedTenant {
+  if (!state.tenants.has(id)) return { found: false };
+  if (id === DEFAULT_TENANT) return { found: true, was: "default" };
+  setTenantDisabled(state, { id, disabled: true });
+  state.apiKeys = state.apiKeys.filter(({ tenant }) => tenant !== id);
+  tell(state, { kind: "keys" });
+  const more = deleteSlice(state, id, limit);
+  if (!more) forget(state, id);
+  return { found: true, was: null, more };
+}
+
+/** Whether there is something left. */
+function deleteSlice(state: OracleState, id: string, limit: number): boolean {
+  const isOwn = ({ tenant }: { tenant: string }) => tenant === id;
+  const tasks = state.tasks.filter(isOwn).slice(0, limit);
+  const open = tasks.filter((task) => !isTerminal(task.state));
+  cancelThese(state, open, "tenant deleted");
+  remove(state, tasks);
+  if (tasks.length === limit) return true;
+  const owned = ["sessions", "schedules", "runs", "notifications", "audit"] as const;
+  return owned.some((kind) => deleteOwn(state, kind, isOwn, limit) === limit);
+}
+
+function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notifications" | "audit">(
+  state: { [K in Kind]: readonly { readonly tenant: string }[] },
+  kind: Kind,
+  isOwn: (row: { tenant: string }) => boolean,
+  limit: number,
+): number {
+  const gone = new Set(state[kind].filter(isOwn).slice(0, limit));
+  state[kind] = state[kind].filter((row) => !gone.has(row));
+  return gone.size;
+}
+
+function forget(state: OracleState, id: string): void {
+  const isOwn = (key: string) => key.startsWith(agentKey({ tenant: id, agent: "" }).slice(0, -2));
+  for (const key of state.agentLimits.keys()) if (isOwn(key)) state.agentLimits.delete(key);
+  for (const key of state.catalogue.keys()) if (isOwn(key)) state.catalogue.delete(key);
+  state.tenants.delete(id);
+  tell(state, { kind: "tenants" }, { kind: "agents" });
+}
+
+function isNameTaken(state: OracleState, { id, name }: { id: string; name: string }): boolean {
+  return [...state.tenants.values()].some((other) => other.id !== id && other.name === name);
+}
+
+/** Other bounds hold: what its tasks waited for may be there now, or gone. */
+function changed(state: OracleState, id: string): void {
+  for (const line of state.tenantLines) if (line.tenant === id) state.shaken.add(line.lane);
+  preempt(state);
+  tell(state, { kind: "tenants" }, { kind: "work" });
+}
+
+function recordOf(state: OracleState, id: string): TenantRecord {
+  const tenant = state.tenants.get(id);
+  if (tenant === undefined) throw new Error(`There is no tenant ${id}.`);
+  return copyJson(tenant);
+}

@@ -1,0 +1,115 @@
+/** How many more tasks of a tenant may start in a lane, the lane's total aside: of a row of `tenant_line` that is startable. */
+export function tenantRoom(t: string, supply = `${t}.supply`, freed = "0"): string {
+  return `(case when ${t}.max_inflight is null then ${supply} else least(${supply}, ${t}.max_inflight + ${freed}
+    - (select sum(s.inflight) from tenant_line s where s.tenant = ${t}.tenant)) end)`;
+}
+
+/** What a line that was freed could start once that is written down: it has no bound of its own; see can_wait. */
+export function roomWhenFreed(n: string, slots: string): string {
+  return `greatest(least(${n}.ready, (p_lane).per_agent - ${n}.inflight + ${slots}), 0)`;
+}
+
+/** In a lane of more tenants than this, those that can start something are found by the index. */
+export const TENANTS_MAX = 32;
+
+/** The ids and some columns of tenants that may hold the next starts of a lane: the first so many, or all of a few. */
+function candidates(columns: string, count: string): string {
+  return `
+    (select ${columns} from tenant_line t where (p_lane).crowded and t.lane = (p_lane).name and t.turn_unowed is not null
+      order by t.turn_unowed, t.turn_inflight, t.turn_served, t.id limit ${count})
+    union all
+    select ${columns} from tenant_line t where not (p_lane).crowded and t.lane = (p_lane).name and t.startable`;
+}
+
+/** sqlite/share-out.ts says the same in TypeScript. */
+export const SHARE_FUNCTIONS = `
+-- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
+-- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.
+-- p_freed: what ends freed in lines and has not been written down; see can_wait. urgent: something of one of them may go
+-- ahead of fairness. streaked: so it did before.
+create function share_out(
+  p_lane lane, p_count integer, p_freed line_delta[],
+  out turns bigint[], out urgent boolean, out streaked boolean) language plpgsql stable as $$
+#variable_conflict use_column
+declare
+  v_ids bigint[];
+  v_inflight integer[];
+  v_served bigint[];
+  v_room bigint[];
+  v_owed integer[];
+  v_owing boolean;
+  v_supply bigint;
+  v_base integer;
+begin
+  if p_freed is null then
+    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
+           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
+      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
+      from (${candidates(`t.id, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, ${tenantRoom("t")} as room`, "p_count")}) c;
+  else
+    -- The index does not know yet what was freed: those tenants are looked at besides, with what they will have.
+    with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
+    gained as (
+      select n.tenant, sum(f.slots)::integer as slots, sum(${roomWhenFreed("n", "f.slots")} - n.room) as supply
+        from freed f join line n on n.id = f.line group by n.tenant),
+    candidate as (
+      select t.id from gained g join tenant_line t on t.tenant = g.tenant and t.lane = (p_lane).name
+      union
+      (${candidates("t.id", "p_count + cardinality(p_freed)")})),
+    adjusted as (
+      select t.id, t.inflight - coalesce(g.slots, 0) as inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak,
+             case when not t.disabled then ${tenantRoom("t", "t.supply + coalesce(g.supply, 0)", "coalesce(g.slots, 0)")} else 0 end as room
+        from candidate c join tenant_line t on t.id = c.id left join gained g on g.tenant = t.tenant)
+    select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
+           bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
+      into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
+      from adjusted c where room > 0;
+  end if;
+  if v_ids is null then
+    turns := '{}';
+    return;
+  end if;
+  if cardinality(v_ids) = 1 then
+    turns := array_fill(v_ids[1], array[v_supply::integer]);
+    return;
+  end if;
+  turns := '{}';
+  if v_owing then
+    v_owed := array(select least(o.owed, o.room) from unnest(v_owed, v_room) with ordinality o(owed, room, n) order by o.n);
+    turns := allot(v_ids, v_inflight, v_served, v_owed, p_count, v_base, least((select sum(o) from unnest(v_owed) o), p_count));
+    -- Whoever was served just now was served last.
+    select array_agg(c.inflight + coalesce(g.starts, 0) order by c.n),
+           array_agg(coalesce(4611686018427387904 + g.last, c.served) order by c.n),
+           array_agg(c.room - coalesce(g.starts, 0) order by c.n)
+      into v_inflight, v_served, v_room
+      from unnest(v_ids, v_inflight, v_served, v_room) with ordinality c(id, inflight, served, room, n)
+      left join (select id, count(*)::integer as starts, max(place) as last
+                   from unnest(turns) with ordinality u(id, place) group by id) g on g.id = c.id;
+  end if;
+  turns := turns || allot(v_ids, v_inflight, v_served, v_room, p_count - cardinality(turns), v_base,
+                          v_supply - cardinality(turns));
+end $$;
+
+-- Fewest in flight first, ties to the one served longest ago, one entry for each start: the nth start of one here comes
+-- in the order of (in flight + n, n, last served).
+-- p_base: the fewest; p_supply: how many starts there are, p_count at most.
+create function allot(
+  p_ids bigint[], p_inflight integer[], p_served bigint[], p_room bigint[], p_count integer, p_base integer, p_supply bigint)
+returns bigint[] language plpgsql immutable as $$
+declare
+  v_span integer := (p_count + cardinality(p_ids) - 1) / cardinality(p_ids);
+  v_turns bigint[];
+begin
+  if p_supply <= 0 then return '{}'; end if;
+  -- All starts up to a level are listed, rather than p_count for each; the level rises until they are enough.
+  loop
+    v_turns := array(
+      select c.id
+        from unnest(p_ids, p_inflight, p_served, p_room) as c(id, inflight, served, room)
+       cross join lateral generate_series(1, least(c.room, p_count, p_base + v_span - c.inflight)) as s(n)
+       order by c.inflight + s.n, s.n, c.served, c.id limit p_count);
+    if cardinality(v_turns) >= p_supply then return v_turns; end if;
+    v_span := v_span * 4;
+  end loop;
+end $$;
+`;

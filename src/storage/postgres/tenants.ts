@@ -1,0 +1,235 @@
+import { DEFAULT_TENANT } from "../../model/task.ts";
+import type { CreatedTenant, TenantLimits, TenantRecord, TenantStorage, UpdatedTenant } from "../storage.ts";
+import { type CancelledJson, signalCancelled } from "./cancel-these.ts";
+import type { PostgresDatabase } from "./database.ts";
+import { PREEMPT, preemptAt } from "./preempt-tasks.ts";
+import { RELEASED_MAX } from "./settle-moves.ts";
+
+export function postgresTenants(db: PostgresDatabase): TenantStorage {
+  return {
+    async create({ id, name, limits }) {
+      const [row] = await db.write<TenantRow & { taken: "id" | "name" | null }>({
+        name: "create_tenant",
+        text: "select taken, (saved).* from create_tenant($1, $2, $3, $4)",
+        values: [id, name, JSON.stringify(limits)],
+      });
+      return answered(db, row, (tenant): CreatedTenant => ({ taken: null, tenant }));
+    },
+    async get({ id }) {
+      const [row] = await db.read<TenantRow>({
+        name: "get_tenant",
+        text: "select * from tenant where id = $1",
+        values: [id],
+      });
+      return row === undefined ? null : toRecord(row);
+    },
+    async list() {
+      const rows = await db.read<TenantRow>({
+        name: "list_tenants",
+        text: "select * from tenant order by id",
+        values: [],
+      });
+      return rows.map(toRecord);
+    },
+    async update({ id, name = null, limits = {} }) {
+      const [row] = await db.write<TenantRow & { taken: "name" | null }>({
+        name: "update_tenant",
+        text: "select taken, (saved).* from update_tenant($1, $2, $3, $4)",
+        values: [id, name, JSON.stringify(limits)],
+      });
+      if (row === undefined) return { found: false };
+      const answer = answered(db, row, (tenant): UpdatedTenant => ({ found: true, taken: null, tenant }));
+      return { found: true, ...answer };
+    },
+    async setDisabled({ id, disabled }) {
+      const [row] = await db.write<TenantRow>({
+        name: "set_disabled",
+        text: "select * from set_disabled($1, $2, $3)",
+        values: [id, disabled],
+      });
+      if (row === undefined) return null;
+      signalChanged(db);
+      return toRecord(row);
+    },
+    async delete({ id, limit }) {
+      if (id === DEFAULT_TENANT) return { found: true, was: "default" };
+      const [row] = await db.write<{ cancelled: CancelledJson[]; more: boolean }>({
+        name: "delete_tenant",
+        text: "select * from delete_tenant($1, $2, $3)",
+        values: [id, limit],
+      });
+      if (row === undefined) return { found: false };
+      signalCancelled(db, row.cancelled);
+      signalChanged(db);
+      db.signal({ kind: "keys" });
+      if (!row.more) db.signal({ kind: "agents" });
+      return { found: true, was: null, more: row.more };
+    },
+  };
+}
+
+/** What was done, or why nothing was. */
+function answered<Taken extends string, Answer>(
+  db: PostgresDatabase,
+  row: (TenantRow & { taken: Taken | null }) | undefined,
+  toAnswer: (tenant: TenantRecord) => Answer,
+): Answer | { taken: Taken } {
+  if (row === undefined) throw new Error("a change of a tenant has an answer");
+  if (row.taken !== null) return { taken: row.taken };
+  signalChanged(db);
+  return toAnswer(toRecord(row));
+}
+
+function signalChanged(db: PostgresDatabase): void {
+  db.signal({ kind: "tenants" });
+  db.signal({ kind: "work" });
+}
+
+interface TenantRow {
+  readonly id: string;
+  readonly name: string;
+  readonly disabled: boolean;
+  readonly max_queued: number | null;
+  readonly max_inflight: number | null;
+  readonly max_schedules: number | null;
+  readonly max_streams: number | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+function toRecord(row: TenantRow): TenantRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    disabled: row.disabled,
+    limits: {
+      maxQueued: row.max_queued,
+      maxInflight: row.max_inflight,
+      maxSchedules: row.max_schedules,
+      maxStreams: row.max_streams,
+    },
+    createdAt: Number(row.created_at),
+    updatedAt: Number(row.updated_at),
+  };
+}
+
+/** A bound as it was given in p_limits; as it was where it was not. */
+function given(limit: keyof TenantLimits, column: string): string {
+  return `case when p_limits::jsonb ? '${limit}' then (p_limits ->> '${limit}')::integer else t.${column} end`;
+}
+
+export const TENANT_FUNCTIONS = `
+create function create_tenant(p_now bigint, p_id text, p_name text, p_limits json)
+returns table (taken text, saved tenant) language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
+begin
+  if exists (select 1 from tenant where id = p_id) then
+    taken := 'id';
+  elsif exists (select 1 from tenant where name = p_name) then
+    taken := 'name';
+  else
+    insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_streams, created_at, updated_at)
+    values (p_id, p_name, (p_limits ->> 'maxQueued')::integer, (p_limits ->> 'maxInflight')::integer,
+            (p_limits ->> 'maxSchedules')::integer, (p_limits ->> 'maxStreams')::integer, v_now, v_now);
+    saved := bound_tenant(v_now, p_id);
+  end if;
+  return next;
+end $$;
+
+create function update_tenant(p_now bigint, p_id text, p_name text, p_limits json)
+returns table (taken text, saved tenant) language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
+begin
+  if not exists (select 1 from tenant where id = p_id) then return; end if;
+  if exists (select 1 from tenant where name = p_name and id <> p_id) then
+    taken := 'name';
+  else
+    update tenant t
+       set name = coalesce(p_name, t.name), max_queued = ${given("maxQueued", "max_queued")},
+           max_inflight = ${given("maxInflight", "max_inflight")}, max_schedules = ${given("maxSchedules", "max_schedules")},
+           max_streams = ${given("maxStreams", "max_streams")}, updated_at = v_now
+     where t.id = p_id;
+    saved := bound_tenant(v_now, p_id);
+  end if;
+  return next;
+end $$;
+
+create function set_disabled(p_now bigint, p_id text, p_disabled boolean) returns setof tenant language plpgsql as $$
+declare
+  v_now bigint := enter(p_now);
+begin
+  update tenant set disabled = p_disabled, updated_at = v_now where id = p_id;
+  if found then return next bound_tenant(v_now, p_id); end if;
+end $$;
+
+-- Other bounds hold: they are copied to where they are looked at, and what its tasks waited for may be there now, or gone.
+create function bound_tenant(p_now bigint, p_id text) returns tenant language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_tenant tenant;
+begin
+  select * into v_tenant from tenant where id = p_id;
+  -- Not startable for now: nobody could be that is disabled.
+  update tenant_line set max_inflight = v_tenant.max_inflight, disabled = v_tenant.disabled, startable = false
+   where tenant = p_id;
+  perform refresh_tenants(array[p_id]);
+  perform add_note('lanes', array(select lane from tenant_line where tenant = p_id));
+  ${preemptAt("p_now")}
+  return v_tenant;
+end $$;
+
+-- A slice of what a tenant owns, and the tenant itself with the last. What has not ended is cancelled first: so everything
+-- that counts it is right again.
+create function delete_tenant(p_now bigint, p_id text, p_limit integer) returns table (cancelled json, more boolean)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+  v_seqs bigint[];
+begin
+  -- Keys do not pass the gate: whoever makes one waits here, and finds no tenant then.
+  perform 1 from tenant where id = p_id for update;
+  if not found then return; end if;
+  perform set_disabled(v_now, p_id, true);
+  delete from api_key where tenant = p_id;
+  v_seqs := array(select seq from task where tenant = p_id order by agent, seq limit p_limit);
+  cancelled := cancel_these(v_now, array(
+    select t.seq from task t where t.seq = any (v_seqs) and t.completed_at is null order by t.seq), 'tenant deleted');
+  perform settle_moves(v_now, ${RELEASED_MAX});
+  ${PREEMPT}
+  perform delete_ended(v_seqs, null, null, true);
+  more := cardinality(v_seqs) = p_limit or delete_other(p_id, p_limit);
+  if not more then
+    delete from agent where tenant = p_id;
+    delete from line where tenant = p_id;
+    perform forget_empty_tenants(array[p_id]);
+    delete from tally where tenant = p_id;
+    delete from tenant where id = p_id;
+  end if;
+  return next;
+end $$;
+
+-- A slice of what is not a task's; whether there may be more.
+create function delete_other(p_tenant text, p_limit integer) returns boolean language plpgsql as $$
+declare
+  v_deleted integer;
+begin
+  delete from session where id = any (array(select s.id from session s where s.tenant || '' = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  delete from schedule where id = any (array(select s.id from schedule s where s.tenant || '' = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  delete from run where id = any (array(select r.id from run r where r.tenant || '' = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  if delete_notifications(array(select n.seq from notification n where n.tenant = p_tenant limit p_limit)) = p_limit then
+    return true;
+  end if;
+  delete from audit_entry where seq = any (array(select a.seq from audit_entry a where a.tenant = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  return v_deleted = p_limit;
+end $$;
+`;

@@ -1,0 +1,196 @@
+import { DEFAULT_TENANT } from "../../model/task.ts";
+import { isTerminal, type TaskState, type WaitingState } from "../../model/task-state.ts";
+import type {
+  CreatedTenant,
+  DeletedTenant,
+  EndedTask,
+  TenantRecord,
+  TenantStorage,
+  UpdatedTenant,
+} from "../storage.ts";
+import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
+import type { SqliteDatabase } from "./database.ts";
+import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
+import { preemptAfterChange } from "./lanes.ts";
+import { Ledger } from "./ledger.ts";
+import { preemptTasks } from "./preempt-tasks.ts";
+import { deleteTask, forgetEmptyAgents } from "./prune.ts";
+import { settleMoves } from "./settle-moves.ts";
+
+export function sqliteTenants(db: SqliteDatabase): TenantStorage {
+  return {
+    create: (params) =>
+      written(db, (now): CreatedTenant => {
+        const { id, name, limits } = params;
+        if (find(db, id) !== undefined) return { taken: "id" };
+        if (isNameTaken(db, id, name)) return { taken: "name" };
+        db.prepare(
+          `insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_streams, created_at, updated_at)
+           values (@id, @name, @maxQueued, @maxInflight, @maxSchedules, @maxStreams, @now, @now)`,
+        ).run({ id, name, ...limits, now });
+        return { taken: null, tenant: changed(db, id, now) };
+      }),
+    get: ({ id }) =>
+      db.read(() => {
+        const row = find(db, id);
+        return row === undefined ? null : toRecord(row);
+      }),
+    list: () => db.read(() => db.prepare<TenantRow>("select * from tenant order by id").all().map(toRecord)),
+    update: ({ id, name, limits }) =>
+      written(db, (now): UpdatedTenant => {
+        const row = find(db, id);
+        if (row === undefined) return { found: false };
+        if (name !== undefined && isNameTaken(db, id, name)) return { found: true, taken: "name" };
+        const before = toRecord(row);
+        db.prepare(
+          `update tenant set name = @name, max_queued = @maxQueued, max_inflight = @maxInflight,
+                             max_schedules = @maxSchedules, max_streams = @maxStreams, updated_at = @now
+            where id = @id`,
+        ).run({ ...before.limits, ...limits, id, name: name ?? before.name, now });
+        return { found: true, taken: null, tenant: changed(db, id, now) };
+      }),
+    setDisabled: ({ id, disabled }) =>
+      written(db, (now) => (find(db, id) === undefined ? null : setDisabled(db, id, disabled, now))),
+    delete: ({ id, limit }) =>
+      written(db, (now): DeletedTenant => {
+        if (find(db, id) === undefined) return { found: false };
+        if (id === DEFAULT_TENANT) return { found: true, was: "default" };
+        setDisabled(db, id, true, now);
+        db.prepare("delete from api_key where tenant = ?").run(id);
+        db.signal({ kind: "keys" });
+        const more = deleteSlice(db, id, limit, now);
+        if (!more) forget(db, id);
+        return { found: true, was: null, more };
+      }),
+  };
+}
+
+async function written<Answer>(db: SqliteDatabase, work: (now: number) => Answer): Promise<Answer> {
+  const answer = db.write(work);
+  await db.durable();
+  return answer;
+}
+
+function setDisabled(db: SqliteDatabase, id: string, disabled: boolean, now: number): TenantRecord {
+  db.prepare("update tenant set disabled = ?, updated_at = ? where id = ?").run(disabled ? 1 : 0, now, id);
+  return changed(db, id, now);
+}
+
+/** Other bounds hold: they are copied to where they are looked at, and what its tasks waited for may be there now, or gone. */
+function changed(db: SqliteDatabase, id: string, now: number): TenantRecord {
+  const row = find(db, id);
+  if (row === undefined) throw new Error(`tenant ${id} is gone`);
+  // Not startable for now: nobody could be that is disabled.
+  db.prepare(
+    "update tenant_line set max_queued = ?, max_inflight = ?, disabled = ?, startable = 0 where tenant = ?",
+  ).run(row.max_queued, row.max_inflight, row.disabled, id);
+  db.lines.clear();
+  const ledger = new Ledger(db);
+  const lines = ledger.tenants.ofTenant(id);
+  ledger.tenants.save({ limitsChanged: true });
+  db.lines.clear();
+  preemptAfterChange(
+    db,
+    lines.map(({ lane }) => lane),
+    now,
+  );
+  db.signal({ kind: "tenants" });
+  db.signal({ kind: "work" });
+  return toRecord(row);
+}
+
+/** Whether there may be something left: then as much as was asked for is gone. */
+function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: number): boolean {
+  if (deleteTasks(db, tenant, limit, now) === limit) return true;
+  const owned = [
+    "delete from session where id in (select id from session where tenant = ? limit ?)",
+    "delete from schedule where id in (select id from schedule where tenant = ? limit ?)",
+    "delete from run where id in (select id from run where tenant = ? limit ?)",
+    "delete from notification where seq in (select seq from notification where tenant = ? limit ?)",
+    "delete from audit_entry where seq in (select seq from audit_entry where tenant = ? limit ?)",
+  ];
+  return owned.some((sql) => db.prepare(sql).run(tenant, limit).changes === limit);
+}
+
+/** What has not ended is cancelled first: so everything that counts it is right again. */
+function deleteTasks(db: SqliteDatabase, tenant: string, limit: number, now: number): number {
+  const ledger = new Ledger(db);
+  const find = db.prepare<Omit<WaitingTask, "resting_state"> & { id: string; resting_state: TaskState }>(
+    `select t.id, ${WAITING_COLUMNS} from task t where t.seq = ?`,
+  );
+  const seqs = tasksOf(db, tenant, limit);
+  const cancelled: EndedTask[] = [];
+  for (const seq of seqs) {
+    const task = find.get(seq);
+    if (task === undefined || isTerminal(task.resting_state)) continue;
+    const open = { ...task, resting_state: task.resting_state as WaitingState };
+    cancelled.push(endNow(db, ledger, open, { error: "tenant deleted", now }));
+  }
+  settleMoves(db, ledger, now);
+  preemptTasks(db, ledger, now);
+  for (const seq of seqs) deleteTask(db, ledger, seq);
+  ledger.save();
+  forgetEmptyAgents(db, ledger);
+  tellOfCancelled(db, cancelled);
+  return seqs.length;
+}
+
+/** Some tasks of a tenant: those that are entered by line, and then the newest, which are not yet. */
+function tasksOf(db: SqliteDatabase, tenant: string, limit: number): number[] {
+  const rows = db
+    .prepare<{ seq: number }>(
+      `select x.task_seq as seq from line n join task_of_line x on x.line = n.id where n.tenant = ? limit ?`,
+    )
+    .all(tenant, limit);
+  const newest = db
+    .prepare<{ seq: number }>("select seq from task where seq > ? and tenant = ? order by seq limit ?")
+    .all(db.enteredUpTo, tenant, limit - rows.length);
+  return [...rows, ...newest].map(({ seq }) => seq);
+}
+
+/** Of a tenant that owns nothing any more. */
+function forget(db: SqliteDatabase, id: string): void {
+  for (const table of ["agent", "line", "tenant_line", "tally"]) {
+    db.prepare(`delete from ${table} where tenant = ?`).run(id);
+  }
+  db.prepare("delete from tenant where id = ?").run(id);
+  db.lines.clear();
+  db.signal({ kind: "tenants" });
+  db.signal({ kind: "agents" });
+}
+
+interface TenantRow {
+  readonly id: string;
+  readonly name: string;
+  readonly disabled: 0 | 1;
+  readonly max_queued: number | null;
+  readonly max_inflight: number | null;
+  readonly max_schedules: number | null;
+  readonly max_streams: number | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+function find(db: SqliteDatabase, id: string): TenantRow | undefined {
+  return db.prepare<TenantRow>("select * from tenant where id = ?").get(id);
+}
+
+function isNameTaken(db: SqliteDatabase, id: string, name: string): boolean {
+  return db.prepare("select 1 from tenant where name = ? and id <> ?").get(name, id) !== undefined;
+}
+
+function toRecord(row: TenantRow): TenantRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    disabled: row.disabled === 1,
+    limits: {
+      maxQueued: row.max_queued,
+      maxInflight: row.max_inflight,
+      maxSchedules: row.max_schedules,
+      maxStreams: row.max_streams,
+    },
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,59 @@
+/** Whose work it is, how much of it, and whether it goes on: one part of the contract in storage.ts. */
+
+/**
+ * Tenants. `DEFAULT_TENANT` is always among them. One that has work but was never created works like one without bounds, so that nothing that moves tasks asks
+ * whether there is one.
+ */
+export interface TenantStorage {
+  /** Nothing changes when the id or the name is taken: names tell tenants apart, too. */
+  create(params: NewTenant): Promise<CreatedTenant>;
+  get(params: { id: string }): Promise<TenantRecord | null>;
+  /** By id. */
+  list(): Promise<TenantRecord[]>;
+  /** Changes what is named. Bounds hold from now on; what runs beyond them ends by itself. */
+  update(params: { id: string; name?: string; limits?: Partial<TenantLimits> }): Promise<UpdatedTenant>;
+  /** While it is disabled, nothing of it starts; what runs ends by itself, and what comes in waits. Null: there is none. */
+  setDisabled(params: { id: string; disabled: boolean }): Promise<TenantRecord | null>;
+  /**
+   * Disables a tenant, takes its keys away, and deletes a slice of up to `limit` of what it owns, its tasks first: attempts
+   * that run are fenced, nothing is told of the rest. `more`: call again. The tenant itself goes with the last slice.
+   */
+  delete(params: { id: string; limit: number }): Promise<DeletedTenant>;
+}
+
+/** Null: no bound. */
+export interface TenantLimits {
+  /** Waiting tasks, as far as admission counts them. */
+  readonly maxQueued: number | null;
+  /** Tasks in flight, over all lanes and nodes. */
+  readonly maxInflight: number | null;
+  readonly maxSchedules: number | null;
+  readonly maxStreams: number | null;
+}
+
+export interface NewTenant {
+  readonly id: string;
+  readonly name: string;
+  readonly limits: TenantLimits;
+}
+
+export interface TenantRecord extends NewTenant {
+  readonly disabled: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export type CreatedTenant =
+  | { readonly taken: "id" | "name" }
+  | { readonly taken: null; readonly tenant: TenantRecord };
+
+export type UpdatedTenant =
+  | { readonly found: false }
+  | { readonly found: true; readonly taken: "name" }
+  | { readonly found: true; readonly taken: null; readonly tenant: TenantRecord };
+
+export type DeletedTenant =
+  | { readonly found: false }
+  /** The default tenant stays: nothing changed. */
+  | { readonly found: true; readonly was: "default" }
+  | { readonly found: true; readonly was: null; readonly more: boolean };

@@ -1,0 +1,85 @@
+import {
+  checkKnown,
+  type Fields,
+  invalidField,
+  isObject,
+  optionalMoment,
+  quoted,
+  requiredText,
+} from "../model/field-checks.ts";
+import { ROLES, type Role } from "../model/role.ts";
+import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
+
+const FIELDS = ["role", "name", "agentId", "expiresAt", "tenantId"];
+const NAME_LENGTH_MAX = 200;
+
+export interface ParsedKey {
+  readonly role: Role;
+  readonly name: string;
+  readonly agent: string | null;
+  readonly expiresAt: number | null;
+  readonly tenant: string | undefined;
+}
+
+/** What a key is to be. Throws `invalid_field`. */
+export function parseKeyInput(input: unknown, { now }: { readonly now: number }): ParsedKey {
+  if (!isObject(input)) {
+    throw invalidField("role", 'a key is an object, like {"role": "operator", "name": "laptop"}');
+  }
+  checkKnown(input, FIELDS);
+  const role = parseRole(input);
+  return {
+    role,
+    name: parseName(input),
+    agent: parseAgent(input, role),
+    expiresAt: parseExpiry(input, now),
+    tenant: parseTenantId(input),
+  };
+}
+
+/** Whose keys are meant; undefined: those of whoever asks. */
+export function parseKeyOwner(owner: unknown): string | undefined {
+  const fields = isObject(owner) ? owner : {};
+  checkKnown(fields, ["tenantId"]);
+  return parseTenantId(fields);
+}
+
+function parseRole({ role }: Fields): Role {
+  if ((ROLES as readonly unknown[]).includes(role)) return role as Role;
+  throw invalidField(
+    "role",
+    `\`role\` must be one of ${ROLES.join(", ")}${role === undefined ? "" : `, not ${quoted(role)}`}`,
+  );
+}
+
+function parseName(fields: Fields): string {
+  const name = requiredText(fields, "name");
+  if (name.length <= NAME_LENGTH_MAX && !name.includes("\0")) return name;
+  throw invalidField("name", `\`name\` must be a text of at most ${NAME_LENGTH_MAX} characters without NUL`);
+}
+
+function parseAgent({ agentId }: Fields, role: Role): string | null {
+  if (role === "agent") {
+    if (isAgentId(agentId)) return agentId;
+    throw invalidField(
+      "agentId",
+      `\`agentId\` must name the agent that a key of the role \`agent\` is for: ${AGENT_ID_FORM}`,
+    );
+  }
+  if (agentId === undefined || agentId === null) return null;
+  throw invalidField("agentId", "`agentId` is for the role `agent` alone: leave it out, or choose that role");
+}
+
+function parseExpiry(fields: Fields, now: number): number | null {
+  if (fields["expiresAt"] === null) return null;
+  const expiresAt = optionalMoment(fields, "expiresAt");
+  if (expiresAt === undefined) return null;
+  if (expiresAt > now) return expiresAt;
+  throw invalidField("expiresAt", "`expiresAt` is in the past: write a time to come, or leave it out");
+}
+
+function parseTenantId({ tenantId }: Fields): string | undefined {
+  if (tenantId === undefined) return undefined;
+  if (typeof tenantId === "string" && tenantId !== "" && !tenantId.includes("\0")) return tenantId;
+  throw invalidField("tenantId", "`tenantId` must be the id of a tenant");
+}

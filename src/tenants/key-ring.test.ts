@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+import { openTestRota } from "../../test/support/rota.ts";
+import { asSharedStorage, away, openMemory } from "../../test/support/storages.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
+import { hashOf, isApiKey, newApiKey } from "./api-key.ts";
+
+test("a key has 256 random bits behind a prefix by which it is known, and its hash says nothing of it", () => {
+  const keys = Array.from({ length: 100 }, newApiKey);
+  expect(new Set(keys).size).toBe(100);
+  for (const key of keys) {
+    expect(key).toMatch(/^rota_[\w-]{43}$/);
+    expect(isApiKey(key)).toBe(true);
+    expect(hashOf(key)).toMatch(/^[\w-]{43}$/);
+    expect(hashOf(key)).not.toContain(key.slice(5, 15));
+  }
+});
+
+/** Two nodes on one storage, of which the second hears nothing of what the first does. */
+async function openNodes() {
+  const clock = new ManualClock();
+  const storage = asSharedStorage(await openMemory(clock));
+  const deaf = { ...storage, subscribe: () => () => {} };
+  const reads: string[] = [];
+  const one = await openTestRota({ clock, storage });
+  const other = await openTestRota({
+    clock,
+    storage: deaf,
+    meddler: {
+      before: ({ operation }) => {
+        if (operation.startsWith("keys.")) reads.push(operation);
+      },
+    },
+  });
+  return { clock, one: one.rota, other: other.rota, reads };
+}
+
+test("a key that is deleted elsewhere is nobody's within a second, also when nothing is heard of it", async () => {
+  const { clock, one, other } = await openNodes();
+  const { id, key } = await one.keys.create({ role: "viewer", name: "lost" });
+  expect(await other.keys.whose(key)).toEqual({ tenant: "default", role: "viewer", agent: null, keyId: id });
+  await one.keys.delete(id);
+  expect(await one.keys.whose(key)).toBeNull();
+  await clock.advance(1_000);
+  expect(await other.keys.whose(key)).toBeNull();
+});
+
+test("that there is a key is known elsewhere within a second", async () => {
+  const { clock, one, other } = await openNodes();
+  expect(await other.keys.any()).toBe(false);
+  await one.keys.create({ role: "viewer", name: "first" });
+  expect(await one.keys.any()).toBe(true);
+  await clock.advance(1_000);
+  expect(await other.keys.any()).toBe(true);
+});
+
+test("the storage is asked once a second for a key, however often it is used, and not for what is none", async () => {
+  const { clock, one, other, reads } = await openNodes();
+  const { key } = await one.keys.create({ role: "viewer", name: "busy" });
+  await Promise.all(Array.from({ length: 100 }, () => other.keys.whose(key)));
+  await clock.advance(500);
+  await other.keys.whose(key);
+  expect(reads.filter((read) => read === "keys.findByHash")).toHaveLength(1);
+  await clock.advance(500);
+  await other.keys.whose(key);
+  expect(reads.filter((read) => read === "keys.findByHash")).toHaveLength(2);
+  for (const none of ["", "rota_", "rota_short", `${key}x`, "Bearer"])
+    expect(await other.keys.whose(none)).toBeNull();
+  expect(reads.filter((read) => read === "keys.findByHash")).toHaveLength(2);
+});
+
+test("whoever watches a key hears within a second that it was deleted or has expired", async () => {
+  const { clock, one, other } = await openNodes();
+  const lost = await one.keys.create({ role: "viewer", name: "lost" });
+  const expiresAt = new Date(clock.now() + 5_000).toISOString();
+  const short = await one.keys.create({ role: "viewer", name: "short", expiresAt });
+  const watches = [lost, short].map(({ key }) => other.keys.watch(key));
+  const gone = () => watches.map((watch) => watch.gone.aborted);
+  await clock.advance(3_000);
+  expect(gone()).toEqual([false, false]);
+  await one.keys.delete(lost.id);
+  await clock.advance(1_000);
+  expect(gone()).toEqual([true, false]);
+  await clock.advance(1_000);
+  expect(gone()).toEqual([true, true]);
+});
+
+test("in the process that deletes a key whoever watches it hears at once", async () => {
+  const { rota, clock } = await openTestRota();
+  const { id, key } = await rota.keys.create({ role: "viewer", name: "lost" });
+  const { gone } = rota.keys.watch(key);
+  await rota.keys.delete(id);
+  await clock.advance(0);
+  expect(gone.aborted).toBe(true);
+});
+
+test("a watch that is over costs nothing any more", async () => {
+  const { clock, one, other, reads } = await openNodes();
+  const { key } = await one.keys.create({ role: "viewer", name: "over" });
+  other.keys.watch(key).stop();
+  await clock.advance(1_000);
+  const before = reads.length;
+  await clock.advance(60_000);
+  expect(reads.length).toBe(before);
+});
+
+test("nobody is let in without a key because the storage cannot say whether there is one", async () => {
+  let isAway = false;
+  const { rota } = await openTestRota({
+    meddler: {
+      before: ({ operation }) => {
+        if (isAway && operation === "keys.any") throw away();
+      },
+    },
+  });
+  expect(await rota.keys.any()).toBe(false);
+  await rota.keys.create({ role: "admin", name: "first" });
+  isAway = true;
+  await expect(rota.keys.any()).rejects.toMatchObject({ code: "storage_unavailable" });
+});
+
+test("when a key was used last is written down once a second, and seen at once by whoever lists keys", async () => {
+  const { clock, one, other, reads } = await openNodes();
+  const { key } = await one.keys.create({ role: "viewer", name: "busy" });
+  const lastUsed = async () => (await one.keys.list()).keys[0]?.lastUsedAt;
+  expect(await lastUsed()).toBeUndefined();
+  for (let use = 0; use < 10; use++) await other.keys.whose(key);
+  await clock.advance(1_000);
+  expect(await lastUsed()).toBe(new Date(clock.now() - 1_000).toISOString());
+  expect(reads.filter((read) => read === "keys.touch")).toHaveLength(1);
+  await one.keys.whose(key);
+  expect(await lastUsed()).toBe(new Date(clock.now()).toISOString());
+});
+
+test("what was used last is written down before a Rota has stopped", async () => {
+  const clock = new ManualClock();
+  const storage = asSharedStorage(await openMemory(clock));
+  const { rota } = await openTestRota({ clock, storage });
+  const { key } = await rota.keys.create({ role: "viewer", name: "last" });
+  await rota.keys.whose(key);
+  await rota.stop();
+  expect((await storage.keys.list({ tenant: "default" }))[0]?.lastUsedAt).toBe(clock.now());
+});

@@ -1,0 +1,49 @@
+import { Service, type ServiceOptions } from "../services/service.ts";
+import type { StorageClock } from "../services/storage-clock.ts";
+import type { Storage } from "../storage/storage.ts";
+
+/** How many uses become one write. */
+const GATHER_MS = 1_000;
+const IDLE_MS = 60 * 60 * 1_000;
+
+export interface KeyUsesOptions extends ServiceOptions {
+  readonly storage: Storage;
+  readonly storageClock: StorageClock;
+}
+
+/** Writes down when keys were used last: all of a second at once, since a key may be used a hundred times in it. */
+export class KeyUses extends Service {
+  readonly name = "key uses";
+  readonly #options: KeyUsesOptions;
+  #uses = new Map<string, number>();
+
+  constructor(options: KeyUsesOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  note(id: string): void {
+    this.#uses.set(id, this.#options.storageClock.now());
+    if (this.#uses.size > 1) return;
+    this.start();
+    this.wake(GATHER_MS);
+  }
+
+  async tick(): Promise<number> {
+    await this.flush();
+    return IDLE_MS;
+  }
+
+  async flush(): Promise<void> {
+    if (this.#uses.size === 0) return;
+    const uses = this.#uses;
+    this.#uses = new Map();
+    try {
+      await this.#options.storage.keys.touch({ uses: [...uses].map(([id, at]) => ({ id, at })) });
+    } catch (error) {
+      // What was noted meanwhile is newer.
+      this.#uses = new Map([...uses, ...this.#uses]);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { sendRaw } from "../support/http.ts";
+import { run } from "./commands.ts";
+import { eventually, newFolder, startServer } from "./server-process.ts";
+
+const KEY = /^rota_[\w-]{43}\n$/;
+
+/** A storage in a new folder, and the command line there. */
+function somewhere() {
+  const folder = newFolder();
+  const storage = `sqlite:${join(folder, "rota.db")}`;
+  return { folder, storage, rota: (...args: string[]) => run(args, { folder }) };
+}
+
+describe("where other machines can reach it,", () => {
+  test("Rota serves once a key was made as the refusal says, and whoever has it", async () => {
+    const { storage, rota } = somewhere();
+    const refused = await rota("serve", "--host", "0.0.0.0", "--port", "0", "--storage", storage);
+    expect(refused.code).toBe(1);
+    const [, command = ""] = /\n {2}rota (keys create .*)\n$/.exec(refused.stderr) ?? [];
+    const made = await rota(...command.split(" "));
+    expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(KEY)]);
+    expect(made.stderr).toMatch(/^key_\w+ is shown this once/);
+
+    const server = await startServer({ storage, args: ["--host", "0.0.0.0"] });
+    const url = server.url.replace("0.0.0.0", "127.0.0.1");
+    const key = made.stdout.trim();
+    const environment = { ROTA_URL: url, ROTA_KEY: key };
+    expect((await run(["tasks", "--url", url])).code).toBe(2);
+    const submitted = await run(["submit", "--message", "hello", "--wait"], { environment });
+    expect([submitted.code, submitted.stdout]).toEqual([0, "hello\n"]);
+    expect((await run(["tasks", "--url", url, "--key", key, "--json"])).code).toBe(0);
+    // By its name in the network, as a proxy would ask.
+    const head = `GET /tasks HTTP/1.1\r\nHost: rota.example.com\r\nConnection: close\r\n`;
+    expect((await sendRaw(url, `${head}\r\n`)).split("\r\n")[0]).toContain("401");
+    expect((await sendRaw(url, `${head}Authorization: Bearer ${key}\r\n\r\n`)).split("\r\n")[0]).toContain(
+      "200",
+    );
+  });
+});
+
+describe("rota keys", () => {
+  test("makes, lists and takes away keys where they are stored, and all of it is in the audit log", async () => {
+    const { storage, rota } = somewhere();
+    const admin = await rota(
+      "keys",
+      "create",
+      "--role",
+      "admin",
+      "--name",
+      "me",
+      "--storage",
+      storage,
+      "--json",
+    );
+    const { id, key } = JSON.parse(admin.stdout);
+    const agent = ["--role", "agent", "--agent", "scout", "--name", "its own", "--expires", "30d"];
+    const second = await rota("keys", "create", ...agent, "--storage", storage, "--json");
+    const listed = await rota("keys", "--storage", storage);
+    expect(listed.stdout).toMatch(/^KEY +ROLE +NAME +AGENT +CREATED +LAST USED +EXPIRES\n/);
+    expect(listed.stdout).toMatch(/ agent +its own +scout +\S.* never +in 30 d\n/);
+    expect(listed.stdout).not.toContain("rota_");
+    const { id: agentsId } = JSON.parse(second.stdout);
+    expect((await rota("keys", "delete", agentsId, "--storage", storage)).stdout).toBe(
+      `${agentsId} deleted\n`,
+    );
+    expect((await rota("keys", "delete", agentsId, "--storage", storage)).code).toBe(3);
+
+    const server = await startServer({ storage });
+    const { body } = await server.ask("/v1/audit", { headers: { authorization: `Bearer ${key}` } });
+    expect(body.entries).toMatchObject([
+      { route: "rota keys delete", subject: agentsId, keyId: null },
+      { route: "rota keys create", subject: agentsId },
+      { route: "rota keys create", subject: id },
+    ]);
+  });
+
+  test("takes the storage that is configured when none is named, and none that forgets", async () => {
+    const { rota } = somewhere();
+    const made = await rota("keys", "create", "--role", "viewer", "--name", "me", "--storage");
+    expect(made.stdout).toMatch(KEY);
+    expect((await rota("keys", "list", "--storage", "sqlite:rota.db", "--json")).stdout).toContain(
+      '"viewer"',
+    );
+    const refused = await rota("keys", "list", "--storage", "sqlite::memory:");
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      "error: a storage in memory keeps no key: name another with --storage, like sqlite:rota.db\n",
+    ]);
+  });
+
+  test("goes to the server otherwise: the first key there, and from then on with one", async () => {
+    const server = await startServer();
+    const environment = { ROTA_URL: server.url };
+    const made = await run(["keys", "create", "--role", "admin", "--name", "me"], { environment });
+    expect(made.stdout).toMatch(KEY);
+    const refused = await run(["keys"], { environment });
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      "error: an API key is missing: send it as `Authorization: Bearer rota_…`; give it with --key or ROTA_KEY\n",
+    ]);
+    const withKey = { environment: { ...environment, ROTA_KEY: made.stdout.trim() } };
+    expect((await run(["keys", "list"], withKey)).stdout).toContain(" admin ");
+    const wrong = await run(["keys", "create", "--role", "root", "--name", "me"], withKey);
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      'error: `role` must be one of viewer, agent, operator, admin, not "root"\n',
+    ]);
+  });
+});
+
+describe("rota tenants", () => {
+  test("creates, lists, shows, changes, disables, enables and deletes them, and keys are made for them", async () => {
+    const server = await startServer();
+    const environment: Record<string, string> = { ROTA_URL: server.url };
+    const rota = (...args: string[]) => run(args, { environment });
+    const key = (await rota("keys", "create", "--role", "admin", "--name", "me")).stdout.trim();
+    environment["ROTA_KEY"] = key;
+    const made = JSON.parse((await rota("tenants", "create", "acme", "--max-queued", "5", "--json")).stdout);
+    expect(made).toMatchObject({ name: "acme", limits: { maxQueued: 5, maxInflight: null } });
+    const changed = await rota(
+      "tenants",
+      "update",
+      made.id,
+      "--max-queued",
+      "none",
+      "--max-inflight",
+      "2",
+      "--json",
+    );
+    expect(JSON.parse(changed.stdout).limits).toMatchObject({ maxQueued: null, maxInflight: 2 });
+    expect((await rota("tenants", "disable", made.id)).stdout).toBe(`${made.id} disabled\n`);
+    expect((await rota("tenants")).stdout).toMatch(/ acme +disabled /);
+    expect((await rota("tenants", "enable", made.id)).stdout).toBe(`${made.id} enabled\n`);
+    expect((await rota("tenants", "show", made.id)).stdout).toMatch(
+      /^tenant +ten_.*\nname +acme\nstate +enabled\n/,
+    );
+
+    const theirs = await rota("keys", "create", "--role", "operator", "--name", "it", "--tenant", made.id);
+    const asTheirs = { environment: { ROTA_URL: server.url, ROTA_KEY: theirs.stdout.trim() } };
+    expect((await run(["submit", "--message", "hi", "--wait"], asTheirs)).stdout).toBe("hi\n");
+    expect(JSON.parse((await rota("tasks", "--json")).stdout).count).toBe(0);
+    const forbidden = await run(["tenants"], asTheirs);
+    expect([forbidden.code, forbidden.stderr]).toEqual([
+      2,
+      "error: a key of the role `operator` may not do this: it takes `admin`\n",
+    ]);
+    expect((await rota("tenants", "delete", made.id)).stdout).toBe(`${made.id} deleted\n`);
+    await eventually(
+      async () => (await run(["tasks"], asTheirs)).code === 2,
+      "the key to go with its tenant",
+    );
+  });
+});
