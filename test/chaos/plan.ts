@@ -84,6 +84,7 @@ export function makePlan(params: PlanParams): Step[] {
   const { chance, storage, lastsMs, brief } = params;
   const steps: Step[] = [];
   const freeAt = Array.from({ length: params.nodes }, () => 0);
+  let upstreamFreeAt = 0;
   const kinds = brief ? briefKinds(BRIEF[storage], chance) : null;
   const gapMs = kinds === null ? null : Math.floor(lastsMs / (kinds.length + 1));
   for (let atMs = gapMs ?? GAP_MS[0]; atMs < lastsMs; atMs += gapMs ?? chance.between(...GAP_MS)) {
@@ -96,8 +97,9 @@ export function makePlan(params: PlanParams): Step[] {
     // In a brief run, one node is as good as another, and each kind is to come.
     const node = free.length > 0 ? chance.pick(free) : brief ? freeAt.indexOf(Math.min(...freeAt)) : null;
     const fault = makeFault(kind, { node, forMs, chance });
-    if (fault === null) continue;
+    if (fault === null || (kind === "upstream" && upstreamFreeAt > atMs)) continue;
     if ("node" in fault) freeAt[fault.node] = atMs + forMs + REST_MS;
+    if (kind === "upstream") upstreamFreeAt = atMs + forMs;
     steps.push({ atMs, fault });
   }
   return steps;

@@ -1,10 +1,8 @@
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CuttingProxy, startCuttingProxy } from "../postgres/cutting-proxy.ts";
-import { type PostgresServer, startPostgres } from "../postgres/server.ts";
+import { findFreePort, type PostgresServer, startPostgres } from "../postgres/server.ts";
 import { type AgentsProgram, startAgentsProgram } from "./agents-program.ts";
 import type { Chance } from "./chance.ts";
 import type { StorageName } from "./plan.ts";
@@ -62,13 +60,4 @@ export async function openWorld(params: {
     throw error;
   }
   return { nodes, program, postgres, proxies, folder, close };
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

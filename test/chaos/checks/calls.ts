@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Task } from "../../../src/model/task.ts";
+import { DEFAULT_AGENT, type Task } from "../../../src/model/task.ts";
 import type { Call, History } from "../history.ts";
 
 /** Ends of an attempt that its node hears of afterwards: until then its call goes on, though it changes nothing. */
@@ -13,34 +13,51 @@ const ENDED_FROM_OUTSIDE = ["cancelled", "preempted", "interrupted"];
  * its node could not yet know or was struck by a fault. A node that sleeps or is cut off cannot be made to hang up.
  */
 export function calls(history: History): string[] {
+  const called = Map.groupBy(history.calls, (call) => call.taskId);
   const findings: string[] = [];
-  for (const [taskId, list] of byTask(history.calls)) {
-    const task = history.tasks.get(taskId);
-    const say = (said: string) => findings.push(`${taskId}: ${said}`);
-    if (task === undefined) {
-      say("the agents' program was handed it, and it is not there");
-      continue;
-    }
-    const seen = new Set<number>();
-    for (const call of list) {
-      if (seen.has(call.attempt)) say(`attempt ${call.attempt} called twice`);
-      seen.add(call.attempt);
-      const granted = task.attempts[call.attempt - 1];
-      if (granted === undefined) say(`attempt ${call.attempt} called and was never granted`);
-      else if (granted.node !== call.node)
-        say(`attempt ${call.attempt} was granted to ${granted.node} and called from ${call.node}`);
-    }
-    for (const [older, newer] of overlaps(list))
-      if (!mayLinger(older, newer, task, history))
-        say(`attempt ${newer.attempt} called while attempt ${older.attempt} was still at it`);
-    if (task.state === "done" && !isAnswered(task, list))
-      say("its result is not what its last attempt was answered");
+  for (const taskId of called.keys())
+    if (!history.tasks.has(taskId)) findings.push(`${taskId} was called for, and is not there`);
+  for (const task of history.tasks.values()) {
+    const list = called.get(task.taskId) ?? [];
+    const said = [...granted(task, list), ...apart(task, list, history), ...answered(task, list)];
+    findings.push(...said.map((finding) => `${task.taskId}: ${finding}`));
   }
   return findings;
 }
 
+function granted(task: Task, list: readonly Call[]): string[] {
+  const findings: string[] = [];
+  const seen = new Set<number>();
+  for (const { attempt, node } of list) {
+    if (seen.has(attempt)) findings.push(`attempt ${attempt} called twice`);
+    seen.add(attempt);
+    const grantedTo = task.attempts[attempt - 1]?.node;
+    if (grantedTo === undefined) findings.push(`attempt ${attempt} called and was never granted`);
+    else if (grantedTo !== node)
+      findings.push(`attempt ${attempt} was granted to ${grantedTo} and called from ${node}`);
+  }
+  return findings;
+}
+
+function apart(task: Task, list: readonly Call[], history: History): string[] {
+  return overlaps(list)
+    .filter(([older, newer]) => !mayLinger(older, newer, task, history))
+    .map(
+      ([older, newer]) => `attempt ${newer.attempt} called while attempt ${older.attempt} was still at it`,
+    );
+}
+
+/** The default agent answers by itself, and calls nobody. */
+function answered(task: Task, list: readonly Call[]): string[] {
+  if (task.state !== "done" || task.agentId === DEFAULT_AGENT) return [];
+  const last = list.filter(({ attempt }) => attempt === task.attempts.length);
+  const isWell =
+    last.length > 0 && last.every(({ answer }) => isDeepStrictEqual(answer?.result, task.result));
+  return isWell ? [] : ["its result is not what its last attempt was answered"];
+}
+
 /** Pairs of calls of one task, by different attempts, that went on at the same time. */
-export function overlaps(list: readonly Call[]): [older: Call, newer: Call][] {
+function overlaps(list: readonly Call[]): [older: Call, newer: Call][] {
   const inOrder = list.toSorted((a, b) => a.attempt - b.attempt);
   const pairs: [Call, Call][] = [];
   for (const [index, older] of inOrder.entries())
@@ -48,10 +65,6 @@ export function overlaps(list: readonly Call[]): [older: Call, newer: Call][] {
       if (newer.attempt !== older.attempt && (older.ended === null || newer.began < older.ended))
         pairs.push([older, newer]);
   return pairs;
-}
-
-export function byTask(list: readonly Call[]): Map<string, Call[]> {
-  return Map.groupBy(list, ({ taskId }) => taskId);
 }
 
 function mayLinger(older: Call, newer: Call, task: Task, { strikes }: History): boolean {
@@ -62,11 +75,4 @@ function mayLinger(older: Call, newer: Call, task: Task, { strikes }: History): 
     return strikes.some(({ process, at }) => process === older.process && at < newer.began);
   // Its own node gave it up: then it hangs up first, but the program may hear of that a moment later.
   return attempt.outcome === "failed" && /^timed out|^deadline/.test(attempt.error ?? "");
-}
-
-function isAnswered(task: Task, list: readonly Call[]): boolean {
-  const answers = list.filter(({ attempt }) => attempt === task.attempts.length);
-  return (
-    answers.length === 1 && answers.every(({ answer }) => isDeepStrictEqual(answer?.result, task.result))
-  );
 }

@@ -47,7 +47,8 @@ const made = (name: string, says: RegExp | null, story: Story, faults: Partial<H
 test("a history in which all is well passes every check", () => {
   const story = { log: [...DONE, "b created", "b cancelled"], tasks: { a: { metadata: { marker: "m" } } } };
   const acknowledged = [{ what: "task", taskId: "a", marker: "m" } as const];
-  expect(check(madeHistory(story, { acknowledged }))).toEqual([]);
+  const answered = [madeCall({ taskId: "a", began: 1, ended: 2, answer: { result: "result of a" } })];
+  expect(check(madeHistory(story, { acknowledged, calls: answered }))).toEqual([]);
   expect(Object.keys(CHECKS)).toHaveLength(12);
 });
 
@@ -189,7 +190,7 @@ describe("what agents saw is what was granted", () => {
     ),
     made(
       "a call of a task that is not there",
-      /it is not there/,
+      /z was called for, and is not there/,
       { log: RETRIED },
       told([first, second, { ...first, taskId: "z" }]),
     ),
@@ -208,6 +209,8 @@ describe("what agents saw is what was granted", () => {
       { log: DONE },
       told([{ ...first, answer: { result: "other" } }]),
     ),
+    made("a result that nobody was asked for", /its result is not/, { log: DONE }),
+    made("the default agent asks nobody", null, { log: DONE, tasks: { a: { agentId: "index" } } }),
     made(
       "two at once, without a reason",
       /attempt 2 called while attempt 1/,
