@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Task } from "../../src/model/task.ts";
 import type { Chance } from "./chance.ts";
-import type { Call } from "./history.ts";
+import { type Call, type Mutable, markOf } from "./history.ts";
 import type { Outage } from "./plan.ts";
 
 export interface AgentsProgram {
@@ -37,7 +37,6 @@ const MANNERS = {
 } as const;
 
 type Manner = keyof typeof MANNERS;
-type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 
 /** The program that does the agents' work, over HTTP, and not always well. It writes down every call. */
 export async function startAgentsProgram(chance: Chance): Promise<AgentsProgram> {
@@ -51,6 +50,9 @@ export async function startAgentsProgram(chance: Chance): Promise<AgentsProgram>
     return how ?? chance.weighted(MANNERS);
   };
 
+  const ownTime = (chosen: Manner): number =>
+    chosen === "takes its time" ? chance.between(200, 900) : chance.between(2, 80);
+
   const server = createServer(async (request, response) => {
     try {
       const task = JSON.parse(await bodyOf(request)) as Task;
@@ -59,7 +61,7 @@ export async function startAgentsProgram(chance: Chance): Promise<AgentsProgram>
         new URL(request.url ?? "/", "http://program").searchParams.get("process") ?? "",
       );
       response.on("close", () => end(call));
-      await take(call, manner(), response);
+      await take(call, manner(), markOf(task).takesMs ?? null, response);
     } catch {
       // Whoever called was killed in the middle of it.
       response.destroy();
@@ -90,8 +92,13 @@ export async function startAgentsProgram(chance: Chance): Promise<AgentsProgram>
     call.ended = order;
   }
 
-  async function take(call: Mutable<Call>, chosen: Manner, response: ServerResponse): Promise<void> {
-    const longMs = chosen === "takes its time" ? chance.between(200, 900) : chance.between(2, 80);
+  async function take(
+    call: Mutable<Call>,
+    chosen: Manner,
+    takesMs: number | null,
+    response: ServerResponse,
+  ): Promise<void> {
+    const longMs = behaves ? 0 : (takesMs ?? ownTime(chosen));
     if (chosen === "hangs") return;
     await delay(longMs);
     // Whoever called has gone meanwhile.

@@ -74,10 +74,14 @@ export interface Call {
   readonly dependencies: readonly { readonly taskId: string; readonly result: unknown }[];
 }
 
-/** A fault that struck a process; `at` is a place in the order of what the agents' program saw. */
+/**
+ * A fault that struck a process, and the time it needed to get over it, as places in the order of what the agents' program
+ * saw; `until` is null while it has not.
+ */
 export interface Strike {
   readonly process: string;
-  readonly at: number;
+  readonly from: number;
+  readonly until: number | null;
 }
 
 /** What is wrong with a history: a sentence each; none when all is well. */
@@ -88,8 +92,13 @@ export interface Marked {
   readonly marker?: string;
   /** How many of its batch may run at once. */
   readonly parallelism?: number;
+  /** How long its call takes; left out: as long as chance has it. */
+  readonly takesMs?: number;
 }
 
 export function markOf(task: Task | undefined): Marked {
   return (task?.metadata ?? {}) as Marked;
 }
+
+/** What is written down while it happens. */
+export type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };

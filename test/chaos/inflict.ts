@@ -1,10 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import type { Chance } from "./chance.ts";
-import type { Strike } from "./history.ts";
-import { describeStep, type Fault, type Step } from "./plan.ts";
+import type { Mutable, Strike } from "./history.ts";
+import { describeStep, type Fault, type FaultKind, type Step } from "./plan.ts";
 import type { RotaProcess } from "./rota-process.ts";
 import type { World } from "./world.ts";
+
+/**
+ * How long a node may need, once a fault is over, to hang up on those it has called: one that was cut off waits 20 seconds for
+ * an answer that never comes, and loses its lease after 15.
+ */
+const AFTERMATH_MS: Partial<Record<FaultKind, number>> = { kill: 10_000, pause: 10_000, cut: 45_000 };
 
 export interface InflictParams {
   readonly world: World;
@@ -37,7 +43,14 @@ async function carryOut(
   { world, chance, strikes }: Pick<InflictParams, "world" | "chance" | "strikes">,
 ): Promise<void> {
   const node = "node" in fault ? world.nodes[fault.node] : undefined;
-  const strike = (struck: RotaProcess) => strikes.push({ process: struck.name, at: world.program.now });
+  const strike = (struck: RotaProcess) => {
+    const noted: Mutable<Strike> = { process: struck.name, from: world.program.now, until: null };
+    strikes.push(noted);
+    const lastsMs = ("forMs" in fault ? fault.forMs : 0) + (AFTERMATH_MS[fault.kind] ?? 0);
+    setTimeout(() => {
+      noted.until = world.program.now;
+    }, lastsMs).unref();
+  };
   switch (fault.kind) {
     case "kill":
       if (node === undefined) return;

@@ -67,8 +67,8 @@ const LASTS_MS: Readonly<
   Record<FaultKind, { brief: readonly [number, number]; long: readonly [number, number] }>
 > = {
   kill: { brief: [0, 500], long: [0, 8_000] },
-  pause: { brief: [300, 1_500], long: [500, 22_000] },
-  cut: { brief: [500, 1_500], long: [500, 25_000] },
+  pause: { brief: [300, 1_500], long: [500, 26_000] },
+  cut: { brief: [500, 1_500], long: [500, 26_000] },
   fill: { brief: [800, 1_500], long: [500, 5_000] },
   upstream: { brief: [500, 1_000], long: [500, 5_000] },
   terminate: { brief: [0, 0], long: [0, 0] },

@@ -7,6 +7,7 @@ import { Batcher } from "./clients/batcher.ts";
 import type { Client, Surroundings } from "./clients/client.ts";
 import { Meddler } from "./clients/meddler.ts";
 import { Planner } from "./clients/planner.ts";
+import { Ponderer } from "./clients/ponderer.ts";
 import { Submitter } from "./clients/submitter.ts";
 import { Talker } from "./clients/talker.ts";
 import { type Follower, follow } from "./follower.ts";
@@ -21,6 +22,8 @@ import { openWorld, type World } from "./world.ts";
 /** When everything is well again, the last task must have ended after this: leases, retries and time limits included. */
 const PATIENCE_MS = 120_000;
 const LOOK_MS = 100;
+/** The longest that the longest work takes: of about the time for which a node is still believed after its lease. */
+const PONDER_MS = { brief: 1_500, long: 8_000 } as const;
 const UNFINISHED = ["waiting_dependency", "delayed", "queued", "assigned", "running"] as const;
 
 export interface ChaosOptions {
@@ -51,7 +54,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const world = await openWorld({ storage, nodes, chance });
   let failed = true;
   try {
-    const { history, ledger } = await live({ world, plan, chance, lastsMs, say });
+    const { history, ledger } = await live({ world, plan, chance, lastsMs, brief, say });
     const findings = check(history);
     failed = findings.length > 0;
     return { plan, findings, history, ledger, logs: failed ? world.folder : null };
@@ -65,11 +68,12 @@ interface LifeParams {
   readonly plan: readonly Step[];
   readonly chance: Chance;
   readonly lastsMs: number;
+  readonly brief: boolean;
   readonly say: (line: string) => void;
 }
 
 async function live(params: LifeParams): Promise<{ history: History; ledger: Ledger }> {
-  const { world, plan, chance, lastsMs, say } = params;
+  const { world, plan, chance, lastsMs, brief, say } = params;
   const urls = world.nodes.map(({ url }) => url);
   const first = new RotaClient({ url: urls[0] ?? "" });
   for (const [key, changes] of Object.entries(SESSIONS)) await first.sessions.update(key, changes);
@@ -78,7 +82,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledger: Led
   const ledger = new Ledger();
   const strikes: Strike[] = [];
   const over = AbortSignal.timeout(lastsMs);
-  const clients = makeClients({ chance, ledger, urls, stop: over }).map((client) => client.run());
+  const clients = makeClients(brief, { chance, ledger, urls, stop: over }).map((client) => client.run());
   await inflict({ world, plan, chance: chance.fork("inflict"), strikes, say });
   await Promise.all(clients);
 
@@ -100,7 +104,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledger: Led
   };
 }
 
-function makeClients(surroundings: Surroundings): Client[] {
+function makeClients(brief: boolean, surroundings: Surroundings): Client[] {
   const { chance } = surroundings;
   return [
     new Submitter({ ...surroundings, chance: chance.fork("one") }),
@@ -108,6 +112,7 @@ function makeClients(surroundings: Surroundings): Client[] {
     new Batcher(surroundings),
     new Meddler(surroundings),
     new Planner(surroundings),
+    new Ponderer(PONDER_MS[brief ? "brief" : "long"], surroundings),
     ...Object.keys(SESSIONS).map((key) => new Talker(key, surroundings)),
   ];
 }

@@ -6,8 +6,9 @@ export const LIMITS: Limits = {
     tasks: { perNode: 3, total: 5, perAgent: 4 },
     main: { perNode: 3, total: 5 },
     cron: { perNode: 3, total: 4 },
+    subagent: { perNode: 2, total: 3 },
   },
-  agents: { worker: 3, talker: 4 },
+  agents: { worker: 3, talker: 4, ponderer: 3 },
   sessions: { "side-by-side": 2 },
 };
 
@@ -22,7 +23,7 @@ export const SESSIONS: Readonly<Record<string, Readonly<Record<string, unknown>>
 export function configFor(programUrl: string): object {
   const { lanes, agents } = LIMITS;
   const executor = { type: "http", url: programUrl };
-  const { tasks, main, cron } = lanes;
+  const { tasks, main, cron, subagent } = lanes;
   return {
     scheduler: {
       workerCount: tasks?.perNode,
@@ -32,6 +33,7 @@ export function configFor(programUrl: string): object {
     lanes: {
       main: { concurrency: main?.perNode, total: main?.total },
       cron: { concurrency: cron?.perNode, total: cron?.total },
+      subagent: { concurrency: subagent?.perNode, total: subagent?.total },
     },
     sessions: { debounceMs: 0 },
     // Messages cannot say how long they may take, and some calls are never answered.
@@ -41,6 +43,7 @@ export function configFor(programUrl: string): object {
       helper: { executor },
       talker: { executor, maxInflight: agents["talker"] },
       ticker: { executor },
+      ponderer: { executor, lane: "subagent", maxInflight: agents["ponderer"] },
     },
   };
 }

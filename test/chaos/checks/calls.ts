@@ -72,7 +72,10 @@ function mayLinger(older: Call, newer: Call, task: Task, { strikes }: History): 
   if (attempt === undefined || attempt.outcome === null) return false;
   if (ENDED_FROM_OUTSIDE.includes(attempt.outcome)) return true;
   if (attempt.outcome === "lost")
-    return strikes.some(({ process, at }) => process === older.process && at < newer.began);
+    return strikes.some(
+      ({ process, from, until }) =>
+        process === older.process && from < newer.began && (until === null || older.began < until),
+    );
   // Its own node gave it up: then it hangs up first, but the program may hear of that a moment later.
   return attempt.outcome === "failed" && /^timed out|^deadline/.test(attempt.error ?? "");
 }

@@ -221,13 +221,19 @@ describe("what agents saw is what was granted", () => {
       "two at once, and the older was lost with a node that slept",
       null,
       lost(RETRIED),
-      told([lingering, second], { strikes: [{ process: "node-0", at: 1 }] }),
+      told([lingering, second], { strikes: [{ process: "node-0", from: 0, until: 2 }] }),
     ),
     made(
       "two at once, and the older was taken from a node that was well",
       /attempt 2 called while attempt 1/,
       lost(RETRIED),
-      told([lingering, second], { strikes: [{ process: "node-1", at: 1 }] }),
+      told([lingering, second], { strikes: [{ process: "node-1", from: 0, until: 2 }] }),
+    ),
+    made(
+      "two at once, long after the node of the older had got over its fault",
+      /attempt 2 called while attempt 1/,
+      lost(RETRIED),
+      told([lingering, second], { strikes: [{ process: "node-0", from: 0, until: 1 }] }),
     ),
     made(
       "two at once, and the older was pre-empted",
