@@ -1,11 +1,11 @@
 import { PermanentError } from "../../src/executors/errors.ts";
 import type { Executor, ExecutorContext } from "../../src/executors/executor.ts";
 import type { Task } from "../../src/model/task.ts";
-import type { Call } from "../chaos/history.ts";
+import type { Call, Mutable } from "../chaos/history.ts";
 import type { Actor } from "./agenda.ts";
 import { type Climate, happens } from "./climate.ts";
 
-type OpenCall = { -readonly [Key in keyof Call]: Call[Key] };
+type OpenCall = Mutable<Call>;
 
 /** How work that goes wrong does so, and how often next to the others. */
 const FAULTS = { fails: 5, refuses: 1, hangs: 2, ignores: 2, breaks: 1 } as const;
@@ -54,7 +54,7 @@ export class Agents {
       const call = this.#begin(process, task);
       context.signal.addEventListener("abort", () => this.#end(call), { once: true });
       if (task.agentId === "holder") return this.#hold(call);
-      return this.#take(process, call, this.#manner(process), context);
+      return this.#take(process, call, context, task.agentId === "helper");
     };
   }
 
@@ -96,7 +96,8 @@ export class Agents {
     return this.#answer(call);
   }
 
-  #take(process: Actor, call: OpenCall, manner: Manner, context: ExecutorContext): unknown {
+  #take(process: Actor, call: OpenCall, context: ExecutorContext, isSlow: boolean): unknown {
+    const manner = this.#manner(process);
     const { signal, progress, usage } = context;
     const { chance } = process;
     if (manner === "answers at once") return this.#answer(call);
@@ -104,7 +105,8 @@ export class Agents {
       this.#end(call);
       throw new Error("it broke");
     }
-    const longMs = chance.oneIn(8) ? chance.between(500, 6_000) : chance.between(2, 300);
+    // Some agents are slow, so that there is somebody to give way to others.
+    const longMs = chance.oneIn(isSlow ? 2 : 6) ? chance.between(500, 6_000) : chance.between(2, 300);
     if (chance.oneIn(4)) process.plan(longMs / 2, "agent reports", () => progress({ half: call.taskId }));
     if (chance.oneIn(6)) usage({ inputTokens: chance.between(1, 90), contextWindow: 100 });
     return new Promise((resolve, reject) => {

@@ -66,10 +66,7 @@ export class Link {
     if (typeof part === "function") return this.#operation(name, part as Operate);
     const operations = Object.entries(part as Record<string, Operate>);
     return Object.fromEntries(
-      operations.map(([operation, operate]) => [
-        operation,
-        this.#operation(`${name}.${operation}`, operate),
-      ]),
+      operations.map(([operation, operate]) => [operation, this.#operation(`${name}.${operation}`, operate)]),
     );
   }
 

@@ -2,8 +2,9 @@ import type { Mishap } from "./climate.ts";
 import type { SimulatedProcess } from "./process.ts";
 import type { World } from "./world.ts";
 
-/** Shorter and longer than a lease. */
-const LASTS_MS = { least: 200, most: 35_000 } as const;
+/** Shorter than a lease, and longer. */
+const SHORT_MS = { least: 200, most: 6_000 } as const;
+const LONG_MS = { least: 14_000, most: 30_000 } as const;
 const JUMP_MS = 90_000;
 
 /** Lets things go wrong with processes, one after the other, until the weather clears up. */
@@ -23,26 +24,28 @@ export function startMishaps(world: World): void {
   next();
 
   function befall(mishap: Mishap, process: SimulatedProcess): void {
-    const lastsMs = chance.between(LASTS_MS.least, LASTS_MS.most);
-    switch (mishap) {
-      case "crash":
+    const { least, most } = chance.oneIn(2) ? SHORT_MS : LONG_MS;
+    const lastsMs = chance.between(least, most);
+    const deeds: Record<Mishap, () => void> = {
+      crash: () => {
         process.crash();
-        return world.startAnother(chance.between(100, 10_000));
-      case "leave":
+        world.startAnother(chance.between(100, 10_000));
+      },
+      leave: () => {
         process.leave();
-        return world.startAnother(chance.between(100, 10_000));
-      case "pause":
-        return process.pause(lastsMs);
-      case "cut":
-        return process.cut(lastsMs);
-      case "jump":
-        return process.jump(chance.between(-JUMP_MS, JUMP_MS));
-      case "outage":
+        world.startAnother(chance.between(100, 10_000));
+      },
+      pause: () => process.pause(lastsMs),
+      cut: () => process.cut(lastsMs),
+      jump: () => process.jump(chance.between(-JUMP_MS, JUMP_MS)),
+      outage: () => {
         for (const each of world.processes) each.cut(lastsMs);
-        return;
-      case "strike":
+      },
+      strike: () => {
         world.agents.strike(chance.pick(["fails", "hangs"]));
         world.outside.plan(lastsMs / 4, "agents work again", () => world.agents.strike(null));
-    }
+      },
+    };
+    deeds[mishap]();
   }
 }

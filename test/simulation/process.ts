@@ -9,6 +9,7 @@ import { AGENT_IDS, optionsIn } from "./settings.ts";
 import { BEGAN_AT, type World } from "./world.ts";
 
 const DRAIN_GRACE_MS = 2_000;
+const WAKING_MS = 1;
 const START_AGAIN_MS = 1_000;
 
 /** One process that runs a Rota, from its start to its end. */
@@ -47,9 +48,14 @@ export class SimulatedProcess {
 
   /** As SIGSTOP and SIGCONT do it: its clocks go on meanwhile. */
   pause(forMs: number): void {
+    const { outside } = this.#world;
+    const overcome = this.#world.noteStrike(this.name);
     this.actor.sleep();
-    this.#world.noteStrike(this.name);
-    this.#world.outside.plan(forMs, `${this.name} wakes`, () => this.actor.wake());
+    outside.plan(forMs, `${this.name} wakes`, () => {
+      this.actor.wake();
+      // What is overdue comes first.
+      outside.plan(WAKING_MS, `${this.name} is awake`, overcome);
+    });
   }
 
   cut(forMs: number): void {

@@ -4,9 +4,9 @@ import type { Limits } from "../chaos/history.ts";
 import type { Climate } from "./climate.ts";
 
 /** Small, so that they are reached all the time. */
-const PER_NODE = 3;
-const PER_AGENT = 4;
-const AGENTS = { worker: 3, talker: 4 } as const;
+const PER_NODE = 2;
+const PER_AGENT = 3;
+const AGENTS = { worker: 2, talker: 4 } as const;
 
 /** Every agent there is. */
 export const AGENT_IDS = ["worker", "helper", "talker", "ticker", "holder"] as const;

@@ -1,8 +1,9 @@
+import type { Rota } from "../../src/interface/rota.ts";
 import type { Clock } from "../../src/model/clock.ts";
 import { openOracle } from "../../src/storage/oracle.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { Chance } from "../chaos/chance.ts";
-import type { Strike } from "../chaos/history.ts";
+import type { Mutable, Strike } from "../chaos/history.ts";
 import { Ledger } from "../chaos/ledger.ts";
 import { type Actor, Agenda } from "./agenda.ts";
 import { Agents } from "./agents.ts";
@@ -11,6 +12,9 @@ import { SimulatedProcess } from "./process.ts";
 
 /** What the storage's clock says when the world begins. */
 export const BEGAN_AT = Date.UTC(2026, 0, 1);
+
+/** Nobody has to wait longer than this for an answer. */
+const ANSWER_MS = 180_000;
 
 /** One storage, processes that share it, those who do their work, and those who use it. */
 export class World {
@@ -28,17 +32,22 @@ export class World {
   readonly complained: string[] = [];
   /** All there ever were. */
   readonly all: SimulatedProcess[] = [];
+  /** How it is now. */
   climate: Climate;
+  /** How bad it gets. */
+  readonly worst: Climate;
   #processes: SimulatedProcess[] = [];
 
-  constructor(seed: number) {
+  /** `spoil`: makes the storage another one. */
+  constructor(seed: number, spoil: (storage: Storage) => Storage = (storage) => storage) {
     this.chance = new Chance(seed);
     this.agenda = new Agenda(this.chance.fork("turns"));
     this.network = this.agenda.actor("network");
     this.outside = this.agenda.actor("outside");
-    this.climate = chooseClimate(this.chance.fork("climate"));
+    this.worst = chooseClimate(this.chance.fork("climate"));
+    this.climate = fairWeather(this.worst);
     this.agents = new Agents(() => this.climate);
-    this.storage = openOracle({ clock: this.clock });
+    this.storage = spoil(openOracle({ clock: this.clock }));
   }
 
   /** The storage's. */
@@ -75,17 +84,49 @@ export class World {
     this.#processes = this.#processes.filter((other) => other !== process);
   }
 
-  noteStrike(process: string): void {
-    this.strikes.push({ process, at: this.agents.now });
+  /** The process could not act from here on, until what this answers is called. */
+  noteStrike(process: string): () => void {
+    const strike: Mutable<Strike> = { process, from: this.agents.now, until: null };
+    this.strikes.push(strike);
+    return () => {
+      strike.until = this.agents.now;
+    };
+  }
+
+  /** Lets so much time pass. */
+  async pass(ms: number): Promise<void> {
+    await this.agenda.go(() => false, ms);
+  }
+
+  /** Asks a process, and lets the world go on until it has answered. */
+  async answer<Answer>(process: SimulatedProcess, request: (rota: Rota) => Promise<Answer>): Promise<Answer> {
+    let isOver = false;
+    const answered = process.ask("a question", request).finally(() => {
+      isOver = true;
+    });
+    answered.catch(() => {});
+    if (await this.agenda.go(() => isOver, ANSWER_MS)) return answered;
+    throw new Error(`${process.name} does not answer.`);
+  }
+
+  /** Lets the world go on until somebody takes requests. */
+  async anyOpen(): Promise<SimulatedProcess> {
+    await this.agenda.go(() => this.open.length > 0, ANSWER_MS);
+    return this.chance.pick(this.open);
   }
 
   complain(said: string): void {
     this.complained.push(said);
   }
 
+  /** From now on things go wrong. */
+  darken(): void {
+    this.climate = this.worst;
+  }
+
   /** From now on all goes well. */
   clearUp(): void {
-    this.climate = fairWeather(this.climate);
+    this.climate = fairWeather(this.worst);
     this.agents.strike(null);
     for (const { actor, link } of this.#processes) {
       actor.wake();

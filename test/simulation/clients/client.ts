@@ -1,9 +1,9 @@
-import type { Rota } from "../../src/interface/rota.ts";
-import { RotaError } from "../../src/model/errors.ts";
-import type { Chance } from "../chaos/chance.ts";
-import type { Acknowledgement } from "../chaos/history.ts";
-import type { Ledger } from "../chaos/ledger.ts";
-import type { World } from "./world.ts";
+import type { Rota } from "../../../src/interface/rota.ts";
+import { RotaError } from "../../../src/model/errors.ts";
+import type { Chance } from "../../chaos/chance.ts";
+import type { Acknowledgement } from "../../chaos/history.ts";
+import type { Ledger } from "../../chaos/ledger.ts";
+import type { World } from "../world.ts";
 
 /** What a client that hears nothing waits for before it takes the answer for lost. */
 const PATIENCE_MS = 5_000;
@@ -47,12 +47,12 @@ export abstract class Client {
   protected ask<Answer>(
     what: string,
     request: (rota: Rota) => Promise<Answer>,
-    told: (answer: Answer) => void,
+    told: (answer: Answer) => void = () => {},
     failed: (error: unknown) => void = () => {},
   ): void {
     const { open } = this.world;
-    if (open.length === 0) return failed(null);
-    this.chance.pick(open).ask(what, request).then(told, failed);
+    if (open.length === 0) failed(null);
+    else this.chance.pick(open).ask(what, request).then(told, failed);
   }
 
   /** Asks until somebody answers: for what may be repeated. */

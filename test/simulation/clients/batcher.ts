@@ -1,0 +1,38 @@
+import { Client } from "./client.ts";
+
+const QUICK = { backoffMs: 20, backoffMultiplier: 2, maxBackoffMs: 300, jitter: 0.5 };
+
+/** Hands in batches whose tasks depend on each other, and cancels one now and then. */
+export class Batcher extends Client {
+  protected step(): void {
+    if (!this.chance.oneIn(3)) return;
+    const parallelism = this.chance.between(1, 3);
+    const tasks = Array.from({ length: this.chance.between(2, 6) }, (_, index) =>
+      this.#task(index, parallelism),
+    );
+    this.ask(
+      "submit a batch",
+      (rota) => rota.tasks.submitBatch({ agentId: "helper", parallelism, tasks }),
+      ({ batchId, tasks: accepted }) => {
+        for (const [index, { taskId, state }] of accepted.entries()) {
+          const marker = tasks[index]?.metadata.marker ?? "";
+          if (state !== "rejected") this.note({ what: "task", taskId, marker });
+        }
+        if (this.chance.oneIn(5)) this.ask("cancel a batch", (rota) => rota.tasks.cancelBatch(batchId));
+      },
+    );
+  }
+
+  #task(index: number, parallelism: number) {
+    const marker = this.ledger.marker("batch");
+    const before = index === 0 || this.chance.oneIn(3) ? [] : [`task-${this.chance.between(0, index - 1)}`];
+    return {
+      key: `task-${index}`,
+      instruction: marker,
+      timeout: 3_000,
+      retryPolicy: { ...QUICK, maxRetries: 3 },
+      metadata: { marker, parallelism },
+      ...(before.length === 0 ? {} : { dependsOn: before }),
+    };
+  }
+}

@@ -1,0 +1,20 @@
+import { SESSIONS } from "../settings.ts";
+import type { World } from "../world.ts";
+import { Batcher } from "./batcher.ts";
+import type { Client } from "./client.ts";
+import { Meddler } from "./meddler.ts";
+import { Planner } from "./planner.ts";
+import { Submitter } from "./submitter.ts";
+import { Talker } from "./talker.ts";
+
+/** Everybody who uses Rota, from now until they are stopped. */
+export function startClients(world: World): Client[] {
+  return [
+    new Submitter(world, "one"),
+    new Submitter(world, "another"),
+    new Batcher(world, "batcher"),
+    new Meddler(world, "meddler"),
+    new Planner(world, "planner"),
+    ...Object.keys(SESSIONS).map((key) => new Talker(world, key)),
+  ];
+}

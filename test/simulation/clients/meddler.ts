@@ -1,0 +1,66 @@
+import type { Task } from "../../../src/model/task.ts";
+import { isTerminal } from "../../../src/model/task-state.ts";
+import { Client } from "./client.ts";
+
+/** What it does, and how often next to the others. */
+const DEEDS = { look: 3, wait: 3, cancel: 3, retry: 4, clear: 0.2 } as const;
+
+/** Looks at tasks that others submitted, waits for some, cancels some, and brings some back that did not end well. */
+export class Meddler extends Client {
+  protected step(): void {
+    const { accepted } = this.ledger;
+    if (accepted.length === 0) return;
+    const taskId = this.chance.pick(this.chance.oneIn(3) ? accepted : accepted.slice(-15));
+    const deeds: Record<keyof typeof DEEDS, () => void> = {
+      look: () => this.#look(taskId, () => {}),
+      wait: () => this.#wait(taskId),
+      cancel: () => this.#cancel(taskId),
+      retry: () => this.#look(taskId, (task) => this.#retry(task)),
+      clear: () => this.ask("clear a lane", (rota) => rota.lanes.clear("tasks")),
+    };
+    deeds[this.chance.weighted(DEEDS)]();
+  }
+
+  #wait(taskId: string): void {
+    this.ask(
+      `wait for ${taskId}`,
+      (rota) => rota.tasks.wait(taskId, { timeoutMs: 10_000 }),
+      (task) => this.#noteEnd(task),
+    );
+  }
+
+  #cancel(taskId: string): void {
+    this.ask(
+      `cancel ${taskId}`,
+      (rota) => rota.tasks.cancel(taskId),
+      () => this.note({ what: "cancelled", taskId }),
+    );
+  }
+
+  #look(taskId: string, then: (task: Task) => void): void {
+    this.ask(
+      `look at ${taskId}`,
+      (rota) => rota.tasks.get(taskId),
+      (task) => {
+        this.#noteEnd(task);
+        then(task);
+      },
+    );
+  }
+
+  #noteEnd({ taskId, state, result }: Task): void {
+    if (isTerminal(state)) this.note({ what: "ended", taskId, state, result });
+  }
+
+  /** One that depends on others would wait for them, and they might never be retried. */
+  #retry({ taskId, state, dependsOn }: Task): void {
+    if (dependsOn !== undefined || !["failed", "cancelled"].includes(state)) return;
+    // Counted before it is asked for: it may be carried out although nobody is told.
+    this.ledger.retriesAsked.push(taskId);
+    this.ask(
+      `retry ${taskId}`,
+      (rota) => rota.tasks.retry(taskId),
+      () => this.note({ what: "retried", taskId }),
+    );
+  }
+}

@@ -1,0 +1,55 @@
+import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
+import type { SimulatedProcess } from "./process.ts";
+import { limitsIn } from "./settings.ts";
+import type { World } from "./world.ts";
+
+/** When all goes well again, whoever waits for an answer that got lost gives up within this. */
+const RECOVERY_MS = 25_000;
+/** After this the last task must have ended: leases, retries and time limits included. */
+const PATIENCE_MS = 180_000;
+/** Longer than anybody waits who looks now and then. */
+const REST_MS = 11_000;
+const LOOK_MS = 500;
+
+/** Lets all go well from now on, and answers a process that has just started. */
+export async function recover(world: World): Promise<SimulatedProcess> {
+  world.clearUp();
+  const last = world.start();
+  await world.pass(RECOVERY_MS);
+  for (const { name, rota } of world.processes)
+    if (rota === null) world.complain(`${name} neither starts nor ends`);
+  return last;
+}
+
+/** What has not ended by then never will: the checks say so. */
+export async function untilQuiet(world: World): Promise<void> {
+  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += LOOK_MS) {
+    const counts = await world.storage.tasks.counts({ tenant: "default" });
+    if (Object.keys(counts).every((state) => isTerminal(state as TaskState))) return;
+    await world.pass(LOOK_MS);
+  }
+}
+
+/** As many tasks as there are slots all run at once: none was lost on the way. */
+export async function fillEverySlot(world: World, process: SimulatedProcess): Promise<void> {
+  const { agents, climate, ledger } = world;
+  let expected = 0;
+  for (const [lane, { perNode, total, perAgent = total }] of Object.entries(limitsIn(climate).lanes)) {
+    const count = Math.min(perNode * world.processes.length, total, perAgent);
+    expected += count;
+    for (let index = 0; index < count; index += 1) {
+      const marker = ledger.marker("hold");
+      const task = { agentId: "holder", lane, payload: marker, metadata: { marker } };
+      const { taskId } = await world.answer(process, (rota) => rota.tasks.submit(task));
+      ledger.acknowledged.push({ what: "task", taskId, marker });
+    }
+  }
+  const areFilled = await world.agenda.go(() => agents.held === expected, REST_MS);
+  if (!areFilled) world.complain(`${expected} slots should be free, and ${agents.held} are`);
+  agents.letGo();
+}
+
+/** Long enough for everybody who follows to be told of the last of it. */
+export function rest(world: World): Promise<void> {
+  return world.pass(REST_MS);
+}

@@ -1,0 +1,48 @@
+import { describe, expect, test } from "vitest";
+import { runSimulation, type SimulationReport } from "./run-simulation.ts";
+import { SPOILERS } from "./spoilers.ts";
+
+/** A slow machine looks at fewer worlds, rather than holding up the whole run. `SIMULATION_SECONDS` looks at more. */
+const TIME_LIMIT_MS = Number(process.env["SIMULATION_SECONDS"] ?? 15) * 1_000;
+const TEST_TIMEOUT_MS = TIME_LIMIT_MS + 120_000;
+/** The one world that somebody wants to see again. */
+const ASKED_FOR = process.env["SIMULATION_SEED"];
+
+/** Says what is needed to see it again. */
+function expectKept({ seed, climate, findings }: SimulationReport): void {
+  const again = `SIMULATION_SEED=${seed} npx vitest run test/simulation`;
+  expect(findings, `${again}\n${JSON.stringify(climate)}`).toEqual([]);
+}
+
+describe("nodes in a world that goes wrong", { timeout: TEST_TIMEOUT_MS }, () => {
+  test.runIf(ASKED_FOR !== undefined)("keep every promise in the world that was asked for", async () => {
+    expectKept(await runSimulation({ seed: Number(ASKED_FOR) }));
+  });
+
+  test.skipIf(ASKED_FOR !== undefined)("keep every promise, as long as there is time to look", async () => {
+    const end = performance.now() + TIME_LIMIT_MS;
+    for (let seed = 1; performance.now() < end; seed += 1) expectKept(await runSimulation({ seed }));
+  });
+
+  test("do the same, step by step, for the same seed", async () => {
+    const once = await runSimulation({ seed: 7 });
+    const again = await runSimulation({ seed: 7 });
+    const other = await runSimulation({ seed: 8 });
+    expect(again.trace).toBe(once.trace);
+    expect(other.trace).not.toBe(once.trace);
+    // Nothing would prove nothing.
+    for (const { steps, history } of [once, other]) {
+      expect(steps).toBeGreaterThan(1_000);
+      expect(history.tasks.size).toBeGreaterThan(20);
+    }
+  });
+});
+
+describe("a storage is found out", { timeout: TEST_TIMEOUT_MS }, () => {
+  test.each(Object.entries(SPOILERS))("that %s", async (_how, spoil) => {
+    let found = 0;
+    for (let seed = 1; found === 0 && seed <= 20; seed += 1)
+      found = (await runSimulation({ seed, spoil })).findings.length;
+    expect(found).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,75 @@
+import type { ClaimedTask, Storage } from "../../src/storage/storage.ts";
+
+/** Storages that break a promise now and then, by what they do. */
+export const SPOILERS: Readonly<Record<string, (storage: Storage) => Storage>> = {
+  "cancels nothing": (storage) => {
+    const { tasks } = storage;
+    const isTime = every(3);
+    const cancel: typeof tasks.cancel = async (params) => {
+      if (!isTime()) return tasks.cancel(params);
+      const place = { token: null, agent: "worker", lane: "tasks" };
+      return params.ids.map((id) => ({ id, found: true, was: null, ...place }));
+    };
+    return { ...storage, tasks: { ...tasks, cancel } };
+  },
+
+  "hands a task out twice": (storage) => {
+    const { tasks } = storage;
+    const isTime = every(20);
+    let last: ClaimedTask[] = [];
+    const finishAndClaim: typeof tasks.finishAndClaim = async (params) => {
+      const answer = await tasks.finishAndClaim(params);
+      if (isTime()) return { ...answer, claimed: [...answer.claimed, ...last] };
+      last = [...answer.claimed];
+      return answer;
+    };
+    return { ...storage, tasks: { ...tasks, finishAndClaim } };
+  },
+
+  "forgets a task that it accepted": (storage) => {
+    const { tasks } = storage;
+    const isTime = every(15);
+    const insert: typeof tasks.insert = async (params) => {
+      const [task] = params.tasks;
+      if (task === undefined || params.tasks.length > 1 || !isTime()) return tasks.insert(params);
+      const unknown = { seq: 0, position: 1, createdAt: await storage.now(), rejection: null, repeats: null };
+      return [{ ...unknown, id: task.id, state: "queued", runAt: null, deadline: null }];
+    };
+    return { ...storage, tasks: { ...tasks, insert } };
+  },
+
+  "does not tell of an event": (storage) => {
+    const { events } = storage;
+    const isTime = every(40);
+    const read: typeof events.read = async (params) => {
+      const page = await events.read(params);
+      return isTime() ? { ...page, events: page.events.slice(1) } : page;
+    };
+    return { ...storage, events: { ...events, read } };
+  },
+
+  "lets a node be declared dead that is not": (storage) => {
+    const { nodes } = storage;
+    const list: typeof nodes.list = async () =>
+      (await nodes.list()).map((record) => ({ ...record, beat: 0 }));
+    const markDead: typeof nodes.markDead = async ({ node }) => {
+      const beat = (await nodes.list()).find((other) => other.node === node)?.beat ?? 0;
+      return nodes.markDead({ node, beat });
+    };
+    return { ...storage, nodes: { ...nodes, list, markDead } };
+  },
+
+  "passes over a moment": (storage) => {
+    const { schedules } = storage;
+    const isTime = every(10);
+    const fire: typeof schedules.fire = ({ fires }) =>
+      schedules.fire({ fires: fires.map((each) => (isTime() ? { ...each, runs: [] } : each)) });
+    return { ...storage, schedules: { ...schedules, fire } };
+  },
+};
+
+/** True once in so many times. */
+function every(times: number): () => boolean {
+  let count = 0;
+  return () => ++count % times === 0;
+}
