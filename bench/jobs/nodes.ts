@@ -68,6 +68,11 @@ export async function nodesJob({ postgresUrl, sizes, turns }: Setting): Promise<
         "KiB",
         each((run) => run.walBytes / 1_024),
       ),
+      figure(
+        of("on disk, for each task that has ended"),
+        "KiB",
+        each((run) => run.diskBytes / 1_024),
+      ),
     ];
   });
   const obstacles = NODES.map((nodes) => `- ${name(nodes)}: ${obstacle(runs.get(nodes)?.at(-1))}`);

@@ -1,5 +1,6 @@
 import { ServerCpu } from "../peers/server-cpu.ts";
 import { inPlace, type NewPlace } from "../place.ts";
+import { connect } from "../postgres/database.ts";
 import { loadBacklog, openRota, perSecond } from "../workload.ts";
 import { NodeProcess } from "./node-process.ts";
 import { type Watched, watchServer } from "./watch-server.ts";
@@ -15,6 +16,8 @@ export interface NodesDrain {
   readonly nodeCpuMs: number;
   readonly serverCpuMs: number;
   readonly walBytes: number;
+  /** What a task that has ended leaves in tables and indexes, its events included, until it is pruned. */
+  readonly diskBytes: number;
   /** Over the whole. */
   readonly watched: Watched;
 }
@@ -54,6 +57,7 @@ export function measureNodes(
         nodeCpuMs: sum(({ cpuMs }) => cpuMs),
         serverCpuMs: serverCpuMs / tasks,
         walBytes: watched.walBytes / tasks,
+        diskBytes: (await diskBytes(place.url)) / tasks,
         watched,
       };
     } finally {
@@ -61,6 +65,16 @@ export function measureNodes(
       await loader.stop();
     }
   });
+}
+
+async function diskBytes(url: string): Promise<number> {
+  const client = await connect(url);
+  const { rows } = await client.query<{ bytes: string }>(
+    `select sum(pg_total_relation_size(oid)) as bytes
+       from pg_class where relnamespace = 'rota'::regnamespace and relname in ('task', 'attempt', 'event')`,
+  );
+  await client.end();
+  return Number(rows[0]?.bytes);
 }
 
 function allStarted(processes: readonly NodeProcess[], tasks: number): Promise<void> {

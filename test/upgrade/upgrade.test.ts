@@ -1,0 +1,159 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/engine/system-clock.ts";
+import type { Rota } from "../../src/interface/rota.ts";
+import { resolveSettings } from "../../src/library/settings.ts";
+import type { Clock } from "../../src/model/clock.ts";
+import { DELIVERY_STATUSES } from "../../src/model/delivery.ts";
+import { TASK_STATES } from "../../src/model/task-state.ts";
+import { joinRota } from "../../src/rota.ts";
+import { readMigrations } from "../../src/storage/migrations.ts";
+import { openPostgres } from "../../src/storage/postgres/open.ts";
+import { openSqlite } from "../../src/storage/sqlite/open.ts";
+import type { Storage } from "../../src/storage/storage.ts";
+import { eventually } from "../end-to-end/server-process.ts";
+import { createTestDatabase } from "../postgres/database.ts";
+import { serve } from "../support/http-server.ts";
+import { loadPostgres } from "./dump-postgres.ts";
+import { loadSqlite } from "./dump-sqlite.ts";
+import { DRIVERS, type Fixture, OPTIONS, RECEIVER_URL, readFixtures, SOON_MS } from "./fixture.ts";
+import { readAll } from "./read-all.ts";
+
+/** Tables that only large numbers or deleting put something into. */
+const EMPTY_UNTIL_LATER = ["release", "task_of_line", "high_water"];
+
+for (const driver of DRIVERS) {
+  const fixtures = readFixtures(driver);
+
+  test(`every migration of ${driver} is kept with data in it (else: npm run keep-schema)`, () => {
+    const folder = new URL(`../../src/storage/${driver}/migrations/`, import.meta.url);
+    expect(fixtures.at(-1)?.version).toBe(readMigrations(folder).length);
+  });
+
+  describe.each(fixtures)("a database that schema $version of $driver left behind", (fixture) => {
+    test("holds something of everything", () => {
+      const { work } = fixture.contents.everything;
+      const { tasks = [], deliveries = [], runs = [] } = work["default"] ?? {};
+      const states = tasks.map(({ state }) => state);
+      for (const state of TASK_STATES) if (state !== "assigned") expect(states).toContain(state);
+      expect(new Set(deliveries.map(({ status }) => status))).toEqual(new Set(DELIVERY_STATUSES));
+      expect(runs.map(({ status }) => status)).toEqual(
+        expect.arrayContaining(["running", "succeeded", "skipped"]),
+      );
+      const made = [...fixture.dump.matchAll(/^create table "?(\w+)/gim)].map(([, name = ""]) => name);
+      const empty = made.filter((name) => !fixture.dump.includes(`\ninsert into ${name} (`));
+      expect(EMPTY_UNTIL_LATER).toEqual(expect.arrayContaining(empty));
+    });
+
+    test("tells all that it told then", async () => {
+      const rota = await open(fixture);
+      const { everything } = fixture.contents;
+      const told = (tenantId: string) => {
+        const { events, notifications } = everything.work[tenantId] ?? { events: [], notifications: [] };
+        return { events: events.length, notifications: notifications.length };
+      };
+      // What a later version tells beyond that is its own affair.
+      expect(await readAll(rota, told)).toMatchObject(everything);
+    });
+
+    test("lets in whoever had a key", async () => {
+      const rota = await open(fixture);
+      for (const [role, key] of Object.entries(fixture.contents.keys))
+        expect(await rota.keys.whose(key)).toMatchObject({ role });
+    });
+
+    test("goes on where it was: ends what ran and waited, and does what has become due", async () => {
+      const callbacks: string[] = [];
+      const url = await serve((_, response, body) => {
+        callbacks.push(body);
+        response.end();
+      });
+      const rota = await open({ ...fixture, dump: fixture.dump.replaceAll(RECEIVER_URL, `${url}/`) });
+      expect((await rota.doctor()).checks.filter(({ ok }) => !ok)).toEqual([]);
+      await rota.start();
+
+      await eventually(async () => !(await isWaiting(rota)), "everything to end");
+      await eventually(async () => callbacks.length > 0, "the callback that was still to come");
+      const ends = await endsOf(rota);
+      expect(ends).toMatchObject({
+        lost: "failed: worker lost",
+        "tried again": "done",
+        "waits for its retry": "done",
+        "may give way": "done",
+        queued: "done",
+        "waits for another": "done",
+        "at its time": "done",
+        first: "done",
+        second: "done",
+        "are you there?": "done",
+        "hello?": "done",
+      });
+      const schedules = (await rota.schedules.list()).schedules;
+      const runsOf = (name: string) => schedules.find((each) => each.name === name)?.run_count;
+      // Each has had a moment meanwhile.
+      expect(runsOf("rounds")).toBe(2);
+      expect(runsOf("once")).toBe(1);
+
+      const still = (await rota.tenants.list()).tenants.find(({ name }) => name === "Still");
+      const theirs = rota.tenant(still?.id ?? "");
+      // What has become due meanwhile waits for its tenant.
+      expect((await theirs.tasks.counts()).counts).toMatchObject({ done: 1 });
+      await rota.tenants.enable(still?.id ?? "");
+      await eventually(async () => (await theirs.tasks.counts()).counts.done === 2, "what was held to go on");
+      expect((await rota.doctor()).checks.filter(({ ok }) => !ok)).toEqual([]);
+    });
+  });
+}
+
+async function isWaiting(rota: Rota): Promise<boolean> {
+  const { counts } = await rota.tasks.counts();
+  const { waiting_dependency = 0, delayed = 0, queued = 0, running = 0 } = counts;
+  return waiting_dependency + delayed + queued + running > 0;
+}
+
+/** How each task of the default tenant ended, by what it was to do. */
+async function endsOf(rota: Rota): Promise<Record<string, string>> {
+  const { tasks } = await rota.tasks.list({ limit: 1_000 });
+  return Object.fromEntries(
+    tasks.map(({ payload, instruction, message, state, error }) => [
+      String(instruction ?? message ?? payload),
+      error === undefined ? state : `${state}: ${error}`,
+    ]),
+  );
+}
+
+/** Time as it was a little after what was to happen soon: nothing is older by how long the database lay in a drawer. */
+function clockOf({ contents }: Fixture): Clock {
+  const behindMs = Date.now() - (contents.madeAt + SOON_MS + 60_000);
+  return { ...systemClock, now: () => systemClock.now() - behindMs };
+}
+
+async function open(fixture: Fixture): Promise<Rota> {
+  const clock = clockOf(fixture);
+  const storage = await load(fixture, clock);
+  const options = { ...OPTIONS, clock };
+  const rota = await joinRota({ options, settings: resolveSettings(options, { clock }), storage });
+  onTestFinished(() => rota.stop({ graceMs: 0 }));
+  rota.agent("worker", (task) => ({ did: task.taskId }));
+  return rota;
+}
+
+/** Makes a database of a dump, and opens it with the current program. */
+async function load({ driver, dump }: Fixture, clock: Clock): Promise<Storage> {
+  if (driver === "sqlite") {
+    const folder = mkdtempSync(join(tmpdir(), "rota-upgrade-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const path = join(folder, "rota.db");
+    loadSqlite(path, dump);
+    return openSqlite({ path, clock });
+  }
+  const { url, drop } = await createTestDatabase();
+  onTestFinished(drop);
+  await loadPostgres(url, dump);
+  const storage = await openPostgres({ url, clock });
+  // As another node would find it a while after they went: nobody has to wait for that.
+  for (const { node, beat } of await storage.nodes.list()) await storage.nodes.markDead({ node, beat });
+  return storage;
+}
