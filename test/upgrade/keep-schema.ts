@@ -1,6 +1,6 @@
 /**
  * Keeps the schema as it stands, with something of everything in it, so that every later version can be shown to open
- * it: `npm run keep-schema`, once for each new migration, before it is released.
+ * it: `npm run keep:schema`, once for each new migration, before it is released.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ async function keep(driver: Driver): Promise<void> {
   const folder = new URL(`../../src/storage/${driver}/migrations/`, import.meta.url);
   const version = readMigrations(folder).length;
   if (hasFixture(driver, version) && !process.argv.includes("--again")) {
-    console.log(`${driver} ${version} is kept already; "npm run keep-schema -- --again" makes it anew`);
+    console.log(`${driver} ${version} is kept already; "npm run keep:schema -- --again" makes it anew`);
     return;
   }
   await inEmptyStorage(driver, async (storage, dump) => {

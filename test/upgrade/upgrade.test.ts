@@ -27,7 +27,7 @@ const EMPTY_UNTIL_LATER = ["release", "task_of_line", "high_water"];
 for (const driver of DRIVERS) {
   const fixtures = readFixtures(driver);
 
-  test(`every migration of ${driver} is kept with data in it (else: npm run keep-schema)`, () => {
+  test(`every migration of ${driver} is kept with data in it (else: npm run keep:schema)`, () => {
     const folder = new URL(`../../src/storage/${driver}/migrations/`, import.meta.url);
     expect(fixtures.at(-1)?.version).toBe(readMigrations(folder).length);
   });
