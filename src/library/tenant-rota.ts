@@ -98,9 +98,10 @@ export class TenantRota implements LocalTenant {
     const { newTaskId, newBatchId, checkNotDraining } = parts;
     this.tenant = tenant;
     this.#parts = parts;
+    const checkNotGone = () => tenants.checkNotGone(tenant);
     const checkOpen = () => {
       parts.checkOpen();
-      tenants.checkNotGone(tenant);
+      checkNotGone();
     };
     const defaults = () => this.#taskDefaults();
     const parse = taskParser({ defaults, lanes: laneCatalogue, checkOpen });
@@ -117,7 +118,7 @@ export class TenantRota implements LocalTenant {
       guard: () => guard.value,
       turns,
       clock,
-      checkNotGone: () => tenants.checkNotGone(tenant),
+      checkNotGone,
     });
     this.tasks = createTasks({
       tenant,
@@ -137,6 +138,7 @@ export class TenantRota implements LocalTenant {
         lane: engine.laneLoad(lane),
       }),
       checkOpen,
+      checkNotGone,
       ended,
     });
     this.sessions = createSessions({
@@ -152,7 +154,7 @@ export class TenantRota implements LocalTenant {
       parse,
       newTaskId,
       checkOpen,
-      checkNotGone: () => tenants.checkNotGone(tenant),
+      checkNotGone,
     });
     const scheduling = {
       tenant,
