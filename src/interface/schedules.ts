@@ -46,6 +46,11 @@ export interface Schedules {
   status(): Promise<SchedulesStatus>;
 }
 
+/** For whoever hands on in this process what one agent may see. */
+export interface LocalSchedules extends Schedules {
+  list(filter?: { readonly status?: ScheduleStatus; readonly agent?: string }): Promise<ScheduleList>;
+}
+
 /** Every due moment and what became of it. */
 export interface Runs {
   /** Newest first, a page at a time. */

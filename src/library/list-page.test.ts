@@ -39,5 +39,21 @@ test("a page of large tasks ends early, and the next one goes on where it ended"
   ]);
   const { sizes, ids } = await pagesOf(rota, 1_000);
   expect(ids).toEqual(tasks.map(({ taskId }) => taskId).reverse());
-  expect(sizes).toEqual([15, 35, 10]);
+  expect(sizes).toEqual([3, 3, 3, 3, 3, 3, 2 + 20 + 1, 3, 3, 3, 3, 3, 3, 1]);
+});
+
+test("what is read for a page does not grow with what may come behind small tasks", async () => {
+  const limits: number[] = [];
+  const { rota } = await openTestRota({
+    options: { scheduler: { maxPerAgent: 1_000 } },
+    meddler: {
+      before: ({ operation, params }) => {
+        if (operation === "tasks.list") limits.push(params.limit);
+      },
+    },
+  });
+  await rota.tasks.submitMany(Array.from({ length: 200 }, (_, index) => ({ payload: index })));
+  await rota.tasks.list({ limit: 200 });
+  expect(Math.max(...limits)).toBeLessThanOrEqual(32);
+  expect(limits.reduce((sum, limit) => sum + limit)).toBe(200);
 });

@@ -2,9 +2,11 @@ import type { TaskRecord } from "../model/task-record.ts";
 import type { ListTasksParams, Storage } from "../storage/storage.ts";
 
 /** What the tasks of one page may take together, about. A thousand of the largest would not fit into a process. */
-const PAGE_BYTES_MAX = 16 * 1_048_576;
+const PAGE_BYTES_MAX = 4 * 1_048_576;
 /** How many are read before anything is known of their size. */
-const FIRST_SLICE = 16;
+const FIRST_SLICE = 4;
+/** How many are read at once, however small those before were: behind many small ones there can be as many large ones. */
+const SLICE_MAX = 32;
 
 /**
  * A page of at most `limit` tasks that ends earlier when they are large, after one at least. It is read in slices, each
@@ -36,7 +38,8 @@ export async function listPage(
 /** As many as would fit if they were like those before; one when there is hardly any room left. */
 function sliceSize(tasks: number, bytes: number): number {
   if (tasks === 0) return FIRST_SLICE;
-  return Math.max(Math.floor((PAGE_BYTES_MAX - bytes) / (bytes / tasks)), 1);
+  const fitting = Math.floor((PAGE_BYTES_MAX - bytes) / (bytes / tasks));
+  return Math.min(Math.max(fitting, 1), SLICE_MAX);
 }
 
 function bytesOf({ spec, result }: TaskRecord): number {

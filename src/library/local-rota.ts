@@ -60,6 +60,9 @@ const KEEP_ALIVE_MS = 60 * 60 * 1_000;
 /** A storage that takes longer than this to say what time it is counts as away: whoever asks wants to know soon. */
 const HEALTH_MS = 2_000;
 
+/** Other nodes refuse a key within a second of its end; the rest is for requests that were let in just before. */
+const LOCKED_ELSEWHERE_MS = 3_000;
+
 /** How long a stop waits, within its grace, for callbacks of what ended last: the rest goes out with the next start. */
 const CALLBACK_GRACE_MS = 5_000;
 
@@ -149,6 +152,7 @@ export class LocalRota implements Rota {
       newTenantId: idMaker("ten_", clock),
       bounded: () => parts.bounds.settled(),
       takenIn: () => engine.intake.written(),
+      lockedElsewhere: () => this.#lockedElsewhere(),
       resume: (tenant) => engine.firer.resumeTenant(tenant),
     });
     this.tasks = this.#own.tasks;
@@ -332,6 +336,12 @@ export class LocalRota implements Rota {
     await Promise.all([eventLog.close(), notificationLog.close()]);
     await storage.close();
     this.#state = "stopped";
+  }
+
+  async #lockedElsewhere(): Promise<void> {
+    const { storage, clock } = this.#parts;
+    if (storage.capabilities.exclusive) return;
+    await new Promise<void>((resolve) => clock.setTimer(LOCKED_ELSEWHERE_MS, resolve));
   }
 
   #checkOpen(): void {

@@ -1,7 +1,7 @@
 import type { ScheduleRunner } from "../engine/firer.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { NotificationLog } from "../events/notification-log.ts";
-import type { CreatedSchedule, NewScheduleInput, Schedules } from "../interface/schedules.ts";
+import type { CreatedSchedule, LocalSchedules, NewScheduleInput } from "../interface/schedules.ts";
 import { toSeconds } from "../model/epoch-seconds.ts";
 import { RotaError } from "../model/errors.ts";
 import { shown } from "../model/field-checks.ts";
@@ -52,7 +52,7 @@ export interface SchedulesOptions {
 }
 
 /** What this process can do besides. */
-export interface LocalSchedules extends Schedules {
+export interface WrittenSchedules extends LocalSchedules {
   /** `source`: what it is made for; what was made for the same before is the answer. */
   create(input: NewScheduleInput, options?: { readonly source?: string }): Promise<CreatedSchedule>;
   /** `sparesRunning`: what runs comes to its end. */
@@ -60,7 +60,7 @@ export interface LocalSchedules extends Schedules {
 }
 
 /** One tenant's schedules, as its users handle them. */
-export function createSchedules(options: SchedulesOptions): LocalSchedules {
+export function createSchedules(options: SchedulesOptions): WrittenSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
   const { isListed, agentIds, timeoutMaxMs, maxSchedules, turns, checkOpen } = options;
 
@@ -196,8 +196,8 @@ export function createSchedules(options: SchedulesOptions): LocalSchedules {
 }
 
 function tooMany(max: number): RotaError {
-  const schedules = max === 1 ? "1 schedule" : `${max} schedules`;
-  return new RotaError("conflict", `the tenant may have ${schedules} that are not over: delete one first`, {
+  const schedules = max === 1 ? "1 schedule that is" : `${max} schedules that are`;
+  return new RotaError("conflict", `the tenant may have ${schedules} not over: delete one first`, {
     details: { maxSchedules: max },
   });
 }

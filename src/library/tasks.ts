@@ -51,13 +51,15 @@ export interface TasksOptions {
   readonly processSituation: (lane: string) => ProcessSituation;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
+  /** Throws once the tenant is being deleted. */
+  readonly checkNotGone: () => void;
   readonly ended: EndedTasks;
 }
 
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, parse, checkOpen } = options;
-  const { newTaskId, newBatchId, checkCallback, ended, processSituation } = options;
+  const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
@@ -68,7 +70,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       checkOpen();
     }
     await eventLog.tried;
-    checkOpen();
+    checkNotGone();
     const inserted = await engine.intake.add(task);
     if (inserted.repeats === "other") throw idempotencyConflict(inserted);
     if (inserted.rejection !== null) {
@@ -123,7 +125,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     const tasks = newTasks(parsed, batch?.id ?? null);
     await checkCallbacks(tasks, batch);
     await eventLog.tried;
-    checkOpen();
+    checkNotGone();
     const ordered = parentsFirst(tasks);
     const inserted = await engine.intake.addMany(ordered, batch ?? undefined).catch((error) => {
       throw atRefused(error, tasks);

@@ -58,6 +58,8 @@ describe("a limit of a tenant", () => {
     });
     await clock.advance(MINUTE + SECOND);
     await make("every hour");
+    await rota.tenants.update(id, { limits: { maxSchedules: 1 } });
+    await expect(make("every hour")).rejects.toThrow("may have 1 schedule that is not over: delete one");
     await rota.tenants.update(id, { limits: { maxSchedules: 3 } });
     await make("every hour");
     expect((await tenant.schedules.status()).active).toBe(3);

@@ -7,7 +7,7 @@ import type { Agents } from "../interface/agents.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { EventsOptions, LocalReading, LocalTenant, RotaState } from "../interface/rota.ts";
-import type { Runs, Schedules } from "../interface/schedules.ts";
+import type { LocalSchedules, Runs } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
@@ -82,7 +82,7 @@ export class TenantRota implements LocalTenant {
   readonly tenant: string;
   readonly tasks: LocalTasks;
   readonly sessions: Sessions;
-  readonly schedules: Schedules;
+  readonly schedules: LocalSchedules;
   readonly runs: Runs;
   readonly writs: Writs;
   /** What the answers of agents ask for. */
@@ -98,9 +98,10 @@ export class TenantRota implements LocalTenant {
     const { newTaskId, newBatchId, checkNotDraining } = parts;
     this.tenant = tenant;
     this.#parts = parts;
+    const checkNotGone = () => tenants.checkNotGone(tenant);
     const checkOpen = () => {
       parts.checkOpen();
-      tenants.checkNotGone(tenant);
+      checkNotGone();
     };
     const defaults = () => this.#taskDefaults();
     const parse = taskParser({ defaults, lanes: laneCatalogue, checkOpen });
@@ -117,7 +118,7 @@ export class TenantRota implements LocalTenant {
       guard: () => guard.value,
       turns,
       clock,
-      checkNotGone: () => tenants.checkNotGone(tenant),
+      checkNotGone,
     });
     this.tasks = createTasks({
       tenant,
@@ -137,6 +138,7 @@ export class TenantRota implements LocalTenant {
         lane: engine.laneLoad(lane),
       }),
       checkOpen,
+      checkNotGone,
       ended,
     });
     this.sessions = createSessions({
@@ -152,7 +154,7 @@ export class TenantRota implements LocalTenant {
       parse,
       newTaskId,
       checkOpen,
-      checkNotGone: () => tenants.checkNotGone(tenant),
+      checkNotGone,
     });
     const scheduling = {
       tenant,

@@ -290,9 +290,25 @@ describe("on several nodes", () => {
     await b.tenants.enable(id);
     await clock.advance(SECOND);
     expect(await stateOf(tenant, taskId)).toBe("done");
-    await a.tenants.delete(id);
+    const deleted = a.tenants.delete(id);
+    await clock.advance(5 * SECOND);
+    await deleted;
     await settle();
     await expect(b.tenant(id).tasks.submit({ payload: 1 })).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("nothing is left of what another let in before it heard that the tenant goes", async () => {
+    const { a, b, clock, storage } = await nodes();
+    const { id } = await createTenant(a);
+    const deleted = a.tenants.delete(id);
+    await clock.advance(SECOND);
+    await b.tenant(id).tasks.submit({ payload: 1 });
+    await b.tenant(id).schedules.create({ schedule: "every minute", message: "late" });
+    await clock.advance(5 * SECOND);
+    expect(await deleted).toEqual({ deleted: true });
+    expect((await storage.tasks.list({ tenant: id, limit: 9 })).tasks).toEqual([]);
+    expect(await storage.schedules.page({ tenant: id, after: 0, limit: 9 })).toEqual([]);
+    expect(await storage.tenants.get({ id })).toBeNull();
   });
 
   test("an agent that one stored for a tenant works on another for that tenant alone", async () => {

@@ -20,13 +20,15 @@ export interface TenantsOptions {
   readonly bounded: () => Promise<void>;
   /** Resolves once everything is stored that was taken in before. */
   readonly takenIn: () => Promise<void>;
+  /** Resolves once no other node lets anybody in with a key that was taken away, and what came in before is stored there. */
+  readonly lockedElsewhere: () => Promise<void>;
   /** Sets the schedules of a tenant going again that stood still while it was disabled. */
   readonly resume: (tenant: string) => Promise<void>;
 }
 
 /** The tenants, as admins handle them. */
 export function createTenants(options: TenantsOptions): Tenants {
-  const { storage, catalogue, newTenantId, bounded, takenIn, resume } = options;
+  const { storage, catalogue, newTenantId, bounded, takenIn, lockedElsewhere, resume } = options;
 
   /** What was stored is stored, also when it cannot be read just now: a signal or a look now and then makes up for it. */
   async function learn(): Promise<void> {
@@ -92,6 +94,9 @@ export function createTenants(options: TenantsOptions): Tenants {
       catalogue.close(id);
       try {
         await takenIn();
+        // It is disabled and has no keys from here on; what is deleted before everybody knows would come again.
+        await storage.tenants.delete({ id, limit: 0 });
+        await lockedElsewhere();
         for (let more = true; more; ) {
           const deleted = await storage.tenants.delete({ id, limit: DELETE_SLICE });
           more = deleted.found && deleted.was === null && deleted.more;

@@ -15,7 +15,7 @@ import {
 } from "../schedules/writ-answer.ts";
 import { localZone } from "../schedules/zone.ts";
 import type { ScheduleRecord, Storage } from "../storage/storage.ts";
-import type { LocalSchedules } from "./schedules.ts";
+import type { WrittenSchedules } from "./schedules.ts";
 
 /** Of each status. More would fill an agent's context. */
 const LISTED_MAX = 100;
@@ -23,7 +23,7 @@ const LISTED_MAX = 100;
 export interface WritClerkOptions {
   readonly tenant: string;
   readonly storage: Storage;
-  readonly schedules: LocalSchedules;
+  readonly schedules: WrittenSchedules;
   readonly log: Log;
 }
 

@@ -52,7 +52,8 @@ export function atIndex(error: unknown, index: number): unknown {
   return new RotaError(error.code, `tasks[${index}]: ${error.message}`, { details, cause: error });
 }
 
-function checkTasks(tasks: unknown): readonly unknown[] {
+/** As many tasks as a batch may have, whatever they are. Throws `invalid_field` or `batch_too_large`. */
+export function checkTasks(tasks: unknown): readonly unknown[] {
   if (!Array.isArray(tasks)) {
     throw invalidField("tasks", `\`tasks\` must be an array of tasks, not ${quoted(tasks)}`);
   }

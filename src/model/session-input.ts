@@ -56,7 +56,8 @@ export function parseSessionMessage(given: unknown): ParsedMessage {
   };
 }
 
-function stopWordIn(message: string): StopScope | null {
+/** Null: it is a message like any other. */
+export function stopWordIn(message: string): StopScope | null {
   const word = message.trim();
   return Object.hasOwn(STOP_WORDS, word) ? STOP_WORDS[word as keyof typeof STOP_WORDS] : null;
 }

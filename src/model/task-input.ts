@@ -296,7 +296,8 @@ function parseMoments(input: Fields, now: number): { runAt: number | null; deadl
   return { runAt, deadline };
 }
 
-function parseDependsOn(input: Fields): string[] {
+/** Those that a task waits for, each once. Throws `invalid_field`. */
+export function parseDependsOn(input: Fields): string[] {
   const names = input["dependsOn"];
   if (names === undefined) return [];
   if (!Array.isArray(names) || names.some((name) => typeof name !== "string" || name === "")) {

@@ -5,6 +5,7 @@ import {
   invalidField,
   isObject,
   optionalNumber,
+  optionalText,
   shown,
 } from "../model/field-checks.ts";
 import { type Page, type PageRules, parsePage } from "../model/page-input.ts";
@@ -33,10 +34,11 @@ export function parseRunFilter(filter: Fields): ParsedRunFilter {
 }
 
 /** Checks which schedules somebody wants to see. */
-export function parseScheduleFilter(filter: Fields): { status?: ScheduleStatus } {
-  checkKnown(filter, ["status"]);
+export function parseScheduleFilter(filter: Fields): { status?: ScheduleStatus; agent?: string } {
+  checkKnown(filter, ["status", "agent"]);
   const status = optionalChoice(filter, "status", SCHEDULE_STATUSES);
-  return status === undefined ? {} : { status };
+  const agent = optionalText(filter, "agent");
+  return { ...(status === undefined ? {} : { status }), ...(agent === undefined ? {} : { agent }) };
 }
 
 /** Checks how a schedule is to be run out of turn; nothing at all means at any rate. */

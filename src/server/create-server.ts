@@ -13,9 +13,10 @@ import { acceptJsonBodies } from "./middleware/json-body.ts";
 import { refuseUnknownNames } from "./middleware/known-names.ts";
 import { refuseUnknownRoutes } from "./middleware/known-routes.ts";
 import { DEFAULT_RATE_LIMIT, RateLimit, type RateLimitOptions } from "./middleware/rate-limit.ts";
-import { dropUnreadAnswers, UNREAD_MS } from "./middleware/unread-answers.ts";
+import { boundUnreadAnswers, UNREAD_MS } from "./middleware/unread-answers.ts";
 import { registerRoutes } from "./routes.ts";
 import { TaskWaits } from "./task-waits.ts";
+import type { UnreadBytesOptions } from "./unread-bytes.ts";
 
 /** More than the streams and the waits there can be; each takes memory, also one on which nothing is said. */
 const CONNECTIONS_MAX = 20_000;
@@ -30,6 +31,8 @@ export interface ServerOptions {
   readonly config?: () => object;
   /** For tests: how long requests may take to arrive, and answers to be read. */
   readonly patience?: { readonly requestMs: number; readonly unreadMs: number };
+  /** For tests: how much of what is answered may be unread. */
+  readonly unreadBytes?: UnreadBytesOptions;
   /** For tests: where the time of heartbeats comes from. */
   readonly clock?: Clock;
 }
@@ -37,7 +40,7 @@ export interface ServerOptions {
 /** The HTTP server for one Rota: everything but the address it listens on. */
 export function createServer(options: ServerOptions): FastifyInstance {
   const { rota, log, isLocal = true, rateLimit = DEFAULT_RATE_LIMIT, clock = systemClock } = options;
-  const { config = () => ({}), patience } = options;
+  const { config = () => ({}), patience, unreadBytes } = options;
   const { requestMs, unreadMs } = patience ?? { requestMs: REQUEST_TIMEOUT_MS, unreadMs: UNREAD_MS };
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
@@ -66,7 +69,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   admitVisitors(app, { rota, isLocal, rateLimit: new RateLimit(rateLimit, clock), clock });
-  dropUnreadAnswers(app, { unreadMs, clock });
+  boundUnreadAnswers(app, { unreadMs, clock, ...(unreadBytes === undefined ? {} : { unreadBytes }) });
   auditWrites(app, rota.audit);
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);

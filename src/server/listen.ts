@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { systemClock } from "../engine/system-clock.ts";
 import { RotaError } from "../model/errors.ts";
 import { createServer, type ServerOptions } from "./create-server.ts";
 
@@ -21,11 +22,11 @@ export interface ListenOptions extends Omit<ServerOptions, "isLocal"> {
   readonly howToMakeKey?: string;
 }
 
-/** Listens for requests. Port 0 picks a free one. Where other machines reach it, there must be a key: `forbidden`. */
+/** Listens for requests. Port 0 picks a free one. Where other machines reach it, there must be a key that has not expired: `forbidden`. */
 export async function listen(options: ListenOptions): Promise<RunningServer> {
-  const { host, port, rota } = options;
+  const { host, port } = options;
   const isLocal = LOOPBACK_HOSTS.includes(host.toLowerCase());
-  if (!(await rota.keys.any()) && !isLocal) throw keyNeeded(options);
+  if (!isLocal && !(await hasValidKey(options))) throw keyNeeded(options);
   const app = createServer({ ...options, isLocal });
   try {
     // By its name Fastify would listen with a second server for IPv6, which none of our settings reach.
@@ -45,10 +46,22 @@ export async function listen(options: ListenOptions): Promise<RunningServer> {
   };
 }
 
+/** One that has expired lets nobody in. Whoever starts a server looks at all keys, once; requests are let in one by one. */
+async function hasValidKey({ rota, clock = systemClock }: ListenOptions): Promise<boolean> {
+  if (!(await rota.keys.any())) return false;
+  const { tenants } = await rota.tenants.list();
+  for (const { id: tenantId } of tenants) {
+    const { keys } = await rota.keys.list({ tenantId });
+    if (keys.some(({ expiresAt }) => expiresAt === undefined || Date.parse(expiresAt) > clock.now()))
+      return true;
+  }
+  return false;
+}
+
 function keyNeeded({ host, howToMakeKey = "make one with `rota.keys.create`" }: ListenOptions): RotaError {
   return new RotaError(
     "forbidden",
-    `other machines can reach ${host}, so that it takes an API key to be let in, and there is none yet: ${howToMakeKey}`,
+    `other machines can reach ${host}, so that it takes an API key to be let in, and there is none that is valid: ${howToMakeKey}`,
   );
 }
 

@@ -1,11 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { openKeyedServer } from "../../test/support/keyed-server.ts";
+import type { TestRotaParams } from "../../test/support/rota.ts";
 
 const AGENTS = { scout: { executor: { type: "echo" } }, writer: { executor: { type: "echo" } } } as const;
 
 /** A server with work of two agents, and a key for one of them. */
-async function openForScout() {
-  const server = await openKeyedServer({ options: { agents: AGENTS }, start: false });
+async function openForScout(meddler?: TestRotaParams["meddler"]) {
+  const server = await openKeyedServer({
+    options: { agents: AGENTS },
+    start: false,
+    ...(meddler === undefined ? {} : { meddler }),
+  });
   const { rota, key, askWith } = server;
   const own = await key({ role: "agent", agentId: "scout" });
   const submit = async (agentId: string) => (await rota.tasks.submit({ agentId, message: "hello" })).taskId;
@@ -78,6 +83,61 @@ describe("a key of the role agent", () => {
     expect((await ask("/tasks", { json: { message: "hi", dependsOn: [tasks.own] } })).status).toBe(202);
   });
 
+  test("waits for a task once, however often it names it, and for no more than anybody may", async () => {
+    const reads: unknown[] = [];
+    const server = await openForScout({
+      before: ({ operation, params }) => {
+        if (operation === "tasks.get") reads.push(params);
+      },
+    });
+    const { ask, tasks } = server;
+    const often = Array.from({ length: 26_000 }, () => tasks.own);
+    expect((await ask("/tasks", { json: { message: "hi", dependsOn: often } })).status).toBe(202);
+    expect(reads).toHaveLength(1);
+    const many = Array.from({ length: 101 }, (_, index) => `tsk_${index}`);
+    const refused = await ask("/tasks", { json: { message: "hi", dependsOn: many } });
+    expect([refused.status, refused.body.details]).toEqual([400, { field: "dependsOn" }]);
+    const inBatch = await ask("/tasks/batch", {
+      json: { tasks: [{ payload: 1 }, { payload: 2, dependsOn: many }] },
+    });
+    expect([inBatch.status, inBatch.body.details]).toEqual([400, { field: "dependsOn", index: 1 }]);
+    const all = Array.from({ length: 20 }, (_, task) => ({
+      payload: task,
+      dependsOn: many.slice(0, 60).map((id) => `${id}_${task}`),
+    }));
+    expect((await ask("/tasks/batch", { json: { tasks: all } })).body.error).toBe(
+      "`dependsOn` names 1200 tasks in all, and may name 1000 with a key of the role `agent`",
+    );
+    expect(reads).toHaveLength(1);
+  });
+
+  test("has the size of its batches looked at before anything else", async () => {
+    let sessions = 0;
+    const { ask } = await openForScout({
+      before: ({ operation }) => {
+        if (operation === "sessions.get") sessions += 1;
+      },
+    });
+    const said = (length: number) =>
+      Array.from({ length }, () => ({ message: "x".repeat(10), sessionKey: "s" }));
+    expect((await ask("/tasks/batch", { json: { tasks: said(10_000) } })).body.code).toBe("batch_too_large");
+    expect(sessions).toBe(0);
+    expect((await ask("/tasks/batch", { json: { tasks: said(100) } })).status).toBe(202);
+    expect(sessions).toBe(1);
+  });
+
+  test("is not told which task another agent's idempotency key made", async () => {
+    const { ask, rota, tasks } = await openForScout();
+    const theirs = await rota.tasks.submit({ agentId: "writer", message: "x", idempotencyKey: "order-1" });
+    const { status, body } = await ask("/tasks", { json: { message: "x", idempotencyKey: "order-1" } });
+    expect([status, body.details]).toEqual([409, { field: "idempotencyKey" }]);
+    expect(body.error).not.toContain(theirs.taskId);
+    expect(tasks.own).not.toBe(theirs.taskId);
+    const own = await ask("/tasks", { json: { message: "x", idempotencyKey: "order-2" } });
+    const again = await ask("/tasks", { json: { message: "y", idempotencyKey: "order-2" } });
+    expect(again.body.details.taskId).toBe(own.body.taskId);
+  });
+
   test("sees a batch that is its own, and none in which another has a part", async () => {
     const { ask, rota } = await openForScout();
     const batchOf = async (...agents: string[]) => {
@@ -94,9 +154,7 @@ describe("a key of the role agent", () => {
     const said = await ask("/v1/sessions/mine/messages", { json: { message: "hi" } });
     expect(said.status).toBe(202);
     expect((await rota.tasks.get(said.body.taskId)).agentId).toBe("scout");
-    for (const message of ["hi", "/stopall"]) {
-      expect((await ask("/v1/sessions/theirs/messages", { json: { message } })).status).toBe(404);
-    }
+    expect((await ask("/v1/sessions/theirs/messages", { json: { message: "hi" } })).status).toBe(404);
     const joining = { message: "hi", sessionKey: "theirs" };
     expect((await ask("/tasks", { json: joining })).body.error).toBe("session not found");
     expect((await ask("/tasks/batch", { json: { tasks: [joining] } })).status).toBe(404);
@@ -104,6 +162,99 @@ describe("a key of the role agent", () => {
     expect((await ask("/v1/sessions/theirs")).status).toBe(404);
     expect((await ask("/v1/sessions/mine")).body).toMatchObject({ key: "mine", agentId: "scout" });
     expect((await ask("/v1/sessions")).body).toMatchObject({ sessions: [{ key: "mine" }], count: 1 });
+  });
+
+  test.each(["mine", "theirs", "nobody's"])(
+    "stops nothing by a word, in a session that is %s",
+    async (name) => {
+      const { ask, rota } = await openForScout();
+      await rota.sessions.send("mine", { message: "hi", agentId: "scout" });
+      await rota.sessions.send("theirs", { message: "hi", agentId: "writer" });
+      for (const message of ["/stop", " /stopall\n"]) {
+        const path = `/v1/sessions/${encodeURIComponent(name)}/messages`;
+        expect((await ask(path, { json: { message } })).body.code).toBe("forbidden");
+      }
+      expect((await rota.tasks.counts()).counts).not.toHaveProperty("cancelled");
+    },
+  );
+
+  test("takes the place of nothing that another agent was told, where both were in one session", async () => {
+    const { ask, rota } = await openForScout();
+    const say = (key: string, json: object) => ask(`/v1/sessions/${key}/messages`, { json });
+    for (const key of ["mixed", "full"]) {
+      await rota.sessions.update(key, { cap: 2, debounceMs: 0 });
+      await rota.sessions.send(key, { message: "theirs", agentId: "writer" });
+      await rota.sessions.send(key, { message: "ours", agentId: "scout" });
+    }
+    expect((await say("mixed", { message: "hi", mode: "interrupt" })).status).toBe(404);
+    expect((await say("full", { message: "hi" })).status).toBe(404);
+    await rota.sessions.update("mixed", { mode: "interrupt" });
+    expect((await say("mixed", { message: "hi" })).status).toBe(404);
+    expect((await rota.tasks.counts()).counts).not.toHaveProperty("cancelled");
+    await rota.sessions.send("own", { message: "ours", agentId: "scout" });
+    expect((await say("own", { message: "hi", mode: "interrupt" })).status).toBe(202);
+    expect((await rota.tasks.counts()).counts.cancelled).toBe(1);
+  });
+
+  test("and that of another agent, who begin a session at once, end and see nothing of each other", async () => {
+    const { ask, askWith, key, rota } = await openForScout();
+    const writer = await key({ role: "agent", agentId: "writer" });
+    const json = { message: "hi", mode: "interrupt" };
+    const [ours, theirs] = await Promise.all([
+      ask("/v1/sessions/new/messages", { json }),
+      askWith(writer, "/v1/sessions/new/messages", { json }),
+    ]);
+    const accepted = [ours, theirs].filter(({ status }) => status === 202);
+    expect(accepted.length).toBeGreaterThan(0);
+    for (const { body } of accepted) expect((await rota.tasks.get(body.taskId)).state).toBe("delayed");
+    if (theirs.status === 202) expect((await ask(`/tasks/${theirs.body.taskId}`)).status).toBe(404);
+    if (ours.status === 202) expect((await askWith(writer, `/tasks/${ours.body.taskId}`)).status).toBe(404);
+  });
+
+  test("sees no run that was another agent's when the schedule was, and its own behind many of others", async () => {
+    const { ask, rota } = await openForScout();
+    await rota.start();
+    const { scheduled_task: schedule } = await rota.schedules.create({
+      agent: "scout",
+      schedule: "every 1 h",
+      message: "look",
+      overlap: "allow",
+    });
+    const own = (await rota.schedules.run(schedule.id)).run_id;
+    await rota.schedules.update(schedule.id, { agent: "writer" });
+    for (let run = 0; run < 5; run++) await rota.schedules.run(schedule.id);
+    await rota.schedules.update(schedule.id, { agent: "scout" });
+    for (const path of ["/v1/runs", `/v1/schedules/${schedule.id}/runs`]) {
+      expect((await ask(`${path}?limit=2`)).body).toMatchObject({
+        runs: [{ id: own }],
+        count: 1,
+        next_cursor: null,
+      });
+      expect((await ask(`${path}?limit=0`)).status).toBe(400);
+    }
+  });
+
+  test("sees its sessions behind many of others, page by page", async () => {
+    const { ask, rota } = await openForScout();
+    const send = (key: string, agentId: string) => rota.sessions.send(key, { message: "hi", agentId });
+    for (const key of ["1", "2", "3"]) await send(`mine ${key}`, "scout");
+    for (const key of ["1", "2", "3", "4", "5"]) await send(`theirs ${key}`, "writer");
+    const first = (await ask("/v1/sessions?limit=2")).body;
+    expect(first).toMatchObject({ sessions: [{ key: "mine 3" }, { key: "mine 2" }], count: 2 });
+    const second = (await ask(`/v1/sessions?limit=2&cursor=${first.nextCursor}`)).body;
+    expect(second).toMatchObject({ sessions: [{ key: "mine 1" }], count: 1, nextCursor: null });
+  });
+
+  test("sees its schedules however many others have changed since", async () => {
+    const { ask, rota } = await openForScout();
+    const make = (agent: string) => rota.schedules.create({ agent, schedule: "every 1 h", message: "look" });
+    const { scheduled_task } = await make("scout");
+    for (let count = 0; count < 200; count++) await make("writer");
+    expect((await ask("/v1/schedules")).body).toMatchObject({
+      schedules: [{ id: scheduled_task.id }],
+      count: 1,
+    });
+    expect((await ask("/v1/schedules?agent=writer")).status).toBe(400);
   });
 
   test("sees schedules and runs of its agent alone, and makes them with writs", async () => {

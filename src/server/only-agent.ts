@@ -1,14 +1,27 @@
+import { setImmediate } from "node:timers/promises";
 import type { Agents } from "../interface/agents.ts";
 import type { Notifications } from "../interface/notifications.ts";
 import type { LocalTenant } from "../interface/rota.ts";
-import type { Runs, Schedules } from "../interface/schedules.ts";
-import type { Sessions } from "../interface/sessions.ts";
+import type { LocalSchedules, RunFilter, RunPage, Runs } from "../interface/schedules.ts";
+import type { Session, SessionMessage, Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { BatchInput } from "../model/batch.ts";
+import { atIndex, checkTasks } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
-import { isObject } from "../model/field-checks.ts";
+import { invalidField, isObject } from "../model/field-checks.ts";
+import { stopWordIn } from "../model/session-input.ts";
 import type { SubmitInput } from "../model/submit-input.ts";
 import { isTaskId } from "../model/task-id.ts";
+import { parseDependsOn } from "../model/task-input.ts";
+import { isTerminal, TASK_STATES } from "../model/task-state.ts";
+
+/** How many tasks in all one request may wait for: each is looked at. */
+const PARENTS_MAX = 1_000;
+/** What a page has unless told. */
+const PAGE = 100;
+/** How many pages of what others have, too, are looked through for one. */
+const READS_MAX = 20;
+const OPEN_STATES = TASK_STATES.filter((state) => !isTerminal(state));
 
 /**
  * What a key of the role `agent` sees of its tenant: the work of its own agent. What is another's is not there; who names
@@ -43,28 +56,46 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     return task;
   }
 
-  /** The results of tasks that are waited for are handed on, and who joins a conversation holds up what is said in it. */
-  async function checkNeighbours(input: unknown): Promise<void> {
-    if (!isObject(input)) return;
-    const { dependsOn, sessionKey } = input;
-    if (typeof sessionKey === "string") await checkSession(sessions, sessionKey, agent);
-    for (const name of Array.isArray(dependsOn) ? dependsOn : []) {
-      if (typeof name !== "string" || !isTaskId(name)) continue;
-      const parent = await tasks.get(name).catch(passOverMissing);
+  /**
+   * The results of tasks that are waited for are handed on, and who joins a conversation holds up what is said in it. Each is
+   * looked at once, and only of as many as a request may name.
+   */
+  async function checkNeighbours(inputs: readonly unknown[], parents: readonly string[]): Promise<void> {
+    const keys = inputs.map((input) => (isObject(input) ? input["sessionKey"] : undefined));
+    for (const key of new Set(keys)) if (typeof key === "string") await checkSession(sessions, key, agent);
+    const ids = [...new Set(parents.filter(isTaskId))];
+    if (ids.length > PARENTS_MAX) throw tooManyParents(ids.length);
+    for (const [place, id] of ids.entries()) {
+      // Others have their turn in between: each may be large.
+      if (place % 10 === 9) await setImmediate();
+      const parent = await tasks.get(id).catch(passOverMissing);
       if (parent !== undefined && parent.agentId !== agent) throw notFound("task");
     }
+  }
+
+  /** Whose the task is that a key was used for before is nobody else's business. */
+  async function hideOthers(error: unknown): Promise<never> {
+    const isConflict = error instanceof RotaError && error.code === "idempotency_conflict";
+    const taskId = isConflict ? error.details?.["taskId"] : undefined;
+    if (typeof taskId !== "string") throw error;
+    if ((await tasks.get(taskId).catch(passOverMissing))?.agentId === agent) throw error;
+    throw new RotaError(
+      "idempotency_conflict",
+      "`idempotencyKey` was used within 24 hours for another request: take a new key",
+      { details: { field: "idempotencyKey" } },
+    );
   }
 
   return {
     get,
     async submit(input) {
       const own = forAgent(input, agent, "agentId");
-      await checkNeighbours(own);
-      return tasks.submit(own);
+      await checkNeighbours([own], isObject(own) ? parseDependsOn(own) : []);
+      return tasks.submit(own).catch(hideOthers);
     },
     async submitBatch(input) {
       const own = batchForAgent(input, agent);
-      for (const task of Array.isArray(own?.tasks) ? own.tasks : []) await checkNeighbours(task);
+      if (isObject(own)) await checkNeighbours(checkTasks(own.tasks), parentsIn(own.tasks));
       return tasks.submitBatch(own);
     },
     async getBatch(batchId) {
@@ -97,24 +128,71 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
   };
 }
 
-function ownSessions({ sessions }: LocalTenant, agent: string): Sessions {
+function parentsIn(inputs: readonly unknown[]): string[] {
+  return inputs.flatMap((input, index) => {
+    try {
+      return isObject(input) ? parseDependsOn(input) : [];
+    } catch (error) {
+      throw atIndex(error, index);
+    }
+  });
+}
+
+function tooManyParents(count: number): RotaError {
+  return invalidField(
+    "dependsOn",
+    `\`dependsOn\` names ${count} tasks in all, and may name ${PARENTS_MAX} with a key of the role \`agent\``,
+  );
+}
+
+function ownSessions({ sessions, tasks }: LocalTenant, agent: string): Sessions {
   async function get(key: string) {
     const session = await sessions.get(key);
     if (session.agentId !== agent) throw notFound("session");
     return session;
   }
 
+  /** What is said can take the place of what was said before, of whomever: by interrupting it, or where there is no room left. */
+  async function checkAlone(session: Session, { mode = session.mode }: SessionMessage): Promise<void> {
+    const { key: sessionKey, running, queued, cap, drop } = session;
+    const replaces = mode === "interrupt" ? running + queued > 0 : drop === "old" && queued >= cap;
+    if (!replaces) return;
+    const { found, next } = await fillPage(
+      { limit: 1 },
+      async (part) => {
+        const { tasks: items, nextCursor } = await tasks.list({
+          ...part,
+          sessionKey,
+          state: OPEN_STATES,
+          limit: PAGE,
+        });
+        return { items, next: nextCursor };
+      },
+      ({ agentId }) => agentId !== agent,
+    );
+    if (found.length > 0 || next !== null) throw notFound("session");
+  }
+
   return {
     get,
-    async list(page) {
-      const { sessions: all, nextCursor } = await sessions.list(page);
-      const own = all.filter(({ agentId }) => agentId === agent);
-      return { sessions: own, count: own.length, nextCursor };
+    async list(page = {}) {
+      const { found, next } = await fillPage(
+        page,
+        async (part) => {
+          const { sessions: items, nextCursor } = await sessions.list(part);
+          return { items, next: nextCursor };
+        },
+        ({ agentId }) => agentId === agent,
+      );
+      return { sessions: found, count: found.length, nextCursor: next };
     },
     async send(key, input) {
       const own = forAgent(input, agent, "agentId");
-      // What is said can stop and interrupt what was said before.
-      await checkSession(sessions, key, agent);
+      if (typeof own?.message === "string" && stopWordIn(own.message) !== null) return refuse();
+      const session = await checkSession(sessions, key, agent);
+      if (session !== undefined) await checkAlone(session, own);
+      // Where nothing was said yet there is nothing to interrupt, but what another says in this very moment.
+      else if (own?.mode === "interrupt") return sessions.send(key, { ...own, mode: "followup" });
       return sessions.send(key, own);
     },
     ask: refuse,
@@ -126,12 +204,13 @@ function ownSessions({ sessions }: LocalTenant, agent: string): Sessions {
 }
 
 /** A conversation that nobody has begun is anybody's. */
-async function checkSession(sessions: Sessions, key: string, agent: string): Promise<void> {
+async function checkSession(sessions: Sessions, key: string, agent: string): Promise<Session | undefined> {
   const session = await sessions.get(key).catch(passOverMissing);
   if (session !== undefined && session.agentId !== agent) throw notFound("session");
+  return session;
 }
 
-function ownSchedules({ schedules }: LocalTenant, agent: string): Schedules {
+function ownSchedules({ schedules }: LocalTenant, agent: string): LocalSchedules {
   async function get(id: number) {
     const schedule = await schedules.get(id);
     if (schedule.agent_id !== agent) throw notFound("schedule");
@@ -140,13 +219,10 @@ function ownSchedules({ schedules }: LocalTenant, agent: string): Schedules {
 
   return {
     get,
-    async list(filter) {
-      const own = (await schedules.list(filter)).schedules.filter(({ agent_id }) => agent_id === agent);
-      return { schedules: own, count: own.length };
-    },
-    async runs(id, page) {
+    list: (filter) => schedules.list({ ...filter, agent }),
+    async runs(id, filter) {
       await get(id);
-      return schedules.runs(id, page);
+      return ownRunPage((part) => schedules.runs(id, part), agent, filter);
     },
     preview: (input) => schedules.preview(input),
     create: refuse,
@@ -164,12 +240,45 @@ function ownRuns({ runs }: LocalTenant, agent: string): Runs {
       if (run.agent_id !== agent) throw notFound("run");
       return run;
     },
-    async list(filter) {
-      const page = await runs.list(filter);
-      const own = page.runs.filter(({ agent_id }) => agent_id === agent);
-      return { ...page, runs: own, count: own.length };
-    },
+    list: (filter) => ownRunPage((part) => runs.list(part), agent, filter),
   };
+}
+
+/** A schedule may have been another's before. */
+async function ownRunPage(
+  list: (filter: RunFilter) => Promise<RunPage>,
+  agent: string,
+  filter: RunFilter = {},
+): Promise<RunPage> {
+  const { found, next } = await fillPage(
+    filter,
+    async (part) => {
+      const { runs: items, next_cursor } = await list(part);
+      return { items, next: next_cursor };
+    },
+    ({ agent_id }) => agent_id === agent,
+  );
+  return { runs: found, count: found.length, next_cursor: next };
+}
+
+/**
+ * A page of those that are wanted among all there are. Where they are rare it ends before it is full, so that nobody's look at
+ * a list goes through all that others have; the cursor goes on from there.
+ */
+async function fillPage<Item, Filter extends { readonly limit?: number; readonly cursor?: string }>(
+  filter: Filter,
+  read: (filter: Filter) => Promise<{ items: readonly Item[]; next: string | null }>,
+  isWanted: (item: Item) => boolean,
+): Promise<{ found: Item[]; next: string | null }> {
+  const found: Item[] = [];
+  let part = filter;
+  for (let reads = 1; ; reads += 1) {
+    const { items, next } = await read(part);
+    found.push(...items.filter(isWanted));
+    const limit = (filter.limit ?? PAGE) - found.length;
+    if (next === null || limit <= 0 || reads === READS_MAX) return { found, next };
+    part = { ...filter, limit, cursor: next };
+  }
 }
 
 function ownAgents({ agents }: LocalTenant, agent: string): Agents {

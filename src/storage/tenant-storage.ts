@@ -16,7 +16,8 @@ export interface TenantStorage {
   setDisabled(params: { id: string; disabled: boolean }): Promise<TenantRecord | null>;
   /**
    * Disables a tenant, takes its keys away, and deletes a slice of up to `limit` of what it owns, its tasks first: attempts
-   * that run are fenced, nothing is told of the rest. `more`: call again. The tenant itself goes with the last slice.
+   * that run are fenced, nothing is told of the rest. `more`: call again. The tenant itself goes with the last slice. With a
+   * `limit` of 0 it is only locked so.
    */
   delete(params: { id: string; limit: number }): Promise<DeletedTenant>;
 }

@@ -54,8 +54,12 @@ function parseRole({ role }: Fields): Role {
 
 function parseName(fields: Fields): string {
   const name = requiredText(fields, "name");
-  if (name.length <= NAME_LENGTH_MAX && !name.includes("\0")) return name;
-  throw invalidField("name", `\`name\` must be a text of at most ${NAME_LENGTH_MAX} characters without NUL`);
+  // What it is shown in may be a terminal.
+  if (name.length <= NAME_LENGTH_MAX && !/\p{Cc}/u.test(name)) return name;
+  throw invalidField(
+    "name",
+    `\`name\` must be a text of at most ${NAME_LENGTH_MAX} characters without control characters, such as line breaks`,
+  );
 }
 
 function parseAgent({ agentId }: Fields, role: Role): string | null {

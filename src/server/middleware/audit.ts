@@ -14,15 +14,18 @@ const NAMES_IN_PATH = ["id", "key", "name"];
 const NAMES_IN_ANSWER = ["taskId", "batchId", "id"];
 const SUBJECT_LENGTH_MAX = 256;
 
+/** Those that are in it already, when they are answered. */
+const written = new WeakSet<FastifyRequest>();
+
 /**
  * Writes down what keys change, once it is done. What looks after the installation is written down before it is answered, also
  * where no key is asked for; everything else soon after, together with what others did.
  */
 export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
   app.decorateRequest("subject");
-  // The answer as it is before it becomes bytes; a text has no subject, and its route names one in the path or none.
+  // The answer as it is before it becomes bytes; a text has no subject, and its route names one in the path or by itself.
   app.addHook("preSerialization", async (request, _reply, answer) => {
-    request.subject = subjectOf(request, answer);
+    request.subject ??= subjectOf(request, answer);
     return answer;
   });
   app.addHook("onSend", async (request, reply) => {
@@ -30,24 +33,32 @@ export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
   });
 }
 
-/** For a route that answers by itself. */
+/** For a route that has done something long before it answers, or answers by itself. */
 export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Promise<void> {
   const { method, routeOptions, visitor } = request;
   const { access } = routeOptions.config;
-  if (!CHANGES.includes(access) || READS.includes(method)) return;
-  const { keyId, tenant } = visitor.caller;
+  if (!CHANGES.includes(access) || READS.includes(method) || written.has(request)) return;
+  const { keyId } = visitor.caller;
   if (keyId === null && access !== "administer") return;
-  const subject = request.subject ?? subjectOf(request, undefined);
-  // Whoever deletes their own tenant would take along what tells of it.
-  const isGone = method === "DELETE" && access === "administer" && subject === tenant;
+  written.add(request);
   const entry = {
-    tenantId: isGone ? DEFAULT_TENANT : tenant,
     keyId,
     route: `${method} ${routeOptions.url?.replaceAll(/:(\w+)/g, "{$1}")}`,
-    subject,
+    subject: request.subject ?? subjectOf(request, undefined),
   };
-  if (access === "administer") await audit.write(entry);
-  else audit.note(entry);
+  if (access !== "administer") audit.note({ ...entry, tenantId: visitor.caller.tenant });
+  else for (const tenantId of tenantsOf(request, entry.subject)) await audit.write({ ...entry, tenantId });
+}
+
+/** Whose log tells of what an admin did: the admin's own, and that of the tenant which it was done to. */
+function tenantsOf({ method, routeOptions, visitor, body, query }: FastifyRequest, subject: string | null) {
+  const { tenant } = visitor.caller;
+  const isTenant = routeOptions.url?.startsWith("/v1/tenants") === true && subject !== null;
+  // A tenant that is gone has taken its log along, and what would be written there now would stay for nobody.
+  if (isTenant && method === "DELETE")
+    return new Set([DEFAULT_TENANT, tenant === subject ? DEFAULT_TENANT : tenant]);
+  const named = firstOf(body, ["tenantId"]) ?? firstOf(query, ["tenantId"]);
+  return new Set([tenant, isTenant ? subject : typeof named === "string" ? named : tenant]);
 }
 
 function subjectOf({ params }: FastifyRequest, answer: unknown): string | null {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import { type ErrorCode, RotaError } from "../../model/errors.ts";
 import type { Log } from "../../model/log.ts";
@@ -28,7 +29,16 @@ export function sendError(reply: FastifyReply, error: RotaError): FastifyReply {
   const retryAfterSec = RETRY_AFTER_SEC[error.code];
   if (retryAfterSec !== undefined) reply.header("retry-after", retryAfterSec);
   if (error.code === "unauthorized") reply.header("www-authenticate", "Bearer");
+  // Nobody reads the rest of what is still on its way, and no other request could come behind it.
+  if (isUnfinished(reply.request.raw)) reply.header("connection", "close");
   return reply.code(error.status).send(error.toJSON());
+}
+
+/** Whether a part of the body has not arrived yet. */
+function isUnfinished({ complete, headers }: IncomingMessage): boolean {
+  return (
+    !complete && (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0)
+  );
 }
 
 /** `message` repeats the path. */

@@ -5,14 +5,16 @@ import { shown } from "../../model/field-checks.ts";
 const LOCAL = "127\\.0\\.0\\.1|localhost|\\[::1\\]";
 const LOCAL_HOST = new RegExp(`^(?:${LOCAL})(?::\\d{1,5})?$`, "i");
 const LOCAL_ORIGIN = new RegExp(`^https?://(?:${LOCAL})(?::\\d{1,5})?$`, "i");
+/** What browsers say of a request that a page of somebody else causes, such as an image or a link. */
+const FOREIGN_SITES = ["cross-site", "same-site"];
 
 /**
  * Keeps web pages out. Without keys whoever reaches the port may do everything, and a browser on this machine reaches
  * it: a page can point a name of its own at 127.0.0.1 (DNS rebinding), which its `Host` gives away, or send a request
- * whose answer it may not read, which its `Origin` gives away.
+ * whose answer it may not read, which its `Origin` gives away, or where a browser sends none, its `Sec-Fetch-Site`.
  */
 export function allowLocalOnly({ headers }: FastifyRequest): void {
-  const { host, origin } = headers;
+  const { host, origin, "sec-fetch-site": site } = headers;
   if (host === undefined || !LOCAL_HOST.test(host)) {
     throw new RotaError(
       "forbidden",
@@ -24,6 +26,13 @@ export function allowLocalOnly({ headers }: FastifyRequest): void {
     throw new RotaError(
       "forbidden",
       `without API keys Rota answers web pages of this machine only, and this request comes from ${shown(origin)}`,
+    );
+  }
+  if (origin === undefined && typeof site === "string" && FOREIGN_SITES.includes(site.toLowerCase())) {
+    throw new RotaError(
+      "forbidden",
+      "without API keys Rota answers web pages of this machine only, and the browser that sends this request does so for another " +
+        `(\`Sec-Fetch-Site: ${shown(site)}\`)`,
     );
   }
 }

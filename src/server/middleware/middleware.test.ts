@@ -81,6 +81,30 @@ describe("which machine may ask:", () => {
     }
     expect((await rota.tasks.counts()).total).toBe(3);
   });
+
+  test("what a browser sends for a page of somebody else is refused also without an origin", async () => {
+    const { url } = await openTestServer({ start: false });
+    const asked = async (...lines: string[]) => {
+      const text = ["GET /tasks HTTP/1.1", "Host: localhost", "Connection: close", ...lines, "", ""].join(
+        "\r\n",
+      );
+      return Number((await sendRaw(url, text)).slice(9, 12));
+    };
+    for (const site of ["cross-site", "same-site"]) {
+      expect(await asked(`Sec-Fetch-Site: ${site}`)).toBe(403);
+      expect(await asked(`Sec-Fetch-Site: ${site}`, "Origin: http://localhost:5173")).toBe(200);
+    }
+    for (const site of ["same-origin", "none"]) expect(await asked(`Sec-Fetch-Site: ${site}`)).toBe(200);
+  });
+});
+
+test("whoever is refused before the body has arrived is told that the connection is closed, and it is", async () => {
+  const { url } = await openTestServer({ start: false });
+  const head = "POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+  for (const body of ["Content-Length: 100\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"]) {
+    const answer = await sendRaw(url, head + body, { end: false });
+    expect(answer).toMatch(/^HTTP\/1\.1 404 .*\r\nconnection: close\r\n/is);
+  }
 });
 
 describe("which route:", () => {

@@ -3,6 +3,7 @@ import { openStream } from "../../../test/support/event-stream.ts";
 import { openTestServer } from "../../../test/support/http.ts";
 import { type KeyedServer, openKeyedServer } from "../../../test/support/keyed-server.ts";
 import { auditPage } from "../../api/audit.ts";
+import { until } from "../../testing/signals.ts";
 
 async function entriesFor({ askWith }: KeyedServer, admin: string, query = "") {
   const { status, body } = await askWith(admin, `/v1/audit${query}`);
@@ -27,7 +28,7 @@ test("what is changed with a key is written down with the key, the route and wha
   const made = (await askWith(admin.key, "/v1/keys", { json: { role: "viewer", name: "x" } })).body.id;
   expect(await entriesFor(server, admin.key)).toEqual([
     { keyId: admin.id, route: "POST /v1/keys", subject: made },
-    { keyId, route: "POST /v1/writs", subject: null },
+    { keyId, route: "POST /v1/writs", subject: "index" },
     { keyId, route: "POST /v1/schedules", subject: String(scheduled_task.id) },
     { keyId, route: "POST /v1/sessions/{key}/messages", subject: "other" },
     { keyId, route: "POST /v1/sessions/{key}/messages", subject: "front desk" },
@@ -92,4 +93,60 @@ test("who deleted their own tenant is in that of the default tenant, since their
     { keyId: theirs.id, route: "DELETE /v1/tenants/{id}", subject: tenantId },
   ]);
   expect((await storage.audit.list({ tenant: tenantId, limit: 10 })).entries).toEqual([]);
+});
+
+test("what an admin does to another tenant is in the log of both", async () => {
+  const server = await openKeyedServer({ start: false });
+  const { rota, askWith } = server;
+  const admin = await rota.keys.create({ role: "admin", name: "ours" });
+  const as = (path: string, init?: Parameters<typeof askWith>[2]) => askWith(admin.key, path, init);
+  const tenantId = (await as("/v1/tenants", { json: { name: "acme" } })).body.id;
+  const made = (await as("/v1/keys", { json: { role: "admin", name: "theirs", tenantId } })).body;
+  const viewer = (await as("/v1/keys", { json: { role: "viewer", name: "theirs", tenantId } })).body;
+  await as(`/v1/keys/${viewer.id}?tenantId=${tenantId}`, { method: "DELETE" });
+  await as(`/v1/tenants/${tenantId}`, { method: "PATCH", json: { name: "acme inc" } });
+  await as(`/v1/tenants/${tenantId}/disable`, { method: "POST" });
+  await as(`/v1/tenants/${tenantId}/enable`, { method: "POST" });
+  await as("/v1/keys", { json: { role: "viewer", name: "ours" } });
+  const keyId = admin.id;
+  const both = [
+    { keyId, route: "POST /v1/tenants/{id}/enable", subject: tenantId },
+    { keyId, route: "POST /v1/tenants/{id}/disable", subject: tenantId },
+    { keyId, route: "PATCH /v1/tenants/{id}", subject: tenantId },
+    { keyId, route: "DELETE /v1/keys/{id}", subject: viewer.id },
+    { keyId, route: "POST /v1/keys", subject: viewer.id },
+    { keyId, route: "POST /v1/keys", subject: made.id },
+    { keyId, route: "POST /v1/tenants", subject: tenantId },
+  ];
+  expect(await entriesFor(server, made.key)).toEqual(both);
+  expect((await entriesFor(server, admin.key)).slice(1)).toEqual(both);
+});
+
+test("who deletes a tenant is in the log of their own and of the default tenant", async () => {
+  const server = await openKeyedServer();
+  const { rota, key, askWith } = server;
+  const ours = await key({ role: "admin" });
+  const [acme, other] = [
+    await rota.tenants.create({ name: "acme" }),
+    await rota.tenants.create({ name: "o" }),
+  ];
+  const theirs = await key({ role: "admin", tenantId: acme.id });
+  await askWith(theirs, `/v1/tenants/${other.id}`, { method: "DELETE" });
+  const entry = { route: "DELETE /v1/tenants/{id}", subject: other.id };
+  expect(await entriesFor(server, theirs)).toMatchObject([entry]);
+  expect(await entriesFor(server, ours)).toMatchObject([entry]);
+});
+
+test("a message that is waited for is written down once, when it is taken and not when it is answered", async () => {
+  const server = await openKeyedServer({ start: false });
+  const { rota, key, askWith } = server;
+  const [admin, operator] = [await key({ role: "admin" }), await key({ role: "operator" })];
+  const json = { message: "hi", wait: true };
+  const waiting = askWith(operator, "/v1/sessions/slow/messages", { json });
+  await until(async () => (await rota.tasks.counts()).total === 1, "the message to be taken");
+  const entries = [{ route: "POST /v1/sessions/{key}/messages", subject: "slow" }];
+  expect(await entriesFor(server, admin)).toMatchObject(entries);
+  await rota.sessions.stopAll("slow");
+  expect((await waiting).status).toBe(200);
+  expect(await entriesFor(server, admin)).toHaveLength(1);
 });

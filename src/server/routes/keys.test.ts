@@ -60,6 +60,8 @@ describe("what no key can be is refused, and makes none:", () => {
     [{ role: "root", name: "x" }, "role"],
     [{ role: ["admin"], name: "x" }, "role"],
     [{ role: "admin" }, "name"],
+    [{ role: "admin", name: "two\nlines" }, "name"],
+    [{ role: "admin", name: "\u001b[31mred" }, "name"],
     [{ role: "admin", name: " " }, "name"],
     [{ role: "admin", name: "x".repeat(201) }, "name"],
     [{ role: "admin", name: "a\0b" }, "name"],

@@ -35,14 +35,17 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ru
       visitor: request.visitor,
       sessionKey: request.params.key,
       message: input["message"],
-      send: () => request.rota.sessions.send(request.params.key, input as unknown as SessionMessage),
+      send: async () => {
+        const sent = await request.rota.sessions.send(request.params.key, input as unknown as SessionMessage);
+        // It is done now, however long its answer takes, and whether anybody stays for that or not.
+        await auditWrite(request, installation.audit);
+        return sent;
+      },
       cancelOnDisconnect,
     };
     if (prefersStream(request.headers.accept)) {
       const answer = await runs.stream(reply.raw, { ...run, timeoutSec: timeout });
-      if (answer !== null) return answer;
-      await auditWrite(request, installation.audit);
-      return reply.hijack();
+      return answer ?? reply.hijack();
     }
     if (wait) {
       const { ended, answer } = await runs.wait(reply.raw, {

@@ -1,7 +1,10 @@
+import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { carryOutWrits } from "../../api/writs.ts";
 import type { WritInput } from "../../interface/writs.ts";
 import { RotaError } from "../../model/errors.ts";
+import { isObject } from "../../model/field-checks.ts";
+import { DEFAULT_AGENT } from "../../model/task.ts";
 import { prefersText } from "../accepts.ts";
 import type { RouteParts } from "../routes.ts";
 import { may } from "./may.ts";
@@ -11,7 +14,10 @@ const TEXT = "text/plain; charset=utf-8";
 /** What agents ask for with `/schedule …`. */
 export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
   app.post("/writs", may("submit", carryOutWrits), async (request, reply) => {
-    const carryOut = () => request.rota.writs.carryOut(request.body as WritInput);
+    const carryOut = () => {
+      request.subject = agentOf(request);
+      return request.rota.writs.carryOut(request.body as WritInput);
+    };
     if (!prefersText(request.headers.accept)) return carryOut();
     try {
       const { output } = await carryOut();
@@ -27,3 +33,9 @@ export const writRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
     }
   });
 };
+
+/** Whom they are for. What is no name of an agent is refused. */
+function agentOf({ visitor, body }: FastifyRequest): string {
+  const named = isObject(body) ? body["agent"] : undefined;
+  return visitor.caller.agent ?? (typeof named === "string" ? named : DEFAULT_AGENT);
+}

@@ -329,6 +329,27 @@ export function describeTenantRecords(open: OpenWorld): void {
       expect(await storage.tasks.finishAndClaim(step)).toEqual({ finished: [], claimed: [], expired: [] });
     });
 
+    test("begins by locking it: nothing at a time takes its keys and deletes nothing", async () => {
+      const { storage, submit, task } = await open();
+      await storage.tenants.create({ id: "gone", name: "gone", limits: UNBOUNDED });
+      await submit({ id: "t", tenant: "gone" });
+      const key = {
+        id: "k",
+        tenant: "gone",
+        name: "k",
+        role: "viewer",
+        agent: null,
+        hash: "h",
+        expiresAt: null,
+      };
+      await storage.keys.create(key);
+      const begun = { found: true, was: null, more: true };
+      expect(await storage.tenants.delete({ id: "gone", limit: 0 })).toEqual(begun);
+      expect(await storage.keys.findByHash({ hash: "h" })).toBeNull();
+      expect(await storage.tenants.get({ id: "gone" })).toMatchObject({ disabled: true });
+      expect((await task("t", "gone")).state).toBe("queued");
+    });
+
     test("leaves an id that can be used again, as if it had never been", async () => {
       const world = await open();
       const { storage } = world;

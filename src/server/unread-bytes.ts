@@ -1,0 +1,68 @@
+import { RotaError } from "../model/errors.ts";
+
+export interface UnreadBytesOptions {
+  readonly max: number;
+  /** How many of them may be of one key, so that none takes all the room. */
+  readonly maxEach: number;
+}
+
+const MIB = 1_048_576;
+export const UNREAD_BYTES: UnreadBytesOptions = { max: 256 * MIB, maxEach: 32 * MIB };
+
+/**
+ * How much of what was answered is still in memory, since whoever asked has not read it yet. Asking costs nothing, so that
+ * without a bound one key could fill a process with answers that nobody takes.
+ */
+export class UnreadBytes {
+  readonly #options: UnreadBytesOptions;
+  readonly #each = new Map<string, number>();
+  #all = 0;
+
+  constructor(options: UnreadBytesOptions) {
+    this.#options = options;
+  }
+
+  get all(): number {
+    return this.#all;
+  }
+
+  /** Whoever has not read what it has gets no more. Throws `rate_limited`. `key` null: nobody was asked for one. */
+  check(key: string | null): void {
+    const { maxEach } = this.#options;
+    if (this.#of(key) >= maxEach) throw tooMuch("of this API key", maxEach);
+  }
+
+  /** Throws `rate_limited`; else answers what to call once they are read, or nobody is left to. */
+  add(key: string | null, bytes: number): () => void {
+    const { max, maxEach } = this.#options;
+    // What is larger than all there may be is answered when it is the only one.
+    if (this.#all > 0 && this.#all + bytes > max) throw tooMuch("of all", max);
+    if (this.#of(key) > 0 && this.#of(key) + bytes > maxEach) throw tooMuch("of this API key", maxEach);
+    this.#change(key, bytes);
+    let counted = true;
+    return () => {
+      if (counted) this.#change(key, -bytes);
+      counted = false;
+    };
+  }
+
+  #of(key: string | null): number {
+    return key === null ? 0 : (this.#each.get(key) ?? 0);
+  }
+
+  #change(key: string | null, bytes: number): void {
+    this.#all += bytes;
+    if (key === null) return;
+    const own = this.#of(key) + bytes;
+    if (own === 0) this.#each.delete(key);
+    else this.#each.set(key, own);
+  }
+}
+
+function tooMuch(whose: string, bytesMax: number): RotaError {
+  return new RotaError(
+    "rate_limited",
+    `the answers ${whose} that have not been read yet may take ${bytesMax} bytes, and this one would be too many: read those first, or ask for less at once`,
+    { details: { bytesMax } },
+  );
+}
