@@ -54,11 +54,11 @@ const WEIGHTS: Readonly<Record<StorageName, Partial<Record<FaultKind, number>>>>
 };
 
 /** Those that take a lease to get over come first, so that the others come meanwhile. */
-const BRIEF: Readonly<Record<StorageName, { first: readonly FaultKind[]; then: readonly FaultKind[] }>> = {
-  sqlite: { first: [], then: ["kill", "fill", "kill", "pause", "upstream"] },
+const BRIEF: Readonly<Record<StorageName, { first: readonly FaultKind[]; later: readonly FaultKind[] }>> = {
+  sqlite: { first: [], later: ["kill", "fill", "kill", "pause", "upstream"] },
   postgres: {
     first: ["kill", "cut"],
-    then: ["terminate", "pause", "restart-database", "upstream", "terminate"],
+    later: ["terminate", "pause", "restart-database", "upstream", "terminate"],
   },
 };
 
@@ -105,8 +105,8 @@ export function makePlan(params: PlanParams): Step[] {
   return steps;
 }
 
-function briefKinds({ first, then }: (typeof BRIEF)[StorageName], chance: Chance): FaultKind[] {
-  return [...chance.shuffle(first), ...chance.shuffle(then)];
+function briefKinds({ first, later }: (typeof BRIEF)[StorageName], chance: Chance): FaultKind[] {
+  return [...chance.shuffle(first), ...chance.shuffle(later)];
 }
 
 function makeFault(
