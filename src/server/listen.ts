@@ -26,7 +26,9 @@ export interface ListenOptions extends Omit<ServerOptions, "isLocal"> {
 export async function listen(options: ListenOptions): Promise<RunningServer> {
   const { host, port } = options;
   const isLocal = LOOPBACK_HOSTS.includes(host.toLowerCase());
-  if (!isLocal && !(await hasValidKey(options))) throw keyNeeded(options);
+  // Looked at in any case, so that the first request finds it known.
+  const hasKeys = await options.rota.keys.any();
+  if (!isLocal && !(hasKeys && (await hasValidKey(options)))) throw keyNeeded(options);
   const app = createServer({ ...options, isLocal });
   try {
     // By its name Fastify would listen with a second server for IPv6, which none of our settings reach.
@@ -48,7 +50,6 @@ export async function listen(options: ListenOptions): Promise<RunningServer> {
 
 /** One that has expired lets nobody in. Whoever starts a server looks at all keys, once; requests are let in one by one. */
 async function hasValidKey({ rota, clock = systemClock }: ListenOptions): Promise<boolean> {
-  if (!(await rota.keys.any())) return false;
   const { tenants } = await rota.tenants.list();
   for (const { id: tenantId } of tenants) {
     const { keys } = await rota.keys.list({ tenantId });
