@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { openStream } from "../../test/support/event-stream.ts";
@@ -13,7 +13,10 @@ import { EventStreams } from "./event-stream.ts";
 type Tell = (options: EventsOptions & LocalReading) => AsyncGenerator<RotaEvent, undefined>;
 
 /** A server on which every request opens a stream of what the test tells it. */
-async function serveStreams(tell: Tell, { max }: { max?: number } = {}) {
+async function serveStreams(
+  tell: Tell,
+  { max, before }: { max?: number; before?: (response: ServerResponse) => Promise<void> } = {},
+) {
   const clock = new ManualClock();
   const log = new RecordingLog();
   const events = (options: EventsOptions = {}): Events =>
@@ -21,7 +24,8 @@ async function serveStreams(tell: Tell, { max }: { max?: number } = {}) {
   const rota = { events, notifications: () => expect.unreachable() };
   const keys = { watch: () => expect.unreachable() };
   const streams = new EventStreams({ keys, clock, log, ...(max === undefined ? {} : { max }) });
-  const server = createServer((_request, response) => {
+  const server = createServer(async (_request, response) => {
+    await before?.(response);
     try {
       streams.open(response, { rota, key: null }, {});
     } catch (error) {
@@ -79,6 +83,35 @@ async function neverReading(port: number, told: () => number): Promise<Socket> {
   }, "the sending to rest");
   return socket;
 }
+
+test("whoever goes away before the stream begins leaves nothing open", async () => {
+  const opened = new Gate();
+  let stopped = false;
+  const { clock, streams, port } = await serveStreams(
+    ({ signal }) => {
+      signal?.addEventListener("abort", () => {
+        stopped = true;
+      });
+      return endless(100_000, signal as AbortSignal, () => {});
+    },
+    {
+      // As looking up a key in a database does, which may take longer than anybody waits.
+      before: async (response) => {
+        const closed = new Promise((resolve) => response.once("close", resolve));
+        socket.destroy();
+        await closed;
+        setImmediate(() => opened.open());
+      },
+    },
+  );
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  await opened.opened;
+  await until(() => streams.size === 0, "its place to be free");
+  expect(stopped).toBe(true);
+  await clock.advance(60_000);
+  expect(streams.size).toBe(0);
+});
 
 test("whoever does not read is not written to: neither the next event nor a sign of life", async () => {
   let told = 0;

@@ -5,6 +5,7 @@ import { isTerminal } from "../model/task-state.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { TaskWaits } from "./task-waits.ts";
 import type { Visitor } from "./visitor.ts";
+import { whenClosed } from "./when-closed.ts";
 
 export interface MessageRun {
   readonly visitor: Visitor;
@@ -96,6 +97,6 @@ async function cancelUnlessShared(
 /** Fires when nobody is left to be answered. The request itself is closed as soon as its body has been read. */
 function goneOf(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
-  response.once("close", () => gone.abort());
+  whenClosed(response, () => gone.abort());
   return gone.signal;
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Clock, Timer } from "../model/clock.ts";
+import { whenClosed } from "./when-closed.ts";
 
 /** A reader that takes nothing for this long is gone, or as good as gone. */
 const UNREAD_MS = 30_000;
@@ -32,7 +33,7 @@ export class Outlet {
   constructor(response: ServerResponse, options: OutletOptions) {
     this.#response = response;
     this.#options = options;
-    response.once("close", () => {
+    whenClosed(response, () => {
       this.#gone = true;
       this.#moves();
       this.stop();
