@@ -3,8 +3,8 @@ import { parseCommandLine } from "./command-line.ts";
 
 test("takes twenty minutes on SQLite unless told otherwise", () => {
   expect(parseCommandLine([])).toEqual({ minutes: 20, storage: "sqlite", jsonFile: null });
-  expect(parseCommandLine(["--minutes", "3", "--storage", "postgres"])).toMatchObject({
-    minutes: 3,
+  expect(parseCommandLine(["--minutes", "4", "--storage", "postgres"])).toMatchObject({
+    minutes: 4,
     storage: "postgres",
   });
 });
@@ -14,6 +14,6 @@ test("takes the minutes without their name, which npm keeps to itself", () => {
 });
 
 test("refuses what it could not do, and says what to write", () => {
-  for (const args of [["--minutes", "0"], ["soon"], ["--storage", "mysql"]])
+  for (const args of [["--minutes", "0"], ["soon"], ["--storage", "mysql"], ["3", "--storage", "postgres"]])
     expect(() => parseCommandLine(args)).toThrow(/npm run soak/);
 });

@@ -23,7 +23,11 @@ import { Tally } from "./tally.ts";
 
 const LOOK_EVERY_MS = 3_000;
 /** Until as much is deleted as comes in, nothing can be level: that is not looked at. */
-const WARM_UP_MS = (RETENTION_SEC + 15) * 1_000;
+const WARM_UP_MS: Readonly<Record<StorageName, number>> = {
+  sqlite: (RETENTION_SEC + 15) * 1_000,
+  // Tables grow until vacuum, which goes round once a minute, has found room in each of them.
+  postgres: 180_000,
+};
 const STREAMS = 4;
 /** Enough of them that each can wait for its answer and the load is still the same on a machine that is slow at times. */
 const SUBMITTERS = 6;
@@ -68,7 +72,10 @@ export async function runSoak({ storage, lastsMs, stop, say }: SoakParams): Prom
     const { callbackUrl } = surroundings;
     const circumstances = { url: server.url, callbackUrl, chance, tally, stop: leave.signal };
     const work = Promise.all(users(circumstances).map((user) => user.run()));
-    const looks = await lookAgainAndAgain({ rota, server, meter, tally }, { lastsMs, stop, say });
+    const looks = await lookAgainAndAgain(
+      { rota, server, meter, tally },
+      { warmUpMs: WARM_UP_MS[storage], lastsMs, stop, say },
+    );
     leave.abort();
     await work;
     await delay(CALM_MS);
@@ -114,7 +121,7 @@ class Idler extends Listener {
 
 async function lookAgainAndAgain(
   subject: Pick<Parameters<typeof look>[0], "rota" | "server" | "meter" | "tally">,
-  { lastsMs, stop, say }: Pick<SoakParams, "lastsMs" | "stop" | "say">,
+  { warmUpMs, lastsMs, stop, say }: Omit<SoakParams, "storage"> & { readonly warmUpMs: number },
 ): Promise<Look[]> {
   const looks: Look[] = [];
   const begun = performance.now();
@@ -124,7 +131,7 @@ async function lookAgainAndAgain(
     const now = performance.now();
     const seen = await look({ ...subject, elapsedMs: now - before });
     before = now;
-    if (now - begun < WARM_UP_MS) continue;
+    if (now - begun < warmUpMs) continue;
     looks.push(seen);
     const { rss = 0, heap = 0, handles = 0, database = 0, submit99 = 0 } = seen;
     const figures = `${rss.toFixed(0)} MiB, heap ${heap.toFixed(1)}, ${handles} handles, database ${database.toFixed(1)}`;
