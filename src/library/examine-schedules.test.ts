@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { SteppedClock } from "../storage/conformance/clock.ts";
-import { newDefinition } from "../storage/conformance/schedules.ts";
+import { newDefinition } from "../storage/conformance/schedule-world.ts";
 import { openSqlite } from "../storage/sqlite/open.ts";
 import type { NewRun, ScheduleDefinition, ScheduleRecord, Storage } from "../storage/storage.ts";
 import { examineSchedules } from "./examine-schedules.ts";

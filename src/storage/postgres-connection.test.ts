@@ -12,7 +12,7 @@ import {
   submit,
   tasksOf,
 } from "../../test/postgres/several-nodes.ts";
-import { newDefinition } from "./conformance/schedules.ts";
+import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { openPostgres } from "./postgres/open.ts";
 import type { StorageSignal } from "./storage.ts";

@@ -1,7 +1,7 @@
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openNodes, settle, submit, tasksOf } from "../../test/postgres/several-nodes.ts";
-import { newDefinition } from "./conformance/schedules.ts";
+import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";

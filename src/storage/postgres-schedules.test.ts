@@ -8,7 +8,7 @@ import {
   openNodes,
   settle,
 } from "../../test/postgres/several-nodes.ts";
-import { newDefinition } from "./conformance/schedules.ts";
+import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, TENANT } from "./conformance/world.ts";
 import type {
   ClaimedTask,

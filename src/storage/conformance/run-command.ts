@@ -19,7 +19,7 @@ import {
   type SubmittedTask,
   TENANTS,
 } from "./commands.ts";
-import { newDefinition } from "./schedules.ts";
+import { newDefinition } from "./schedule-world.ts";
 import { batchId, byEnd, choose, comparableDelivery, comparableSession, type Side } from "./side.ts";
 import { customSpec, newTask } from "./world.ts";
 

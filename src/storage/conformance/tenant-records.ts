@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { NewTenant, StorageSignal } from "../storage.ts";
-import { newDefinition } from "./schedules.ts";
+import { newDefinition } from "./schedule-world.ts";
 import { UNBOUNDED } from "./tenant-fairness.ts";
 import { LANE, NODE, newTask, type OpenWorld, OTHER_LANE, only, ROOMY, type World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 import Sqlite from "better-sqlite3";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SteppedClock } from "../conformance/clock.ts";
-import { newDefinition } from "../conformance/schedules.ts";
+import { newDefinition } from "../conformance/schedule-world.ts";
 import { LANE, NODE, newTask, ROOMY, TENANT } from "../conformance/world.ts";
 import type { Storage } from "../storage.ts";
 import { openSqlite } from "./open.ts";
