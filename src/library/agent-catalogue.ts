@@ -7,6 +7,7 @@ import type { RotaError } from "../model/errors.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
+import { FreshRead } from "../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { AgentRecord, Storage, StorageSignal } from "../storage/storage.ts";
@@ -44,8 +45,7 @@ export class AgentCatalogue extends Service {
   readonly #options: AgentCatalogueOptions;
   /** By `keyOf`. */
   #entries: ReadonlyMap<string, Entry> = new Map();
-  #reading: Promise<void> | null = null;
-  #next: Promise<void> | null = null;
+  readonly #reads = new FreshRead(() => this.#read());
   /** Whether something changed that was not read yet. */
   #stale = false;
   /** Agents that were looked for in vain, and until when they are not looked for again, by the monotonic clock. */
@@ -70,15 +70,7 @@ export class AgentCatalogue extends Service {
 
   /** Resolves once everything is known that was stored before this was called. */
   read(): Promise<void> {
-    // The one under way may have begun too early; whoever comes while another waits for it shares that.
-    this.#next ??= (this.#reading ?? Promise.resolve())
-      .catch(() => {})
-      .then(() => {
-        this.#reading = this.#next;
-        this.#next = null;
-        return this.#read();
-      });
-    return this.#next;
+    return this.#reads.now();
   }
 
   /** Whether an agent is known, also if another node made it, or took it away, a moment ago. */

@@ -1,5 +1,6 @@
 import { RotaError } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
+import { FreshRead } from "../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import type { Storage, StorageSignal, TenantLimits, TenantRecord } from "../storage/storage.ts";
 
@@ -25,8 +26,7 @@ export class TenantCatalogue extends Service {
   readonly #options: TenantCatalogueOptions;
   #tenants: ReadonlyMap<string, TenantRecord> = new Map();
   readonly #gone = new Set<string>();
-  #reading: Promise<void> | null = null;
-  #next: Promise<void> | null = null;
+  readonly #reads = new FreshRead(() => this.#read());
 
   constructor(options: TenantCatalogueOptions) {
     super(options);
@@ -44,15 +44,7 @@ export class TenantCatalogue extends Service {
 
   /** Resolves once everything is known that was stored before this was called. */
   read(): Promise<void> {
-    // The one under way may have begun too early; whoever comes while another waits for it shares that.
-    this.#next ??= (this.#reading ?? Promise.resolve())
-      .catch(() => {})
-      .then(() => {
-        this.#reading = this.#next;
-        this.#next = null;
-        return this.#read();
-      });
-    return this.#next;
+    return this.#reads.now();
   }
 
   ids(): string[] {

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { Gate } from "../testing/signals.ts";
+import { FreshRead } from "./fresh-read.ts";
+
+test("whoever asks while a read is under way is answered by the next, and all who do share it", async () => {
+  const gates = [new Gate(), new Gate()];
+  let reads = 0;
+  const fresh = new FreshRead(async () => {
+    const gate = gates[reads];
+    reads += 1;
+    await gate?.opened;
+  });
+  const first = fresh.now();
+  await new Promise(setImmediate);
+  const later = [fresh.now(), fresh.now()];
+  expect([reads, later[0] === later[1]]).toEqual([1, true]);
+  gates[0]?.open();
+  await first;
+  await new Promise(setImmediate);
+  expect(reads).toBe(2);
+  gates[1]?.open();
+  await Promise.all(later);
+  expect(reads).toBe(2);
+});
+
+test("a read that fails is told to those who wait for it, and to nobody after them", async () => {
+  let reads = 0;
+  const fresh = new FreshRead(async () => {
+    reads += 1;
+    if (reads === 1) throw new Error("away");
+  });
+  await expect(fresh.now()).rejects.toThrow("away");
+  await fresh.now();
+  expect(reads).toBe(2);
+});
