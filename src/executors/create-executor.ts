@@ -8,6 +8,7 @@ import { chatExecutor } from "./chat.ts";
 import { commandExecutor } from "./command.ts";
 import { echo } from "./echo.ts";
 import type { Executor, ExecutorConfig } from "./executor.ts";
+import { hideSecrets } from "./hide-secrets.ts";
 import { httpExecutor } from "./http.ts";
 import { mergeHeaders } from "./merge-headers.ts";
 import { openAiExecutor } from "./openai.ts";
@@ -36,6 +37,15 @@ export function createExecutor(given: Executor | ExecutorConfig, options: Create
   if (config.type === "echo") return echo;
   if (config.type === "command") return commandExecutor({ ...config, clock, environment });
   const call = { headers: mergeHeaders(config.headers), clock, guard };
+  const apiKey = config.type === "openai" ? apiKeyOf(config, environment, `${name}.apiKeyEnv`) : undefined;
+  return hideSecrets(callingExecutor(config, call, apiKey), { headers: call.headers, apiKey });
+}
+
+function callingExecutor(
+  config: Exclude<ExecutorConfig, ConfigOf<"echo" | "command">>,
+  call: CallOptions,
+  apiKey: string | undefined,
+): Executor {
   switch (config.type) {
     case "http":
       return httpExecutor({ ...call, url: config.url });
@@ -43,10 +53,8 @@ export function createExecutor(given: Executor | ExecutorConfig, options: Create
       return tabActionExecutor({ ...call, resolver: resolverOf(config, call) });
     case "chat":
       return chatExecutor({ ...call, url: config.url, newConversationId: randomUUID });
-    case "openai": {
-      const apiKey = apiKeyOf(config, environment, `${name}.apiKeyEnv`);
+    case "openai":
       return openAiExecutor({ ...call, baseUrl: config.baseUrl, apiKey, settings: config });
-    }
   }
 }
 
