@@ -41,11 +41,11 @@ begin
     join task t on t.seq = u.seq join line n on n.id = t.line left join lease l on l.task_seq = t.seq;
   with gone as (
     delete from lease l using unnest(p_seqs) with ordinality u(seq, n) where l.task_seq = u.seq returning l.*, u.n)
-  select array_agg(row(n, task_seq, node, line, attempt, started_at, 'cancelled', 'cancelled', false, null, p_error, null,
+  select array_agg(row(n, task_seq, token, node, line, attempt, started_at, 'cancelled', 'cancelled', false, null, p_error, null,
                        null, null, null, null, null)::ended_attempt)
     into v_ended from gone;
   select coalesce(max(seq), 0) into v_last_release from release;
-  if v_ended is not null then perform apply_deltas(end_attempts(p_now, v_ended)); end if;
+  if v_ended is not null then perform end_attempts(p_now, v_ended); end if;
   if v_waiting is not null then perform end_waiting(p_now, v_waiting, 'cancelled', p_error, false); end if;
   -- Whoever depends on several of them hears of the first, whether that was running or not.
   if v_ended is not null and v_waiting is not null then

@@ -19,9 +19,11 @@ function tasksAhead(criticalOnly: string): string {
  * What it reads grows with `limit`, not with what waits. sqlite/claim-tasks.ts says the same in TypeScript.
  */
 export const CLAIM_FUNCTIONS = `
--- p_freed: what ends freed in lines and has not been written down; see can_wait.
-create function claim_tasks(p_now bigint, p_node text, p_lane text, p_limit integer, p_freed line_delta[])
-returns bigint[] language plpgsql as $$
+-- p_freed: the lines of slots that ends freed and that have not been written down; see can_wait.
+-- first_token: of the first of seqs; the others have those that follow.
+create function claim_tasks(
+  p_now bigint, p_node text, p_lane text, p_limit integer, p_freed bigint[], out seqs bigint[], out first_token bigint)
+language plpgsql as $$
 #variable_conflict use_column
 declare
   v_lane lane;
@@ -45,52 +47,59 @@ begin
                                 - (select sum(inflight) from tenant_line where tenant = v_own.tenant));
     end if;
     if v_left > 0 and v_own.urgent_lines > 0 then
-      return start_in_turns(p_now, p_node, v_lane, array_fill(v_own.id, array[least(v_left, v_own.supply)::integer]));
+      v_turns := array_fill(v_own.id, array[least(v_left, v_own.supply)::integer]);
+      first_token := take_event_numbers(cardinality(v_turns));
+      seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
+      return;
     end if;
     v_lines := case when v_left > 0 then choose_of_tenant(v_lane, v_own.tenant, v_left, p_freed) end;
     v_turns := array[v_own.id];
     v_streaked := v_own.ahead_streak <> 0;
   elsif v_left > 0 then
     select turns, urgent, streaked into v_turns, v_urgent, v_streaked from share_out(v_lane, v_left, p_freed);
-    if v_urgent and cardinality(v_turns) > 0 then return start_in_turns(p_now, p_node, v_lane, v_turns); end if;
+    if v_urgent and cardinality(v_turns) > 0 then
+      first_token := take_event_numbers(cardinality(v_turns));
+      seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
+      return;
+    end if;
     v_lines := case when cardinality(v_turns) > 0 then choose_fairly(v_lane, v_turns, p_freed) end;
   end if;
   if coalesce(cardinality(v_lines), 0) = 0 then
-    if p_freed is not null then perform apply_deltas(p_freed); end if;
-    return '{}';
+    if p_freed is not null then perform apply_deltas(freed_slots(p_freed)); end if;
+    return;
   end if;
-  v_lines := start_attempts(p_now, p_node, v_lines, null, p_freed);
+  first_token := take_event_numbers(cardinality(v_lines));
+  seqs := start_attempts(
+    p_now, p_node, v_lines, array(select generate_series(first_token, first_token + cardinality(v_lines) - 1)), p_freed, true);
   if v_streaked then
     update tenant_line set ahead_streak = 0 where id = any (v_turns) and ahead_streak <> 0;
   end if;
-  return v_lines;
 end $$;
 
 -- Whether what was freed can be written down together with what is started in this lane. It can where all of it lies in
--- this lane, nothing returned to its line, and only fairness decides.
-create function can_wait(p_freed line_delta[], p_lane text) returns boolean language plpgsql stable as $$
+-- this lane, and only fairness decides.
+create function can_wait(p_freed bigint[], p_lane text) returns boolean language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return not exists (
-           select 1 from unnest(p_freed) f join line n on n.id = f.line
-            where f.waiting <> 0 or n.lane <> p_lane or n.ahead or n.agent_max is not null)
+           select 1 from line n
+            where n.id = any (p_freed) and (n.lane <> p_lane or n.ahead or n.agent_max is not null))
      and not exists (select 1 from line where lane = p_lane and startable and ahead);
 end $$;
 
 -- Starts what tenants have in their turns where something goes ahead of fairness: what goes first of each is chosen by
--- itself, and told of in the order of the turns.
-create function start_in_turns(p_now bigint, p_node text, p_lane lane, p_turns bigint[]) returns bigint[]
+-- itself, and told of in the order of the turns, numbered from p_first on.
+create function start_in_turns(p_now bigint, p_node text, p_lane lane, p_turns bigint[], p_first bigint) returns bigint[]
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_first bigint := take_event_numbers(cardinality(p_turns));
   v_owner record;
   v_seqs bigint[] := '{}';
   v_tenants text[];
   v_data text[];
 begin
   for v_owner in
-    select t.id, array_agg(v_first + u.place - 1 order by u.place) as tokens
+    select t.id, array_agg(p_first + u.place - 1 order by u.place) as tokens
       from unnest(p_turns) with ordinality u(id, place) join tenant_line t on t.id = u.id group by t.id order by t.id
   loop
     v_seqs := v_seqs || start_of_tenant(p_now, p_node, p_lane, v_owner.id, v_owner.tokens);
@@ -99,7 +108,7 @@ begin
          array_agg('{"attempt":' || l.attempt || '}' order by l.token)
     into v_seqs, v_tenants, v_data
     from unnest(v_seqs) u(seq) join lease l on l.task_seq = u.seq join task t on t.seq = u.seq;
-  perform tell(v_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  perform tell(p_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
   return v_seqs;
 end $$;
 
@@ -127,7 +136,7 @@ begin
       v_lines := choose_of_tenant(p_lane, v_own.tenant, case when v_ahead_max > 0 then cardinality(v_tokens) else 1 end, null);
       v_own.ahead_streak := 0;
     end if;
-    v_started := v_started || start_attempts(p_now, p_node, v_lines, v_tokens[:cardinality(v_lines)], null);
+    v_started := v_started || start_attempts(p_now, p_node, v_lines, v_tokens[:cardinality(v_lines)], null, false);
     v_tokens := v_tokens[cardinality(v_lines) + 1:];
   end loop;
   update tenant_line set ahead_streak = v_own.ahead_streak where id = p_owner and ahead_streak <> v_own.ahead_streak;
@@ -143,7 +152,7 @@ begin
 end $$;
 
 -- The lines of a tenant with the fewest in flight, ties to the one served longest ago, one entry for each start.
-create function choose_of_tenant(p_lane lane, p_tenant text, p_count integer, p_freed line_delta[]) returns bigint[]
+create function choose_of_tenant(p_lane lane, p_tenant text, p_count integer, p_freed bigint[]) returns bigint[]
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -162,7 +171,7 @@ begin
              order by n.inflight, n.last_served, n.id limit p_count) c;
   else
     -- The index does not know yet what was freed: those lines are looked at besides, with what they will have.
-    with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
+    with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
     candidate as (
       select line as id from freed
       union
@@ -181,7 +190,7 @@ begin
 end $$;
 
 -- The same for these turns of several tenants: what one after the other would have chosen, all at once.
-create function choose_fairly(p_lane lane, p_turns bigint[], p_freed line_delta[]) returns bigint[]
+create function choose_fairly(p_lane lane, p_turns bigint[], p_freed bigint[]) returns bigint[]
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -195,7 +204,7 @@ declare
   v_times integer := 1;
   v_lines bigint[];
 begin
-  with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
+  with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
   need as (
     select t.id as owner, t.tenant, u.starts
       from (select id, count(*)::integer as starts from unnest(p_turns) u(id) group by id) u
@@ -239,55 +248,51 @@ begin
   end loop;
 end $$;
 
--- Starts the first tasks of these lines, one for each entry, in the order of the entries; writes p_freed down with it.
--- With p_tokens, these are theirs, and telling of the starts is the caller's.
-create function start_attempts(p_now bigint, p_node text, p_lines bigint[], p_tokens bigint[], p_freed line_delta[])
+-- Starts the first tasks of these lines, one for each entry, in the order of the entries and with these tokens; writes
+-- p_freed down with it. p_tell: not left to the caller.
+create function start_attempts(
+  p_now bigint, p_node text, p_lines bigint[], p_tokens bigint[], p_freed bigint[], p_tell boolean)
 returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
-  v_first bigint := case when p_tokens is null then take_event_numbers(cardinality(p_lines)) end;
   v_seqs bigint[];
   v_tenants text[];
   v_data text[];
   v_deltas line_delta[];
 begin
-  with pick as (
-    select line, place, row_number() over (partition by line order by place) as n
-      from unnest(p_lines) with ordinality u(line, place)),
-  need as (select line, count(*) as tasks from pick group by line),
-  head as (
-    select r.line, r.rank, r.task_seq, o.lane, row_number() over (partition by r.line order by r.rank, r.task_seq) as n
+  with need as (
+    select line, array_agg(place order by place) as places from unnest(p_lines) with ordinality u(line, place) group by line),
+  chosen as materialized (
+    select o.id as line, o.lane, r.entry, r.task_seq, need.places[r.n] as place, p_tokens[need.places[r.n]] as token,
+           t.executions + 1 as attempt, t.tenant, t.priority, t.session,
+           (t.origin is not null)::integer as exempt,
+           t.priority > 0 and t.preemptions_left > 0 as gives_way
       from need
       join line o on o.id = need.line
      cross join lateral (
-       select line, rank, task_seq from ready
+       select ctid as entry, task_seq, row_number() over (order by rank, task_seq) as n from ready
         where line = need.line and (rank, task_seq) >= (o.head_rank, o.head_seq)
-        order by rank, task_seq limit need.tasks) r),
-  chosen as materialized (
-    select head.line, head.rank, head.task_seq, pick.place, coalesce(v_first + pick.place - 1, p_tokens[pick.place]) as token,
-           t.executions + 1 as attempt, t.tenant, head.lane, t.priority, t.session,
-           (t.origin is not null)::integer as exempt,
-           t.priority > 0 and t.preemptions_left > 0 as gives_way
-      from pick join head on head.line = pick.line and head.n = pick.n
-      join task t on t.seq = head.task_seq and t.resting_state = 'queued'),
+        order by rank, task_seq limit cardinality(need.places)) r
+      join task t on t.seq = r.task_seq and t.resting_state = 'queued'),
   gone as (
-    delete from ready r using chosen c
-     where r.line = c.line and r.rank = c.rank and r.task_seq = c.task_seq),
+    delete from ready where ctid = any (array(select entry from chosen))),
   held as (
     insert into lease (task_seq, token, node, line, state, attempt, started_at, session, lane, tenant, priority)
     select task_seq, token, p_node, line, 'running', attempt, p_now, session, lane, case when gives_way then tenant end,
            case when gives_way then priority end from chosen)
   select array_agg(task_seq order by place), array_agg(tenant order by place),
          array_agg('{"attempt":' || attempt || '}' order by place),
-         array_agg(row(line, -1, -exempt, 0, -1, 1, token, null, null)::line_delta)
+         (select array_agg(row(line, -starts, -exempt, 0, -starts, starts, served, null, null)::line_delta)
+            from (select line, count(*)::integer as starts, sum(exempt)::integer as exempt, max(token) as served
+                    from chosen group by line) c)
     into v_seqs, v_tenants, v_data, v_deltas from chosen;
   if coalesce(cardinality(v_seqs), 0) <> cardinality(p_lines) then
     raise exception 'counters of lines % disagree with what is ready', p_lines;
   end if;
-  if p_tokens is null then
-    perform tell(v_first, p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
+  if p_tell then
+    perform tell(p_tokens[1], p_now, array_fill('task.started'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
   end if;
-  perform apply_deltas(v_deltas || p_freed);
+  perform apply_deltas(v_deltas || case when p_freed is not null then freed_slots(p_freed) end);
   return v_seqs;
 end $$;
 `;

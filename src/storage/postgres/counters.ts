@@ -17,8 +17,8 @@ const AHEAD = "n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'pr
 const CAN_START = `not t.disabled and ${tenantRoom("t")} > 0`;
 
 export const COUNTER_FUNCTIONS = `
--- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start.
--- added_*: the smallest entry put into ready. Of the waiting, exempt are those that admission does not count, and parked
+-- What a statement moved in one line: either into ready or out of it, never both. served: token of the last start, and then
+-- inflight is the number of starts. added_*: the smallest entry put into ready. Of the waiting, exempt are those that admission does not count, and parked
 -- those that their session or their batch holds back.
 create type line_delta as (
   line bigint, waiting integer, exempt integer, parked integer, ready integer, inflight integer, served bigint,
@@ -48,6 +48,14 @@ create function tell(
 returns void language plpgsql as $$
 #variable_conflict use_column
 begin
+  -- Mostly all say the same, and then nothing has to be sorted.
+  if p_types[1] = all (p_types) and p_tenants[1] = all (p_tenants)
+     and (p_data[1] = all (p_data) or array_remove(p_data, null) = '{}') then
+    insert into event (last_seq, count, type, at, tenant, task_seqs, data)
+    values (p_first + cardinality(p_task_seqs) - 1, cardinality(p_task_seqs), p_types[1], p_now, p_tenants[1], p_task_seqs,
+            p_data[1]);
+    return;
+  end if;
   insert into event (last_seq, count, type, at, tenant, task_seqs, data)
   select p_first + max(place) - 1, count(*), type, p_now, tenant, array_agg(task_seq order by place), data
     from (select *, place - row_number() over (partition by type, tenant, data order by place) as run
@@ -68,7 +76,8 @@ begin
   with moved as (
     select line, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt, sum(parked)::integer as parked,
            sum(ready)::integer as ready, sum(inflight)::integer as inflight,
-           max(served) as served, count(served)::integer as starts, min(array[added_rank, added_seq]) filter (where added_seq is not null) as added
+           max(served) as served, coalesce(sum(inflight) filter (where served is not null), 0)::integer as starts,
+           min(array[added_rank, added_seq]) filter (where added_seq is not null) as added
       from unnest(p_deltas) group by line),
   placed as (
     select m.*, o.lane, o.tenant, l.strategy, o.room as old_room, o.startable and o.ahead as was_urgent,
@@ -201,6 +210,11 @@ create function count_moves(p_tenants text[], p_from text[], p_to text[]) return
 declare
   v_many integer[] := array[cardinality(p_tenants)];
 begin
+  if p_tenants[1] = all (p_tenants) and p_from[1] = all (p_from) and p_to[1] = all (p_to) then
+    update tally y set tasks = y.tasks + case when y.state = p_to[1] then v_many[1] else -v_many[1] end
+     where y.tenant = p_tenants[1] and y.state in (p_from[1], p_to[1]) and p_from[1] <> p_to[1];
+    return;
+  end if;
   perform count_tasks(p_tenants || p_tenants, p_from || p_to, array_fill(-1, v_many) || array_fill(1, v_many));
 end $$;
 `;

@@ -1,5 +1,6 @@
-import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
+import type { FinishAndClaimParams, FinishedAndClaimed, FinishedAttempt } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { ENDING_VARIABLES, endAttempts } from "./end-attempts.ts";
 import { isNoted } from "./notes.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { signalReleased } from "./release-dependants.ts";
@@ -12,23 +13,25 @@ export async function finishAndClaim(
   db: PostgresDatabase,
   params: FinishAndClaimParams,
 ): Promise<FinishedAndClaimed> {
+  const finishes = firstOfEach(params.finishes);
   const rows = await db.write<StepRow>({
     name: "finish_and_claim",
-    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6)",
+    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     values: [
       params.node,
-      JSON.stringify(params.finishes.map(toFinishRow)),
-      JSON.stringify(params.progress.map(toProgressRow)),
+      finishes.map(({ seq }) => seq),
+      finishes.map(({ token }) => token),
+      finishes.map(resultOf),
+      toJson(finishes.map(toFinishRow)),
+      toJson(params.progress.map(toProgressRow)),
       params.claims.map(({ lane }) => lane),
       params.claims.map(({ limit }) => limit),
     ],
   });
-  const stateOf = new Map(
-    params.finishes.toReversed().map(({ token, settlement }) => [token, settlement.to]),
-  );
-  const finished = rows
-    .filter(({ what }) => what === "finished")
-    .map(({ number }) => ({ token: Number(number), state: stateOf.get(Number(number)) ?? "failed" }));
+  const lost = new Set(rows.filter(({ what }) => what === "lost").map(({ number }) => Number(number)));
+  const finished = finishes
+    .filter(({ token }) => !lost.has(token))
+    .map(({ token, settlement }) => ({ token, state: settlement.to }));
   const started = rows.filter(({ what }) => what === "started");
   const tasks = await toTaskRecords(
     db,
@@ -62,38 +65,42 @@ const JUST_STARTED = {
 } as const;
 
 interface StepRow extends Omit<TaskRow, keyof typeof JUST_STARTED | "held_node"> {
-  readonly what: "finished" | "started" | "expired" | "settled";
+  readonly what: "lost" | "started" | "expired" | "settled";
   /** The token. */
   readonly number: string;
 }
 
-function toFinishRow(
-  { seq, token, settlement, usage, summary }: FinishAndClaimParams["finishes"][number],
-  n: number,
-): object {
-  const finish = {
-    n,
-    seq,
-    token,
+/** Of several ends of one attempt, the first counts. */
+function firstOfEach(finishes: readonly FinishedAttempt[]): readonly FinishedAttempt[] {
+  const tokens = new Set(finishes.map(({ token }) => token));
+  if (tokens.size === finishes.length) return finishes;
+  return finishes.filter(({ token }) => tokens.delete(token));
+}
+
+function resultOf({ settlement }: FinishedAttempt): string | null {
+  return settlement.to === "done" ? (JSON.stringify(settlement.result) ?? "null") : null;
+}
+
+/** Whatever there is to say of an end besides that it is done and the result; null: nothing. */
+function toFinishRow({ settlement, usage, summary }: FinishedAttempt, n: number): object | null {
+  if (settlement.to === "done" && usage === undefined && summary === undefined) return null;
+  return {
+    n: n + 1,
     state: settlement.to,
+    error: settlement.to === "done" ? undefined : cleanText(settlement.error),
+    run_at: settlement.to === "delayed" ? settlement.runAt : undefined,
     input_tokens: usage?.inputTokens,
     output_tokens: usage?.outputTokens,
     context_tokens: usage?.contextTokens,
     context_window: usage?.contextWindow,
+    summary: summary === undefined ? undefined : cleanText(summary),
   };
-  switch (settlement.to) {
-    case "done":
-      return {
-        ...finish,
-        result: JSON.stringify(settlement.result) ?? "null",
-        summary: summary === undefined ? undefined : cleanText(summary),
-      };
-    case "failed":
-    case "queued":
-      return { ...finish, error: cleanText(settlement.error) };
-    case "delayed":
-      return { ...finish, error: cleanText(settlement.error), run_at: settlement.runAt };
-  }
+}
+
+/** Null where there is nothing: then nothing is taken apart. */
+function toJson(rows: readonly (object | null)[]): string | null {
+  const given = rows.filter((row) => row !== null);
+  return given.length === 0 ? null : JSON.stringify(given);
 }
 
 function toProgressRow(
@@ -114,31 +121,41 @@ const STARTED_COLUMNS = `
 export const FINISH_AND_CLAIM_FUNCTIONS = `
 create type started_task as (${STARTED_COLUMNS});
 
--- finished: number is the token. expired: tenant, agent and lane. settled: something else may be able to start, or has ended.
--- started: number is the token, the rest the task.
+-- p_seqs, p_tokens, p_results: attempts that have ended; p_more: what else there is to say of some of them.
+-- lost: number is the token of one that was not held. expired: tenant, agent and lane. settled: something else may be able
+-- to start, or has ended. started: number is the token, the rest the task.
 create function finish_and_claim(
-  p_now bigint, p_node text, p_finishes json, p_progress json, p_lanes text[], p_limits integer[])
+  p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_progress json,
+  p_lanes text[], p_limits integer[])
 returns table (what text, number bigint, ${STARTED_COLUMNS}) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint;
-  v_tokens bigint[];
-  v_freed line_delta[];
+  v_lost bigint[];
+  v_moved line_delta[];
+  v_freed bigint[];
   v_expired record;
   v_seqs bigint[];
-  v_ends boolean := json_array_length(p_finishes) > 0;
+  v_first bigint;
+  v_ends boolean := cardinality(p_seqs) > 0;
 begin
   v_now := enter(p_now);
   perform 1 from node where id = p_node and not dead;
-  if not found then return; end if;
-  if json_array_length(p_progress) > 0 then perform write_progress(v_now, p_node, p_progress); end if;
+  if not found then
+    return query select 'lost', t.token, (null::started_task).* from unnest(p_tokens) t(token);
+    return;
+  end if;
+  if p_progress is not null then perform write_progress(v_now, p_node, p_progress); end if;
   if v_ends then
-    select tokens, deltas into v_tokens, v_freed from finish_held_tasks(v_now, p_node, p_finishes);
-    return query select 'finished', t.token, (null::started_task).* from unnest(v_tokens) t(token);
+    select lost, moved, freed into v_lost, v_moved, v_freed
+      from finish_held_tasks(v_now, p_node, p_seqs, p_tokens, p_results, p_more);
+    if v_lost is not null then
+      return query select 'lost', t.token, (null::started_task).* from unnest(v_lost) t(token);
+    end if;
   end if;
   -- A busy node frees and fills the same lines: then both are written down together.
-  if v_freed is not null and (cardinality(p_lanes) <> 1 or not can_wait(v_freed, p_lanes[1])) then
-    perform apply_deltas(v_freed);
+  if v_moved is not null or (v_freed is not null and (cardinality(p_lanes) <> 1 or not can_wait(v_freed, p_lanes[1]))) then
+    perform apply_deltas(v_moved || freed_slots(v_freed));
     v_freed := null;
   end if;
   if cardinality(p_lanes) > 0 then
@@ -156,21 +173,19 @@ begin
     perform settle_moves(v_now, ${RELEASED_MAX});
     -- Something may go ahead of fairness now.
     if v_freed is not null and not can_wait(v_freed, p_lanes[1]) then
-      perform apply_deltas(v_freed);
+      perform apply_deltas(freed_slots(v_freed));
       v_freed := null;
     end if;
     return query select 'settled', null::bigint, (null::started_task).*;
   end if;
   for i in 1 .. cardinality(p_lanes) loop
     -- A statement of its own: the next one would not see leases that are written while it runs.
-    v_seqs := claim_tasks(v_now, p_node, p_lanes[i], p_limits[i], v_freed);
+    select seqs, first_token into v_seqs, v_first from claim_tasks(v_now, p_node, p_lanes[i], p_limits[i], v_freed);
     return query
-      select 'started', l.token, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
+      select 'started', v_first + c.place - 1, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
              t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.callback_url, t.executions, t.started_at,
-             t.spec, t.input_tokens, t.output_tokens, t.context_window, l.attempt, l.started_at
-        from unnest(v_seqs) with ordinality c(seq, place)
-        join task t on t.seq = c.seq
-        join lease l on l.task_seq = c.seq
+             t.spec, t.input_tokens, t.output_tokens, t.context_window, t.executions + 1, v_now
+        from unnest(v_seqs) with ordinality c(seq, place) join task t on t.seq = c.seq
        order by c.place;
   end loop;
   ${PREEMPT}
@@ -178,33 +193,30 @@ begin
   if not v_ends then set local synchronous_commit = off; end if;
 end $$;
 
--- Ends the attempts that this node still holds; the rest has been lost and changes nothing. What it frees in lines is
--- the caller's to write down.
+-- Ends the attempts that this node still holds; the rest has been lost and changes nothing. What it moves and frees in
+-- lines is the caller's to write down.
 create function finish_held_tasks(
-  p_now bigint, p_node text, p_finishes json, out tokens bigint[], out deltas line_delta[]) language plpgsql as $$
+  p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json,
+  out lost bigint[], out moved line_delta[], out freed bigint[]) language plpgsql as $$
 #variable_conflict use_column
-declare
-  v_ended ended_attempt[];
-begin
-  with told as (
-    -- Of several ends of one attempt, the first counts.
-    select distinct on (token) *
-      from json_to_recordset(p_finishes)
-             as f(n bigint, seq bigint, token bigint, state text, result text, error text, run_at bigint,
-                  input_tokens bigint, output_tokens bigint, context_tokens bigint, context_window bigint,
-                  summary text)
-     order by token, n),
-  held as (
-    delete from lease l using told f
+declare${ENDING_VARIABLES}
+begin${endAttempts(`
+  ended as (
+    delete from lease l
+     using unnest(p_seqs, p_tokens, p_results) with ordinality f(seq, token, result, n)
+      left join json_to_recordset(p_more)
+             as m(n bigint, state text, error text, run_at bigint, input_tokens bigint, output_tokens bigint,
+                  context_tokens bigint, context_window bigint, summary text) on m.n = f.n
      where l.task_seq = f.seq and l.token = f.token and l.node = p_node
-    returning f.*, l.line, l.attempt, l.started_at)
-  select array_agg(row(n, seq, p_node, line, attempt, started_at, state,
-           case state when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end,
-           state = 'delayed', result, error, run_at, input_tokens, output_tokens, context_tokens,
-           context_window, summary)::ended_attempt),
-         array_agg(token order by n)
-    into v_ended, tokens from held;
-  if v_ended is not null then deltas := end_attempts(p_now, v_ended); end if;
+    returning f.n, l.task_seq, l.token, l.node, l.line, l.attempt, l.started_at, coalesce(m.state, 'done') as state,
+              case coalesce(m.state, 'done') when 'done' then 'done' when 'queued' then 'interrupted' else 'failed' end as outcome,
+              coalesce(m.state = 'delayed', false) as counted, f.result, m.error, m.run_at, m.input_tokens, m.output_tokens,
+              m.context_tokens, m.context_window, m.summary)`)}
+  moved := v_deltas;
+  freed := v_freed;
+  if cardinality(p_tokens) > coalesce(cardinality(v_tokens), 0) then
+    lost := array(select token from unnest(p_tokens) u(token) where v_tokens is null or token <> all (v_tokens));
+  end if;
 end $$;
 
 -- Writes what running attempts report, as long as they hold their lease.

@@ -125,12 +125,12 @@ begin
     end if;
     v_tokens := v_tokens || v_lease.token;
     v_owners := v_owners || v_critical.tenant;
-    v_ended := v_ended || row(cardinality(v_tokens), v_lease.task_seq, v_lease.node, v_lease.line, v_lease.attempt,
+    v_ended := v_ended || row(cardinality(v_tokens), v_lease.task_seq, v_lease.token, v_lease.node, v_lease.line, v_lease.attempt,
                               v_lease.started_at, 'queued', 'preempted', false, null,
                               '${preemptionError("' || v_critical.id || '")}', null, null, null, null, null, null)::ended_attempt;
   end loop;
   if cardinality(v_tokens) = 0 then return v_tokens; end if;
-  perform apply_deltas(end_attempts(p_now, v_ended));
+  perform end_attempts(p_now, v_ended);
   -- The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness.
   update tenant_line t
      set owed = t.owed + o.slots,

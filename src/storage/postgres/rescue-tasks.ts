@@ -38,12 +38,12 @@ begin
     delete from lease l using chosen c, task t
      where l.task_seq = c.task_seq and t.seq = c.task_seq
     returning l.*, t.retry_count < t.max_retries_if_lost as rescuable)
-  select array_agg(row(task_seq, task_seq, node, line, attempt, started_at,
+  select array_agg(row(task_seq, task_seq, token, node, line, attempt, started_at,
                        case when rescuable then 'queued' else 'failed' end, 'lost', rescuable, null, 'worker lost',
                        v_now, null, null, null, null, null)::ended_attempt)
     into v_ended from gone;
   if v_ended is null then return; end if;
-  perform apply_deltas(end_attempts(v_now, v_ended));
+  perform end_attempts(v_now, v_ended);
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
   return query

@@ -56,7 +56,8 @@ begin
 end $$;
 
 -- Attempts of tasks of sessions have ended, some of them with their tasks. Those that wait again keep their place.
-create function leave_attempts(p_ended ended_attempt[]) returns void language plpgsql as $$
+create function leave_attempts(p_seqs bigint[], p_states text[], p_tokens bigint[], p_windows bigint[]) returns void
+language plpgsql as $$
 #variable_conflict use_column
 declare
   v_unsettled text[];
@@ -64,7 +65,8 @@ begin
   with ended as materialized (
     select e.n, e.state in ('done', 'failed', 'cancelled') as final, e.context_tokens, e.context_window,
            t.session, t.origin, ${turnOf("t", "in")} as turn
-      from unnest(p_ended) e join task t on t.seq = e.task_seq),
+      from unnest(p_seqs, p_states, p_tokens, p_windows) with ordinality e(seq, state, context_tokens, context_window, n)
+      join task t on t.seq = e.seq),
   gone as (delete from turn where ctid = any (array(select turn from ended where final))),
   -- Of several that told how full the context is, the last one counts.
   moved as (

@@ -25,10 +25,10 @@ function candidates(columns: string, count: string): string {
 export const SHARE_FUNCTIONS = `
 -- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
 -- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.
--- p_freed: what ends freed in lines and has not been written down; see can_wait. urgent: something of one of them may go
+-- p_freed: the lines of slots that ends freed and that have not been written down; see can_wait. urgent: something of one of them may go
 -- ahead of fairness. streaked: so it did before.
 create function share_out(
-  p_lane lane, p_count integer, p_freed line_delta[],
+  p_lane lane, p_count integer, p_freed bigint[],
   out turns bigint[], out urgent boolean, out streaked boolean) language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -48,7 +48,7 @@ begin
       from (${candidates(`t.id, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, ${tenantRoom("t")} as room`, "p_count")}) c;
   else
     -- The index does not know yet what was freed: those tenants are looked at besides, with what they will have.
-    with freed as (select line, count(*)::integer as slots from unnest(p_freed) group by line),
+    with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
     gained as (
       select n.tenant, sum(f.slots)::integer as slots, sum(${roomWhenFreed("n", "f.slots")} - n.room) as supply
         from freed f join line n on n.id = f.line group by n.tenant),
