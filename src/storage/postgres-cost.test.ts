@@ -26,7 +26,17 @@ async function pagesOf(admin: Client, call: string, values: readonly unknown[] =
 }
 
 function pagesOfClaim(admin: Client): Promise<number> {
-  return pagesOf(admin, `finish_and_claim(null, 'node-0', '[]', '[]', '{${LANE}}', '{${CLAIM_MAX}}')`);
+  return pagesOf(
+    admin,
+    `finish_and_claim(null, 'node-0', '{}', '{}', '{}', null, null, '{${LANE}}', '{${CLAIM_MAX}}')`,
+  );
+}
+
+/** Ends an attempt as done and starts up to `limit` tasks: a call and its values. `more`: what else is said of the end. */
+function stepOf(held: ClaimedTask | undefined, limit: number, more?: object): [string, unknown[]] {
+  const call = `finish_and_claim(null, 'node-0', $1, $2, '{1}', $3, null, '{${LANE}}', '{${limit}}')`;
+  const rest = more === undefined ? null : JSON.stringify([{ n: 1, state: "done", ...more }]);
+  return [call, [[held?.task.seq], [held?.token], rest]];
 }
 
 async function claim(storage: Storage, limit: number) {
@@ -145,12 +155,9 @@ describe("what an end touches in a batch with a bound", () => {
       limits: ROOMY,
     });
     const [held] = await claim(first, 3);
-    const finishes = JSON.stringify([
-      { n: 0, seq: held?.task.seq, token: held?.token, state: "done", result: "1" },
-    ]);
-    const call = `finish_and_claim(null, 'node-0', $1, '[]', '{${LANE}}', '{${CLAIM_MAX}}')`;
-    await pagesOf(admin, call, [finishes]);
-    return pagesOf(admin, call, [finishes]);
+    const step = stepOf(held, CLAIM_MAX);
+    await pagesOf(admin, ...step);
+    return pagesOf(admin, ...step);
   }
 
   test("does not grow with the tasks that it holds back", async () => {
@@ -163,11 +170,9 @@ describe("what the end of a task of a session touches, which lets the next one i
 
   /** Pages for such an end and the start that follows, with plans that were made while there was little. */
   async function pagesOfStep(admin: Client, held: ClaimedTask | undefined): Promise<number> {
-    const end = { n: 0, seq: held?.task.seq, token: held?.token, state: "done", result: "1" };
-    const call = `finish_and_claim(null, 'node-0', $1, '[]', '{${LANE}}', '{1}')`;
-    const values = [JSON.stringify([end])];
-    for (let warm = 0; warm < 2; warm += 1) await pagesOf(admin, call, values);
-    return pagesOf(admin, call, values);
+    const step = stepOf(held, 1);
+    for (let warm = 0; warm < 2; warm += 1) await pagesOf(admin, ...step);
+    return pagesOf(admin, ...step);
   }
 
   function inSessions(sessions: number, count: number, from = 0): Partial<NewTask>[] {
@@ -280,8 +285,6 @@ describe("what schedules and their runs touch", () => {
       const limits = { priority: 2, max_retries_if_lost: 0, depends_on: [] };
       return { id: `made-${made}`, tenant: TENANT, agent, lane: LANE, origin: "run", ...limits, spec: "{}" };
     };
-    const end = { n: 0, seq: held?.task.seq, token: held?.token, state: "done", result: "1", summary: "s" };
-    const step = `finish_and_claim(null, 'node-0', $1, '[]', '{${LANE}}', '{1}')`;
     const calls: Record<string, () => [string, unknown[]]> = {
       fire: () => fire([busy], { status: "running", request_id: "r", task: task(busy.agent) }),
       replace: () =>
@@ -294,7 +297,7 @@ describe("what schedules and their runs touch", () => {
         [TENANT, busy.id, busy.revision],
       ],
       delete: () => ["delete_schedule(null, $1, $2, $3)", [TENANT, busy.id, false]],
-      "end a run": () => [step, [JSON.stringify([end])]],
+      "end a run": () => stepOf(held, 1, { summary: "s" }),
       "cancel a run": () => ["cancel_tasks(null, $1, $2, null)", [TENANT, [held?.task.id]]],
       prune: () => ["prune_runs(null, 1000000000, 100)", []],
     };
@@ -379,11 +382,9 @@ describe("what schedules and their runs touch", () => {
     const { first, admin } = await openNodes(1);
     await submit(first, [{ id: "runs" }, { id: "waits" }]);
     const [held] = await claim(first, 1);
-    const end = JSON.stringify([
-      { n: 0, seq: held?.task.seq, token: held?.token, state: "done", result: "1" },
-    ]);
+    const [step, values] = stepOf(held, 1);
     await admin.query(`begin; set local search_path = ${FUNCTION_SCHEMA}, rota`);
-    await admin.query(`select finish_and_claim(null, 'node-0', $1, '[]', '{${LANE}}', '{1}')`, [end]);
+    await admin.query(`select ${step}`, values);
     await admin.query(
       `select cancel_tasks(null, '${TENANT}', '{waits}', null), retry_task(null, '${TENANT}', 'waits')`,
     );
