@@ -144,6 +144,26 @@ describe("what a critical task touches that comes in", () => {
   });
 });
 
+test("an end stays on the page of its task, so that no index has to hear of it", async () => {
+  const { first, admin } = await openNodes(1);
+  await submit(first, tasksOf(10, 300));
+  const pages = async () => {
+    const { rows } = await admin.query(
+      "select seq, (ctid::text::point)[0] as page from rota.task order by seq",
+    );
+    return rows;
+  };
+  const before = await pages();
+  const held = await claim(first, 300);
+  const finishes = held.map(({ token, task }) => ({
+    seq: task.seq,
+    token,
+    settlement: { to: "done", result: null } as const,
+  }));
+  await first.tasks.finishAndClaim({ node: "node-0", finishes, progress: [], claims: [] });
+  expect(await pages()).toEqual(before);
+});
+
 describe("what an end touches in a batch with a bound", () => {
   /** Pages for the end of one of so many tasks, which lets another one in. */
   async function pagesOfEnd(tasks: number): Promise<number> {
