@@ -149,7 +149,7 @@ begin
   return query
     select c.id, r.rank, r.task_seq
       from (select n.id, n.head_rank, n.head_seq, n.room
-              from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.head_rank <= 0
+              from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.ahead and n.head_rank <= 0
              order by n.head_rank, n.head_seq limit p_count) c
      cross join lateral (
        select rank, task_seq from ready
