@@ -55,7 +55,6 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
   const given = [`[${forms.join(",")}]`, integers(formOf), tasks.map(({ id }) => id), specsOf(tasks)];
   const bounds = [JSON.stringify(batches.map(toBatchRow)), limits.maxQueueSize, limits.maxPerAgent];
   if (tasks.some(({ idempotency }) => idempotency !== null)) {
-    // Tasks with keys are taken in one by one, each after a look at its key.
     const keys = tasks.map(({ idempotency }) => idempotency?.key ?? null);
     const hashes = tasks.map(({ idempotency }) => idempotency?.hash ?? null);
     const rows = await db.write<InsertedRow>({
@@ -407,7 +406,6 @@ declare
   v_types text[];
   v_data text[];
   v_each inserted_task[];
-  v_alone json[];
 begin
   loop
     -- None of this call is done: of those that they depend on, only those that were there before can be.
@@ -444,12 +442,8 @@ begin
                  (f).session, (f).session_max, (f).origin, v_fulls[n])::admitted_task
         from ${EACH} u order by n);
     if v_count > 1 and ends_stale_message(v_admitted) then
-      v_alone := array(select json_array_elements(p_forms));
       for v_n in 1 .. v_count loop
-        v_each := v_each || array(
-          select a from answers_to(
-            p_now, take_in_forms(p_now, json_build_array(v_alone[p_form_of[v_n]]), '{1}', '{1}', p_ids[v_n:v_n],
-                                 p_specs[v_n:v_n], p_max_queue, p_max_agent), '{1}', '{1}', p_ids[v_n:v_n]) a);
+        v_each := v_each || take_in_some(p_now, p_forms, p_form_of, p_ids, p_specs, array[v_n], p_max_queue, p_max_agent);
       end loop;
       return row(v_first, null, v_each)::taken_in;
     end if;
@@ -550,53 +544,116 @@ begin
   if array_remove(fulls, null) = '{}' then fulls := null; end if;
 end $$;
 
+-- The same where some have keys: only those are taken in whose key does not stand for another already. They come in stretches
+-- in which no key is there twice, so that of several with one key the first is there when the next is looked at.
 create function insert_keyed_tasks(
   p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_keys text[], p_hashes text[],
   p_batches json, p_max_queue bigint, p_max_agent bigint)
 returns setof inserted_task language plpgsql as $$
+#variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
-  v_specs text[] := string_to_array(p_specs, E'\n');
-  v_forms json[] := array(select json_array_elements(p_forms));
-  v_form json;
-  v_inserted inserted_task;
+  v_specs text[] := string_to_array(p_specs, E'\\n');
+  v_tenants text[] := array(select tenant from json_to_recordset(p_forms) as j(tenant text));
+  v_from integer := 1;
+  v_to integer;
+  v_stretch inserted_task[];
+  v_new integer[];
+  v_taken inserted_task[];
   v_all inserted_task[] := '{}';
-  v_batches text[] := array(select j.id from json_to_recordset(p_batches) as j(id text));
 begin
   if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
-  for v_n in 1 .. cardinality(p_ids) loop
-    v_form := v_forms[p_form_of[v_n]];
-    select t.seq, t.id, coalesce(l.state, t.resting_state), t.position, t.created_at, t.run_at, t.deadline, null, null,
-           case when k.hash = p_hashes[v_n] then 'same' else 'other' end
-      into v_inserted
-      from idempotency_key k join task t on t.seq = k.task_seq left join lease l on l.task_seq = t.seq
-     where k.tenant = v_form ->> 'tenant' and k.key = p_keys[v_n] and k.created_at > v_now - ${IDEMPOTENCY_MS};
-    if not found then
-      select a.* into v_inserted
-        from answers_to(
-          v_now, take_in_forms(v_now, json_build_array(v_form), '{1}', '{1}', p_ids[v_n:v_n], v_specs[v_n:v_n],
-                               p_max_queue, p_max_agent), '{1}', '{1}', p_ids[v_n:v_n]) a;
-      if v_inserted."full" is null and p_keys[v_n] is not null then
-        perform keep_key(v_now, v_form ->> 'tenant', p_keys[v_n], p_hashes[v_n], v_inserted.seq);
-      end if;
+  while v_from <= cardinality(p_ids) loop
+    select coalesce(min(n) filter (where times > 1) - 1, cardinality(p_ids)) into v_to
+      from (select n, row_number() over (partition by v_tenants[form], key order by n) as times
+              from unnest(p_form_of, p_keys) with ordinality u(form, key, n) where n >= v_from and key is not null) u;
+    -- One by one, by its key: a plan for all at once is made while there are few, and reads all of them when they are many.
+    select array_agg(made order by n), array_agg(n order by n) filter (where made is null) into v_stretch, v_new
+      from unnest(p_form_of, p_keys, p_hashes) with ordinality u(form, key, hash, n)
+      left join lateral (
+        select row(t.seq, t.id, coalesce(l.state, t.resting_state), t.position, t.created_at, t.run_at, t.deadline, null, null,
+                   case when k.hash = u.hash then 'same' else 'other' end)::inserted_task as made
+          from idempotency_key k join task t on t.seq = k.task_seq left join lease l on l.task_seq = t.seq
+         where k.tenant = v_tenants[u.form] and k.key = u.key and k.created_at > v_now - ${IDEMPOTENCY_MS}
+        offset 0) k on true
+     where n between v_from and v_to;
+    if json_array_length(p_batches) > 0 then
+      perform refuse_conflict(p_forms, p_form_of[v_from:v_to], p_ids[v_from:v_to], p_batches, v_stretch);
     end if;
-    if v_inserted.repeats = 'other' and v_form ->> 'batch' = any (v_batches) then
-      raise exception 'a key in batch % was used for another request', v_form ->> 'batch'
-        using errcode = '${BATCH_CONFLICT}',
-              detail = json_build_object('taskId', v_inserted.id, 'refused', p_ids[v_n])::text;
+    if v_new is not null then
+      v_taken := take_in_some(v_now, p_forms, p_form_of, p_ids, v_specs, v_new, p_max_queue, p_max_agent);
+      for v_place in 1 .. cardinality(v_new) loop
+        v_stretch[v_new[v_place] - v_from + 1] := v_taken[v_place];
+      end loop;
+      perform keep_keys(v_now, array_agg(v_tenants[p_form_of[n]]), array_agg(p_keys[n]), array_agg(p_hashes[n]), array_agg(seq))
+         from (select n, (v_taken[place]).seq, (v_taken[place])."full" from unnest(v_new) with ordinality u(n, place)) u
+        where p_keys[n] is not null and "full" is null;
     end if;
-    v_all := v_all || v_inserted;
+    v_all := v_all || v_stretch;
+    v_from := v_to + 1;
   end loop;
   ${FOLLOW_UP}
   return query select * from as_they_are_now(v_all);
 end $$;
 
--- From now on the key of a task stands for it.
-create function keep_key(p_now bigint, p_tenant text, p_key text, p_hash text, p_seq bigint)
+-- A batch is taken whole: one of its tasks that asks for something else under a used key refuses all.
+create function refuse_conflict(
+  p_forms json, p_form_of integer[], p_ids text[], p_batches json, p_made inserted_task[])
+returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_conflict record;
+begin
+  select i.id as made, p_ids[i.n] as refused, p_forms -> p_form_of[i.n] - 1 ->> 'batch' as batch into v_conflict
+    from unnest(p_made) with ordinality
+           i(seq, id, state, "position", created_at, run_at, deadline, "full", queued, repeats, n)
+   where i.repeats = 'other'
+     and p_forms -> p_form_of[i.n] - 1 ->> 'batch' in (select id from json_to_recordset(p_batches) as j(id text))
+   order by i.n limit 1;
+  if not found then return; end if;
+  raise exception 'a key in batch % was used for another request', v_conflict.batch
+    using errcode = '${BATCH_CONFLICT}',
+          detail = json_build_object('taskId', v_conflict.made, 'refused', v_conflict.refused)::text;
+end $$;
+
+-- Takes in those of a call that are at these places of it, and knows nothing of the others.
+create function take_in_some(
+  p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text[], p_some integer[], p_max_queue bigint,
+  p_max_agent bigint)
+returns inserted_task[] language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_forms json;
+  v_form_of integer[];
+  v_places integer[];
+  v_ids text[];
+  v_specs text[];
+begin
+  with form as (
+    select form, n from rows from (json_array_elements(p_forms)) with ordinality f(form, n)
+     where n = any (array(select p_form_of[s] from unnest(p_some) s))),
+  numbered as (
+    select n, row_number() over (order by n) as number, form ->> 'tenant' as tenant, form ->> 'agent' as agent from form),
+  chosen as (
+    select u.place, f.number, row_number() over (partition by f.tenant, f.agent order by u.place) as agent_place, p_ids[u.n] as id,
+           p_specs[u.n] as spec
+      from unnest(p_some) with ordinality u(n, place) join numbered f on f.n = p_form_of[u.n])
+  select (select json_agg(form order by n) from form), array_agg(number order by place), array_agg(agent_place order by place),
+         array_agg(id order by place), array_agg(spec order by place)
+    into v_forms, v_form_of, v_places, v_ids, v_specs from chosen;
+  return array(
+    select a from answers_to(
+      p_now, take_in_forms(p_now, v_forms, v_form_of, v_places, v_ids, v_specs, p_max_queue, p_max_agent),
+      v_form_of, v_places, v_ids) a);
+end $$;
+
+-- From now on the keys of tasks stand for them.
+create function keep_keys(p_now bigint, p_tenants text[], p_keys text[], p_hashes text[], p_seqs bigint[])
 returns void language plpgsql as $$
 #variable_conflict use_column
 begin
-  insert into idempotency_key (tenant, key, hash, task_seq, created_at) values (p_tenant, p_key, p_hash, p_seq, p_now)
+  insert into idempotency_key (tenant, key, hash, task_seq, created_at)
+  select tenant, key, hash, seq, p_now from unnest(p_tenants, p_keys, p_hashes, p_seqs) u(tenant, key, hash, seq)
   on conflict (tenant, key) do update
     set hash = excluded.hash, task_seq = excluded.task_seq, created_at = excluded.created_at;
 end $$;

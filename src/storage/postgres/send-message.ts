@@ -147,7 +147,7 @@ begin
        where s.id = v_session.id;
     end if;
     if v_task ->> 'key' is not null then 
-      perform keep_key(v_now, v_task ->> 'tenant', v_task ->> 'key', v_task ->> 'hash', v_sent.seq);
+      perform keep_keys(v_now, array[v_task ->> 'tenant'], array[v_task ->> 'key'], array[v_task ->> 'hash'], array[v_sent.seq]);
     end if;
   end if;
   perform settle_moves(v_now, ${RELEASED_MAX});
