@@ -121,12 +121,15 @@ describe("what a critical task touches that comes in", () => {
   /** Of an agent that has nothing else, or of one that is at its limit. */
   async function pagesOfArrival(admin: Client, agent: string): Promise<number> {
     const task = newTask({ agent, priority: 0 });
-    const row = {
-      ...{ n: 0, id: task.id, tenant: task.tenant, agent, lane: task.lane, priority: task.priority },
-      ...{ max_retries_if_lost: 0, depends_on: [], spec: "{}" },
+    const form = {
+      tenant: task.tenant,
+      agent,
+      lane: task.lane,
+      priority: task.priority,
+      max_retries_if_lost: 0,
     };
-    const call = "insert_tasks(null, $1, '[]', 1000000, 1000000)";
-    return pagesOf(admin, call, [JSON.stringify([row])]);
+    const call = "insert_tasks(null, $1, '{1}', $2, '{}', '{1}', '[]', 1000000, 1000000)";
+    return pagesOf(admin, call, [JSON.stringify([form]), [task.id]]);
   }
 
   test("does not grow with the critical tasks of full agents, whether it takes a slot or finds one free", async () => {

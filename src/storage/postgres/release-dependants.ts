@@ -125,17 +125,18 @@ begin
   return query select v_told, exists (select 1 from release);
 end $$;
 
--- Writes down whom new tasks wait for; what had ended otherwise than done before they came is told to them.
-create function add_dependencies(p_tasks json, p_seqs bigint[]) returns void language plpgsql as $$
+-- Writes down whom new tasks, numbered from p_first on, wait for; what had ended otherwise than done before they came is told to them.
+create function add_dependencies(p_forms json, p_form_of integer[], p_first bigint) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_wanted json[] := array(select j.depends_on from json_to_recordset(p_forms) as j(depends_on json));
   v_parents bigint[];
 begin
   with asked as (
-    select t.seq, t.tenant, d.id, j.n, d.place
-      from json_to_recordset(p_tasks) as j(n bigint, depends_on json)
-     cross join lateral json_array_elements_text(j.depends_on) with ordinality d(id, place)
-      join task t on t.seq = p_seqs[j.n + 1] and t.resting_state <> 'rejected'),
+    select t.seq, t.tenant, d.id, u.n, d.place
+      from unnest(p_form_of) with ordinality u(form, n)
+     cross join lateral json_array_elements_text(v_wanted[u.form]) with ordinality d(id, place)
+      join task t on t.seq = p_first + u.n - 1 and t.resting_state <> 'rejected'),
   known as materialized (
     select a.seq as child_seq, p.seq as parent_seq, p.id, p.resting_state, a.n, a.place
       from (select *, ${parentOf("asked.id", "asked.tenant", "p.seq")} as parent_seq from asked) a

@@ -4,7 +4,7 @@ import { JOINED_MAX } from "../join-messages.ts";
 import type { SendParams, SentMessage } from "../storage.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { type InsertedRow, toInserted, toNewRow } from "./insert-tasks.ts";
+import { type InsertedRow, toInserted, toTaskRow } from "./insert-tasks.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { isUnsettled } from "./settle-sessions.ts";
@@ -18,7 +18,7 @@ export async function sendMessage(db: PostgresDatabase, params: SendParams): Pro
     name: "send_message",
     text: "select * from send_message($1, $2, $3, $4, $5, $6, $7)",
     values: [
-      JSON.stringify([{ ...toNewRow(task, 0), spec: specText(task.spec) }]),
+      JSON.stringify([{ ...toTaskRow(task), spec: specText(task.spec) }]),
       mode,
       maxConcurrent,
       JSON.stringify(defaults),
@@ -146,7 +146,9 @@ begin
          set debounce_seq = v_sent.seq, debounce_since = v_now, debounce_mode = v_mode, debounce_length = p_length
        where s.id = v_session.id;
     end if;
-    if v_task ->> 'key' is not null then perform keep_key(v_now, v_task, v_sent.seq); end if;
+    if v_task ->> 'key' is not null then 
+      perform keep_keys(v_now, array[v_task ->> 'tenant'], array[v_task ->> 'key'], array[v_task ->> 'hash'], array[v_sent.seq]);
+    end if;
   end if;
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}

@@ -3,13 +3,14 @@ import { isUnsettled, turnOf } from "./settle-sessions.ts";
 /** How tasks come to stand in their sessions: when they are taken in, and when they become ready later on. */
 export const TURN_FUNCTIONS = `
 -- The sessions that new tasks are the first of, in the order of those.
-create function make_sessions(p_tasks json) returns void language plpgsql as $$
+create function make_sessions(p_forms json) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
   insert into session (tenant, key, default_max)
   select x.tenant, x.session, x.session_max
     from (select distinct on (j.tenant, j.session) j.*
-            from json_to_recordset(p_tasks) as j(n bigint, tenant text, session text, session_max integer)
+            from rows from (json_to_recordset(p_forms) as (tenant text, session text, session_max integer)) with ordinality
+                   as j(tenant, session, session_max, n)
            where j.session is not null order by j.tenant, j.session, j.n) x
    order by x.n
   on conflict (tenant, key) do nothing;
