@@ -134,7 +134,7 @@ export function candidateLines(
   const touched = ledger.linesTouchedIn(lane).filter((line) => line.tenant === tenant);
   const ids = db
     .prepare<number>(
-      `select id from line where lane = ? and tenant = ? and startable = 1 and ${condition} order by ${order} limit ?`,
+      `select id from line where lane = ? and tenant = ? and startable = 1 and ${condition} order by ${order} limit +?`,
     )
     .pluck()
     .all(lane, tenant, count + touched.length);

@@ -360,7 +360,7 @@ export class Ledger {
 
   #readyFrom(line: Line, limit: number): ReadyEntry[] {
     return this.#db
-      .prepare<ReadyEntry>("select rank, task_seq from ready where line = ? order by rank, task_seq limit ?")
+      .prepare<ReadyEntry>("select rank, task_seq from ready where line = ? order by rank, task_seq limit +?")
       .all(line.id, limit);
   }
 
