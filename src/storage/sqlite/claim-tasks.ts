@@ -17,6 +17,7 @@ export function claimTasks(
   now: number,
 ): ClaimedTask[] {
   const lane = ledger.lane(params.lane);
+  if (lane.waiting === 0) return [];
   const room = lane.total === null ? params.limit : Math.min(params.limit, lane.total - lane.inflight);
   const turns = room > 0 ? shareOut(db, ledger, lane, room) : [];
   const tokensOf = new Map<TenantLine, number[]>();
