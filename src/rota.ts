@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { type Environment, processEnvironment } from "./config/process-environment.ts";
 import { Engine } from "./engine/engine.ts";
-import { idMaker } from "./engine/new-id.ts";
+import { idMaker, nodeIdMaker } from "./engine/new-id.ts";
 import { systemClock } from "./engine/system-clock.ts";
 import { EventLog } from "./events/event-log.ts";
 import { NotificationLog } from "./events/notification-log.ts";
@@ -126,7 +126,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     clock,
     random,
     log,
-    newNodeId: idMaker(`${hostname()}-${process.pid}-`, clock),
+    newNodeId: nodeIdMaker(hostname(), process.pid),
     concurrency: () =>
       Object.fromEntries([...lanes.lanes.values()].map(({ name, concurrency }) => [name, concurrency])),
     limits: () => current.value.limits,

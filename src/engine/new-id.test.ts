@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ManualClock } from "../testing/manual-clock.ts";
-import { idMaker } from "./new-id.ts";
+import { idMaker, nodeIdMaker } from "./new-id.ts";
 
 test("ids carry their prefix, sort by the time they were made and never repeat", async () => {
   const clock = new ManualClock();
@@ -20,4 +20,11 @@ test("two makers do not make the same ids, not even at the same moment", () => {
   const makers = [idMaker("", clock), idMaker("", clock)];
   const ids = makers.flatMap((newId) => Array.from({ length: 100 }, newId));
   expect(new Set(ids).size).toBe(200);
+});
+
+test("an incarnation is named for its machine and its process, and never as another one", () => {
+  const newId = nodeIdMaker("host", 42);
+  const ids = Array.from({ length: 1_000 }, newId);
+  expect(ids.every((id) => /^host-42-[0-9a-f]{12}$/.test(id))).toBe(true);
+  expect(new Set(ids).size).toBe(ids.length);
 });

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { V7Generator } from "uuidv7";
 import type { Clock } from "../model/clock.ts";
 
@@ -15,6 +16,14 @@ export function idMaker(prefix: string, clock: Clock): () => string {
     bytes.set(generator.generateOrResetCore(clock.now(), ROLLBACK_ALLOWANCE_MS).bytes);
     return prefix + bytes.toString("hex");
   };
+}
+
+/** Random digits in the id of an incarnation: enough for one machine, whose processes may get the same number again. */
+const NODE_ID_BYTES = 6;
+
+/** Makes ids for incarnations of this process. Short ones: every attempt is stored with it. */
+export function nodeIdMaker(host: string, pid: number): () => string {
+  return () => `${host}-${pid}-${randomBytes(NODE_ID_BYTES).toString("hex")}`;
 }
 
 function randomNumbers(): { nextUint32(): number } {

@@ -21,7 +21,7 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
             `select seq, at, tenant, key_id as keyId, route, subject from audit_entry
               where tenant = @tenant and at >= @since ${keyId === undefined ? "" : "and key_id = @keyId"}
                 ${cursor === undefined ? "" : BEFORE_CURSOR}
-              order by at desc, seq desc limit @limit`,
+              order by at desc, seq desc limit +@limit`,
           )
           .all({ tenant, since, keyId, cursor, limit: limit + 1 }),
       );
@@ -32,7 +32,7 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
       const { changes } = db.write((now) =>
         db
           .prepare(
-            "delete from audit_entry where seq in (select seq from audit_entry where at < ? order by at, seq limit ?)",
+            "delete from audit_entry where seq in (select seq from audit_entry where at < ? order by at, seq limit +?)",
           )
           .run(now - retentionMs, limit),
       );

@@ -55,7 +55,7 @@ function letIn(db: SqliteDatabase, ledger: Ledger, batch: BatchRow): void {
   if (batch.parallelism === null || batch.active >= batch.parallelism) return;
   const parked = db
     .prepare<{ seq: number; line: number; rank: number }>(
-      "select seq, line, rank from task where batch = ? and parked = 'batch' order by rank, seq limit ?",
+      "select seq, line, rank from task where batch = ? and parked = 'batch' order by rank, seq limit +?",
     )
     .all(batch.id, batch.parallelism - batch.active);
   for (const { seq, line, rank } of parked) {

@@ -17,6 +17,7 @@ export function claimTasks(
   now: number,
 ): ClaimedTask[] {
   const lane = ledger.lane(params.lane);
+  if (lane.waiting === 0) return [];
   const room = lane.total === null ? params.limit : Math.min(params.limit, lane.total - lane.inflight);
   const turns = room > 0 ? shareOut(db, ledger, lane, room) : [];
   const tokensOf = new Map<TenantLine, number[]>();
@@ -134,7 +135,7 @@ export function candidateLines(
   const touched = ledger.linesTouchedIn(lane).filter((line) => line.tenant === tenant);
   const ids = db
     .prepare<number>(
-      `select id from line where lane = ? and tenant = ? and startable = 1 and ${condition} order by ${order} limit ?`,
+      `select id from line where lane = ? and tenant = ? and startable = 1 and ${condition} order by ${order} limit +?`,
     )
     .pluck()
     .all(lane, tenant, count + touched.length);
@@ -151,26 +152,26 @@ function countStart(ledger: Ledger, line: Line, token: number): void {
   lane.inflight += 1;
 }
 
-/** What of a task is not the same for every one that starts. An array: half the cost of an object, for every task. */
-type QueuedTask = [
-  id: string,
-  priority: number,
-  position: number,
-  createdAt: number,
-  runAt: number | null,
-  deadline: number | null,
-  retryCount: number,
-  executions: number,
-  startedAt: number | null,
-  spec: string,
-  batch: string | null,
-  callbackUrl: string | null,
-  hasDependants: 0 | 1,
-  preemptionsLeft: number,
-  session: number | null,
-  origin: TaskOrigin,
-  schedule: number | null,
-];
+/** What of a task is not the same for every one that starts. */
+interface QueuedTask {
+  readonly id: string;
+  readonly priority: number;
+  readonly position: number;
+  readonly created_at: number;
+  readonly run_at: number | null;
+  readonly deadline: number | null;
+  readonly retry_count: number;
+  readonly executions: number;
+  readonly started_at: number | null;
+  readonly spec: string;
+  readonly batch: string | null;
+  readonly callback_url: string | null;
+  readonly has_dependants: 0 | 1;
+  readonly preemptions_left: number;
+  readonly session: number | null;
+  readonly origin: TaskOrigin;
+  readonly schedule: number | null;
+}
 
 const QUEUED_TASK = `
   select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec,
@@ -185,22 +186,9 @@ function startAttempt(
   now: number,
 ): ClaimedTask {
   const { line, taskSeq, token } = pick;
-  const task = db.prepare<QueuedTask>(QUEUED_TASK).raw().get(taskSeq);
-  if (task === undefined) throw new Error(`task ${taskSeq} is ready but not queued`);
-  const [
-    id,
-    priority,
-    position,
-    createdAt,
-    runAt,
-    deadline,
-    retryCount,
-    executions,
-    startedAt,
-    spec,
-    ...more
-  ] = task;
-  const [batch, callbackUrl, hasDependants, preemptionsLeft, session, origin, schedule] = more;
+  const row = db.prepare<QueuedTask>(QUEUED_TASK).get(taskSeq);
+  if (row === undefined) throw new Error(`task ${taskSeq} is ready but not queued`);
+  const { priority, executions, batch, session, origin } = row;
   if (session !== null || origin !== "task") ledger.countSpecial(line, { session, origin }, -1);
   const { tenant, agent, lane } = line;
   const attempt = executions + 1;
@@ -215,11 +203,11 @@ function startAttempt(
     line.id,
     attempt,
     now,
-    callbackUrl === null ? 0 : 1,
-    hasDependants,
+    row.callback_url === null ? 0 : 1,
+    row.has_dependants,
     batch,
     priority,
-    preemptionsLeft > 0 && !isCritical(priority) ? 1 : 0,
+    row.preemptions_left > 0 && !isCritical(priority) ? 1 : 0,
     session,
     origin,
   );
@@ -230,24 +218,24 @@ function startAttempt(
     token,
     task: {
       seq: taskSeq,
-      id,
+      id: row.id,
       tenant,
       agent,
       lane,
       priority,
       state: "running",
-      position,
-      createdAt,
-      runAt,
-      deadline,
-      retryCount,
+      position: row.position,
+      createdAt: row.created_at,
+      runAt: row.run_at,
+      deadline: row.deadline,
+      retryCount: row.retry_count,
       batch,
       session: session === null ? null : ledger.sessions.get(session).key,
-      schedule,
-      callbackUrl,
-      startedAt: startedAt ?? now,
+      schedule: row.schedule,
+      callbackUrl: row.callback_url,
+      startedAt: row.started_at ?? now,
       completedAt: null,
-      spec: JSON.parse(spec),
+      spec: JSON.parse(row.spec),
       result: undefined,
       error: null,
       usage: executions === 0 ? null : readUsage(db, taskSeq),

@@ -73,7 +73,7 @@ function claimDue(
 ): ClaimedDelivery[] {
   const due = db
     .prepare<DeliveryRow>(
-      `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES} where d.due_at <= ? order by d.due_at, d.seq limit ?`,
+      `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES} where d.due_at <= ? order by d.due_at, d.seq limit +?`,
     )
     .all(now, limit);
   const hold = db.prepare("update delivery set tries = tries + 1, due_at = ?, last_try_at = ? where seq = ?");
@@ -99,7 +99,7 @@ function listDeliveries(
   const rows = db
     .prepare<DeliveryRow>(
       `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES}
-        where ${conditions.join(" and ")} order by d.seq desc limit @page`,
+        where ${conditions.join(" and ")} order by d.seq desc limit +@page`,
     )
     .all({ ...params, page: params.limit + 1 });
   const page = rows.slice(0, params.limit);

@@ -29,7 +29,7 @@ export function expireOverdue(db: SqliteDatabase, ledger: Ledger, limit: number,
     .prepare<WaitingTask>(
       `select ${WAITING_COLUMNS} from task t
         where t.deadline is not null and t.completed_at is null and t.deadline <= ? and not exists (select 1 from lease l where l.task_seq = t.seq)
-        order by t.deadline, t.seq limit ?`,
+        order by t.deadline, t.seq limit +?`,
     )
     .all(now, limit);
   for (const task of overdue) {

@@ -14,6 +14,13 @@ import { settleMoves } from "./settle-moves.ts";
 import { letInAtOnce } from "./settle-sessions.ts";
 import { enterTasksOfLines } from "./task-of-line.ts";
 
+/**
+ * Stands in `last_node`, which means nothing until an attempt has ended the task, for what its end will write into the row:
+ * three moments, the outcome, the node and a short result. Rows are stored page after page without a gap; one that grew
+ * would split its page, and twice as many pages would be written: that costs more than leaving the room.
+ */
+const ROOM_FOR_END = " ".repeat(64);
+
 /** Takes new tasks in, each admitted or rejected by itself. */
 export async function insertTasks(db: SqliteDatabase, params: InsertTasksParams): Promise<InsertedTask[]> {
   const inserted = insertOnce(db, params);
@@ -124,8 +131,8 @@ export function insertTask(
   db.prepare(
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
                        deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
-                       preemptions_left, session, origin, place, in_session, schedule, spec, error)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                       preemptions_left, session, origin, place, in_session, schedule, spec, error, last_node)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     answer.seq,
     task.id,
@@ -154,6 +161,7 @@ export function insertTask(
     task.schedule,
     JSON.stringify(task.spec),
     error,
+    rejection === null ? ROOM_FOR_END : null,
   );
   line.tasks += 1;
   if (rejection === null) {

@@ -80,7 +80,7 @@ const HEADS_MAX = 10_000;
 /** When the task of a lane was accepted that could start and has waited longest. */
 function oldestReady(db: SqliteDatabase, lane: string): number | null {
   const lines = db
-    .prepare<{ id: number }>("select id from line where lane = ? and ready > 0 limit ?")
+    .prepare<{ id: number }>("select id from line where lane = ? and ready > 0 limit +?")
     .all(lane, HEADS_MAX);
   // From one rank to the next: among equals the first is the oldest.
   const next = db.prepare<{ rank: number; task_seq: number }>(
@@ -115,7 +115,7 @@ function clearLane(
           where t.resting_state = '${state}' and t.tenant = ? and t.seq <= ?
             and t.line in (select id from line where lane = ? and tenant = t.tenant)
             and not exists (select 1 from lease l where l.task_seq = t.seq)
-          order by t.seq limit ?`,
+          order by t.seq limit +?`,
       )
       .all(tenant, cutoff, name, limit + 1),
   ).sort((a, b) => a.seq - b.seq);

@@ -319,8 +319,11 @@ export class Ledger {
       );
     }
     const saveLane = this.#db.prepare("update lane set waiting = ?, inflight = ?, exempt = ? where name = ?");
-    for (const lane of this.#lanes.values())
-      saveLane.run(lane.waiting, lane.inflight, lane.exempt, lane.name);
+    const lanesAsRead = this.allLanes();
+    for (const lane of this.#lanes.values()) {
+      if (laneHasChanged(lane, lanesAsRead.get(lane.name)))
+        saveLane.run(lane.waiting, lane.inflight, lane.exempt, lane.name);
+    }
     this.tenants.save();
     this.#db.lines.stage([...this.#lines.values()], this.tenants.all(), this.#lanes.values());
     for (const [name, lines] of this.#byAgent) this.#db.lines.stageAgent(name, lines);
@@ -360,7 +363,7 @@ export class Ledger {
 
   #readyFrom(line: Line, limit: number): ReadyEntry[] {
     return this.#db
-      .prepare<ReadyEntry>("select rank, task_seq from ready where line = ? order by rank, task_seq limit ?")
+      .prepare<ReadyEntry>("select rank, task_seq from ready where line = ? order by rank, task_seq limit +?")
       .all(line.id, limit);
   }
 
@@ -387,6 +390,12 @@ function hasChanged(line: Line, asRead: Line | undefined): boolean {
     line.head_rank !== asRead.head_rank ||
     line.last_served !== asRead.last_served ||
     line.tasks !== asRead.tasks
+  );
+}
+
+function laneHasChanged(lane: LaneRow, asRead: LaneRow | undefined): boolean {
+  return (
+    lane.waiting !== asRead?.waiting || lane.inflight !== asRead.inflight || lane.exempt !== asRead.exempt
   );
 }
 

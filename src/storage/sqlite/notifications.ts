@@ -8,7 +8,7 @@ export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
     async read({ after, limit }) {
       const rows = await db.read(() =>
         db
-          .prepare<NotificationRow>("select * from notification where seq > ? order by seq limit ?")
+          .prepare<NotificationRow>("select * from notification where seq > ? order by seq limit +?")
           .all(after, limit + 1),
       );
       return { notifications: rows.slice(0, limit).map(toNotification), more: rows.length > limit };

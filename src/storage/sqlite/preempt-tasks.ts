@@ -137,7 +137,7 @@ function findUnseated(
 /** The first critical tasks of a tenant in a lane that only want for a slot. */
 function usableCriticals(db: SqliteDatabase, ledger: Ledger, tenant: TenantLine, count: number): Critical[] {
   const first = db.prepare<ReadyEntry>(
-    "select rank, task_seq from ready where line = ? and rank <= 0 order by rank, task_seq limit ?",
+    "select rank, task_seq from ready where line = ? and rank <= 0 order by rank, task_seq limit +?",
   );
   return candidateLines(db, ledger, tenant, count, "ahead = 1", "head_rank, head_seq")
     .filter((line) => isCritical(line.head_rank ?? 1))
@@ -155,7 +155,7 @@ function isHeldByAgent(db: SqliteDatabase, ledger: Ledger, { line, entry }: Crit
   const before = db
     .prepare<{ tasks: number }>(
       `select count(*) as tasks
-         from (select 1 from ready where line = ? and (rank, task_seq) < (?, ?) limit ?)`,
+         from (select 1 from ready where line = ? and (rank, task_seq) < (?, ?) limit +?)`,
     )
     .get(line.id, entry.rank, entry.task_seq, room);
   return (before?.tasks ?? 0) >= room;

@@ -12,7 +12,7 @@ export async function promoteDue(
   const promoted = db.write((now) => {
     const due = db
       .prepare<QueuedTask>(
-        `select ${QUEUED_COLUMNS} from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit ?`,
+        `select ${QUEUED_COLUMNS} from task where resting_state = 'delayed' and run_at <= ? order by run_at, seq limit +?`,
       )
       .all(now, params.limit);
     const ledger = new Ledger(db);

@@ -62,7 +62,7 @@ interface LogRow {
 /** The oldest rows of the log, up to `limit` events of them. A row goes whole: the last one may go beyond. */
 function rowsBefore(db: SqliteDatabase, { now, cutoff }: Age, limit: number): LogRow[] {
   const oldest = db
-    .prepare<LogRow>("select last_seq, count, at, task_seqs from event order by last_seq limit ?")
+    .prepare<LogRow>("select last_seq, count, at, task_seqs from event order by last_seq limit +?")
     .all(limit);
   let events = 0;
   const end = oldest.findIndex(({ at, count }) => {
@@ -207,7 +207,7 @@ function pruneRejected(db: SqliteDatabase, max: number, limit: number): number {
             and (has_dependants = 0 or not ${isWaitedFor("task.seq")})
             and (batch is null or not exists (select 1 from batch b where b.id = task.batch and b.completed_at is null))
             and not exists (select 1 from delivery d where d.task_seq = task.seq and d.status = 'pending')
-          order by seq limit ?`,
+          order by seq limit +?`,
       )
       .all(tenant, Math.min(tasks - max, limit - deleted));
     for (const { seq } of seqs) if (deleteOne(db, ledger, seq, ANY_AGE) !== null) deleted += 1;

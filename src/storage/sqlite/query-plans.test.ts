@@ -172,7 +172,8 @@ function expensiveSteps(db: Sqlite.Database, sql: string): string[] {
   const built = explain<{ opcode: string }>(db, "explain", sql).filter(({ opcode }) =>
     /Ephemeral/.test(opcode),
   );
-  return [...scans, ...built.map(({ opcode }) => opcode)].map((step) => `${step}: ${sql}`);
+  const anew = /limit [?@]/.test(sql) ? ["is prepared anew with every call"] : [];
+  return [...scans, ...built.map(({ opcode }) => opcode), ...anew].map((step) => `${step}: ${sql}`);
 }
 
 function plan(db: Sqlite.Database, sql: string): string[] {

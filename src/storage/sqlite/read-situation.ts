@@ -48,7 +48,7 @@ function readBatch(db: SqliteDatabase, { seq, batch }: TaskRecord): TaskSituatio
   if (holder === undefined) return null;
   const active = db
     .prepare<{ id: string }>(
-      `select id from task where batch = ? and resting_state = 'queued' and parked is null order by seq limit ?`,
+      `select id from task where batch = ? and resting_state = 'queued' and parked is null order by seq limit +?`,
     )
     .all(batch, AHEAD_MAX.named);
   return { parallelism: holder.parallelism, active: active.map(({ id }) => id) };
@@ -65,7 +65,7 @@ function readSession(db: SqliteDatabase, { seq, session: key }: TaskRecord): Tas
   if (session === undefined) return null;
   const active = db
     .prepare<{ id: string }>(
-      "select id from task where session = ? and in_session = 1 order by place limit ?",
+      "select id from task where session = ? and in_session = 1 order by place limit +?",
     )
     .all(session.id, AHEAD_MAX.named);
   return { key, max: maxOf(session), active: active.map(({ id }) => id) };
@@ -98,9 +98,9 @@ const BEFORE = `
 
 const AHEAD = `
   select (select a.id from task a where a.seq = r.task_seq) as id ${BEFORE}
-   where t.seq = @seq order by r.rank, r.task_seq limit @limit`;
+   where t.seq = @seq order by r.rank, r.task_seq limit +@limit`;
 
-const COUNT_AHEAD = `select count(*) as count from (select 1 ${BEFORE} where t.seq = @seq limit @limit)`;
+const COUNT_AHEAD = `select count(*) as count from (select 1 ${BEFORE} where t.seq = @seq limit +@limit)`;
 
 const PARENTS = `
   select p.id, coalesce(l.state, p.resting_state) as state

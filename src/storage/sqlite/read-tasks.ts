@@ -63,7 +63,7 @@ function listFrom(db: SqliteDatabase, params: ListTasksParams, way: Way): TaskRo
   return db
     .prepare<TaskRow>(
       `select ${TASK_COLUMNS} from ${way.tables}
-        where ${conditions.join(" and ")} order by ${way.by} desc limit @page`,
+        where ${conditions.join(" and ")} order by ${way.by} desc limit +@page`,
     )
     .all({ ...filters, ...way.values, page: params.limit + 1 });
 }

@@ -214,7 +214,9 @@ function recountTenant(
   { anyway }: { anyway: boolean },
 ): CounterFault[] {
   const agents = db
-    .prepare<{ lines: number }>("select count(*) as lines from (select 1 from line where tenant = ? limit ?)")
+    .prepare<{ lines: number }>(
+      "select count(*) as lines from (select 1 from line where tenant = ? limit +?)",
+    )
     .get(tenant, RECOUNTED_TASKS_MAX);
   if ((agents?.lines ?? 0) >= RECOUNTED_TASKS_MAX && !anyway) return [];
   const faults = tenantFaults(db, "tenant = ? and lane = ?", [tenant, lane]);

@@ -58,7 +58,7 @@ function tell(
     .prepare<Dependant>(
       `select ${WAITING_COLUMNS}, t.unmet, t.run_at, t.deadline, t.deadline_after_ms, t.place
          from dependency d join task t on t.seq = d.child_seq
-        where d.parent_seq = ? and d.child_seq > ? order by d.child_seq limit ?`,
+        where d.parent_seq = ? and d.child_seq > ? order by d.child_seq limit +?`,
     )
     .all(release.parent_seq, release.after_seq, limit);
   for (const dependant of dependants) {

@@ -18,7 +18,7 @@ export async function rescueTasks(
         `select l.*, t.retry_count < t.max_retries_if_lost as rescuable
            from lease l join task t on t.seq = l.task_seq
           where l.node = ? and exists (select 1 from node where id = ? and dead = 1)
-          order by l.task_seq limit ?`,
+          order by l.task_seq limit +?`,
       )
       .all(params.node, params.node, params.limit);
     const ledger = new Ledger(db);

@@ -62,7 +62,7 @@ export function listRuns(
   const rows = db
     .prepare<ReadRun>(
       `select r.*, ${ATTEMPT} from run r indexed by ${index}
-        where ${conditions.join(" and ")} order by r.id desc limit @page`,
+        where ${conditions.join(" and ")} order by r.id desc limit +@page`,
     )
     .all({ ...params, page: params.limit + 1 });
   const page = rows.slice(0, params.limit);
@@ -82,11 +82,11 @@ export function pruneRuns(
   const runs = db
     .prepare(
       `delete from run where id in
-         (select id from run where completed_at < ? order by completed_at, id limit ?)`,
+         (select id from run where completed_at < ? order by completed_at, id limit +?)`,
     )
     .run(cutoff, limit);
   const told = db
-    .prepare<{ seq: number; at: number }>("select seq, at from notification order by seq limit ?")
+    .prepare<{ seq: number; at: number }>("select seq, at from notification order by seq limit +?")
     .all(limit);
   // What claims to be of the future was written while the clock was wrong: it must not keep everything behind it.
   const firstKept = told.findIndex(({ at }) => at >= cutoff && at <= now);

@@ -26,7 +26,7 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
       db.read(() =>
         db
           .prepare<ScheduleRow>(
-            "select * from schedule not indexed where tenant = @tenant and id > @after order by id limit @limit",
+            "select * from schedule not indexed where tenant = @tenant and id > @after order by id limit +@limit",
           )
           .all(params)
           .map(toScheduleRecord),
@@ -38,7 +38,7 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
       db.read(() =>
         db
           .prepare<ScheduleRow>(
-            "select * from schedule where next_fire_at <= ? order by next_fire_at, id limit ?",
+            "select * from schedule where next_fire_at <= ? order by next_fire_at, id limit +?",
           )
           .all(db.clock.now(), limit)
           .map(toScheduleRecord),
@@ -112,7 +112,7 @@ function listSchedules(
   return db
     .prepare<ScheduleRow>(
       `select * from schedule indexed by ${index} where ${conditions.join(" and ")}
-        order by updated_at desc, id desc limit @limit`,
+        order by updated_at desc, id desc limit +@limit`,
     )
     .all(params)
     .map(toScheduleRecord);

@@ -92,7 +92,7 @@ function makeRoom(
       `select t.id, ${WAITING_COLUMNS} from task t
         where ${OPEN_IN_SESSION} and t.origin = 'message'
           and not exists (select 1 from lease l where l.task_seq = t.seq)
-        order by t.seq limit @limit`,
+        order by t.seq limit +@limit`,
     )
     .all({ session: session.id, limit: waiting - cap + 1 });
   return { cancelled: oldest.map((task) => endNow(db, ledger, task, { error: SESSION_ENDS.dropped, now })) };

@@ -36,7 +36,7 @@ export function sqliteSessions(db: SqliteDatabase): SessionStorage {
       const rows = await db.read(() =>
         db
           .prepare<SessionRow & Running>(
-            `select ${RECORD_COLUMNS} from session s where s.tenant = ? and s.id < ? order by s.id desc limit ?`,
+            `select ${RECORD_COLUMNS} from session s where s.tenant = ? and s.id < ? order by s.id desc limit +?`,
           )
           .all(tenant, cursor, limit + 1),
       );
@@ -126,7 +126,7 @@ function running(db: SqliteDatabase, { id }: SessionRow, limit: number, cutoff?:
   return db
     .prepare<OpenTask>(
       `select t.id, ${WAITING_COLUMNS} from task t indexed by task_in_session join lease l on l.task_seq = t.seq
-        where t.session = ? and t.in_session = 1 and t.place <= ? order by l.token limit ?`,
+        where t.session = ? and t.in_session = 1 and t.place <= ? order by l.token limit +?`,
     )
     .all(id, cutoff ?? Number.MAX_SAFE_INTEGER, limit);
 }
@@ -139,7 +139,7 @@ function openUpTo(db: SqliteDatabase, session: SessionRow, cutoff: number, limit
       `select t.id, ${WAITING_COLUMNS} from task t
         where ${OPEN_IN_SESSION} and t.place <= @cutoff
           and not exists (select 1 from lease l where l.task_seq = t.seq)
-        order by t.place limit @limit`,
+        order by t.place limit +@limit`,
     )
     .all({ session: session.id, cutoff, limit: limit - held.length });
   return [...held, ...waiting];

@@ -50,7 +50,7 @@ interface SessionTask extends ReadyEntry {
 function stepBack(db: SqliteDatabase, ledger: Ledger, session: SessionRow, count: number): void {
   const last = db
     .prepare<SessionTask>(
-      `select seq as task_seq, line, rank, batch, parked from task where ${UNSTARTED} order by place desc limit ?`,
+      `select seq as task_seq, line, rank, batch, parked from task where ${UNSTARTED} order by place desc limit +?`,
     )
     .all(session.id, count);
   for (const task of last) {
@@ -80,7 +80,7 @@ function letIn(db: SqliteDatabase, ledger: Ledger, session: SessionRow, room: nu
   const parked = db
     .prepare<SessionTask>(
       `select seq as task_seq, line, rank, batch, parked from task
-        where session = ? and in_session = 0 and completed_at is null and parked = 'session' order by place limit ?`,
+        where session = ? and in_session = 0 and completed_at is null and parked = 'session' order by place limit +?`,
     )
     .all(session.id, room);
   let last = parked.length === 0 || session.active === 0 ? undefined : lastUnstarted(db, session);

@@ -104,7 +104,7 @@ export class TenantLedger {
     const rows = this.#db
       .prepare<TenantLine>(
         `select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? and startable = 1
-          order by owed = 0, inflight, last_served, id limit ?`,
+          order by owed = 0, inflight, last_served, id limit +?`,
       )
       .all(lane, slots + touched.length);
     return [...new Set([...touched, ...rows.map((row) => this.adopt(row))])];
@@ -125,7 +125,7 @@ export class TenantLedger {
   #kept(lane: string): ReadonlyMap<string, TenantLine> | undefined {
     return this.#db.lines.tenantsIn(lane, (limit) =>
       this.#db
-        .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? limit ?`)
+        .prepare<TenantLine>(`select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? limit +?`)
         .all(lane, limit),
     );
   }

@@ -103,11 +103,11 @@ function changed(db: SqliteDatabase, id: string, now: number): TenantRecord {
 function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: number): boolean {
   if (deleteTasks(db, tenant, limit, now) === limit) return true;
   const owned = [
-    "delete from session where id in (select id from session where tenant = ? limit ?)",
-    "delete from schedule where id in (select id from schedule where tenant = ? limit ?)",
-    "delete from run where id in (select id from run where tenant = ? limit ?)",
-    "delete from notification where seq in (select seq from notification where tenant = ? limit ?)",
-    "delete from audit_entry where seq in (select seq from audit_entry where tenant = ? limit ?)",
+    "delete from session where id in (select id from session where tenant = ? limit +?)",
+    "delete from schedule where id in (select id from schedule where tenant = ? limit +?)",
+    "delete from run where id in (select id from run where tenant = ? limit +?)",
+    "delete from notification where seq in (select seq from notification where tenant = ? limit +?)",
+    "delete from audit_entry where seq in (select seq from audit_entry where tenant = ? limit +?)",
   ];
   return owned.some((sql) => db.prepare(sql).run(tenant, limit).changes === limit);
 }
@@ -139,11 +139,11 @@ function deleteTasks(db: SqliteDatabase, tenant: string, limit: number, now: num
 function tasksOf(db: SqliteDatabase, tenant: string, limit: number): number[] {
   const rows = db
     .prepare<{ seq: number }>(
-      `select x.task_seq as seq from line n join task_of_line x on x.line = n.id where n.tenant = ? limit ?`,
+      `select x.task_seq as seq from line n join task_of_line x on x.line = n.id where n.tenant = ? limit +?`,
     )
     .all(tenant, limit);
   const newest = db
-    .prepare<{ seq: number }>("select seq from task where seq > ? and tenant = ? order by seq limit ?")
+    .prepare<{ seq: number }>("select seq from task where seq > ? and tenant = ? order by seq limit +?")
     .all(db.enteredUpTo, tenant, limit - rows.length);
   return [...rows, ...newest].map(({ seq }) => seq);
 }
