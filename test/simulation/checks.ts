@@ -2,16 +2,20 @@ import { check, type Finding } from "../chaos/checks/index.ts";
 import type { History } from "../chaos/history.ts";
 import type { World } from "./world.ts";
 
+const IN_HASTE = "could not write down what ended; another start will run it again";
 /** What a process may say as an error when everything around it fails. */
 const EXPECTED = new Set([
   "lost its lease and aborted what it ran",
-  "could not write down what ended; another start will run it again",
+  IN_HASTE,
   "could not store the limits of agents",
 ]);
 
+/** Why a node says that it lost its lease when it had to be told. */
+const DECLARED_DEAD = "another node declared this one dead";
+
 /** What chaos looks for, and what can be seen only where everything can be. */
 export function checkAll(history: History, world: World): Finding[] {
-  return [...check(history), ...startedAfterAll(history), ...complaints(world)];
+  return [...check(history), ...startedAfterAll(history), ...witnessed(history, world), ...complaints(world)];
 }
 
 /** An attempt that was handed back because nobody had started it was not started by anybody. */
@@ -21,6 +25,27 @@ function startedAfterAll({ calls, tasks }: History): Finding[] {
     tasks.get(taskId)?.attempts[attempt - 1]?.error?.startsWith("not started"),
   );
   return wrong.map(({ taskId, attempt }) => ({ promise, said: `${taskId}: attempt ${attempt} was called` }));
+}
+
+function witnessed(history: History, { witness, all }: World): Finding[] {
+  const of = (promise: string, said: readonly string[]) => said.map((each) => ({ promise, said: each }));
+  return [
+    ...of("what lost its lease is not begun", witness.begunAfterFence(history)),
+    ...of("what ended before a lease was lost is written down", witness.forgotten(history, leftInHaste(all))),
+    ...of("a node lets go before others take over", tookOver(all)),
+  ];
+}
+
+/** Processes that left although they could not write down what had ended: they say so. */
+function leftInHaste(processes: World["all"]): string[] {
+  return processes.filter(({ log }) => log.messages("error").includes(IN_HASTE)).map(({ name }) => name);
+}
+
+/** A node counts its lease from before others could: it has let go when they declare it dead, unless it sleeps. */
+function tookOver(processes: World["all"]): string[] {
+  return processes
+    .filter(({ log }) => log.lines.some(({ fields }) => fields["reason"] === DECLARED_DEAD))
+    .map(({ name }) => `${name} held on until it was told that it had been declared dead`);
 }
 
 /** What was found wrong on the way, and what a process said that it never should. */

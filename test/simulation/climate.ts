@@ -1,7 +1,18 @@
 import type { Chance } from "../chaos/chance.ts";
 
 /** What may be done to a node, or to all of them. */
-export const MISHAPS = ["crash", "pause", "cut", "leave", "jump", "outage", "strike"] as const;
+export const MISHAPS = [
+  "crash",
+  "pause",
+  "stall",
+  "cut",
+  "ail",
+  "leave",
+  "jump",
+  "outage",
+  "reset",
+  "strike",
+] as const;
 export type Mishap = (typeof MISHAPS)[number];
 
 /**

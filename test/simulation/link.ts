@@ -2,6 +2,7 @@ import type { Storage, StorageSignal } from "../../src/storage/storage.ts";
 import { away } from "../support/storages.ts";
 import type { Actor } from "./agenda.ts";
 import { type Climate, happens } from "./climate.ts";
+import type { Witness } from "./witness.ts";
 
 /** How long an answer is waited for, as the driver of PostgreSQL does. */
 const PATIENCE_MS = 20_000;
@@ -13,6 +14,7 @@ export interface LinkOptions {
   readonly process: Actor;
   /** How the world is now. */
   readonly climate: () => Climate;
+  readonly witness: Witness;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: stands for every operation there is.
@@ -29,6 +31,10 @@ export class Link {
   readonly #listeners = new Set<(signal: StorageSignal) => void>();
   readonly #stopHearing: () => void;
   #cut = false;
+  /** Operations that fail for now, though all others work. */
+  readonly #ailing = new Set<string>();
+  /** What is to happen once an operation of this name was carried out, and before its answer arrives. */
+  #inTheMidst: { readonly operation: string; readonly run: () => void } | null = null;
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -51,7 +57,23 @@ export class Link {
     this.#cut = true;
   }
 
+  /** This operation fails from now on, as when its tables are locked; nobody's connection breaks. */
+  ail(operation: string): void {
+    this.#ailing.add(operation);
+  }
+
+  heal(operation: string): void {
+    this.#ailing.delete(operation);
+  }
+
+  /** Does something as soon as this operation was carried out the next time, while its answer is on its way. */
+  inTheMidst(operation: string, run: () => void): void {
+    this.#inTheMidst = { operation, run };
+  }
+
   mend(): void {
+    this.#ailing.clear();
+    this.#inTheMidst = null;
     if (!this.#cut) return;
     this.#cut = false;
     this.#deliver({ kind: "reconnected" }, 10);
@@ -71,7 +93,13 @@ export class Link {
   }
 
   #operation(name: string, operate: Operate): Operate {
-    return (params) => this.#call(name, () => operate(params));
+    const { witness, process } = this.#options;
+    return (params) =>
+      this.#call(name, async () => {
+        const answer = await operate(params);
+        witness.carriedOut({ process: process.name, operation: name, params, answer });
+        return answer;
+      });
   }
 
   #call(name: string, operate: () => Promise<unknown>): Promise<unknown> {
@@ -86,7 +114,7 @@ export class Link {
       fail(chance.oneIn(2) ? thereMs : PATIENCE_MS);
       return promise;
     }
-    if (happens(chance, calls.refused)) {
+    if (this.#ailing.has(name) || happens(chance, calls.refused)) {
       fail(thereMs);
       return promise;
     }
@@ -94,6 +122,7 @@ export class Link {
     const isLost = happens(chance, calls.unanswered);
     network.plan(thereMs, `${process.name} ${name}`, () => {
       const answer = (what: string, run: () => void) => {
+        this.#carriedOut(name);
         if (isLost) fail(backMs);
         else if (this.#cut) fail(PATIENCE_MS - thereMs);
         else process.plan(backMs, `${name} ${what}`, run);
@@ -106,6 +135,13 @@ export class Link {
     return promise;
   }
 
+  #carriedOut(name: string): void {
+    if (this.#inTheMidst?.operation !== name) return;
+    const { run } = this.#inTheMidst;
+    this.#inTheMidst = null;
+    run();
+  }
+
   #hear(signal: StorageSignal): void {
     const { process, climate } = this.#options;
     const { signals } = climate();
@@ -116,6 +152,8 @@ export class Link {
 
   #deliver(signal: StorageSignal, delayMs: number): void {
     this.#options.process.plan(delayMs, `hears ${signal.kind}`, () => {
+      const { process, witness } = this.#options;
+      witness.heard(process.name, signal);
       for (const listener of this.#listeners) listener(signal);
     });
   }

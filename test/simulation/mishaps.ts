@@ -6,6 +6,28 @@ import type { World } from "./world.ts";
 const SHORT_MS = { least: 200, most: 6_000 } as const;
 const LONG_MS = { least: 14_000, most: 30_000 } as const;
 const JUMP_MS = 90_000;
+/** How far off the storage's clock may be set. */
+const RESET_MS = { least: -60_000, most: 100_000 } as const;
+
+/** What processes ask of the storage by themselves, again and again. */
+const OPERATIONS = [
+  "now",
+  "nodes.register",
+  "nodes.heartbeat",
+  "nodes.list",
+  "tasks.finishAndClaim",
+  "tasks.promoteDue",
+  "tasks.nextDueAt",
+  "tasks.release",
+  "tasks.rescue",
+  "schedules.nextDueAt",
+  "schedules.due",
+  "schedules.fire",
+  "deliveries.claim",
+  "deliveries.settle",
+  "deliveries.nextDueAt",
+  "events.read",
+] as const;
 
 /** Lets things go wrong with processes, one after the other, until the weather clears up. */
 export function startMishaps(world: World): void {
@@ -36,11 +58,14 @@ export function startMishaps(world: World): void {
         world.startAnother(chance.between(100, 10_000));
       },
       pause: () => process.pause(lastsMs),
+      stall: () => process.stall(chance.pick(OPERATIONS), lastsMs),
       cut: () => process.cut(lastsMs),
+      ail: () => process.ail(chance.pick(OPERATIONS), lastsMs),
       jump: () => process.jump(chance.between(-JUMP_MS, JUMP_MS)),
       outage: () => {
         for (const each of world.processes) each.cut(lastsMs);
       },
+      reset: () => world.setClock(chance.between(RESET_MS.least, RESET_MS.most)),
       strike: () => {
         world.agents.strike(chance.pick(["fails", "hangs"]));
         world.outside.plan(lastsMs / 4, "agents work again", () => world.agents.strike(null));

@@ -24,11 +24,11 @@ export class SimulatedProcess {
   #skewMs: number;
 
   constructor(world: World, name: string) {
-    const { agenda, network, storage } = world;
+    const { agenda, network, storage, witness } = world;
     const climate = () => world.climate;
     this.#world = world;
     this.actor = agenda.actor(name);
-    this.link = new Link({ storage, network, process: this.actor, climate });
+    this.link = new Link({ storage, network, process: this.actor, climate, witness });
     this.#skewMs = this.actor.chance.between(-climate().skewMs, climate().skewMs);
     this.actor.plan(0, "starts", () => void this.#start());
   }
@@ -56,6 +56,17 @@ export class SimulatedProcess {
       // What is overdue comes first.
       outside.plan(WAKING_MS, `${this.name} is awake`, overcome);
     });
+  }
+
+  /** Stands still while the answer to such an operation is on its way to it. */
+  stall(operation: string, forMs: number): void {
+    this.link.inTheMidst(operation, () => this.pause(forMs));
+  }
+
+  /** One kind of operation fails for a while. */
+  ail(operation: string, forMs: number): void {
+    this.link.ail(operation);
+    this.#world.outside.plan(forMs, `${this.name} can again`, () => this.link.heal(operation));
   }
 
   cut(forMs: number): void {

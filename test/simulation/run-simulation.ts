@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { DoctorReport } from "../../src/interface/doctor.ts";
 import type { Rota } from "../../src/interface/rota.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import type { Finding } from "../chaos/checks/index.ts";
@@ -72,7 +73,7 @@ async function live(world: World): Promise<History> {
 
   for (const client of clients) client.stop();
   const last = await recover(world);
-  const doctor = await world.answer(last, (rota) => rota.doctor());
+  const doctor = await world.answer(last, examine);
   await world.answer(last, stopSchedules);
   await untilQuiet(world);
   await fillEverySlot(world, last);
@@ -95,6 +96,12 @@ async function prepareSessions(world: World): Promise<void> {
   const process = await world.anyOpen();
   for (const [key, changes] of Object.entries(SESSIONS))
     await world.answer(process, (rota) => rota.sessions.update(key, changes));
+}
+
+/** Whether clocks differ is not asked: it finds out what was done to them, and is right. */
+async function examine(rota: Rota): Promise<DoctorReport> {
+  const { checks, ...report } = await rota.doctor();
+  return { ...report, checks: checks.filter(({ name }) => name !== "clock") };
 }
 
 async function stopSchedules(rota: Rota): Promise<void> {

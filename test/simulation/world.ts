@@ -9,6 +9,7 @@ import { type Actor, Agenda } from "./agenda.ts";
 import { Agents } from "./agents.ts";
 import { type Climate, chooseClimate, fairWeather } from "./climate.ts";
 import { SimulatedProcess } from "./process.ts";
+import { Witness } from "./witness.ts";
 
 /** What the storage's clock says when the world begins. */
 export const BEGAN_AT = Date.UTC(2026, 0, 1);
@@ -27,6 +28,7 @@ export class World {
   readonly storage: Storage;
   readonly agents: Agents;
   readonly ledger = new Ledger();
+  readonly witness: Witness;
   readonly strikes: Strike[] = [];
   /** What was found wrong on the way. */
   readonly complained: string[] = [];
@@ -37,6 +39,8 @@ export class World {
   /** How bad it gets. */
   readonly worst: Climate;
   #processes: SimulatedProcess[] = [];
+  /** How far the storage's clock is off, and how far it ever was. */
+  #clockOff = { ms: 0, mostMs: 0 };
 
   /** `spoil`: makes the storage another one. */
   constructor(seed: number, spoil: (storage: Storage) => Storage = (storage) => storage) {
@@ -47,13 +51,14 @@ export class World {
     this.worst = chooseClimate(this.chance.fork("climate"));
     this.climate = fairWeather(this.worst);
     this.agents = new Agents(() => this.climate);
+    this.witness = new Witness(() => this.agents.now);
     this.storage = spoil(openOracle({ clock: this.clock }));
   }
 
   /** The storage's. */
   get clock(): Clock {
     return {
-      now: () => Math.floor(BEGAN_AT + this.agenda.now),
+      now: () => Math.floor(BEGAN_AT + this.agenda.now + this.#clockOff.ms),
       monotonic: () => this.agenda.now,
       setTimer: (delayMs, callback) => this.outside.plan(delayMs, "timer", callback),
     };
@@ -115,6 +120,11 @@ export class World {
     return this.chance.pick(this.open);
   }
 
+  /** As when the database's machine corrects its clock, or another takes over whose clock differs. */
+  setClock(offMs: number): void {
+    this.#clockOff = { ms: offMs, mostMs: Math.max(this.#clockOff.mostMs, offMs) };
+  }
+
   complain(said: string): void {
     this.complained.push(said);
   }
@@ -128,6 +138,8 @@ export class World {
   clearUp(): void {
     this.climate = fairWeather(this.worst);
     this.agents.strike(null);
+    // Some clocks stay behind: what is due then waits for its moment once more.
+    if (this.chance.oneIn(2)) this.setClock(this.#clockOff.mostMs);
     for (const { actor, link } of this.#processes) {
       actor.wake();
       link.mend();

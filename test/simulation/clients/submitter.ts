@@ -1,5 +1,4 @@
 import type { SubmitInput } from "../../../src/model/submit-input.ts";
-import { BEGAN_AT } from "../world.ts";
 import { Client } from "./client.ts";
 
 const QUICK = { backoffMs: 20, backoffMultiplier: 2, maxBackoffMs: 300, jitter: 0.5 };
@@ -32,7 +31,7 @@ export class Submitter extends Client {
   #task(marker: string): SubmitInput {
     const timeout = this.chance.between(500, 4_000);
     const soon = (mostMs: number) =>
-      new Date(BEGAN_AT + this.world.agenda.now + this.chance.between(10, mostMs)).toISOString();
+      new Date(this.world.clock.now() + this.chance.between(10, mostMs)).toISOString();
     const retryPolicy = { ...QUICK, maxRetries: this.chance.between(0, 6) };
     const worker = { agentId: "worker", timeout };
     const helper = { agentId: "helper", timeout };
