@@ -7,6 +7,7 @@ export const MISHAPS = [
   "stall",
   "cut",
   "ail",
+  "doubt",
   "leave",
   "jump",
   "outage",

@@ -38,20 +38,28 @@ export function startMishaps(world: World): void {
     world.outside.plan(chance.between(100, mishapEveryMs), "something goes wrong", () => {
       const { mishaps: possible } = world.climate;
       if (possible.length === 0) return;
-      const [process] = chance.shuffle(world.processes);
-      if (process !== undefined) befall(chance.pick(possible), process);
+      const [process, another = process] = chance.shuffle(world.processes);
+      if (process !== undefined && another !== undefined) befall(chance.pick(possible), process, another);
       next();
     });
   };
   next();
 
-  function befall(mishap: Mishap, process: SimulatedProcess): void {
+  function befall(mishap: Mishap, process: SimulatedProcess, another: SimulatedProcess): void {
     const { least, most } = chance.oneIn(2) ? SHORT_MS : LONG_MS;
     const lastsMs = chance.between(least, most);
     const deeds: Record<Mishap, () => void> = {
       crash: () => {
         process.crash();
         world.startAnother(chance.between(100, 10_000));
+      },
+      // One is silent for nearly a lease, and another learns of it and then stands still: what it knows is no longer so.
+      doubt: () => {
+        const silentMs = chance.between(3_000, 9_000);
+        process.ail("nodes.heartbeat", silentMs);
+        world.outside.plan(chance.between(0, silentMs), "somebody looks at nodes", () =>
+          another.stall("nodes.list", chance.between(9_000, 20_000)),
+        );
       },
       leave: () => {
         process.leave();
