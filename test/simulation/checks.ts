@@ -1,5 +1,6 @@
 import { check, type Finding } from "../chaos/checks/index.ts";
 import type { History } from "../chaos/history.ts";
+import { callbacks } from "./callbacks.ts";
 import type { World } from "./world.ts";
 
 const IN_HASTE = "could not write down what ended; another start will run it again";
@@ -27,11 +28,13 @@ function startedAfterAll({ calls, tasks }: History): Finding[] {
   return wrong.map(({ taskId, attempt }) => ({ promise, said: `${taskId}: attempt ${attempt} was called` }));
 }
 
-function witnessed(history: History, { witness, all }: World): Finding[] {
+function witnessed(history: History, world: World): Finding[] {
+  const { witness, all } = world;
   const of = (promise: string, said: readonly string[]) => said.map((each) => ({ promise, said: each }));
   return [
     ...of("what lost its lease is not begun", witness.begunAfterFence(history)),
     ...of("what ended before a lease was lost is written down", witness.forgotten(history, leftInHaste(all))),
+    ...of("every callback is made", callbacks(history, world)),
     ...of("a node lets go before others take over", tookOver(all)),
   ];
 }

@@ -9,6 +9,9 @@ const JUMP_MS = 90_000;
 /** How far off the storage's clock may be set. */
 const RESET_MS = { least: -60_000, most: 100_000 } as const;
 
+/** Parts of the storage that may fail by themselves. */
+const PARTS = ["nodes", "tasks", "events", "schedules", "deliveries", "now"] as const;
+
 /** What processes ask of the storage by themselves, again and again. */
 const OPERATIONS = [
   "now",
@@ -68,7 +71,10 @@ export function startMishaps(world: World): void {
       pause: () => process.pause(lastsMs),
       stall: () => process.stall(chance.pick(OPERATIONS), lastsMs),
       cut: () => process.cut(lastsMs),
-      ail: () => process.ail(chance.pick(OPERATIONS), lastsMs),
+      ail: () => {
+        const part = chance.pick(PARTS);
+        for (const each of chance.oneIn(2) ? world.processes : [process]) each.ail(part, lastsMs);
+      },
       jump: () => process.jump(chance.between(-JUMP_MS, JUMP_MS)),
       outage: () => {
         for (const each of world.processes) each.cut(lastsMs);

@@ -37,12 +37,18 @@ export class SimulatedProcess {
     return this.actor.name;
   }
 
+  /** Since when it could do all that it has to; Infinity: it cannot right now. */
+  get calmSince(): number {
+    return this.rota !== null && this.actor.isAwake ? this.link.calmSince : Number.POSITIVE_INFINITY;
+  }
+
   /** As `kill -9` does it. */
   crash(): void {
     this.rota = null;
     this.actor.end();
     this.link.close();
     this.#world.agents.gone(this.name);
+    this.#world.receiver.gone(this.name);
     this.#world.ended(this);
   }
 
@@ -53,6 +59,7 @@ export class SimulatedProcess {
     this.actor.sleep();
     outside.plan(forMs, `${this.name} wakes`, () => {
       this.actor.wake();
+      this.link.trouble();
       // What is overdue comes first.
       outside.plan(WAKING_MS, `${this.name} is awake`, overcome);
     });
@@ -63,10 +70,10 @@ export class SimulatedProcess {
     this.link.inTheMidst(operation, () => this.pause(forMs));
   }
 
-  /** One kind of operation fails for a while. */
-  ail(operation: string, forMs: number): void {
-    this.link.ail(operation);
-    this.#world.outside.plan(forMs, `${this.name} can again`, () => this.link.heal(operation));
+  /** An operation, or a part of the storage, fails for a while. */
+  ail(what: string, forMs: number): void {
+    this.link.ail(what);
+    this.#world.outside.plan(forMs, `${this.name} can again`, () => this.link.heal(what));
   }
 
   cut(forMs: number): void {
@@ -96,6 +103,7 @@ export class SimulatedProcess {
       const executor = agents.executorIn(this.actor);
       for (const id of AGENT_IDS) rota.agent(id, { ...options.agents?.[id], executor });
       await rota.start();
+      this.link.trouble();
       this.rota = rota;
     } catch (error) {
       // It ends, and whoever watches over it starts it again.

@@ -1,5 +1,6 @@
 import type { Rota } from "../../src/interface/rota.ts";
 import type { Run } from "../../src/interface/schedules.ts";
+import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
 import type { Task } from "../../src/model/task.ts";
 import type { History } from "../chaos/history.ts";
@@ -31,6 +32,16 @@ async function readTasks(rota: Rota): Promise<Map<string, Task>> {
     const page = await rota.tasks.list({ limit: 1_000, ...cursor });
     for (const task of page.tasks) tasks.set(task.taskId, task);
     if (page.nextCursor === null) return tasks;
+    cursor = { cursor: page.nextCursor };
+  }
+}
+
+export async function readDeliveries(rota: Rota): Promise<Delivery[]> {
+  const deliveries: Delivery[] = [];
+  for (let cursor: { cursor?: string } = {}; ; ) {
+    const page = await rota.webhooks.deliveries({ limit: 1_000, ...cursor });
+    deliveries.push(...page.deliveries);
+    if (page.nextCursor === null) return deliveries;
     cursor = { cursor: page.nextCursor };
   }
 }

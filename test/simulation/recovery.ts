@@ -7,8 +7,6 @@ import type { World } from "./world.ts";
 const RECOVERY_MS = 26_000;
 /** As long as a process takes to start. */
 const START_MS = 4_000;
-/** How late what is due may be when all goes well: a timer hits its moment, a look now and then comes after 5 seconds. */
-const LATE_MS = { timer: 1_000, look: 6_000 } as const;
 /** After this the last task must have ended: leases, retries and time limits included. */
 const PATIENCE_MS = 180_000;
 /** Longer than anybody waits who looks now and then. */
@@ -22,27 +20,11 @@ const LOOK_MS = 500;
 export async function recover(world: World): Promise<SimulatedProcess> {
   world.clearUp();
   await world.pass(RECOVERY_MS);
-  await lookForOverdue(world);
   const last = world.start();
   await world.pass(START_MS);
   for (const { name, rota } of world.processes)
     if (rota === null) world.complain(`${name} neither starts nor ends`);
   return last;
-}
-
-async function lookForOverdue(world: World): Promise<void> {
-  const { storage, climate } = world;
-  const now = world.clock.now();
-  const look = async (what: string, ms: number, nextDueAt: Promise<number | null>) => {
-    const lateMs = now - ((await nextDueAt) ?? now);
-    if (lateMs > ms) world.complain(`${what} are due for ${lateMs} ms, and nobody cares`);
-  };
-  if (world.open.length === 0) return;
-  await look("tasks", LATE_MS.look, storage.tasks.nextDueAt());
-  // Who is never told of a schedule or a callback finds it by a look every half a minute.
-  if (climate.signals.lost !== null) return;
-  await look("schedules", LATE_MS.timer, storage.schedules.nextDueAt());
-  await look("callbacks", LATE_MS.timer, storage.deliveries.nextDueAt());
 }
 
 /** What has not ended by then never will: the checks say so. */
@@ -51,6 +33,14 @@ export async function untilQuiet(world: World): Promise<void> {
     const counts = await world.storage.tasks.counts({ tenant: "default" });
     if (Object.keys(counts).every((state) => isTerminal(state as TaskState))) return;
     await world.pass(LOOK_MS);
+  }
+}
+
+/** Until every callback was made, or given up. */
+export async function untilDelivered(world: World): Promise<void> {
+  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += REST_MS) {
+    if ((await world.storage.deliveries.nextDueAt()) === null) return;
+    await world.pass(REST_MS);
   }
 }
 

@@ -9,8 +9,10 @@ import { startClients } from "./clients/index.ts";
 import type { Climate } from "./climate.ts";
 import { Follower } from "./follower.ts";
 import { startMishaps } from "./mishaps.ts";
-import { readHistory } from "./read-history.ts";
-import { fillEverySlot, recover, rest, untilQuiet } from "./recovery.ts";
+import { watchPunctuality } from "./punctuality.ts";
+import { readDeliveries, readHistory } from "./read-history.ts";
+import { loadOutbound } from "./receiver.ts";
+import { fillEverySlot, recover, rest, untilDelivered, untilQuiet } from "./recovery.ts";
 import { enterSandbox } from "./sandbox.ts";
 import { limitsIn, SESSIONS } from "./settings.ts";
 import { World } from "./world.ts";
@@ -41,10 +43,11 @@ export interface SimulationReport {
  * their promises. Nothing in it waits for real time, and nothing is left to real chance.
  */
 export async function runSimulation({ seed, spoil, say }: SimulationOptions): Promise<SimulationReport> {
-  const leave = enterSandbox();
+  await loadOutbound();
+  const world = new World(seed, spoil);
+  const { agenda, receiver } = world;
+  const leave = enterSandbox((actor) => receiver.dispatcherIn(actor));
   try {
-    const world = new World(seed, spoil);
-    const { agenda } = world;
     agenda.onStep = say ?? null;
     const history = await live(world);
     const findings = checkAll(history, world);
@@ -69,6 +72,7 @@ async function live(world: World): Promise<History> {
   const followers = [new Follower(world), new Follower(world)];
   const clients = startClients(world);
   startMishaps(world);
+  watchPunctuality(world);
   await world.pass(LASTS_MS);
 
   for (const client of clients) client.stop();
@@ -78,6 +82,8 @@ async function live(world: World): Promise<History> {
   await untilQuiet(world);
   await fillEverySlot(world, last);
   await untilQuiet(world);
+  await untilDelivered(world);
+  world.deliveries = await world.answer(last, readDeliveries);
   const seen = await world.answer(last, readHistory);
   await rest(world);
   return {

@@ -2,6 +2,7 @@ import type { RotaOptions } from "../../src/interface/options.ts";
 import type { SessionChanges } from "../../src/interface/sessions.ts";
 import type { Limits } from "../chaos/history.ts";
 import type { Climate } from "./climate.ts";
+import { Receiver } from "./receiver.ts";
 
 /** Small, so that they are reached all the time. */
 const PER_NODE = 2;
@@ -39,6 +40,7 @@ export function optionsIn({ lanesTotal }: Climate): RotaOptions {
     },
     lanes: { main: lane, cron: lane },
     sessions: { debounceMs: 0 },
+    webhooks: { allow: [Receiver.host] },
     agents: { worker: { maxInflight: AGENTS.worker }, talker: { maxInflight: AGENTS.talker } },
   };
 }

@@ -1,5 +1,6 @@
 import type { Rota } from "../../src/interface/rota.ts";
 import type { Clock } from "../../src/model/clock.ts";
+import type { Delivery } from "../../src/model/delivery.ts";
 import { openOracle } from "../../src/storage/oracle.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import { Chance } from "../chaos/chance.ts";
@@ -9,6 +10,7 @@ import { type Actor, Agenda } from "./agenda.ts";
 import { Agents } from "./agents.ts";
 import { type Climate, chooseClimate, fairWeather } from "./climate.ts";
 import { SimulatedProcess } from "./process.ts";
+import { Receiver } from "./receiver.ts";
 import { Witness } from "./witness.ts";
 
 /** What the storage's clock says when the world begins. */
@@ -27,11 +29,14 @@ export class World {
   readonly outside: Actor;
   readonly storage: Storage;
   readonly agents: Agents;
+  readonly receiver: Receiver;
   readonly ledger = new Ledger();
   readonly witness: Witness;
   readonly strikes: Strike[] = [];
   /** What was found wrong on the way. */
   readonly complained: string[] = [];
+  /** The callbacks, as they are known at the end. */
+  deliveries: readonly Delivery[] = [];
   /** All there ever were. */
   readonly all: SimulatedProcess[] = [];
   /** How it is now. */
@@ -51,6 +56,7 @@ export class World {
     this.worst = chooseClimate(this.chance.fork("climate"));
     this.climate = fairWeather(this.worst);
     this.agents = new Agents(() => this.climate);
+    this.receiver = new Receiver({ climate: () => this.climate, network: this.network });
     this.witness = new Witness(() => this.agents.now);
     this.storage = spoil(openOracle({ clock: this.clock }));
   }
@@ -123,6 +129,7 @@ export class World {
   /** As when the database's machine corrects its clock, or another takes over whose clock differs. */
   setClock(offMs: number): void {
     this.#clockOff = { ms: offMs, mostMs: Math.max(this.#clockOff.mostMs, offMs) };
+    for (const { link } of this.#processes) link.trouble();
   }
 
   complain(said: string): void {
@@ -142,6 +149,7 @@ export class World {
     if (this.chance.oneIn(2)) this.setClock(this.#clockOff.mostMs);
     for (const { actor, link } of this.#processes) {
       actor.wake();
+      link.trouble();
       link.mend();
     }
   }

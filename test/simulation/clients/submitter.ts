@@ -1,4 +1,5 @@
 import type { SubmitInput } from "../../../src/model/submit-input.ts";
+import { Receiver } from "../receiver.ts";
 import { Client } from "./client.ts";
 
 const QUICK = { backoffMs: 20, backoffMultiplier: 2, maxBackoffMs: 300, jitter: 0.5 };
@@ -20,7 +21,8 @@ const KINDS = {
 export class Submitter extends Client {
   protected step(): void {
     const marker = this.ledger.marker("submit");
-    const input = { ...this.#task(marker), metadata: { marker }, idempotencyKey: marker };
+    const callback = this.chance.oneIn(3) ? { callbackUrl: Receiver.url } : {};
+    const input = { ...this.#task(marker), ...callback, metadata: { marker }, idempotencyKey: marker };
     this.askUntilAnswered(
       `submit ${marker}`,
       (rota) => rota.tasks.submit(input),
