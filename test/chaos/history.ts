@@ -23,6 +23,11 @@ export interface History {
   readonly tasks: ReadonlyMap<string, Task>;
   readonly schedules: readonly number[];
   readonly runs: readonly Run[];
+  /**
+   * Schedules that were changed, paused or deleted meanwhile: their moments need not follow each other, and those that are
+   * gone have taken their runs with them. Left out: none was.
+   */
+  readonly fickle?: readonly number[];
   readonly doctor: DoctorReport;
 }
 

@@ -34,9 +34,21 @@ function witnessed(history: History, world: World): Finding[] {
   return [
     ...of("what lost its lease is not begun", witness.begunAfterFence(history)),
     ...of("what ended before a lease was lost is written down", witness.forgotten(history, leftInHaste(all))),
+    ...of("what stands still does not fire", witness.firedWhileStill(history)),
+    ...of("every due moment has one row", doubled(world)),
     ...of("every callback is made", callbacks(history, world)),
     ...of("a node lets go before others take over", tookOver(all)),
   ];
+}
+
+/** However a schedule is changed, and its clock is set. */
+function doubled({ runs }: World): string[] {
+  const moments = runs
+    .filter(({ forced }) => !forced)
+    .map(({ scheduleId, dueAt }) => `${scheduleId} ${dueAt}`);
+  return moments
+    .filter((moment, index) => moments.indexOf(moment) < index)
+    .map((moment) => `schedule and moment ${moment} have two rows`);
 }
 
 /** Processes that left although they could not write down what had ended: they say so. */

@@ -2,7 +2,8 @@ import type { Rota } from "../../src/interface/rota.ts";
 import type { Run } from "../../src/interface/schedules.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
-import type { Task } from "../../src/model/task.ts";
+import { DEFAULT_TENANT, type Task } from "../../src/model/task.ts";
+import type { RunRecord, Storage } from "../../src/storage/storage.ts";
 import type { History } from "../chaos/history.ts";
 
 /** What a process says at the end, when nothing moves any more. */
@@ -44,6 +45,12 @@ export async function readDeliveries(rota: Rota): Promise<Delivery[]> {
     if (page.nextCursor === null) return deliveries;
     cursor = { cursor: page.nextCursor };
   }
+}
+
+/** The runs with their moments to the millisecond, which are shown in seconds. */
+export async function readRunRecords(storage: Storage): Promise<RunRecord[]> {
+  const { runs } = await storage.schedules.listRuns({ tenant: DEFAULT_TENANT, limit: 100_000 });
+  return runs;
 }
 
 async function readRuns(rota: Rota): Promise<Run[]> {

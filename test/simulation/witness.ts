@@ -1,4 +1,4 @@
-import type { StorageSignal } from "../../src/storage/storage.ts";
+import type { ScheduleRecord, StorageSignal } from "../../src/storage/storage.ts";
 import type { History } from "../chaos/history.ts";
 
 /** An operation of the storage, when it happened. */
@@ -17,8 +17,14 @@ export class Witness {
   /** By node: the process that declared it dead. */
   readonly #declaredDead = new Map<string, string>();
 
-  constructor(now: () => number) {
+  /** By schedule: from which event on it was paused, or gone, and whether it was. */
+  readonly #courses = new Map<number, { readonly after: number; readonly stands: boolean }[]>();
+  readonly #newestEvent: () => Promise<number>;
+
+  /** `now`: the place in the order of what agents saw. */
+  constructor({ now, newestEvent }: { now: () => number; newestEvent: () => Promise<number> }) {
     this.#now = now;
+    this.#newestEvent = newestEvent;
   }
 
   heard(process: string, signal: StorageSignal): void {
@@ -30,8 +36,29 @@ export class Witness {
   }
 
   carriedOut({ process, operation, params, answer }: Operation): void {
-    if (operation !== "nodes.markDead" || answer !== true) return;
-    this.#declaredDead.set((params as { node: string }).node, process);
+    if (operation === "nodes.markDead" && answer === true)
+      this.#declaredDead.set((params as { node: string }).node, process);
+    if (answer === null) return;
+    const { id } = (params ?? {}) as { id: number };
+    if (operation === "schedules.delete") void this.#note(id, true);
+    if (operation === "schedules.update") void this.#note(id, (answer as ScheduleRecord).status !== "active");
+  }
+
+  /** Nothing else happens before the storage has answered. */
+  async #note(id: number, stands: boolean): Promise<void> {
+    const course = this.#courses.get(id) ?? [];
+    this.#courses.set(id, course);
+    course.push({ after: await this.#newestEvent(), stands });
+  }
+
+  /** Runs that fired while their schedule was paused, or gone. */
+  firedWhileStill({ events }: History): string[] {
+    return events
+      .filter(({ type, scheduleId = 0, seq }) => {
+        const course = this.#courses.get(scheduleId)?.findLast(({ after }) => after < seq);
+        return type === "task.created" && course?.stands === true;
+      })
+      .map(({ taskId, scheduleId }) => `${taskId}: schedule ${scheduleId} fired, and stood still`);
   }
 
   /** Attempts that a process began although it had heard that they hold nothing any more. */

@@ -2,7 +2,7 @@ import type { Rota } from "../../src/interface/rota.ts";
 import type { Clock } from "../../src/model/clock.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import { openOracle } from "../../src/storage/oracle.ts";
-import type { Storage } from "../../src/storage/storage.ts";
+import type { RunRecord, Storage } from "../../src/storage/storage.ts";
 import { Chance } from "../chaos/chance.ts";
 import type { Mutable, Strike } from "../chaos/history.ts";
 import { Ledger } from "../chaos/ledger.ts";
@@ -37,6 +37,8 @@ export class World {
   readonly complained: string[] = [];
   /** The callbacks, as they are known at the end. */
   deliveries: readonly Delivery[] = [];
+  /** The runs, as they are stored at the end. */
+  runs: readonly RunRecord[] = [];
   /** All there ever were. */
   readonly all: SimulatedProcess[] = [];
   /** How it is now. */
@@ -57,7 +59,10 @@ export class World {
     this.climate = fairWeather(this.worst);
     this.agents = new Agents(() => this.climate);
     this.receiver = new Receiver({ climate: () => this.climate, network: this.network });
-    this.witness = new Witness(() => this.agents.now);
+    this.witness = new Witness({
+      now: () => this.agents.now,
+      newestEvent: async () => (await this.storage.events.range()).newest,
+    });
     this.storage = spoil(openOracle({ clock: this.clock }));
   }
 

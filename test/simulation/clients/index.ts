@@ -2,6 +2,7 @@ import { SESSIONS } from "../settings.ts";
 import type { World } from "../world.ts";
 import { Batcher } from "./batcher.ts";
 import type { Client } from "./client.ts";
+import { Editor } from "./editor.ts";
 import { Meddler } from "./meddler.ts";
 import { Planner } from "./planner.ts";
 import { Submitter } from "./submitter.ts";
@@ -15,6 +16,7 @@ export function startClients(world: World): Client[] {
     new Batcher(world, "batcher"),
     new Meddler(world, "meddler"),
     new Planner(world, "planner"),
+    ...(world.chance.fork("clients").oneIn(2) ? [new Editor(world, "editor")] : []),
     ...Object.keys(SESSIONS).map((key) => new Talker(world, key)),
   ];
 }
