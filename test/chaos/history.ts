@@ -37,6 +37,8 @@ export interface Limits {
   readonly agents: Readonly<Record<string, number>>;
   /** How many tasks of a session run at once; 1 for those that are not named. */
   readonly sessions: Readonly<Record<string, number>>;
+  /** How many tasks of a tenant run at once; left out: as many as there are. */
+  readonly tenants?: Readonly<Record<string, number>>;
 }
 
 export interface LaneLimits {

@@ -1,6 +1,7 @@
 import { check, type Finding } from "../chaos/checks/index.ts";
 import type { History } from "../chaos/history.ts";
 import { callbacks } from "./callbacks.ts";
+import { checkGuests } from "./tenants.ts";
 import type { World } from "./world.ts";
 
 const IN_HASTE = "could not write down what ended; another start will run it again";
@@ -16,7 +17,16 @@ const DECLARED_DEAD = "another node declared this one dead";
 
 /** What chaos looks for, and what can be seen only where everything can be. */
 export function checkAll(history: History, world: World): Finding[] {
-  return [...check(history), ...startedAfterAll(history), ...witnessed(history, world), ...complaints(world)];
+  // What was called for a task that nobody has is a finding of the default tenant's.
+  const ofGuests = new Set(world.seenByGuests.flatMap(([, { tasks }]) => [...tasks.keys()]));
+  const own = { ...history, calls: history.calls.filter(({ taskId }) => !ofGuests.has(taskId)) };
+  return [
+    ...check(own),
+    ...checkGuests(own, history, world),
+    ...startedAfterAll(history),
+    ...witnessed(history, world),
+    ...complaints(world),
+  ];
 }
 
 /** An attempt that was handed back because nobody had started it was not started by anybody. */
@@ -35,6 +45,9 @@ function witnessed(history: History, world: World): Finding[] {
     ...of("what lost its lease is not begun", witness.begunAfterFence(history)),
     ...of("what ended before a lease was lost is written down", witness.forgotten(history, leftInHaste(all))),
     ...of("what stands still does not fire", witness.firedWhileStill(history)),
+    ...world.seenByGuests.flatMap(([{ id }, seen]) =>
+      of("nothing of a tenant starts that is disabled", witness.startedWhileDisabled(id, seen)),
+    ),
     ...of("every due moment has one row", doubled(world)),
     ...of("every callback is made", callbacks(history, world)),
     ...of("a node lets go before others take over", tookOver(all)),

@@ -1,3 +1,4 @@
+import { DEFAULT_TENANT } from "../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
 import type { SimulatedProcess } from "./process.ts";
 import { limitsIn } from "./settings.ts";
@@ -30,8 +31,9 @@ export async function recover(world: World): Promise<SimulatedProcess> {
 /** What has not ended by then never will: the checks say so. */
 export async function untilQuiet(world: World): Promise<void> {
   for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += LOOK_MS) {
-    const counts = await world.storage.tasks.counts({ tenant: "default" });
-    if (Object.keys(counts).every((state) => isTerminal(state as TaskState))) return;
+    const tenants = [DEFAULT_TENANT, ...world.guests.map(({ id }) => id)];
+    const counts = await Promise.all(tenants.map((tenant) => world.storage.tasks.counts({ tenant })));
+    if (counts.flatMap(Object.keys).every((state) => isTerminal(state as TaskState))) return;
     await world.pass(LOOK_MS);
   }
 }

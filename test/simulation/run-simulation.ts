@@ -15,6 +15,7 @@ import { loadOutbound } from "./receiver.ts";
 import { fillEverySlot, recover, rest, untilDelivered, untilQuiet } from "./recovery.ts";
 import { enterSandbox } from "./sandbox.ts";
 import { limitsIn, SESSIONS } from "./settings.ts";
+import { prepareGuests, readGuests } from "./tenants.ts";
 import { World } from "./world.ts";
 
 /** How long clients work and things go wrong. */
@@ -68,6 +69,7 @@ async function live(world: World): Promise<History> {
   const { climate, ledger, agents, strikes } = world;
   for (let count = 0; count < climate.nodes; count += 1) world.start();
   await prepareSessions(world);
+  world.guests = await prepareGuests(world);
   world.darken();
   const followers = [new Follower(world), new Follower(world)];
   const clients = startClients(world);
@@ -79,12 +81,14 @@ async function live(world: World): Promise<History> {
   const last = await recover(world);
   const doctor = aboutRota(world, await world.answer(last, (rota) => rota.doctor()));
   await world.answer(last, stopSchedules);
+  for (const { id } of world.guests) await world.answer(last, (rota) => rota.tenants.enable(id));
   await untilQuiet(world);
   await fillEverySlot(world, last);
   await untilQuiet(world);
   await untilDelivered(world);
   world.deliveries = await world.answer(last, readDeliveries);
   const seen = await world.answer(last, readHistory);
+  world.seenByGuests = await readGuests(world, last);
   world.runs = await readRunRecords(world.storage);
   await rest(world);
   return {

@@ -1,4 +1,4 @@
-import type { ScheduleRecord, StorageSignal } from "../../src/storage/storage.ts";
+import type { ScheduleRecord, StorageSignal, TenantRecord } from "../../src/storage/storage.ts";
 import type { History } from "../chaos/history.ts";
 
 /** An operation of the storage, when it happened. */
@@ -17,8 +17,8 @@ export class Witness {
   /** By node: the process that declared it dead. */
   readonly #declaredDead = new Map<string, string>();
 
-  /** By schedule: from which event on it was paused, or gone, and whether it was. */
-  readonly #courses = new Map<number, { readonly after: number; readonly stands: boolean }[]>();
+  /** By schedule or tenant: from which event on it was paused, gone or disabled, and whether it was. */
+  readonly #courses = new Map<number | string, { readonly after: number; readonly stands: boolean }[]>();
   readonly #newestEvent: () => Promise<number>;
 
   /** `now`: the place in the order of what agents saw. */
@@ -40,24 +40,32 @@ export class Witness {
       this.#declaredDead.set((params as { node: string }).node, process);
     if (answer === null) return;
     const { id } = (params ?? {}) as { id: number };
+    if (operation === "tenants.setDisabled") void this.#note(id, (answer as TenantRecord).disabled);
     if (operation === "schedules.delete") void this.#note(id, true);
     if (operation === "schedules.update") void this.#note(id, (answer as ScheduleRecord).status !== "active");
   }
 
   /** Nothing else happens before the storage has answered. */
-  async #note(id: number, stands: boolean): Promise<void> {
+  async #note(id: number | string, stands: boolean): Promise<void> {
     const course = this.#courses.get(id) ?? [];
     this.#courses.set(id, course);
     course.push({ after: await this.#newestEvent(), stands });
   }
 
+  #stood(id: number | string, seq: number): boolean {
+    return this.#courses.get(id)?.findLast(({ after }) => after < seq)?.stands === true;
+  }
+
+  startedWhileDisabled(tenant: string, { events }: Pick<History, "events">): string[] {
+    return events
+      .filter(({ type, seq }) => type === "task.started" && this.#stood(tenant, seq))
+      .map(({ taskId, seq }) => `${taskId} started (event ${seq}), and ${tenant} was disabled`);
+  }
+
   /** Runs that fired while their schedule was paused, or gone. */
   firedWhileStill({ events }: History): string[] {
     return events
-      .filter(({ type, scheduleId = 0, seq }) => {
-        const course = this.#courses.get(scheduleId)?.findLast(({ after }) => after < seq);
-        return type === "task.created" && course?.stands === true;
-      })
+      .filter(({ type, scheduleId = 0, seq }) => type === "task.created" && this.#stood(scheduleId, seq))
       .map(({ taskId, scheduleId }) => `${taskId}: schedule ${scheduleId} fired, and stood still`);
   }
 

@@ -11,6 +11,7 @@ import { Agents } from "./agents.ts";
 import { type Climate, chooseClimate, fairWeather } from "./climate.ts";
 import { SimulatedProcess } from "./process.ts";
 import { Receiver } from "./receiver.ts";
+import type { Guest, readGuests } from "./tenants.ts";
 import { Witness } from "./witness.ts";
 
 /** What the storage's clock says when the world begins. */
@@ -35,6 +36,9 @@ export class World {
   readonly strikes: Strike[] = [];
   /** What was found wrong on the way. */
   readonly complained: string[] = [];
+  /** The tenants besides the one that is always there, and what each sees at the end. */
+  guests: readonly Guest[] = [];
+  seenByGuests: Awaited<ReturnType<typeof readGuests>> = [];
   /** The callbacks, as they are known at the end. */
   deliveries: readonly Delivery[] = [];
   /** The runs, as they are stored at the end. */

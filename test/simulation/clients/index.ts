@@ -7,6 +7,7 @@ import { Meddler } from "./meddler.ts";
 import { Planner } from "./planner.ts";
 import { Submitter } from "./submitter.ts";
 import { Talker } from "./talker.ts";
+import { Visitor } from "./visitor.ts";
 
 /** Everybody who uses Rota, from now until they are stopped. */
 export function startClients(world: World): Client[] {
@@ -17,6 +18,7 @@ export function startClients(world: World): Client[] {
     new Meddler(world, "meddler"),
     new Planner(world, "planner"),
     ...(world.chance.fork("clients").oneIn(2) ? [new Editor(world, "editor")] : []),
+    ...world.guests.map((guest) => new Visitor(world, guest)),
     ...Object.keys(SESSIONS).map((key) => new Talker(world, key)),
   ];
 }
