@@ -6,6 +6,7 @@ import type { Clock } from "../model/clock.ts";
 import { silentLog } from "../model/log.ts";
 import type { Storage } from "../storage/storage.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
+import { Gate } from "../testing/signals.ts";
 import { Heartbeat } from "./heartbeat.ts";
 
 /** A node among several: leases count. */
@@ -197,6 +198,32 @@ describe("a node that missed its lease", () => {
     expect(signals[0]?.aborted).toBe(true);
   });
 
+  test("aborts no later than others may take its work, though it heard late that it was registered", async () => {
+    const { executor, signals } = makeEndless();
+    const clock = new ManualClock();
+    const { engine } = await makeNode({
+      executor,
+      clock,
+      meddler: {
+        before: ({ operation }) => {
+          if (operation === "nodes.heartbeat") throw away();
+        },
+        after: async ({ operation }) => {
+          if (operation === "nodes.register")
+            await new Promise<void>((resolve) => clock.setTimer(10_000, resolve));
+        },
+      },
+    });
+    const started = engine.start();
+    await clock.advance(10_000);
+    await started;
+    await engine.intake.add(newTask());
+    await clock.advance(4_999);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    await clock.advance(1);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
   test("still writes down what had ended before", async () => {
     let broken = false;
     const { engine, clock, task } = await makeNode({
@@ -253,6 +280,25 @@ describe("a node that missed its lease", () => {
     expect(engine.running).toBe(0);
     expect((await states()).running).toBeUndefined();
   });
+});
+
+test("a node that leaves while a renewal is on its way does not take its own sign-off for a lost lease", async () => {
+  const arrives = new Gate();
+  let isLeaving = false;
+  const { engine, log } = await makeNode({
+    meddler: {
+      before: ({ operation }) => (operation === "nodes.heartbeat" && isLeaving ? arrives.opened : undefined),
+    },
+  });
+  await engine.start();
+  await settle();
+  isLeaving = true;
+  engine.onSignal({ kind: "reconnected" });
+  await settle();
+  await engine.drain(0);
+  arrives.open();
+  await settle();
+  expect(log.messages("error")).toEqual([]);
 });
 
 test("a node whose renewal hangs lets go of its work even if its timers fire a little early", async () => {

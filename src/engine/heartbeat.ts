@@ -20,6 +20,11 @@ export interface HeartbeatOptions extends ServiceOptions {
   readonly onLost: (reason: string) => void;
 }
 
+interface Moment {
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
 /**
  * Renews the lease of what this node runs. When a renewal is missed for a whole lease, by either clock (the monotonic
  * one stands still while a machine sleeps, the wall clock does not), others may have taken the work over already:
@@ -28,32 +33,40 @@ export interface HeartbeatOptions extends ServiceOptions {
 export class Heartbeat extends Service {
   readonly name = "heartbeat";
   readonly #options: HeartbeatOptions;
-  #renewed: { monotonic: number; wall: number };
+  #renewed: Moment;
   #alarm: Timer | null = null;
+  #beats = false;
   #lost = false;
 
   constructor(options: HeartbeatOptions) {
     super(options);
     this.#options = options;
-    this.#renewed = this.#now();
+    this.#renewed = this.moment();
   }
 
   override start(): void {
-    this.reset();
+    this.#beats = true;
+    this.#watch();
     super.start();
   }
 
   override async stop(): Promise<void> {
+    this.#beats = false;
     this.#alarm?.cancel();
     this.#alarm = null;
     // A renewal that hangs must not hang the stop; its answer no longer matters.
     void super.stop();
   }
 
-  /** A new incarnation was just registered. */
-  reset(): void {
+  /** Now, by both clocks. */
+  moment(): Moment {
+    return { monotonic: this.clock.monotonic(), wall: this.clock.now() };
+  }
+
+  /** A new incarnation is known to the others; `sent` is from before it was registered. */
+  reset(sent: Moment): void {
     this.#lost = false;
-    this.#renew(this.#now());
+    this.#renew(sent);
   }
 
   /** Whether the lease can still be counted on. */
@@ -64,12 +77,13 @@ export class Heartbeat extends Service {
   async tick(): Promise<number> {
     this.#checkLease();
     if (this.#lost) return RENEW_EVERY_MS;
-    const sent = this.#now();
+    const sent = this.moment();
     const node = this.#options.node();
     const running = this.#options.tokens();
     const { alive, held } = await this.#options.storage.nodes.heartbeat({ node });
-    // The lease may have been lost, and a new incarnation begun, while the answer was on its way.
-    if (node !== this.#options.node() || this.#lost) return RENEW_EVERY_MS;
+    // The lease may have been lost, and a new incarnation begun, while the answer was on its way. Who stops signs off
+    // itself, and must not take that for the word of another node.
+    if (node !== this.#options.node() || this.#lost || !this.#beats) return RENEW_EVERY_MS;
     if (!alive) {
       this.#lose("another node declared this one dead");
       return RENEW_EVERY_MS;
@@ -84,9 +98,9 @@ export class Heartbeat extends Service {
   }
 
   /** Counted from before the renewal was sent: whoever watches sees it later, and so waits longer. */
-  #renew(sent: { monotonic: number; wall: number }): void {
+  #renew(sent: Moment): void {
     this.#renewed = sent;
-    this.#watch();
+    if (this.#beats) this.#watch();
   }
 
   /** A timer may fire a little early: then it is set again, since a renewal that hangs leaves nobody else to look. */
@@ -101,7 +115,7 @@ export class Heartbeat extends Service {
 
   #checkLease(): void {
     if (this.#lost) return;
-    const { monotonic, wall } = this.#now();
+    const { monotonic, wall } = this.moment();
     const missedMs = Math.max(monotonic - this.#renewed.monotonic, wall - this.#renewed.wall);
     if (missedMs >= LEASE_MS) this.#lose(`its lease was not renewed for ${Math.round(missedMs)} ms`);
   }
@@ -110,9 +124,5 @@ export class Heartbeat extends Service {
     this.#lost = true;
     this.#alarm?.cancel();
     this.#options.onLost(reason);
-  }
-
-  #now(): { monotonic: number; wall: number } {
-    return { monotonic: this.clock.monotonic(), wall: this.clock.now() };
   }
 }

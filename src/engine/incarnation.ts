@@ -52,7 +52,10 @@ export class Incarnation extends Service {
     // A name is tried once: the answer to an earlier try may have got lost, and the name with it.
     if (this.#parts !== null) this.#node = this.#options.newNodeId();
     this.#parts = parts;
+    const { heartbeat } = parts;
+    const sent = heartbeat.moment();
     await this.#register(this.#node);
+    heartbeat.reset(sent);
   }
 
   /** More or fewer tasks are run here from now on. */
@@ -93,10 +96,11 @@ export class Incarnation extends Service {
     if (!dispatcher.flushed) return FLUSH_LOOK_MS;
     const old = this.#node;
     const next = this.#options.newNodeId();
+    const sent = heartbeat.moment();
     await this.#register(next);
     this.#node = next;
     this.#lost = false;
-    heartbeat.reset();
+    heartbeat.reset(sent);
     dispatcher.startClaiming();
     this.log.info({ node: next, before: old }, "goes on as a new incarnation");
     await retire(this.#options.storage, rescuer, old);

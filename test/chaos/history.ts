@@ -23,6 +23,11 @@ export interface History {
   readonly tasks: ReadonlyMap<string, Task>;
   readonly schedules: readonly number[];
   readonly runs: readonly Run[];
+  /**
+   * Schedules that were changed, paused or deleted meanwhile: their moments need not follow each other, and those that are
+   * gone have taken their runs with them. Left out: none was.
+   */
+  readonly fickle?: readonly number[];
   readonly doctor: DoctorReport;
 }
 
@@ -32,6 +37,8 @@ export interface Limits {
   readonly agents: Readonly<Record<string, number>>;
   /** How many tasks of a session run at once; 1 for those that are not named. */
   readonly sessions: Readonly<Record<string, number>>;
+  /** How many tasks of a tenant run at once; left out: as many as there are. */
+  readonly tenants?: Readonly<Record<string, number>>;
 }
 
 export interface LaneLimits {

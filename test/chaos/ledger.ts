@@ -4,6 +4,8 @@ import type { Acknowledgement } from "./history.ts";
 export class Ledger {
   readonly acknowledged: Acknowledgement[] = [];
   readonly retriesAsked: string[] = [];
+  /** Schedules that somebody keeps changing. */
+  readonly fickle: number[] = [];
   /** How often nobody knows whether a request was carried out. */
   unanswered = 0;
   /** How often a request was refused for now. */

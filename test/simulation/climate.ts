@@ -1,7 +1,19 @@
 import type { Chance } from "../chaos/chance.ts";
 
 /** What may be done to a node, or to all of them. */
-export const MISHAPS = ["crash", "pause", "cut", "leave", "jump", "outage", "strike"] as const;
+export const MISHAPS = [
+  "crash",
+  "pause",
+  "stall",
+  "cut",
+  "ail",
+  "doubt",
+  "leave",
+  "jump",
+  "outage",
+  "reset",
+  "strike",
+] as const;
 export type Mishap = (typeof MISHAPS)[number];
 
 /**
@@ -31,6 +43,8 @@ export interface Climate {
   readonly requestEveryMs: number;
   /** Once in so many calls an agent does something else than its work. */
   readonly agentsFail: number | null;
+  /** Once in so many callbacks whoever is called does something else than taking it. */
+  readonly receiverFails: number | null;
   /** How many of a lane run at once over all nodes; null: as many as all of them can. */
   readonly lanesTotal: number | null;
 }
@@ -51,6 +65,7 @@ export function chooseClimate(chance: Chance): Climate {
     mishapEveryMs: chance.pick([2_000, 5_000, 12_000]),
     requestEveryMs: chance.pick([1_500, 3_000, 5_000]),
     agentsFail: perhaps(2, 5, 20),
+    receiverFails: perhaps(2, 5, 20),
     lanesTotal: chance.pick([null, 2, 4]),
   };
 }
@@ -63,6 +78,7 @@ export function fairWeather(climate: Climate): Climate {
     skewMs: 0,
     mishaps: [],
     agentsFail: null,
+    receiverFails: null,
   };
 }
 

@@ -2,9 +2,12 @@ import type { Storage, StorageSignal } from "../../src/storage/storage.ts";
 import { away } from "../support/storages.ts";
 import type { Actor } from "./agenda.ts";
 import { type Climate, happens } from "./climate.ts";
+import type { Witness } from "./witness.ts";
 
 /** How long an answer is waited for, as the driver of PostgreSQL does. */
 const PATIENCE_MS = 20_000;
+/** What takes longer than this is slow. */
+const SLOW_MS = 300;
 
 export interface LinkOptions {
   readonly storage: Storage;
@@ -13,6 +16,7 @@ export interface LinkOptions {
   readonly process: Actor;
   /** How the world is now. */
   readonly climate: () => Climate;
+  readonly witness: Witness;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: stands for every operation there is.
@@ -29,6 +33,13 @@ export class Link {
   readonly #listeners = new Set<(signal: StorageSignal) => void>();
   readonly #stopHearing: () => void;
   #cut = false;
+  /** Operations, and parts of the storage, that fail for now, though all others work. */
+  readonly #ailing = new Set<string>();
+  /** When what is on its way was sent. */
+  readonly #underWay = new Set<{ readonly since: number }>();
+  #troubledAt = 0;
+  /** What is to happen once an operation of this name was carried out, and before its answer arrives. */
+  #inTheMidst: { readonly operation: string; readonly run: () => void } | null = null;
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -51,9 +62,38 @@ export class Link {
     this.#cut = true;
   }
 
+  /** Since when nothing has failed or was slow; Infinity: something is right now. */
+  get calmSince(): number {
+    const { now } = this.#options.process.agenda;
+    const isCalm = !this.#cut && [...this.#underWay].every(({ since }) => now - since <= SLOW_MS);
+    return isCalm ? this.#troubledAt : Number.POSITIVE_INFINITY;
+  }
+
+  /** What went before does not count as calm. */
+  trouble(): void {
+    this.#troubledAt = this.#options.process.agenda.now;
+  }
+
+  /** An operation, or all of a part, fails from now on, as when a table is locked; nobody's connection breaks. */
+  ail(what: string): void {
+    this.#ailing.add(what);
+  }
+
+  heal(what: string): void {
+    this.#ailing.delete(what);
+  }
+
+  /** Does something as soon as this operation was carried out the next time, while its answer is on its way. */
+  inTheMidst(operation: string, run: () => void): void {
+    this.#inTheMidst = { operation, run };
+  }
+
   mend(): void {
+    this.#ailing.clear();
+    this.#inTheMidst = null;
     if (!this.#cut) return;
     this.#cut = false;
+    this.trouble();
     this.#deliver({ kind: "reconnected" }, 10);
   }
 
@@ -71,7 +111,30 @@ export class Link {
   }
 
   #operation(name: string, operate: Operate): Operate {
-    return (params) => this.#call(name, () => operate(params));
+    const { witness, process } = this.#options;
+    return (params) =>
+      this.#watched(
+        this.#call(name, async () => {
+          const answer = await operate(params);
+          witness.carriedOut({ process: process.name, operation: name, params, answer });
+          return answer;
+        }),
+      );
+  }
+
+  async #watched<Answer>(answered: Promise<Answer>): Promise<Answer> {
+    const { agenda } = this.#options.process;
+    const sent = { since: agenda.now };
+    this.#underWay.add(sent);
+    try {
+      return await answered;
+    } catch (error) {
+      this.trouble();
+      throw error;
+    } finally {
+      this.#underWay.delete(sent);
+      if (agenda.now - sent.since > SLOW_MS) this.trouble();
+    }
   }
 
   #call(name: string, operate: () => Promise<unknown>): Promise<unknown> {
@@ -86,7 +149,7 @@ export class Link {
       fail(chance.oneIn(2) ? thereMs : PATIENCE_MS);
       return promise;
     }
-    if (happens(chance, calls.refused)) {
+    if (this.#ails(name) || happens(chance, calls.refused)) {
       fail(thereMs);
       return promise;
     }
@@ -94,6 +157,7 @@ export class Link {
     const isLost = happens(chance, calls.unanswered);
     network.plan(thereMs, `${process.name} ${name}`, () => {
       const answer = (what: string, run: () => void) => {
+        this.#carriedOut(name);
         if (isLost) fail(backMs);
         else if (this.#cut) fail(PATIENCE_MS - thereMs);
         else process.plan(backMs, `${name} ${what}`, run);
@@ -106,6 +170,17 @@ export class Link {
     return promise;
   }
 
+  #ails(name: string): boolean {
+    return this.#ailing.has(name) || this.#ailing.has(name.split(".", 1)[0] ?? "");
+  }
+
+  #carriedOut(name: string): void {
+    if (this.#inTheMidst?.operation !== name) return;
+    const { run } = this.#inTheMidst;
+    this.#inTheMidst = null;
+    run();
+  }
+
   #hear(signal: StorageSignal): void {
     const { process, climate } = this.#options;
     const { signals } = climate();
@@ -115,7 +190,12 @@ export class Link {
   }
 
   #deliver(signal: StorageSignal, delayMs: number): void {
-    this.#options.process.plan(delayMs, `hears ${signal.kind}`, () => {
+    const { process, witness } = this.#options;
+    const arrived = Promise.withResolvers<void>();
+    void this.#watched(arrived.promise);
+    process.plan(delayMs, `hears ${signal.kind}`, () => {
+      arrived.resolve();
+      witness.heard(process.name, signal);
       for (const listener of this.#listeners) listener(signal);
     });
   }

@@ -6,6 +6,31 @@ import type { World } from "./world.ts";
 const SHORT_MS = { least: 200, most: 6_000 } as const;
 const LONG_MS = { least: 14_000, most: 30_000 } as const;
 const JUMP_MS = 90_000;
+/** How far off the storage's clock may be set. */
+const RESET_MS = { least: -60_000, most: 100_000 } as const;
+
+/** Parts of the storage that may fail by themselves. */
+const PARTS = ["nodes", "tasks", "events", "schedules", "deliveries", "now"] as const;
+
+/** What processes ask of the storage by themselves, again and again. */
+const OPERATIONS = [
+  "now",
+  "nodes.register",
+  "nodes.heartbeat",
+  "nodes.list",
+  "tasks.finishAndClaim",
+  "tasks.promoteDue",
+  "tasks.nextDueAt",
+  "tasks.release",
+  "tasks.rescue",
+  "schedules.nextDueAt",
+  "schedules.due",
+  "schedules.fire",
+  "deliveries.claim",
+  "deliveries.settle",
+  "deliveries.nextDueAt",
+  "events.read",
+] as const;
 
 /** Lets things go wrong with processes, one after the other, until the weather clears up. */
 export function startMishaps(world: World): void {
@@ -16,14 +41,14 @@ export function startMishaps(world: World): void {
     world.outside.plan(chance.between(100, mishapEveryMs), "something goes wrong", () => {
       const { mishaps: possible } = world.climate;
       if (possible.length === 0) return;
-      const [process] = chance.shuffle(world.processes);
-      if (process !== undefined) befall(chance.pick(possible), process);
+      const [process, another = process] = chance.shuffle(world.processes);
+      if (process !== undefined && another !== undefined) befall(chance.pick(possible), process, another);
       next();
     });
   };
   next();
 
-  function befall(mishap: Mishap, process: SimulatedProcess): void {
+  function befall(mishap: Mishap, process: SimulatedProcess, another: SimulatedProcess): void {
     const { least, most } = chance.oneIn(2) ? SHORT_MS : LONG_MS;
     const lastsMs = chance.between(least, most);
     const deeds: Record<Mishap, () => void> = {
@@ -31,16 +56,30 @@ export function startMishaps(world: World): void {
         process.crash();
         world.startAnother(chance.between(100, 10_000));
       },
+      // One is silent for nearly a lease, and another learns of it and then stands still: what it knows is no longer so.
+      doubt: () => {
+        const silentMs = chance.between(3_000, 9_000);
+        process.ail("nodes.heartbeat", silentMs);
+        world.outside.plan(chance.between(0, silentMs), "somebody looks at nodes", () =>
+          another.stall("nodes.list", chance.between(9_000, 20_000)),
+        );
+      },
       leave: () => {
         process.leave();
         world.startAnother(chance.between(100, 10_000));
       },
       pause: () => process.pause(lastsMs),
+      stall: () => process.stall(chance.pick(OPERATIONS), lastsMs),
       cut: () => process.cut(lastsMs),
+      ail: () => {
+        const part = chance.pick(PARTS);
+        for (const each of chance.oneIn(2) ? world.processes : [process]) each.ail(part, lastsMs);
+      },
       jump: () => process.jump(chance.between(-JUMP_MS, JUMP_MS)),
       outage: () => {
         for (const each of world.processes) each.cut(lastsMs);
       },
+      reset: () => world.setClock(chance.between(RESET_MS.least, RESET_MS.most)),
       strike: () => {
         world.agents.strike(chance.pick(["fails", "hangs"]));
         world.outside.plan(lastsMs / 4, "agents work again", () => world.agents.strike(null));

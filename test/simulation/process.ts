@@ -24,11 +24,11 @@ export class SimulatedProcess {
   #skewMs: number;
 
   constructor(world: World, name: string) {
-    const { agenda, network, storage } = world;
+    const { agenda, network, storage, witness } = world;
     const climate = () => world.climate;
     this.#world = world;
     this.actor = agenda.actor(name);
-    this.link = new Link({ storage, network, process: this.actor, climate });
+    this.link = new Link({ storage, network, process: this.actor, climate, witness });
     this.#skewMs = this.actor.chance.between(-climate().skewMs, climate().skewMs);
     this.actor.plan(0, "starts", () => void this.#start());
   }
@@ -37,12 +37,18 @@ export class SimulatedProcess {
     return this.actor.name;
   }
 
+  /** Since when it could do all that it has to; Infinity: it cannot right now. */
+  get calmSince(): number {
+    return this.rota !== null && this.actor.isAwake ? this.link.calmSince : Number.POSITIVE_INFINITY;
+  }
+
   /** As `kill -9` does it. */
   crash(): void {
     this.rota = null;
     this.actor.end();
     this.link.close();
     this.#world.agents.gone(this.name);
+    this.#world.receiver.gone(this.name);
     this.#world.ended(this);
   }
 
@@ -53,9 +59,21 @@ export class SimulatedProcess {
     this.actor.sleep();
     outside.plan(forMs, `${this.name} wakes`, () => {
       this.actor.wake();
+      this.link.trouble();
       // What is overdue comes first.
       outside.plan(WAKING_MS, `${this.name} is awake`, overcome);
     });
+  }
+
+  /** Stands still while the answer to such an operation is on its way to it. */
+  stall(operation: string, forMs: number): void {
+    this.link.inTheMidst(operation, () => this.pause(forMs));
+  }
+
+  /** An operation, or a part of the storage, fails for a while. */
+  ail(what: string, forMs: number): void {
+    this.link.ail(what);
+    this.#world.outside.plan(forMs, `${this.name} can again`, () => this.link.heal(what));
   }
 
   cut(forMs: number): void {
@@ -85,6 +103,7 @@ export class SimulatedProcess {
       const executor = agents.executorIn(this.actor);
       for (const id of AGENT_IDS) rota.agent(id, { ...options.agents?.[id], executor });
       await rota.start();
+      this.link.trouble();
       this.rota = rota;
     } catch (error) {
       // It ends, and whoever watches over it starts it again.

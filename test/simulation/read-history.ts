@@ -1,12 +1,14 @@
-import type { Rota } from "../../src/interface/rota.ts";
+import type { LocalTenant, Rota } from "../../src/interface/rota.ts";
 import type { Run } from "../../src/interface/schedules.ts";
+import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
-import type { Task } from "../../src/model/task.ts";
+import { DEFAULT_TENANT, type Task } from "../../src/model/task.ts";
+import type { RunRecord, Storage } from "../../src/storage/storage.ts";
 import type { History } from "../chaos/history.ts";
 
 /** What a process says at the end, when nothing moves any more. */
 export async function readHistory(
-  rota: Rota,
+  rota: LocalTenant,
 ): Promise<Pick<History, "events" | "tasks" | "runs" | "schedules">> {
   const schedules = (await rota.schedules.list()).schedules.map(({ id }) => id);
   const events = await readLog(rota);
@@ -14,7 +16,7 @@ export async function readHistory(
 }
 
 /** The end of the log is found by a task that is submitted for that. */
-async function readLog(rota: Rota): Promise<RotaEvent[]> {
+async function readLog(rota: LocalTenant): Promise<RotaEvent[]> {
   const { taskId } = await rota.tasks.submit({ payload: "the last of this log" });
   await rota.tasks.wait(taskId);
   const events: RotaEvent[] = [];
@@ -25,7 +27,7 @@ async function readLog(rota: Rota): Promise<RotaEvent[]> {
   return events;
 }
 
-async function readTasks(rota: Rota): Promise<Map<string, Task>> {
+async function readTasks(rota: LocalTenant): Promise<Map<string, Task>> {
   const tasks = new Map<string, Task>();
   for (let cursor: { cursor?: string } = {}; ; ) {
     const page = await rota.tasks.list({ limit: 1_000, ...cursor });
@@ -35,7 +37,23 @@ async function readTasks(rota: Rota): Promise<Map<string, Task>> {
   }
 }
 
-async function readRuns(rota: Rota): Promise<Run[]> {
+export async function readDeliveries(rota: Rota): Promise<Delivery[]> {
+  const deliveries: Delivery[] = [];
+  for (let cursor: { cursor?: string } = {}; ; ) {
+    const page = await rota.webhooks.deliveries({ limit: 1_000, ...cursor });
+    deliveries.push(...page.deliveries);
+    if (page.nextCursor === null) return deliveries;
+    cursor = { cursor: page.nextCursor };
+  }
+}
+
+/** The runs with their moments to the millisecond, which are shown in seconds. */
+export async function readRunRecords(storage: Storage): Promise<RunRecord[]> {
+  const { runs } = await storage.schedules.listRuns({ tenant: DEFAULT_TENANT, limit: 100_000 });
+  return runs;
+}
+
+async function readRuns(rota: LocalTenant): Promise<Run[]> {
   const runs: Run[] = [];
   for (let cursor: { cursor?: string } = {}; ; ) {
     const page = await rota.runs.list(cursor);

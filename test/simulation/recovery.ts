@@ -1,21 +1,28 @@
+import { DEFAULT_TENANT } from "../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
 import type { SimulatedProcess } from "./process.ts";
 import { limitsIn } from "./settings.ts";
 import type { World } from "./world.ts";
 
-/** When all goes well again, whoever waits for an answer that got lost gives up within this. */
-const RECOVERY_MS = 25_000;
+/** When all goes well again, whoever waits for an answer that got lost gives up within this, and tries again. */
+const RECOVERY_MS = 26_000;
+/** As long as a process takes to start. */
+const START_MS = 4_000;
 /** After this the last task must have ended: leases, retries and time limits included. */
 const PATIENCE_MS = 180_000;
 /** Longer than anybody waits who looks now and then. */
 const REST_MS = 11_000;
 const LOOK_MS = 500;
 
-/** Lets all go well from now on, and answers a process that has just started. */
+/**
+ * Lets all go well from now on, and answers a process that has just started. It does so only when the others had the time
+ * to recover by themselves: a new one looks at everything, and would do what they have forgotten.
+ */
 export async function recover(world: World): Promise<SimulatedProcess> {
   world.clearUp();
-  const last = world.start();
   await world.pass(RECOVERY_MS);
+  const last = world.start();
+  await world.pass(START_MS);
   for (const { name, rota } of world.processes)
     if (rota === null) world.complain(`${name} neither starts nor ends`);
   return last;
@@ -24,9 +31,18 @@ export async function recover(world: World): Promise<SimulatedProcess> {
 /** What has not ended by then never will: the checks say so. */
 export async function untilQuiet(world: World): Promise<void> {
   for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += LOOK_MS) {
-    const counts = await world.storage.tasks.counts({ tenant: "default" });
-    if (Object.keys(counts).every((state) => isTerminal(state as TaskState))) return;
+    const tenants = [DEFAULT_TENANT, ...world.guests.map(({ id }) => id)];
+    const counts = await Promise.all(tenants.map((tenant) => world.storage.tasks.counts({ tenant })));
+    if (counts.flatMap(Object.keys).every((state) => isTerminal(state as TaskState))) return;
     await world.pass(LOOK_MS);
+  }
+}
+
+/** Until every callback was made, or given up. */
+export async function untilDelivered(world: World): Promise<void> {
+  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += REST_MS) {
+    if ((await world.storage.deliveries.nextDueAt()) === null) return;
+    await world.pass(REST_MS);
   }
 }
 

@@ -1,4 +1,6 @@
+import type { Dispatcher } from "undici";
 import type { Timer } from "../../src/model/clock.ts";
+import { TargetGuard } from "../../src/outbound/target-guard.ts";
 import { type Actor, acting } from "./agenda.ts";
 
 /**
@@ -6,9 +8,9 @@ import { type Actor, acting } from "./agenda.ts";
  * simulation instead: turns are planned, random numbers are drawn from the actor's own chance, and who would wait for real
  * time is told that there is none. Code that is no actor's, such as the test runner's, notices nothing.
  *
- * Answers what undoes it.
+ * `callOut`: how an actor reaches those who are called back. Answers what undoes it all.
  */
-export function enterSandbox(): () => void {
+export function enterSandbox(callOut: (actor: Actor) => Dispatcher): () => void {
   const real = {
     setImmediate: globalThis.setImmediate,
     clearImmediate: globalThis.clearImmediate,
@@ -49,7 +51,14 @@ export function enterSandbox(): () => void {
   };
   Object.defineProperty(crypto, "getRandomValues", { configurable: true, value: draw });
 
+  const { dispatcher } = TargetGuard.prototype;
+  TargetGuard.prototype.dispatcher = function (this: TargetGuard) {
+    const actor = acting.getStore();
+    return actor === undefined ? dispatcher.call(this) : Promise.resolve(callOut(actor));
+  };
+
   return () => {
+    TargetGuard.prototype.dispatcher = dispatcher;
     Object.assign(globalThis, real);
     Reflect.deleteProperty(crypto, "getRandomValues");
   };

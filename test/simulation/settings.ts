@@ -2,6 +2,7 @@ import type { RotaOptions } from "../../src/interface/options.ts";
 import type { SessionChanges } from "../../src/interface/sessions.ts";
 import type { Limits } from "../chaos/history.ts";
 import type { Climate } from "./climate.ts";
+import { Receiver } from "./receiver.ts";
 
 /** Small, so that they are reached all the time. */
 const PER_NODE = 2;
@@ -9,7 +10,13 @@ const PER_AGENT = 3;
 const AGENTS = { worker: 2, talker: 4 } as const;
 
 /** Every agent there is. */
-export const AGENT_IDS = ["worker", "helper", "talker", "ticker", "holder"] as const;
+export const AGENT_IDS = ["worker", "helper", "talker", "ticker", "holder", "guest", "stranger"] as const;
+
+/** Tenants besides the one that is always there, by the agent that works for them alone, and what bounds them. */
+export const GUESTS = {
+  guest: { maxInflight: 1, maxQueued: 5 },
+  stranger: { maxInflight: 2, maxQueued: 20 },
+} as const;
 
 /** Sessions that clients talk in, and how each differs from the others. */
 export const SESSIONS: Readonly<Record<string, SessionChanges>> = {
@@ -39,6 +46,7 @@ export function optionsIn({ lanesTotal }: Climate): RotaOptions {
     },
     lanes: { main: lane, cron: lane },
     sessions: { debounceMs: 0 },
+    webhooks: { allow: [Receiver.host] },
     agents: { worker: { maxInflight: AGENTS.worker }, talker: { maxInflight: AGENTS.talker } },
   };
 }

@@ -1,7 +1,8 @@
 import type { Rota } from "../../src/interface/rota.ts";
 import type { Clock } from "../../src/model/clock.ts";
+import type { Delivery } from "../../src/model/delivery.ts";
 import { openOracle } from "../../src/storage/oracle.ts";
-import type { Storage } from "../../src/storage/storage.ts";
+import type { RunRecord, Storage } from "../../src/storage/storage.ts";
 import { Chance } from "../chaos/chance.ts";
 import type { Mutable, Strike } from "../chaos/history.ts";
 import { Ledger } from "../chaos/ledger.ts";
@@ -9,6 +10,9 @@ import { type Actor, Agenda } from "./agenda.ts";
 import { Agents } from "./agents.ts";
 import { type Climate, chooseClimate, fairWeather } from "./climate.ts";
 import { SimulatedProcess } from "./process.ts";
+import { Receiver } from "./receiver.ts";
+import type { Guest, readGuests } from "./tenants.ts";
+import { Witness } from "./witness.ts";
 
 /** What the storage's clock says when the world begins. */
 export const BEGAN_AT = Date.UTC(2026, 0, 1);
@@ -26,10 +30,19 @@ export class World {
   readonly outside: Actor;
   readonly storage: Storage;
   readonly agents: Agents;
+  readonly receiver: Receiver;
   readonly ledger = new Ledger();
+  readonly witness: Witness;
   readonly strikes: Strike[] = [];
   /** What was found wrong on the way. */
   readonly complained: string[] = [];
+  /** The tenants besides the one that is always there, and what each sees at the end. */
+  guests: readonly Guest[] = [];
+  seenByGuests: Awaited<ReturnType<typeof readGuests>> = [];
+  /** The callbacks, as they are known at the end. */
+  deliveries: readonly Delivery[] = [];
+  /** The runs, as they are stored at the end. */
+  runs: readonly RunRecord[] = [];
   /** All there ever were. */
   readonly all: SimulatedProcess[] = [];
   /** How it is now. */
@@ -37,6 +50,8 @@ export class World {
   /** How bad it gets. */
   readonly worst: Climate;
   #processes: SimulatedProcess[] = [];
+  /** How far the storage's clock is off, and how far it ever was. */
+  #clockOff = { ms: 0, mostMs: 0 };
 
   /** `spoil`: makes the storage another one. */
   constructor(seed: number, spoil: (storage: Storage) => Storage = (storage) => storage) {
@@ -47,13 +62,18 @@ export class World {
     this.worst = chooseClimate(this.chance.fork("climate"));
     this.climate = fairWeather(this.worst);
     this.agents = new Agents(() => this.climate);
+    this.receiver = new Receiver({ climate: () => this.climate, network: this.network });
+    this.witness = new Witness({
+      now: () => this.agents.now,
+      newestEvent: async () => (await this.storage.events.range()).newest,
+    });
     this.storage = spoil(openOracle({ clock: this.clock }));
   }
 
   /** The storage's. */
   get clock(): Clock {
     return {
-      now: () => Math.floor(BEGAN_AT + this.agenda.now),
+      now: () => Math.floor(BEGAN_AT + this.agenda.now + this.#clockOff.ms),
       monotonic: () => this.agenda.now,
       setTimer: (delayMs, callback) => this.outside.plan(delayMs, "timer", callback),
     };
@@ -115,6 +135,12 @@ export class World {
     return this.chance.pick(this.open);
   }
 
+  /** As when the database's machine corrects its clock, or another takes over whose clock differs. */
+  setClock(offMs: number): void {
+    this.#clockOff = { ms: offMs, mostMs: Math.max(this.#clockOff.mostMs, offMs) };
+    for (const { link } of this.#processes) link.trouble();
+  }
+
   complain(said: string): void {
     this.complained.push(said);
   }
@@ -128,8 +154,11 @@ export class World {
   clearUp(): void {
     this.climate = fairWeather(this.worst);
     this.agents.strike(null);
+    // Some clocks stay behind: what is due then waits for its moment once more.
+    if (this.chance.oneIn(2)) this.setClock(this.#clockOff.mostMs);
     for (const { actor, link } of this.#processes) {
       actor.wake();
+      link.trouble();
       link.mend();
     }
   }

@@ -27,6 +27,15 @@ export function describePrune(open: OpenWorld): void {
       expect(await remaining(world)).toEqual([]);
     });
 
+    test("deletes nothing that is new because the clock is set back", async () => {
+      const world = await open();
+      await runOne(world, "just now");
+      world.clock.step(-999);
+      expect(await world.storage.tasks.prune(params)).toEqual({ tasks: 0, more: false });
+      expect(await remaining(world)).toEqual(["just now"]);
+      expect(await world.events()).toHaveLength(3);
+    });
+
     test("forgets an agent of which nothing is left, its turn included", async () => {
       const world = await open();
       for (const agent of ["served-first", "served-last"]) {

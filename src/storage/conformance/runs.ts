@@ -195,6 +195,15 @@ export function describeRuns(open: OpenWorld): void {
       expect(only(await told(world)).seq).toBeGreaterThan(newest);
     });
 
+    test("keeps its notification when the clock is set back", async () => {
+      const world = await open();
+      const schedule = await create(world);
+      await fire(world, schedule, { runs: [unfired("skipped", 1)] });
+      world.clock.step(-50);
+      await world.storage.schedules.prune({ retentionMs: 50, limit: 100 });
+      expect((await told(world)).map(({ kind }) => kind)).toEqual(["run.skipped"]);
+    });
+
     test("takes numbers that were never used, whatever was deleted", async () => {
       const world = await open();
       const first = await create(world);

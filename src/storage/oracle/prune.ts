@@ -13,8 +13,9 @@ export function prune(
 ): { tasks: number; more: boolean } {
   const now = state.clock.now();
   const cutoff = now - retentionMs;
-  // What claims to be of the future was written while the clock was wrong: it must not keep everything behind it.
-  const isPast = (at: number) => at < cutoff || at > now;
+  // What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
+  // Of the near future is what was written just before the clock was set right, and that is new.
+  const isPast = (at: number) => at < cutoff || at > now + retentionMs;
   const firstKept = state.events.findIndex((event) => !isPast(event.at));
   const old = state.events.slice(0, firstKept === -1 ? undefined : firstKept).slice(0, limit);
   state.events = state.events.slice(old.length);

@@ -42,8 +42,8 @@ export function pruneRuns(
     .sort((a, b) => (a.completedAt ?? 0) - (b.completedAt ?? 0) || a.id - b.id)
     .slice(0, limit);
   state.runs = state.runs.filter((run) => !old.includes(run));
-  // What claims to be of the future was written while the clock was wrong: it must not keep everything behind it.
-  const firstKept = state.notifications.findIndex(({ at }) => at >= cutoff && at <= now);
+  // What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
+  const firstKept = state.notifications.findIndex(({ at }) => at >= cutoff && at <= now + retentionMs);
   const told = state.notifications.slice(0, firstKept === -1 ? undefined : firstKept).slice(0, limit);
   state.notifications = state.notifications.slice(told.length);
   return { more: old.length === limit || told.length === limit };

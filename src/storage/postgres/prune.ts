@@ -21,7 +21,7 @@ const IS_WAITED_FOR = `exists (select 1 from dependency d join task c on c.seq =
                                 where d.parent_seq = t.seq and c.completed_at is null)`;
 
 /** Whether the batch of task `t` has not ended, or its end is not past its time. */
-const IS_KEPT_BY_BATCH = `(select b.completed_at is null or b.completed_at between p_cutoff and p_now
+const IS_KEPT_BY_BATCH = `(select b.completed_at is null or b.completed_at between p_cutoff and p_latest
                              from batch b where b.id = t.batch) is true`;
 
 export const PRUNE_FUNCTIONS = `
@@ -31,6 +31,7 @@ returns table (tasks integer, more boolean) language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
   v_cutoff bigint := v_now - p_retention_ms;
+  v_latest bigint := v_now + p_retention_ms;
   v_last bigint;
   v_events integer;
   v_seqs bigint[];
@@ -40,15 +41,16 @@ declare
 begin
   -- Losing this to a power cut means doing it again.
   set local synchronous_commit = off;
-  -- A row goes whole: a slice can be larger than asked for by one row. What claims to be of the future was written while
-  -- the clock was wrong: it must not keep everything behind it.
+  -- A row goes whole: a slice can be larger than asked for by one row. What claims to be of a distant future was
+  -- written while the clock was wrong: it must not keep everything behind it. Of the near future is what was written just
+  -- before the clock was set right, and that is new.
   with oldest as (
     select last_seq, count, at, task_seqs, sum(count) over (order by last_seq) as upto
       from event order by last_seq limit p_limit),
   past as (
     select * from oldest
      where upto - count < p_limit
-       and last_seq < coalesce((select min(last_seq) from oldest where at >= v_cutoff and at <= v_now), 9e18))
+       and last_seq < coalesce((select min(last_seq) from oldest where at >= v_cutoff and at <= v_latest), 9e18))
   select max(last_seq), coalesce(sum(count), 0)::integer,
          (select array_agg(distinct seq) from past, unnest(task_seqs) seq)
     into v_last, v_events, v_seqs from past;
@@ -56,7 +58,7 @@ begin
     insert into high_water (name, value) values ('event', v_last)
     on conflict (name) do update set value = greatest(high_water.value, excluded.value);
     delete from event where last_seq <= v_last;
-    v_tasks := delete_ended(with_siblings(v_seqs, v_cutoff, v_now), v_cutoff, v_now, false);
+    v_tasks := delete_ended(with_siblings(v_seqs, v_cutoff, v_latest), v_cutoff, v_latest, false);
   end if;
   for v_crowded in
     select tenant, tasks from tally where state = 'rejected' and tasks > p_rejected_max order by tenant
@@ -68,14 +70,14 @@ begin
          -- It is counted when its batch ends, and the callback of that may go with it.
          and (t.batch is null or (select b.completed_at is null from batch b where b.id = t.batch) is not true)
          and (select d.seq from delivery d where d.task_seq = t.seq and d.status = 'pending' limit 1) is null
-       order by t.seq limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_now, false);
+       order by t.seq limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_latest, false);
   end loop;
   return query select v_tasks + v_rejected, v_events >= p_limit or v_rejected = p_limit;
 end $$;
 
 -- These tasks, and all others of batches of theirs that are past their time: they go together. Each batch is looked at once,
 -- and its tasks are only listed when they may go: while it stays, the log may name any number of them.
-create function with_siblings(p_seqs bigint[], p_cutoff bigint, p_now bigint) returns bigint[] language plpgsql as $$
+create function with_siblings(p_seqs bigint[], p_cutoff bigint, p_latest bigint) returns bigint[] language plpgsql as $$
 #variable_conflict use_column
 declare
   v_batches text[] := array(
@@ -88,7 +90,7 @@ end $$;
 
 -- Deletes those of these tasks that had ended before the cutoff, that nobody still depends on and that no batch keeps, and then
 -- those that they had depended on, if they were only kept for their sake. p_any: these, whatever keeps them, and no others.
-create function delete_ended(p_seqs bigint[], p_cutoff bigint, p_now bigint, p_any boolean) returns integer
+create function delete_ended(p_seqs bigint[], p_cutoff bigint, p_latest bigint, p_any boolean) returns integer
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -106,7 +108,7 @@ begin
     with gone as (
       delete from task t
        where t.seq = any (p_seqs)
-         and (p_any or ((t.completed_at < p_cutoff or t.completed_at > p_now)
+         and (p_any or ((t.completed_at < p_cutoff or t.completed_at > p_latest)
                         and (not t.has_dependants or not ${IS_WAITED_FOR})
                         and not ${IS_KEPT_BY_BATCH}))
       returning t.seq, t.tenant, t.agent, t.resting_state, t.batch, t.session, t.dependencies, t.has_dependants),

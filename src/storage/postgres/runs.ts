@@ -176,10 +176,10 @@ begin
   v_runs := array(
     select r.id from run r where r.completed_at < v_cutoff order by r.completed_at, r.id limit p_limit);
   delete from run r where r.id = any (v_runs);
-  -- What claims to be of the future was written while the clock was wrong: it must not keep everything behind it.
+  -- What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
   with oldest as (select n.seq, n.at from notification n order by n.seq limit p_limit)
   select max(o.seq), count(*) into v_last, v_told from oldest o
-   where o.seq < coalesce((select min(k.seq) from oldest k where k.at >= v_cutoff and k.at <= v_now), 9e18);
+   where o.seq < coalesce((select min(k.seq) from oldest k where k.at between v_cutoff and v_now + p_retention_ms), 9e18);
   if v_told > 0 then perform delete_notifications(array(select n.seq from notification n where n.seq <= v_last)); end if;
   return cardinality(v_runs) = p_limit or v_told = p_limit;
 end $$;

@@ -13,7 +13,8 @@ export async function prune(
 ): Promise<{ tasks: number; more: boolean }> {
   return db.write((now) => {
     // Each has a ledger of its own: how many rejected tasks there are is counted after the old ones have gone.
-    const byAge = pruneEvents(db, { now, cutoff: now - params.retentionMs }, params.limit);
+    const { retentionMs } = params;
+    const byAge = pruneEvents(db, { cutoff: now - retentionMs, latest: now + retentionMs }, params.limit);
     const rejected = pruneRejected(db, params.rejectedMax, params.limit);
     return {
       tasks: byAge.tasks + rejected,
@@ -22,10 +23,14 @@ export async function prune(
   });
 }
 
-/** What claims to be of the future was written while the clock was wrong: it must not keep everything behind it. */
+/** What goes: all that is from before the cutoff, or from after the latest moment. */
 interface Age {
-  readonly now: number;
   readonly cutoff: number;
+  /**
+   * What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
+   * Of the near future is what was written just before the clock was set right, and that is new.
+   */
+  readonly latest: number;
 }
 
 function pruneEvents(db: SqliteDatabase, age: Age, limit: number): { events: number; tasks: number } {
@@ -60,20 +65,20 @@ interface LogRow {
 }
 
 /** The oldest rows of the log, up to `limit` events of them. A row goes whole: the last one may go beyond. */
-function rowsBefore(db: SqliteDatabase, { now, cutoff }: Age, limit: number): LogRow[] {
+function rowsBefore(db: SqliteDatabase, { cutoff, latest }: Age, limit: number): LogRow[] {
   const oldest = db
     .prepare<LogRow>("select last_seq, count, at, task_seqs from event order by last_seq limit +?")
     .all(limit);
   let events = 0;
   const end = oldest.findIndex(({ at, count }) => {
-    if ((at >= cutoff && at <= now) || events >= limit) return true;
+    if ((at >= cutoff && at <= latest) || events >= limit) return true;
     events += count;
     return false;
   });
   return end === -1 ? oldest : oldest.slice(0, end);
 }
 
-const ANY_AGE: Age = { now: 0, cutoff: Number.MAX_SAFE_INTEGER };
+const ANY_AGE: Age = { cutoff: Number.MAX_SAFE_INTEGER, latest: 0 };
 
 /**
  * Deletes a task if it had ended before the cutoff, and answers how many that were: with it go those it depended on, if
@@ -102,16 +107,21 @@ interface DeletedTask {
 }
 
 /** Null when the task stays, else what it depended on. */
-function deleteOne(db: SqliteDatabase, ledger: Ledger, seq: number, { now, cutoff }: Age): number[] | null {
+function deleteOne(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  seq: number,
+  { cutoff, latest }: Age,
+): number[] | null {
   const task = db
     .prepare<DeletedTask>(
       `delete from task
-        where seq = @seq and (completed_at < @cutoff or completed_at > @now)
+        where seq = @seq and (completed_at < @cutoff or completed_at > @latest)
           and (has_dependants = 0 or not ${isWaitedFor("@seq")})
-          and (batch is null or not ${isKeptByBatch("@cutoff", "@now")})
+          and (batch is null or not ${isKeptByBatch("@cutoff", "@latest")})
        returning line, resting_state, dependencies, has_dependants, batch, session`,
     )
-    .get({ seq, cutoff, now });
+    .get({ seq, cutoff, latest });
   return task === undefined ? null : forgetTask(db, ledger, seq, task);
 }
 
@@ -149,10 +159,10 @@ function forgetTask(db: SqliteDatabase, ledger: Ledger, seq: number, task: Delet
 }
 
 /** Whether the batch of a row of `task` has not ended, or its end is not past its time. */
-function isKeptByBatch(cutoff: string, now: string): string {
+function isKeptByBatch(cutoff: string, latest: string): string {
   return `exists (select 1 from batch b
                    where b.id = task.batch
-                     and (b.completed_at is null or b.completed_at between ${cutoff} and ${now}))`;
+                     and (b.completed_at is null or b.completed_at between ${cutoff} and ${latest}))`;
 }
 
 /** Whether somebody who has not ended depends on a task. */

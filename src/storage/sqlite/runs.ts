@@ -88,8 +88,8 @@ export function pruneRuns(
   const told = db
     .prepare<{ seq: number; at: number }>("select seq, at from notification order by seq limit +?")
     .all(limit);
-  // What claims to be of the future was written while the clock was wrong: it must not keep everything behind it.
-  const firstKept = told.findIndex(({ at }) => at >= cutoff && at <= now);
+  // What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
+  const firstKept = told.findIndex(({ at }) => at >= cutoff && at <= now + retentionMs);
   const past = firstKept === -1 ? told : told.slice(0, firstKept);
   db.prepare("delete from notification where seq <= ?").run(past.at(-1)?.seq ?? 0);
   return { more: runs.changes === limit || past.length === limit };

@@ -429,6 +429,16 @@ describe("every due moment has one row", () => {
     ]),
     rows("a task has two runs", /is the task of run 1 and of run 6/, [...whole, run(6, 16, became)]),
     rows("a task has no run", /of none of its runs/, [run(1, 10)]),
+    made("one is missing of a schedule that was paused", null, story, {
+      runs: [...whole, run(6, 17)],
+      schedules: [1],
+      fickle: [1],
+    }),
+    made("a schedule is gone with its runs", null, story, { fickle: [1] }),
+    made("a schedule was changed and a task has no run", /of none of its runs/, story, {
+      schedules: [1],
+      fickle: [1],
+    }),
   ]);
 });
 

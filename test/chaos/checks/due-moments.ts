@@ -6,9 +6,10 @@ import type { History } from "../history.ts";
 const EVERY_SEC = 1;
 
 /** Every due moment has left one row, from the first to the last; and what it became is what its task became. */
-export function dueMoments({ runs, tasks }: History): string[] {
+export function dueMoments({ runs, tasks, schedules, fickle = [] }: History): string[] {
   const findings: string[] = [];
-  for (const [id, rows] of Map.groupBy(runs, (run) => run.task_id)) findings.push(...ofSchedule(id, rows));
+  for (const [id, rows] of Map.groupBy(runs, (run) => run.task_id))
+    if (!fickle.includes(id)) findings.push(...ofSchedule(id, rows));
   const runOf = new Map<string, Run>();
   for (const run of runs) {
     if (run.status === "running") findings.push(`run ${run.id} has not ended`);
@@ -20,8 +21,9 @@ export function dueMoments({ runs, tasks }: History): string[] {
     const finding = unlike(run, tasks.get(run.queue_task_id));
     if (finding !== null) findings.push(finding);
   }
+  const isGone = (id: number) => fickle.includes(id) && !schedules.includes(id);
   for (const { taskId, scheduleId } of tasks.values())
-    if (scheduleId !== undefined && !runOf.has(taskId))
+    if (scheduleId !== undefined && !runOf.has(taskId) && !isGone(scheduleId))
       findings.push(`${taskId} is of schedule ${scheduleId} and of none of its runs`);
   return findings;
 }

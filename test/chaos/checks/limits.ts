@@ -42,7 +42,7 @@ function boundsOf(
   event: RotaEvent,
   { task, called, given }: { task: Task | undefined; called: ReadonlySet<string>; given: Limits },
 ): Bound[] {
-  const { taskId, lane, agentId, sessionKey, batchId, attempt = 1 } = event;
+  const { taskId, tenantId, lane, agentId, sessionKey, batchId, attempt = 1 } = event;
   const bounds: Bound[] = [];
   const bound = (name: string, most: number | undefined) => {
     if (most !== undefined) bounds.push({ name, most });
@@ -53,6 +53,7 @@ function boundsOf(
     bound(`lane ${lane} on ${task?.attempts[attempt - 1]?.node}`, ofLane?.perNode);
   bound(`agent ${agentId} in lane ${lane}`, ofLane?.perAgent);
   bound(`agent ${agentId}`, given.agents[agentId]);
+  bound(`tenant ${tenantId}`, given.tenants?.[tenantId]);
   if (sessionKey !== undefined) bound(`session ${sessionKey}`, given.sessions[sessionKey] ?? 1);
   if (batchId !== undefined) bound(`batch ${batchId}`, markOf(task).parallelism);
   return bounds;

@@ -1,3 +1,4 @@
+import { Receiver } from "../receiver.ts";
 import { Client } from "./client.ts";
 
 const QUICK = { backoffMs: 20, backoffMultiplier: 2, maxBackoffMs: 300, jitter: 0.5 };
@@ -7,12 +8,14 @@ export class Batcher extends Client {
   protected step(): void {
     if (!this.chance.oneIn(3)) return;
     const parallelism = this.chance.between(1, 3);
+    const callsBack = this.chance.oneIn(2);
     const tasks = Array.from({ length: this.chance.between(2, 6) }, (_, index) =>
-      this.#task(index, parallelism),
+      this.#task(index, { parallelism, callsBack }),
     );
+    const callbacks = callsBack ? { batchCallbackUrl: Receiver.url } : {};
     this.ask(
       "submit a batch",
-      (rota) => rota.tasks.submitBatch({ agentId: "helper", parallelism, tasks }),
+      (rota) => rota.tasks.submitBatch({ agentId: "helper", parallelism, tasks, ...callbacks }),
       ({ batchId, tasks: accepted }) => {
         for (const [index, { taskId, state }] of accepted.entries()) {
           const marker = tasks[index]?.metadata.marker ?? "";
@@ -23,7 +26,7 @@ export class Batcher extends Client {
     );
   }
 
-  #task(index: number, parallelism: number) {
+  #task(index: number, ofBatch: { parallelism: number; callsBack: boolean }) {
     const marker = this.ledger.marker("batch");
     const before = index === 0 || this.chance.oneIn(3) ? [] : [`task-${this.chance.between(0, index - 1)}`];
     return {
@@ -31,7 +34,7 @@ export class Batcher extends Client {
       instruction: marker,
       timeout: 3_000,
       retryPolicy: { ...QUICK, maxRetries: 3 },
-      metadata: { marker, parallelism },
+      metadata: { marker, ...ofBatch },
       ...(before.length === 0 ? {} : { dependsOn: before }),
     };
   }

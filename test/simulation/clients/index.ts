@@ -2,10 +2,12 @@ import { SESSIONS } from "../settings.ts";
 import type { World } from "../world.ts";
 import { Batcher } from "./batcher.ts";
 import type { Client } from "./client.ts";
+import { Editor } from "./editor.ts";
 import { Meddler } from "./meddler.ts";
 import { Planner } from "./planner.ts";
 import { Submitter } from "./submitter.ts";
 import { Talker } from "./talker.ts";
+import { Visitor } from "./visitor.ts";
 
 /** Everybody who uses Rota, from now until they are stopped. */
 export function startClients(world: World): Client[] {
@@ -15,6 +17,8 @@ export function startClients(world: World): Client[] {
     new Batcher(world, "batcher"),
     new Meddler(world, "meddler"),
     new Planner(world, "planner"),
+    ...(world.chance.fork("clients").oneIn(2) ? [new Editor(world, "editor")] : []),
+    ...world.guests.map((guest) => new Visitor(world, guest)),
     ...Object.keys(SESSIONS).map((key) => new Talker(world, key)),
   ];
 }

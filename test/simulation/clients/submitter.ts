@@ -1,5 +1,5 @@
 import type { SubmitInput } from "../../../src/model/submit-input.ts";
-import { BEGAN_AT } from "../world.ts";
+import { Receiver } from "../receiver.ts";
 import { Client } from "./client.ts";
 
 const QUICK = { backoffMs: 20, backoffMultiplier: 2, maxBackoffMs: 300, jitter: 0.5 };
@@ -21,7 +21,8 @@ const KINDS = {
 export class Submitter extends Client {
   protected step(): void {
     const marker = this.ledger.marker("submit");
-    const input = { ...this.#task(marker), metadata: { marker }, idempotencyKey: marker };
+    const callback = this.chance.oneIn(3) ? { callbackUrl: Receiver.url } : {};
+    const input = { ...this.#task(marker), ...callback, metadata: { marker }, idempotencyKey: marker };
     this.askUntilAnswered(
       `submit ${marker}`,
       (rota) => rota.tasks.submit(input),
@@ -32,7 +33,7 @@ export class Submitter extends Client {
   #task(marker: string): SubmitInput {
     const timeout = this.chance.between(500, 4_000);
     const soon = (mostMs: number) =>
-      new Date(BEGAN_AT + this.world.agenda.now + this.chance.between(10, mostMs)).toISOString();
+      new Date(this.world.clock.now() + this.chance.between(10, mostMs)).toISOString();
     const retryPolicy = { ...QUICK, maxRetries: this.chance.between(0, 6) };
     const worker = { agentId: "worker", timeout };
     const helper = { agentId: "helper", timeout };

@@ -1,0 +1,83 @@
+import type { Finding } from "../chaos/checks/index.ts";
+import { check } from "../chaos/checks/index.ts";
+import { limits } from "../chaos/checks/limits.ts";
+import type { History } from "../chaos/history.ts";
+import { Ledger } from "../chaos/ledger.ts";
+import type { Climate } from "./climate.ts";
+import type { SimulatedProcess } from "./process.ts";
+import { readHistory } from "./read-history.ts";
+import { GUESTS, limitsIn } from "./settings.ts";
+import type { World } from "./world.ts";
+
+/** A tenant besides the one that is always there, and what its clients know. */
+export interface Guest {
+  readonly id: string;
+  /** The agent that works for nobody else. */
+  readonly agent: string;
+  readonly maxInflight: number;
+  readonly ledger: Ledger;
+}
+
+export async function prepareGuests(world: World): Promise<Guest[]> {
+  const process = await world.anyOpen();
+  const guests: Guest[] = [];
+  for (const [agent, bounds] of Object.entries(GUESTS)) {
+    const { id } = await world.answer(process, (rota) =>
+      rota.tenants.create({ name: `the tenant of ${agent}`, limits: bounds }),
+    );
+    guests.push({ id, agent, maxInflight: bounds.maxInflight, ledger: new Ledger() });
+  }
+  return guests;
+}
+
+/** What each guest sees at the end. */
+export async function readGuests(
+  world: World,
+  process: SimulatedProcess,
+): Promise<readonly [Guest, GuestHistory][]> {
+  const seen: [Guest, GuestHistory][] = [];
+  for (const guest of world.guests)
+    seen.push([guest, await world.answer(process, (rota) => readHistory(rota.tenant(guest.id)))]);
+  return seen;
+}
+
+type GuestHistory = Pick<History, "events" | "tasks" | "runs" | "schedules">;
+
+/** What the default tenant, and each guest, sees of the work of all: only its own. */
+export function callsOf(
+  { calls }: Pick<History, "calls">,
+  { tasks }: Pick<History, "tasks">,
+): History["calls"] {
+  return calls.filter(({ taskId }) => tasks.has(taskId));
+}
+
+/** Each guest's history by itself, as if there was nobody else; and the limits over all of them. */
+export function checkGuests(history: History, all: Pick<History, "calls">, world: World): Finding[] {
+  const findings: Finding[] = [];
+  for (const [{ ledger, agent }, seen] of world.seenByGuests) {
+    const own: History = {
+      ...history,
+      ...seen,
+      calls: callsOf(all, seen),
+      acknowledged: ledger.acknowledged,
+      retriesAsked: ledger.retriesAsked,
+      followed: [],
+    };
+    findings.push(...check(own).map(({ promise, said }) => ({ promise, said: `${agent}: ${said}` })));
+  }
+  const everybody = [history, ...world.seenByGuests.map(([, seen]) => seen)];
+  const merged: History = {
+    ...history,
+    limits: limitsOfAll(world, world.worst),
+    calls: all.calls,
+    events: everybody.flatMap(({ events }) => events).toSorted((a, b) => a.seq - b.seq),
+    tasks: new Map(everybody.flatMap(({ tasks }) => [...tasks])),
+  };
+  findings.push(...limits(merged).map((said) => ({ promise: "no limit is exceeded", said })));
+  return findings;
+}
+
+function limitsOfAll({ guests }: World, climate: Climate): History["limits"] {
+  const tenants = Object.fromEntries(guests.map(({ id, maxInflight }) => [id, maxInflight]));
+  return { ...limitsIn(climate), tenants };
+}
