@@ -1,11 +1,12 @@
 import type { Fire, FiredSchedule, NewRun } from "../storage.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { type InsertedRow, toInserted, toTaskRow } from "./insert-tasks.ts";
+import { type InsertedRow, toInserted } from "./insert-tasks.ts";
 import { isNoted } from "./notes.ts";
 import { addressOf } from "./one-row.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
+import { toTaskRow } from "./task-forms.ts";
 import { cleanText } from "./text.ts";
 
 /** Writes down what became of moments, and makes the tasks of those that fire. */

@@ -14,6 +14,7 @@ import { FINISH_AND_CLAIM_FUNCTIONS } from "./finish-and-claim.ts";
 import { FIRE_FUNCTIONS } from "./fire-schedules.ts";
 import { INSERT_FUNCTIONS } from "./insert-tasks.ts";
 import { LANE_FUNCTIONS } from "./lanes.ts";
+import { LINE_FUNCTIONS } from "./make-lines.ts";
 import { NODE_FUNCTIONS } from "./nodes.ts";
 import { NOTE_FUNCTIONS } from "./notes.ts";
 import { PREEMPT_FUNCTIONS } from "./preempt-tasks.ts";
@@ -31,6 +32,7 @@ import { SESSION_FUNCTIONS } from "./sessions.ts";
 import { SETTLE_FUNCTIONS } from "./settle-moves.ts";
 import { SETTLE_SESSION_FUNCTIONS } from "./settle-sessions.ts";
 import { SHARE_FUNCTIONS } from "./share-out.ts";
+import { TAKE_IN_FUNCTIONS } from "./take-in.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
 import { TENANT_FUNCTIONS } from "./tenants.ts";
 import { WRITE_RUN_FUNCTIONS } from "./write-runs.ts";
@@ -49,6 +51,8 @@ const SOURCE = [
   CLAIM_FUNCTIONS,
   PREEMPT_FUNCTIONS,
   FINISH_AND_CLAIM_FUNCTIONS,
+  LINE_FUNCTIONS,
+  TAKE_IN_FUNCTIONS,
   INSERT_FUNCTIONS,
   TURN_FUNCTIONS,
   CANCEL_THESE_FUNCTIONS,

@@ -4,10 +4,11 @@ import { JOINED_MAX } from "../join-messages.ts";
 import type { SendParams, SentMessage } from "../storage.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { type InsertedRow, toInserted, toTaskRow } from "./insert-tasks.ts";
+import { type InsertedRow, toInserted } from "./insert-tasks.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { isUnsettled } from "./settle-sessions.ts";
+import { toTaskRow } from "./task-forms.ts";
 
 /** Takes a message in. */
 export async function sendMessage(db: PostgresDatabase, params: SendParams): Promise<SentMessage> {
@@ -147,7 +148,8 @@ begin
        where s.id = v_session.id;
     end if;
     if v_task ->> 'key' is not null then 
-      perform keep_keys(v_now, array[v_task ->> 'tenant'], array[v_task ->> 'key'], array[v_task ->> 'hash'], array[v_sent.seq]);
+      perform keep_keys(v_now, array[v_task ->> 'tenant'], array[v_task ->> 'key'], array[v_task ->> 'hash'],
+                        array[v_sent.seq]);
     end if;
   end if;
   perform settle_moves(v_now, ${RELEASED_MAX});

@@ -1,0 +1,49 @@
+import { NEWCOMER_LEAD } from "../../model/lane.ts";
+import { TENANTS_MAX } from "./share-out.ts";
+
+export const LINE_FUNCTIONS = `
+-- Lines, and the tallies of tenants, that these tasks are the first of.
+create function make_lines(p_forms json) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_crowded text[];
+begin
+  insert into line (lane, tenant, agent, agent_max, last_served)
+  select x.lane, x.tenant, x.agent, a.max_inflight, (select last_value from event_seq) - ${NEWCOMER_LEAD}
+    from (select lane, tenant, agent, min(n) as first
+            from rows from (json_to_recordset(p_forms) as (lane text, tenant text, agent text)) with ordinality
+                   as j(lane, tenant, agent, n)
+           group by lane, tenant, agent) x
+    left join agent a on a.tenant = x.tenant and a.agent = x.agent
+   where not exists (select 1 from line n where n.lane = x.lane and n.tenant = x.tenant and n.agent = x.agent)
+   order by x.first;
+  with made as (
+    insert into tenant_line (lane, tenant, max_inflight, disabled, crowded, last_served)
+    select x.lane, x.tenant, t.max_inflight, coalesce(t.disabled, false), l.crowded,
+           (select last_value from event_seq) - ${NEWCOMER_LEAD}
+      from (select lane, tenant, min(n) as first
+              from rows from (json_to_recordset(p_forms) as (lane text, tenant text)) with ordinality as j(lane, tenant, n)
+             group by lane, tenant) x
+      join lane l on l.name = x.lane
+      left join tenant t on t.id = x.tenant
+     where not exists (select 1 from tenant_line n where n.lane = x.lane and n.tenant = x.tenant)
+     order by x.first
+    returning lane),
+  counted as (
+    update lane l set tenants = l.tenants + m.tenants, crowded = l.crowded or l.tenants + m.tenants > ${TENANTS_MAX}
+      from (select lane, count(*)::integer as tenants from made group by lane) m
+     where l.name = m.lane
+    returning l.name, l.tenants > ${TENANTS_MAX} and l.tenants - m.tenants <= ${TENANTS_MAX} as crowded)
+  select array_agg(name) into v_crowded from counted where crowded;
+  if v_crowded is not null then
+    update tenant_line set crowded = true where lane = any (v_crowded);
+    perform refresh_tenants(array(select tenant from tenant_line where lane = any (v_crowded)));
+  end if;
+  insert into tally (tenant, state, tasks)
+  select x.tenant, s.state, 0
+    from (select distinct tenant from json_to_recordset(p_forms) as j(tenant text)) x
+   cross join unnest(array['waiting_dependency', 'delayed', 'queued', 'done', 'failed', 'cancelled', 'rejected'])
+                as s(state)
+   where not exists (select 1 from tally y where y.tenant = x.tenant and y.state = s.state);
+end $$;
+`;
