@@ -57,6 +57,16 @@ export function describeDependencies(open: OpenWorld): void {
       expect(claimed.map(({ task: { id } }) => id)).toEqual(["b"]);
     });
 
+    test("that run already when a task comes are waited for, and let it go when they end", async () => {
+      const world = await open();
+      await world.submit({ id: "a" });
+      const running = only(await world.claim());
+      await world.submit({ id: "b", dependsOn: ["a"] });
+      expect(await state(world, "b")).toBe("waiting_dependency");
+      await world.finish(running, { to: "done", result: null });
+      expect(await state(world, "b")).toBe("queued");
+    });
+
     test("that are done already hold nobody back", async () => {
       const world = await open();
       await world.submit({ id: "a" });

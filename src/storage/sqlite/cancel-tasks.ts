@@ -1,8 +1,9 @@
 import { isTerminal, type TaskState, type TerminalState, type WaitingState } from "../../model/task-state.ts";
 import type { CancelledTask, EndedTask } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { type EndedLease, endTask, LEASE_COLUMNS } from "./end-attempt.ts";
+import { endTask } from "./end-attempt.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
+import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -66,7 +67,7 @@ export function endNow(
   { error, now }: { error: string | null; now: number },
 ): EndedTask {
   const lease = db
-    .prepare<EndedLease>(`delete from lease where task_seq = ? returning ${LEASE_COLUMNS}`)
+    .prepare<Lease>(`delete from lease where task_seq = ? returning ${LEASE_COLUMNS}`)
     .get(task.seq);
   if (lease === undefined) endWaitingTask(db, ledger, task, { state: "cancelled", error, now });
   else endTask(db, ledger, lease, { state: "cancelled", outcome: "cancelled", result: null, error, now });

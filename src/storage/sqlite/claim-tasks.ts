@@ -1,6 +1,7 @@
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
 import type { ClaimedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
 import { shareOut } from "./share-out.ts";
 import { earlierAttempts, readUsage } from "./task-row.ts";
@@ -192,25 +193,19 @@ function startAttempt(
   if (session !== null || origin !== "task") ledger.countSpecial(line, { session, origin }, -1);
   const { tenant, agent, lane } = line;
   const attempt = executions + 1;
-  db.prepare(
-    `insert into lease (task_seq, token, node, line, state, attempt, started_at, calls_back, has_dependants, batch,
-                        priority, preemptible, session, origin)
-     values (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  ).run(
-    taskSeq,
+  writeLease(db, row, {
+    task_seq: taskSeq,
     token,
     node,
-    line.id,
+    line: line.id,
     attempt,
-    now,
-    row.callback_url === null ? 0 : 1,
-    row.has_dependants,
+    started_at: now,
+    calls_back: row.callback_url === null ? 0 : 1,
+    has_dependants: row.has_dependants,
     batch,
-    priority,
-    row.preemptions_left > 0 && !isCritical(priority) ? 1 : 0,
     session,
     origin,
-  );
+  });
   ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
   const attempts = executions === 0 ? [] : earlierAttempts(db, taskSeq);
   attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });
@@ -242,6 +237,29 @@ function startAttempt(
       attempts,
     },
   };
+}
+
+const INSERT_LEASE = `
+  insert into lease (${LEASE_COLUMNS}, state, priority, preemptible)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)`;
+
+function writeLease(db: SqliteDatabase, { priority, preemptions_left }: QueuedTask, lease: Lease): void {
+  db.prepare(INSERT_LEASE).run(
+    lease.task_seq,
+    lease.token,
+    lease.node,
+    lease.line,
+    lease.attempt,
+    lease.started_at,
+    lease.calls_back,
+    lease.has_dependants,
+    lease.batch,
+    lease.session,
+    lease.origin,
+    priority,
+    preemptions_left > 0 && !isCritical(priority) ? 1 : 0,
+  );
+  db.leases.keep(lease);
 }
 
 function compareFairness(a: Line, b: Line): number {

@@ -4,6 +4,7 @@ import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { readMigrations } from "../migrations.ts";
 import type { StorageSignal } from "../storage.ts";
+import { LeaseCache } from "./lease-cache.ts";
 import { LineCache } from "./line-cache.ts";
 import { migrate } from "./migrate.ts";
 import { lockForThisProcess } from "./process-lock.ts";
@@ -42,6 +43,8 @@ export class SqliteDatabase {
   readonly #rollback: Sqlite.Statement;
   /** What the ledgers of transactions have read and written. */
   readonly lines = new LineCache();
+  /** What claims have written. */
+  readonly leases = new LeaseCache();
   readonly enterEvery: number;
   /** Up to which task `task_of_line` is complete. */
   enteredUpTo: number;
@@ -131,6 +134,7 @@ export class SqliteDatabase {
     } catch (error) {
       this.#signals = [];
       this.lines.clear();
+      this.leases.clear();
       if (this.#db.inTransaction) this.#rollback.run();
       const told = toRotaError(error);
       this.#broken ||= told instanceof RotaError;

@@ -52,7 +52,10 @@ export function addDependencies(
   const markLease = db.prepare("update lease set has_dependants = 1 where task_seq = ?");
   for (const { seq: parentSeq, resting_state: state } of known) {
     add.run(parentSeq, childSeq);
-    if (markTask.run(parentSeq).changes > 0) markLease.run(parentSeq);
+    if (markTask.run(parentSeq).changes > 0) {
+      markLease.run(parentSeq);
+      db.leases.forget(parentSeq);
+    }
     if (state === "failed" || state === "cancelled" || state === "rejected") {
       addRelease(db, ledger, { parentSeq, state: state satisfies TerminalState, afterSeq: childSeq - 1 });
     }

@@ -1,37 +1,19 @@
 import { FRONT_RANK } from "../../model/priority.ts";
 import type { AttemptOutcome } from "../../model/task.ts";
-import type { TaskOrigin } from "../storage.ts";
 import { addDelivery } from "./add-delivery.ts";
 import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { endRun } from "./end-run.ts";
+import type { Lease } from "./lease.ts";
 import { leaveBatch } from "./leave-batch.ts";
 import type { Ledger, Line } from "./ledger.ts";
 import { RANK } from "./rank.ts";
-
-/** A lease that was taken away: the attempt it stood for is over, one way or another. */
-export interface EndedLease {
-  readonly task_seq: number;
-  readonly token: number;
-  readonly node: string;
-  readonly line: number;
-  readonly attempt: number;
-  readonly started_at: number;
-  readonly calls_back: 0 | 1;
-  readonly has_dependants: 0 | 1;
-  readonly batch: string | null;
-  readonly session: number | null;
-  readonly origin: TaskOrigin;
-}
-
-export const LEASE_COLUMNS =
-  "task_seq, token, node, line, attempt, started_at, calls_back, has_dependants, batch, session, origin";
 
 /** Ends the task together with the attempt. */
 export function endTask(
   db: SqliteDatabase,
   ledger: Ledger,
-  lease: EndedLease,
+  lease: Lease,
   end: {
     state: "done" | "failed" | "cancelled";
     outcome: AttemptOutcome;
@@ -42,7 +24,7 @@ export function endTask(
     now: number;
   },
 ): void {
-  const line = freeSlot(ledger, lease);
+  const line = freeSlot(db, ledger, lease);
   leaveBatch(ledger, lease.batch, { ended: true });
   if (lease.session !== null) ledger.sessions.get(lease.session).active -= 1;
   db.prepare(
@@ -79,7 +61,7 @@ export function endTask(
 export function returnTask(
   db: SqliteDatabase,
   ledger: Ledger,
-  lease: EndedLease,
+  lease: Lease,
   back: {
     to: "queued" | "delayed";
     outcome: AttemptOutcome;
@@ -89,7 +71,7 @@ export function returnTask(
     now: number;
   },
 ): void {
-  const line = freeSlot(ledger, lease);
+  const line = freeSlot(db, ledger, lease);
   closeAttempt(db, lease, back);
   const isDelayed = back.to === "delayed";
   const task = db
@@ -131,7 +113,7 @@ export function returnTask(
 /** Writes down an attempt that ended without ending its task. */
 export function closeAttempt(
   db: SqliteDatabase,
-  lease: EndedLease,
+  lease: Lease,
   { outcome, error, now }: { outcome: AttemptOutcome; error: string; now: number },
 ): void {
   db.prepare(
@@ -140,7 +122,8 @@ export function closeAttempt(
 }
 
 /** The slot of an attempt is free again; answers the line it was taken from. */
-export function freeSlot(ledger: Ledger, lease: EndedLease): Line {
+export function freeSlot(db: SqliteDatabase, ledger: Ledger, lease: Lease): Line {
+  db.leases.forget(lease.task_seq);
   const line = ledger.line(lease.line);
   line.inflight -= 1;
   ledger.lane(line.lane).inflight -= 1;

@@ -2,7 +2,8 @@ import type { Settlement } from "../../model/outcome.ts";
 import type { TaskState } from "../../model/task-state.ts";
 import type { AttemptUsage, FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { type EndedLease, endTask, LEASE_COLUMNS, returnTask } from "./end-attempt.ts";
+import { endTask, returnTask } from "./end-attempt.ts";
+import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** Ends the attempts that this node still holds, inside a transaction; the rest has been lost and changes nothing. */
@@ -13,15 +14,14 @@ export function finishHeldTasks(
   now: number,
 ): FinishedAndClaimed["finished"] {
   // Not `delete … returning`: for that SQLite builds a table in memory, which costs more than both statements.
-  const findLease = db.prepare<EndedLease>(
+  const findLease = db.prepare<Lease>(
     `select ${LEASE_COLUMNS} from lease where task_seq = ? and token = ? and node = ?`,
   );
-  const removeLease = db.prepare("delete from lease where task_seq = ?");
+  const removeLease = db.prepare("delete from lease where task_seq = ? and token = ? and node = ?");
   const finished: { token: number; state: TaskState }[] = [];
   for (const { seq, token, settlement, usage, summary } of params.finishes) {
-    const lease = findLease.get(seq, token, params.node);
-    if (lease === undefined) continue;
-    removeLease.run(seq);
+    const lease = db.leases.find(seq, token) ?? findLease.get(seq, token, params.node);
+    if (lease === undefined || removeLease.run(seq, token, params.node).changes === 0) continue;
     if (usage !== undefined) addUsage(db, ledger, lease, usage);
     applySettlement(db, ledger, lease, { settlement, summary, now });
     finished.push({ token, state: settlement.to });
@@ -29,7 +29,7 @@ export function finishHeldTasks(
   return finished;
 }
 
-function addUsage(db: SqliteDatabase, ledger: Ledger, lease: EndedLease, usage: AttemptUsage): void {
+function addUsage(db: SqliteDatabase, ledger: Ledger, lease: Lease, usage: AttemptUsage): void {
   db.prepare(
     `update task set input_tokens = coalesce(input_tokens, 0) + ?, output_tokens = coalesce(output_tokens, 0) + ?,
                      context_window = coalesce(?, context_window)
@@ -44,7 +44,7 @@ function addUsage(db: SqliteDatabase, ledger: Ledger, lease: EndedLease, usage: 
 function applySettlement(
   db: SqliteDatabase,
   ledger: Ledger,
-  lease: EndedLease,
+  lease: Lease,
   { settlement, summary, now }: { settlement: Settlement; summary: string | undefined; now: number },
 ): void {
   switch (settlement.to) {

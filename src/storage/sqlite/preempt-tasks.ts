@@ -2,7 +2,8 @@ import { FRONT_RANK, isCritical } from "../../model/priority.ts";
 import { preemptionError } from "../preemption-error.ts";
 import { candidateLines } from "./claim-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { closeAttempt, type EndedLease, freeSlot, LEASE_COLUMNS } from "./end-attempt.ts";
+import { closeAttempt, freeSlot } from "./end-attempt.ts";
+import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { shareOut } from "./share-out.ts";
@@ -167,10 +168,10 @@ function findVictim(
   line: Line,
   nodes: readonly ServingNode[],
   ofSameAgent: boolean,
-): EndedLease | undefined {
+): Lease | undefined {
   const columns = LEASE_COLUMNS.split(", ").map((column) => `l.${column}`);
   return db
-    .prepare<EndedLease>(
+    .prepare<Lease>(
       `select ${columns} from lease l indexed by lease_preemptible join line n on n.id = l.line
         where l.preemptible = 1 and n.lane = @lane and n.tenant = @tenant and (@anyAgent = 1 or n.agent = @agent)
           and l.node in (select value from json_each(@nodes))
@@ -186,12 +187,12 @@ function findVictim(
 }
 
 /** Back to the front of all that are not critical; nothing is counted as a retry. */
-function giveWay(db: SqliteDatabase, ledger: Ledger, lease: EndedLease, to: ReadyEntry, now: number): void {
+function giveWay(db: SqliteDatabase, ledger: Ledger, lease: Lease, to: ReadyEntry, now: number): void {
   const { task_seq: taskSeq, attempt } = lease;
   const by = db.prepare<{ id: string }>("select id from task where seq = ?").get(to.task_seq);
   const error = preemptionError(by?.id ?? "");
   db.prepare("delete from lease where task_seq = ?").run(taskSeq);
-  const line = freeSlot(ledger, lease);
+  const line = freeSlot(db, ledger, lease);
   closeAttempt(db, lease, { outcome: "preempted", error, now });
   db.prepare(
     `update task set rank = ?, preemptions_left = preemptions_left - 1, executions = ?,

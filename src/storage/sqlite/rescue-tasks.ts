@@ -1,6 +1,7 @@
 import type { RescuedTasks, TaskPlace } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { type EndedLease, endTask, returnTask } from "./end-attempt.ts";
+import { endTask, returnTask } from "./end-attempt.ts";
+import type { Lease } from "./lease.ts";
 import { Ledger, placeOf } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -14,7 +15,7 @@ export async function rescueTasks(
 ): Promise<RescuedTasks> {
   const rescued = db.write((now) => {
     const leases = db
-      .prepare<EndedLease & { rescuable: 0 | 1 }>(
+      .prepare<Lease & { rescuable: 0 | 1 }>(
         `select l.*, t.retry_count < t.max_retries_if_lost as rescuable
            from lease l join task t on t.seq = l.task_seq
           where l.node = ? and exists (select 1 from node where id = ? and dead = 1)
