@@ -6,9 +6,10 @@ import type { World } from "./world.ts";
 
 /** When all goes well again, whoever waits for an answer that got lost gives up within this, and tries again. */
 const RECOVERY_MS = 26_000;
-/** When the task is due that somebody leaves behind, and how soon he is gone. */
-const LATER_MS = 12_000;
+/** When the task is due that somebody leaves behind, how soon he is gone, and when somebody must have noticed. */
+const LATER_MS = 2_000;
 const BEQUEATH_MS = 1_000;
+const HEIRS_MS = 9_000;
 /** As long as a process takes to start. */
 const START_MS = 4_000;
 /** After this the last task must have ended: leases, retries and time limits included. */
@@ -23,8 +24,8 @@ const LOOK_MS = 500;
  */
 export async function recover(world: World): Promise<SimulatedProcess> {
   world.clearUp();
-  await bequeath(world);
   await world.pass(RECOVERY_MS);
+  await bequeath(world);
   const last = world.start();
   await world.pass(START_MS);
   for (const { name, rota } of world.processes)
@@ -32,7 +33,7 @@ export async function recover(world: World): Promise<SimulatedProcess> {
   return last;
 }
 
-/** One takes a task for later and is killed: the others may never have been told of it. */
+/** One takes a task for later and is killed: the others may never have been told of it, and do it all the same. */
 async function bequeath(world: World): Promise<void> {
   const { open, chance, clock, ledger } = world;
   if (open.length < 2) return;
@@ -48,6 +49,7 @@ async function bequeath(world: World): Promise<void> {
     );
   await world.pass(BEQUEATH_MS);
   process.crash();
+  await world.pass(HEIRS_MS);
 }
 
 /** What has not ended by then never will: the checks say so. */
