@@ -7,7 +7,7 @@ const SHORT_MS = { least: 200, most: 6_000 } as const;
 const LONG_MS = { least: 14_000, most: 30_000 } as const;
 const JUMP_MS = 90_000;
 /** How far off the storage's clock may be set. */
-const RESET_MS = { least: -60_000, most: 100_000 } as const;
+const RESET_MS = { least: -40_000, most: 70_000 } as const;
 
 /** Parts of the storage that may fail by themselves. */
 const PARTS = ["nodes", "tasks", "events", "schedules", "deliveries", "now"] as const;
@@ -58,9 +58,9 @@ export function startMishaps(world: World): void {
       },
       // One is silent for nearly a lease, and another learns of it and then stands still: what it knows is no longer so.
       doubt: () => {
-        const silentMs = chance.between(3_000, 9_000);
+        const silentMs = chance.between(4_000, 9_000);
         process.ail("nodes.heartbeat", silentMs);
-        world.outside.plan(chance.between(0, silentMs), "somebody looks at nodes", () =>
+        world.outside.plan(chance.between(silentMs / 2, silentMs), "somebody is to look at nodes", () =>
           another.stall("nodes.list", chance.between(9_000, 20_000)),
         );
       },

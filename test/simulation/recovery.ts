@@ -6,6 +6,10 @@ import type { World } from "./world.ts";
 
 /** When all goes well again, whoever waits for an answer that got lost gives up within this, and tries again. */
 const RECOVERY_MS = 26_000;
+/** When the task is due that somebody leaves behind, how soon he is gone, and when somebody must have noticed. */
+const LATER_MS = 2_000;
+const BEQUEATH_MS = 1_000;
+const HEIRS_MS = 9_000;
 /** As long as a process takes to start. */
 const START_MS = 4_000;
 /** After this the last task must have ended: leases, retries and time limits included. */
@@ -21,11 +25,31 @@ const LOOK_MS = 500;
 export async function recover(world: World): Promise<SimulatedProcess> {
   world.clearUp();
   await world.pass(RECOVERY_MS);
+  await bequeath(world);
   const last = world.start();
   await world.pass(START_MS);
   for (const { name, rota } of world.processes)
     if (rota === null) world.complain(`${name} neither starts nor ends`);
   return last;
+}
+
+/** One takes a task for later and is killed: the others may never have been told of it, and do it all the same. */
+async function bequeath(world: World): Promise<void> {
+  const { open, chance, clock, ledger } = world;
+  if (open.length < 2) return;
+  const process = chance.pick(open);
+  const marker = ledger.marker("later");
+  const runAt = new Date(clock.now() + LATER_MS).toISOString();
+  const task = { agentId: "worker", payload: marker, runAt, metadata: { marker } };
+  process
+    .ask("a task for later", (rota) => rota.tasks.submit(task))
+    .then(
+      ({ taskId }) => ledger.acknowledged.push({ what: "task", taskId, marker }),
+      () => {},
+    );
+  await world.pass(BEQUEATH_MS);
+  process.crash();
+  await world.pass(HEIRS_MS);
 }
 
 /** What has not ended by then never will: the checks say so. */

@@ -3,8 +3,10 @@ import { runSimulation, type SimulationReport } from "./run-simulation.ts";
 import { SPOILERS } from "./spoilers.ts";
 
 /** A slow machine looks at fewer worlds, rather than holding up the whole run. `SIMULATION_SECONDS` looks at more. */
-const TIME_LIMIT_MS = Number(process.env["SIMULATION_SECONDS"] ?? 15) * 1_000;
+const TIME_LIMIT_MS = Number(process.env["SIMULATION_SECONDS"] ?? 12) * 1_000;
 const TEST_TIMEOUT_MS = TIME_LIMIT_MS + 120_000;
+/** The first of the worlds to look at: others than those that everybody has looked at already. */
+const FROM = Number(process.env["SIMULATION_FROM"] ?? 1);
 /** The one world that somebody wants to see again. */
 const ASKED_FOR = process.env["SIMULATION_SEED"];
 
@@ -21,7 +23,7 @@ describe("nodes in a world that goes wrong", { timeout: TEST_TIMEOUT_MS }, () =>
 
   test.skipIf(ASKED_FOR !== undefined)("keep every promise, as long as there is time to look", async () => {
     const end = performance.now() + TIME_LIMIT_MS;
-    for (let seed = 1; performance.now() < end; seed += 1) expectKept(await runSimulation({ seed }));
+    for (let seed = FROM; performance.now() < end; seed += 1) expectKept(await runSimulation({ seed }));
   });
 
   test("do the same, step by step, for the same seed", async () => {

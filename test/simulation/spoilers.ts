@@ -1,3 +1,4 @@
+import { DEFAULT_TENANT } from "../../src/model/task.ts";
 import type { ClaimedTask, Storage } from "../../src/storage/storage.ts";
 
 /** Storages that break a promise now and then, by what they do. */
@@ -57,6 +58,39 @@ export const SPOILERS: Readonly<Record<string, (storage: Storage) => Storage>> =
       return nodes.markDead({ node, beat });
     };
     return { ...storage, nodes: { ...nodes, list, markDead } };
+  },
+
+  "takes a callback for made that was not": (storage) => {
+    const { deliveries } = storage;
+    const isTime = every(5);
+    const claim: typeof deliveries.claim = async (params) => {
+      const claimed = await deliveries.claim(params);
+      if (claimed.length === 0 || !isTime()) return claimed;
+      const made = { status: "delivered", dueAt: null, responseStatus: 200, error: null } as const;
+      await deliveries.settle({
+        tries: claimed.map(({ delivery: { seq, tries } }) => ({ seq, tries, ...made })),
+      });
+      return [];
+    };
+    return { ...storage, deliveries: { ...deliveries, claim } };
+  },
+
+  "shows a tenant what is another's": (storage) => {
+    const { tasks } = storage;
+    const get: typeof tasks.get = async ({ tenant, id }) =>
+      (await tasks.get({ tenant, id })) ?? tasks.get({ tenant: DEFAULT_TENANT, id });
+    return { ...storage, tasks: { ...tasks, get } };
+  },
+
+  "lets a schedule fire that is paused": (storage) => {
+    const { schedules } = storage;
+    const update: typeof schedules.update = async (params) => {
+      const { nextFireAt: _, ...changes } = params.changes;
+      const isPause = changes.status === "paused";
+      const updated = await schedules.update(isPause ? { ...params, changes: {} } : params);
+      return updated === null || !isPause ? updated : { ...updated, status: "paused" };
+    };
+    return { ...storage, schedules: { ...schedules, update } };
   },
 
   "passes over a moment": (storage) => {

@@ -2,8 +2,9 @@ import type { ScheduleChanges } from "../../../src/interface/schedules.ts";
 import { RotaError } from "../../../src/model/errors.ts";
 import { Client } from "./client.ts";
 
-const OVERLAPS = ["skip", "queue", "allow", "replace"] as const;
-const CATCH_UPS = ["one", "all", "none"] as const;
+const OVERLAPS = ["skip", "queue", "replace"] as const;
+/** Not all: with a clock that jumps there would be nothing else to do. */
+const CATCH_UPS = ["one", "none"] as const;
 /** What it does, and how often next to the others. */
 const DEEDS = { make: 3, pause: 4, resume: 5, reword: 2, retime: 2, delete: 1 } as const;
 const AT_ONCE_MAX = 2;
