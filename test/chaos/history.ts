@@ -1,5 +1,6 @@
 import type { DoctorReport } from "../../src/interface/doctor.ts";
 import type { Run } from "../../src/interface/schedules.ts";
+import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
 import type { Task } from "../../src/model/task.ts";
 import type { TerminalState } from "../../src/model/task-state.ts";
@@ -11,8 +12,16 @@ export interface History {
   readonly acknowledged: readonly Acknowledgement[];
   /** The ids of the tasks that somebody asked to be retried, once for each time it was asked. */
   readonly retriesAsked: readonly string[];
+  /** The ids of the callbacks that somebody asked to be made once more. */
+  readonly resendsAsked: readonly string[];
   /** What the agents' program saw. */
   readonly calls: readonly Call[];
+  /** What those who are called back were told, in the order they were told it. */
+  readonly callbacks: readonly Callback[];
+  /** What is said to have become of callbacks. */
+  readonly deliveries: readonly Delivery[];
+  /** Whether it was waited until none could still be on its way. */
+  readonly callbacksOver: boolean;
   /** What was done to processes that may keep them from hanging up in time. */
   readonly strikes: readonly Strike[];
   /** The log, as it was read at the end. */
@@ -49,6 +58,8 @@ export type Acknowledgement =
   | { readonly what: "cancelled"; readonly taskId: string }
   | { readonly what: "retried"; readonly taskId: string }
   | { readonly what: "scheduled"; readonly scheduleId: number }
+  /** A callback will be made once more; `after` is how many had been made before that was asked for. */
+  | { readonly what: "resent"; readonly deliveryId: string; readonly after: number }
   /** Somebody who looked was told how a task had ended. */
   | {
       readonly what: "ended";
@@ -74,6 +85,21 @@ export interface Call {
   readonly dependencies: readonly { readonly taskId: string; readonly result: unknown }[];
 }
 
+/** One request that somebody who is called back got. */
+export interface Callback {
+  /** Its `webhook-id`. */
+  readonly deliveryId: string;
+  readonly url: string;
+  readonly event: string;
+  /** By its header; null: it has none. */
+  readonly taskId: string | null;
+  /** Whether its signature verifies. */
+  readonly genuine: boolean;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** The status that it was answered with; null: none. */
+  readonly answered: number | null;
+}
+
 /**
  * A fault that struck a process, and the time it needed to get over it, as places in the order of what the agents' program
  * saw; `until` is null while it has not.
@@ -94,6 +120,8 @@ export interface Marked {
   readonly parallelism?: number;
   /** How long its call takes; left out: as long as chance has it. */
   readonly takesMs?: number;
+  /** Where the end of its batch is told. */
+  readonly batchCallbackUrl?: string;
 }
 
 export function markOf(task: Task | undefined): Marked {

@@ -4,6 +4,7 @@ import type { Acknowledgement } from "./history.ts";
 export class Ledger {
   readonly acknowledged: Acknowledgement[] = [];
   readonly retriesAsked: string[] = [];
+  readonly resendsAsked: string[] = [];
   /** How often nobody knows whether a request was carried out. */
   unanswered = 0;
   /** How often a request was refused for now. */

@@ -1,7 +1,8 @@
+import type { Delivery } from "../../src/model/delivery.ts";
 import { type EventType, type RotaEvent, STATE_AFTER } from "../../src/model/event.ts";
 import type { Attempt, AttemptOutcome, Task } from "../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
-import type { Call, History } from "./history.ts";
+import type { Call, Callback, History } from "./history.ts";
 
 /** What to make a history of. */
 export interface Story {
@@ -45,7 +46,11 @@ export function madeHistory(story: Story, faults: Partial<History> = {}): Histor
     limits: { lanes: {}, agents: {}, sessions: {} },
     acknowledged: [],
     retriesAsked: [],
+    resendsAsked: [],
     calls: [],
+    callbacks: [],
+    deliveries: [],
+    callbacksOver: true,
     strikes: [],
     events,
     followed: [events.map(({ seq }) => seq)],
@@ -59,6 +64,27 @@ export function madeHistory(story: Story, faults: Partial<History> = {}): Histor
 
 export function madeCall(call: Partial<Call> & Pick<Call, "taskId" | "began" | "ended">): Call {
   return { attempt: 1, node: "n", process: "node-0", answer: null, dependencies: [], ...call };
+}
+
+/** One that was taken at once. */
+export function madeCallback(
+  callback: Partial<Callback> & Pick<Callback, "deliveryId" | "taskId" | "url" | "body">,
+): Callback {
+  return { event: "task.completed", genuine: true, answered: 200, ...callback };
+}
+
+/** One that was delivered at once. */
+export function madeDelivery(
+  delivery: Partial<Delivery> & Pick<Delivery, "deliveryId" | "taskId" | "url">,
+): Delivery {
+  return {
+    event: "task.completed",
+    status: "delivered",
+    tries: 1,
+    createdAt: "2030-01-01T00:00:00.000Z",
+    responseStatus: 200,
+    ...delivery,
+  };
 }
 
 function newTask(taskId: string, said: Partial<Task> = {}): Task {
@@ -127,5 +153,6 @@ function eventOf(task: Task, type: EventType, seq: number, error: string | undef
     ...(sessionKey === undefined ? {} : { sessionKey }),
     ...(error === undefined ? {} : { error }),
     ...(type === "task.started" ? { attempt: attempts.length } : {}),
+    ...(type === "task.completed" ? { result: task.result } : {}),
   };
 }

@@ -35,12 +35,12 @@ async function main(orders: Orders): Promise<void> {
 }
 
 function summary({ history, ledger }: ChaosReport): string {
-  const { tasks, events, calls, runs } = history;
+  const { tasks, events, calls, runs, callbacks } = history;
   const ends = Object.entries(Object.groupBy(tasks.values(), ({ state }) => state))
     .map(([state, list]) => `${list?.length} ${state}`)
     .join(", ");
   return [
-    `   ${tasks.size} tasks (${ends}), ${events.length} events, ${calls.length} calls, ${runs.length} runs;`,
+    `   ${tasks.size} tasks (${ends}), ${events.length} events, ${calls.length} calls, ${runs.length} runs, ${callbacks.length} callbacks;`,
     `${ledger.acknowledged.length} answers, ${ledger.unanswered} requests unanswered`,
   ].join(" ");
 }

@@ -1,5 +1,6 @@
 import { RotaClient } from "../../src/client/index.ts";
 import type { Run } from "../../src/interface/schedules.ts";
+import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
 import type { Task } from "../../src/model/task.ts";
 import type { History } from "./history.ts";
@@ -7,11 +8,17 @@ import type { History } from "./history.ts";
 /** What a node says at the end, when nothing moves any more. */
 export async function readHistory(
   url: string,
-): Promise<Pick<History, "events" | "tasks" | "runs" | "schedules">> {
+): Promise<Pick<History, "events" | "tasks" | "runs" | "schedules" | "deliveries">> {
   const rota = new RotaClient({ url });
   const schedules = (await rota.schedules.list()).schedules.map(({ id }) => id);
   const events = await readLog(rota);
-  return { events, tasks: await readTasks(rota), schedules, runs: await readRuns(rota, schedules) };
+  return {
+    events,
+    tasks: await readTasks(rota),
+    schedules,
+    runs: await readRuns(rota, schedules),
+    deliveries: await readDeliveries(rota),
+  };
 }
 
 /** The whole log. Its end is found by a task that is submitted for that: of it, only what was said until it came counts. */
@@ -32,6 +39,19 @@ async function readTasks(rota: RotaClient): Promise<Map<string, Task>> {
     const page = await rota.tasks.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) });
     for (const task of page.tasks) tasks.set(task.taskId, task);
     if (page.nextCursor === null) return tasks;
+    cursor = page.nextCursor;
+  }
+}
+
+async function readDeliveries(rota: RotaClient): Promise<Delivery[]> {
+  const deliveries: Delivery[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await rota.webhooks.deliveries({
+      limit: 1_000,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    deliveries.push(...page.deliveries);
+    if (page.nextCursor === null) return deliveries;
     cursor = page.nextCursor;
   }
 }

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { WEBHOOK_SECRET } from "./settings.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const MAIN = join(ROOT, "src", "cli", "main.ts");
@@ -73,7 +74,7 @@ export class RotaProcess {
     const args = ["serve", "--port", String(port), "--storage", storage, "--config", configFile];
     const child = spawn(process.execPath, ["--import", FULL_DATABASE, MAIN, ...args], {
       cwd: folder,
-      env: Object.fromEntries(inherited),
+      env: { ...Object.fromEntries(inherited), ROTA_WEBHOOK_SECRET: WEBHOOK_SECRET },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;

@@ -8,6 +8,7 @@ import type { Client, Surroundings } from "./clients/client.ts";
 import { Meddler } from "./clients/meddler.ts";
 import { Planner } from "./clients/planner.ts";
 import { Ponderer } from "./clients/ponderer.ts";
+import { Resender } from "./clients/resender.ts";
 import { Submitter } from "./clients/submitter.ts";
 import { Talker } from "./clients/talker.ts";
 import { type Follower, follow } from "./follower.ts";
@@ -24,6 +25,8 @@ const PATIENCE_MS = 120_000;
 const LOOK_MS = 100;
 /** The longest that the longest work takes: of about the time for which a node is still believed after its lease. */
 const PONDER_MS = { brief: 1_500, long: 8_000 } as const;
+/** How many tries of a callback may go wrong: a third and a fourth come too late for a brief run. */
+const CALLBACK_FAILURES = { brief: 2, long: 4 } as const;
 const UNFINISHED = ["waiting_dependency", "delayed", "queued", "assigned", "running"] as const;
 
 export interface ChaosOptions {
@@ -51,7 +54,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const { seed, storage, nodes, lastsMs, brief, say = () => {} } = options;
   const chance = new Chance(seed);
   const plan = makePlan({ chance: chance.fork("plan"), storage, nodes, lastsMs, brief });
-  const world = await openWorld({ storage, nodes, chance });
+  const world = await openWorld({
+    storage,
+    nodes,
+    chance,
+    callbackFailures: CALLBACK_FAILURES[brief ? "brief" : "long"],
+  });
   let failed = true;
   try {
     const { history, ledger } = await live({ world, plan, chance, lastsMs, brief, say });
@@ -74,6 +82,7 @@ interface LifeParams {
 
 async function live(params: LifeParams): Promise<{ history: History; ledger: Ledger }> {
   const { world, plan, chance, lastsMs, brief, say } = params;
+  const { receivers } = world;
   const urls = world.nodes.map(({ url }) => url);
   const first = new RotaClient({ url: urls[0] ?? "" });
   for (const [key, changes] of Object.entries(SESSIONS)) await first.sessions.update(key, changes);
@@ -82,25 +91,45 @@ async function live(params: LifeParams): Promise<{ history: History; ledger: Led
   const ledger = new Ledger();
   const strikes: Strike[] = [];
   const over = AbortSignal.timeout(lastsMs);
-  const clients = makeClients(brief, { chance, ledger, urls, stop: over }).map((client) => client.run());
+  const clients = makeClients(brief, { chance, ledger, receivers, urls, stop: over }).map((client) =>
+    client.run(),
+  );
   await inflict({ world, plan, chance: chance.fork("inflict"), strikes, say });
   await Promise.all(clients);
 
   const healedAt = performance.now();
   const phase = (what: string) => say(`   ${what} after ${Math.round(performance.now() - healedAt)} ms`);
   world.program.behave();
+  receivers.behave();
   const doctor = await settle(first);
   phase("all has ended");
+  // One that was on its way when its node was killed comes half a minute later: too late for a brief run.
+  const callbacksOver = !brief;
+  if (callbacksOver) await untilTold(first);
+  phase("all has been told");
   const seen = await readHistory(urls[0] ?? "");
   phase("all has been read");
   await handOut(followers, seen.events.at(-1)?.seq ?? 0);
   phase("all has been handed out");
   const followed = followers.map(({ seqs }) => seqs);
-  const { acknowledged, retriesAsked } = ledger;
+  const { acknowledged, retriesAsked, resendsAsked } = ledger;
   const { calls } = world.program;
+  const { callbacks } = receivers;
   return {
     ledger,
-    history: { limits: LIMITS, acknowledged, retriesAsked, calls, strikes, ...seen, followed, doctor },
+    history: {
+      limits: LIMITS,
+      acknowledged,
+      retriesAsked,
+      resendsAsked,
+      calls,
+      callbacks,
+      callbacksOver,
+      strikes,
+      ...seen,
+      followed,
+      doctor,
+    },
   };
 }
 
@@ -111,6 +140,7 @@ function makeClients(brief: boolean, surroundings: Surroundings): Client[] {
     new Submitter({ ...surroundings, chance: chance.fork("another") }),
     new Batcher(surroundings),
     new Meddler(surroundings),
+    new Resender(surroundings),
     new Planner(surroundings),
     new Ponderer(PONDER_MS[brief ? "brief" : "long"], surroundings),
     ...Object.keys(SESSIONS).map((key) => new Talker(key, surroundings)),
@@ -132,6 +162,16 @@ async function settle(rota: RotaClient): Promise<DoctorReport> {
   while (performance.now() < giveUpAt && (await rota.tasks.list({ state: UNFINISHED, limit: 1 })).count > 0)
     await delay(LOOK_MS);
   return doctor;
+}
+
+/** Lets every callback be made or given up. What is still pending by then always will be: the checks say so. */
+async function untilTold(rota: RotaClient): Promise<void> {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  while (
+    performance.now() < giveUpAt &&
+    (await rota.webhooks.deliveries({ status: "pending", limit: 1 })).count > 0
+  )
+    await delay(LOOK_MS);
 }
 
 async function handOut(followers: readonly Follower[], seq: number): Promise<void> {

@@ -19,6 +19,9 @@ export const SESSIONS: Readonly<Record<string, Readonly<Record<string, unknown>>
   hasty: { debounceMs: 60, cap: 4, drop: "new" },
 };
 
+/** What callbacks are signed with. */
+export const WEBHOOK_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
 /** The configuration of a node whose agents are at `programUrl`. */
 export function configFor(programUrl: string): object {
   const { lanes, agents } = LIMITS;
@@ -36,6 +39,7 @@ export function configFor(programUrl: string): object {
       subagent: { concurrency: subagent?.perNode, total: subagent?.total },
     },
     sessions: { debounceMs: 0 },
+    webhooks: { allow: ["127.0.0.1"] },
     // Messages cannot say how long they may take, and some calls are never answered.
     timeouts: { defaultMs: 2_000 },
     agents: {

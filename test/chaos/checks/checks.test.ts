@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Run } from "../../../src/interface/schedules.ts";
+import type { Delivery } from "../../../src/model/delivery.ts";
 import type { Task } from "../../../src/model/task.ts";
-import type { Check, History } from "../history.ts";
-import { madeCall, madeHistory, type Story } from "../made-history.ts";
+import type { Callback, Check, History } from "../history.ts";
+import { madeCall, madeCallback, madeDelivery, madeHistory, type Story } from "../made-history.ts";
 import { acceptedOnce } from "./accepted-once.ts";
 import { attempts } from "./attempts.ts";
 import { batches } from "./batches.ts";
+import { callbacks } from "./callbacks.ts";
 import { calls } from "./calls.ts";
 import { dependants } from "./dependants.ts";
 import { doctor } from "./doctor.ts";
@@ -49,7 +51,7 @@ test("a history in which all is well passes every check", () => {
   const acknowledged = [{ what: "task", taskId: "a", marker: "m" } as const];
   const answered = [madeCall({ taskId: "a", began: 1, ended: 2, answer: { result: "result of a" } })];
   expect(check(madeHistory(story, { acknowledged, calls: answered }))).toEqual([]);
-  expect(Object.keys(CHECKS)).toHaveLength(12);
+  expect(Object.keys(CHECKS)).toHaveLength(13);
 });
 
 describe("nothing acknowledged is lost", () => {
@@ -407,6 +409,123 @@ describe("batches are complete once", () => {
     made("and then there is more of it", /was complete when b was added/, {
       log: [...DONE, "a batch.completed", "b created", "b cancelled"],
       tasks,
+    }),
+  ]);
+});
+
+describe("every end is told to who asked for it", () => {
+  const url = "http://told/1";
+  const story = { log: DONE, tasks: { a: { callbackUrl: url } } };
+  const delivery = madeDelivery({ deliveryId: "whd_a_3", taskId: "a", url, state: "done" });
+  const body = { taskId: "a", state: "done", result: "result of a", attempts: [{}] };
+  const told = madeCallback({ deliveryId: "whd_a_3", taskId: "a", url, body });
+  const listed = (more: Partial<Delivery>, list: readonly Callback[] = [told]) => ({
+    deliveries: [{ ...delivery, ...more }],
+    callbacks: list,
+  });
+  const heard = (...list: Partial<Callback>[]) =>
+    listed(
+      {},
+      list.map((more) => ({ ...told, ...more })),
+    );
+  const failed = { answered: 500 };
+  const givenUp = { status: "failed", tries: 4, responseStatus: 500 } as const;
+  const resent = { acknowledged: [{ what: "resent", deliveryId: "whd_a_3", after: 1 } as const] };
+  const ofBatch = {
+    log: [...DONE, "a batch.completed"],
+    tasks: { a: { batchId: "x", metadata: { batchCallbackUrl: url } } },
+  };
+  const counted = madeHistory(ofBatch).events.map((event) =>
+    event.type === "batch.completed" ? { ...event, counts: { done: 1 } } : event,
+  );
+  const allEnded = {
+    events: counted,
+    deliveries: [
+      madeDelivery({ deliveryId: "whd_a_4", event: "batch.completed", taskId: "a", batchId: "x", url }),
+    ],
+  };
+  const toldOfBatch = (counts: unknown) => [
+    madeCallback({
+      deliveryId: "whd_a_4",
+      event: "batch.completed",
+      taskId: null,
+      url,
+      body: { batchId: "x", counts },
+    }),
+  ];
+  const twice = {
+    log: [...FAILED, "a retrying", "a started", "a completed"],
+    tasks: { a: { callbackUrl: url } },
+  };
+  expectOf(callbacks, [
+    made("it is told", null, story, heard({})),
+    made("who asked for nothing is told nothing", null, { log: DONE }),
+    made(
+      "it is told again until it is taken",
+      null,
+      story,
+      listed({ tries: 2 }, [{ ...told, ...failed }, told]),
+    ),
+    made("it is given up after four tries", null, story, listed(givenUp, [{ ...told, ...failed }])),
+    made("it is given up where nobody wants it", null, story, {
+      ...listed({ status: "failed" }, [{ ...told, answered: 410 }]),
+    }),
+    made("an end has no callback", /the end in event 3 has no callback/, story, { callbacks: [told] }),
+    made("of two ends one has no callback", /the end in event 6 has no callback/, twice, {
+      deliveries: [{ ...delivery, state: "failed" }],
+    }),
+    made("one tells of nothing", /whd_a_2 tells of nothing/, story, {
+      deliveries: [delivery, { ...delivery, deliveryId: "whd_a_2" }],
+      callbacks: [told],
+    }),
+    made("one is told that is not listed", /whd_b_9 was told, and is not listed/, story, {
+      ...heard({}, { deliveryId: "whd_b_9" }),
+    }),
+    made(
+      "one is listed with another end",
+      /its state is failed, not done/,
+      story,
+      listed({ state: "failed" }),
+    ),
+    made("one is delivered that nobody took", /nobody took it/, story, heard(failed)),
+    made("one is delivered that nobody was told", /nobody took it/, story, listed({}, [])),
+    made("one is given up too early", /given up after 1 tries/, story, listed({ status: "failed" })),
+    made("one is given up untold", /nobody was told/, story, listed(givenUp, [])),
+    made("one is never told", /still pending/, story, listed({ status: "pending" }, [])),
+    made("one is on its way when time is up", null, story, {
+      ...listed({ status: "pending" }, []),
+      callbacksOver: false,
+    }),
+    made("one is told more often than it was tried", /told 2 times, and tried 1 times/, story, heard({}, {})),
+    made("one is told once more when asked", null, story, {
+      ...heard({}, {}),
+      ...resent,
+      resendsAsked: ["whd_a_3"],
+    }),
+    made("one is not told once more", /once more, and was not/, story, { ...heard({}), ...resent }),
+    made("a signature is wrong", /does not verify/, story, heard({ genuine: false })),
+    made("it is told somewhere else", /told at http:\/\/else/, story, heard({ url: "http://else" })),
+    made("it is told as something else", /told as task.failed/, story, heard({ event: "task.failed" })),
+    made("it is told of another", /told of b/, story, heard({ taskId: "b" })),
+    made(
+      "it is told with another end",
+      /the state "failed"/,
+      story,
+      heard({ body: { ...body, state: "failed" } }),
+    ),
+    made(
+      "it is told with another result",
+      /the result "x"/,
+      story,
+      heard({ body: { ...body, result: "x" } }),
+    ),
+    made("it is told as it is later", /other attempts than the 1/, story, {
+      ...heard({ body: { ...body, attempts: [{}, {}] } }),
+    }),
+    made("a batch is told", null, ofBatch, { ...allEnded, callbacks: toldOfBatch({ done: 1 }) }),
+    made("a batch is told with other counts", /the counts/, ofBatch, {
+      ...allEnded,
+      callbacks: toldOfBatch({ done: 2 }),
     }),
   ]);
 });

@@ -2,6 +2,7 @@ import type { Check, History } from "../history.ts";
 import { acceptedOnce } from "./accepted-once.ts";
 import { attempts } from "./attempts.ts";
 import { batches } from "./batches.ts";
+import { callbacks } from "./callbacks.ts";
 import { calls } from "./calls.ts";
 import { dependants } from "./dependants.ts";
 import { doctor } from "./doctor.ts";
@@ -23,6 +24,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   "sessions keep their order": sessionOrder,
   "dependants go by what they depend on": dependants,
   "batches are complete once": batches,
+  "every end is told to who asked for it": callbacks,
   "every due moment has one row": dueMoments,
   "every event is told once and in order": eventLog,
   "the doctor finds nothing": doctor,

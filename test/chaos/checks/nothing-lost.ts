@@ -19,6 +19,8 @@ function lost(told: Acknowledgement, history: History, events: ReturnType<typeof
       ? null
       : `schedule ${told.scheduleId} was accepted and is gone`;
   }
+  // What is made once more shows in what is told, and not in a task.
+  if (told.what === "resent") return null;
   const task = history.tasks.get(told.taskId);
   const types = (events.get(told.taskId) ?? []).map(({ type }) => type);
   if (task === undefined) return `${told.taskId} was acknowledged (${told.what}) and is gone`;

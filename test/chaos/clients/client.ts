@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Chance } from "../chance.ts";
 import type { Acknowledgement } from "../history.ts";
 import type { Ledger } from "../ledger.ts";
+import type { Receivers } from "../receivers.ts";
 
 /** What a client that hears nothing waits for before it takes the answer for lost. */
 const PATIENCE_MS = 2_500;
@@ -10,6 +11,8 @@ const AWAY_PAUSE_MS = 100;
 export interface Surroundings {
   readonly chance: Chance;
   readonly ledger: Ledger;
+  /** Those who can be told how something ended. */
+  readonly receivers: Receivers;
   /** Where the nodes are, up or not. */
   readonly urls: readonly string[];
   /** No client begins anything new after this. */
@@ -26,13 +29,15 @@ export interface Answered {
 export abstract class Client {
   protected readonly chance: Chance;
   protected readonly ledger: Ledger;
+  protected readonly receivers: Receivers;
   #achieved = false;
   readonly #urls: readonly string[];
   readonly #stop: AbortSignal;
 
-  constructor({ chance, ledger, urls, stop }: Surroundings) {
+  constructor({ chance, ledger, receivers, urls, stop }: Surroundings) {
     this.chance = chance.fork(this.constructor.name);
     this.ledger = ledger;
+    this.receivers = receivers;
     this.#urls = urls;
     this.#stop = stop;
   }
@@ -58,6 +63,11 @@ export abstract class Client {
   protected note(acknowledgement: Acknowledgement): void {
     this.#achieved = true;
     this.ledger.acknowledged.push(acknowledgement);
+  }
+
+  /** Where something is to be told: another URL each time, and once in so many times. */
+  protected callbackUrl(field: string, oneIn: number): Readonly<Record<string, string>> {
+    return this.chance.oneIn(oneIn) ? { [field]: this.receivers.newUrl(this.chance) } : {};
   }
 
   /** Asks any of the nodes; null: nobody knows what became of it. */
