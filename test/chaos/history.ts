@@ -31,6 +31,8 @@ export interface History {
   /** Every task, as it was at the end. */
   readonly tasks: ReadonlyMap<string, Task>;
   readonly schedules: readonly number[];
+  /** What was done to schedules, in the order in which it was answered. */
+  readonly edits: readonly Edit[];
   readonly runs: readonly Run[];
   readonly doctor: DoctorReport;
 }
@@ -67,6 +69,22 @@ export type Acknowledgement =
       readonly state: TerminalState;
       readonly result: unknown;
     };
+
+/** What somebody did to a schedule that nobody else changes; times are seconds since 1970, as Rota told them. */
+export type Edit =
+  /** It was made, changed or resumed at `at`, and is due at `nextAt` and whole steps from there. */
+  | {
+      readonly deed: "due";
+      readonly scheduleId: number;
+      readonly at: number;
+      readonly nextAt: number;
+      readonly everySec: number;
+    }
+  | { readonly deed: "paused"; readonly scheduleId: number; readonly at: number }
+  /** It was run out of turn; null: nobody knows whether it was. */
+  | { readonly deed: "ran"; readonly scheduleId: number; readonly runId: number | null }
+  /** It was deleted before this task was handed in. */
+  | { readonly deed: "deleted"; readonly scheduleId: number; readonly before: string };
 
 /** One request that the agents' program got. */
 export interface Call {

@@ -1,10 +1,11 @@
-import type { Acknowledgement } from "./history.ts";
+import type { Acknowledgement, Edit } from "./history.ts";
 
 /** What clients know: what they were told, and what they asked for without being told. */
 export class Ledger {
   readonly acknowledged: Acknowledgement[] = [];
   readonly retriesAsked: string[] = [];
   readonly resendsAsked: string[] = [];
+  readonly edits: Edit[] = [];
   /** How often nobody knows whether a request was carried out. */
   unanswered = 0;
   /** How often a request was refused for now. */

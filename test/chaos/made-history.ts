@@ -56,6 +56,7 @@ export function madeHistory(story: Story, faults: Partial<History> = {}): Histor
     followed: [events.map(({ seq }) => seq)],
     tasks,
     schedules: [],
+    edits: [],
     runs: [],
     doctor: { ok: true, checks: [] },
     ...faults,
@@ -139,7 +140,7 @@ function newAttempt(number: number): Attempt {
 }
 
 function eventOf(task: Task, type: EventType, seq: number, error: string | undefined): RotaEvent {
-  const { taskId, agentId, lane, batchId, sessionKey, state, attempts } = task;
+  const { taskId, agentId, lane, batchId, sessionKey, scheduleId, state, attempts } = task;
   return {
     seq,
     type,
@@ -151,6 +152,7 @@ function eventOf(task: Task, type: EventType, seq: number, error: string | undef
     timestamp: "2030-01-01T00:00:00.000Z",
     ...(batchId === undefined ? {} : { batchId }),
     ...(sessionKey === undefined ? {} : { sessionKey }),
+    ...(scheduleId === undefined ? {} : { scheduleId }),
     ...(error === undefined ? {} : { error }),
     ...(type === "task.started" ? { attempt: attempts.length } : {}),
     ...(type === "task.completed" ? { result: task.result } : {}),

@@ -16,7 +16,7 @@ export async function readHistory(
     events,
     tasks: await readTasks(rota),
     schedules,
-    runs: await readRuns(rota, schedules),
+    runs: await readRuns(rota),
     deliveries: await readDeliveries(rota),
   };
 }
@@ -56,15 +56,12 @@ async function readDeliveries(rota: RotaClient): Promise<Delivery[]> {
   }
 }
 
-async function readRuns(rota: RotaClient, schedules: readonly number[]): Promise<Run[]> {
+async function readRuns(rota: RotaClient): Promise<Run[]> {
   const runs: Run[] = [];
-  for (const id of schedules) {
-    for (let cursor: string | undefined; ; ) {
-      const page = await rota.schedules.runs(id, cursor === undefined ? {} : { cursor });
-      runs.push(...page.runs);
-      if (page.next_cursor === null) break;
-      cursor = page.next_cursor;
-    }
+  for (let cursor: string | undefined; ; ) {
+    const page = await rota.runs.list(cursor === undefined ? {} : { cursor });
+    runs.push(...page.runs);
+    if (page.next_cursor === null) return runs;
+    cursor = page.next_cursor;
   }
-  return runs;
 }

@@ -5,6 +5,7 @@ import { Chance } from "./chance.ts";
 import { check, type Finding } from "./checks/index.ts";
 import { Batcher } from "./clients/batcher.ts";
 import type { Client, Surroundings } from "./clients/client.ts";
+import { Editor } from "./clients/editor.ts";
 import { Meddler } from "./clients/meddler.ts";
 import { Planner } from "./clients/planner.ts";
 import { Ponderer } from "./clients/ponderer.ts";
@@ -101,7 +102,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledger: Led
   const phase = (what: string) => say(`   ${what} after ${Math.round(performance.now() - healedAt)} ms`);
   world.program.behave();
   receivers.behave();
-  const doctor = await settle(first);
+  const doctor = await settle(first, ledger);
   phase("all has ended");
   // One that was on its way when its node was killed comes half a minute later: too late for a brief run.
   const callbacksOver = !brief;
@@ -112,7 +113,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledger: Led
   await handOut(followers, seen.events.at(-1)?.seq ?? 0);
   phase("all has been handed out");
   const followed = followers.map(({ seqs }) => seqs);
-  const { acknowledged, retriesAsked, resendsAsked } = ledger;
+  const { acknowledged, retriesAsked, resendsAsked, edits } = ledger;
   const { calls } = world.program;
   const { callbacks } = receivers;
   return {
@@ -122,6 +123,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledger: Led
       acknowledged,
       retriesAsked,
       resendsAsked,
+      edits,
       calls,
       callbacks,
       callbacksOver,
@@ -142,13 +144,14 @@ function makeClients(brief: boolean, surroundings: Surroundings): Client[] {
     new Meddler(surroundings),
     new Resender(surroundings),
     new Planner(surroundings),
+    new Editor(surroundings),
     new Ponderer(PONDER_MS[brief ? "brief" : "long"], surroundings),
     ...Object.keys(SESSIONS).map((key) => new Talker(key, surroundings)),
   ];
 }
 
 /** Examines it while schedules still fire, then lets everything come to its end. */
-async function settle(rota: RotaClient): Promise<DoctorReport> {
+async function settle(rota: RotaClient, { edits }: Ledger): Promise<DoctorReport> {
   const giveUpAt = performance.now() + PATIENCE_MS;
   // Moments that came while nobody was up are overdue until they have been caught up with.
   let doctor = await rota.doctor();
@@ -156,8 +159,10 @@ async function settle(rota: RotaClient): Promise<DoctorReport> {
     await delay(LOOK_MS);
     doctor = await rota.doctor();
   }
-  for (const { id } of (await rota.schedules.list()).schedules)
-    await rota.schedules.update(id, { enabled: false });
+  for (const { id } of (await rota.schedules.list()).schedules) {
+    const { updated_at: at } = await rota.schedules.update(id, { enabled: false });
+    edits.push({ deed: "paused", scheduleId: id, at });
+  }
   // What has not ended by then never will: the checks say so.
   while (performance.now() < giveUpAt && (await rota.tasks.list({ state: UNFINISHED, limit: 1 })).count > 0)
     await delay(LOOK_MS);

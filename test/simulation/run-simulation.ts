@@ -84,6 +84,7 @@ async function live(world: World): Promise<History> {
     acknowledged: ledger.acknowledged,
     retriesAsked: ledger.retriesAsked,
     resendsAsked: ledger.resendsAsked,
+    edits: ledger.edits,
     calls: agents.calls,
     callbacks: [],
     deliveries: [],

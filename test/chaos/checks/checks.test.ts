@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Run } from "../../../src/interface/schedules.ts";
 import type { Delivery } from "../../../src/model/delivery.ts";
 import type { Task } from "../../../src/model/task.ts";
-import type { Callback, Check, History } from "../history.ts";
+import type { Callback, Check, Edit, History } from "../history.ts";
 import { madeCall, madeCallback, madeDelivery, madeHistory, type Story } from "../made-history.ts";
 import { acceptedOnce } from "./accepted-once.ts";
 import { attempts } from "./attempts.ts";
@@ -12,6 +12,7 @@ import { calls } from "./calls.ts";
 import { dependants } from "./dependants.ts";
 import { doctor } from "./doctor.ts";
 import { dueMoments } from "./due-moments.ts";
+import { edits } from "./edits.ts";
 import { eventLog } from "./event-log.ts";
 import { CHECKS, check } from "./index.ts";
 import { limits } from "./limits.ts";
@@ -51,7 +52,7 @@ test("a history in which all is well passes every check", () => {
   const acknowledged = [{ what: "task", taskId: "a", marker: "m" } as const];
   const answered = [madeCall({ taskId: "a", began: 1, ended: 2, answer: { result: "result of a" } })];
   expect(check(madeHistory(story, { acknowledged, calls: answered }))).toEqual([]);
-  expect(Object.keys(CHECKS)).toHaveLength(13);
+  expect(Object.keys(CHECKS)).toHaveLength(14);
 });
 
 describe("nothing acknowledged is lost", () => {
@@ -532,22 +533,104 @@ describe("every end is told to who asked for it", () => {
 
 describe("every due moment has one row", () => {
   const story = { log: DONE, tasks: { a: { scheduleId: 1 } } };
-  const run = (id: number, due_at: number, more: Partial<Run> = {}) =>
-    ({ id, task_id: 1, due_at, moments: 1, status: "skipped", queue_task_id: null, ...more }) as Run;
   const became = { status: "succeeded", queue_task_id: "a" } as const;
-  const whole = [run(1, 10, became), run(2, 11), run(4, 14, { moments: 3 }), run(5, 15)];
+  const whole = [madeRun(1, 10, became), madeRun(2, 11), madeRun(4, 14, { moments: 3 }), madeRun(5, 15)];
   const rows = (name: string, says: RegExp | null, runs: readonly Run[]) => made(name, says, story, { runs });
   expectOf(dueMoments, [
     rows("from the first to the last", null, whole),
-    rows("one is missing", /no row for the moments from 16 to before 17/, [...whole, run(6, 17)]),
-    rows("one has two", /the moment 11 has two rows/, [...whole, run(6, 11)]),
-    rows("one is inside of another's", /the moment 13 has two rows/, [...whole, run(6, 13)]),
-    rows("a run does not end", /run 6 has not ended/, [...whole, run(6, 16, { status: "running" })]),
+    rows("one is missing", /no row for the moments from 16 to before 17/, [...whole, madeRun(6, 17)]),
+    rows("one has two", /the moment 11 has two rows/, [...whole, madeRun(6, 11)]),
+    rows("one is inside of another's", /the moment 13 has two rows/, [...whole, madeRun(6, 13)]),
+    rows("a run does not end", /run 6 has not ended/, [...whole, madeRun(6, 16, { status: "running" })]),
     rows("a run says something else than its task", /is failed, and its task done/, [
-      run(1, 10, { ...became, status: "failed" }),
+      madeRun(1, 10, { ...became, status: "failed" }),
     ]),
-    rows("a task has two runs", /is the task of run 1 and of run 6/, [...whole, run(6, 16, became)]),
-    rows("a task has no run", /of none of its runs/, [run(1, 10)]),
+    rows("a task has two runs", /is the task of run 1 and of run 6/, [...whole, madeRun(6, 16, became)]),
+    rows("a task has no run", /of none of its runs/, [madeRun(1, 10)]),
+  ]);
+});
+
+/** A run of schedule 1 that was skipped. */
+function madeRun(id: number, due_at: number, more: Partial<Run> = {}): Run {
+  return { id, task_id: 1, due_at, moments: 1, status: "skipped", queue_task_id: null, ...more } as Run;
+}
+
+/** Due every second from 10, paused at 13, resumed at 16, then every 3 seconds from 19, and over at 26. */
+const EDITS: readonly Edit[] = [
+  { deed: "due", scheduleId: 1, at: 9, nextAt: 10, everySec: 1 },
+  { deed: "paused", scheduleId: 1, at: 13 },
+  { deed: "due", scheduleId: 1, at: 16, nextAt: 17, everySec: 1 },
+  { deed: "due", scheduleId: 1, at: 18, nextAt: 21, everySec: 3 },
+  { deed: "paused", scheduleId: 1, at: 26 },
+];
+const ROWS = [10, 11, 12, 17, 21, 24].map((at) => madeRun(at, at));
+const edited = (name: string, says: RegExp | null, runs: readonly Run[], more: readonly Edit[] = []) =>
+  made(name, says, { log: [] }, { runs, edits: [...EDITS, ...more] });
+
+describe("every due moment of a schedule that is edited has one row", () => {
+  const ran = (runId: number | null): Edit => ({ deed: "ran", scheduleId: 1, runId });
+  expectOf(dueMoments, [
+    edited("each has one", null, ROWS),
+    edited("those at the moment of an edit may have one", null, [...ROWS, madeRun(1, 13), madeRun(2, 18)]),
+    edited("the first has none", /no row for the moment 10/, ROWS.slice(1)),
+    edited("the last before the pause has none", /no row for the moment 12/, ROWS.toSpliced(2, 1)),
+    edited("the first after the change has none", /no row for the moment 21/, ROWS.toSpliced(4, 1)),
+    edited("one row stands for several", null, [
+      ...ROWS.slice(0, 4),
+      madeRun(1, 24, { moments: 2, status: "missed" }),
+    ]),
+    edited("one has two", /the moment 11 has 2 rows/, [...ROWS, madeRun(1, 11)]),
+    edited("one has two, of which one was asked for", null, [...ROWS, madeRun(1, 11)], [ran(1)]),
+    edited(
+      "one has two, and a run was asked for that nobody answered",
+      null,
+      [...ROWS, madeRun(1, 11)],
+      [ran(null)],
+    ),
+    edited(
+      "it was deleted, and its rows with it",
+      null,
+      [],
+      [{ deed: "deleted", scheduleId: 1, before: "z" }],
+    ),
+  ]);
+});
+
+describe("what is done to a schedule holds", () => {
+  const deleted: readonly Edit[] = [{ deed: "deleted", scheduleId: 1, before: "z" }];
+  const fired = (...log: string[]) => ({ log, tasks: { a: { scheduleId: 1 } } });
+  const done = ["z created", "z started", "z completed"];
+  expectOf(edits, [
+    edited("it fires when it is due", null, ROWS),
+    edited("it fires while it is paused", /a row for 14, when it was not due/, [...ROWS, madeRun(1, 14)]),
+    edited("it fires as it was due before", /a row for 19, when it was not due/, [...ROWS, madeRun(1, 19)]),
+    edited("it fires before it was made", /a row for 8, when/, [...ROWS, madeRun(1, 8)]),
+    edited(
+      "it fires while it is paused, since somebody asked for it",
+      null,
+      [...ROWS, madeRun(1, 14)],
+      [{ deed: "ran", scheduleId: 1, runId: 1 }],
+    ),
+    made("it is deleted", null, fired(...DONE, ...done), { edits: deleted }),
+    made(
+      "it is deleted and there",
+      /schedule 1 was deleted, and is there/,
+      { log: [] },
+      {
+        edits: deleted,
+        schedules: [1],
+      },
+    ),
+    made(
+      "it is deleted and has a run",
+      /and has run 7/,
+      { log: [] },
+      {
+        edits: deleted,
+        runs: [madeRun(7, 10)],
+      },
+    ),
+    made("it is deleted and fires", /and fired a after that/, fired(...done, ...DONE), { edits: deleted }),
   ]);
 });
 

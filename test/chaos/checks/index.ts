@@ -7,6 +7,7 @@ import { calls } from "./calls.ts";
 import { dependants } from "./dependants.ts";
 import { doctor } from "./doctor.ts";
 import { dueMoments } from "./due-moments.ts";
+import { edits } from "./edits.ts";
 import { eventLog } from "./event-log.ts";
 import { limits } from "./limits.ts";
 import { nothingLost } from "./nothing-lost.ts";
@@ -26,6 +27,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   "batches are complete once": batches,
   "every end is told to who asked for it": callbacks,
   "every due moment has one row": dueMoments,
+  "what is done to a schedule holds": edits,
   "every event is told once and in order": eventLog,
   "the doctor finds nothing": doctor,
 };

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Acknowledgement, type History, markOf } from "../history.ts";
+import { deletedSchedules } from "./due-times.ts";
 import { byTask } from "./replay.ts";
 
 /** What somebody was told has happened, and is not taken back. */
@@ -15,7 +16,7 @@ export function nothingLost(history: History): string[] {
 
 function lost(told: Acknowledgement, history: History, events: ReturnType<typeof byTask>): string | null {
   if (told.what === "scheduled") {
-    return history.schedules.includes(told.scheduleId)
+    return history.schedules.includes(told.scheduleId) || deletedSchedules(history).has(told.scheduleId)
       ? null
       : `schedule ${told.scheduleId} was accepted and is gone`;
   }

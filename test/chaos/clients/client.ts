@@ -96,6 +96,14 @@ export abstract class Client {
     }
   }
 
+  /** Asks until somebody answers, also when it was told to stop: for what cannot be left half done. */
+  protected async insist(path: string, json: unknown, method = "POST"): Promise<Answered> {
+    for (;;) {
+      const answered = await this.ask(path, json, method);
+      if (answered !== null) return answered;
+    }
+  }
+
   /** Asks until somebody answers: for what may be repeated. Null: it was told to stop first. */
   protected async askUntilAnswered(path: string, json: unknown, method = "POST"): Promise<Answered | null> {
     while (!this.#isOver) {

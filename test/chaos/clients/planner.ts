@@ -21,6 +21,8 @@ export class Planner extends Client {
     });
     if (answered?.status !== 201) return;
     this.#made += 1;
-    this.note({ what: "scheduled", scheduleId: answered.body.scheduled_task.id });
+    const { id: scheduleId, updated_at: at, next_fire_at: nextAt } = answered.body.scheduled_task;
+    this.note({ what: "scheduled", scheduleId });
+    this.ledger.edits.push({ deed: "due", scheduleId, at, nextAt, everySec: 1 });
   }
 }
