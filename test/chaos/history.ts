@@ -26,8 +26,7 @@ export interface History {
   readonly strikes: readonly Strike[];
   /** The log, as it was read at the end. */
   readonly events: readonly RotaEvent[];
-  /** The numbers of the events that each reader was handed while all of it happened. */
-  readonly followed: readonly (readonly number[])[];
+  readonly followed: readonly Followed[];
   /** Every task, as it was at the end. */
   readonly tasks: ReadonlyMap<string, Task>;
   readonly schedules: readonly number[];
@@ -35,6 +34,22 @@ export interface History {
   readonly edits: readonly Edit[];
   readonly runs: readonly Run[];
   readonly doctor: DoctorReport;
+  /** What each tenant was shown at the end, by what it is called. */
+  readonly views: readonly { readonly tenantId: string; readonly things: readonly string[] }[];
+  readonly knocks: readonly Knock[];
+}
+
+/** The numbers of the events that a reader was handed while all of it happened. */
+export interface Followed {
+  readonly tenantId: string;
+  readonly seqs: readonly number[];
+}
+
+/** What somebody was answered who asked for what is not theirs, or was not let in to what is. */
+export interface Knock {
+  readonly asked: string;
+  readonly expected: number;
+  readonly status: number;
 }
 
 export interface Limits {
@@ -43,6 +58,15 @@ export interface Limits {
   readonly agents: Readonly<Record<string, number>>;
   /** How many tasks of a session run at once; 1 for those that are not named. */
   readonly sessions: Readonly<Record<string, number>>;
+  /** By the tenant's id; none for those that are not named. */
+  readonly tenants?: Readonly<Record<string, TenantBounds>>;
+}
+
+export interface TenantBounds {
+  /** How many tasks of it run at once, in all lanes. */
+  readonly maxInflight?: number;
+  /** How many of those that were handed in as tasks may wait for another to be taken. */
+  readonly maxQueued?: number;
 }
 
 export interface LaneLimits {

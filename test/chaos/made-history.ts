@@ -1,6 +1,6 @@
 import type { Delivery } from "../../src/model/delivery.ts";
 import { type EventType, type RotaEvent, STATE_AFTER } from "../../src/model/event.ts";
-import type { Attempt, AttemptOutcome, Task } from "../../src/model/task.ts";
+import { type Attempt, type AttemptOutcome, DEFAULT_TENANT, type Task } from "../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
 import type { Call, Callback, History } from "./history.ts";
 
@@ -8,7 +8,8 @@ import type { Call, Callback, History } from "./history.ts";
 export interface Story {
   /**
    * What happened, in order: "a created", "a started", "a completed". A word more is the state it went to, and what comes
-   * after a colon is the error: "b created waiting_dependency", "b cancelled: dependency a failed".
+   * after a colon is the error: "b created waiting_dependency", "b cancelled: dependency a failed". A task called "x/a" is of
+   * the tenant x.
    */
   readonly log: readonly string[];
   /** What is to be said of tasks besides what follows from the log. */
@@ -53,10 +54,12 @@ export function madeHistory(story: Story, faults: Partial<History> = {}): Histor
     callbacksOver: true,
     strikes: [],
     events,
-    followed: [events.map(({ seq }) => seq)],
+    followed: [{ tenantId: DEFAULT_TENANT, seqs: events.map(({ seq }) => seq) }],
     tasks,
     schedules: [],
     edits: [],
+    views: [],
+    knocks: [],
     runs: [],
     doctor: { ok: true, checks: [] },
     ...faults,
@@ -140,11 +143,12 @@ function newAttempt(number: number): Attempt {
 }
 
 function eventOf(task: Task, type: EventType, seq: number, error: string | undefined): RotaEvent {
+  const tenantId = task.taskId.includes("/") ? (task.taskId.split("/")[0] ?? "") : DEFAULT_TENANT;
   const { taskId, agentId, lane, batchId, sessionKey, scheduleId, state, attempts } = task;
   return {
     seq,
     type,
-    tenantId: "default",
+    tenantId,
     taskId,
     agentId,
     lane,

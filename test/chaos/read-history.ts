@@ -4,12 +4,39 @@ import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
 import type { Task } from "../../src/model/task.ts";
 import type { History } from "./history.ts";
+import type { Tenancy } from "./tenancy.ts";
 
-/** What a node says at the end, when nothing moves any more. */
+type Shown = Pick<History, "events" | "tasks" | "runs" | "schedules" | "deliveries">;
+
+/** What a node says at the end, when nothing moves any more: what each tenant is shown, together. */
 export async function readHistory(
   url: string,
-): Promise<Pick<History, "events" | "tasks" | "runs" | "schedules" | "deliveries">> {
-  const rota = new RotaClient({ url });
+  tenancies: readonly Pick<Tenancy, "id" | "key">[],
+): Promise<Shown & Pick<History, "views">> {
+  const shown: Shown[] = [];
+  for (const { key } of tenancies) shown.push(await readTenant(new RotaClient({ url, key })));
+  return {
+    // Numbers are given over all tenants, in the order in which things happened.
+    events: shown.flatMap(({ events }) => events).toSorted((a, b) => a.seq - b.seq),
+    tasks: new Map(shown.flatMap(({ tasks }) => [...tasks])),
+    schedules: shown.flatMap(({ schedules }) => schedules),
+    runs: shown.flatMap(({ runs }) => runs),
+    deliveries: shown.flatMap(({ deliveries }) => deliveries),
+    views: shown.map((each, index) => ({ tenantId: tenancies[index]?.id ?? "", things: thingsIn(each) })),
+  };
+}
+
+function thingsIn({ events, tasks, schedules, runs, deliveries }: Shown): string[] {
+  return [
+    ...events.map(({ seq }) => `event ${seq}`),
+    ...[...tasks.keys()].map((id) => `task ${id}`),
+    ...schedules.map((id) => `schedule ${id}`),
+    ...runs.map(({ id }) => `run ${id}`),
+    ...deliveries.map(({ deliveryId }) => `callback ${deliveryId}`),
+  ];
+}
+
+async function readTenant(rota: RotaClient): Promise<Shown> {
   const schedules = (await rota.schedules.list()).schedules.map(({ id }) => id);
   const events = await readLog(rota);
   return {

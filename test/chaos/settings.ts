@@ -1,4 +1,4 @@
-import type { Limits } from "./history.ts";
+import type { Limits, TenantBounds } from "./history.ts";
 
 /** Small, so that they are reached all the time. */
 export const LIMITS: Limits = {
@@ -21,6 +21,13 @@ export const SESSIONS: Readonly<Record<string, Readonly<Record<string, unknown>>
 
 /** What callbacks are signed with. */
 export const WEBHOOK_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/** Those who share a Rota, and what bounds them; the first is always there. */
+export const TENANTS: Readonly<Record<string, TenantBounds>> = {
+  default: {},
+  acme: { maxInflight: 2, maxQueued: 4 },
+  globex: { maxInflight: 1, maxQueued: 3 },
+};
 
 /** The configuration of a node whose agents are at `programUrl`. */
 export function configFor(programUrl: string): object {

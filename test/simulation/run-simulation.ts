@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Rota } from "../../src/interface/rota.ts";
+import { DEFAULT_TENANT } from "../../src/model/task.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import type { Finding } from "../chaos/checks/index.ts";
 import type { History } from "../chaos/history.ts";
@@ -90,7 +91,9 @@ async function live(world: World): Promise<History> {
     deliveries: [],
     callbacksOver: true,
     strikes,
-    followed: followers.map(({ seqs }) => seqs),
+    followed: followers.map(({ seqs }) => ({ tenantId: DEFAULT_TENANT, seqs })),
+    views: [],
+    knocks: [],
     doctor,
     ...seen,
   };

@@ -19,6 +19,7 @@ import { limits } from "./limits.ts";
 import { nothingLost } from "./nothing-lost.ts";
 import { oneEnd } from "./one-end.ts";
 import { sessionOrder } from "./session-order.ts";
+import { walls } from "./walls.ts";
 
 const DONE = ["a created", "a started", "a completed"];
 const FAILED = ["a created", "a started", "a failed"];
@@ -52,7 +53,7 @@ test("a history in which all is well passes every check", () => {
   const acknowledged = [{ what: "task", taskId: "a", marker: "m" } as const];
   const answered = [madeCall({ taskId: "a", began: 1, ended: 2, answer: { result: "result of a" } })];
   expect(check(madeHistory(story, { acknowledged, calls: answered }))).toEqual([]);
-  expect(Object.keys(CHECKS)).toHaveLength(14);
+  expect(Object.keys(CHECKS)).toHaveLength(15);
 });
 
 describe("nothing acknowledged is lost", () => {
@@ -258,6 +259,9 @@ describe("no limit is exceeded", () => {
     madeCall({ taskId: "a", began: 1, ended: 3 }),
     madeCall({ taskId: "b", began: 2, ended: 4 }),
   ];
+  const ofTwo = two.map((line) => `x/${line}`);
+  const handedIn = { "x/a": { metadata: { marker: "a" } }, "x/b": { metadata: { marker: "b" } } };
+  const queue = (maxQueued: number) => given({ tenants: { x: { maxQueued } } });
   const lane = (perNode: number, total: number) => given({ lanes: { tasks: { perNode, total } } });
   expectOf(limits, [
     made("a lane in turn", null, { log: inTurn }, lane(1, 1)),
@@ -298,6 +302,37 @@ describe("no limit is exceeded", () => {
       tasks: same({ batchId: "x", metadata: { parallelism: 1 } }),
     }),
     made(
+      "a tenant in two lanes",
+      /tenant x: 2 at once, of 1/,
+      { log: ofTwo, tasks: { "x/b": { lane: "main" } } },
+      given({ tenants: { x: { maxInflight: 1 } } }),
+    ),
+    made(
+      "agents of two tenants are two",
+      null,
+      { log: two.map((line) => line.replace("b ", "x/b ")) },
+      given({ agents: { worker: 1 } }),
+    ),
+    made("a tenant's queue has room", null, { log: ofTwo, tasks: handedIn }, queue(2)),
+    made("a tenant's queue is full", /tenant x: 2 wait, of 1/, { log: ofTwo, tasks: handedIn }, queue(1)),
+    made("those that were not handed in as tasks take no room", null, { log: ofTwo }, queue(1)),
+    made(
+      "a retry may come where there is no room",
+      null,
+      {
+        log: [
+          "x/a created",
+          "x/a started",
+          "x/b created",
+          "x/a retrying delayed",
+          "x/b cancelled",
+          "x/a cancelled",
+        ],
+        tasks: handedIn,
+      },
+      queue(1),
+    ),
+    made(
       "progress is no second start",
       null,
       {
@@ -331,6 +366,10 @@ describe("sessions keep their order", () => {
     ),
     made("a retry wait keeps its place", /b started while a had not ended/, { log: waiting, tasks }),
     made("two at once where two may be", null, { log: waiting, tasks }, sideBySide),
+    made("sessions of two tenants are two", null, {
+      log: ["a created", "x/b created", "x/b started", "a started", "x/b completed", "a completed"],
+      tasks: { a: { sessionKey: "s" }, "x/b": { sessionKey: "s" } },
+    }),
     made("one that was cancelled is passed", null, {
       log: ["a created", "b created", "a cancelled", "b started", "b completed"],
       tasks,
@@ -635,13 +674,19 @@ describe("what is done to a schedule holds", () => {
 });
 
 describe("every event is told once and in order", () => {
-  const readers = (...followed: number[][]) => ({ followed });
+  const readers = (...seqs: number[][]) => ({
+    followed: seqs.map((each) => ({ tenantId: "default", seqs: each })),
+  });
+  const two = { log: ["a created", "x/b created", "a cancelled"] };
+  const ofTenant = (tenantId: string, seqs: number[]) => ({ followed: [{ tenantId, seqs }] });
   const { events } = madeHistory({ log: DONE });
   expectOf(eventLog, [
     made("to all", null, { log: DONE }, readers([1, 2, 3], [1, 2, 3])),
     made("one is missed", /reader 1 was never handed events 2/, { log: DONE }, readers([1, 2, 3], [1, 3])),
     made("one is told twice", /handed an event twice/, { log: DONE }, readers([1, 2, 2, 3])),
     made("one is told too late", /handed event 2 after event 3/, { log: DONE }, readers([1, 3, 2])),
+    made("to each tenant what is its own", null, two, ofTenant("x", [2])),
+    made("to a tenant what is another's", /not in the log: 1/, two, ofTenant("x", [1, 2])),
     made("one is told that did not happen", /not in the log: 4/, { log: DONE }, readers([1, 2, 3, 4])),
     made(
       "the log itself is out of order",
@@ -649,6 +694,29 @@ describe("every event is told once and in order", () => {
       { log: DONE },
       { events: [...events.slice(0, 1), ...events], followed: [] },
     ),
+  ]);
+});
+
+describe("nobody sees what is another's", () => {
+  const story = { log: ["a created", "x/b created", "a cancelled"] };
+  const view = (tenantId: string, ...things: string[]) => ({ tenantId, things });
+  const own = [view("default", "task a", "event 1", "event 3"), view("x", "task x/b", "event 2")];
+  const knock = (expected: number, status: number) => ({
+    knocks: [{ asked: "GET /tasks/a", expected, status }],
+  });
+  expectOf(walls, [
+    made("each sees what is its own", null, story, { views: own }),
+    made("a task is shown to two", /task a is shown to default and to x/, story, {
+      views: [...own, view("x", "task a")],
+    }),
+    made("an event is shown to another", /event 1 is of default and is shown to x/, story, {
+      views: [view("default", "event 3"), view("x", "event 1", "event 2")],
+    }),
+    made("who asks for another's finds nothing", null, story, knock(404, 404)),
+    made("who asks for another's is shown it", /answered with 200, not with 404/, story, knock(404, 200)),
+    made("who asks for another's learns that it is there", /with 409, not/, story, knock(404, 409)),
+    made("nobody is let in", /answered with 200, not with 401/, story, knock(401, 200)),
+    made("who has a key is not let in", /answered with 401, not with 200/, story, knock(200, 401)),
   ]);
 });
 

@@ -13,6 +13,7 @@ import { limits } from "./limits.ts";
 import { nothingLost } from "./nothing-lost.ts";
 import { oneEnd } from "./one-end.ts";
 import { sessionOrder } from "./session-order.ts";
+import { walls } from "./walls.ts";
 
 /** What a history must show, whatever was done to it. */
 export const CHECKS: Readonly<Record<string, Check>> = {
@@ -29,6 +30,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   "every due moment has one row": dueMoments,
   "what is done to a schedule holds": edits,
   "every event is told once and in order": eventLog,
+  "nobody sees what is another's": walls,
   "the doctor finds nothing": doctor,
 };
 

@@ -1,16 +1,21 @@
-import { Client } from "./client.ts";
+import { Client, type Surroundings } from "./client.ts";
 
 const OVERLAPS = ["skip", "queue", "allow", "replace"] as const;
-/** Each is due every second: more would leave no room for anything else. */
-const SCHEDULES_MAX = 5;
 
 /** Makes schedules that are due every second. */
 export class Planner extends Client {
   protected readonly pauseMs = 1_500;
   #made = 0;
+  readonly #most: number;
+
+  /** Each is due every second: more than a few would leave no room for anything else. */
+  constructor(most: number, surroundings: Surroundings) {
+    super(surroundings);
+    this.#most = most;
+  }
 
   protected async step(): Promise<void> {
-    if (this.#made >= SCHEDULES_MAX) return;
+    if (this.#made >= this.#most) return;
     const answered = await this.ask("/v1/schedules", {
       schedule: { kind: "every", everyMs: 1_000 },
       message: "tick",
