@@ -79,6 +79,11 @@ async function carryOut(
       await delay(fault.forMs);
       node?.signal("SIGUSR2");
       return;
+    case "clock":
+      node?.signal("SIGWINCH");
+      await delay(fault.forMs);
+      node?.signal("SIGWINCH");
+      return;
     case "terminate":
       return terminate(world, chance);
     case "restart-database":
