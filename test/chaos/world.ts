@@ -47,7 +47,9 @@ export async function openWorld(params: {
     if (!logs) await rm(folder, { recursive: true, force: true });
   };
   try {
-    for (let index = 0; index < params.nodes; index += 1) {
+    // Found at the same time, so that no two are the same.
+    const ports = await Promise.all(Array.from({ length: params.nodes }, () => findFreePort()));
+    for (const [index, port] of ports.entries()) {
       const name = `node-${index}`;
       const configFile = join(folder, `${name}.json`);
       await writeFile(configFile, JSON.stringify(configFor(program.urlFor(name))));
@@ -57,10 +59,10 @@ export async function openWorld(params: {
         proxies.push(proxy);
         storage = proxy.url;
       }
-      const node = new RotaProcess({ name, port: await findFreePort(), storage, configFile, folder });
-      nodes.push(node);
-      await node.start();
+      nodes.push(new RotaProcess({ name, port, storage, configFile, folder }));
     }
+    // Also all at once, on a database in which there is nothing yet.
+    await Promise.all(nodes.map((node) => node.start()));
   } catch (error) {
     await close({ logs: true });
     throw error;

@@ -90,7 +90,9 @@ function unproved(delivery: Delivery, list: readonly Callback[], history: Histor
   if (status === "failed" && tries < TRIES_MAX && !answers.includes(GONE))
     findings.push(`it is given up after ${tries} tries`);
   if (status === "pending" && history.callbacksOver) findings.push("it is still pending");
-  if (!history.resendsAsked.includes(deliveryId) && list.length > tries)
+  // One that is pending may have been tried once more since that was read.
+  const isCounted = status !== "pending" && !history.resendsAsked.includes(deliveryId);
+  if (isCounted && list.length > tries)
     findings.push(`it was told ${list.length} times, and tried ${tries} times`);
   const last = history.callbacks.lastIndexOf(list.at(-1) as Callback);
   if (status !== "pending" && resent.some((after) => last < after))

@@ -537,6 +537,10 @@ describe("every end is told to who asked for it", () => {
       callbacksOver: false,
     }),
     made("one is told more often than it was tried", /told 2 times, and tried 1 times/, story, heard({}, {})),
+    made("one is told again while what became of it is read", null, story, {
+      ...listed({ status: "pending" }, [{ ...told, ...failed }, told]),
+      callbacksOver: false,
+    }),
     made("one is told once more when asked", null, story, {
       ...heard({}, {}),
       ...resent,
