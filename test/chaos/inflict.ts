@@ -81,7 +81,10 @@ async function carryOut(
       return;
     case "clock":
       node?.signal("SIGWINCH");
-      await delay(fault.forMs);
+      await delay(fault.forMs / 2);
+      node?.signal("SIGWINCH");
+      await delay(fault.forMs / 2);
+      // A server whose clock stays wrong is a finding of the doctor.
       node?.signal("SIGWINCH");
       return;
     case "terminate":

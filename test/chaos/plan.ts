@@ -14,7 +14,7 @@ export type Fault =
   | { readonly kind: "restart-database" }
   /** The database file may not grow. */
   | { readonly kind: "fill"; readonly node: number; readonly forMs: number }
-  /** The clock of a node jumps ahead, and after a while back, further than it came from. */
+  /** The clock of a node jumps ahead, then back further than it came from, and is right again after a while. */
   | { readonly kind: "clock"; readonly node: number; readonly forMs: number }
   /** The agents' program answers nothing, nothing but failures, or hangs up. */
   | { readonly kind: "upstream"; readonly how: Outage; readonly forMs: number };
