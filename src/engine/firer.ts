@@ -1,6 +1,6 @@
 import { Service, type ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
-import type { Storage, StorageSignal } from "../storage/storage.ts";
+import type { ScheduleRecord, Storage, StorageSignal } from "../storage/storage.ts";
 import type { RanNow, RunMaker, RunNowParams } from "./run-maker.ts";
 
 /** Schedules that are looked at in one turn. */
@@ -29,6 +29,8 @@ export interface ScheduleRunner {
    * when it changes so fast that nothing can be made of it, and when its tenant is disabled.
    */
   runNow(params: RunNowParams): Promise<RanNow | null>;
+  /** Sees to those moments of a schedule that have come, before it is changed; it is taken as it was read. */
+  seeTo(schedule: ScheduleRecord): Promise<void>;
   /** Sets the schedules of a tenant going again that stood still while it was disabled. */
   resumeTenant(tenant: string): Promise<void>;
 }
@@ -60,6 +62,10 @@ export class Firer extends Service implements ScheduleRunner {
 
   runNow(params: RunNowParams): Promise<RanNow | null> {
     return this.#options.runs.runNow(params);
+  }
+
+  seeTo(schedule: ScheduleRecord): Promise<void> {
+    return this.#options.runs.seeTo(schedule);
   }
 
   async resumeTenant(tenant: string): Promise<void> {

@@ -126,6 +126,11 @@ export class RunMaker {
     }
   }
 
+  /** Sees to those moments of a schedule that have come, as it was read; if it is another by now, nothing happens. */
+  async seeTo(schedule: ScheduleRecord): Promise<void> {
+    if (schedule.nextFireAt !== null) await this.write(await this.plan([schedule]));
+  }
+
   /** Null: there is no such schedule. Throws `conflict` when it changes too fast, or its tenant is disabled. */
   async runNow({ tenant, id, mode }: RunNowParams): Promise<RanNow | null> {
     const { storage, storageClock } = this.#options;

@@ -66,6 +66,33 @@ test("an edit that comes while it fires neither undoes the fire nor has the mome
   expect((await rota.schedules.runs(1)).count).toBe(1);
 });
 
+test.each([
+  ["a pause", { enabled: false }],
+  ["another rule", { schedule: "every 2 hours" }],
+])(
+  "%s leaves no moment without its row that came before it and found nobody there",
+  async (_name, changes) => {
+    const { rota, clock } = await openTestRota();
+    const { scheduled_task: made } = await rota.schedules.create(HOURLY);
+    await clock.advance(2 * HOUR);
+    await rota.schedules.update(1, changes);
+    const { runs } = await rota.schedules.runs(1);
+    expect(runs).toMatchObject([{ due_at: made.next_fire_at + 3_600, moments: 2, status: "running" }]);
+  },
+);
+
+test("a moment that comes while an edit is written has its row, too", async () => {
+  let isSlow = true;
+  const { rota, clock } = await openMeddled(async () => {
+    if (isSlow) await clock.advance(HOUR);
+    isSlow = false;
+  });
+  const { scheduled_task: made } = await rota.schedules.create(HOURLY);
+  expect(await rota.schedules.update(1, { status: "paused" })).toMatchObject({ status: "paused" });
+  const { runs } = await rota.schedules.runs(1);
+  expect(runs).toMatchObject([{ due_at: made.next_fire_at, moments: 1 }]);
+});
+
 test("an edit of what never stays the same is given up with a sentence", async () => {
   let edits = 0;
   const { rota } = await openMeddled(async (storage) => {

@@ -84,8 +84,12 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const changes = editSchedule(record, wanted, storageClock.now());
       if (Object.keys(changes).length === 0) return record;
       const { revision } = record;
-      const updated = await storage.schedules.update({ tenant, id, revision, changes });
+      // A moment that has come is due, whatever is decided now: nobody may have been there to fire it, and a pause or another
+      // rule would leave it without its row.
+      const unlessDue = changes.status !== undefined || changes.nextFireAt !== undefined;
+      const updated = await storage.schedules.update({ tenant, id, revision, changes, unlessDue });
       if (updated !== null) return updated;
+      if (unlessDue) await runner.seeTo(record);
     }
     throw new RotaError("conflict", `schedule ${id} keeps changing while it is edited: try again`);
   }

@@ -25,7 +25,7 @@ export interface ScheduleStorage {
   page(params: { tenant: string; after: number; limit: number }): Promise<ScheduleRecord[]>;
   /**
    * Changes what is named. A schedule that is no longer active has nothing due, and one whose status is named is not held. Going to `paused` is told of, with
-   * `pauseReason`. Null: it is gone, or `revision` is no longer its own, and nothing changed.
+   * `pauseReason`. Null: it is gone, `revision` is no longer its own, or it is due and that matters; then nothing changed.
    */
   update(params: UpdateScheduleParams): Promise<ScheduleRecord | null>;
   /**
@@ -129,6 +129,8 @@ export interface UpdateScheduleParams extends ScheduleName {
     readonly nextFireAt?: number | null;
   };
   readonly pauseReason?: string;
+  /** Nothing changes while one of its moments has come and has no row yet. */
+  readonly unlessDue?: boolean;
 }
 
 export interface ScheduleCounts {

@@ -1,22 +1,22 @@
 import { RotaClient } from "../../src/client/index.ts";
+import type { Followed } from "./history.ts";
+import type { Tenancy } from "./tenancy.ts";
 
-export interface Follower {
-  /** The numbers of the events it was handed. */
-  readonly seqs: readonly number[];
+export interface Follower extends Followed {
   /** Resolves once it has been handed this one, and ends. */
   until(seq: number): Promise<void>;
   /** Why it ended before it was told to; null: it goes on. */
   readonly failure: unknown;
 }
 
-/** Reads the events of one node from the first on, over whatever happens to the node. */
-export function follow(url: string): Follower {
+/** Reads the events that a tenant sees on one node from the first on, over whatever happens to the node. */
+export function follow(url: string, { id: tenantId, key }: Pick<Tenancy, "id" | "key">): Follower {
   const seqs: number[] = [];
   const abort = new AbortController();
   let failure: unknown = null;
   let heard: () => void = () => {};
   const reading = (async () => {
-    for await (const { seq } of new RotaClient({ url }).events({ after: 0, signal: abort.signal })) {
+    for await (const { seq } of new RotaClient({ url, key }).events({ after: 0, signal: abort.signal })) {
       seqs.push(seq);
       heard();
     }
@@ -25,6 +25,7 @@ export function follow(url: string): Follower {
     heard();
   });
   return {
+    tenantId,
     seqs,
     get failure() {
       return failure;

@@ -1,5 +1,6 @@
 import type { DoctorReport } from "../../src/interface/doctor.ts";
 import type { Run } from "../../src/interface/schedules.ts";
+import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
 import type { Task } from "../../src/model/task.ts";
 import type { TerminalState } from "../../src/model/task-state.ts";
@@ -11,17 +12,26 @@ export interface History {
   readonly acknowledged: readonly Acknowledgement[];
   /** The ids of the tasks that somebody asked to be retried, once for each time it was asked. */
   readonly retriesAsked: readonly string[];
+  /** The ids of the callbacks that somebody asked to be made once more. */
+  readonly resendsAsked: readonly string[];
   /** What the agents' program saw. */
   readonly calls: readonly Call[];
+  /** What those who are called back were told, in the order they were told it. */
+  readonly callbacks: readonly Callback[];
+  /** What is said to have become of callbacks. */
+  readonly deliveries: readonly Delivery[];
+  /** Whether it was waited until none could still be on its way. */
+  readonly callbacksOver: boolean;
   /** What was done to processes that may keep them from hanging up in time. */
   readonly strikes: readonly Strike[];
   /** The log, as it was read at the end. */
   readonly events: readonly RotaEvent[];
-  /** The numbers of the events that each reader was handed while all of it happened. */
-  readonly followed: readonly (readonly number[])[];
+  readonly followed: readonly Followed[];
   /** Every task, as it was at the end. */
   readonly tasks: ReadonlyMap<string, Task>;
   readonly schedules: readonly number[];
+  /** What was done to schedules, in the order in which it was answered. */
+  readonly edits: readonly Edit[];
   readonly runs: readonly Run[];
   /**
    * Schedules that were changed, paused or deleted meanwhile: their moments need not follow each other, and those that are
@@ -29,6 +39,22 @@ export interface History {
    */
   readonly fickle?: readonly number[];
   readonly doctor: DoctorReport;
+  /** What each tenant was shown at the end, by what it is called. */
+  readonly views: readonly { readonly tenantId: string; readonly things: readonly string[] }[];
+  readonly knocks: readonly Knock[];
+}
+
+/** The numbers of the events that a reader was handed while all of it happened. */
+export interface Followed {
+  readonly tenantId: string;
+  readonly seqs: readonly number[];
+}
+
+/** What somebody was answered who asked for what is not theirs, or was not let in to what is. */
+export interface Knock {
+  readonly asked: string;
+  readonly expected: number;
+  readonly status: number;
 }
 
 export interface Limits {
@@ -37,8 +63,15 @@ export interface Limits {
   readonly agents: Readonly<Record<string, number>>;
   /** How many tasks of a session run at once; 1 for those that are not named. */
   readonly sessions: Readonly<Record<string, number>>;
-  /** How many tasks of a tenant run at once; left out: as many as there are. */
-  readonly tenants?: Readonly<Record<string, number>>;
+  /** By the tenant's id; none for those that are not named. */
+  readonly tenants?: Readonly<Record<string, TenantBounds>>;
+}
+
+export interface TenantBounds {
+  /** How many tasks of it run at once, in all lanes. */
+  readonly maxInflight?: number;
+  /** How many of those that were handed in as tasks may wait for another to be taken. */
+  readonly maxQueued?: number;
 }
 
 export interface LaneLimits {
@@ -56,6 +89,8 @@ export type Acknowledgement =
   | { readonly what: "cancelled"; readonly taskId: string }
   | { readonly what: "retried"; readonly taskId: string }
   | { readonly what: "scheduled"; readonly scheduleId: number }
+  /** A callback will be made once more; `after` is how many had been made before that was asked for. */
+  | { readonly what: "resent"; readonly deliveryId: string; readonly after: number }
   /** Somebody who looked was told how a task had ended. */
   | {
       readonly what: "ended";
@@ -63,6 +98,22 @@ export type Acknowledgement =
       readonly state: TerminalState;
       readonly result: unknown;
     };
+
+/** What somebody did to a schedule that nobody else changes; times are seconds since 1970, as Rota told them. */
+export type Edit =
+  /** It was made, changed or resumed at `at`, and is due at `nextAt` and whole steps from there. */
+  | {
+      readonly deed: "due";
+      readonly scheduleId: number;
+      readonly at: number;
+      readonly nextAt: number;
+      readonly everySec: number;
+    }
+  | { readonly deed: "paused"; readonly scheduleId: number; readonly at: number }
+  /** It was run out of turn; null: nobody knows whether it was. */
+  | { readonly deed: "ran"; readonly scheduleId: number; readonly runId: number | null }
+  /** It was deleted before this task was handed in. */
+  | { readonly deed: "deleted"; readonly scheduleId: number; readonly before: string };
 
 /** One request that the agents' program got. */
 export interface Call {
@@ -79,6 +130,21 @@ export interface Call {
   readonly answer: { readonly result: unknown } | null;
   /** The results of what the task depends on, as they were handed over. */
   readonly dependencies: readonly { readonly taskId: string; readonly result: unknown }[];
+}
+
+/** One request that somebody who is called back got. */
+export interface Callback {
+  /** Its `webhook-id`. */
+  readonly deliveryId: string;
+  readonly url: string;
+  readonly event: string;
+  /** By its header; null: it has none. */
+  readonly taskId: string | null;
+  /** Whether its signature verifies. */
+  readonly genuine: boolean;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** The status that it was answered with; null: none. */
+  readonly answered: number | null;
 }
 
 /**
@@ -101,6 +167,8 @@ export interface Marked {
   readonly parallelism?: number;
   /** How long its call takes; left out: as long as chance has it. */
   readonly takesMs?: number;
+  /** Where the end of its batch is told. */
+  readonly batchCallbackUrl?: string;
 }
 
 export function markOf(task: Task | undefined): Marked {

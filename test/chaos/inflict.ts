@@ -79,6 +79,14 @@ async function carryOut(
       await delay(fault.forMs);
       node?.signal("SIGUSR2");
       return;
+    case "clock":
+      node?.signal("SIGWINCH");
+      await delay(fault.forMs / 2);
+      node?.signal("SIGWINCH");
+      await delay(fault.forMs / 2);
+      // A server whose clock stays wrong is a finding of the doctor.
+      node?.signal("SIGWINCH");
+      return;
     case "terminate":
       return terminate(world, chance);
     case "restart-database":

@@ -1,4 +1,4 @@
-import type { Acknowledgement } from "./history.ts";
+import type { Acknowledgement, Edit, Knock } from "./history.ts";
 
 /** What clients know: what they were told, and what they asked for without being told. */
 export class Ledger {
@@ -6,15 +6,25 @@ export class Ledger {
   readonly retriesAsked: string[] = [];
   /** Schedules that somebody keeps changing. */
   readonly fickle: number[] = [];
+  readonly resendsAsked: string[] = [];
+  readonly edits: Edit[] = [];
+  readonly knocks: Knock[] = [];
   /** How often nobody knows whether a request was carried out. */
   unanswered = 0;
   /** How often a request was refused for now. */
   refused = 0;
   readonly #markers = new Set<string>();
 
+  readonly #prefix: string;
+
+  /** What `prefix` says comes before every name that is given here. */
+  constructor(prefix = "") {
+    this.#prefix = prefix;
+  }
+
   /** A name that nothing else in this run has. */
   marker(client: string): string {
-    const marker = `${client}-${this.#markers.size}`;
+    const marker = `${this.#prefix}${client}-${this.#markers.size}`;
     this.#markers.add(marker);
     return marker;
   }

@@ -1,13 +1,15 @@
+import type { Delivery } from "../../src/model/delivery.ts";
 import { type EventType, type RotaEvent, STATE_AFTER } from "../../src/model/event.ts";
-import type { Attempt, AttemptOutcome, Task } from "../../src/model/task.ts";
+import { type Attempt, type AttemptOutcome, DEFAULT_TENANT, type Task } from "../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
-import type { Call, History } from "./history.ts";
+import type { Call, Callback, History } from "./history.ts";
 
 /** What to make a history of. */
 export interface Story {
   /**
    * What happened, in order: "a created", "a started", "a completed". A word more is the state it went to, and what comes
-   * after a colon is the error: "b created waiting_dependency", "b cancelled: dependency a failed".
+   * after a colon is the error: "b created waiting_dependency", "b cancelled: dependency a failed". A task called "x/a" is of
+   * the tenant x.
    */
   readonly log: readonly string[];
   /** What is to be said of tasks besides what follows from the log. */
@@ -45,12 +47,19 @@ export function madeHistory(story: Story, faults: Partial<History> = {}): Histor
     limits: { lanes: {}, agents: {}, sessions: {} },
     acknowledged: [],
     retriesAsked: [],
+    resendsAsked: [],
     calls: [],
+    callbacks: [],
+    deliveries: [],
+    callbacksOver: true,
     strikes: [],
     events,
-    followed: [events.map(({ seq }) => seq)],
+    followed: [{ tenantId: DEFAULT_TENANT, seqs: events.map(({ seq }) => seq) }],
     tasks,
     schedules: [],
+    edits: [],
+    views: [],
+    knocks: [],
     runs: [],
     doctor: { ok: true, checks: [] },
     ...faults,
@@ -59,6 +68,27 @@ export function madeHistory(story: Story, faults: Partial<History> = {}): Histor
 
 export function madeCall(call: Partial<Call> & Pick<Call, "taskId" | "began" | "ended">): Call {
   return { attempt: 1, node: "n", process: "node-0", answer: null, dependencies: [], ...call };
+}
+
+/** One that was taken at once. */
+export function madeCallback(
+  callback: Partial<Callback> & Pick<Callback, "deliveryId" | "taskId" | "url" | "body">,
+): Callback {
+  return { event: "task.completed", genuine: true, answered: 200, ...callback };
+}
+
+/** One that was delivered at once. */
+export function madeDelivery(
+  delivery: Partial<Delivery> & Pick<Delivery, "deliveryId" | "taskId" | "url">,
+): Delivery {
+  return {
+    event: "task.completed",
+    status: "delivered",
+    tries: 1,
+    createdAt: "2030-01-01T00:00:00.000Z",
+    responseStatus: 200,
+    ...delivery,
+  };
 }
 
 function newTask(taskId: string, said: Partial<Task> = {}): Task {
@@ -113,11 +143,12 @@ function newAttempt(number: number): Attempt {
 }
 
 function eventOf(task: Task, type: EventType, seq: number, error: string | undefined): RotaEvent {
-  const { taskId, agentId, lane, batchId, sessionKey, state, attempts } = task;
+  const tenantId = task.taskId.includes("/") ? (task.taskId.split("/")[0] ?? "") : DEFAULT_TENANT;
+  const { taskId, agentId, lane, batchId, sessionKey, scheduleId, state, attempts } = task;
   return {
     seq,
     type,
-    tenantId: "default",
+    tenantId,
     taskId,
     agentId,
     lane,
@@ -125,7 +156,9 @@ function eventOf(task: Task, type: EventType, seq: number, error: string | undef
     timestamp: "2030-01-01T00:00:00.000Z",
     ...(batchId === undefined ? {} : { batchId }),
     ...(sessionKey === undefined ? {} : { sessionKey }),
+    ...(scheduleId === undefined ? {} : { scheduleId }),
     ...(error === undefined ? {} : { error }),
     ...(type === "task.started" ? { attempt: attempts.length } : {}),
+    ...(type === "task.completed" ? { result: task.result } : {}),
   };
 }

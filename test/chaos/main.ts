@@ -34,14 +34,15 @@ async function main(orders: Orders): Promise<void> {
   }
 }
 
-function summary({ history, ledger }: ChaosReport): string {
-  const { tasks, events, calls, runs } = history;
+function summary({ history, ledgers }: ChaosReport): string {
+  const { tasks, events, calls, runs, callbacks } = history;
+  const unanswered = ledgers.reduce((sum, ledger) => sum + ledger.unanswered, 0);
   const ends = Object.entries(Object.groupBy(tasks.values(), ({ state }) => state))
     .map(([state, list]) => `${list?.length} ${state}`)
     .join(", ");
   return [
-    `   ${tasks.size} tasks (${ends}), ${events.length} events, ${calls.length} calls, ${runs.length} runs;`,
-    `${ledger.acknowledged.length} answers, ${ledger.unanswered} requests unanswered`,
+    `   ${tasks.size} tasks (${ends}), ${events.length} events, ${calls.length} calls, ${runs.length} runs, ${callbacks.length} callbacks;`,
+    `${history.acknowledged.length} answers, ${unanswered} requests unanswered`,
   ].join(" ");
 }
 

@@ -30,7 +30,7 @@ test("steps come in order and within the time, and nothing strikes a node that i
 
 test.each([
   ["sqlite", ["fill", "kill", "pause", "upstream"]],
-  ["postgres", ["cut", "kill", "pause", "restart-database", "terminate", "upstream"]],
+  ["postgres", ["clock", "cut", "kill", "pause", "restart-database", "terminate", "upstream"]],
 ] as const)("a brief plan for %s holds every kind of fault", (storage, kinds) => {
   for (let seed = 1; seed <= 20; seed += 1) {
     const nodes = storage === "sqlite" ? 1 : 2;

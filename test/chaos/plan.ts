@@ -14,6 +14,8 @@ export type Fault =
   | { readonly kind: "restart-database" }
   /** The database file may not grow. */
   | { readonly kind: "fill"; readonly node: number; readonly forMs: number }
+  /** The clock of a node jumps ahead, then back further than it came from, and is right again after a while. */
+  | { readonly kind: "clock"; readonly node: number; readonly forMs: number }
   /** The agents' program answers nothing, nothing but failures, or hangs up. */
   | { readonly kind: "upstream"; readonly how: Outage; readonly forMs: number };
 
@@ -24,6 +26,7 @@ export const FAULT_KINDS = [
   "terminate",
   "restart-database",
   "fill",
+  "clock",
   "upstream",
 ] as const satisfies readonly Fault["kind"][];
 
@@ -50,7 +53,8 @@ export interface PlanParams {
 /** How often each kind comes in a long run, next to the others. */
 const WEIGHTS: Readonly<Record<StorageName, Partial<Record<FaultKind, number>>>> = {
   sqlite: { kill: 5, pause: 2, fill: 3, upstream: 2 },
-  postgres: { kill: 4, pause: 3, cut: 3, terminate: 3, "restart-database": 1, upstream: 2 },
+  // On SQLite, whose only node has the only clock, the moments that checks go by would jump with it.
+  postgres: { kill: 4, pause: 3, cut: 3, terminate: 3, "restart-database": 1, clock: 2, upstream: 2 },
 };
 
 /** Those that take a lease to get over come first, so that the others come meanwhile. */
@@ -58,7 +62,7 @@ const BRIEF: Readonly<Record<StorageName, { first: readonly FaultKind[]; later: 
   sqlite: { first: [], later: ["kill", "fill", "kill", "pause", "upstream"] },
   postgres: {
     first: ["kill", "cut"],
-    later: ["terminate", "pause", "restart-database", "upstream", "terminate"],
+    later: ["terminate", "pause", "restart-database", "clock", "upstream", "terminate"],
   },
 };
 
@@ -69,6 +73,7 @@ const LASTS_MS: Readonly<
   kill: { brief: [0, 500], long: [0, 8_000] },
   pause: { brief: [300, 1_500], long: [500, 26_000] },
   cut: { brief: [500, 1_500], long: [500, 26_000] },
+  clock: { brief: [500, 1_500], long: [500, 8_000] },
   fill: { brief: [800, 1_500], long: [500, 5_000] },
   upstream: { brief: [500, 1_000], long: [500, 5_000] },
   terminate: { brief: [0, 0], long: [0, 0] },

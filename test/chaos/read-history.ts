@@ -1,17 +1,51 @@
 import { RotaClient } from "../../src/client/index.ts";
 import type { Run } from "../../src/interface/schedules.ts";
+import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
 import type { Task } from "../../src/model/task.ts";
 import type { History } from "./history.ts";
+import type { Tenancy } from "./tenancy.ts";
 
-/** What a node says at the end, when nothing moves any more. */
+type Shown = Pick<History, "events" | "tasks" | "runs" | "schedules" | "deliveries">;
+
+/** What a node says at the end, when nothing moves any more: what each tenant is shown, together. */
 export async function readHistory(
   url: string,
-): Promise<Pick<History, "events" | "tasks" | "runs" | "schedules">> {
-  const rota = new RotaClient({ url });
+  tenancies: readonly Pick<Tenancy, "id" | "key">[],
+): Promise<Shown & Pick<History, "views">> {
+  const shown: Shown[] = [];
+  for (const { key } of tenancies) shown.push(await readTenant(new RotaClient({ url, key })));
+  return {
+    // Numbers are given over all tenants, in the order in which things happened.
+    events: shown.flatMap(({ events }) => events).toSorted((a, b) => a.seq - b.seq),
+    tasks: new Map(shown.flatMap(({ tasks }) => [...tasks])),
+    schedules: shown.flatMap(({ schedules }) => schedules),
+    runs: shown.flatMap(({ runs }) => runs),
+    deliveries: shown.flatMap(({ deliveries }) => deliveries),
+    views: shown.map((each, index) => ({ tenantId: tenancies[index]?.id ?? "", things: thingsIn(each) })),
+  };
+}
+
+function thingsIn({ events, tasks, schedules, runs, deliveries }: Shown): string[] {
+  return [
+    ...events.map(({ seq }) => `event ${seq}`),
+    ...[...tasks.keys()].map((id) => `task ${id}`),
+    ...schedules.map((id) => `schedule ${id}`),
+    ...runs.map(({ id }) => `run ${id}`),
+    ...deliveries.map(({ deliveryId }) => `callback ${deliveryId}`),
+  ];
+}
+
+async function readTenant(rota: RotaClient): Promise<Shown> {
   const schedules = (await rota.schedules.list()).schedules.map(({ id }) => id);
   const events = await readLog(rota);
-  return { events, tasks: await readTasks(rota), schedules, runs: await readRuns(rota, schedules) };
+  return {
+    events,
+    tasks: await readTasks(rota),
+    schedules,
+    runs: await readRuns(rota),
+    deliveries: await readDeliveries(rota),
+  };
 }
 
 /** The whole log. Its end is found by a task that is submitted for that: of it, only what was said until it came counts. */
@@ -36,15 +70,25 @@ async function readTasks(rota: RotaClient): Promise<Map<string, Task>> {
   }
 }
 
-async function readRuns(rota: RotaClient, schedules: readonly number[]): Promise<Run[]> {
-  const runs: Run[] = [];
-  for (const id of schedules) {
-    for (let cursor: string | undefined; ; ) {
-      const page = await rota.schedules.runs(id, cursor === undefined ? {} : { cursor });
-      runs.push(...page.runs);
-      if (page.next_cursor === null) break;
-      cursor = page.next_cursor;
-    }
+async function readDeliveries(rota: RotaClient): Promise<Delivery[]> {
+  const deliveries: Delivery[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await rota.webhooks.deliveries({
+      limit: 1_000,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    deliveries.push(...page.deliveries);
+    if (page.nextCursor === null) return deliveries;
+    cursor = page.nextCursor;
   }
-  return runs;
+}
+
+async function readRuns(rota: RotaClient): Promise<Run[]> {
+  const runs: Run[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await rota.runs.list(cursor === undefined ? {} : { cursor });
+    runs.push(...page.runs);
+    if (page.next_cursor === null) return runs;
+    cursor = page.next_cursor;
+  }
 }

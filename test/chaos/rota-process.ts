@@ -3,11 +3,15 @@ import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { WEBHOOK_SECRET } from "./settings.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const MAIN = join(ROOT, "src", "cli", "main.ts");
 /** Makes SIGUSR2 fill the database; see there. */
 const FULL_DATABASE = join(import.meta.dirname, "full-database.ts");
+
+/** Makes SIGWINCH set the clock; see there. */
+const JUMPING_CLOCK = join(import.meta.dirname, "jumping-clock.ts");
 
 /** A database that is away for longer than this at a start is not coming back. */
 const START_PATIENCE_MS = 60_000;
@@ -71,11 +75,15 @@ export class RotaProcess {
       ([name]) => !/^(?:ROTA|npm)_|^NODE_OPTIONS$/.test(name),
     );
     const args = ["serve", "--port", String(port), "--storage", storage, "--config", configFile];
-    const child = spawn(process.execPath, ["--import", FULL_DATABASE, MAIN, ...args], {
-      cwd: folder,
-      env: Object.fromEntries(inherited),
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const child = spawn(
+      process.execPath,
+      ["--import", FULL_DATABASE, "--import", JUMPING_CLOCK, MAIN, ...args],
+      {
+        cwd: folder,
+        env: { ...Object.fromEntries(inherited), ROTA_WEBHOOK_SECRET: WEBHOOK_SECRET },
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
     this.#child = child;
     // Whatever ends this program ends what it has started.
     const end = () => child.kill("SIGKILL");

@@ -1,30 +1,22 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { RotaClient } from "../../src/client/index.ts";
-import type { DoctorReport } from "../../src/interface/doctor.ts";
 import { Chance } from "./chance.ts";
 import { check, type Finding } from "./checks/index.ts";
-import { Batcher } from "./clients/batcher.ts";
-import type { Client, Surroundings } from "./clients/client.ts";
-import { Meddler } from "./clients/meddler.ts";
-import { Planner } from "./clients/planner.ts";
-import { Ponderer } from "./clients/ponderer.ts";
-import { Submitter } from "./clients/submitter.ts";
-import { Talker } from "./clients/talker.ts";
+import { makeClients } from "./clients/make-clients.ts";
 import { type Follower, follow } from "./follower.ts";
 import type { History, Strike } from "./history.ts";
 import { inflict } from "./inflict.ts";
-import { Ledger } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
 import { makePlan, type Step, type StorageName } from "./plan.ts";
 import { readHistory } from "./read-history.ts";
-import { LIMITS, SESSIONS } from "./settings.ts";
+import { LIMITS } from "./settings.ts";
+import { PATIENCE_MS, settle, untilTold } from "./settle.ts";
+import { makeTenants } from "./tenancy.ts";
 import { openWorld, type World } from "./world.ts";
 
-/** When everything is well again, the last task must have ended after this: leases, retries and time limits included. */
-const PATIENCE_MS = 120_000;
-const LOOK_MS = 100;
 /** The longest that the longest work takes: of about the time for which a node is still believed after its lease. */
 const PONDER_MS = { brief: 1_500, long: 8_000 } as const;
-const UNFINISHED = ["waiting_dependency", "delayed", "queued", "assigned", "running"] as const;
+/** How many tries of a callback may go wrong: a third and a fourth come too late for a brief run. */
+const CALLBACK_FAILURES = { brief: 2, long: 4 } as const;
 
 export interface ChaosOptions {
   readonly seed: number;
@@ -41,7 +33,7 @@ export interface ChaosReport {
   readonly plan: readonly Step[];
   readonly findings: readonly Finding[];
   readonly history: History;
-  readonly ledger: Ledger;
+  readonly ledgers: readonly Ledger[];
   /** Where the nodes' logs are kept; null when there is nothing to look for in them. */
   readonly logs: string | null;
 }
@@ -51,13 +43,18 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const { seed, storage, nodes, lastsMs, brief, say = () => {} } = options;
   const chance = new Chance(seed);
   const plan = makePlan({ chance: chance.fork("plan"), storage, nodes, lastsMs, brief });
-  const world = await openWorld({ storage, nodes, chance });
+  const world = await openWorld({
+    storage,
+    nodes,
+    chance,
+    callbackFailures: CALLBACK_FAILURES[brief ? "brief" : "long"],
+  });
   let failed = true;
   try {
-    const { history, ledger } = await live({ world, plan, chance, lastsMs, brief, say });
+    const { history, ledgers } = await live({ world, plan, chance, lastsMs, brief, say });
     const findings = check(history);
     failed = findings.length > 0;
-    return { plan, findings, history, ledger, logs: failed ? world.folder : null };
+    return { plan, findings, history, ledgers, logs: failed ? world.folder : null };
   } finally {
     await world.close({ logs: failed });
   }
@@ -72,69 +69,72 @@ interface LifeParams {
   readonly say: (line: string) => void;
 }
 
-async function live(params: LifeParams): Promise<{ history: History; ledger: Ledger }> {
+async function live(params: LifeParams): Promise<{ history: History; ledgers: Ledger[] }> {
   const { world, plan, chance, lastsMs, brief, say } = params;
+  const { program, receivers } = world;
   const urls = world.nodes.map(({ url }) => url);
-  const first = new RotaClient({ url: urls[0] ?? "" });
-  for (const [key, changes] of Object.entries(SESSIONS)) await first.sessions.update(key, changes);
-  const followers = urls.map(follow);
+  const [first = ""] = urls;
+  const tenancies = await makeTenants(first);
+  const followers = urls.flatMap((url) => tenancies.map((tenancy) => follow(url, tenancy)));
 
-  const ledger = new Ledger();
   const strikes: Strike[] = [];
-  const over = AbortSignal.timeout(lastsMs);
-  const clients = makeClients(brief, { chance, ledger, urls, stop: over }).map((client) => client.run());
+  const stop = AbortSignal.timeout(lastsMs);
+  const ponderMs = PONDER_MS[brief ? "brief" : "long"];
+  const clients = makeClients({ tenancies, ponderMs, chance, receivers, urls, stop });
+  const working = clients.map((client) => client.run());
   await inflict({ world, plan, chance: chance.fork("inflict"), strikes, say });
-  await Promise.all(clients);
+  await Promise.all(working);
 
   const healedAt = performance.now();
   const phase = (what: string) => say(`   ${what} after ${Math.round(performance.now() - healedAt)} ms`);
-  world.program.behave();
-  const doctor = await settle(first);
+  program.behave();
+  receivers.behave();
+  const doctor = await settle(first, tenancies);
   phase("all has ended");
-  const seen = await readHistory(urls[0] ?? "");
+  // One that was on its way when its node was killed comes half a minute later: too late for a brief run.
+  const callbacksOver = !brief;
+  if (callbacksOver) await untilTold(first, tenancies);
+  phase("all has been told");
+  const seen = await readHistory(first, tenancies);
   phase("all has been read");
-  await handOut(followers, seen.events.at(-1)?.seq ?? 0);
+  await handOut(followers, seen.events);
   phase("all has been handed out");
-  const followed = followers.map(({ seqs }) => seqs);
-  const { acknowledged, retriesAsked } = ledger;
-  const { calls } = world.program;
+  const { calls } = program;
+  const { callbacks } = receivers;
+  const ledgers = tenancies.map(({ ledger }) => ledger);
   return {
-    ledger,
-    history: { limits: LIMITS, acknowledged, retriesAsked, calls, strikes, ...seen, followed, doctor },
+    ledgers,
+    history: {
+      ...toldIn(ledgers),
+      ...seen,
+      limits: { ...LIMITS, tenants: Object.fromEntries(tenancies.map(({ id, bounds }) => [id, bounds])) },
+      calls,
+      callbacks,
+      callbacksOver,
+      strikes,
+      followed: followers.map(({ tenantId, seqs }) => ({ tenantId, seqs })),
+      doctor,
+    },
   };
 }
 
-function makeClients(brief: boolean, surroundings: Surroundings): Client[] {
-  const { chance } = surroundings;
-  return [
-    new Submitter({ ...surroundings, chance: chance.fork("one") }),
-    new Submitter({ ...surroundings, chance: chance.fork("another") }),
-    new Batcher(surroundings),
-    new Meddler(surroundings),
-    new Planner(surroundings),
-    new Ponderer(PONDER_MS[brief ? "brief" : "long"], surroundings),
-    ...Object.keys(SESSIONS).map((key) => new Talker(key, surroundings)),
-  ];
+type Told = Pick<History, "acknowledged" | "retriesAsked" | "resendsAsked" | "edits" | "knocks">;
+
+function toldIn(ledgers: readonly Ledger[]): Told {
+  return {
+    acknowledged: ledgers.flatMap(({ acknowledged }) => acknowledged),
+    retriesAsked: ledgers.flatMap(({ retriesAsked }) => retriesAsked),
+    resendsAsked: ledgers.flatMap(({ resendsAsked }) => resendsAsked),
+    edits: ledgers.flatMap(({ edits }) => edits),
+    knocks: ledgers.flatMap(({ knocks }) => knocks),
+  };
 }
 
-/** Examines it while schedules still fire, then lets everything come to its end. */
-async function settle(rota: RotaClient): Promise<DoctorReport> {
-  const giveUpAt = performance.now() + PATIENCE_MS;
-  // Moments that came while nobody was up are overdue until they have been caught up with.
-  let doctor = await rota.doctor();
-  while (!doctor.ok && performance.now() < giveUpAt) {
-    await delay(LOOK_MS);
-    doctor = await rota.doctor();
-  }
-  for (const { id } of (await rota.schedules.list()).schedules)
-    await rota.schedules.update(id, { enabled: false });
-  // What has not ended by then never will: the checks say so.
-  while (performance.now() < giveUpAt && (await rota.tasks.list({ state: UNFINISHED, limit: 1 })).count > 0)
-    await delay(LOOK_MS);
-  return doctor;
-}
-
-async function handOut(followers: readonly Follower[], seq: number): Promise<void> {
+/** Waits until each was handed the last event of its tenant. */
+async function handOut(followers: readonly Follower[], events: History["events"]): Promise<void> {
   const late = delay(PATIENCE_MS, undefined, { ref: false });
-  await Promise.race([Promise.all(followers.map((follower) => follower.until(seq))), late]);
+  const handed = followers.map((follower) =>
+    follower.until(events.findLast(({ tenantId }) => tenantId === follower.tenantId)?.seq ?? 0),
+  );
+  await Promise.race([Promise.all(handed), late]);
 }

@@ -1,4 +1,4 @@
-import type { Limits } from "./history.ts";
+import type { Limits, TenantBounds } from "./history.ts";
 
 /** Small, so that they are reached all the time. */
 export const LIMITS: Limits = {
@@ -19,6 +19,16 @@ export const SESSIONS: Readonly<Record<string, Readonly<Record<string, unknown>>
   hasty: { debounceMs: 60, cap: 4, drop: "new" },
 };
 
+/** What callbacks are signed with. */
+export const WEBHOOK_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/** Those who share a Rota, and what bounds them; the first is always there. */
+export const TENANTS: Readonly<Record<string, TenantBounds>> = {
+  default: {},
+  acme: { maxInflight: 2, maxQueued: 4 },
+  globex: { maxInflight: 1, maxQueued: 3 },
+};
+
 /** The configuration of a node whose agents are at `programUrl`. */
 export function configFor(programUrl: string): object {
   const { lanes, agents } = LIMITS;
@@ -36,6 +46,7 @@ export function configFor(programUrl: string): object {
       subagent: { concurrency: subagent?.perNode, total: subagent?.total },
     },
     sessions: { debounceMs: 0 },
+    webhooks: { allow: ["127.0.0.1"] },
     // Messages cannot say how long they may take, and some calls are never answered.
     timeouts: { defaultMs: 2_000 },
     agents: {

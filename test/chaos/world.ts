@@ -6,6 +6,7 @@ import { findFreePort, type PostgresServer, startPostgres } from "../postgres/se
 import { type AgentsProgram, startAgentsProgram } from "./agents-program.ts";
 import type { Chance } from "./chance.ts";
 import type { StorageName } from "./plan.ts";
+import { type Receivers, startReceivers } from "./receivers.ts";
 import { RotaProcess } from "./rota-process.ts";
 import { configFor } from "./settings.ts";
 
@@ -13,6 +14,7 @@ import { configFor } from "./settings.ts";
 export interface World {
   readonly nodes: readonly RotaProcess[];
   readonly program: AgentsProgram;
+  readonly receivers: Receivers;
   /** Null on SQLite. */
   readonly postgres: PostgresServer | null;
   /** Between each node and PostgreSQL; none on SQLite. */
@@ -27,9 +29,12 @@ export async function openWorld(params: {
   readonly storage: StorageName;
   readonly nodes: number;
   readonly chance: Chance;
+  /** How many tries of one callback may go wrong. */
+  readonly callbackFailures: number;
 }): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), "rota-chaos-"));
   const program = await startAgentsProgram(params.chance.fork("program"));
+  const receivers = await startReceivers(params.chance.fork("receivers"), params.callbackFailures);
   const postgres = params.storage === "postgres" ? await startPostgres({ durable: true }) : null;
   const nodes: RotaProcess[] = [];
   const proxies: CuttingProxy[] = [];
@@ -37,11 +42,14 @@ export async function openWorld(params: {
     await Promise.all(nodes.map((node) => node.kill()));
     for (const proxy of proxies) proxy.close();
     program.close();
+    receivers.close();
     await postgres?.stop();
     if (!logs) await rm(folder, { recursive: true, force: true });
   };
   try {
-    for (let index = 0; index < params.nodes; index += 1) {
+    // Found at the same time, so that no two are the same.
+    const ports = await Promise.all(Array.from({ length: params.nodes }, () => findFreePort()));
+    for (const [index, port] of ports.entries()) {
       const name = `node-${index}`;
       const configFile = join(folder, `${name}.json`);
       await writeFile(configFile, JSON.stringify(configFor(program.urlFor(name))));
@@ -51,13 +59,13 @@ export async function openWorld(params: {
         proxies.push(proxy);
         storage = proxy.url;
       }
-      const node = new RotaProcess({ name, port: await findFreePort(), storage, configFile, folder });
-      nodes.push(node);
-      await node.start();
+      nodes.push(new RotaProcess({ name, port, storage, configFile, folder }));
     }
+    // Also all at once, on a database in which there is nothing yet.
+    await Promise.all(nodes.map((node) => node.start()));
   } catch (error) {
     await close({ logs: true });
     throw error;
   }
-  return { nodes, program, postgres, proxies, folder, close };
+  return { nodes, program, receivers, postgres, proxies, folder, close };
 }

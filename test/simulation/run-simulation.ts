@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { DoctorReport } from "../../src/interface/doctor.ts";
 import type { Rota } from "../../src/interface/rota.ts";
+import { DEFAULT_TENANT } from "../../src/model/task.ts";
 import type { Storage } from "../../src/storage/storage.ts";
 import type { Finding } from "../chaos/checks/index.ts";
 import type { History } from "../chaos/history.ts";
@@ -95,10 +96,17 @@ async function live(world: World): Promise<History> {
     limits: limitsIn(climate),
     acknowledged: ledger.acknowledged,
     retriesAsked: ledger.retriesAsked,
+    resendsAsked: ledger.resendsAsked,
+    edits: ledger.edits,
     calls: agents.calls,
+    callbacks: [],
+    deliveries: [],
+    callbacksOver: true,
     strikes,
     fickle: ledger.fickle,
-    followed: followers.map(({ seqs }) => seqs),
+    followed: followers.map(({ seqs }) => ({ tenantId: DEFAULT_TENANT, seqs })),
+    views: [],
+    knocks: [],
     doctor,
     ...seen,
   };

@@ -78,6 +78,6 @@ export function checkGuests(history: History, all: Pick<History, "calls">, world
 }
 
 function limitsOfAll({ guests }: World, climate: Climate): History["limits"] {
-  const tenants = Object.fromEntries(guests.map(({ id, maxInflight }) => [id, maxInflight]));
+  const tenants = Object.fromEntries(guests.map(({ id, maxInflight }) => [id, { maxInflight }]));
   return { ...limitsIn(climate), tenants };
 }

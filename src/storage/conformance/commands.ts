@@ -52,6 +52,7 @@ export type Command =
       status: "active" | "paused" | null;
       afterMs: number;
       stale: boolean;
+      unlessDue: boolean;
     }
   | { do: "deleteSchedule"; pick: number; sparesRunning: boolean }
   | { do: "fire"; fires: FiredSchedule[] }
@@ -308,6 +309,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       status: orNull(fc.constantFrom("active", "paused")),
       afterMs: fc.nat({ max: 30 }),
       stale: mostly(fc.constant(false), fc.constant(true)),
+      unlessDue: fc.boolean(),
     }),
   },
   { weight: 1, arbitrary: record({ do: fc.constant("deleteSchedule"), pick, sparesRunning: fc.boolean() }) },

@@ -234,7 +234,7 @@ async function createSchedule(side: Side, command: Extract<Command, { do: "creat
 }
 
 async function updateSchedule(side: Side, command: Extract<Command, { do: "updateSchedule" }>) {
-  const { pick, status, afterMs, stale } = command;
+  const { pick, status, afterMs, stale, unlessDue } = command;
   const name = side.chooseSchedule(pick);
   const schedule = await side.storage.schedules.get(name);
   const updated = await side.storage.schedules.update({
@@ -246,6 +246,7 @@ async function updateSchedule(side: Side, command: Extract<Command, { do: "updat
       ...(status === "active" ? { nextFireAt: side.clock.now() + afterMs } : {}),
     },
     pauseReason: "asked to",
+    unlessDue,
   });
   return updated && side.comparableSchedule(updated);
 }

@@ -117,6 +117,24 @@ export function describeSchedules(open: OpenWorld): void {
       expect((await read(world, made)).message).toBe("new");
     });
 
+    test("stays as it is while a moment that has come has no row, if that is asked for", async () => {
+      const world = await open();
+      const made = await create(world, { nextFireAt: world.clock.now() + 10 });
+      const pause = { ...made, changes: { status: "paused" }, unlessDue: true } as const;
+      world.clock.step(10);
+      expect(await world.storage.schedules.update(pause)).toBeNull();
+      expect(await read(world, made)).toEqual(made);
+      await fire(world, made, {
+        runs: [unfired("missed", world.clock.now())],
+        nextFireAt: world.clock.now() + 10,
+      });
+      expect(await world.storage.schedules.update({ ...pause, revision: 2 })).toMatchObject({
+        status: "paused",
+        nextFireAt: null,
+      });
+      expect(await runsOf(world)).toHaveLength(1);
+    });
+
     test("has nothing due while it is paused, and tells why it is", async () => {
       const world = await open();
       const made = await create(world);

@@ -75,6 +75,8 @@ export function pageOfSchedules(
 export function updateSchedule(state: OracleState, params: UpdateScheduleParams): ScheduleRecord | null {
   const schedule = scheduleOf(state, params);
   if (schedule?.revision !== params.revision) return null;
+  const isDue = schedule.nextFireAt !== null && schedule.nextFireAt <= state.clock.now();
+  if (params.unlessDue === true && isDue) return null;
   const wasPaused = schedule.status === "paused";
   Object.assign(schedule, copyJson(params.changes));
   if (schedule.status !== "active") schedule.nextFireAt = null;

@@ -109,17 +109,18 @@ export function listOfSchedules(params: ListSchedulesParams): { text: string; va
 
 async function updateSchedule(
   db: PostgresDatabase,
-  { tenant, id, revision, changes, pauseReason }: UpdateScheduleParams,
+  { tenant, id, revision, changes, pauseReason, unlessDue = false }: UpdateScheduleParams,
 ): Promise<ScheduleRecord | null> {
   const [row] = await db.write<ScheduleRow>({
     name: "update_schedule",
-    text: "select * from update_schedule($1, $2, $3, $4, $5, $6)",
+    text: "select * from update_schedule($1, $2, $3, $4, $5, $6, $7)",
     values: [
       tenant,
       id,
       revision,
       JSON.stringify(toColumns(changes)),
       pauseReason === undefined ? null : cleanText(pauseReason),
+      unlessDue,
     ],
   });
   if (row === undefined) return null;
@@ -210,7 +211,8 @@ begin
 end $$;
 
 create function update_schedule(
-  p_now bigint, p_tenant text, p_id bigint, p_revision bigint, p_changes jsonb, p_reason text)
+  p_now bigint, p_tenant text, p_id bigint, p_revision bigint, p_changes jsonb, p_reason text,
+  p_unless_due boolean)
 returns setof schedule language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -219,7 +221,8 @@ declare
   v_schedule schedule;
 begin
   select s.status into v_was from schedule s
-   where s.id = p_id and ${isOf("s", "p_tenant")} and s.revision = p_revision;
+   where s.id = p_id and ${isOf("s", "p_tenant")} and s.revision = p_revision
+     and not (p_unless_due and coalesce(s.next_fire_at <= v_now, false));
   if not found then return; end if;
   update schedule s
      set ${Object.entries(DEFINITION).map(changed).join(",\n         ")},

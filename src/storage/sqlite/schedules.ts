@@ -120,11 +120,12 @@ function listSchedules(
 
 function updateSchedule(
   db: SqliteDatabase,
-  { tenant, id, revision, changes, pauseReason }: UpdateScheduleParams,
+  { tenant, id, revision, changes, pauseReason, unlessDue = false }: UpdateScheduleParams,
   now: number,
 ): ScheduleRecord | null {
   const schedule = findSchedule(db, { tenant, id });
   if (schedule?.revision !== revision) return null;
+  if (unlessDue && schedule.nextFireAt !== null && schedule.nextFireAt <= now) return null;
   const changed = { ...schedule, ...changes };
   const columns = {
     ...toColumns(changed),

@@ -1,21 +1,25 @@
 import { describe, expect, test } from "vitest";
 import type { Run } from "../../../src/interface/schedules.ts";
+import type { Delivery } from "../../../src/model/delivery.ts";
 import type { Task } from "../../../src/model/task.ts";
-import type { Check, History } from "../history.ts";
-import { madeCall, madeHistory, type Story } from "../made-history.ts";
+import type { Callback, Check, Edit, History } from "../history.ts";
+import { madeCall, madeCallback, madeDelivery, madeHistory, type Story } from "../made-history.ts";
 import { acceptedOnce } from "./accepted-once.ts";
 import { attempts } from "./attempts.ts";
 import { batches } from "./batches.ts";
+import { callbacks } from "./callbacks.ts";
 import { calls } from "./calls.ts";
 import { dependants } from "./dependants.ts";
 import { doctor } from "./doctor.ts";
 import { dueMoments } from "./due-moments.ts";
+import { edits } from "./edits.ts";
 import { eventLog } from "./event-log.ts";
 import { CHECKS, check } from "./index.ts";
 import { limits } from "./limits.ts";
 import { nothingLost } from "./nothing-lost.ts";
 import { oneEnd } from "./one-end.ts";
 import { sessionOrder } from "./session-order.ts";
+import { walls } from "./walls.ts";
 
 const DONE = ["a created", "a started", "a completed"];
 const FAILED = ["a created", "a started", "a failed"];
@@ -49,7 +53,7 @@ test("a history in which all is well passes every check", () => {
   const acknowledged = [{ what: "task", taskId: "a", marker: "m" } as const];
   const answered = [madeCall({ taskId: "a", began: 1, ended: 2, answer: { result: "result of a" } })];
   expect(check(madeHistory(story, { acknowledged, calls: answered }))).toEqual([]);
-  expect(Object.keys(CHECKS)).toHaveLength(12);
+  expect(Object.keys(CHECKS)).toHaveLength(15);
 });
 
 describe("nothing acknowledged is lost", () => {
@@ -255,6 +259,9 @@ describe("no limit is exceeded", () => {
     madeCall({ taskId: "a", began: 1, ended: 3 }),
     madeCall({ taskId: "b", began: 2, ended: 4 }),
   ];
+  const ofTwo = two.map((line) => `x/${line}`);
+  const handedIn = { "x/a": { metadata: { marker: "a" } }, "x/b": { metadata: { marker: "b" } } };
+  const queue = (maxQueued: number) => given({ tenants: { x: { maxQueued } } });
   const lane = (perNode: number, total: number) => given({ lanes: { tasks: { perNode, total } } });
   expectOf(limits, [
     made("a lane in turn", null, { log: inTurn }, lane(1, 1)),
@@ -295,6 +302,37 @@ describe("no limit is exceeded", () => {
       tasks: same({ batchId: "x", metadata: { parallelism: 1 } }),
     }),
     made(
+      "a tenant in two lanes",
+      /tenant x: 2 at once, of 1/,
+      { log: ofTwo, tasks: { "x/b": { lane: "main" } } },
+      given({ tenants: { x: { maxInflight: 1 } } }),
+    ),
+    made(
+      "agents of two tenants are two",
+      null,
+      { log: two.map((line) => line.replace("b ", "x/b ")) },
+      given({ agents: { worker: 1 } }),
+    ),
+    made("a tenant's queue has room", null, { log: ofTwo, tasks: handedIn }, queue(2)),
+    made("a tenant's queue is full", /tenant x: 2 wait, of 1/, { log: ofTwo, tasks: handedIn }, queue(1)),
+    made("those that were not handed in as tasks take no room", null, { log: ofTwo }, queue(1)),
+    made(
+      "a retry may come where there is no room",
+      null,
+      {
+        log: [
+          "x/a created",
+          "x/a started",
+          "x/b created",
+          "x/a retrying delayed",
+          "x/b cancelled",
+          "x/a cancelled",
+        ],
+        tasks: handedIn,
+      },
+      queue(1),
+    ),
+    made(
       "progress is no second start",
       null,
       {
@@ -328,6 +366,10 @@ describe("sessions keep their order", () => {
     ),
     made("a retry wait keeps its place", /b started while a had not ended/, { log: waiting, tasks }),
     made("two at once where two may be", null, { log: waiting, tasks }, sideBySide),
+    made("sessions of two tenants are two", null, {
+      log: ["a created", "x/b created", "x/b started", "a started", "x/b completed", "a completed"],
+      tasks: { a: { sessionKey: "s" }, "x/b": { sessionKey: "s" } },
+    }),
     made("one that was cancelled is passed", null, {
       log: ["a created", "b created", "a cancelled", "b started", "b completed"],
       tasks,
@@ -411,26 +453,145 @@ describe("batches are complete once", () => {
   ]);
 });
 
+describe("every end is told to who asked for it", () => {
+  const url = "http://told/1";
+  const story = { log: DONE, tasks: { a: { callbackUrl: url } } };
+  const delivery = madeDelivery({ deliveryId: "whd_a_3", taskId: "a", url, state: "done" });
+  const body = { taskId: "a", state: "done", result: "result of a", attempts: [{}] };
+  const told = madeCallback({ deliveryId: "whd_a_3", taskId: "a", url, body });
+  const listed = (more: Partial<Delivery>, list: readonly Callback[] = [told]) => ({
+    deliveries: [{ ...delivery, ...more }],
+    callbacks: list,
+  });
+  const heard = (...list: Partial<Callback>[]) =>
+    listed(
+      {},
+      list.map((more) => ({ ...told, ...more })),
+    );
+  const failed = { answered: 500 };
+  const givenUp = { status: "failed", tries: 4, responseStatus: 500 } as const;
+  const resent = { acknowledged: [{ what: "resent", deliveryId: "whd_a_3", after: 1 } as const] };
+  const ofBatch = {
+    log: [...DONE, "a batch.completed"],
+    tasks: { a: { batchId: "x", metadata: { batchCallbackUrl: url } } },
+  };
+  const counted = madeHistory(ofBatch).events.map((event) =>
+    event.type === "batch.completed" ? { ...event, counts: { done: 1 } } : event,
+  );
+  const allEnded = {
+    events: counted,
+    deliveries: [
+      madeDelivery({ deliveryId: "whd_a_4", event: "batch.completed", taskId: "a", batchId: "x", url }),
+    ],
+  };
+  const toldOfBatch = (counts: unknown) => [
+    madeCallback({
+      deliveryId: "whd_a_4",
+      event: "batch.completed",
+      taskId: null,
+      url,
+      body: { batchId: "x", counts },
+    }),
+  ];
+  const twice = {
+    log: [...FAILED, "a retrying", "a started", "a completed"],
+    tasks: { a: { callbackUrl: url } },
+  };
+  expectOf(callbacks, [
+    made("it is told", null, story, heard({})),
+    made("who asked for nothing is told nothing", null, { log: DONE }),
+    made(
+      "it is told again until it is taken",
+      null,
+      story,
+      listed({ tries: 2 }, [{ ...told, ...failed }, told]),
+    ),
+    made("it is given up after four tries", null, story, listed(givenUp, [{ ...told, ...failed }])),
+    made("it is given up where nobody wants it", null, story, {
+      ...listed({ status: "failed" }, [{ ...told, answered: 410 }]),
+    }),
+    made("an end has no callback", /the end in event 3 has no callback/, story, { callbacks: [told] }),
+    made("of two ends one has no callback", /the end in event 6 has no callback/, twice, {
+      deliveries: [{ ...delivery, state: "failed" }],
+    }),
+    made("one tells of nothing", /whd_a_2 tells of nothing/, story, {
+      deliveries: [delivery, { ...delivery, deliveryId: "whd_a_2" }],
+      callbacks: [told],
+    }),
+    made("one is told that is not listed", /whd_b_9 was told, and is not listed/, story, {
+      ...heard({}, { deliveryId: "whd_b_9" }),
+    }),
+    made(
+      "one is listed with another end",
+      /its state is failed, not done/,
+      story,
+      listed({ state: "failed" }),
+    ),
+    made("one is delivered that nobody took", /nobody took it/, story, heard(failed)),
+    made("one is delivered that nobody was told", /nobody took it/, story, listed({}, [])),
+    made("one is given up too early", /given up after 1 tries/, story, listed({ status: "failed" })),
+    made("one is given up untold", /nobody was told/, story, listed(givenUp, [])),
+    made("one is never told", /still pending/, story, listed({ status: "pending" }, [])),
+    made("one is on its way when time is up", null, story, {
+      ...listed({ status: "pending" }, []),
+      callbacksOver: false,
+    }),
+    made("one is told more often than it was tried", /told 2 times, and tried 1 times/, story, heard({}, {})),
+    made("one is told again while what became of it is read", null, story, {
+      ...listed({ status: "pending" }, [{ ...told, ...failed }, told]),
+      callbacksOver: false,
+    }),
+    made("one is told once more when asked", null, story, {
+      ...heard({}, {}),
+      ...resent,
+      resendsAsked: ["whd_a_3"],
+    }),
+    made("one is not told once more", /once more, and was not/, story, { ...heard({}), ...resent }),
+    made("a signature is wrong", /does not verify/, story, heard({ genuine: false })),
+    made("it is told somewhere else", /told at http:\/\/else/, story, heard({ url: "http://else" })),
+    made("it is told as something else", /told as task.failed/, story, heard({ event: "task.failed" })),
+    made("it is told of another", /told of b/, story, heard({ taskId: "b" })),
+    made(
+      "it is told with another end",
+      /the state "failed"/,
+      story,
+      heard({ body: { ...body, state: "failed" } }),
+    ),
+    made(
+      "it is told with another result",
+      /the result "x"/,
+      story,
+      heard({ body: { ...body, result: "x" } }),
+    ),
+    made("it is told as it is later", /other attempts than the 1/, story, {
+      ...heard({ body: { ...body, attempts: [{}, {}] } }),
+    }),
+    made("a batch is told", null, ofBatch, { ...allEnded, callbacks: toldOfBatch({ done: 1 }) }),
+    made("a batch is told with other counts", /the counts/, ofBatch, {
+      ...allEnded,
+      callbacks: toldOfBatch({ done: 2 }),
+    }),
+  ]);
+});
+
 describe("every due moment has one row", () => {
   const story = { log: DONE, tasks: { a: { scheduleId: 1 } } };
-  const run = (id: number, due_at: number, more: Partial<Run> = {}) =>
-    ({ id, task_id: 1, due_at, moments: 1, status: "skipped", queue_task_id: null, ...more }) as Run;
   const became = { status: "succeeded", queue_task_id: "a" } as const;
-  const whole = [run(1, 10, became), run(2, 11), run(4, 14, { moments: 3 }), run(5, 15)];
+  const whole = [madeRun(1, 10, became), madeRun(2, 11), madeRun(4, 14, { moments: 3 }), madeRun(5, 15)];
   const rows = (name: string, says: RegExp | null, runs: readonly Run[]) => made(name, says, story, { runs });
   expectOf(dueMoments, [
     rows("from the first to the last", null, whole),
-    rows("one is missing", /no row for the moments from 16 to before 17/, [...whole, run(6, 17)]),
-    rows("one has two", /the moment 11 has two rows/, [...whole, run(6, 11)]),
-    rows("one is inside of another's", /the moment 13 has two rows/, [...whole, run(6, 13)]),
-    rows("a run does not end", /run 6 has not ended/, [...whole, run(6, 16, { status: "running" })]),
+    rows("one is missing", /no row for the moments from 16 to before 17/, [...whole, madeRun(6, 17)]),
+    rows("one has two", /the moment 11 has two rows/, [...whole, madeRun(6, 11)]),
+    rows("one is inside of another's", /the moment 13 has two rows/, [...whole, madeRun(6, 13)]),
+    rows("a run does not end", /run 6 has not ended/, [...whole, madeRun(6, 16, { status: "running" })]),
     rows("a run says something else than its task", /is failed, and its task done/, [
-      run(1, 10, { ...became, status: "failed" }),
+      madeRun(1, 10, { ...became, status: "failed" }),
     ]),
-    rows("a task has two runs", /is the task of run 1 and of run 6/, [...whole, run(6, 16, became)]),
-    rows("a task has no run", /of none of its runs/, [run(1, 10)]),
+    rows("a task has two runs", /is the task of run 1 and of run 6/, [...whole, madeRun(6, 16, became)]),
+    rows("a task has no run", /of none of its runs/, [madeRun(1, 10)]),
     made("one is missing of a schedule that was paused", null, story, {
-      runs: [...whole, run(6, 17)],
+      runs: [...whole, madeRun(6, 17)],
       schedules: [1],
       fickle: [1],
     }),
@@ -442,14 +603,104 @@ describe("every due moment has one row", () => {
   ]);
 });
 
+/** A run of schedule 1 that was skipped. */
+function madeRun(id: number, due_at: number, more: Partial<Run> = {}): Run {
+  return { id, task_id: 1, due_at, moments: 1, status: "skipped", queue_task_id: null, ...more } as Run;
+}
+
+/** Due every second from 10, paused at 13, resumed at 16, then every 3 seconds from 19, and over at 26. */
+const EDITS: readonly Edit[] = [
+  { deed: "due", scheduleId: 1, at: 9, nextAt: 10, everySec: 1 },
+  { deed: "paused", scheduleId: 1, at: 13 },
+  { deed: "due", scheduleId: 1, at: 16, nextAt: 17, everySec: 1 },
+  { deed: "due", scheduleId: 1, at: 18, nextAt: 21, everySec: 3 },
+  { deed: "paused", scheduleId: 1, at: 26 },
+];
+const ROWS = [10, 11, 12, 17, 21, 24].map((at) => madeRun(at, at));
+const edited = (name: string, says: RegExp | null, runs: readonly Run[], more: readonly Edit[] = []) =>
+  made(name, says, { log: [] }, { runs, edits: [...EDITS, ...more] });
+
+describe("every due moment of a schedule that is edited has one row", () => {
+  const ran = (runId: number | null): Edit => ({ deed: "ran", scheduleId: 1, runId });
+  expectOf(dueMoments, [
+    edited("each has one", null, ROWS),
+    edited("those at the moment of an edit may have one", null, [...ROWS, madeRun(1, 13), madeRun(2, 18)]),
+    edited("the first has none", /no row for the moment 10/, ROWS.slice(1)),
+    edited("the last before the pause has none", /no row for the moment 12/, ROWS.toSpliced(2, 1)),
+    edited("the first after the change has none", /no row for the moment 21/, ROWS.toSpliced(4, 1)),
+    edited("one row stands for several", null, [
+      ...ROWS.slice(0, 4),
+      madeRun(1, 24, { moments: 2, status: "missed" }),
+    ]),
+    edited("one has two", /the moment 11 has 2 rows/, [...ROWS, madeRun(1, 11)]),
+    edited("one has two, of which one was asked for", null, [...ROWS, madeRun(1, 11)], [ran(1)]),
+    edited(
+      "one has two, and a run was asked for that nobody answered",
+      null,
+      [...ROWS, madeRun(1, 11)],
+      [ran(null)],
+    ),
+    edited(
+      "it was deleted, and its rows with it",
+      null,
+      [],
+      [{ deed: "deleted", scheduleId: 1, before: "z" }],
+    ),
+  ]);
+});
+
+describe("what is done to a schedule holds", () => {
+  const deleted: readonly Edit[] = [{ deed: "deleted", scheduleId: 1, before: "z" }];
+  const fired = (...log: string[]) => ({ log, tasks: { a: { scheduleId: 1 } } });
+  const done = ["z created", "z started", "z completed"];
+  expectOf(edits, [
+    edited("it fires when it is due", null, ROWS),
+    edited("it fires while it is paused", /a row for 14, when it was not due/, [...ROWS, madeRun(1, 14)]),
+    edited("it fires as it was due before", /a row for 19, when it was not due/, [...ROWS, madeRun(1, 19)]),
+    edited("it fires before it was made", /a row for 8, when/, [...ROWS, madeRun(1, 8)]),
+    edited(
+      "it fires while it is paused, since somebody asked for it",
+      null,
+      [...ROWS, madeRun(1, 14)],
+      [{ deed: "ran", scheduleId: 1, runId: 1 }],
+    ),
+    made("it is deleted", null, fired(...DONE, ...done), { edits: deleted }),
+    made(
+      "it is deleted and there",
+      /schedule 1 was deleted, and is there/,
+      { log: [] },
+      {
+        edits: deleted,
+        schedules: [1],
+      },
+    ),
+    made(
+      "it is deleted and has a run",
+      /and has run 7/,
+      { log: [] },
+      {
+        edits: deleted,
+        runs: [madeRun(7, 10)],
+      },
+    ),
+    made("it is deleted and fires", /and fired a after that/, fired(...done, ...DONE), { edits: deleted }),
+  ]);
+});
+
 describe("every event is told once and in order", () => {
-  const readers = (...followed: number[][]) => ({ followed });
+  const readers = (...seqs: number[][]) => ({
+    followed: seqs.map((each) => ({ tenantId: "default", seqs: each })),
+  });
+  const two = { log: ["a created", "x/b created", "a cancelled"] };
+  const ofTenant = (tenantId: string, seqs: number[]) => ({ followed: [{ tenantId, seqs }] });
   const { events } = madeHistory({ log: DONE });
   expectOf(eventLog, [
     made("to all", null, { log: DONE }, readers([1, 2, 3], [1, 2, 3])),
     made("one is missed", /reader 1 was never handed events 2/, { log: DONE }, readers([1, 2, 3], [1, 3])),
     made("one is told twice", /handed an event twice/, { log: DONE }, readers([1, 2, 2, 3])),
     made("one is told too late", /handed event 2 after event 3/, { log: DONE }, readers([1, 3, 2])),
+    made("to each tenant what is its own", null, two, ofTenant("x", [2])),
+    made("to a tenant what is another's", /not in the log: 1/, two, ofTenant("x", [1, 2])),
     made("one is told that did not happen", /not in the log: 4/, { log: DONE }, readers([1, 2, 3, 4])),
     made(
       "the log itself is out of order",
@@ -457,6 +708,29 @@ describe("every event is told once and in order", () => {
       { log: DONE },
       { events: [...events.slice(0, 1), ...events], followed: [] },
     ),
+  ]);
+});
+
+describe("nobody sees what is another's", () => {
+  const story = { log: ["a created", "x/b created", "a cancelled"] };
+  const view = (tenantId: string, ...things: string[]) => ({ tenantId, things });
+  const own = [view("default", "task a", "event 1", "event 3"), view("x", "task x/b", "event 2")];
+  const knock = (expected: number, status: number) => ({
+    knocks: [{ asked: "GET /tasks/a", expected, status }],
+  });
+  expectOf(walls, [
+    made("each sees what is its own", null, story, { views: own }),
+    made("a task is shown to two", /task a is shown to default and to x/, story, {
+      views: [...own, view("x", "task a")],
+    }),
+    made("an event is shown to another", /event 1 is of default and is shown to x/, story, {
+      views: [view("default", "event 3"), view("x", "event 1", "event 2")],
+    }),
+    made("who asks for another's finds nothing", null, story, knock(404, 404)),
+    made("who asks for another's is shown it", /answered with 200, not with 404/, story, knock(404, 200)),
+    made("who asks for another's learns that it is there", /with 409, not/, story, knock(404, 409)),
+    made("nobody is let in", /answered with 200, not with 401/, story, knock(401, 200)),
+    made("who has a key is not let in", /answered with 401, not with 200/, story, knock(200, 401)),
   ]);
 });
 

@@ -1,15 +1,21 @@
 import type { Run } from "../../../src/interface/schedules.ts";
 import type { Task } from "../../../src/model/task.ts";
 import type { History } from "../history.ts";
+import { deletedSchedules, isDueIn, momentsIn, type Timetable, timetables } from "./due-times.ts";
 
-/** Schedules of a run are due every second. */
+/** Where nobody said anything else, schedules are due every second. */
 const EVERY_SEC = 1;
 
 /** Every due moment has left one row, from the first to the last; and what it became is what its task became. */
-export function dueMoments({ runs, tasks, schedules, fickle = [] }: History): string[] {
+export function dueMoments(history: History): string[] {
+  const { runs, tasks, schedules, fickle = [] } = history;
   const findings: string[] = [];
+  const known = timetables(history);
+  for (const [id, timetable] of known)
+    findings.push(...ofTimetable(timetable).map((said) => `schedule ${id}: ${said}`));
   for (const [id, rows] of Map.groupBy(runs, (run) => run.task_id))
-    if (!fickle.includes(id)) findings.push(...ofSchedule(id, rows));
+    if (!known.has(id) && !fickle.includes(id))
+      findings.push(...ofUnknown(rows).map((said) => `schedule ${id}: ${said}`));
   const runOf = new Map<string, Run>();
   for (const run of runs) {
     if (run.status === "running") findings.push(`run ${run.id} has not ended`);
@@ -21,23 +27,42 @@ export function dueMoments({ runs, tasks, schedules, fickle = [] }: History): st
     const finding = unlike(run, tasks.get(run.queue_task_id));
     if (finding !== null) findings.push(finding);
   }
-  const isGone = (id: number) => fickle.includes(id) && !schedules.includes(id);
+  const deleted = deletedSchedules(history);
+  const isGone = (id: number) => deleted.has(id) || (fickle.includes(id) && !schedules.includes(id));
   for (const { taskId, scheduleId } of tasks.values())
     if (scheduleId !== undefined && !runOf.has(taskId) && !isGone(scheduleId))
       findings.push(`${taskId} is of schedule ${scheduleId} and of none of its runs`);
   return findings;
 }
 
-function ofSchedule(id: number, rows: readonly Run[]): string[] {
+/** Of those that were deleted nothing is left to look at. */
+function ofTimetable({ times, rows, strays, deleted }: Timetable): string[] {
+  if (deleted) return [];
   const findings: string[] = [];
-  // A row that stands for several moments shows the last of them.
+  const covered = new Map<number, number>();
+  for (const { due_at, moments } of rows) {
+    const everySec = times.find((time) => isDueIn(time, due_at))?.everySec ?? EVERY_SEC;
+    // A row that stands for several moments shows the last of them.
+    for (let at = due_at; at > due_at - moments * everySec; at -= everySec)
+      covered.set(at, (covered.get(at) ?? 0) + 1);
+  }
+  for (const at of times.flatMap(momentsIn))
+    if (!covered.has(at)) findings.push(`no row for the moment ${at}`);
+  const doubled = [...covered].filter(([, count]) => count > 1);
+  if (doubled.length > strays)
+    findings.push(...doubled.map(([at, count]) => `the moment ${at} has ${count} rows`));
+  return findings;
+}
+
+/** Without anybody who knows when it was due: its rows are whole in themselves. */
+function ofUnknown(rows: readonly Run[]): string[] {
+  const findings: string[] = [];
   const spans = rows.map(({ due_at, moments }) => ({ from: due_at - (moments - 1) * EVERY_SEC, to: due_at }));
   let expected: number | null = null;
   for (const { from, to } of spans.toSorted((a, b) => a.from - b.from || a.to - b.to)) {
-    if (expected !== null && from < expected)
-      findings.push(`schedule ${id}: the moment ${from} has two rows`);
+    if (expected !== null && from < expected) findings.push(`the moment ${from} has two rows`);
     if (expected !== null && from > expected)
-      findings.push(`schedule ${id}: no row for the moments from ${expected} to before ${from}`);
+      findings.push(`no row for the moments from ${expected} to before ${from}`);
     expected = Math.max(expected ?? 0, to + EVERY_SEC);
   }
   return findings;

@@ -2,15 +2,18 @@ import type { Check, History } from "../history.ts";
 import { acceptedOnce } from "./accepted-once.ts";
 import { attempts } from "./attempts.ts";
 import { batches } from "./batches.ts";
+import { callbacks } from "./callbacks.ts";
 import { calls } from "./calls.ts";
 import { dependants } from "./dependants.ts";
 import { doctor } from "./doctor.ts";
 import { dueMoments } from "./due-moments.ts";
+import { edits } from "./edits.ts";
 import { eventLog } from "./event-log.ts";
 import { limits } from "./limits.ts";
 import { nothingLost } from "./nothing-lost.ts";
 import { oneEnd } from "./one-end.ts";
 import { sessionOrder } from "./session-order.ts";
+import { walls } from "./walls.ts";
 
 /** What a history must show, whatever was done to it. */
 export const CHECKS: Readonly<Record<string, Check>> = {
@@ -23,8 +26,11 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   "sessions keep their order": sessionOrder,
   "dependants go by what they depend on": dependants,
   "batches are complete once": batches,
+  "every end is told to who asked for it": callbacks,
   "every due moment has one row": dueMoments,
+  "what is done to a schedule holds": edits,
   "every event is told once and in order": eventLog,
+  "nobody sees what is another's": walls,
   "the doctor finds nothing": doctor,
 };
 

@@ -1,5 +1,6 @@
 import type { RotaEvent } from "../../../src/model/event.ts";
-import type { Task } from "../../../src/model/task.ts";
+import { DEFAULT_TENANT, type Task } from "../../../src/model/task.ts";
+import type { TaskState } from "../../../src/model/task-state.ts";
 import { type History, type Limits, markOf } from "../history.ts";
 import { replay } from "./replay.ts";
 
@@ -14,26 +15,50 @@ interface Bound {
  * wherever it runs and whatever has become of its node. Only what a single node runs at once is its own affair: an attempt
  * that was granted to it in an answer which got lost runs nowhere, and is put back once the node finds out.
  */
-export function limits({ events, tasks, calls, limits: given }: History): string[] {
+export function limits(history: History): string[] {
+  return [...inflight(history), ...queued(history)];
+}
+
+function inflight({ events, tasks, calls, limits: given }: History): string[] {
   const called = new Set(calls.map(({ taskId, attempt }) => `${taskId} ${attempt}`));
   const findings: string[] = [];
   const held = new Map<string, readonly Bound[]>();
-  const inflight = new Map<string, number>();
+  const counts = new Map<string, number>();
   for (const { event, before } of replay(events)) {
     const { taskId, type, seq } = event;
     if (type === "batch.completed") continue;
     if (before === "running" && event.state !== "running") {
-      for (const { name } of held.get(taskId) ?? []) inflight.set(name, (inflight.get(name) ?? 0) - 1);
+      for (const { name } of held.get(taskId) ?? []) counts.set(name, (counts.get(name) ?? 0) - 1);
       held.delete(taskId);
     }
     if (type !== "task.started") continue;
     const bounds = boundsOf(event, { task: tasks.get(taskId), called, given });
     held.set(taskId, bounds);
     for (const { name, most } of bounds) {
-      const now = (inflight.get(name) ?? 0) + 1;
-      inflight.set(name, now);
+      const now = (counts.get(name) ?? 0) + 1;
+      counts.set(name, now);
       if (now > most) findings.push(`${name}: ${now} at once, of ${most} (event ${seq}, ${taskId})`);
     }
+  }
+  return findings;
+}
+
+const WAITING: readonly TaskState[] = ["waiting_dependency", "delayed", "queued"];
+
+/** None is accepted where so many wait that there is no room: of those that were handed in as tasks, which have a marker. */
+function queued({ events, tasks, limits: { tenants = {} } }: History): string[] {
+  const findings: string[] = [];
+  const waiting = new Map<string, Set<string>>();
+  for (const { type, state, taskId, tenantId, seq } of events) {
+    const most = tenants[tenantId]?.maxQueued;
+    if (most === undefined || type === "batch.completed" || markOf(tasks.get(taskId)).marker === undefined)
+      continue;
+    const own = waiting.get(tenantId) ?? new Set();
+    waiting.set(tenantId, own);
+    if (WAITING.includes(state)) own.add(taskId);
+    else own.delete(taskId);
+    if (type === "task.created" && own.size > most)
+      findings.push(`tenant ${tenantId}: ${own.size} wait, of ${most} (event ${seq}, ${taskId})`);
   }
   return findings;
 }
@@ -42,7 +67,10 @@ function boundsOf(
   event: RotaEvent,
   { task, called, given }: { task: Task | undefined; called: ReadonlySet<string>; given: Limits },
 ): Bound[] {
-  const { taskId, tenantId, lane, agentId, sessionKey, batchId, attempt = 1 } = event;
+  const { taskId, tenantId, lane, sessionKey, batchId, attempt = 1 } = event;
+  // Agents and sessions of two tenants are two, whatever they are called.
+  const whose = tenantId === DEFAULT_TENANT ? "" : `${tenantId}/`;
+  const agent = `agent ${whose}${event.agentId}`;
   const bounds: Bound[] = [];
   const bound = (name: string, most: number | undefined) => {
     if (most !== undefined) bounds.push({ name, most });
@@ -51,10 +79,10 @@ function boundsOf(
   bound(`lane ${lane}`, ofLane?.total);
   if (called.has(`${taskId} ${attempt}`))
     bound(`lane ${lane} on ${task?.attempts[attempt - 1]?.node}`, ofLane?.perNode);
-  bound(`agent ${agentId} in lane ${lane}`, ofLane?.perAgent);
-  bound(`agent ${agentId}`, given.agents[agentId]);
-  bound(`tenant ${tenantId}`, given.tenants?.[tenantId]);
-  if (sessionKey !== undefined) bound(`session ${sessionKey}`, given.sessions[sessionKey] ?? 1);
+  bound(`${agent} in lane ${lane}`, ofLane?.perAgent);
+  bound(agent, given.agents[event.agentId]);
+  bound(`tenant ${tenantId}`, given.tenants?.[tenantId]?.maxInflight);
+  if (sessionKey !== undefined) bound(`session ${whose}${sessionKey}`, given.sessions[sessionKey] ?? 1);
   if (batchId !== undefined) bound(`batch ${batchId}`, markOf(task).parallelism);
   return bounds;
 }

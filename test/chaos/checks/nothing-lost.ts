@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Acknowledgement, type History, markOf } from "../history.ts";
+import { deletedSchedules } from "./due-times.ts";
 import { byTask } from "./replay.ts";
 
 /** What somebody was told has happened, and is not taken back. */
@@ -15,10 +16,12 @@ export function nothingLost(history: History): string[] {
 
 function lost(told: Acknowledgement, history: History, events: ReturnType<typeof byTask>): string | null {
   if (told.what === "scheduled") {
-    return history.schedules.includes(told.scheduleId)
+    return history.schedules.includes(told.scheduleId) || deletedSchedules(history).has(told.scheduleId)
       ? null
       : `schedule ${told.scheduleId} was accepted and is gone`;
   }
+  // What is made once more shows in what is told, and not in a task.
+  if (told.what === "resent") return null;
   const task = history.tasks.get(told.taskId);
   const types = (events.get(told.taskId) ?? []).map(({ type }) => type);
   if (task === undefined) return `${told.taskId} was acknowledged (${told.what}) and is gone`;

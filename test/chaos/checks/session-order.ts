@@ -11,10 +11,12 @@ export function sessionOrder({ events, limits }: History): string[] {
   const lines = new Map<string, string[]>();
   const started = new Set<string>();
   for (const { event, before, states } of replay(events)) {
-    const { type, taskId, sessionKey, seq } = event;
+    const { type, taskId, tenantId, sessionKey, seq } = event;
     if (sessionKey === undefined) continue;
-    const line = lines.get(sessionKey) ?? [];
-    lines.set(sessionKey, line);
+    // Two tenants may call theirs the same.
+    const name = `${tenantId} ${sessionKey}`;
+    const line = lines.get(name) ?? [];
+    lines.set(name, line);
     if (type === "task.created") line.push(taskId);
     if (type === "task.retrying" && before !== undefined && isTerminal(before)) {
       // Accepted anew, behind all others.

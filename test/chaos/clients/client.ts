@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Chance } from "../chance.ts";
 import type { Acknowledgement } from "../history.ts";
 import type { Ledger } from "../ledger.ts";
+import type { Receivers } from "../receivers.ts";
 
 /** What a client that hears nothing waits for before it takes the answer for lost. */
 const PATIENCE_MS = 2_500;
@@ -10,8 +11,12 @@ const AWAY_PAUSE_MS = 100;
 export interface Surroundings {
   readonly chance: Chance;
   readonly ledger: Ledger;
+  /** Those who can be told how something ended. */
+  readonly receivers: Receivers;
   /** Where the nodes are, up or not. */
   readonly urls: readonly string[];
+  /** What it is let in with. */
+  readonly key: string;
   /** No client begins anything new after this. */
   readonly stop: AbortSignal;
 }
@@ -22,18 +27,31 @@ export interface Answered {
   readonly body: any;
 }
 
+interface Sent {
+  readonly method: string;
+  readonly json?: unknown;
+  /** Null: none. */
+  readonly key: string | null;
+}
+
+type Knocking = Partial<Sent> & { readonly expected: number };
+
 /** Somebody who uses Rota: does one thing after the other until told to stop. */
 export abstract class Client {
   protected readonly chance: Chance;
   protected readonly ledger: Ledger;
+  protected readonly receivers: Receivers;
   #achieved = false;
   readonly #urls: readonly string[];
+  readonly #key: string;
   readonly #stop: AbortSignal;
 
-  constructor({ chance, ledger, urls, stop }: Surroundings) {
+  constructor({ chance, ledger, receivers, urls, key, stop }: Surroundings) {
     this.chance = chance.fork(this.constructor.name);
     this.ledger = ledger;
+    this.receivers = receivers;
     this.#urls = urls;
+    this.#key = key;
     this.#stop = stop;
   }
 
@@ -60,19 +78,44 @@ export abstract class Client {
     this.ledger.acknowledged.push(acknowledgement);
   }
 
+  /** Where something is to be told: another URL each time, and once in so many times. */
+  protected callbackUrl(field: string, oneIn: number): Readonly<Record<string, string>> {
+    return this.chance.oneIn(oneIn) ? { [field]: this.receivers.newUrl(this.chance) } : {};
+  }
+
+  /** Asks for what it must not get, and writes down what it was answered. Without a key: as nobody. */
+  protected async knock(
+    path: string,
+    { method = "GET", json, expected, key = this.#key }: Knocking,
+  ): Promise<void> {
+    const answered = await this.#send(path, { method, json, key });
+    if (answered === null) return;
+    this.#achieved = true;
+    this.ledger.knocks.push({ asked: `${method} ${path}`, expected, status: answered.status });
+  }
+
   /** Asks any of the nodes; null: nobody knows what became of it. */
   protected async ask(
     path: string,
     json?: unknown,
     method = json === undefined ? "GET" : "POST",
   ): Promise<Answered | null> {
+    const answered = await this.#send(path, { method, json, key: this.#key });
+    if (answered !== null && [401, 403].includes(answered.status))
+      this.ledger.knocks.push({ asked: `${method} ${path}`, expected: 200, status: answered.status });
+    return answered;
+  }
+
+  async #send(path: string, { method, json, key }: Sent): Promise<Answered | null> {
     try {
       const response = await fetch(this.chance.pick(this.#urls) + path, {
         method,
         signal: AbortSignal.timeout(PATIENCE_MS),
-        ...(json === undefined
-          ? {}
-          : { body: JSON.stringify(json), headers: { "content-type": "application/json" } }),
+        headers: {
+          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+          ...(json === undefined ? {} : { "content-type": "application/json" }),
+        },
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
       });
       const body = await response.json();
       // A full disk or a lost connection: it may have been carried out all the same.
@@ -83,6 +126,14 @@ export abstract class Client {
       this.ledger.unanswered += 1;
       await delay(AWAY_PAUSE_MS);
       return null;
+    }
+  }
+
+  /** Asks until somebody answers, also when it was told to stop: for what cannot be left half done. */
+  protected async insist(path: string, json: unknown, method = "POST"): Promise<Answered> {
+    for (;;) {
+      const answered = await this.ask(path, json, method);
+      if (answered !== null) return answered;
     }
   }
 

@@ -1,16 +1,21 @@
-import { Client } from "./client.ts";
+import { Client, type Surroundings } from "./client.ts";
 
 const OVERLAPS = ["skip", "queue", "allow", "replace"] as const;
-/** Each is due every second: more would leave no room for anything else. */
-const SCHEDULES_MAX = 5;
 
 /** Makes schedules that are due every second. */
 export class Planner extends Client {
   protected readonly pauseMs = 1_500;
   #made = 0;
+  readonly #most: number;
+
+  /** Each is due every second: more than a few would leave no room for anything else. */
+  constructor(most: number, surroundings: Surroundings) {
+    super(surroundings);
+    this.#most = most;
+  }
 
   protected async step(): Promise<void> {
-    if (this.#made >= SCHEDULES_MAX) return;
+    if (this.#made >= this.#most) return;
     const answered = await this.ask("/v1/schedules", {
       schedule: { kind: "every", everyMs: 1_000 },
       message: "tick",
@@ -21,6 +26,8 @@ export class Planner extends Client {
     });
     if (answered?.status !== 201) return;
     this.#made += 1;
-    this.note({ what: "scheduled", scheduleId: answered.body.scheduled_task.id });
+    const { id: scheduleId, updated_at: at, next_fire_at: nextAt } = answered.body.scheduled_task;
+    this.note({ what: "scheduled", scheduleId });
+    this.ledger.edits.push({ deed: "due", scheduleId, at, nextAt, everySec: 1 });
   }
 }

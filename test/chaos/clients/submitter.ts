@@ -8,7 +8,12 @@ export class Submitter extends Client {
 
   protected async step(): Promise<void> {
     const marker = this.ledger.marker("submit");
-    const json = { ...this.#task(marker), metadata: { marker }, idempotencyKey: marker };
+    const json = {
+      ...this.#task(marker),
+      ...this.callbackUrl("callbackUrl", 3),
+      metadata: { marker },
+      idempotencyKey: marker,
+    };
     const answered = await this.askUntilAnswered("/tasks", json);
     if (answered?.status === 202) this.note({ what: "task", taskId: answered.body.taskId, marker });
   }

@@ -1,0 +1,123 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Delivery } from "../../../src/model/delivery.ts";
+import type { EventType, RotaEvent } from "../../../src/model/event.ts";
+import type { Task } from "../../../src/model/task.ts";
+import { type Callback, type History, markOf } from "../history.ts";
+
+/** A callback that is not wanted any more, or has been tried so often, is given up. */
+const GONE = 410;
+const TRIES_MAX = 4;
+
+/** What a callback has to tell, and where. */
+interface Expected {
+  readonly event: RotaEvent;
+  readonly url: string;
+  /** How many attempts there had been. */
+  readonly attempts: number;
+}
+
+/**
+ * Every end of a task that names a URL, and of a batch that does, is told there: once at least, signed, as the log has it;
+ * and what is listed of it is what those who were told saw.
+ */
+export function callbacks(history: History): string[] {
+  const expected = expectedOf(history);
+  const listed = new Map(history.deliveries.map((delivery) => [delivery.deliveryId, delivery]));
+  const told = Map.groupBy(history.callbacks, ({ deliveryId }) => deliveryId);
+  const findings: string[] = [];
+  for (const id of listed.keys()) if (!expected.has(id)) findings.push(`${id} tells of nothing in the log`);
+  for (const id of told.keys()) if (!listed.has(id)) findings.push(`${id} was told, and is not listed`);
+  for (const [id, wanted] of expected) {
+    const delivery = listed.get(id);
+    const list = told.get(id) ?? [];
+    const said =
+      delivery === undefined
+        ? [`the end in event ${wanted.event.seq} has no callback`]
+        : [...unlike(delivery, wanted), ...unproved(delivery, list, history)];
+    const wrong = list.flatMap((callback) => mistold(callback, wanted));
+    findings.push(...[...said, ...wrong].map((finding) => `${id}: ${finding}`));
+  }
+  return findings;
+}
+
+const ENDS: readonly EventType[] = ["task.completed", "task.failed", "task.cancelled"];
+
+/** By the id that each must have: it is the number of the event that tells of the end. */
+function expectedOf({ events, tasks }: History): Map<string, Expected> {
+  const expected = new Map<string, Expected>();
+  const attempts = new Map<string, number>();
+  for (const event of events) {
+    const { type, taskId, seq } = event;
+    if (type === "task.started") attempts.set(taskId, (attempts.get(taskId) ?? 0) + 1);
+    const url = urlOf(type, tasks.get(taskId));
+    if (url !== undefined)
+      expected.set(`whd_${taskId.replace(/^tsk_/, "")}_${seq}`, {
+        event,
+        url,
+        attempts: attempts.get(taskId) ?? 0,
+      });
+  }
+  return expected;
+}
+
+function urlOf(type: EventType, task: Task | undefined): string | undefined {
+  if (type === "batch.completed") return markOf(task).batchCallbackUrl;
+  return ENDS.includes(type) ? task?.callbackUrl : undefined;
+}
+
+function unlike(delivery: Delivery, { event, url }: Expected): string[] {
+  const { type, taskId, batchId, state } = event;
+  const should =
+    type === "batch.completed"
+      ? { event: "batch.completed", taskId, batchId, state: undefined, url }
+      : { event: "task.completed", taskId, batchId: undefined, state, url };
+  return Object.entries(should)
+    .filter(([name, value]) => delivery[name as keyof Delivery] !== value)
+    .map(([name, value]) => `its ${name} is ${delivery[name as keyof Delivery]}, not ${value}`);
+}
+
+/** What is said of a delivery is what came of it. */
+function unproved(delivery: Delivery, list: readonly Callback[], history: History): string[] {
+  const { status, tries, deliveryId } = delivery;
+  const answers = list.map(({ answered }) => answered ?? 0);
+  const resent = history.acknowledged.flatMap((told) =>
+    told.what === "resent" && told.deliveryId === deliveryId ? [told.after] : [],
+  );
+  const findings: string[] = [];
+  if (status === "delivered" && !answers.some((answer) => answer >= 200 && answer < 300))
+    findings.push("it is delivered, and nobody took it");
+  if (status === "failed" && list.length === 0) findings.push("it is given up, and nobody was told");
+  if (status === "failed" && tries < TRIES_MAX && !answers.includes(GONE))
+    findings.push(`it is given up after ${tries} tries`);
+  if (status === "pending" && history.callbacksOver) findings.push("it is still pending");
+  // One that is pending may have been tried once more since that was read.
+  const isCounted = status !== "pending" && !history.resendsAsked.includes(deliveryId);
+  if (isCounted && list.length > tries)
+    findings.push(`it was told ${list.length} times, and tried ${tries} times`);
+  const last = history.callbacks.lastIndexOf(list.at(-1) as Callback);
+  if (status !== "pending" && resent.some((after) => last < after))
+    findings.push("it was to be told once more, and was not");
+  return findings;
+}
+
+function mistold(callback: Callback, { event, url, attempts }: Expected): string[] {
+  const { type, taskId, batchId, state, error, result, counts } = event;
+  const ofBatch = type === "batch.completed";
+  const { body } = callback;
+  const findings: string[] = [];
+  if (!callback.genuine) findings.push("its signature does not verify");
+  if (callback.url !== url) findings.push(`it was told at ${callback.url}`);
+  if (callback.event !== (ofBatch ? "batch.completed" : "task.completed"))
+    findings.push(`it was told as ${callback.event}`);
+  if (callback.taskId !== (ofBatch ? null : taskId)) findings.push(`it was told of ${callback.taskId}`);
+  const should = ofBatch
+    ? { batchId, counts }
+    : { taskId, state, error, result: state === "done" ? result : undefined };
+  for (const [name, value] of Object.entries(should))
+    if (!isDeepStrictEqual(body[name], value))
+      findings.push(`it was told with the ${name} ${JSON.stringify(body[name])}`);
+  const shown = body["attempts"];
+  if (!ofBatch && (!Array.isArray(shown) || shown.length !== attempts))
+    findings.push(`it was told with other attempts than the ${attempts} there had been`);
+  return findings;
+}

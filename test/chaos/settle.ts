@@ -1,0 +1,52 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { RotaClient } from "../../src/client/index.ts";
+import type { DoctorReport } from "../../src/interface/doctor.ts";
+import type { Tenancy } from "./tenancy.ts";
+
+/** When everything is well again, the last task must have ended after this: leases, retries and time limits included. */
+export const PATIENCE_MS = 120_000;
+const LOOK_MS = 100;
+const UNFINISHED = ["waiting_dependency", "delayed", "queued", "assigned", "running"] as const;
+
+/** Examines what each tenant has while schedules still fire, then lets everything come to its end. */
+export async function settle(url: string, tenancies: readonly Tenancy[]): Promise<DoctorReport> {
+  const reports: DoctorReport[] = [];
+  for (const { adminKey } of tenancies) reports.push(await examine(new RotaClient({ url, key: adminKey })));
+  for (const { key, ledger } of tenancies) {
+    const rota = new RotaClient({ url, key });
+    for (const { id } of (await rota.schedules.list()).schedules) {
+      const { updated_at: at } = await rota.schedules.update(id, { enabled: false });
+      ledger.edits.push({ deed: "paused", scheduleId: id, at });
+    }
+  }
+  // What has not ended by then never will: the checks say so.
+  for (const { key } of tenancies) {
+    const rota = new RotaClient({ url, key });
+    await untilNone(() => rota.tasks.list({ state: UNFINISHED, limit: 1 }));
+  }
+  return { ok: reports.every(({ ok }) => ok), checks: reports.flatMap(({ checks }) => checks) };
+}
+
+/** Lets every callback be made or given up. What is still pending by then always will be: the checks say so. */
+export async function untilTold(url: string, tenancies: readonly Tenancy[]): Promise<void> {
+  for (const { key } of tenancies) {
+    const rota = new RotaClient({ url, key });
+    await untilNone(() => rota.webhooks.deliveries({ status: "pending", limit: 1 }));
+  }
+}
+
+/** Moments that came while nobody was up are overdue until they have been caught up with. */
+async function examine(rota: RotaClient): Promise<DoctorReport> {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  let doctor = await rota.doctor();
+  while (!doctor.ok && performance.now() < giveUpAt) {
+    await delay(LOOK_MS);
+    doctor = await rota.doctor();
+  }
+  return doctor;
+}
+
+async function untilNone(list: () => Promise<{ readonly count: number }>): Promise<void> {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  while (performance.now() < giveUpAt && (await list()).count > 0) await delay(LOOK_MS);
+}

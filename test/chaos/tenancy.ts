@@ -1,0 +1,33 @@
+import { RotaClient } from "../../src/client/index.ts";
+import type { TenantBounds } from "./history.ts";
+import { Ledger } from "./ledger.ts";
+import { SESSIONS, TENANTS } from "./settings.ts";
+
+/** One of those who share a Rota. */
+export interface Tenancy {
+  readonly id: string;
+  readonly name: string;
+  readonly bounds: TenantBounds;
+  /** What its users are let in with, and who looks after it. */
+  readonly key: string;
+  readonly adminKey: string;
+  /** What its users know. */
+  readonly ledger: Ledger;
+}
+
+/** Makes tenants, with keys and sessions, on a Rota that has none: from then on nobody is let in without a key. */
+export async function makeTenants(url: string): Promise<Tenancy[]> {
+  const { key: rootKey } = await new RotaClient({ url }).keys.create({ role: "admin", name: "root" });
+  const root = new RotaClient({ url, key: rootKey });
+  const tenancies: Tenancy[] = [];
+  for (const [name, bounds] of Object.entries(TENANTS)) {
+    const isDefault = tenancies.length === 0;
+    const id = isDefault ? name : (await root.tenants.create({ name, limits: bounds })).id;
+    const { key } = await root.keys.create({ role: "operator", name: "users", tenantId: id });
+    const { key: adminKey } = await root.keys.create({ role: "admin", name: "owner", tenantId: id });
+    const owner = new RotaClient({ url, key: adminKey });
+    for (const [session, changes] of Object.entries(SESSIONS)) await owner.sessions.update(session, changes);
+    tenancies.push({ id, name, bounds, key, adminKey, ledger: new Ledger(isDefault ? "" : `${name}-`) });
+  }
+  return tenancies;
+}
