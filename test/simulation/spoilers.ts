@@ -82,6 +82,13 @@ export const SPOILERS: Readonly<Record<string, (storage: Storage) => Storage>> =
     return { ...storage, tasks: { ...tasks, get } };
   },
 
+  "sets a tenant no bounds": (storage) => {
+    const { tenants } = storage;
+    const create: typeof tenants.create = (params) =>
+      tenants.create({ ...params, limits: { ...params.limits, maxInflight: null } });
+    return { ...storage, tenants: { ...tenants, create } };
+  },
+
   "lets a schedule fire that is paused": (storage) => {
     const { schedules } = storage;
     const update: typeof schedules.update = async (params) => {
