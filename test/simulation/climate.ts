@@ -16,6 +16,9 @@ export const MISHAPS = [
 ] as const;
 export type Mishap = (typeof MISHAPS)[number];
 
+/** More kinds of them in one world would only get in each other's way. */
+const KINDS_MAX = 5;
+
 /**
  * How bad a world is. Not everything is bad in each: what only goes wrong while something else goes well would otherwise
  * never be seen.
@@ -61,7 +64,7 @@ export function chooseClimate(chance: Chance): Climate {
     },
     signals: { lost: perhaps(1, 2, 10), doubled: perhaps(2, 10) },
     skewMs: chance.pick([0, 0, 400, 900]),
-    mishaps: MISHAPS.filter(() => chance.oneIn(2)),
+    mishaps: chance.shuffle(MISHAPS).slice(0, chance.between(0, KINDS_MAX)),
     mishapEveryMs: chance.pick([2_000, 5_000, 12_000]),
     requestEveryMs: chance.pick([1_500, 3_000, 5_000]),
     agentsFail: perhaps(2, 5, 20),

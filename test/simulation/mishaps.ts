@@ -58,10 +58,9 @@ export function startMishaps(world: World): void {
       },
       // One is silent for nearly a lease, and another learns of it and then stands still: what it knows is no longer so.
       doubt: () => {
-        const silentMs = chance.between(4_000, 9_000);
-        process.ail("nodes.heartbeat", silentMs);
-        world.outside.plan(chance.between(silentMs / 2, silentMs), "somebody is to look at nodes", () =>
-          another.stall("nodes.list", chance.between(9_000, 20_000)),
+        process.ail("nodes.heartbeat", chance.between(4_500, 6_500));
+        world.outside.plan(chance.between(1_000, 4_000), "somebody is to look at nodes", () =>
+          another.stall("nodes.list", chance.between(10_500, 16_000)),
         );
       },
       leave: () => {

@@ -1,5 +1,4 @@
-import type { Finding } from "../chaos/checks/index.ts";
-import { check } from "../chaos/checks/index.ts";
+import { check, type Finding } from "../chaos/checks/index.ts";
 import { limits } from "../chaos/checks/limits.ts";
 import type { History } from "../chaos/history.ts";
 import { Ledger } from "../chaos/ledger.ts";
@@ -43,25 +42,18 @@ export async function readGuests(
 
 type GuestHistory = Pick<History, "events" | "tasks" | "runs" | "schedules">;
 
-/** What the default tenant, and each guest, sees of the work of all: only its own. */
-export function callsOf(
-  { calls }: Pick<History, "calls">,
-  { tasks }: Pick<History, "tasks">,
-): History["calls"] {
-  return calls.filter(({ taskId }) => tasks.has(taskId));
-}
-
-/** Each guest's history by itself, as if there was nobody else; and the limits over all of them. */
-export function checkGuests(history: History, all: Pick<History, "calls">, world: World): Finding[] {
+/** Each guest's history by itself, as if there was nobody else; and the limits over all of them. `calls` are everybody's. */
+export function checkGuests(history: History, { calls }: Pick<History, "calls">, world: World): Finding[] {
   const findings: Finding[] = [];
   for (const [{ ledger, agent }, seen] of world.seenByGuests) {
     const own: History = {
       ...history,
       ...seen,
-      calls: callsOf(all, seen),
+      calls: calls.filter(({ taskId }) => seen.tasks.has(taskId)),
       acknowledged: ledger.acknowledged,
       retriesAsked: ledger.retriesAsked,
       followed: [],
+      doctor: { ok: true, checks: [] },
     };
     findings.push(...check(own).map(({ promise, said }) => ({ promise, said: `${agent}: ${said}` })));
   }
@@ -69,7 +61,7 @@ export function checkGuests(history: History, all: Pick<History, "calls">, world
   const merged: History = {
     ...history,
     limits: limitsOfAll(world, world.worst),
-    calls: all.calls,
+    calls,
     events: everybody.flatMap(({ events }) => events).toSorted((a, b) => a.seq - b.seq),
     tasks: new Map(everybody.flatMap(({ tasks }) => [...tasks])),
   };
