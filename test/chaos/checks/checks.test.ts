@@ -645,6 +645,18 @@ describe("what is done to a schedule holds", () => {
   const done = ["z created", "z started", "z completed"];
   expectOf(edits, [
     edited("it fires when it is due", null, ROWS),
+    made(
+      "it was made so slowly that its first moments had come",
+      null,
+      { log: [] },
+      {
+        runs: [madeRun(1, 10), madeRun(2, 11), madeRun(3, 12)],
+        edits: [
+          { deed: "due", scheduleId: 1, at: 12, nextAt: 10, everySec: 1 },
+          { deed: "paused", scheduleId: 1, at: 13 },
+        ],
+      },
+    ),
     edited("it fires while it is paused", /a row for 14, when it was not due/, [...ROWS, madeRun(1, 14)]),
     edited("it fires as it was due before", /a row for 19, when it was not due/, [...ROWS, madeRun(1, 19)]),
     edited("it fires before it was made", /a row for 8, when/, [...ROWS, madeRun(1, 8)]),
