@@ -595,7 +595,16 @@ describe("every due moment has one row", () => {
 
 /** A run of schedule 1 that was skipped. */
 function madeRun(id: number, due_at: number, more: Partial<Run> = {}): Run {
-  return { id, task_id: 1, due_at, moments: 1, status: "skipped", queue_task_id: null, ...more } as Run;
+  return {
+    id,
+    task_id: 1,
+    due_at,
+    moments: 1,
+    status: "skipped",
+    started_at: 0,
+    queue_task_id: null,
+    ...more,
+  } as Run;
 }
 
 /** Due every second from 10, paused at 13, resumed at 16, then every 3 seconds from 19, and over at 26. */
@@ -659,6 +668,8 @@ describe("what is done to a schedule holds", () => {
     ),
     edited("it fires while it is paused", /a row for 14, when it was not due/, [...ROWS, madeRun(1, 14)]),
     edited("it fires as it was due before", /a row for 19, when it was not due/, [...ROWS, madeRun(1, 19)]),
+    edited("it fires too early", /fired for 12 at 11/, ROWS.with(2, madeRun(12, 12, { started_at: 11 }))),
+    edited("it fires late", null, ROWS.with(2, madeRun(12, 12, { started_at: 15 }))),
     edited("it fires before it was made", /a row for 8, when/, [...ROWS, madeRun(1, 8)]),
     edited(
       "it fires while it is paused, since somebody asked for it",
