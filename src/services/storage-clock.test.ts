@@ -35,3 +35,52 @@ test("a shared storage's time is asked for again now and then, not every time", 
   await storageClock.sync();
   expect(storageClock.now()).toBe(elsewhere.now());
 });
+
+/** A shared storage that takes so long before and after it looks at its clock, which is right. */
+async function openSlow() {
+  const clock = new ManualClock();
+  const storage = asSharedStorage(await openMemory(clock));
+  const slow = { beforeMs: 0, afterMs: 0, asked: 0 };
+  const now = async () => {
+    slow.asked += 1;
+    await clock.advance(slow.beforeMs);
+    const at = await storage.now();
+    await clock.advance(slow.afterMs);
+    return at;
+  };
+  return { clock, slow, storageClock: new StorageClock({ clock, storage: { ...storage, now } }) };
+}
+
+test.each([
+  ["waited for", { beforeMs: 4_000, afterMs: 0 }],
+  ["looked at late", { beforeMs: 0, afterMs: 4_000 }],
+])("a shared storage whose answer is %s is not thought to be ahead of its time", async (_name, times) => {
+  const { clock, slow, storageClock } = await openSlow();
+  Object.assign(slow, times);
+  await storageClock.sync();
+  expect(storageClock.now()).toBeLessThanOrEqual(clock.now());
+});
+
+test("a slow answer takes nothing away from what is known, and is followed by another question", async () => {
+  const { clock, slow, storageClock } = await openSlow();
+  await storageClock.sync();
+  Object.assign(slow, { afterMs: 4_000 });
+  await clock.advance(5_000);
+  await storageClock.sync();
+  expect(storageClock.now()).toBe(clock.now());
+  Object.assign(slow, { afterMs: 0, asked: 0 });
+  await storageClock.sync();
+  await storageClock.sync();
+  expect(slow.asked).toBe(1);
+});
+
+test("a shared storage whose clock is set back is followed", async () => {
+  const clock = new ManualClock();
+  const elsewhere = new ManualClock(clock.now());
+  const storageClock = new StorageClock({ clock, storage: asSharedStorage(await openMemory(elsewhere)) });
+  await storageClock.sync();
+  elsewhere.set(elsewhere.now() - 60_000);
+  await clock.advance(5_000);
+  await storageClock.sync();
+  expect(storageClock.now()).toBe(elsewhere.now());
+});

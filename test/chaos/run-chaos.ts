@@ -15,6 +15,8 @@ import { openWorld, type World } from "./world.ts";
 
 /** The longest that the longest work takes: of about the time for which a node is still believed after its lease. */
 const PONDER_MS = { brief: 1_500, long: 8_000 } as const;
+/** Of which each has users of its own, and there is little time in a brief run. */
+const TENANTS_COUNT = { brief: 2, long: 3 } as const;
 /** How many tries of a callback may go wrong: a third and a fourth come too late for a brief run. */
 const CALLBACK_FAILURES = { brief: 2, long: 4 } as const;
 
@@ -74,7 +76,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
   const { program, receivers } = world;
   const urls = world.nodes.map(({ url }) => url);
   const [first = ""] = urls;
-  const tenancies = await makeTenants(first);
+  const tenancies = await makeTenants(first, TENANTS_COUNT[brief ? "brief" : "long"]);
   const followers = urls.flatMap((url) => tenancies.map((tenancy) => follow(url, tenancy)));
 
   const strikes: Strike[] = [];

@@ -606,7 +606,16 @@ describe("every due moment has one row", () => {
 
 /** A run of schedule 1 that was skipped. */
 function madeRun(id: number, due_at: number, more: Partial<Run> = {}): Run {
-  return { id, task_id: 1, due_at, moments: 1, status: "skipped", queue_task_id: null, ...more } as Run;
+  return {
+    id,
+    task_id: 1,
+    due_at,
+    moments: 1,
+    status: "skipped",
+    started_at: 0,
+    queue_task_id: null,
+    ...more,
+  } as Run;
 }
 
 /** Due every second from 10, paused at 13, resumed at 16, then every 3 seconds from 19, and over at 26. */
@@ -656,8 +665,22 @@ describe("what is done to a schedule holds", () => {
   const done = ["z created", "z started", "z completed"];
   expectOf(edits, [
     edited("it fires when it is due", null, ROWS),
+    made(
+      "it was made so slowly that its first moments had come",
+      null,
+      { log: [] },
+      {
+        runs: [madeRun(1, 10), madeRun(2, 11), madeRun(3, 12)],
+        edits: [
+          { deed: "due", scheduleId: 1, at: 12, nextAt: 10, everySec: 1 },
+          { deed: "paused", scheduleId: 1, at: 13 },
+        ],
+      },
+    ),
     edited("it fires while it is paused", /a row for 14, when it was not due/, [...ROWS, madeRun(1, 14)]),
     edited("it fires as it was due before", /a row for 19, when it was not due/, [...ROWS, madeRun(1, 19)]),
+    edited("it fires too early", /fired for 12 at 11/, ROWS.with(2, madeRun(12, 12, { started_at: 11 }))),
+    edited("it fires late", null, ROWS.with(2, madeRun(12, 12, { started_at: 15 }))),
     edited("it fires before it was made", /a row for 8, when/, [...ROWS, madeRun(1, 8)]),
     edited(
       "it fires while it is paused, since somebody asked for it",

@@ -46,10 +46,15 @@ function dueTimes(edits: readonly Edit[]): DueTime[] {
   for (const edit of edits) {
     if (edit.deed !== "due" && edit.deed !== "paused") continue;
     if (last !== null)
-      times.push({ from: last.at, until: edit.at, moment: last.nextAt, everySec: last.everySec });
+      times.push({ from: startOf(last), until: edit.at, moment: last.nextAt, everySec: last.everySec });
     last = edit.deed === "due" ? edit : null;
   }
   return times;
+}
+
+/** When it is due next is worked out before it is written, which may take so long that the moment has come by then. */
+function startOf({ at, nextAt }: Extract<Edit, { deed: "due" }>): number {
+  return Math.min(at, nextAt - 1);
 }
 
 /** The moments that are due for sure. */

@@ -3,12 +3,15 @@ import { isDueIn, timetables } from "./due-times.ts";
 
 /**
  * What was done to a schedule holds: it has rows only for moments at which it was due as it was last made, changed, paused or
- * resumed; and one that was deleted stays away.
+ * resumed, and none before its time; and one that was deleted stays away.
  */
 export function edits(history: History): string[] {
   const findings: string[] = [];
   for (const [id, { times, rows, strays, deleted }] of timetables(history)) {
     if (deleted) continue;
+    for (const { started_at, due_at } of rows)
+      if (started_at !== 0 && started_at < due_at)
+        findings.push(`schedule ${id} fired for ${due_at} at ${started_at}`);
     const undue = rows.filter(({ due_at }) => !times.some((time) => isDueIn(time, due_at)));
     if (undue.length > strays)
       findings.push(

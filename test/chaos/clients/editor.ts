@@ -71,8 +71,8 @@ export class Editor extends Client {
   }
 
   /**
-   * Pauses or resumes it. One request that was not answered may still be carried out, at any time: from then on the schedule is
-   * left as it is, which is what that request asks for, too.
+   * Pauses or resumes it. A pause that was not answered may still be carried out, at any time: from then on the schedule is
+   * left as it is, which is what that request asks for, too. Of a resume, nobody knows since when it holds.
    */
   async #toggle(kept: Kept): Promise<void> {
     const paused = !kept.paused;
@@ -80,6 +80,7 @@ export class Editor extends Client {
     const json = this.chance.oneIn(2) ? { enabled: !paused } : { status: paused ? "paused" : "active" };
     let answered = await this.ask(path, json, "PATCH");
     if (answered === null) {
+      if (!paused) return this.#delete(kept);
       this.#forget(kept);
       answered = await this.insist(path, json, "PATCH");
     }
