@@ -278,7 +278,12 @@ describe("no limit is exceeded", () => {
       { log: two },
       { ...lane(1, 2), calls: calling.slice(1) },
     ),
-    made("a tenant", /tenant default: 2 at once, of 1/, { log: two }, given({ tenants: { default: 1 } })),
+    made(
+      "a tenant",
+      /tenant default: 2 at once, of 1/,
+      { log: two },
+      given({ tenants: { default: { maxInflight: 1 } } }),
+    ),
     made(
       "an agent in a lane",
       /agent worker in lane tasks: 2/,
