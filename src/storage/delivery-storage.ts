@@ -88,8 +88,16 @@ export interface SettledTry {
   readonly error: string | null;
 }
 
-/** `tries` must be the number that was handed out. */
-export type PutBackClaim = Readonly<Pick<SettledTry, "seq" | "tries"> & { dueAt: number }>;
+/**
+ * `tries` and `heldUntil` must be what was handed out, as `tries` and `dueAt`: a number alone comes again once a claim was
+ * taken back, and whoever does not know that it was would take back the claim of another.
+ */
+export type PutBackClaim = Readonly<
+  Pick<SettledTry, "seq" | "tries"> & {
+    heldUntil: number;
+    dueAt: number;
+  }
+>;
 
 export interface ListDeliveriesParams {
   readonly tenant: string;

@@ -111,7 +111,7 @@ export class Deliverer extends Service {
   }
 
   #begin(claimed: ClaimedDelivery): void {
-    const { seq, tries: number, url } = claimed.delivery;
+    const { seq, tries: number, dueAt: heldUntil, url } = claimed.delivery;
     const earlier = this.#tries.get(seq);
     if (earlier !== undefined) {
       // Its hold ran out because the clock jumped, or because its end could not be written down for long. It is still
@@ -123,7 +123,8 @@ export class Deliverer extends Service {
     const giveBack = this.#open ? this.#slots.take(origin) : null;
     if (giveBack === null) {
       const waitMs = this.#open ? this.#slots.waitMs(origin) : 0;
-      this.#putBack.push({ seq, tries: number, dueAt: this.#options.storageClock.now() + waitMs });
+      const dueAt = this.#options.storageClock.now() + waitMs;
+      this.#putBack.push({ seq, tries: number, heldUntil: heldUntil ?? 0, dueAt });
       return;
     }
     const each: Try = { claimed, number, exchange: new AbortController(), verdict: null };

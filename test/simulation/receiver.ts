@@ -31,6 +31,8 @@ export class Receiver {
   readonly exchanges: Exchange[] = [];
   readonly #climate: () => Climate;
   readonly #network: Actor;
+  /** As a socket would keep them: what nobody else holds would go, and whoever waits for it would never hear that it was dropped. */
+  readonly #open = new Map<Exchange, Connection>();
 
   constructor({ climate, network }: { climate: () => Climate; network: Actor }) {
     this.#climate = climate;
@@ -50,7 +52,7 @@ export class Receiver {
     return new Connection(({ headers, body }, connection) => {
       const delayMs = process.chance.next() * 3;
       this.#network.plan(delayMs, `${process.name} calls back`, () => {
-        if (connection.aborted) return;
+        if (connection.aborted || process.isGone) return;
         const { type, taskId = "", state = type } = JSON.parse(body) as Told;
         const id = headers["webhook-id"] ?? taskId;
         const exchange = { id, process: process.name, told: `${state}`, from: process.agenda.now };
@@ -61,6 +63,7 @@ export class Receiver {
 
   #take(process: Actor, exchange: Exchange, connection: Connection): void {
     this.exchanges.push(exchange);
+    this.#open.set(exchange, connection);
     connection.onAbort = () => this.#end(exchange);
     const { chance } = process;
     const manner: Manner = happens(chance, this.#climate().receiverFails) ? chance.weighted(FAULTS) : "takes";
@@ -77,6 +80,7 @@ export class Receiver {
 
   #end(exchange: Exchange): void {
     exchange.until ??= this.#network.agenda.now;
+    this.#open.delete(exchange);
   }
 }
 

@@ -183,21 +183,37 @@ export function describeDeliveries(open: OpenWorld): void {
       const { deliveries } = world.storage;
       await end(world, "t");
       const { seq } = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      const heldUntil = world.clock.now() + 10;
       const soon = world.clock.now() + 5;
-      await deliveries.putBack({ claims: [{ seq, tries: 1, dueAt: soon }] });
-      await deliveries.putBack({ claims: [{ seq, tries: 1, dueAt: soon + 1 }] });
+      await deliveries.putBack({ claims: [{ seq, tries: 1, heldUntil, dueAt: soon }] });
+      await deliveries.putBack({ claims: [{ seq, tries: 1, heldUntil, dueAt: soon + 1 }] });
       expect(only(await list(world))).toMatchObject({ tries: 0, dueAt: soon, lastTryAt: null });
       world.clock.step(5);
       const again = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
       expect(again.tries).toBe(1);
       const tried = { status: "pending", dueAt: soon, responseStatus: 500, error: "HTTP 500" } as const;
       await deliveries.settle({ tries: [settled({ seq, ...tried })] });
-      await deliveries.claim(HOLD);
-      await deliveries.putBack({ claims: [{ seq, tries: 2, dueAt: soon }] });
+      const third = only(await deliveries.claim(HOLD)).delivery;
+      await deliveries.putBack({ claims: [{ seq, tries: 2, heldUntil: third.dueAt ?? 0, dueAt: soon }] });
       expect(only(await list(world))).toMatchObject({ ...tried, tries: 1, lastTryAt: world.clock.now() });
       await deliveries.settle({ tries: [settled({ seq })] });
-      await deliveries.putBack({ claims: [{ seq, tries: 1, dueAt: soon }] });
+      await deliveries.putBack({ claims: [{ seq, tries: 1, heldUntil: again.dueAt ?? 0, dueAt: soon }] });
       expect(only(await list(world))).toMatchObject({ status: "delivered", tries: 1 });
+    });
+
+    test("stay with whoever took them after they were put back, when that is asked for again", async () => {
+      const world = await open();
+      const { deliveries } = world.storage;
+      await end(world, "t");
+      const first = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      const { seq, tries } = first;
+      const claims = [{ seq, tries, heldUntil: first.dueAt ?? 0, dueAt: world.clock.now() }];
+      await deliveries.putBack({ claims });
+      world.clock.step(1);
+      const second = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      // The answer to the first time got lost.
+      await deliveries.putBack({ claims });
+      expect(await list(world)).toEqual([second]);
     });
 
     test("are sent anew when asked for, as if never tried, unless they are still pending", async () => {

@@ -125,15 +125,16 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       // All that are due: of several that ended at once, which one goes first is nobody's promise.
       const claimed = await deliveries.claim({ limit: 10_000, holdMs: command.holdMs });
       const handedOut = claimed.map(({ delivery }) => delivery).sort(byEnd);
-      side.tries.push(...handedOut.map(({ seq, tries }) => ({ seq, tries })));
+      side.tries.push(...handedOut.map(({ seq, tries, dueAt }) => ({ seq, tries, heldUntil: dueAt ?? 0 })));
       return handedOut.map(comparableDelivery);
     }
     case "settleDelivery": {
       const { status, afterMs } = command;
       const each = choose(side.tries, command.pick);
       if (each === undefined) return undefined;
+      const { seq, tries } = each;
       const dueAt = status === "pending" ? side.clock.now() + afterMs : null;
-      return deliveries.settle({ tries: [{ ...each, status, dueAt, responseStatus: 200, error: null }] });
+      return deliveries.settle({ tries: [{ seq, tries, status, dueAt, responseStatus: 200, error: null }] });
     }
     case "putBackDelivery": {
       const each = choose(side.tries, command.pick);

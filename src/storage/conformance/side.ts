@@ -35,7 +35,7 @@ export class Side {
   readonly tasks: { tenant: string; id: string; keyed: boolean }[] = [];
   readonly claims: Claim[] = [];
   /** Deliveries that were handed out. */
-  readonly tries: { readonly seq: number; readonly tries: number }[] = [];
+  readonly tries: { readonly seq: number; readonly tries: number; readonly heldUntil: number }[] = [];
   /** Every schedule and every run there ever was, by the order in which they were made. */
   readonly schedules: ScheduleName[] = [];
   readonly runs: number[] = [];

@@ -34,9 +34,9 @@ export function settleDeliveries(state: OracleState, { tries }: { tries: readonl
 }
 
 export function putBackDeliveries(state: OracleState, { claims }: { claims: readonly PutBackClaim[] }): void {
-  for (const { seq, tries, dueAt } of claims) {
+  for (const { seq, tries, heldUntil, dueAt } of claims) {
     const delivery = state.deliveries.find((candidate) => candidate.seq === seq);
-    if (delivery?.tries !== tries || delivery.status !== "pending") continue;
+    if (delivery?.tries !== tries || delivery.dueAt !== heldUntil) continue;
     delivery.tries -= 1;
     delivery.dueAt = dueAt;
     if (delivery.tries === 0) delivery.lastTryAt = null;

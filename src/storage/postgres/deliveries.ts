@@ -220,8 +220,8 @@ begin
   perform enter(p_now);
   update delivery d
      set tries = d.tries - 1, due_at = c."dueAt", last_try_at = case when d.tries > 1 then d.last_try_at end
-    from json_to_recordset(p_claims) as c(seq bigint, tries integer, "dueAt" bigint)
-   where d.seq = c.seq and d.tries = c.tries and d.status = 'pending';
+    from json_to_recordset(p_claims) as c(seq bigint, tries integer, "heldUntil" bigint, "dueAt" bigint)
+   where d.seq = c.seq and d.tries = c.tries and d.due_at = c."heldUntil";
 end $$;
 
 create function resend_delivery(p_now bigint, p_tenant text, p_seq bigint) returns table (was text) language plpgsql as $$

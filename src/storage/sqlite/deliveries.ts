@@ -32,7 +32,7 @@ export function sqliteDeliveries(db: SqliteDatabase): DeliveryStorage {
       db.write(() => {
         const putBack = db.prepare(
           `update delivery set tries = tries - 1, due_at = @dueAt, last_try_at = iif(tries = 1, null, last_try_at)
-            where seq = @seq and tries = @tries and status = 'pending'`,
+            where seq = @seq and tries = @tries and due_at = @heldUntil`,
         );
         for (const each of claims) putBack.run(each);
       });
