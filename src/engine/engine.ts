@@ -104,6 +104,7 @@ export class Engine {
       clock,
       random,
       limits: options.limits,
+      onSent: (tasks) => this.#wakeFor(tasks),
       onInserted: (tasks, answers) => this.#inserted(tasks, answers),
     });
     this.#runner = new Runner({
@@ -289,8 +290,12 @@ export class Engine {
         this.metrics.of(task.tenant).submitted(task, { rejected: rejection !== null });
       }
     }
-    this.#dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
+    this.#wakeFor(tasks);
     for (const answer of answers) this.#expect(answer);
+  }
+
+  #wakeFor(tasks: readonly NewTask[]): void {
+    this.#dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
   }
 
   #expect({ runAt, deadline }: InsertedTask): void {

@@ -12,6 +12,7 @@ async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
   const lane = { name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
   await storage.lanes.configure({ lanes: [lane] });
   const batches: string[][] = [];
+  const sent: string[] = [];
   const told: string[] = [];
   const intake = new Intake({
     storage: meddle(storage, {
@@ -24,9 +25,10 @@ async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
     clock,
     random: () => 0,
     limits: () => ROOMY,
+    onSent: (tasks) => sent.push(...tasks.map(({ id }) => id)),
     onInserted: (_tasks, answers) => told.push(...answers.map(({ id }) => id)),
   });
-  return { intake, clock, storage, batches, told };
+  return { intake, clock, storage, batches, sent, told };
 }
 
 function idsOf({ params }: Call): string[] {
@@ -40,6 +42,17 @@ describe("tasks are written in handfuls:", () => {
     expect(inserted).toMatchObject({ id: "alone", state: "queued", position: 1 });
     expect(batches).toEqual([["alone"]]);
     expect(told).toEqual(["alone"]);
+  });
+
+  test("who could run one hears of it while it is on its way", async () => {
+    const answered = new Gate();
+    const { intake, sent, told } = await makeIntake({ after: () => answered.opened });
+    const inserted = intake.add(newTask({ id: "on its way" }));
+    await settle();
+    expect({ sent, told }).toEqual({ sent: ["on its way"], told: [] });
+    answered.open();
+    await inserted;
+    expect(told).toEqual(["on its way"]);
   });
 
   test("those of one turn of the event loop share a transaction, in order", async () => {

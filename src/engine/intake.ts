@@ -21,6 +21,8 @@ export interface IntakeOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly limits: () => AdmissionLimits;
+  /** Told when tasks are on their way to the storage: who could run them may get in line right behind them. */
+  readonly onSent: (tasks: readonly NewTask[]) => void;
   /** Told after each commit, before the callers are. */
   readonly onInserted: (tasks: readonly NewTask[], answers: readonly InsertedTask[]) => void;
 }
@@ -141,11 +143,13 @@ export class Intake {
   }
 
   async #insertWithRetries(tasks: readonly NewTask[], batches: readonly NewBatch[]): Promise<InsertedTask[]> {
-    const { storage, limits, clock, random } = this.#options;
+    const { storage, limits, clock, random, onSent } = this.#options;
     const begun = clock.monotonic();
     for (let tries = 1; ; tries++) {
       try {
-        return await storage.tasks.insert({ tasks, batches, limits: limits() });
+        const inserted = storage.tasks.insert({ tasks, batches, limits: limits() });
+        onSent(tasks);
+        return await inserted;
       } catch (error) {
         const waitedMs = clock.monotonic() - begun;
         if (!isStorageAway(error) || tries === TRIES_MAX || waitedMs > GIVE_UP_MS) throw error;
