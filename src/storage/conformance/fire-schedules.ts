@@ -319,6 +319,15 @@ export function describeFireSchedules(open: OpenWorld): void {
       });
     });
 
+    test("that replaces has come when the others end: one that was paused before its only moment is taken up by it", async () => {
+      const world = await open();
+      const rule = { kind: "once", atMs: world.clock.now(), phrase: "now", tz: "UTC" } as const;
+      const schedule = await create(world, { definition: { rule }, status: "paused", nextFireAt: null });
+      await fire(world, schedule, { runs: [running(world, schedule, { forced: true })], nextFireAt: null });
+      await fire(world, schedule, { runs: [running(world, schedule, { replaces: true })], nextFireAt: null });
+      expect(await read(world, schedule)).toMatchObject({ status: "active", openRuns: 1, nextFireAt: null });
+    });
+
     test("that replaces ends the runs that go, in the same moment", async () => {
       const world = await open();
       const schedule = await create(world);

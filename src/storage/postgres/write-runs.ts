@@ -113,6 +113,10 @@ begin
   select array_agg(o.seq order by o.n, o.run), array_agg(o.schedule order by o.n, o.run) into v_seqs, v_schedules
     from (select f.n, o.* from unnest(p_runs) f cross join lateral (${openTasksOf("f.schedule")} offset 0) o where f.replaces) o;
   if v_seqs is null then return '[]'; end if;
+  -- Its moment has come before those end: it may be the only one that its schedule had to wait for.
+  update schedule s set last_due_at = greatest(s.last_due_at, d.due_at)
+    from (select ${addressOf("schedule", "id = r.schedule")} as row, r.due_at from unnest(p_runs) r where r.replaces and not r.forced) d
+   where s.ctid = d.row;
   return (
     select jsonb_agg(c.task::jsonb || jsonb_build_object('schedule', v_schedules[c.place]) order by c.place)
       from json_array_elements(cancel_these(p_now, v_seqs, '${REPLACED}')) with ordinality c(task, place));
