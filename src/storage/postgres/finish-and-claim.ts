@@ -40,7 +40,7 @@ export async function finishAndClaim(
   const expired = rows
     .filter(({ what }) => what === "expired")
     .map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
-  if (rows.length + params.progress.length > 0) db.signal({ kind: "events" });
+  if (rows.length + finished.length + params.progress.length > 0) db.signal({ kind: "events" });
   if (rows.some(({ what }) => what === "settled")) signalReleased(db);
   // The slots that an end freed may be what another node's tasks wait for.
   if (finished.length > 0) db.signalOthers({ kind: "work" });
