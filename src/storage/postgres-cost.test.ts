@@ -316,7 +316,7 @@ describe("what schedules and their runs touch", () => {
       "miss several": () => fire(others, { status: "missed", reason: "r" }),
       "find what is due": () => ["due_schedules(2, 100)", []],
       change: () => [
-        'update_schedule(null, $1, $2, $3, \'{"status":"paused"}\', null)',
+        'update_schedule(null, $1, $2, $3, \'{"status":"paused"}\', null, true)',
         [TENANT, busy.id, busy.revision],
       ],
       delete: () => ["delete_schedule(null, $1, $2, $3)", [TENANT, busy.id, false]],

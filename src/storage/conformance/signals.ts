@@ -22,6 +22,15 @@ export function describeSignals(open: OpenWorld): void {
       await told;
     });
 
+    test("tell of events when a task ends and nothing is started", async () => {
+      const world = await open();
+      await world.submit({});
+      const claimed = only(await world.claim());
+      const told = next(world, "events");
+      await world.finish(claimed, { to: "done", result: null });
+      await told;
+    });
+
     test("tell of a due moment when a task is parked", async () => {
       const world = await open();
       const told = next(world, "due");
