@@ -3,7 +3,7 @@ import type { Findings, Setting } from "../job.ts";
 import { type Contender, tune } from "./contender.ts";
 import { installPeers } from "./install.ts";
 import type { System } from "./queue.ts";
-import { formatPeers, type Line } from "./report.ts";
+import { formatLine, formatPeers, type Line } from "./report.ts";
 import { type Row, stepsOf } from "./steps.ts";
 import { CLASSES, SYSTEMS } from "./systems/index.ts";
 import { type Outcome, takeStep } from "./take-step.ts";
@@ -18,7 +18,9 @@ export async function peersJob(setting: Setting): Promise<Findings> {
   for (const step of stepsOf(setting.sizes.peers)) {
     console.error(step.rows[0]?.name);
     const outcomes = await takeStep(step, contenders, setting);
-    for (const row of step.rows) lines.push(lineOf(row, outcomes));
+    const taken = step.rows.map((row) => lineOf(row, outcomes));
+    for (const line of taken) console.error(formatLine(line));
+    lines.push(...taken);
     for (const [name, outcome] of outcomes) {
       if ("failure" in outcome) notRun.push(`${name}, ${step.rows[0]?.name}: ${outcome.failure}`);
     }

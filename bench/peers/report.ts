@@ -37,6 +37,13 @@ function formatClass({ rota, peers }: Class, { lines }: PeersReport): string {
   });
 }
 
+/** A row by itself, as soon as it is there: the whole takes its time. */
+export function formatLine(line: Line): string {
+  return [...line.figures.keys()]
+    .map((system) => `  ${line.name}, ${system}: ${formatCell(system, line)}`)
+    .join("\n");
+}
+
 /** In brackets: how many times as good Rota is. */
 function formatCell(system: string, { figures, comparisons }: Line): string {
   const figure = figures.get(system);
