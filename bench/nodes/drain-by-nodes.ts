@@ -37,12 +37,12 @@ export function measureNodes(
     try {
       const cpu = await ServerCpu.of(serverUrl);
       const watch = await watchServer(place.url, serverUrl);
-      const cpuBefore = await cpu.readMs();
+      const cpuBefore = await cpu.read();
       const begun = performance.now();
       await allStarted(processes, tasks);
       const drained = await Promise.all(processes.map((node) => node.drain()));
       const elapsedMs = performance.now() - begun;
-      const serverCpuMs = (await cpu.readMs()) - cpuBefore;
+      const serverCpuMs = await cpu.readMs(cpuBefore);
       const watched = await watch.stop();
       const { counts } = await loader.tasks.counts();
       if (counts.done !== tasks) throw new Error(`${counts.done} of ${tasks} tasks are done`);

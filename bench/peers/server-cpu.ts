@@ -2,6 +2,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { connect } from "../postgres/database.ts";
 import { askRedis } from "./redis/ask-redis.ts";
 
+/** Milliseconds by the number of the process. */
+export type RanSoFar = ReadonlyMap<number, number>;
+
 /** What the processes of a database's server take, as Linux tells it. Elsewhere, and for SQLite, nothing is counted. */
 export class ServerCpu {
   /** Its first process; null: there is none, or it cannot be looked at. */
@@ -23,15 +26,22 @@ export class ServerCpu {
     }
   }
 
-  /** Milliseconds that it and its children have run so far. */
-  async readMs(): Promise<number> {
-    if (this.#pid === null) return 0;
+  /** Milliseconds that its processes have run since `before`. Of each by itself: what one took that has ended is not known. */
+  async readMs(before: RanSoFar): Promise<number> {
+    let ms = 0;
+    for (const [pid, ran] of await this.read()) ms += ran - (before.get(pid) ?? 0);
+    return ms;
+  }
+
+  /** What it and each of its children have run so far. */
+  async read(): Promise<RanSoFar> {
+    if (this.#pid === null) return new Map();
     const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
     const family = await Promise.all(
       pids.map(async (pid) => pid === this.#pid || (await parentOf(pid)) === this.#pid),
     );
-    const times = await Promise.all(pids.filter((_, index) => family[index]).map(ranMs));
-    return times.reduce((sum, ms) => sum + ms, 0);
+    const own = pids.filter((_, index) => family[index]);
+    return new Map(await Promise.all(own.map(async (pid) => [pid, await ranMs(pid)] as const)));
   }
 }
 

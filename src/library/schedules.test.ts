@@ -81,6 +81,19 @@ test.each([
   },
 );
 
+test("an edit that gives an overdue schedule another agent, in place of one that is gone, sets it going", async () => {
+  const { rota, clock } = await openTestRota();
+  for (const id of ["gone", "there"]) await rota.agents.create({ id, executor: { type: "echo" } });
+  await rota.schedules.create({ ...HOURLY, agent: "gone" });
+  await rota.agents.delete("gone");
+  await clock.advance(HOUR);
+  expect(await rota.schedules.update(1, { agent: "there", schedule: "every 2 hours" })).toMatchObject({
+    status: "active",
+    next_fire_at: (clock.now() + 2 * HOUR) / 1_000,
+  });
+  expect((await rota.schedules.runs(1)).runs).toMatchObject([{ status: "failed" }]);
+});
+
 test("a moment that comes while an edit is written has its row, too", async () => {
   let isSlow = true;
   const { rota, clock } = await openMeddled(async () => {

@@ -79,9 +79,10 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
   /** Works the edit out from what the schedule is when it is written, so that nothing that happens meanwhile is undone. */
   async function edit(id: number, wanted: ParsedScheduleChanges): Promise<ScheduleRecord> {
     await storageClock.sync();
+    let wish = wanted;
     for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
       const record = await find(id);
-      const changes = editSchedule(record, wanted, storageClock.now());
+      const changes = editSchedule(record, wish, storageClock.now());
       if (Object.keys(changes).length === 0) return record;
       const { revision } = record;
       // A moment that has come is due, whatever is decided now: nobody may have been there to fire it, and a pause or another
@@ -89,7 +90,11 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const unlessDue = changes.status !== undefined || changes.nextFireAt !== undefined;
       const updated = await storage.schedules.update({ tenant, id, revision, changes, unlessDue });
       if (updated !== null) return updated;
-      if (unlessDue) await runner.seeTo(record);
+      if (!unlessDue) continue;
+      await runner.seeTo(record);
+      // That may have paused it, for what this very edit puts right.
+      if (wish.schedule !== undefined && record.status === "active")
+        wish = { ...wish, status: wish.status ?? "active" };
     }
     throw new RotaError("conflict", `schedule ${id} keeps changing while it is edited: try again`);
   }

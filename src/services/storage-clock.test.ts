@@ -59,9 +59,10 @@ test.each([
   Object.assign(slow, times);
   await storageClock.sync();
   expect(storageClock.now()).toBeLessThanOrEqual(clock.now());
+  expect(storageClock.now()).toBeGreaterThanOrEqual(clock.now() - times.beforeMs - times.afterMs);
 });
 
-test("a slow answer takes nothing away from what is known, and is followed by another question", async () => {
+test("a slow answer takes nothing away from what is known, and is soon followed by another question", async () => {
   const { clock, slow, storageClock } = await openSlow();
   await storageClock.sync();
   Object.assign(slow, { afterMs: 4_000 });
@@ -69,6 +70,9 @@ test("a slow answer takes nothing away from what is known, and is followed by an
   await storageClock.sync();
   expect(storageClock.now()).toBe(clock.now());
   Object.assign(slow, { afterMs: 0, asked: 0 });
+  await storageClock.sync();
+  expect(slow.asked).toBe(0);
+  await clock.advance(1_000);
   await storageClock.sync();
   await storageClock.sync();
   expect(slow.asked).toBe(1);

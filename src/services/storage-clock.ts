@@ -3,21 +3,22 @@ import type { Storage } from "../storage/storage.ts";
 
 /** How long a measured difference is trusted: clocks drift apart by less than a millisecond in this time. */
 const SYNC_EVERY_MS = 5_000;
-/** An answer that took longer says little of what the time is now: the storage is asked again the next time. */
+/** An answer that took longer says little of what the time is now: the storage is asked again sooner. */
 const QUICK_MS = 100;
+const SYNC_AGAIN_MS = 1_000;
 
 /**
  * The storage's time as this process sees it: due moments, deadlines and retries are in it. A storage that belongs to
  * this process alone shares its clock. Otherwise the database has its own: it is asked now and then, and counted on
- * from the answer by the monotonic clock, so that a jump of this machine's wall clock changes nothing. It is never ahead:
+ * from the answer by the monotonic clock, so that a jump of this machine's wall clock changes nothing. It is not taken to be ahead:
  * whoever believes that a moment has come which has not would fire it too early.
  */
 export class StorageClock {
   readonly #clock: Clock;
   readonly #storage: Storage;
   #base: { storage: number; monotonic: number } | null = null;
-  /** When it was last answered quickly, by the monotonic clock. */
-  #syncedAt = Number.NEGATIVE_INFINITY;
+  /** When it is asked again, by the monotonic clock. */
+  #syncAt = Number.NEGATIVE_INFINITY;
 
   constructor({ clock, storage }: { clock: Clock; storage: Storage }) {
     this.#clock = clock;
@@ -33,11 +34,12 @@ export class StorageClock {
   async sync(): Promise<void> {
     if (this.#storage.capabilities.exclusive) return;
     const asked = this.#clock.monotonic();
-    if (asked - this.#syncedAt < SYNC_EVERY_MS) return;
+    if (asked < this.#syncAt) return;
     const storage = await this.#storage.now();
     const answered = this.#clock.monotonic();
     this.#learn({ storage, asked, answered });
-    if (answered - asked <= QUICK_MS) this.#syncedAt = asked;
+    const trustedMs = answered - asked <= QUICK_MS ? SYNC_EVERY_MS : SYNC_AGAIN_MS;
+    this.#syncAt = answered + trustedMs;
   }
 
   /**

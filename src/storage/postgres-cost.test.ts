@@ -460,6 +460,15 @@ describe("what a claim touches", () => {
     expect(await pagesOfClaim(admin)).toBeLessThan(2 * (await pagesOfSmallClaim()));
   });
 
+  test("does not grow with the tasks of one that has nearly all, once the database knows how many there are", async () => {
+    const { first, admin } = await openNodes(1);
+    await submitAll(first, tasksOf(1, 10_000));
+    await admin.query("analyze rota.task, rota.ready, rota.line, rota.lease");
+    await admin.query("discard plans");
+    await pagesOfClaim(admin);
+    expect(await pagesOfClaim(admin)).toBeLessThan(2 * (await pagesOfSmallClaim()));
+  });
+
   test("does not grow with agents that are busy, nor with urgent work of one that is full", async () => {
     const { first, admin } = await openNodes(1);
     await first.lanes.configure({

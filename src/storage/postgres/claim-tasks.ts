@@ -1,3 +1,4 @@
+import { oneRow } from "./one-row.ts";
 import { roomWhenFreed } from "./share-out.ts";
 
 /**
@@ -273,7 +274,11 @@ begin
        select ctid as entry, task_seq, row_number() over (order by rank, task_seq) as n from ready
         where line = need.line and (rank, task_seq) >= (o.head_rank, o.head_seq)
         order by rank, task_seq limit cardinality(need.places)) r
-      join task t on t.seq = r.task_seq and t.resting_state = 'queued'),
+     cross join ${oneRow(
+       "executions, tenant, priority, session, origin, preemptions_left",
+       "task",
+       "seq = r.task_seq and resting_state = 'queued'",
+     )} t),
   gone as (
     delete from ready where ctid = any (array(select entry from chosen))),
   held as (

@@ -49,7 +49,7 @@ returns void language plpgsql as $$
 #variable_conflict use_column
 begin
   -- Mostly all say the same, and then nothing has to be sorted.
-  if p_types[1] = all (p_types) and p_tenants[1] = all (p_tenants)
+  if cardinality(p_types) > 0 and p_types[1] = all (p_types) and p_tenants[1] = all (p_tenants)
      and (p_data[1] = all (p_data) or array_remove(p_data, null) = '{}') then
     insert into event (last_seq, count, type, at, tenant, task_seqs, data)
     values (p_first + cardinality(p_task_seqs) - 1, cardinality(p_task_seqs), p_types[1], p_now, p_tenants[1], p_task_seqs,

@@ -214,6 +214,10 @@ declare
   v_now bigint := enter(p_now);
   v_specs text[] := string_to_array(p_specs, E'\\n');
   v_tenants text[] := array(select tenant from json_to_recordset(p_forms) as j(tenant text));
+  -- Of each, where its key was last before; null: nowhere.
+  v_before integer[] := array(
+    select lag(n) over (partition by v_tenants[form], key order by n)
+      from unnest(p_form_of, p_keys) with ordinality u(form, key, n) order by n);
   v_from integer := 1;
   v_to integer;
   v_stretch inserted_task[];
@@ -223,19 +227,21 @@ declare
 begin
   if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
   while v_from <= cardinality(p_ids) loop
-    select coalesce(min(n) filter (where times > 1) - 1, cardinality(p_ids)) into v_to
-      from (select n, row_number() over (partition by v_tenants[form], key order by n) as times
-              from unnest(p_form_of, p_keys) with ordinality u(form, key, n) where n >= v_from and key is not null) u;
+    v_to := v_from;
+    while v_to < cardinality(p_ids) and (p_keys[v_to + 1] is null or (v_before[v_to + 1] >= v_from) is not true) loop
+      v_to := v_to + 1;
+    end loop;
     -- One by one, by its key: a plan for all at once is made while there are few, and reads all of them when they are many.
     select array_agg(made order by n), array_agg(n order by n) filter (where made is null) into v_stretch, v_new
-      from unnest(p_form_of, p_keys, p_hashes) with ordinality u(form, key, hash, n)
+      from (select form, key, hash, place + v_from - 1 as n
+              from unnest(p_form_of[v_from:v_to], p_keys[v_from:v_to], p_hashes[v_from:v_to])
+                     with ordinality u(form, key, hash, place)) u
       left join lateral (
         select row(t.seq, t.id, coalesce(l.state, t.resting_state), t.position, t.created_at, t.run_at, t.deadline, null, null,
                    case when k.hash = u.hash then 'same' else 'other' end)::inserted_task as made
           from idempotency_key k join task t on t.seq = k.task_seq left join lease l on l.task_seq = t.seq
          where k.tenant = v_tenants[u.form] and k.key = u.key and k.created_at > v_now - ${IDEMPOTENCY_MS}
-        offset 0) k on true
-     where n between v_from and v_to;
+        offset 0) k on true;
     if json_array_length(p_batches) > 0 then
       perform refuse_conflict(p_forms, p_form_of[v_from:v_to], p_ids[v_from:v_to], p_batches, v_stretch);
     end if;

@@ -36,8 +36,13 @@ const FORMED = `
        cross join lateral (select (select t.max_queued from tenant t where t.id = k.tenant) as tenant_max offset 0) b`;
 
 /** The tasks of a call, each with its form. */
-const EACH = `(select u.*, v_forms[u.form] as f
-                 from unnest(p_form_of, p_places, p_ids, p_specs) with ordinality u(form, place, id, spec, n) offset 0)`;
+const EACH = each("form, place, id", "p_form_of, p_places, p_ids");
+/** The same with what is to be done, which is much: only where it is stored. */
+const EACH_WHOLE = each("form, place, id, spec", "p_form_of, p_places, p_ids, p_specs");
+
+function each(columns: string, arrays: string): string {
+  return `(select u.*, v_forms[u.form] as f from unnest(${arrays}) with ordinality u(${columns}, n) offset 0)`;
+}
 
 /** What becomes of a task of `EACH`. */
 const REFUSED = "v_fulls[n] is not null";
@@ -124,7 +129,7 @@ begin
       from (select *, case when unmet > 0 then 'waiting_dependency'
                            when run_at > p_now then 'delayed' else 'queued' end as state
               from (${FORMED} order by k.n) k) k;
-    exit when v_known;
+    exit when v_known is not false;
     perform make_lines(p_forms);
     perform make_sessions(p_forms);
   end loop;
@@ -156,7 +161,7 @@ begin
          ${DEADLINE}, (f).deadline_after_ms, (f).max_retries_if_lost, (f).preemptions_left,
          case when ${REFUSED} then p_now end, (f).batch, (f).session, v_turns[n], (f).origin, (f).schedule, (f).callback_url,
          (f).dependencies, case when ${REFUSED} then 0 else (f).unmet end, spec, ${ERROR}
-    from ${EACH} u;
+    from ${EACH_WHOLE} u;
   with placed as (
     insert into ready (line, rank, task_seq)
     select (f).line, (f).rank, v_first + n - 1 from ${EACH} u where ${READY}),

@@ -1,11 +1,17 @@
 -- What a step that ends and starts tasks pays for besides its rows.
 
+-- What is under way ends first, and nobody who writes comes in between: they would take the tables in another order.
+select pg_advisory_xact_lock(7682);
+lock table task, line, lane, lease in access exclusive mode;
+
 -- With the columns that came after 001, the end of a task no longer fitted beside it on every page: a fifth went elsewhere
 -- and changed all indexes. Pages that are full already stay as they are.
 alter table task set (fillfactor = 45);
 
 -- Whatever is critical is ahead: line_by_head finds it, and first.
 drop index line_with_criticals;
+-- Bounds are looked up by their tenant.
+drop index tenant_with_queue;
 
 -- One check for each of these, as for tenant_line: every check is made ready anew for every statement that writes, which
 -- took longer than checking.
