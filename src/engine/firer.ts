@@ -29,8 +29,11 @@ export interface ScheduleRunner {
    * when it changes so fast that nothing can be made of it, and when its tenant is disabled.
    */
   runNow(params: RunNowParams): Promise<RanNow | null>;
-  /** Sees to those moments of a schedule that have come, before it is changed; it is taken as it was read. */
-  seeTo(schedule: ScheduleRecord): Promise<void>;
+  /**
+   * Sees to those moments of a schedule that have come, before it is changed; it is taken as it was read. Answers whether
+   * that paused it.
+   */
+  seeTo(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }>;
   /** Sets the schedules of a tenant going again that stood still while it was disabled. */
   resumeTenant(tenant: string): Promise<void>;
 }
@@ -64,7 +67,7 @@ export class Firer extends Service implements ScheduleRunner {
     return this.#options.runs.runNow(params);
   }
 
-  seeTo(schedule: ScheduleRecord): Promise<void> {
+  seeTo(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }> {
     return this.#options.runs.seeTo(schedule);
   }
 

@@ -126,9 +126,15 @@ export class RunMaker {
     }
   }
 
-  /** Sees to those moments of a schedule that have come, as it was read; if it is another by now, nothing happens. */
-  async seeTo(schedule: ScheduleRecord): Promise<void> {
-    if (schedule.nextFireAt !== null) await this.write(await this.plan([schedule]));
+  /**
+   * Sees to those moments of a schedule that have come, as it was read; if it is another by now, nothing happens. Answers
+   * whether that paused it, since it cannot be fired as it is.
+   */
+  async seeTo(schedule: ScheduleRecord): Promise<{ readonly paused: boolean }> {
+    if (schedule.nextFireAt === null) return { paused: false };
+    const fires = await this.plan([schedule]);
+    const moved = await this.write(fires);
+    return { paused: moved > 0 && fires.some((fire) => fire.pauses !== null && fire.whileDisabled !== true) };
   }
 
   /** Null: there is no such schedule. Throws `conflict` when it changes too fast, or its tenant is disabled. */

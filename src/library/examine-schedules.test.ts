@@ -131,3 +131,15 @@ test("asks nothing of a schedule that is paused", async () => {
   await storage.schedules.update({ ...schedule, changes: { status: "paused" } });
   expect(await examine(storage, start + 100 * HOUR)).toEqual({ schedules: 1, moments: 0, findings: [] });
 });
+
+test("says nothing of a schedule that is deleted, with its rows, while it is looked at", async () => {
+  const { storage, start, create } = await open();
+  const schedule = await create();
+  await leave(storage, schedule, [skipped(start + HOUR)], start + 2 * HOUR);
+  const listRuns: Storage["schedules"]["listRuns"] = async (params) => {
+    await storage.schedules.delete({ tenant: TENANT, id: schedule.id, sparesRunning: false });
+    return storage.schedules.listRuns(params);
+  };
+  const meddled = { ...storage, schedules: { ...storage.schedules, listRuns } };
+  expect((await examine(meddled, start)).findings).toEqual([]);
+});

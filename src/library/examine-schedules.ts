@@ -43,12 +43,18 @@ export async function examineSchedules(options: ExamineSchedulesOptions): Promis
       const examined = await examineSchedule(schedule, options);
       schedules += 1;
       moments += examined.moments;
-      findings.push(...examined.findings);
+      if (examined.findings.length > 0 && (await isAsRead(storage, schedule)))
+        findings.push(...examined.findings);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) return { schedules, moments, findings };
     after = last.id;
   }
+}
+
+/** One that was deleted or changed while its rows were read says nothing. */
+async function isAsRead(storage: Storage, { tenant, id, updatedAt }: ScheduleRecord): Promise<boolean> {
+  return (await storage.schedules.get({ tenant, id }))?.updatedAt === updatedAt;
 }
 
 async function examineSchedule(

@@ -94,6 +94,19 @@ test("an edit that gives an overdue schedule another agent, in place of one that
   expect((await rota.schedules.runs(1)).runs).toMatchObject([{ status: "failed" }]);
 });
 
+test("an edit of the rule that comes second leaves a schedule paused that somebody has just paused", async () => {
+  let edits = 0;
+  const { rota, clock } = await openMeddled(async (storage) => {
+    const record = await storage.schedules.get({ tenant: "default", id: 1 });
+    if (record === null || ++edits > 1) return;
+    const { tenant, id, revision } = record;
+    await storage.schedules.update({ tenant, id, revision, changes: { status: "paused" } });
+  });
+  await rota.schedules.create(HOURLY);
+  await clock.advance(MINUTE);
+  expect(await rota.schedules.update(1, { schedule: "every 2 hours" })).toMatchObject({ status: "paused" });
+});
+
 test("a moment that comes while an edit is written has its row, too", async () => {
   let isSlow = true;
   const { rota, clock } = await openMeddled(async () => {

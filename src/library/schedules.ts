@@ -91,10 +91,9 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const updated = await storage.schedules.update({ tenant, id, revision, changes, unlessDue });
       if (updated !== null) return updated;
       if (!unlessDue) continue;
-      await runner.seeTo(record);
-      // That may have paused it, for what this very edit puts right.
-      if (wish.schedule !== undefined && record.status === "active")
-        wish = { ...wish, status: wish.status ?? "active" };
+      const { paused } = await runner.seeTo(record);
+      // For what this very edit may put right; nobody wished for it.
+      if (paused && wish.schedule !== undefined) wish = { ...wish, status: wish.status ?? "active" };
     }
     throw new RotaError("conflict", `schedule ${id} keeps changing while it is edited: try again`);
   }
