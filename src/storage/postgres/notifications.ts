@@ -65,8 +65,6 @@ export class Notifications {
 
   async #flush(): Promise<void> {
     this.#sending = true;
-    // An operation mostly has several things to tell, one right after the other.
-    await Promise.resolve();
     while (this.#outgoing.size > 0 && !this.#stopping.signal.aborted) {
       const message: Message = { from: this.#self, signals: [...this.#outgoing.values()] };
       this.#outgoing.clear();
