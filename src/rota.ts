@@ -140,10 +140,12 @@ export async function joinRota({ options, settings, storage, environment = {} }:
         return { timeoutMs, sessionMaxConcurrent: sessions.maxConcurrent };
       },
       // What is known here is not looked up at every moment: that it was deleted elsewhere is soon told.
-      hasAgent: (name) => agents.find(name) !== undefined || catalogue.lists(name),
+      hasAgent: (name) => agents.find(name) !== undefined || catalogue.isKnown(name),
       isDisabled: (id) => tenants.isDisabled(id),
     },
     findExecutor: (record) => catalogue.executorFor(record),
+    abilities: () => agents.abilities(),
+    noExecutorMs: () => current.value.scheduler.noExecutorSec * 1_000,
     spansLanes: (name) =>
       agents.maxInflight(name) !== null || (tenants.limitsOf(name.tenant)?.maxInflight ?? null) !== null,
     onEnded: () => deliverer.wake(),

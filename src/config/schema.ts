@@ -17,6 +17,7 @@ import { webhooks } from "./webhooks-schema.ts";
 const COUNT = { min: 1, max: 10_000_000 } as const;
 const SECONDS = { min: 0, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as const;
 /** A month: times the largest priority it is still a number that every database keeps exactly. */
+const NO_EXECUTOR = { min: 0, max: 7 * 24 * 60 * 60, unit: "seconds" } as const;
 const AGING = { min: 0, max: 30 * 24 * 60 * 60, unit: "seconds" } as const;
 const TIMEOUT = { min: TIMEOUT_MIN_MS, max: 24 * 60 * 60 * 1_000, unit: "milliseconds" } as const;
 
@@ -39,6 +40,11 @@ const scheduler = section({
   agingSec: numberIn(AGING)
     .default(0)
     .describe("How long a task waits to be lifted by one step of priority; 0: it never is."),
+  noExecutorSec: numberIn(NO_EXECUTOR)
+    .default(60)
+    .describe(
+      "How long a queued task waits for an executor that no live node has, where its agent has none of its own; then it fails. 0: at once.",
+    ),
   resultTTLSec: numberIn({ ...SECONDS, min: 1 })
     .exactOptional()
     .describe("How long ended tasks and events are kept: 300 in memory, 30 days on disk."),

@@ -1,4 +1,4 @@
-import { HttpError, PermanentError } from "../executors/errors.ts";
+import { HttpError, NoExecutorError, PermanentError } from "../executors/errors.ts";
 import type { Outcome } from "../model/outcome.ts";
 
 /** Enough for a message and the top of a stack; a whole page of HTML is nobody's error message. */
@@ -11,6 +11,7 @@ export const ERROR_BYTES_MAX = 4_096;
 export function failureOf(thrown: unknown): Outcome {
   const failed = { kind: "failed", error: errorText(thrown) } as const;
   try {
+    if (thrown instanceof NoExecutorError) return { kind: "not_executed", error: failed.error };
     return { ...failed, permanent: isPermanent(thrown), ...askedWait(thrown) };
   } catch {
     return { ...failed, permanent: false };

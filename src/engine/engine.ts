@@ -6,6 +6,7 @@ import { REPLACED } from "../model/schedule.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type {
+  Abilities,
   AdmissionLimits,
   Held,
   InsertedTask,
@@ -61,6 +62,10 @@ export interface EngineOptions {
   /** What the runs of schedules are made of. */
   readonly runs: RunOptions;
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
+  /** What this process can execute: `engine.abilitiesChanged` when it changes. */
+  readonly abilities: () => Abilities;
+  /** How long a task waits for an executor that no live node has and no agent of its own promises. */
+  readonly noExecutorMs: () => number;
   /** Whether the end of one of its tasks may let something start in any lane: it, or its tenant, has a bound over all of them. */
   readonly spansLanes: (name: AgentName) => boolean;
   /** Told when tasks ended that may have asked for a callback. */
@@ -131,6 +136,7 @@ export class Engine {
       storage,
       newNodeId: options.newNodeId,
       slots: () => this.#dispatcher.serves,
+      abilities: options.abilities,
     });
     this.#dispatcher = new Dispatcher({
       ...service,
@@ -152,6 +158,7 @@ export class Engine {
       metrics,
       onPromoted: wakeAll,
       onExpired: onEnded,
+      noExecutorMs: options.noExecutorMs,
     });
     this.#firer = new Firer({
       ...service,
@@ -252,9 +259,14 @@ export class Engine {
   /** Other settings hold from now on: what they allow starts at once, and what they no longer keep goes. */
   settingsChanged(): void {
     this.#slots.configure(this.#options.concurrency());
-    this.#incarnation.slotsChanged();
+    this.#incarnation.changed();
     this.#dispatcher.wakeAll();
     this.#pruner.wake();
+  }
+
+  /** This process can execute more, fewer or other tasks from now on. */
+  abilitiesChanged(): void {
+    this.#incarnation.changed();
   }
 
   /** Stops attempts that hold nothing any more. Answers those that ran here. */
@@ -298,7 +310,8 @@ export class Engine {
     this.#dispatcher.wakeLanes(new Set(tasks.map(({ lane }) => lane)));
   }
 
-  #expect({ runAt, deadline }: InsertedTask): void {
+  #expect({ runAt, deadline, unserved }: InsertedTask): void {
+    if (unserved) this.#timekeeper.expectUnserved();
     const due = Math.min(runAt ?? Number.POSITIVE_INFINITY, deadline ?? Number.POSITIVE_INFINITY);
     if (due !== Number.POSITIVE_INFINITY) this.#timekeeper.expect(due);
   }
@@ -317,7 +330,7 @@ export class Engine {
   /** Nothing more is started here: what is submitted from now on must not count on these slots. */
   #closeDown(): void {
     this.#dispatcher.closeDown();
-    this.#incarnation.slotsChanged();
+    this.#incarnation.changed();
   }
 
   /** Their tasks are in the queue again, and whom they gave way to waits for the slot: nothing is to be written. */

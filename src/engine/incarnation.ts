@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { Service, type ServiceOptions } from "../services/service.ts";
-import type { Slots, Storage } from "../storage/storage.ts";
+import type { Abilities, Slots, Storage } from "../storage/storage.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Rescuer } from "./rescuer.ts";
@@ -15,6 +15,8 @@ export interface IncarnationOptions extends ServiceOptions {
   readonly newNodeId: () => string;
   /** How many tasks of each lane this process is there to run. */
   readonly slots: () => Slots;
+  /** What this process can execute. */
+  readonly abilities: () => Abilities;
 }
 
 /** The parts that act in the name of the incarnation. */
@@ -37,6 +39,8 @@ export class Incarnation extends Service {
   #lost = false;
   /** The slots that the storage knows of; null: perhaps others. */
   #told: Slots | null = null;
+  /** The same of what this process can execute. */
+  #abilities: Abilities | null = null;
 
   constructor(options: IncarnationOptions) {
     super(options);
@@ -58,8 +62,8 @@ export class Incarnation extends Service {
     heartbeat.reset(sent);
   }
 
-  /** More or fewer tasks are run here from now on. */
-  slotsChanged(): void {
+  /** More, fewer or other tasks are run here from now on. */
+  changed(): void {
     this.wake();
   }
 
@@ -74,7 +78,18 @@ export class Incarnation extends Service {
     if (this.#parts === null) return IDLE_MS;
     if (this.#lost) return this.#comeBack(this.#parts);
     await this.#tellSlots();
+    await this.#reportAbilities();
     return IDLE_MS;
+  }
+
+  /** The storage hands this node only what it can execute. */
+  async #reportAbilities(): Promise<void> {
+    const abilities = this.#options.abilities();
+    if (isDeepStrictEqual(abilities, this.#abilities)) return;
+    this.#abilities = null;
+    await this.#options.storage.nodes.setAbilities({ node: this.#node, abilities });
+    this.#abilities = abilities;
+    this.#parts?.dispatcher.wakeAll();
   }
 
   /** A critical task that finds a slot free makes nobody give way for it: the storage must know what there is. */
@@ -88,8 +103,10 @@ export class Incarnation extends Service {
 
   async #register(node: string): Promise<void> {
     const slots = this.#options.slots();
-    await this.#options.storage.nodes.register({ node, slots });
+    const abilities = this.#options.abilities();
+    await this.#options.storage.nodes.register({ node, slots, abilities });
     this.#told = slots;
+    this.#abilities = abilities;
   }
 
   async #comeBack({ dispatcher, heartbeat, rescuer }: IncarnationParts): Promise<number> {

@@ -39,6 +39,11 @@ export class MetricsByTenant {
     for (const task of tasks) this.of(task.tenant).expired(task);
   }
 
+  /** Failed for want of an executor. */
+  unserved(tasks: readonly TaskPlace[]): void {
+    for (const task of tasks) this.of(task.tenant).ended(task, "failed");
+  }
+
   /** Their node was lost: they failed, or go on elsewhere. */
   lost({ failed, requeued }: RescuedTasks): void {
     for (const task of failed) this.of(task.tenant).lost(task, "failed");

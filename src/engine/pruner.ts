@@ -34,6 +34,7 @@ export class Pruner extends Service {
       rejectedMax: REJECTED_MAX,
       limit: SLICE,
     });
+    await storage.agents.forget();
     const runs = await storage.schedules.prune({ retentionMs: runRetentionMs(), limit: SLICE });
     return tasks.more || runs.more ? PAUSE_MS : EVERY_MS;
   }

@@ -1,3 +1,4 @@
+import { noExecutorHere } from "../executors/errors.ts";
 import type { Executor, Usage } from "../executors/executor.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
@@ -73,8 +74,7 @@ export class Runner {
     const attempt = this.#begin(token, record);
     const executor = this.#options.findExecutor(record);
     if (executor === undefined) {
-      const error = `no executor for agent "${record.agent}"`;
-      this.#decide(attempt, { kind: "failed", error, permanent: true });
+      this.#decide(attempt, { kind: "not_executed", error: noExecutorHere(record.agent) });
       return;
     }
     this.#watch(attempt);

@@ -14,6 +14,18 @@ export class PermanentError extends Error {
   }
 }
 
+/** Thrown in place of an executor that is gone by the time the task starts: another node may have it. */
+export class NoExecutorError extends Error {
+  constructor(agent: string) {
+    super(noExecutorHere(agent));
+    this.name = "NoExecutorError";
+  }
+}
+
+export function noExecutorHere(agent: string): string {
+  return `this node has no executor for agent "${agent}" any more`;
+}
+
 /** The other side of an HTTP call answered with a failure: `HTTP {status}: {body}`. */
 export class HttpError extends Error {
   readonly status: number;

@@ -67,6 +67,11 @@ export interface SchedulerOptions {
   readonly workerCount?: number;
   /** How many seconds a task waits to be lifted by one step of priority; 0, the default: it never is. */
   readonly agingSec?: number;
+  /**
+   * How many seconds a queued task waits for an executor that no live node has, where its agent has none of its own; then it
+   * fails. 60 unless told; 0: at once.
+   */
+  readonly noExecutorSec?: number;
   /** How long ended tasks and events are kept; 300 in memory, 30 days on a durable storage. */
   readonly resultTTLSec?: number;
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AgentName } from "../engine/run-maker.ts";
-import { PermanentError } from "../executors/errors.ts";
+import { NoExecutorError, PermanentError } from "../executors/errors.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { AgentOptions } from "../interface/options.ts";
 import type { RotaError } from "../model/errors.ts";
@@ -73,14 +73,14 @@ export class AgentCatalogue extends Service {
     return this.#reads.now();
   }
 
-  /** Whether an agent is known, also if another node made it, or took it away, a moment ago. */
-  async lists(name: AgentName): Promise<boolean> {
+  /** Whether an agent is known: here, to another node, or to one of the last seven days. */
+  async isKnown(name: AgentName): Promise<boolean> {
     const { agents, storage } = this.#options;
     const source = agents.find(name)?.source;
     if (source === "config" || source === "built-in") return true;
     if (source === "stored" && storage.capabilities.exclusive) return true;
     await this.read();
-    return agents.find(name) !== undefined;
+    return agents.find(name) !== undefined || storage.agents.isKnown(name);
   }
 
   /** Makes all executors anew: what they may call has changed. */
@@ -108,7 +108,7 @@ export class AgentCatalogue extends Service {
       const executor = this.#options.agents.executorFor(record);
       if (executor !== undefined) return executor(task, context);
       this.#remember(record);
-      throw new PermanentError(`no executor for agent "${record.agent}"`);
+      throw new NoExecutorError(record.agent);
     };
   }
 

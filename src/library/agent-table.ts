@@ -7,6 +7,7 @@ import type { RotaError } from "../model/errors.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
 import { checkAgentId } from "../model/task-input.ts";
 import type { TaskRecord } from "../model/task-record.ts";
+import type { Abilities } from "../storage/storage.ts";
 import { type Agent, readAgent, type Surroundings } from "./agent.ts";
 import type { CurrentSettings } from "./current-settings.ts";
 
@@ -88,6 +89,16 @@ export class AgentTable {
     return [...new Set([...this.#ofProgram.keys(), ...this.#options.current.value.agents.keys()])];
   }
 
+  /** What this process can execute, stored agents aside: every node can execute the tasks of those. */
+  abilities(): Abilities {
+    const { agents, executors } = this.#options.current.value;
+    const named = new Map([...agents, ...this.#ofProgram]);
+    return {
+      agents: new Map([...named].map(([id, { made }]) => [id, made !== undefined])),
+      kinds: [...executors.keys()],
+    };
+  }
+
   laneOf(name: AgentName): string | undefined {
     return this.find(name)?.agent.lane;
   }
@@ -106,7 +117,9 @@ export class AgentTable {
   executorFor(record: TaskRecord): Executor | undefined {
     const { tenant, agent, spec } = record;
     const known = this.find(record)?.agent;
-    const made = known?.made ?? this.#options.current.value.executors.get(spec.work.kind);
+    // What only adds a limit to a stored agent, say, leaves it its executor.
+    const own = known?.made ?? this.#stored.get(tenant)?.get(agent)?.made;
+    const made = own ?? this.#options.current.value.executors.get(spec.work.kind);
     const executor = made?.executor ?? (agent === DEFAULT_AGENT ? echo : undefined);
     return executor !== undefined && known?.writs ? this.#options.withWrits(executor, tenant) : executor;
   }

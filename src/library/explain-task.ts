@@ -12,6 +12,8 @@ export interface ProcessSituation {
   readonly enabled: boolean;
   /** Its slots in the task's lane; null: it does not run that lane. */
   readonly lane: { readonly running: number; readonly concurrency: number } | null;
+  /** How long a task waits for an executor that no live node has. */
+  readonly noExecutorMs: number;
 }
 
 /** Says everything that holds a task. */
@@ -106,6 +108,7 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
   const reasons: Reason[] = [];
   const add = (code: ReasonCode, message: string, more: Partial<Reason> = {}) =>
     reasons.push(reason(task, code, message, more));
+  if (situation.noExecutor !== null) add("no_executor", ...noExecutor(task, situation.noExecutor, process));
   if (task.attempts.at(-1)?.outcome === "preempted") {
     add("preempted", "it made way for a critical task and goes first of its agent's that are not critical");
   }
@@ -151,6 +154,21 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
     add("others_first", "its turn comes next, or after tasks of others", { lane: name });
   }
   return reasons;
+}
+
+function noExecutor(
+  { agent, spec }: TaskRecord,
+  { served, lastSeenAt, since }: NonNullable<TaskSituation["noExecutor"]>,
+  { noExecutorMs }: ProcessSituation,
+): [message: string, more: Partial<Reason>] {
+  if (served) {
+    const seen = lastSeenAt === null ? "" : `; one was last seen at ${rfc3339(lastSeenAt)}`;
+    return [`no live node has the executor of agent "${agent}"${seen}`, {}];
+  }
+  const message = `agent "${agent}" has no executor, and no live node has \`executors.${spec.work.kind}\``;
+  if (since === null) return [`${message}: it fails unless one comes`, {}];
+  const until = rfc3339(since + noExecutorMs);
+  return [`${message}: it fails at ${until} unless one comes`, { until }];
 }
 
 function count(tasks: number): string {

@@ -186,11 +186,12 @@ export class LocalRota implements Rota {
   }
 
   agent(id: string, first: Executor | AgentOptions, handler?: Executor): void {
-    const { agents, bounds } = this.#parts;
+    const { agents, bounds, engine } = this.#parts;
     const options = typeof first === "function" ? { executor: first } : first;
     bounds.changeForAll(id, () =>
       agents.set(id, handler === undefined ? options : { ...options, executor: handler }),
     );
+    engine.abilitiesChanged();
   }
 
   tenant(id: string): TenantRota {

@@ -39,7 +39,7 @@ export interface SchedulesOptions {
   readonly notificationLog: NotificationLog;
   readonly ended: EndedTasks;
   /** Looks at what other nodes made, too. */
-  readonly isListed: (agent: string) => Promise<boolean>;
+  readonly isKnown: (agent: string) => Promise<boolean>;
   /** The ids of those that are known here. */
   readonly agentIds: () => readonly string[];
   readonly timeoutMaxMs: () => number;
@@ -62,7 +62,7 @@ export interface WrittenSchedules extends LocalSchedules {
 /** One tenant's schedules, as its users handle them. */
 export function createSchedules(options: SchedulesOptions): WrittenSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
-  const { isListed, agentIds, timeoutMaxMs, maxSchedules, turns, checkOpen } = options;
+  const { isKnown, agentIds, timeoutMaxMs, maxSchedules, turns, checkOpen } = options;
 
   async function find(id: number): Promise<ScheduleRecord> {
     const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
@@ -72,7 +72,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
 
   /** It may begin to stop while this looks. */
   async function checkAgent(agent: string): Promise<void> {
-    if (!(await isListed(agent))) throw agentNotFound(agent, agentIds());
+    if (!(await isKnown(agent))) throw agentNotFound(agent, agentIds());
     checkOpen();
   }
 

@@ -106,7 +106,7 @@ export class TenantRota implements LocalTenant {
     const defaults = () => this.#taskDefaults();
     const parse = taskParser({ defaults, lanes: laneCatalogue, checkOpen });
     const ended = new EndedTasks({ tenant, engine, onEnded: () => deliverer.wake() });
-    const isListed = (agent: string) => catalogue.lists({ tenant, agent });
+    const isKnown = (agent: string) => catalogue.isKnown({ tenant, agent });
     const agentIds = () => parts.agents.ids(tenant);
     this.agents = createAgents({
       tenant,
@@ -136,6 +136,7 @@ export class TenantRota implements LocalTenant {
         state: parts.state(),
         enabled: current.value.scheduler.enabled,
         lane: engine.laneLoad(lane),
+        noExecutorMs: current.value.scheduler.noExecutorSec * 1_000,
       }),
       checkOpen,
       checkNotGone,
@@ -164,7 +165,7 @@ export class TenantRota implements LocalTenant {
       eventLog,
       notificationLog,
       ended,
-      isListed,
+      isKnown,
       agentIds,
       timeoutMaxMs: () => current.value.timeoutMaxMs,
       maxSchedules: async () => (await storage.tenants.get({ id: tenant }))?.limits.maxSchedules ?? null,
@@ -175,7 +176,7 @@ export class TenantRota implements LocalTenant {
     this.schedules = schedules;
     this.writs = createWrits({
       clerk: new WritClerk({ ...clerk, schedules }),
-      isListed,
+      isKnown,
       agentIds,
       checkOpen,
     });

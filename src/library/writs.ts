@@ -8,7 +8,7 @@ import type { CarriedOut, WritClerk } from "./writ-clerk.ts";
 export interface WritsOptions {
   readonly clerk: WritClerk;
   /** Looks at what other nodes made, too. */
-  readonly isListed: (agent: string) => Promise<boolean>;
+  readonly isKnown: (agent: string) => Promise<boolean>;
   /** The ids of those that are known here. */
   readonly agentIds: () => readonly string[];
   /** Throws while nothing is taken in. */
@@ -16,12 +16,12 @@ export interface WritsOptions {
 }
 
 /** What agents ask for with `/schedule …`. */
-export function createWrits({ clerk, isListed, agentIds, checkOpen }: WritsOptions): Writs {
+export function createWrits({ clerk, isKnown, agentIds, checkOpen }: WritsOptions): Writs {
   return {
     async carryOut(input) {
       const { agent, writs } = parseWritInput(input);
       refuseWhileClosed(writs, checkOpen);
-      if (!(await isListed(agent))) throw agentNotFound(agent, agentIds());
+      if (!(await isKnown(agent))) throw agentNotFound(agent, agentIds());
       const answers: CarriedOut[] = [];
       for (const writ of writs) answers.push(await clerk.carryOut(writ, { agent }));
       return { ok: answers.every(({ ok }) => ok), output: answers.map(({ block }) => block).join("\n") };

@@ -25,6 +25,7 @@ export const REASON_CODES = [
   "draining",
   "tenant_disabled",
   "tenant_full",
+  "no_executor",
   "preempted",
   "batch_full",
   "session_busy",

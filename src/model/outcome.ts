@@ -13,7 +13,9 @@ export type Outcome =
   /** Past the task's own deadline: never retried. */
   | { readonly kind: "deadline"; readonly error: string }
   /** The node is going away: back to the queue without counting it, or failed when no retry is left. */
-  | { readonly kind: "interrupted"; readonly error: string };
+  | { readonly kind: "interrupted"; readonly error: string }
+  /** This node has no executor for it after all: back to the queue, for a node that has one. */
+  | { readonly kind: "not_executed"; readonly error: string };
 
 /** What an outcome does to the task: the state it moves to. */
 export type Settlement =
@@ -39,6 +41,8 @@ export function settle(outcome: Outcome, context: SettleContext): Settlement {
       return { to: "done", result: outcome.result };
     case "deadline":
       return { to: "failed", error: outcome.error };
+    case "not_executed":
+      return { to: "queued", error: outcome.error };
     case "interrupted":
       return hasRetriesLeft(context)
         ? { to: "queued", error: outcome.error }

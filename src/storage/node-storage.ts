@@ -1,9 +1,15 @@
 /** How a storage keeps track of processes: one part of the contract in storage.ts. */
+import type { TaskKind } from "../model/task.ts";
 import type { Held } from "./task-storage.ts";
 
 export interface NodeStorage {
-  /** Makes an incarnation known. Its id is new with every start of the process. `slots`: left out, it runs nothing yet. */
-  register(params: { node: string; slots?: Slots }): Promise<void>;
+  /**
+   * Makes an incarnation known. Its id is new with every start of the process. `slots`: left out, it runs nothing yet.
+   * `abilities`: left out, it can execute everything.
+   */
+  register(params: { node: string; slots?: Slots; abilities?: Abilities }): Promise<void>;
+  /** Replaces what the node can execute. From then on it is handed only tasks that it can. */
+  setAbilities(params: { node: string; abilities: Abilities }): Promise<void>;
   /** Says anew how much the node can run; lanes not named here it no longer runs. */
   setSlots(params: { node: string; slots: Slots }): Promise<void>;
   /**
@@ -18,6 +24,20 @@ export interface NodeStorage {
   /** Forgets an incarnation that holds nothing any more. */
   remove(params: { node: string }): Promise<void>;
 }
+
+/** What a node can execute; of stored agents with an executor, every node can execute the tasks. */
+export interface Abilities {
+  /**
+   * The agents that its configuration and its program name, for every tenant. True: the node has an executor for that
+   * agent, so that the agent is *served* and no other executor runs its tasks.
+   */
+  readonly agents: ReadonlyMap<string, boolean>;
+  /** The kinds of tasks that it can execute for agents that are not served. */
+  readonly kinds: readonly TaskKind[];
+}
+
+/** For how long an agent that no live node names any more is still known, and served if it was. */
+export const AGENT_MEMORY_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** How many tasks of each lane a node runs at once. */
 export type Slots = Readonly<Record<string, number>>;

@@ -3,6 +3,7 @@ import { openOracle } from "./oracle.ts";
 
 describeStorage("the oracle", {
   capabilities: { durable: false, exclusive: true },
+  nodesDiffer: true,
   propertyRuns: 20,
   async open(clock) {
     const storage = openOracle({ clock });

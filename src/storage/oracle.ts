@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
+import { failUnserved, forgetAgents, isKnown, knownNames } from "./oracle/abilities.ts";
 import {
   boundedAgents,
   configureAgent,
@@ -39,6 +40,7 @@ import {
   markNodeDead,
   registerNode,
   removeNode,
+  setNodeAbilities,
   setNodeSlots,
 } from "./oracle/nodes.ts";
 import { notificationRange, readNotifications } from "./oracle/notifications.ts";
@@ -99,6 +101,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       retry: on(retryTask),
       promoteDue: on(promoteDue),
       expire: on(expireTasks),
+      failUnserved: on(failUnserved),
       nextDueAt: on<void, number | null>(nextDueAt),
       dependencyResults: on(dependencyResults),
       release: on(release),
@@ -109,6 +112,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     nodes: {
       register: on(registerNode),
       setSlots: on(setNodeSlots),
+      setAbilities: on(setNodeAbilities),
       heartbeat: on(heartbeat),
       list: on<void, ReturnType<typeof listNodes>>(listNodes),
       markDead: on(markNodeDead),
@@ -154,6 +158,9 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       update: on(updateAgent),
       delete: on(deleteAgent),
       list: on<void, ReturnType<typeof listAgents>>(listAgents),
+      isKnown: on(isKnown),
+      knownNames: on(knownNames),
+      forget: on<void, void>(forgetAgents),
     },
     deliveries: {
       claim: on(claimDeliveries),

@@ -13,6 +13,7 @@ afterAll(async () => {
 
 describeStorage("PostgreSQL", {
   capabilities: { durable: true, exclusive: false },
+  nodesDiffer: true,
   propertyRuns: 25,
   open: (clock) => storages.lend(clock),
 });

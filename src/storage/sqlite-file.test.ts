@@ -21,6 +21,7 @@ function newPath(): string {
 
 describeStorage("SQLite in a file", {
   capabilities: { durable: true, exclusive: true },
+  nodesDiffer: false,
   propertyRuns: 30,
   async open(clock) {
     const storage = await openSqlite({ path: newPath(), clock });

@@ -147,6 +147,12 @@ export interface AgentStorage {
   delete(params: { tenant: string; agent: string }): Promise<boolean>;
   /** The catalogue of all tenants, by tenant and id. */
   list(): Promise<AgentRecord[]>;
+  /** Whether a stored agent, a live node, or a node of the last `AGENT_MEMORY_MS` names this agent. */
+  isKnown(params: { tenant: string; agent: string }): Promise<boolean>;
+  /** The first `limit` names of agents that `isKnown` holds for. */
+  knownNames(params: { tenant: string; limit: number }): Promise<string[]>;
+  /** Forgets agents that no node has named for `AGENT_MEMORY_MS`. */
+  forget(): Promise<void>;
 }
 
 /** An agent of the catalogue. */
@@ -154,7 +160,7 @@ export interface AgentRecord {
   readonly tenant: string;
   readonly agent: string;
   readonly maxInflight: number | null;
-  /** What else was said of it, as JSON: the storage does not look into it. */
+  /** What else was said of it, as JSON. The storage looks at one thing only: with an `executor` the agent is served. */
   readonly definition: Readonly<Record<string, unknown>>;
 }
 

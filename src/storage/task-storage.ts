@@ -31,6 +31,9 @@ export interface TaskStorage {
    * tenant is the lane's strategy's affair, and a critical task goes ahead of its own tenant's alone. A tenant that is
    * disabled, or at its bound over all lanes, is passed over.
    *
+   * A node is handed only what it can execute; see `Abilities`. Tasks that it cannot execute stay where they are and hold up no
+   * others.
+   *
    * Unlike all others this may answer before it is durable: a claim or an end that is lost is merely done again.
    * Nobody outside is told before `get`, `list` or `events.read` answer, and those wait for durability.
    */
@@ -56,6 +59,14 @@ export interface TaskStorage {
   promoteDue(params: { limit: number }): Promise<{ promoted: number }>;
   /** Fails waiting tasks whose deadline has passed. */
   expire(params: { limit: number }): Promise<{ expired: readonly TaskPlace[] }>;
+  /**
+   * Fails queued tasks of agents that are not served when no live node has had an executor for their kind for `afterMs`.
+   * `nextAt`: when this will have more to do; null: not before something changes.
+   */
+  failUnserved(params: {
+    afterMs: number;
+    limit: number;
+  }): Promise<{ failed: readonly TaskPlace[]; nextAt: number | null }>;
   /** The earliest moment at which `promoteDue` or `expire` will have something to do; null when there is none. */
   nextDueAt(): Promise<number | null>;
 
@@ -183,6 +194,8 @@ export interface InsertedTask {
   readonly rejection: { readonly full: FullQueue; readonly queued: number } | null;
   /** This is a task that was made before, with the same key, from the same request or from another; null: it is new. */
   readonly repeats: "same" | "other" | null;
+  /** Its agent is not served, and no live node has an executor for its kind. */
+  readonly unserved?: true;
 }
 
 /** Whose queue was full: looked at in this order. */
@@ -270,6 +283,15 @@ export interface TaskSituation {
     readonly key: string;
     readonly max: number;
     readonly active: readonly string[];
+  } | null;
+  /**
+   * Set while no live node can execute it. `served`: a node that has an executor for its agent was `lastSeenAt`; else the
+   * agent has none, and `failUnserved` counts from `since`.
+   */
+  readonly noExecutor: {
+    readonly served: boolean;
+    readonly lastSeenAt: number | null;
+    readonly since: number | null;
   } | null;
   /** The tasks it depends on that are there. */
   readonly parents: readonly { readonly id: string; readonly state: TaskState }[];

@@ -98,4 +98,5 @@ begin
   execute (select 'truncate ' || string_agg(format('%I.%I', schemaname, tablename), ', ')
              from pg_tables where schemaname = 'rota' and tablename <> 'schema_version');
   insert into rota.tenant (id, name, created_at, updated_at) values ('default', 'default', 0, 0);
+  insert into rota.ability default values;
 end $$`;

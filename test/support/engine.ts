@@ -3,9 +3,10 @@ import { Engine } from "../../src/engine/engine.ts";
 import type { RunOptions } from "../../src/engine/run-maker.ts";
 import type { Executor } from "../../src/executors/executor.ts";
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from "../../src/model/retry-policy.ts";
+import { TASK_KINDS } from "../../src/model/task.ts";
 import type { TaskRecord } from "../../src/model/task-record.ts";
 import { StorageClock } from "../../src/services/storage-clock.ts";
-import type { FinishAndClaimParams, NewTask, Storage } from "../../src/storage/storage.ts";
+import type { Abilities, FinishAndClaimParams, NewTask, Storage } from "../../src/storage/storage.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { RecordingLog } from "./recording-log.ts";
 import { type Meddler, meddle, openMemory } from "./storages.ts";
@@ -22,6 +23,8 @@ export interface EngineParams {
   /** Whether it hears what the storage signals, as it does within Rota. */
   readonly hears?: boolean;
   readonly hasAgent?: RunOptions["hasAgent"];
+  /** What it can execute; left out: every kind. */
+  readonly abilities?: Abilities;
   /** What its incarnations are called: this, and a number from the second on. */
   readonly node?: string;
 }
@@ -70,6 +73,8 @@ export async function makeEngine(params: EngineParams = {}) {
       isDisabled: async (id) => (await storage.tenants.get({ id }))?.disabled ?? false,
     },
     findExecutor: () => executor,
+    abilities: () => params.abilities ?? { agents: new Map(), kinds: TASK_KINDS },
+    noExecutorMs: () => 60_000,
     spansLanes: ({ agent }) => agent === "spanning",
   });
   if (params.hears === true) storage.subscribe((signal) => engine.onSignal(signal));

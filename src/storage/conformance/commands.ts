@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { DELIVERY_STATUSES, type DeliveryStatus } from "../../model/delivery.ts";
 import { STRATEGIES, type Strategy } from "../../model/lane.ts";
 import { DROP_POLICIES, type DropPolicy, SESSION_MODES, type SessionMode } from "../../model/session.ts";
+import { TASK_KINDS, type TaskKind } from "../../model/task.ts";
 
 /**
  * What the property tests do to a storage. Commands are plain data, so that a failing sequence can be read and shrunk.
@@ -68,6 +69,9 @@ export type Command =
   | { do: "rescue"; pick: number; limit: number }
   | { do: "heartbeat"; node: number }
   | { do: "setSlots"; node: number; tasks: number }
+  /** `agents`: those it has executors for; `names`: those it only names. */
+  | { do: "setAbilities"; node: number; agents: string[]; names: string[]; kinds: readonly TaskKind[] }
+  | { do: "failUnserved"; afterMs: number; limit: number }
   | {
       do: "configureLane";
       name: string;
@@ -77,7 +81,7 @@ export type Command =
       agingMs: number;
     }
   | { do: "configureAgent"; tenant: string; agent: string; maxInflight: number | null }
-  | { do: "createAgent"; tenant: string; agent: string; maxInflight: number | null }
+  | { do: "createAgent"; tenant: string; agent: string; maxInflight: number | null; serves: boolean }
   | { do: "deleteAgent"; tenant: string; agent: string }
   | { do: "crowd"; lane: string }
   | { do: "createTenant"; tenant: string; maxQueued: number | null; maxInflight: number | null }
@@ -96,6 +100,7 @@ export interface SubmittedTask {
   repeats: number | null;
   tenant: string;
   agent: string;
+  kind: "custom" | "instruction";
   lane: string;
   priority: number;
   runAfterMs: number | null;
@@ -159,7 +164,8 @@ const attempt = { pick, held: mostly(fc.constant(true), fc.constant(false)) };
 const submittedTask: fc.Arbitrary<SubmittedTask> = record({
   repeats: mostly(fc.constant(null), pick),
   tenant,
-  agent,
+  agent: mostly(agent, fc.constant("index")),
+  kind: fc.constantFrom("custom", "custom", "instruction"),
   lane,
   priority: fc.constantFrom(2, 2, 2, 1, 3, 0, 0, -1),
   runAfterMs: mostly(fc.constant(null), fc.integer({ min: -5, max: 40 })),
@@ -358,6 +364,25 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     weight: 1,
     arbitrary: record({ do: fc.constant("setSlots"), node, tasks: fc.nat({ max: 4 }) }),
   },
+  {
+    weight: 2,
+    arbitrary: record({
+      do: fc.constant("setAbilities"),
+      node,
+      agents: fc.subarray(AGENTS),
+      names: fc.subarray(AGENTS),
+      // Mostly many, so that most tasks can be executed.
+      kinds: mostly(fc.constant([...TASK_KINDS]), fc.subarray([...TASK_KINDS])),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("failUnserved"),
+      afterMs: fc.nat({ max: 20 }),
+      limit: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
   { weight: 1, arbitrary: configureLane },
   { weight: 1, arbitrary: configureAgent },
   {
@@ -366,6 +391,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       do: fc.constant("createAgent"),
       tenant,
       agent,
+      serves: fc.boolean(),
       maxInflight: orNull(fc.integer({ min: 1, max: 3 })),
     }),
   },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { describeAbilities } from "./abilities.ts";
 import { describeAdmission } from "./admission.ts";
 import { describeAgeing } from "./ageing.ts";
 import { describeAgents } from "./agents.ts";
@@ -60,6 +61,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeRuns(open);
     describeLanesAndAgents(open);
     describeAgents(open);
+    describeAbilities(open, harness);
     describeCancelTasks(open);
     describeRetryTask(open);
     describePromoteDue(open);

@@ -73,8 +73,8 @@ async function compareWithOracle(harness: StorageHarness, commands: readonly Com
   const clock = new SteppedClock();
   const { storage, dispose } = await harness.open(clock);
   try {
-    const model = await Side.start(openOracle({ clock }), clock);
-    const real = await Side.start(storage, clock);
+    const model = await Side.start(openOracle({ clock }), clock, harness);
+    const real = await Side.start(storage, clock, harness);
     for (const [index, command] of commands.entries()) {
       if (command.do === "wait") clock.step(command.ms);
       const expected = await runCommand(model, command);
@@ -99,8 +99,8 @@ async function compareClaims(
   const [atOnce, oneByOne] = await Promise.all([harness.open(clock), harness.open(clock)]);
   try {
     const sides = [
-      await Side.start(atOnce.storage, clock),
-      await Side.start(oneByOne.storage, clock),
+      await Side.start(atOnce.storage, clock, harness),
+      await Side.start(oneByOne.storage, clock, harness),
     ] as const;
     for (const command of commands) {
       if (command.do === "wait") clock.step(command.ms);

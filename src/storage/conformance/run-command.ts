@@ -94,6 +94,13 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
         node: side.nodes[command.node] ?? "",
         slots: { tasks: command.tasks, main: 1 },
       });
+    case "setAbilities": {
+      const names = [...command.names, ...command.agents];
+      const serves = new Map(names.map((agent) => [agent, command.agents.includes(agent)]));
+      return side.setAbilities(command.node, { agents: serves, kinds: command.kinds });
+    }
+    case "failUnserved":
+      return tasks.failUnserved(command);
     case "configureLane": {
       const { do: _do, ...lane } = command;
       return lanes.configure({ lanes: [lane] });
@@ -101,8 +108,9 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "configureAgent":
       return agents.configure(command);
     case "createAgent": {
-      const { tenant, agent, maxInflight } = command;
-      return agents.create({ tenant, agent, maxInflight, definition: { maxInflight } });
+      const { tenant, agent, maxInflight, serves } = command;
+      const executor = serves ? { executor: { type: "echo" } } : {};
+      return agents.create({ tenant, agent, maxInflight, definition: { maxInflight, ...executor } });
     }
     case "deleteAgent":
       return agents.delete(command);
@@ -322,7 +330,17 @@ async function insertOrRefusal(side: Side, params: InsertTasksParams): Promise<I
 }
 
 function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
-  const { repeats, runAfterMs, deadlineMs, dependsOn, key, session, inBatch: _inBatch, ...task } = submitted;
+  const {
+    repeats,
+    runAfterMs,
+    deadlineMs,
+    dependsOn,
+    key,
+    session,
+    inBatch: _inBatch,
+    kind,
+    ...task
+  } = submitted;
   const now = side.clock.now();
   const runAt = runAfterMs === null ? null : now + runAfterMs;
   const parents = dependsOn.map((pick) =>
@@ -335,6 +353,7 @@ function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
     ...(session === null ? {} : { tenant: SESSION_TENANT, session: { key: session, maxConcurrent: 1 } }),
     dependsOn: [...new Set(parents)].filter((parent) => parent !== id),
     id,
+    ...(kind === "custom" ? {} : { spec: { ...customSpec(null), work: { kind, instruction: id } } }),
     runAt,
     deadline: deadlineMs === null ? null : now + deadlineMs,
   });

@@ -1,6 +1,7 @@
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import type { TaskRecord } from "../../model/task-record.ts";
 import type {
+  Abilities,
   DeliveryRecord,
   RunRecord,
   ScheduleName,
@@ -48,14 +49,22 @@ export class Side {
   readonly #eventsSeen: number[] = [];
   readonly #told: number[] = [];
 
-  private constructor(storage: Storage, clock: SteppedClock) {
+  readonly #nodesDiffer: boolean;
+  readonly #abilities: (Abilities | undefined)[] = [];
+
+  private constructor(storage: Storage, clock: SteppedClock, nodesDiffer: boolean) {
     this.storage = storage;
     this.clock = clock;
+    this.#nodesDiffer = nodesDiffer;
   }
 
   /** Makes the lanes and registers the nodes that commands speak of. */
-  static async start(storage: Storage, clock: SteppedClock): Promise<Side> {
-    const side = new Side(storage, clock);
+  static async start(
+    storage: Storage,
+    clock: SteppedClock,
+    { nodesDiffer }: { nodesDiffer: boolean },
+  ): Promise<Side> {
+    const side = new Side(storage, clock, nodesDiffer);
     const bounds = { total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
     await storage.lanes.configure({ lanes: LANES.map((name) => ({ name, ...bounds })) });
     for (let node = 0; node < NODES; node += 1) await side.startNode(node);
@@ -65,7 +74,21 @@ export class Side {
   async startNode(node: number): Promise<void> {
     const name = `node-${node}-${this.crashed.length}`;
     this.nodes[node] = name;
-    await this.storage.nodes.register({ node: name, slots: SLOTS });
+    const abilities = this.#abilities[node];
+    await this.storage.nodes.register({
+      node: name,
+      slots: SLOTS,
+      ...(abilities === undefined ? {} : { abilities }),
+    });
+  }
+
+  /** Where nodes may not differ, all change. */
+  async setAbilities(changed: number, abilities: Abilities): Promise<void> {
+    for (const [place, node] of this.nodes.entries()) {
+      if (this.#nodesDiffer && place !== changed) continue;
+      this.#abilities[place] = abilities;
+      await this.storage.nodes.setAbilities({ node, abilities });
+    }
   }
 
   /** The attempt with this token, by its place among all that were handed out. */

@@ -22,6 +22,8 @@ export interface StorageHarness {
   readonly capabilities: StorageCapabilities;
   /** Opens a storage that nobody has used yet. `dispose` lets go of everything, the storage included. */
   open(clock: Clock): Promise<{ storage: Storage; dispose(): Promise<void> }>;
+  /** Whether live nodes may differ in what they can execute; a storage for one process has one node at a time. */
+  readonly nodesDiffer: boolean;
   /** How many command sequences the property tests try: what the driver can do in some twenty seconds. */
   readonly propertyRuns: number;
 }

@@ -1,4 +1,5 @@
 import type { AgentRecord } from "../storage.ts";
+import { abilitiesChanged } from "./abilities.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { agentKey, copyJson, isSameAgent, type OracleState, tell } from "./state.ts";
 
@@ -47,6 +48,7 @@ export function deleteAgent(state: OracleState, agent: AgentName): boolean {
   if (!state.catalogue.delete(agentKey(agent))) return false;
   state.agentLimits.delete(agentKey(agent));
   makeRoom(state, agent);
+  abilitiesChanged(state);
   tell(state, { kind: "agents" });
   return true;
 }
@@ -59,6 +61,7 @@ export function listAgents(state: OracleState): AgentRecord[] {
 function save(state: OracleState, record: AgentRecord): true {
   state.catalogue.set(agentKey(record), copyJson(record));
   configureAgent(state, record);
+  abilitiesChanged(state);
   tell(state, { kind: "agents" });
   return true;
 }

@@ -1,10 +1,12 @@
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
+import type { Abilities } from "../storage.ts";
+import { canExecute } from "./abilities.ts";
 import { agentRoom } from "./room.ts";
 import { nextSharer, sharersOf } from "./share-out.ts";
 import {
   byRank,
+  isOfLine,
   isReady,
-  isSameAgent,
   type OracleLane,
   type OracleLine,
   type OracleState,
@@ -23,12 +25,17 @@ export interface Chosen extends Candidate {
   readonly tenantLine: OracleTenantLine;
 }
 
-/** The one task that starts next in this lane, its tenant marked; undefined when nothing there may start. */
-export function chooseTask(state: OracleState, lane: OracleLane): Chosen | undefined {
-  const tenantLine = nextSharer(sharersOf(state, lane))?.line;
+/** The one task that a node starts next in this lane, its tenant marked; undefined when nothing there may start. */
+export function chooseTask(
+  state: OracleState,
+  lane: OracleLane,
+  abilities: Abilities | null,
+): Chosen | undefined {
+  const isExecutable = (line: OracleLine) => canExecute(state, abilities, line);
+  const tenantLine = nextSharer(sharersOf(state, lane, isExecutable))?.line;
   if (tenantLine === undefined) return undefined;
   const candidates = state.lines
-    .filter((line) => line.lane === lane.name && line.tenant === tenantLine.tenant)
+    .filter((line) => line.lane === lane.name && line.tenant === tenantLine.tenant && isExecutable(line))
     .map((line) => startable(state, lane, line))
     .filter((candidate) => candidate !== undefined);
   const chosen = chooseOfTenant(lane, tenantLine, candidates);
@@ -51,7 +58,7 @@ function chooseOfTenant(
 
 /** A line may start its head while neither its limit in this lane nor its agent's over all lanes is reached. */
 function startable(state: OracleState, lane: OracleLane, line: OracleLine): Candidate | undefined {
-  const ofLine = state.tasks.filter((task) => task.lane === line.lane && isSameAgent(task, line));
+  const ofLine = state.tasks.filter((task) => isOfLine(task, line));
   const head = first(ofLine.filter(isReady), byRank);
   if (head === undefined || agentRoom(state, lane, line) === 0) return undefined;
   return { line, head, inflight: ofLine.filter((task) => task.held).length };

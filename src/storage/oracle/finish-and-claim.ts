@@ -1,6 +1,7 @@
 import type { Settlement } from "../../model/outcome.ts";
 import { FRONT_RANK, rankOf } from "../../model/priority.ts";
 import type {
+  Abilities,
   AttemptUsage,
   ClaimedTask,
   FinishAndClaimParams,
@@ -50,7 +51,7 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   }
   const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
   settleMoves(state);
-  const claimed = claims.flatMap(({ lane, limit }) => claimFromLane(state, node, lane, limit));
+  const claimed = claims.flatMap(({ lane, limit }) => claimFromLane(state, record, lane, limit));
   preempt(state);
   if (finished.length + claimed.length + expired.length + progress.length > 0)
     tell(state, { kind: "events" });
@@ -111,12 +112,17 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
   }
 }
 
-function claimFromLane(state: OracleState, node: string, name: string, limit: number): ClaimedTask[] {
+function claimFromLane(
+  state: OracleState,
+  { node, abilities }: { node: string; abilities: Abilities | null },
+  name: string,
+  limit: number,
+): ClaimedTask[] {
   const lane = state.lanes.get(name);
   if (lane === undefined) return [];
   const claimed: ClaimedTask[] = [];
   while (claimed.length < limit && hasRoom(state, lane)) {
-    const chosen = chooseTask(state, lane);
+    const chosen = chooseTask(state, lane, abilities);
     if (chosen === undefined) break;
     const token = startTask(state, node, chosen.head);
     chosen.line.lastServed = token;

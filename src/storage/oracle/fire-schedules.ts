@@ -69,7 +69,7 @@ function writeRun(
   let task: InsertedTask | null = null;
   if (given.status === "running") {
     takeUp(state, schedule);
-    task = toInserted(insertTask(state, given.task, NO_LIMITS));
+    task = toInserted(state, insertTask(state, given.task, NO_LIMITS));
   }
   if (given.status === "running" || given.status === "failed") {
     schedule.runCount += 1;

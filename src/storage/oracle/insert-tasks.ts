@@ -1,4 +1,3 @@
-import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
 import { rejectionError } from "../admission.ts";
 import { batchConflict } from "../batch-conflict.ts";
@@ -11,6 +10,7 @@ import {
   type NewBatch,
   type NewTask,
 } from "../storage.ts";
+import { isUnserved, lineFor } from "./abilities.ts";
 import { forgetEmptyBatches } from "./batches.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { ensureSession } from "./sessions.ts";
@@ -41,7 +41,7 @@ export function insertTasks(
   }
   const answers = tasks.map((task) => {
     const made = findByKey(state, task);
-    return made ?? toInserted(findById(state, task.id) ?? insertTask(state, task, limits));
+    return made ?? toInserted(state, findById(state, task.id) ?? insertTask(state, task, limits));
   });
   refuseConflicts(state, before, tasks, answers, batches);
   // One that only names tasks which were there before is none.
@@ -61,7 +61,7 @@ function asItIsNow(state: OracleState, answer: InsertedTask): InsertedTask {
 }
 
 export function insertTask(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask {
-  ensureLine(state, input);
+  const { kind: lineKind } = lineFor(state, input);
   const now = state.clock.now();
   const rejection = admit(state, input, limits);
   const unmet = rejection ? 0 : countUnmet(state, input);
@@ -112,6 +112,8 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
     preemptionsLeft: input.preemptible ? PREEMPTIONS_MAX : 0,
     dependsOn: input.dependsOn,
     rejection,
+    lineKind,
+    unservedAt: null,
     held: null,
   };
   state.tasks.push(task);
@@ -213,27 +215,27 @@ function acceptPlace(state: OracleState, { tenant, session: given }: NewTask): n
   return session.lastPlace;
 }
 
-/** Every task refers to its line, a rejected one as well, so that the line is as old as the first of them. */
-function ensureLine(state: OracleState, { lane, tenant, agent }: NewTask): void {
-  const isKnown = state.lines.some(
-    (line) => line.lane === lane && line.tenant === tenant && line.agent === agent,
-  );
-  if (isKnown) return;
-  const lastServed = state.lastEventSeq - NEWCOMER_LEAD;
-  state.lines.push({ lane, tenant, agent, lastServed });
-  if (state.tenantLines.some((line) => line.lane === lane && line.tenant === tenant)) return;
-  state.tenantLines.push({ lane, tenant, lastServed, owed: 0, aheadStreak: 0 });
-}
-
 /** Ids are made by Rota itself and are nobody else's, whichever tenant asks. */
 function findById(state: OracleState, id: string): OracleTask | undefined {
   return state.tasks.find((task) => task.id === id);
 }
 
 /** How an insert answers, also when it is repeated: from what is stored. */
-export function toInserted(task: OracleTask): InsertedTask {
+export function toInserted(state: OracleState, task: OracleTask): InsertedTask {
   const { seq, id, position, createdAt, runAt, deadline, rejection } = task;
   const waits = task.state === "waiting_dependency" ? "waiting_dependency" : "delayed";
-  const state = rejection ? "rejected" : position > 0 ? "queued" : waits;
-  return { seq, id, state, position, createdAt, runAt, deadline, rejection, repeats: null };
+  const found = rejection ? "rejected" : position > 0 ? "queued" : waits;
+  const unserved = !rejection && isUnserved(state, task) ? { unserved: true as const } : {};
+  return {
+    seq,
+    id,
+    state: found,
+    position,
+    createdAt,
+    runAt,
+    deadline,
+    rejection,
+    repeats: null,
+    ...unserved,
+  };
 }

@@ -1,12 +1,26 @@
-import type { Held, NodeRecord, Slots } from "../storage.ts";
+import type { Abilities, Held, NodeRecord, Slots } from "../storage.ts";
+import { abilitiesChanged, rememberAgents } from "./abilities.ts";
 import { preempt } from "./preempt-tasks.ts";
 import type { OracleState } from "./state.ts";
 
 export function registerNode(
   state: OracleState,
-  { node, slots = {} }: { node: string; slots?: Slots },
+  { node, slots = {}, abilities = null }: { node: string; slots?: Slots; abilities?: Abilities | null },
 ): void {
-  state.nodes.set(node, { node, beat: 0, dead: false, slots });
+  state.nodes.set(node, { node, beat: 0, dead: false, slots, abilities });
+  abilitiesChanged(state);
+}
+
+export function setNodeAbilities(
+  state: OracleState,
+  { node, abilities }: { node: string; abilities: Abilities },
+): void {
+  const record = state.nodes.get(node);
+  if (record === undefined || record.dead) return;
+  const before = record.abilities;
+  record.abilities = abilities;
+  rememberAgents(state, before);
+  abilitiesChanged(state);
 }
 
 export function setNodeSlots(state: OracleState, { node, slots }: { node: string; slots: Slots }): void {
@@ -33,8 +47,9 @@ export function markNodeDead(state: OracleState, { node, beat }: { node: string;
   const record = state.nodes.get(node);
   if (record === undefined || record.dead || record.beat !== beat) return false;
   record.dead = true;
+  rememberAgents(state, record.abilities);
   for (const lane of Object.keys(record.slots)) state.shaken.add(lane);
-  preempt(state);
+  abilitiesChanged(state);
   return true;
 }
 

@@ -1,16 +1,17 @@
 import { FRONT_RANK, isCritical } from "../../model/priority.ts";
 import { preemptionError } from "../preemption-error.ts";
+import { ableNodes, liveNodes } from "./abilities.ts";
 import { agentRoom } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { shareOut } from "./share-out.ts";
 import {
   addEvent,
-  agentKey,
   becomeReady,
   byRank,
   endAttempt,
   isReady,
   isSameAgent,
+  lineOf,
   type OracleLane,
   type OracleState,
   type OracleTask,
@@ -47,24 +48,52 @@ export function preempt(state: OracleState): void {
 
 function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly OracleTask[]): number[] {
   const criticals = readyCriticals(state, lane);
-  const byLine = [...Map.groupBy(criticals, agentKey).values()];
+  const byLine = [...Map.groupBy(criticals, (task) => lineOf(state, task)).values()];
   const usable = byLine.flatMap((line) => line.slice(0, roomOf(state, lane, line[0])));
-  // Whoever is beyond the room of its agent needs a slot of that agent; else the last ones of each tenant are beyond its
-  // share of what is free.
-  const nodes = serving(state, lane);
-  const shares = shareOut(state, lane, freeSlots(state, lane, nodes));
-  const withoutSlot = [...Map.groupBy(usable, ({ tenant }) => tenant)].flatMap(([tenant, tasks]) =>
-    tasks.sort(byRank).slice(shares.get(tenant) ?? 0),
-  );
+  // Whoever is beyond the room of its agent needs a slot of that agent.
   const heldByAgent = arrivals.filter((arrival) => criticals.includes(arrival) && !usable.includes(arrival));
+  const nodes = serving(state, lane);
+  const withoutSlot = [...Map.groupBy(usable, (task) => ableOf(state, task))].flatMap(([able, tasks]) =>
+    able === EVERY_NODE
+      ? beyondShares(state, lane, nodes, tasks)
+      : tasks.sort(byRank).slice(freeSlots(state, lane, only(nodes, able))),
+  );
   const tokens: number[] = [];
   for (const critical of [...heldByAgent, ...withoutSlot].sort(byRank)) {
-    const victim = victims(state, critical, nodes, heldByAgent.includes(critical))[0];
+    const able = only(nodes, ableOf(state, critical));
+    const victim = victims(state, critical, able, heldByAgent.includes(critical))[0];
     if (victim === undefined) continue;
     tokens.push(giveWay(state, victim, critical));
     owe(state, lane, critical.tenant);
   }
   return tokens;
+}
+
+const EVERY_NODE = "every";
+
+/** Which nodes can execute a task. */
+function ableOf(state: OracleState, task: OracleTask): string {
+  const able = ableNodes(state, lineOf(state, task));
+  return able.length === liveNodes(state).length ? EVERY_NODE : JSON.stringify(able);
+}
+
+function only(nodes: ReadonlyMap<string, number>, able: string): ReadonlyMap<string, number> {
+  if (able === EVERY_NODE) return nodes;
+  const names = JSON.parse(able) as string[];
+  return new Map([...nodes].filter(([node]) => names.includes(node)));
+}
+
+/** The last ones of each tenant are beyond its share of what is free. */
+function beyondShares(
+  state: OracleState,
+  lane: OracleLane,
+  nodes: ReadonlyMap<string, number>,
+  usable: readonly OracleTask[],
+): OracleTask[] {
+  const shares = shareOut(state, lane, freeSlots(state, lane, nodes));
+  return [...Map.groupBy(usable, ({ tenant }) => tenant)].flatMap(([tenant, tasks]) =>
+    tasks.sort(byRank).slice(shares.get(tenant) ?? 0),
+  );
 }
 
 /** The slot is the tenant's, and for a critical task: one more start of it that may go ahead of fairness. */
@@ -75,11 +104,12 @@ function owe(state: OracleState, lane: OracleLane, tenant: string): void {
   if (lane.strategy === "fair-fifo") line.aheadStreak -= 1;
 }
 
-/** Of tenants that are disabled nothing takes a slot. */
+/** Of tenants that are disabled nothing takes a slot, nor of lines that no node can execute. */
 function readyCriticals(state: OracleState, lane: OracleLane): OracleTask[] {
   return state.tasks
     .filter((task) => task.lane === lane.name && isReady(task) && isCritical(task.rank))
     .filter((task) => !state.tenants.get(task.tenant)?.disabled)
+    .filter((task) => lineOf(state, task).standing === "executable")
     .sort(byRank);
 }
 

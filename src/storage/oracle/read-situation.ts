@@ -1,4 +1,6 @@
+import { isTerminal } from "../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
+import { isServed } from "./abilities.ts";
 import { inflightOfTenant } from "./room.ts";
 import { maxOf, tasksOfSession } from "./sessions.ts";
 import {
@@ -7,6 +9,7 @@ import {
   findTask,
   isReady,
   isSameAgent,
+  lineOf,
   type OracleState,
   type OracleTask,
   sessionOf,
@@ -23,6 +26,7 @@ export function readSituation(
   const ofAgent = state.tasks.filter((other) => isSameAgent(other, task));
   const ahead = inLane
     .filter((other) => isReady(task) && isReady(other) && isSameAgent(other, task))
+    .filter((other) => other.lineKind === task.lineKind)
     .sort(byRank);
   const before = ahead.slice(0, Math.max(ahead.indexOf(task), 0)).map(({ id }) => id);
   const parents = state.tasks.filter(
@@ -49,7 +53,18 @@ export function readSituation(
     ahead: { ids: before.slice(0, AHEAD_MAX.named), count: Math.min(before.length, AHEAD_MAX.counted) },
     batch: batchOf(state, task),
     session: sessionSituation(state, task),
+    noExecutor: noExecutorOf(state, task),
     parents: task.state === "rejected" ? [] : parents.map(({ id, state: found }) => ({ id, state: found })),
+  };
+}
+
+function noExecutorOf(state: OracleState, task: OracleTask): TaskSituation["noExecutor"] {
+  if (isTerminal(task.state) || task.held !== null || lineOf(state, task).standing === "executable")
+    return null;
+  return {
+    served: isServed(state, task),
+    lastSeenAt: state.agentsSeen.get(task.agent)?.at ?? null,
+    since: task.unservedAt,
   };
 }
 

@@ -1,5 +1,6 @@
 import { rankOf } from "../../model/priority.ts";
 import type { RetriedTask } from "../storage.ts";
+import { findLineAnew } from "./abilities.ts";
 import { toInserted } from "./insert-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { reopenRun } from "./runs.ts";
@@ -26,6 +27,8 @@ export function retryTask(state: OracleState, params: { tenant: string; id: stri
     return { found: true, was: "overdue" };
   }
   const error = task.error;
+  findLineAnew(state, task);
+  task.unservedAt = null;
   const waits = unmetOf(state, task) > 0;
   // What was asked for holds; the wait of an earlier retry does not.
   const isDelayed = !waits && task.attempts.length === 0 && task.runAt !== null && task.runAt > now;
@@ -56,5 +59,5 @@ export function retryTask(state: OracleState, params: { tenant: string; id: stri
   settleMoves(state);
   preempt(state);
   tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
-  return { found: true, was: null, task: toInserted(task) };
+  return { found: true, was: null, task: toInserted(state, task) };
 }

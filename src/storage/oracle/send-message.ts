@@ -21,7 +21,8 @@ export function sendMessage(state: OracleState, params: SendParams): SentMessage
   const { task: input, defaults } = params;
   if (input.session === null) throw new Error("A message goes to a session.");
   const known = state.tasks.find(({ id }) => id === input.id);
-  if (known !== undefined) return { refused: null, task: toInserted(known), merged: false, cancelled: [] };
+  if (known !== undefined)
+    return { refused: null, task: toInserted(state, known), merged: false, cancelled: [] };
 
   const { key, maxConcurrent: defaultMax } = input.session;
   const session = ensureSession(state, { tenant: input.tenant, key, defaultMax });
@@ -37,7 +38,7 @@ export function sendMessage(state: OracleState, params: SendParams): SentMessage
   session.lane = input.lane;
   session.maxConcurrent = params.maxConcurrent ?? session.maxConcurrent;
   const task = merged ?? take(state, session, params, mode, windowMs);
-  const answer = toInserted(task);
+  const answer = toInserted(state, task);
   settleMoves(state);
   preempt(state);
   tellOf(state, cancelled);

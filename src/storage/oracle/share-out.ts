@@ -1,5 +1,12 @@
 import { agentRoom, tenantRoom } from "./room.ts";
-import { isReady, isSameAgent, type OracleLane, type OracleState, type OracleTenantLine } from "./state.ts";
+import {
+  isOfLine,
+  isReady,
+  type OracleLane,
+  type OracleLine,
+  type OracleState,
+  type OracleTenantLine,
+} from "./state.ts";
 
 /** A tenant, as far as the slots of a lane are shared out. */
 export interface Sharer {
@@ -11,8 +18,12 @@ export interface Sharer {
   left: number;
 }
 
-/** Everybody who has tasks in a lane, the oldest first. */
-export function sharersOf(state: OracleState, lane: OracleLane): Sharer[] {
+/** Everybody who has tasks in a lane, the oldest first. `counts`: the lines that count. */
+export function sharersOf(
+  state: OracleState,
+  lane: OracleLane,
+  counts: (line: OracleLine) => boolean,
+): Sharer[] {
   const lines = state.tenantLines.filter((line) => line.lane === lane.name);
   return lines.map((line) => ({
     line,
@@ -21,7 +32,7 @@ export function sharersOf(state: OracleState, lane: OracleLane): Sharer[] {
     ).length,
     lastServed: line.lastServed,
     owed: line.owed,
-    left: Math.min(supplyOf(state, lane, line.tenant), tenantRoom(state, line.tenant)),
+    left: Math.min(supplyOf(state, lane, line.tenant, counts), tenantRoom(state, line.tenant)),
   }));
 }
 
@@ -40,7 +51,7 @@ export function nextSharer(sharers: readonly Sharer[]): Sharer | undefined {
 
 /** How many of the next `slots` starts in a lane each tenant gets. */
 export function shareOut(state: OracleState, lane: OracleLane, slots: number): Map<string, number> {
-  const sharers = sharersOf(state, lane);
+  const sharers = sharersOf(state, lane, ({ standing }) => standing === "executable");
   const shares = new Map<string, number>();
   for (let turn = 1; turn <= slots; turn += 1) {
     const next = nextSharer(sharers);
@@ -55,13 +66,16 @@ export function shareOut(state: OracleState, lane: OracleLane, slots: number): M
 }
 
 /** How many tasks of a tenant its agents could start in a lane. */
-function supplyOf(state: OracleState, lane: OracleLane, tenant: string): number {
+function supplyOf(
+  state: OracleState,
+  lane: OracleLane,
+  tenant: string,
+  counts: (line: OracleLine) => boolean,
+): number {
   return state.lines
-    .filter((line) => line.lane === lane.name && line.tenant === tenant)
+    .filter((line) => line.lane === lane.name && line.tenant === tenant && counts(line))
     .map((line) => {
-      const ready = state.tasks.filter(
-        (task) => task.lane === lane.name && isReady(task) && isSameAgent(task, line),
-      );
+      const ready = state.tasks.filter((task) => isReady(task) && isOfLine(task, line));
       return Math.min(ready.length, agentRoom(state, lane, line));
     })
     .reduce((sum, room) => sum + room, 0);

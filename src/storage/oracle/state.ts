@@ -1,13 +1,14 @@
 import type { Clock } from "../../model/clock.ts";
 import type { EventType } from "../../model/event.ts";
-import type { Lane } from "../../model/lane.ts";
+import { type Lane, NEWCOMER_LEAD } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
 import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
-import { type AttemptOutcome, DEFAULT_TENANT } from "../../model/task.ts";
+import { type AttemptOutcome, DEFAULT_TENANT, TASK_KINDS, type TaskKind } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
 import { dependencyError } from "../dependency-error.ts";
 import type {
+  Abilities,
   AgentRecord,
   AuditEntry,
   BatchEnd,
@@ -70,7 +71,12 @@ export interface OracleState {
   arrivals: OracleTask[];
   /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
   readonly shaken: Set<string>;
-  readonly nodes: Map<string, Mutable<NodeRecord> & { slots: Slots }>;
+  /** `abilities`: null, it can execute everything. */
+  readonly nodes: Map<string, Mutable<NodeRecord> & { slots: Slots; abilities: Abilities | null }>;
+  /** Agents that nodes named which are gone, and when the last of those was there. */
+  readonly agentsSeen: Map<string, { readonly serves: boolean; readonly at: number }>;
+  /** The kinds that every live node can execute for agents that are not served. */
+  commonKinds: ReadonlySet<TaskKind>;
   readonly listeners: Set<(signal: StorageSignal) => void>;
   /** Numbers are never given out twice, whatever is deleted. */
   lastSessionSeq: number;
@@ -103,6 +109,10 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   /** Those that are not known to be done, and those that are and still there. */
   dependsOn: readonly string[];
   readonly rejection: { full: FullQueue; queued: number } | null;
+  /** The kind that its line holds alone; null: that holds all kinds. */
+  lineKind: TaskKind | null;
+  /** Since when it is known that no live node can execute it, where its agent is not served. */
+  unservedAt: number | null;
   /** The lease; null when nobody runs it. */
   held: { readonly node: string; readonly token: number } | null;
 }
@@ -128,6 +138,10 @@ export interface OracleLine {
   readonly lane: string;
   readonly tenant: string;
   readonly agent: string;
+  /** The kind of tasks that it holds alone; null: all kinds. */
+  readonly kind: TaskKind | null;
+  /** Whether a live node can execute its tasks; else whether its agent is served by one that is away. */
+  standing: "executable" | "away" | "unserved";
   /** Token of its last start; 0: never. */
   lastServed: number;
 }
@@ -179,6 +193,8 @@ export function emptyState(clock: Clock): OracleState {
     arrivals: [],
     shaken: new Set(),
     nodes: new Map(),
+    agentsSeen: new Map(),
+    commonKinds: new Set(TASK_KINDS),
     listeners: new Set(),
     lastSessionSeq: 0,
     lastScheduleId: 0,
@@ -215,6 +231,30 @@ export function isSameAgent(
   b: { tenant: string; agent: string },
 ): boolean {
   return a.tenant === b.tenant && a.agent === b.agent;
+}
+
+/** Whether a task is one of a line's. */
+export function isOfLine(task: OracleTask, line: OracleLine): boolean {
+  return task.lane === line.lane && task.lineKind === line.kind && isSameAgent(task, line);
+}
+
+export function addLine(
+  state: OracleState,
+  { lane, tenant, agent, kind }: Pick<OracleLine, "lane" | "tenant" | "agent" | "kind">,
+  standing: OracleLine["standing"],
+): OracleLine {
+  const lastServed = state.lastEventSeq - NEWCOMER_LEAD;
+  const line: OracleLine = { lane, tenant, agent, kind, standing, lastServed };
+  state.lines.push(line);
+  if (!state.tenantLines.some((each) => each.lane === lane && each.tenant === tenant))
+    state.tenantLines.push({ lane, tenant, lastServed, owed: 0, aheadStreak: 0 });
+  return line;
+}
+
+export function lineOf(state: OracleState, task: OracleTask): OracleLine {
+  const line = state.lines.find((each) => isOfLine(task, each));
+  if (line === undefined) throw new Error("Every task has a line.");
+  return line;
 }
 
 /** Everything the agent has waiting, in all lanes. */
@@ -435,6 +475,8 @@ export function toRecord(task: OracleTask): TaskRecord {
     place: _10,
     inSession: _11,
     summary: _12,
+    lineKind: _13,
+    unservedAt: _14,
     result,
     spec,
     attempts,

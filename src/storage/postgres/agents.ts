@@ -44,6 +44,27 @@ export function postgresAgents(db: PostgresDatabase): AgentStorage {
         }),
       );
     },
+    async isKnown({ tenant, agent }) {
+      const rows = await db.read({
+        name: "is_known_agent",
+        text: `select 1 where exists (select 1 from agent where tenant = $1 and agent = $2 and definition is not null)
+                  or exists (select 1 from profile_agent where agent = $2) or exists (select 1 from agent_seen where agent = $2)`,
+        values: [tenant, agent],
+      });
+      return rows.length > 0;
+    },
+    async knownNames({ tenant, limit }) {
+      const rows = await db.read<{ agent: string }>({
+        name: "known_agents",
+        text: `select agent from agent where tenant = $1 and definition is not null
+               union select agent from profile_agent union select agent from agent_seen order by agent limit $2`,
+        values: [tenant, limit],
+      });
+      return rows.map(({ agent }) => agent);
+    },
+    async forget() {
+      await db.write({ name: "forget_agents", text: "select forget_agents($1)", values: [] });
+    },
   };
 }
 
@@ -97,6 +118,7 @@ language plpgsql as $$
 begin
   perform save_bound(p_now, p_tenant, p_agent, p_max);
   update agent set definition = p_definition where tenant = p_tenant and agent = p_agent;
+  perform abilities_changed(p_now, true);
 end $$;
 
 create function create_agent(p_now bigint, p_tenant text, p_agent text, p_max integer, p_definition text)
@@ -126,6 +148,7 @@ begin
   if not is_listed(p_tenant, p_agent) then return false; end if;
   perform save_bound(v_now, p_tenant, p_agent, null);
   delete from agent where tenant = p_tenant and agent = p_agent;
+  perform abilities_changed(v_now, true);
   return true;
 end $$;
 `;

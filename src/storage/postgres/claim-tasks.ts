@@ -1,5 +1,17 @@
+import { AHEAD_STREAK_MAX } from "../../model/priority.ts";
 import { oneRow } from "./one-row.ts";
-import { roomWhenFreed } from "./share-out.ts";
+import { roomWhenFreed, tenantRoom } from "./share-out.ts";
+
+/** The first line, by `order`, of each pool in v_pools and of those that all nodes can execute, of the tenant v_own. */
+function ofPools(columns: string, condition: string, order: string): string {
+  const lines = (pool: string) => `
+            (select ${columns} from line n
+              where n.lane = p_lane and n.tenant = v_own.tenant and n.startable and ${pool} and ${condition}
+              order by ${order} limit 1)`;
+  return `${lines("n.pool = 0")}
+          union all
+          select c.* from unnest(v_pools) p(id) cross join lateral ${lines("n.pool <> 0 and n.pool = p.id")} c`;
+}
 
 /**
  * The first tasks `r` of the lines `c` of the tenant p_tenant that hold the smallest (rank, seq) and can start something:
@@ -7,7 +19,7 @@ import { roomWhenFreed } from "./share-out.ts";
  */
 function tasksAhead(criticalOnly: string): string {
   return `(select n.id, n.head_rank, n.head_seq, n.room
-              from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.ahead
+              from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.ahead and n.pool = 0
              order by n.head_rank, n.head_seq limit p_count) c
      cross join lateral (
        select rank, task_seq from ready
@@ -37,6 +49,11 @@ declare
 begin
   select * into v_lane from lane where name = p_lane;
   if not found then raise exception 'lane "%" is not configured', p_lane; end if;
+  if exists (select 1 from line where lane = p_lane and startable and pool <> 0) then
+    if p_freed is not null then perform apply_deltas(freed_slots(p_freed)); end if;
+    select * into seqs, first_token from claim_of_pools(p_now, p_node, p_lane, p_limit);
+    return;
+  end if;
   v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
   if v_left > 0 and v_lane.tenants = 1 then
     -- With nobody to share with, what its lines can start is all there is to look at.
@@ -77,6 +94,52 @@ begin
   end if;
 end $$;
 
+-- The same where not every node can execute everything, or agents have several lines in this lane: one task after the other.
+create function claim_of_pools(
+  p_now bigint, p_node text, p_lane text, p_limit integer, out seqs bigint[], out first_token bigint)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_pools integer[] := array(
+    select p.id from pool p join node n on n.profile = any (p.profiles) where n.id = p_node);
+  v_lane lane;
+  v_own tenant_line;
+  v_line bigint;
+  v_token bigint;
+  v_started bigint[];
+begin
+  while coalesce(cardinality(seqs), 0) < p_limit loop
+    select * into v_lane from lane where name = p_lane;
+    exit when v_lane.inflight >= v_lane.total;
+    select t.* into v_own from tenant_line t
+     where t.lane = p_lane and t.startable and ${tenantRoom("t")} > 0
+       and (exists (select 1 from line n where n.lane = p_lane and n.tenant = t.tenant and n.startable and n.pool = 0)
+            or exists (select 1 from unnest(v_pools) p(id) join line n
+                         on n.lane = p_lane and n.tenant = t.tenant and n.startable and n.pool <> 0 and n.pool = p.id))
+     order by t.owed = 0, t.inflight, t.last_served, t.id limit 1;
+    exit when not found;
+    v_line := null;
+    if v_lane.strategy <> 'fair-fifo' or v_own.ahead_streak < ${AHEAD_STREAK_MAX} then
+      select c.id into v_line
+        from (${ofPools("n.id, n.head_rank, n.head_seq", "n.ahead and (n.head_rank <= 0 or v_lane.strategy <> 'fair-fifo')", "n.head_rank, n.head_seq")}) c
+       order by c.head_rank, c.head_seq limit 1;
+    end if;
+    if v_line is not null then
+      v_own.ahead_streak := v_own.ahead_streak + (v_lane.strategy = 'fair-fifo')::integer;
+    else
+      v_own.ahead_streak := 0;
+      select c.id into v_line
+        from (${ofPools("n.id, n.inflight, n.last_served", "true", "n.inflight, n.last_served, n.id")}) c
+       order by c.inflight, c.last_served, c.id limit 1;
+    end if;
+    v_token := take_event_numbers(1);
+    first_token := coalesce(first_token, v_token);
+    v_started := start_attempts(p_now, p_node, array[v_line], array[v_token], null, true);
+    seqs := coalesce(seqs, '{}') || v_started;
+    update tenant_line set ahead_streak = v_own.ahead_streak where id = v_own.id and ahead_streak <> v_own.ahead_streak;
+  end loop;
+end $$;
+
 -- Whether what was freed can be written down together with what is started in this lane. It can where all of it lies in
 -- this lane, and only fairness decides.
 create function can_wait(p_freed bigint[], p_lane text) returns boolean language plpgsql stable as $$
@@ -84,8 +147,9 @@ create function can_wait(p_freed bigint[], p_lane text) returns boolean language
 begin
   return not exists (
            select 1 from line n
-            where n.id = any (p_freed) and (n.lane <> p_lane or n.ahead or n.agent_max is not null))
-     and not exists (select 1 from line where lane = p_lane and startable and ahead);
+            where n.id = any (p_freed)
+              and (n.lane <> p_lane or n.ahead or n.agent_max is not null or n.shared or n.standing <> 0 or n.pool <> 0))
+     and not exists (select 1 from line where lane = p_lane and startable and ahead and pool = 0);
 end $$;
 
 -- Starts what tenants have in their turns where something goes ahead of fairness: what goes first of each is chosen by
@@ -128,7 +192,7 @@ declare
 begin
   select * into v_own from tenant_line where id = p_owner;
   while cardinality(v_tokens) > 0 loop
-    v_ahead_max := case when v_fair then least(cardinality(v_tokens), 7 - v_own.ahead_streak) else cardinality(v_tokens) end;
+    v_ahead_max := case when v_fair then least(cardinality(v_tokens), ${AHEAD_STREAK_MAX} - v_own.ahead_streak) else cardinality(v_tokens) end;
     v_lines := case when v_ahead_max > 0 then choose_ahead(p_lane.name, v_own.tenant, v_ahead_max, v_fair) end;
     if cardinality(v_lines) > 0 then
       if v_fair then v_own.ahead_streak := v_own.ahead_streak + cardinality(v_lines); end if;
@@ -168,7 +232,7 @@ begin
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), min(inflight), least(sum(room), p_count)
       into v_ids, v_inflight, v_served, v_room, v_base, v_supply
       from (select n.id, n.inflight, n.last_served, n.room
-              from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable
+              from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable and n.pool = 0
              order by n.inflight, n.last_served, n.id limit p_count) c;
   else
     -- The index does not know yet what was freed: those lines are looked at besides, with what they will have.
@@ -176,7 +240,7 @@ begin
     candidate as (
       select line as id from freed
       union
-      (select n.id from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable
+      (select n.id from line n where n.lane = (p_lane).name and n.tenant = p_tenant and n.startable and n.pool = 0
         order by n.inflight, n.last_served, n.id limit p_count + cardinality(p_freed))),
     adjusted as (
       select n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,
@@ -217,7 +281,7 @@ begin
     select need.owner, need.starts, c.id
       from need
      cross join lateral (
-       select n.id from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable
+       select n.id from line n where n.lane = (p_lane).name and n.tenant = need.tenant and n.startable and n.pool = 0
         order by n.inflight, n.last_served, n.id limit need.starts + coalesce(cardinality(p_freed), 0)) c),
   adjusted as (
     select c.owner, c.starts, n.id, n.inflight - coalesce(f.slots, 0) as inflight, n.last_served,

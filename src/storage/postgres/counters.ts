@@ -6,8 +6,10 @@ import { tenantRoom } from "./share-out.ts";
  */
 /** How many more tasks line `n` may start, its tenant and its lane's total aside; below nothing where it runs too many. */
 export function roomOf(n: string, perAgent: string): string {
-  return `least(${n}.ready, ${perAgent} - ${n}.inflight, case when ${n}.agent_max is not null then
-    ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end)`;
+  return `case when ${n}.standing <> 0 then 0 else least(${n}.ready, ${perAgent} - case when ${n}.shared then
+    (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent and s.lane = ${n}.lane)
+    else ${n}.inflight end, case when ${n}.agent_max is not null then
+    ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end) end`;
 }
 
 /** Whether the head of line `n` goes ahead of fairness. */
@@ -81,8 +83,9 @@ begin
       from unnest(p_deltas) group by line),
   placed as (
     select m.*, o.lane, o.tenant, l.strategy, o.room as old_room, o.startable and o.ahead as was_urgent,
-           -- Lines of an agent with a bound of its own are looked at again below.
-           greatest(least(o.ready + m.ready, l.per_agent - o.inflight - m.inflight), 0) as room,
+           -- Lines of an agent with a bound of its own, or with several lines in its lane, are looked at again below.
+           case when o.standing = 0 then greatest(least(o.ready + m.ready, l.per_agent - o.inflight - m.inflight), 0) else 0 end
+             as room,
            case when m.ready < 0 then next.rank when h.added_first then m.added[1] else o.head_rank end as rank,
            case when m.ready < 0 then next.task_seq when h.added_first then m.added[2] else o.head_seq end as seq
       from moved m
@@ -110,7 +113,8 @@ begin
            ahead = p.rank is not null and (p.rank <= 0 or p.strategy = 'priority-fifo')
       from placed p
      where n.id = p.line
-    returning n.id, n.agent_max is not null as limited, p.inflight < 0 as freed, p.added[1] <= 0 as critical),
+    returning n.id, n.agent_max is not null or n.shared as limited, n.agent_max is not null and p.inflight < 0 as freed,
+              p.added[1] <= 0 as critical),
   totals as (
     update lane l
        set waiting = l.waiting + d.waiting, exempt = l.exempt + d.exempt, inflight = l.inflight + d.inflight
@@ -134,7 +138,7 @@ begin
               from placed group by lane, tenant) d
      where t.tenant = d.tenant and t.lane = d.lane
     returning case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed)
-  select array_agg(id) filter (where limited), array_agg(id) filter (where limited and freed), bool_or(critical),
+  select array_agg(id) filter (where limited), array_agg(id) filter (where freed), bool_or(critical),
          (select array_agg(refreshed) filter (where refreshed is not null) from tenants)
     into v_limited, v_freed, v_critical, v_tenants from counted;
   if v_tenants is not null then perform refresh_tenants(v_tenants); end if;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ClientBase } from "pg";
+import { ABILITY_FUNCTIONS } from "./abilities.ts";
 import { AGENT_FUNCTIONS } from "./agents.ts";
 import { BATCH_FUNCTIONS } from "./batches.ts";
 import { CANCEL_FUNCTIONS } from "./cancel-tasks.ts";
@@ -70,6 +71,7 @@ const SOURCE = [
   PROMOTE_FUNCTIONS,
   RESCUE_FUNCTIONS,
   PRUNE_FUNCTIONS,
+  ABILITY_FUNCTIONS,
   NODE_FUNCTIONS,
   LANE_FUNCTIONS,
   AGENT_FUNCTIONS,

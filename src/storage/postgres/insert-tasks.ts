@@ -77,6 +77,7 @@ interface TakenInRow {
     readonly state: InsertedTask["state"];
     readonly waiting: number;
     readonly deadline: number | null;
+    readonly unserved: boolean;
   }[];
   /** The answers themselves, where it takes more; else null. */
   readonly each: readonly InsertedRow[] | null;
@@ -98,6 +99,7 @@ function toAnswer(
     deadline: taken.deadline,
     rejection: null,
     repeats: null,
+    ...(taken.unserved ? { unserved: true } : {}),
   };
 }
 
@@ -112,6 +114,7 @@ export interface InsertedRow {
   readonly full: FullQueue | null;
   readonly queued: string | null;
   readonly repeats: "same" | "other" | null;
+  readonly unserved: boolean;
 }
 
 function toBatchRow({ id, tenant, parallelism, callbackUrl }: NewBatch): object {
@@ -129,6 +132,7 @@ export function toInserted(row: InsertedRow): InsertedTask {
     deadline: row.deadline === null ? null : Number(row.deadline),
     rejection: row.full === null ? null : { full: row.full, queued: Number(row.queued) },
     repeats: row.repeats,
+    ...(row.unserved ? { unserved: true } : {}),
   };
 }
 
@@ -162,7 +166,8 @@ create function already_inserted(p_ids text[]) returns setof inserted_task langu
          position, created_at, run_at, deadline,
          case when resting_state <> 'rejected' then null when error = '${rejectionError("global")}' then 'global'
               when error = '${rejectionError("tenant")}' then 'tenant' else 'agent' end,
-         0::bigint, null::text
+         0::bigint, null::text,
+         resting_state <> 'rejected' and exists (select 1 from line n where n.id = task.line and n.standing = 2)
     from task where id = any (p_ids)
 $$;
 
@@ -181,7 +186,8 @@ begin
   first_seq := v_taken.first_seq;
   created_at := v_now;
   if v_taken."each" is null then
-    select json_agg(json_build_object('state', f.state, 'waiting', f.waiting, 'deadline', f.deadline)) into forms
+    select json_agg(json_build_object('state', f.state, 'waiting', f.waiting, 'deadline', f.deadline,
+                                      'unserved', f.unserved)) into forms
       from unnest(v_taken.forms) f;
   else
     select json_agg(i) into "each" from as_they_are_now(v_taken."each") i;
@@ -197,9 +203,9 @@ begin
   end if;
   return query
     select i.seq, i.id, case when i.state = 'waiting_dependency' then t.resting_state else i.state end,
-           i."position", i.created_at, i.run_at, i.deadline, i."full", i.queued, i.repeats
+           i."position", i.created_at, i.run_at, i.deadline, i."full", i.queued, i.repeats, i.unserved
       from unnest(p_inserted) with ordinality as i(seq, id, state, "position", created_at, run_at, deadline, "full",
-                                                   queued, repeats, place)
+                                                   queued, repeats, unserved, place)
       join task t on t.seq = i.seq order by i.place;
 end $$;
 
@@ -238,7 +244,7 @@ begin
                      with ordinality u(form, key, hash, place)) u
       left join lateral (
         select row(t.seq, t.id, coalesce(l.state, t.resting_state), t.position, t.created_at, t.run_at, t.deadline, null, null,
-                   case when k.hash = u.hash then 'same' else 'other' end)::inserted_task as made
+                   case when k.hash = u.hash then 'same' else 'other' end, false)::inserted_task as made
           from idempotency_key k join task t on t.seq = k.task_seq left join lease l on l.task_seq = t.seq
          where k.tenant = v_tenants[u.form] and k.key = u.key and k.created_at > v_now - ${IDEMPOTENCY_MS}
         offset 0) k on true;
@@ -271,7 +277,7 @@ declare
 begin
   select i.id as made, p_ids[i.n] as refused, p_forms -> p_form_of[i.n] - 1 ->> 'batch' as batch into v_conflict
     from unnest(p_made) with ordinality
-           i(seq, id, state, "position", created_at, run_at, deadline, "full", queued, repeats, n)
+           i(seq, id, state, "position", created_at, run_at, deadline, "full", queued, repeats, unserved, n)
    where i.repeats = 'other'
      and p_forms -> p_form_of[i.n] - 1 ->> 'batch' in (select id from json_to_recordset(p_batches) as j(id text))
    order by i.n limit 1;

@@ -1,4 +1,5 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
+import { lineKind, newLabel } from "./abilities.ts";
 import { TENANTS_MAX } from "./share-out.ts";
 
 export const LINE_FUNCTIONS = `
@@ -8,15 +9,26 @@ create function make_lines(p_forms json) returns void language plpgsql as $$
 declare
   v_crowded text[];
 begin
-  insert into line (lane, tenant, agent, agent_max, last_served)
-  select x.lane, x.tenant, x.agent, a.max_inflight, (select last_value from event_seq) - ${NEWCOMER_LEAD}
-    from (select lane, tenant, agent, min(n) as first
-            from rows from (json_to_recordset(p_forms) as (lane text, tenant text, agent text)) with ordinality
-                   as j(lane, tenant, agent, n)
-           group by lane, tenant, agent) x
+  insert into line (lane, tenant, agent, kind, served, standing, pool, agent_max, last_served)
+  select x.lane, x.tenant, x.agent, x.kind, x.served, b.standing, b.pool, a.max_inflight,
+         (select last_value from event_seq) - ${NEWCOMER_LEAD}
+    from (select lane, tenant, agent, kind, served, min(n) as first
+            from (select j.lane, j.tenant, j.agent, ${lineKind("j", "s.served")} as kind, s.served, j.n
+                    from rows from (json_to_recordset(p_forms) as (lane text, tenant text, agent text, kind text)) with ordinality
+                           as j(lane, tenant, agent, kind, n)
+                   cross join lateral (select is_served(j.tenant, j.agent) as served offset 0) s) j
+           group by lane, tenant, agent, kind, served) x
+   cross join lateral ${newLabel("x")} b
     left join agent a on a.tenant = x.tenant and a.agent = x.agent
-   where not exists (select 1 from line n where n.lane = x.lane and n.tenant = x.tenant and n.agent = x.agent)
+   where not exists (select 1 from line n
+                      where n.lane = x.lane and n.tenant = x.tenant and n.agent = x.agent and n.kind = x.kind)
    order by x.first;
+  -- Several lines of one agent in one lane share what the agent may run there.
+  update line n set shared = true
+   where not n.shared and exists (
+     select 1 from json_to_recordset(p_forms) as j(lane text, tenant text, agent text)
+       join line s on s.lane = j.lane and s.tenant = j.tenant and s.agent = j.agent and s.kind <> ''
+      where j.lane = n.lane and j.tenant = n.tenant and j.agent = n.agent);
   with made as (
     insert into tenant_line (lane, tenant, max_inflight, disabled, crowded, last_served)
     select x.lane, x.tenant, t.max_inflight, coalesce(t.disabled, false), l.crowded,

@@ -1,14 +1,15 @@
 import type { NodeStorage } from "../storage.ts";
+import { abilityValues } from "./abilities.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 
 export function postgresNodes(db: PostgresDatabase): NodeStorage {
   return {
-    async register({ node, slots = {} }) {
+    async register({ node, slots = {}, abilities }) {
       await db.write({
         name: "register_node",
-        text: "select register_node($1, $2, $3)",
-        values: [node, JSON.stringify(slots)],
+        text: "select register_node($1, $2, $3, $4, $5, $6)",
+        values: [node, JSON.stringify(slots), ...abilityValues(abilities)],
       });
       // So that those who were alone know that they no longer are.
       db.signalOthers({ kind: "work" });
@@ -19,6 +20,14 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
         text: "select set_slots($1, $2, $3)",
         values: [node, JSON.stringify(slots)],
       });
+    },
+    async setAbilities({ node, abilities }) {
+      await db.write({
+        name: "set_abilities",
+        text: "select set_abilities($1, $2, $3, $4, $5)",
+        values: [node, ...abilityValues(abilities)],
+      });
+      db.signal({ kind: "work" });
     },
     async heartbeat({ node }) {
       const [row] = await db.writeFirst<{
@@ -58,10 +67,31 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
 }
 
 export const NODE_FUNCTIONS = `
-create function register_node(p_now bigint, p_node text, p_slots json) returns void language plpgsql as $$
+create function register_node(
+  p_now bigint, p_node text, p_slots json, p_profile text, p_kinds text[], p_agents json)
+returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
 begin
-  insert into node (id, beat_at) values (p_node, enter(p_now));
+  insert into node (id, beat_at) values (p_node, v_now);
   perform save_slots(p_node, p_slots);
+  perform save_abilities(v_now, p_node, p_profile, p_kinds, p_agents);
+  -- One more of the same changes nothing.
+  perform 1 from node where profile = p_profile and not dead and id <> p_node;
+  if not found then perform abilities_changed(v_now, false); end if;
+end $$;
+
+create function set_abilities(p_now bigint, p_node text, p_profile text, p_kinds text[], p_agents json)
+returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+begin
+  perform 1 from node where id = p_node and not dead;
+  if not found then return; end if;
+  perform save_abilities(v_now, p_node, p_profile, p_kinds, p_agents);
+  perform abilities_changed(v_now, false);
 end $$;
 
 create function set_slots(p_now bigint, p_node text, p_slots json) returns void language plpgsql as $$
@@ -111,6 +141,9 @@ declare
 begin
   update node set dead = true where id = p_node and beat = p_beat and not dead;
   if not found then return false; end if;
+  perform remember_agents(v_now, p_node);
+  perform 1 from node d join node n on n.profile = d.profile and not n.dead where d.id = p_node;
+  if not found then perform abilities_changed(v_now, false); end if;
   perform note_slots(p_node);
   ${PREEMPT}
   return true;
@@ -121,5 +154,6 @@ create function remove_node(p_now bigint, p_node text) returns void language plp
 begin
   perform enter(p_now);
   delete from node where id = p_node and dead and not exists (select 1 from lease where node = p_node);
+  if found then perform forget_profiles(); end if;
 end $$;
 `;

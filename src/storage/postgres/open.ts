@@ -1,4 +1,5 @@
 import type { Storage } from "../storage.ts";
+import { failUnserved } from "./abilities.ts";
 import { postgresAgents } from "./agents.ts";
 import { postgresAudit } from "./audit.ts";
 import { getBatch } from "./batches.ts";
@@ -44,6 +45,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       retry: (params) => retryTask(db, params),
       promoteDue: (params) => promoteDue(db, params),
       expire: (params) => expireTasks(db, params),
+      failUnserved: (params) => failUnserved(db, params),
       nextDueAt: () => nextDueAt(db),
       dependencyResults: (params) => dependencyResults(db, params),
       release: (params) => release(db, params),

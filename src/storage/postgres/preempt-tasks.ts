@@ -16,7 +16,7 @@ function takeLease(of: string): string {
   return `
     delete from lease where task_seq = (
       select l.task_seq from lease l
-       where ${of} and l.priority is not null and l.node = any (v_nodes) order by l.priority desc, l.token desc limit 1)
+       where ${of} and l.priority is not null and l.node = any (v_able) order by l.priority desc, l.token desc limit 1)
     returning * into v_lease`;
 }
 
@@ -80,8 +80,11 @@ declare
   v_tokens bigint[] := '{}';
   v_owners text[] := '{}';
   v_bare_lines bigint[] := '{}';
+  v_able text[];
+  v_every integer;
 begin
   select * into v_lane from lane where name = p_lane;
+  select p.id into v_every from pool p join ability a on a.live = p.profiles;
   -- Nodes that would fill a slot that becomes free. One that has taken its slots back, or more than it has left, would not.
   select array_agg(node), greatest(least(sum(free), v_lane.total - v_lane.inflight), 0) into v_nodes, v_free
     from (select s.node, s.slots - coalesce(h.held, 0) as free
@@ -102,6 +105,8 @@ begin
     select c.*, t.id, t.tenant
       from (select line, rank, seq, true as held_by_agent from beyond_agents(p_lane, p_arrivals)
             union all
+            select u.line, u.rank, u.seq, false from without_slot_of_pools(v_lane, v_every, v_nodes) u
+            union all
             select u.line, u.rank, u.seq, false
               from unnest(v_tenants, v_yielding) y(tenant, tasks)
               join tenant_line o on o.tenant = y.tenant and o.lane = p_lane and not o.disabled
@@ -109,15 +114,21 @@ begin
                select greatest(case when v_turns is null then ${tenantRoom("o")}
                                     else (select count(*) from unnest(v_turns) t(id) where t.id = o.id) end, 0) as share) s
              cross join lateral (
-               select u.* from usable_criticals(p_lane, y.tenant, s.share + y.tasks) u
+               select u.* from usable_criticals(p_lane, y.tenant, v_every, s.share + y.tasks) u
                 order by u.rank, u.seq offset s.share limit y.tasks) u) c
       join task t on t.seq = c.seq
      order by c.rank, c.seq
   loop
+    -- Only what a node can execute is worth a slot of it.
+    select case when n.pool = 0 or n.pool = v_every then v_nodes
+                else array(select d.id from node d join pool p on p.id = n.pool and d.profile = any (p.profiles)
+                            where d.id = any (v_nodes)) end
+      into v_able from line n where n.id = v_critical.line;
     -- Whoever is beyond the limits of its agent needs a slot of that agent; else any of its tenant will do.
     if v_critical.held_by_agent then
       continue when v_critical.line = any (v_bare_lines);
-      ${takeLease("l.line = v_critical.line")};
+      ${takeLease(`l.line in (select s.id from line n join line s on s.lane = n.lane and s.tenant = n.tenant and s.agent = n.agent
+                                      where n.id = v_critical.line)`)};
       if not found then v_bare_lines := v_bare_lines || v_critical.line; continue; end if;
     else
       ${takeLease("l.lane = p_lane and l.tenant = v_critical.tenant")};
@@ -142,19 +153,57 @@ begin
 end $$;
 
 -- The first critical tasks of a tenant that only want for a slot, and perhaps more of them.
-create function usable_criticals(p_lane text, p_tenant text, p_count bigint)
+create function usable_criticals(p_lane text, p_tenant text, p_every integer, p_count bigint)
 returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return query
     select c.id, r.rank, r.task_seq
-      from (select n.id, n.head_rank, n.head_seq, n.room
-              from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.ahead and n.head_rank <= 0
-             order by n.head_rank, n.head_seq limit p_count) c
+      from ((select n.id, n.head_rank, n.head_seq, n.room
+               from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.ahead and n.pool = 0 and n.head_rank <= 0
+              order by n.head_rank, n.head_seq limit p_count)
+            union all
+            (select n.id, n.head_rank, n.head_seq, n.room
+               from line n where n.lane = p_lane and n.tenant = p_tenant and n.startable and n.ahead and n.pool <> 0
+                and n.pool = p_every and n.head_rank <= 0
+              order by n.head_rank, n.head_seq limit p_count)) c
      cross join lateral (
        select rank, task_seq from ready
         where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and rank <= 0
         order by rank, task_seq limit least(c.room, p_count)) r;
+end $$;
+
+-- The critical tasks that only some nodes can execute, beyond the slots that are free on those.
+create function without_slot_of_pools(p_lane lane, p_every integer, p_nodes text[])
+returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
+#variable_conflict use_column
+begin
+  -- Mostly there are no such lines.
+  if not exists (select 1 from line n where n.lane = (p_lane).name and n.startable and n.pool <> 0) then return; end if;
+  return query
+    select u.line, u.rank, u.seq
+      from (select distinct n.pool from line n
+             where n.lane = (p_lane).name and n.startable and n.ahead and n.pool <> 0 and n.head_rank <= 0
+               and n.pool is distinct from p_every) o
+     cross join lateral (
+       select greatest(least(sum(s.slots - coalesce(h.held, 0)), (p_lane).total - (p_lane).inflight), 0) as free,
+              coalesce(sum(h.yielding), 0) as yielding
+         from pool p join node d on d.profile = any (p.profiles) and d.id = any (p_nodes)
+         join node_slot s on s.node = d.id and s.lane = (p_lane).name
+         left join (select l.node, count(*) as held, count(*) filter (where l.priority is not null) as yielding
+                      from lease l where l.lane = (p_lane).name group by l.node) h on h.node = d.id
+        where p.id = o.pool) f
+     cross join lateral (
+       select c.id as line, r.rank, r.task_seq as seq
+         from (select n.id, n.head_rank, n.head_seq, n.room
+                 from line n join tenant_line t on t.tenant = n.tenant and t.lane = n.lane and not t.disabled
+                where n.lane = (p_lane).name and n.startable and n.ahead and n.pool <> 0 and n.pool = o.pool and n.head_rank <= 0
+                order by n.head_rank, n.head_seq limit f.free + f.yielding) c
+        cross join lateral (
+          select rank, task_seq from ready
+           where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and rank <= 0
+           order by rank, task_seq limit least(c.room, f.free + f.yielding)) r
+        order by r.rank, r.task_seq offset f.free) u;
 end $$;
 
 -- Those of these critical tasks, as far as they are ready, that those before them leave no room for within the limits of
@@ -169,7 +218,7 @@ begin
         from (select distinct u.seq from unnest(p_seqs) u(seq)) a
         join task t on t.seq = a.seq
         join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq
-        join line n on n.id = t.line and n.lane = p_lane
+        join line n on n.id = t.line and n.lane = p_lane and n.standing = 0
         join tenant_line o on o.tenant = n.tenant and o.lane = n.lane and not o.disabled),
     -- What agents could still run of their lines: everything, or up to the last one.
     bounds as materialized (

@@ -1,4 +1,5 @@
-import type { TaskState } from "../../model/task-state.ts";
+import type { TaskRecord } from "../../model/task-record.ts";
+import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { getTask } from "./read-tasks.ts";
@@ -32,8 +33,13 @@ export async function readSituation(
       row.session_max === null || task.session === null
         ? null
         : { key: task.session, max: row.session_max, active: row.let_in },
+    noExecutor: row.no_executor === null || !isWaiting(task) ? null : row.no_executor,
     parents: row.parents,
   };
+}
+
+function isWaiting({ state }: TaskRecord): boolean {
+  return (WAITING_STATES as readonly TaskState[]).includes(state);
 }
 
 interface SituationRow {
@@ -54,6 +60,8 @@ interface SituationRow {
   /** Null unless its session holds it. */
   readonly session_max: number | null;
   readonly let_in: string[];
+  /** Null when a live node can execute it. */
+  readonly no_executor: { served: boolean; lastSeenAt: number | null; since: number | null } | null;
   readonly parents: { id: string; state: TaskState }[];
 }
 
@@ -63,7 +71,11 @@ const BEFORE = `
  where own.line = t.line and own.rank = t.rank and own.task_seq = t.seq`;
 
 const SITUATION = `
-  select l.inflight as lane_inflight, l.total, l.per_agent, n.inflight, n.agent_max,
+  select l.inflight as lane_inflight, l.total, l.per_agent, n.agent_max,
+         (select sum(s.inflight)::integer from line s where s.tenant = n.tenant and s.agent = n.agent and s.lane = n.lane) as inflight,
+         case when n.standing <> 0 then json_build_object(
+           'served', n.served, 'lastSeenAt', (select at from agent_seen where agent = n.agent),
+           'since', (select at from unserved where task_seq = t.seq)) end as no_executor,
          o.disabled as tenant_disabled, o.max_inflight as tenant_max,
          (select sum(s.inflight) from tenant_line s where s.tenant = n.tenant) as tenant_inflight,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight,

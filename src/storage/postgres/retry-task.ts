@@ -20,6 +20,7 @@ export async function retryTask(
     created_at: string;
     run_at: string | null;
     deadline: string | null;
+    unserved: boolean;
   }>({
     name: "retry_task",
     text: "select * from retry_task($1, $2, $3)",
@@ -44,13 +45,14 @@ export async function retryTask(
       deadline: row.deadline === null ? null : Number(row.deadline),
       rejection: null,
       repeats: null,
+      ...(row.unserved ? { unserved: true as const } : {}),
     },
   };
 }
 
 export const RETRY_FUNCTIONS = `
 create function retry_task(p_now bigint, p_tenant text, p_id text)
-returns table (was text, seq bigint, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint)
+returns table (was text, seq bigint, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint, unserved boolean)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -72,11 +74,11 @@ begin
   if not found then return; end if;
   if v_task.resting_state not in ('failed', 'cancelled') then
     select state into v_held from lease where task_seq = v_task.seq;
-    return query select coalesce(v_held, v_task.resting_state), v_task.seq, null::text, 0, 0::bigint, 0::bigint, 0::bigint;
+    return query select coalesce(v_held, v_task.resting_state), v_task.seq, null::text, 0, 0::bigint, 0::bigint, 0::bigint, false;
     return;
   end if;
   if v_task.deadline_after_ms is null and v_task.deadline <= v_now then
-    return query select 'overdue', v_task.seq, null::text, 0, 0::bigint, 0::bigint, 0::bigint;
+    return query select 'overdue', v_task.seq, null::text, 0, 0::bigint, 0::bigint, 0::bigint, false;
     return;
   end if;
   -- The attempt that had ended the task becomes an earlier one.
@@ -85,6 +87,8 @@ begin
     values (v_task.seq, v_task.executions, v_task.last_started_at, v_task.completed_at, v_task.last_outcome,
             v_task.error, v_task.last_node);
   end if;
+  v_task.line := line_anew(v_task);
+  delete from unserved where task_seq = v_task.seq;
   v_unmet := v_task.dependencies - (
     select count(*) from dependency d join task p on p.seq = d.parent_seq
      where d.child_seq = v_task.seq and p.resting_state = 'done');
@@ -106,7 +110,7 @@ begin
   end if;
   v_place := accept_in_session(v_task);
   update task t
-     set resting_state = v_state, parked = v_parked, place = v_place, unmet = v_unmet, position = v_position, retry_count = 0,
+     set line = v_task.line, resting_state = v_state, parked = v_parked, place = v_place, unmet = v_unmet, position = v_position, retry_count = 0,
          completed_at = null, deadline = v_deadline, rank = ${RANK_IN_ITS_LANE},
          last_started_at = null, last_outcome = null, last_node = null, error = null
    where t.seq = v_task.seq
@@ -131,6 +135,7 @@ begin
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
   return query
-    select null::text, v_task.seq, v_state, v_position, v_task.created_at, v_task.run_at, v_deadline;
+    select null::text, v_task.seq, v_state, v_position, v_task.created_at, v_task.run_at, v_deadline,
+           exists (select 1 from line n where n.id = v_task.line and n.standing = 2);
 end $$;
 `;

@@ -76,7 +76,7 @@ export const SEND_FUNCTIONS = `
 create function send_message(
   p_now bigint, p_tasks json, p_mode text, p_max_concurrent integer, p_defaults json, p_message text, p_length integer)
 returns table (seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint,
-               "full" text, queued bigint, repeats text, merged boolean, cancelled json, refused_waiting integer,
+               "full" text, queued bigint, repeats text, unserved boolean, merged boolean, cancelled json, refused_waiting integer,
                refused_cap integer)
 language plpgsql as $$
 #variable_conflict use_column

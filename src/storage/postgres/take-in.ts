@@ -1,11 +1,12 @@
 import { PREEMPTIONS_MAX } from "../../model/priority.ts";
+import { lineKind } from "./abilities.ts";
 import { parkedBy } from "./batches.ts";
 import { parentOf } from "./parent-of.ts";
 import { rankOf } from "./rank.ts";
 
 /** Reads forms as the client writes them, numbered from 1. */
 const FORMS = `rows from (json_to_recordset(p_forms) as (
-        tenant text, agent text, lane text, priority integer, run_at bigint, deadline bigint, deadline_after_ms bigint,
+        tenant text, agent text, lane text, kind text, priority integer, run_at bigint, deadline bigint, deadline_after_ms bigint,
         max_retries_if_lost integer, max_queued integer, preemptible boolean, batch text, session text, session_max integer,
         origin text, schedule bigint, callback_url text, depends_on json)) with ordinality`;
 
@@ -27,10 +28,12 @@ const FORMED = `
              b.tenant_max, case when b.tenant_max is not null then (
                select sum(t.waiting - t.exempt) from tenant_line t where t.tenant = k.tenant) end as tenant_counted
         from ${FORMS} as k(
-          tenant, agent, lane, priority, run_at, deadline, deadline_after_ms, max_retries_if_lost, max_queued, preemptible,
+          tenant, agent, lane, kind, priority, run_at, deadline, deadline_after_ms, max_retries_if_lost, max_queued, preemptible,
           batch, session, session_max, origin, schedule, callback_url, depends_on, n)
        cross join lateral (
-         select max(l.id) filter (where l.lane = k.lane) as line, sum(l.waiting)::integer as waiting,
+         select max(l.id) filter (where l.lane = k.lane and l.kind = ${lineKind("k", "l.served")}) as line,
+                coalesce(bool_or(l.standing = 2 and l.lane = k.lane and l.kind = ${lineKind("k", "l.served")}), false) as unserved,
+                sum(l.waiting)::integer as waiting,
                 sum(l.waiting - l.exempt) as agent_counted
            from line l where l.tenant = k.tenant and l.agent = k.agent) o
        cross join lateral (select (select t.max_queued from tenant t where t.id = k.tenant) as tenant_max offset 0) b`;
@@ -64,7 +67,8 @@ create type task_form as (
   tenant text, agent text, line bigint, priority integer, rank bigint, state text, parked text, ready boolean, run_at bigint,
   deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, preemptions_left integer, batch text,
   session bigint, session_max integer, origin text, schedule bigint, callback_url text, dependencies integer, unmet integer,
-  waiting integer, agent_counted bigint, agent_max bigint, tenant_counted bigint, tenant_max bigint);
+  waiting integer, agent_counted bigint, agent_max bigint, tenant_counted bigint, tenant_max bigint,
+  unserved boolean);
 
 -- A new task to its session. n: order within the call, from 0. "full": which queue was, if one was.
 create type admitted_task as (
@@ -73,7 +77,7 @@ create type admitted_task as (
 -- What a task that was handed in is answered with.
 create type inserted_task as (
   seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint, "full" text,
-  queued bigint, repeats text);
+  queued bigint, repeats text, unserved boolean);
 
 -- What became of the tasks of a call: of all with the same form the same, unless "each" tells of every one.
 create type taken_in as (first_seq bigint, forms task_form[], "each" inserted_task[]);
@@ -119,7 +123,7 @@ begin
                          coalesce(deadline, case when unmet = 0 then greatest(p_now, run_at) + deadline_after_ms end),
                          case when deadline is null then deadline_after_ms end, max_retries_if_lost, preemptions_left, batch,
                          session_id, session_max, origin, schedule, callback_url, dependencies, unmet, waiting, agent_counted,
-                         agent_max, tenant_counted, tenant_max)::task_form),
+                         agent_max, tenant_counted, tenant_max, unserved)::task_form),
            bool_and(line is not null and (session is null or session_id is not null)),
            min(tenant) = max(tenant) and min(state) = max(state),
            bool_and(origin is not null
@@ -200,7 +204,7 @@ begin
   if v_dependent or v_fulls is not null then
     v_each := array(
       select row(v_first + n - 1, id, ${STATE}, ${POSITION}, p_now, (f).run_at, ${DEADLINE}, v_fulls[n], v_fulls_queued[n],
-                 null)::inserted_task
+                 null, (f).unserved and v_fulls[n] is null)::inserted_task
         from ${EACH} u order by n);
   end if;
   return row(v_first, v_forms, v_each)::taken_in;
@@ -266,7 +270,7 @@ begin
     return query
       select p_taken.first_seq + u.n - 1, u.id, (u.f).state,
              case when (u.f).state = 'queued' then (u.f).waiting + u.place else 0 end,
-             p_now, (u.f).run_at, (u.f).deadline, null::text, null::bigint, null::text
+             p_now, (u.f).run_at, (u.f).deadline, null::text, null::bigint, null::text, (u.f).unserved
         from (select u.*, (p_taken.forms)[u.form] as f
                 from unnest(p_form_of, p_places, p_ids) with ordinality u(form, place, id, n) offset 0) u;
   end if;

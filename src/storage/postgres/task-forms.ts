@@ -35,6 +35,7 @@ function toForm(task: NewTask): object {
     tenant: task.tenant,
     agent: task.agent,
     lane: task.lane,
+    kind: task.spec.work.kind,
     priority: task.priority,
     run_at: task.runAt ?? undefined,
     deadline: task.deadline ?? undefined,

@@ -139,7 +139,8 @@ begin
            group by i.seq) c
    where t.ctid = c.row;
   return array(
-    select row(i.seq, i.id, i.state, t.position, i.created_at, i.run_at, i.deadline, i."full", i.queued, i.repeats)::inserted_task
+    select row(i.seq, i.id, i.state, t.position, i.created_at, i.run_at, i.deadline, i."full", i.queued, i.repeats,
+               i.unserved)::inserted_task
       from unnest(p_tasks) i cross join ${oneRow("position", "task", "seq = i.seq")} t order by i.seq);
 end $$;
 

@@ -1,4 +1,5 @@
 import type { AgentRecord, AgentStorage } from "../storage.ts";
+import { abilitiesChanged, forgetAgents } from "./abilities.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { preemptAfterChange, refreshLines } from "./lanes.ts";
 import { Ledger } from "./ledger.ts";
@@ -26,6 +27,7 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
         if (!isListed(db, agent)) return false;
         saveBound(db, { ...agent, maxInflight: null }, now);
         db.prepare("delete from agent where tenant = ? and agent = ?").run(agent.tenant, agent.agent);
+        abilitiesChanged(db, now, { lessServed: true });
         return true;
       }),
     async list() {
@@ -44,6 +46,28 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
           definition: JSON.parse(definition),
         }),
       );
+    },
+    async isKnown({ tenant, agent }) {
+      const row = db
+        .prepare<{ known: 0 | 1 }>(
+          `select exists (select 1 from agent where tenant = @tenant and agent = @agent and definition is not null)
+               or exists (select 1 from node_agent where agent = @agent)
+               or exists (select 1 from agent_seen where agent = @agent) as known`,
+        )
+        .get({ tenant, agent });
+      return row?.known === 1;
+    },
+    async knownNames({ tenant, limit }) {
+      const rows = db
+        .prepare<{ agent: string }>(
+          `select agent from agent where tenant = ? and definition is not null
+           union select agent from node_agent union select agent from agent_seen order by agent limit +?`,
+        )
+        .all(tenant, limit);
+      return rows.map(({ agent }) => agent);
+    },
+    async forget() {
+      forgetAgents(db);
     },
   };
 }
@@ -72,6 +96,7 @@ function save(db: SqliteDatabase, { definition, ...bound }: AgentRecord, now: nu
     bound.tenant,
     bound.agent,
   );
+  abilitiesChanged(db, now, { lessServed: true });
   return true;
 }
 

@@ -4,6 +4,7 @@ import type { SqliteDatabase } from "./database.ts";
 import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
 import { shareOut } from "./share-out.ts";
+import { hasKindLines } from "./standing.ts";
 import { earlierAttempts, readUsage } from "./task-row.ts";
 import type { TenantLine } from "./tenant-ledger.ts";
 
@@ -12,6 +13,31 @@ import type { TenantLine } from "./tenant-ledger.ts";
  * have handed them out. What it reads grows with `limit`, not with what waits.
  */
 export function claimTasks(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  params: { node: string; lane: string; limit: number },
+  now: number,
+): ClaimedTask[] {
+  if (!hasSharedLimits(db, params.lane)) return claimAtOnce(db, ledger, params, now);
+  const claimed: ClaimedTask[] = [];
+  while (claimed.length < params.limit) {
+    const next = claimAtOnce(db, ledger, { ...params, limit: 1 }, now);
+    if (next.length === 0) break;
+    claimed.push(...next);
+  }
+  return claimed;
+}
+
+/** Whether several lines of this lane may be of one agent: what one of them starts leaves less room for the others. */
+function hasSharedLimits(db: SqliteDatabase, lane: string): boolean {
+  return (
+    hasKindLines(db) &&
+    db.prepare("select 1 from line where lane = ? and kind <> '' and standing = 0 limit 1").get(lane) !==
+      undefined
+  );
+}
+
+function claimAtOnce(
   db: SqliteDatabase,
   ledger: Ledger,
   params: { node: string; lane: string; limit: number },

@@ -10,6 +10,7 @@ import { migrate } from "./migrate.ts";
 import { lockForThisProcess } from "./process-lock.ts";
 import { createReadySet } from "./ready-set.ts";
 import { realPath } from "./real-path.ts";
+import { AbilityCache } from "./standing.ts";
 import { ENTER_EVERY } from "./task-of-line.ts";
 import { type FlushFile, WalSync } from "./wal-sync.ts";
 
@@ -43,6 +44,8 @@ export class SqliteDatabase {
   readonly #rollback: Sqlite.Statement;
   /** What the ledgers of transactions have read and written. */
   readonly lines = new LineCache();
+  /** What nodes can execute, as far as every task asks for it. */
+  readonly abilities = new AbilityCache();
   /** What claims have written. */
   readonly leases = new LeaseCache();
   readonly enterEvery: number;
@@ -75,6 +78,7 @@ export class SqliteDatabase {
       this.#db.pragma("temp_store = memory");
       migrate(this.#db, readMigrations(new URL("./migrations/", import.meta.url)));
       createReadySet(this.#db);
+      this.#db.exec("update node set past = 1 where past = 0");
       // A write of any kind makes sure that the log file exists before it is opened for flushing.
       this.#db.pragma("user_version = 1");
       this.#sync = inMemory ? null : new WalSync(`${path}-wal`, options.flushWal);
@@ -135,6 +139,7 @@ export class SqliteDatabase {
       this.#signals = [];
       this.lines.clear();
       this.leases.clear();
+      this.abilities.clear();
       if (this.#db.inTransaction) this.#rollback.run();
       const told = toRotaError(error);
       this.#broken ||= told instanceof RotaError;

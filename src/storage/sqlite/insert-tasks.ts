@@ -12,6 +12,7 @@ import { type LaneRow, Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { letInAtOnce } from "./settle-sessions.ts";
+import { lineKindOf, UNSERVED } from "./standing.ts";
 import { enterTasksOfLines } from "./task-of-line.ts";
 
 /**
@@ -99,7 +100,8 @@ export function insertTask(
   admission: Admission,
   now: number,
 ): InsertedTask {
-  const line = ledger.lineOf(task.lane, task.tenant, task.agent);
+  const { kind } = task.spec.work;
+  const line = ledger.lineOf(task.lane, task.tenant, task.agent, lineKindOf(db, { ...task, kind }));
   const agentWaiting = ledger.waitingOfAgent(task.tenant, task.agent);
   const rejection = task.origin === "task" ? refuse(ledger, admission, task, agentWaiting) : null;
   const session =
@@ -121,6 +123,7 @@ export function insertTask(
     deadline: task.deadline ?? (unmet > 0 ? null : defaultDeadline(task, now)),
     rejection,
     repeats: null,
+    ...(rejection === null && line.standing === UNSERVED ? { unserved: true } : {}),
   };
   const inSession = answer.state === "queued" && session !== null && letInAtOnce(session) ? 1 : 0;
   const error = rejection === null ? null : rejectionError(rejection.full);

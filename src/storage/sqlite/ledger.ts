@@ -1,10 +1,12 @@
 import { NEWCOMER_LEAD, type Strategy } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
+import type { TaskKind } from "../../model/task.ts";
 import type { TaskOrigin, TaskPlace } from "../storage.ts";
 import { BatchLedger } from "./batch-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
 import { SessionLedger } from "./session-ledger.ts";
+import { hasKindLines, standingOf } from "./standing.ts";
 import { TenantLedger } from "./tenant-ledger.ts";
 
 /** A row of `line`, being changed. */
@@ -13,6 +15,10 @@ export interface Line {
   readonly lane: string;
   readonly tenant: string;
   readonly agent: string;
+  /** The kind of tasks that it holds alone; '': all kinds. */
+  readonly kind: TaskKind | "";
+  /** Whether a live node can execute its tasks: 0 yes; 1 no, but its agent is served; 2 no, and it is not. */
+  readonly standing: number;
   readonly agent_max: number | null;
   waiting: number;
   ready: number;
@@ -142,13 +148,16 @@ export class Ledger {
     return ids.map((id) => this.line(id));
   }
 
-  /** The line of these three, made when it is the first time. */
-  lineOf(lane: string, tenant: string, agent: string): Line {
+  /** The line of these four, made when it is the first time. */
+  lineOf(lane: string, tenant: string, agent: string, kind: Line["kind"]): Line {
     const lines = this.linesOfAgent(tenant, agent);
-    return lines.find((line) => line.lane === lane) ?? this.#create(lane, tenant, agent);
+    return (
+      lines.find((line) => line.lane === lane && line.kind === kind) ??
+      this.#create(lane, tenant, agent, kind)
+    );
   }
 
-  /** Every line of an agent: one for each lane it has ever used. */
+  /** Every line of an agent: mostly one for each lane it has ever used. */
   linesOfAgent(tenant: string, agent: string): readonly Line[] {
     const name = agentName(tenant, agent);
     let lines = this.#byAgent.get(name);
@@ -201,7 +210,7 @@ export class Ledger {
 
   /** How many more tasks this line may start, its lane's total aside. */
   room(line: Line): number {
-    return Math.min(line.ready, this.roomOfAgent(line));
+    return line.standing === 0 ? Math.min(line.ready, this.roomOfAgent(line)) : 0;
   }
 
   /** Brings tenants up to date with what this transaction has moved in their lines. */
@@ -223,13 +232,14 @@ export class Ledger {
 
   #agentRoom(line: Line): number {
     const perAgent = this.lane(line.lane).per_agent ?? Number.POSITIVE_INFINITY;
-    const ofLine = perAgent - line.inflight;
-    if (line.agent_max === null) return ofLine;
-    const inflight = this.linesOfAgent(line.tenant, line.agent).reduce(
-      (sum, { inflight }) => sum + inflight,
-      0,
-    );
-    return Math.min(ofLine, line.agent_max - inflight);
+    if (line.agent_max === null && !hasKindLines(this.#db)) return perAgent - line.inflight;
+    let inLane = 0;
+    let inflight = 0;
+    for (const sibling of this.linesOfAgent(line.tenant, line.agent)) {
+      inflight += sibling.inflight;
+      if (sibling.lane === line.lane) inLane += sibling.inflight;
+    }
+    return Math.min(perAgent - inLane, (line.agent_max ?? Number.POSITIVE_INFINITY) - inflight);
   }
 
   /** Whether the head of the line goes ahead of fairness. */
@@ -300,7 +310,8 @@ export class Ledger {
     for (const line of this.#lines.values()) {
       const asRead = this.#asRead.get(line);
       const { room, ahead } = this.#follow(line);
-      if (!limitsChanged && line.agent_max === null && !hasChanged(line, asRead)) continue;
+      const isAsRead = asRead?.room === room && asRead.ahead === ahead && !hasChanged(line, asRead);
+      if (!limitsChanged && isAsRead) continue;
       line.room = room;
       line.ahead = ahead;
       saveLine.run(
@@ -340,22 +351,32 @@ export class Ledger {
     }
   }
 
-  /** An agent with a limit of its own can be filled or freed in one lane and so change in all others. */
+  /** An agent with a limit over several lines can be filled or freed in one of them and so change in all others. */
   #readSiblings(): void {
+    const maySpan = hasKindLines(this.#db);
     for (const line of [...this.#lines.values()]) {
-      if (line.agent_max !== null) this.linesOfAgent(line.tenant, line.agent);
+      if (maySpan || line.agent_max !== null) this.linesOfAgent(line.tenant, line.agent);
     }
   }
 
-  #create(lane: string, tenant: string, agent: string): Line {
+  #create(lane: string, tenant: string, agent: string, kind: Line["kind"]): Line {
     const row = this.#db
       .prepare<Line>(
-        `insert into line (lane, tenant, agent, agent_max, last_served)
-         values (@lane, @tenant, @agent, (select max_inflight from agent where tenant = @tenant and agent = @agent), @served)
+        `insert into line (lane, tenant, agent, kind, standing, agent_max, last_served)
+         values (@lane, @tenant, @agent, @kind, @standing,
+                 (select max_inflight from agent where tenant = @tenant and agent = @agent), @served)
          returning ${LINE_COLUMNS}`,
       )
-      .get({ lane, tenant, agent, served: this.#db.lastEventSeq - NEWCOMER_LEAD });
+      .get({
+        lane,
+        tenant,
+        agent,
+        kind,
+        standing: standingOf(this.#db, { tenant, agent, kind }),
+        served: this.#db.lastEventSeq - NEWCOMER_LEAD,
+      });
     const line = this.adopt(row as Line);
+    if (kind !== "") this.#db.abilities.hasKindLines = true;
     this.tenants.ensure(lane, tenant);
     this.#byAgent.get(agentName(tenant, agent))?.push(line);
     return line;
@@ -374,7 +395,7 @@ export class Ledger {
 }
 
 export const LINE_COLUMNS =
-  "id, lane, tenant, agent, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room, ahead";
+  "id, lane, tenant, agent, kind, standing, agent_max, waiting, ready, inflight, head_rank, head_seq, last_served, tasks, exempt, room, ahead";
 
 /** A tenant's name may hold anything: its length is what tells where it ends. */
 function agentName(tenant: string, agent: string): string {

@@ -1,14 +1,24 @@
 import type { Held, NodeRecord, NodeStorage, Slots } from "../storage.ts";
+import { abilitiesChanged, rememberAgents, writeAbilities } from "./abilities.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { preemptAfterChange } from "./lanes.ts";
 
 /** Incarnations of this process: one lives, those before it are dead as soon as it says so. */
 export function sqliteNodes(db: SqliteDatabase): NodeStorage {
   return {
-    async register({ node, slots = {} }) {
+    async register({ node, slots = {}, abilities = null }) {
       db.write((now) => {
         db.prepare("insert into node (id, beat_at) values (?, ?)").run(node, now);
         writeSlots(db, node, slots);
+        writeAbilities(db, node, abilities, now);
+        abilitiesChanged(db, now, { lessServed: false });
+      });
+    },
+    async setAbilities({ node, abilities }) {
+      db.write((now) => {
+        if (db.prepare("select 1 from node where id = ? and dead = 0").get(node) === undefined) return;
+        writeAbilities(db, node, abilities, now);
+        abilitiesChanged(db, now, { lessServed: false });
       });
     },
     async setSlots({ node, slots }) {
@@ -43,6 +53,8 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
           .prepare("update node set dead = 1 where id = ? and beat = ? and dead = 0")
           .run(node, beat);
         if (marked.changes === 0) return false;
+        rememberAgents(db, node, now);
+        abilitiesChanged(db, now, { lessServed: false });
         preemptAfterChange(db, lanesOf(db, node), now);
         return true;
       });
@@ -54,7 +66,9 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
             "delete from node where id = @node and dead = 1 and not exists (select 1 from lease where node = @node)",
           )
           .run({ node });
-        if (removed.changes === 1) writeSlots(db, node, {});
+        if (removed.changes === 0) return;
+        writeSlots(db, node, {});
+        db.prepare("delete from node_agent where node = ?").run(node);
       });
     },
   };

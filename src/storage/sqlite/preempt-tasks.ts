@@ -57,7 +57,10 @@ function preemptIn(
   const nodes = servingNodes(db, lane);
   const heldByAgent = new Set(
     arrivals.filter(
-      (arrival) => ledger.tenants.of(arrival.line).disabled === 0 && isHeldByAgent(db, ledger, arrival),
+      (arrival) =>
+        ledger.tenants.of(arrival.line).disabled === 0 &&
+        arrival.line.standing === 0 &&
+        isHeldByAgent(db, ledger, arrival),
     ),
   );
   // Everybody's need is settled before the first one gives way.
@@ -141,7 +144,7 @@ function usableCriticals(db: SqliteDatabase, ledger: Ledger, tenant: TenantLine,
     "select rank, task_seq from ready where line = ? and rank <= 0 order by rank, task_seq limit +?",
   );
   return candidateLines(db, ledger, tenant, count, "ahead = 1", "head_rank, head_seq")
-    .filter((line) => isCritical(line.head_rank ?? 1))
+    .filter((line) => line.standing === 0 && isCritical(line.head_rank ?? 1))
     .flatMap((line) =>
       first.all(line.id, Math.min(ledger.roomOfAgent(line), count)).map((entry) => ({ line, entry })),
     )

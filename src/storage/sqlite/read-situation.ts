@@ -1,10 +1,11 @@
 import type { TaskRecord } from "../../model/task-record.ts";
-import type { TaskState } from "../../model/task-state.ts";
+import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { getTask } from "./read-tasks.ts";
 import type { SessionRow } from "./session-ledger.ts";
 import { maxOf } from "./settle-sessions.ts";
+import { isServed } from "./standing.ts";
 
 /** What stands in the way of a task. */
 export async function readSituation(
@@ -32,9 +33,26 @@ export async function readSituation(
       ahead: { ids: ahead.map(({ id }) => id), count: counted?.count ?? 0 },
       batch: readBatch(db, task),
       session: readSession(db, task),
+      noExecutor: readNoExecutor(db, task),
       parents,
     };
   });
+}
+
+/** Only a task that waits has something to tell of who could execute it. */
+function readNoExecutor(
+  db: SqliteDatabase,
+  { seq, tenant, agent, state }: TaskRecord,
+): TaskSituation["noExecutor"] {
+  if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
+  const row = db
+    .prepare<{ since: number | null; at: number | null }>(
+      `select t.unserved_at as since, (select at from agent_seen where agent = n.agent) as at
+         from task t join line n on n.id = t.line where t.seq = ? and n.standing <> 0`,
+    )
+    .get(seq);
+  if (row === undefined) return null;
+  return { served: isServed(db, { tenant, agent }), lastSeenAt: row.at, since: row.since };
 }
 
 /** Only a task that its batch holds has something to tell of it. */
@@ -84,7 +102,8 @@ interface Limits {
 }
 
 const LIMITS = `
-  select l.inflight as lane_inflight, l.total, l.per_agent, n.inflight, n.agent_max,
+  select l.inflight as lane_inflight, l.total, l.per_agent, n.agent_max,
+         (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent and s.lane = n.lane) as inflight,
          o.disabled as tenant_disabled, o.max_inflight as tenant_max,
          (select sum(s.inflight) from tenant_line s where s.tenant = n.tenant) as tenant_inflight,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight

@@ -1,13 +1,14 @@
-import type { AttemptOutcome } from "../../model/task.ts";
+import type { AttemptOutcome, TaskKind } from "../../model/task.ts";
 import type { TaskState } from "../../model/task-state.ts";
 import type { RetriedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { reopenRun } from "./end-run.ts";
 import { enterQueue } from "./enter-queue.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger, type Line } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { RANK } from "./rank.ts";
 import { settleMoves } from "./settle-moves.ts";
+import { lineKindOf, UNSERVED } from "./standing.ts";
 
 interface EndedTask {
   readonly seq: number;
@@ -25,6 +26,7 @@ interface EndedTask {
   readonly last_started_at: number | null;
   readonly last_outcome: AttemptOutcome | null;
   readonly error: string | null;
+  readonly kind: TaskKind;
 }
 
 /** Puts a failed or cancelled task back into the queue. */
@@ -39,7 +41,7 @@ export async function retryTask(
                 t.deadline, t.deadline_after_ms, t.executions,
                 t.dependencies - (select count(*) from dependency d join task p on p.seq = d.parent_seq
                                    where d.child_seq = t.seq and p.resting_state = 'done') as unmet,
-                t.last_started_at, t.last_outcome, t.error
+                t.last_started_at, t.last_outcome, t.error, t.spec ->> '$.work.kind' as kind
            from task t left join lease l on l.task_seq = t.seq where t.tenant = ? and t.id = ?`,
       )
       .get(params.tenant, params.id);
@@ -54,6 +56,22 @@ export async function retryTask(
   });
   await db.durable();
   return retried;
+}
+
+/** What every node could execute, or was served, when the task came may not be any more. */
+function findLineAnew(db: SqliteDatabase, ledger: Ledger, task: EndedTask): Line {
+  const line = ledger.line(task.line);
+  const kind = line.kind === "" ? lineKindOf(db, { ...line, kind: task.kind }) : line.kind;
+  if (kind === line.kind) return line;
+  const other = ledger.lineOf(line.lane, line.tenant, line.agent, kind);
+  line.tasks -= 1;
+  other.tasks += 1;
+  db.prepare("update task_of_line set line = ? where line = ? and task_seq = ?").run(
+    other.id,
+    line.id,
+    task.seq,
+  );
+  return other;
 }
 
 /** Accepted anew: whatever was stopped before does not count. */
@@ -71,7 +89,7 @@ function requeue(
   now: number,
 ): RetriedTask {
   const ledger = new Ledger(db);
-  const line = ledger.line(task.line);
+  const line = findLineAnew(db, ledger, task);
   ledger.countWaiting(line, task, 1);
   const waits = task.unmet > 0;
   // What was asked for holds; the wait of an earlier retry does not.
@@ -93,7 +111,7 @@ function requeue(
   const { rank } = db
     .prepare<{ rank: number }>(
       `update task set resting_state = @state, unmet = @unmet, position = @position, deadline = @deadline,
-                       rank = ${RANK}, place = @place, retry_count = 0, completed_at = null, last_started_at = null, last_outcome = null,
+                       line = @line, unserved_at = null, rank = ${RANK}, place = @place, retry_count = 0, completed_at = null, last_started_at = null, last_outcome = null,
                        last_node = null, error = null
         where seq = @seq returning rank`,
     )
@@ -104,11 +122,12 @@ function requeue(
       deadline,
       agingMs: ledger.lane(line.lane).aging_ms,
       place,
+      line: line.id,
       seq: task.seq,
     }) as { rank: number };
   const batch = ledger.batches.of(task);
   if (batch !== undefined) batch.open += 1;
-  if (state === "queued") enterQueue(db, ledger, { ...task, rank, place, in_session: 0 }, now);
+  if (state === "queued") enterQueue(db, ledger, { ...task, line: line.id, rank, place, in_session: 0 }, now);
   const error = task.error === null ? {} : { error: task.error };
   ledger.events.add({
     type: "task.retrying",
@@ -135,6 +154,7 @@ function requeue(
     deadline,
     rejection: null,
     repeats: null,
+    ...(line.standing === UNSERVED ? { unserved: true as const } : {}),
   } as const;
   return { found: true, was: null, task: inserted };
 }

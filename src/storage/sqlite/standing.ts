@@ -1,0 +1,101 @@
+import { DEFAULT_AGENT, type TaskKind } from "../../model/task.ts";
+import type { SqliteDatabase } from "./database.ts";
+
+/** A line by name. */
+interface LineName {
+  readonly tenant: string;
+  readonly agent: string;
+  /** The kind of tasks that it holds alone; '': all kinds. */
+  readonly kind: TaskKind | "";
+}
+
+/** What of the abilities of nodes is needed all the time. One process writes to the file: nothing here is out of date. */
+export class AbilityCache {
+  readonly served = new Map<string, boolean>();
+  commonKinds: ReadonlySet<TaskKind> | null = null;
+  /** Whether some line holds one kind of tasks alone. */
+  hasKindLines: boolean | null = null;
+
+  clear(): void {
+    this.served.clear();
+    this.commonKinds = null;
+    this.hasKindLines = null;
+  }
+}
+
+/** `standing` of a line that no live node can execute and whose agent is not served. */
+export const UNSERVED = 2;
+
+/** More agents than this are not kept in mind: made-up names must not fill the memory. */
+const SERVED_MAX = 20_000;
+
+const LIVE = "n.dead = 0 and n.past = 0";
+const STORED = `exists (select 1 from agent a where a.tenant = line.tenant and a.agent = line.agent
+                          and a.definition ->> '$.executor' is not null)`;
+const SERVED = `(exists (select 1 from node_agent x where x.agent = line.agent and x.serves = 1)
+                 or exists (select 1 from agent_seen x where x.agent = line.agent and x.serves = 1))`;
+
+/** `standing` of a row of `line` as it should be, as long as there is a live node. */
+export const STANDING = `
+  case when exists (select 1 from node n where ${LIVE} and n.kinds is null) or ${STORED} then 0
+       when ${SERVED} then not exists (select 1 from node_agent x join node n on n.id = x.node
+                                        where x.agent = line.agent and x.serves = 1 and ${LIVE})
+       when line.kind = '' or exists (select 1 from node n join json_each(n.kinds) k
+                                       where ${LIVE} and k.value = line.kind) then 0
+       else ${UNSERVED} end`;
+
+/** Of a line that is about to be made. */
+export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: LineName): number {
+  const row = db
+    .prepare<{ standing: number }>(
+      `select case when exists (select 1 from node n where ${LIVE}) then ${STANDING} else 0 end as standing
+         from (select ? as tenant, ? as agent, ? as kind) line`,
+    )
+    .get(tenant, agent, kind);
+  return row?.standing ?? 0;
+}
+
+/** Whether an executor of its own runs the agent's tasks, in this process or in one that is away. */
+export function isServed(db: SqliteDatabase, { tenant, agent }: Omit<LineName, "kind">): boolean {
+  const { served } = db.abilities;
+  const name = `${tenant}\n${agent}`;
+  const known = served.get(name);
+  if (known !== undefined) return known;
+  const row = db
+    .prepare<{ served: 0 | 1 }>(
+      `select ${STORED} or ${SERVED} as served from (select ? as tenant, ? as agent) line`,
+    )
+    .get(tenant, agent);
+  if (served.size >= SERVED_MAX) served.clear();
+  served.set(name, row?.served === 1);
+  return row?.served === 1;
+}
+
+/**
+ * The kind of tasks that the line of a task holds alone. An agent that is not served has a line by itself for each kind that
+ * not every live node can execute, so that such tasks do not stand in the way of others.
+ */
+export function lineKindOf(
+  db: SqliteDatabase,
+  { tenant, agent, kind }: { tenant: string; agent: string; kind: TaskKind },
+): TaskKind | "" {
+  const isCommon = agent === DEFAULT_AGENT || commonKinds(db).has(kind);
+  return isCommon || isServed(db, { tenant, agent }) ? "" : kind;
+}
+
+/** The kinds that every live node can execute for agents that are not served. */
+export function commonKinds(db: SqliteDatabase): ReadonlySet<TaskKind> {
+  db.abilities.commonKinds ??= new Set(
+    db
+      .prepare<{ kind: TaskKind }>("select kind from common_kind")
+      .all()
+      .map(({ kind }) => kind),
+  );
+  return db.abilities.commonKinds;
+}
+
+/** Whether some line holds one kind of tasks alone: then an agent may have several lines in one lane. */
+export function hasKindLines(db: SqliteDatabase): boolean {
+  db.abilities.hasKindLines ??= db.prepare("select 1 from line where kind <> '' limit 1").get() !== undefined;
+  return db.abilities.hasKindLines;
+}
