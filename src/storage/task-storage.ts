@@ -49,8 +49,12 @@ export interface TaskStorage {
 
   /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
   cancel(params: { tenant: string; ids: readonly string[]; error: string | null }): Promise<CancelledTask[]>;
-  /** Puts a failed or cancelled task back into the queue with its retries and its default deadline anew. */
-  retry(params: { tenant: string; id: string }): Promise<RetriedTask>;
+  /**
+   * Puts a failed or cancelled task back into the queue with its retries and its default deadline anew. With `dependants`
+   * those come back that were cancelled because of it, transitively: a hundred in the same transaction, the rest by
+   * `release`. A dependant stays cancelled when another dependency of it will never be done, or its own deadline has passed.
+   */
+  retry(params: RetryTaskParams): Promise<RetriedTask>;
 
   /** Moves delayed tasks whose moment has come into the queue. */
   promoteDue(params: { limit: number }): Promise<{ promoted: number }>;
@@ -60,8 +64,8 @@ export interface TaskStorage {
   nextDueAt(): Promise<number | null>;
 
   /**
-   * Tells up to `limit` tasks of the end of another that they depend on. Whatever ends a task tells the first hundred of
-   * its dependants itself; this is for the rest. `more`: call again.
+   * Passes the end or the retry of a task on to up to `limit` of its dependants. Whatever ends or retries a task does so
+   * itself for the first hundred; this is for the rest. `more`: call again.
    */
   release(params: { limit: number }): Promise<{ more: boolean }>;
 
@@ -299,10 +303,25 @@ export type CancelledTask =
       readonly lane: string;
     };
 
+export interface RetryTaskParams {
+  readonly tenant: string;
+  readonly id: string;
+  /** Whether the tasks come back that were cancelled because of it. */
+  readonly dependants?: boolean;
+}
+
+/** A dependency that has ended without being done. */
+export interface BlockingDependency {
+  readonly id: string;
+  readonly state: Exclude<TerminalState, "done">;
+}
+
 export type RetriedTask =
   | { readonly found: false }
   /** Neither failed nor cancelled: nothing changed. */
   | { readonly found: true; readonly was: TaskState }
   /** The deadline that was asked for has passed, so that it could only fail again: nothing changed. */
   | { readonly found: true; readonly was: "overdue" }
+  /** A dependency will never be done: nothing changed. `by` null: that dependency is no longer kept. */
+  | { readonly found: true; readonly was: "blocked"; readonly by: BlockingDependency | null }
   | { readonly found: true; readonly was: null; readonly task: InsertedTask };

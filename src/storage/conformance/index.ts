@@ -26,6 +26,7 @@ import { describeProperties } from "./property.ts";
 import { describePrune } from "./prune.ts";
 import { describeRescueTasks } from "./rescue-tasks.ts";
 import { describeRetryTask } from "./retry-task.ts";
+import { describeRetryDependants } from "./retry-dependants.ts";
 import { describeRuns } from "./runs.ts";
 import { describeSchedules } from "./schedules.ts";
 import { describeSessions } from "./sessions.ts";
@@ -62,6 +63,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeAgents(open);
     describeCancelTasks(open);
     describeRetryTask(open);
+    describeRetryDependants(open);
     describePromoteDue(open);
     describeExpireTasks(open);
     describeRescueTasks(open);

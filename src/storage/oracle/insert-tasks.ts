@@ -186,7 +186,7 @@ function tellOfFailedParents(state: OracleState, task: OracleTask): void {
     const parent = findTask(state, { tenant: task.tenant, id });
     if (parent?.state !== "failed" && parent?.state !== "cancelled" && parent?.state !== "rejected") continue;
     const error = dependencyError(parent.id, parent.state);
-    state.releases.push({ parentSeq: parent.seq, error, afterSeq: task.seq - 1 });
+    state.releases.push({ parentSeq: parent.seq, error, comesBack: null, afterSeq: task.seq - 1 });
   }
 }
 
