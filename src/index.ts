@@ -77,6 +77,7 @@ export type {
   TaskCounts,
   TaskFilter,
   TaskPage,
+  TaskRetryOptions,
   TaskStateFilter,
   Tasks,
   WaitOptions,

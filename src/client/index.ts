@@ -39,6 +39,7 @@ export type {
   TaskCounts,
   TaskFilter,
   TaskPage,
+  TaskRetryOptions,
   TaskStateFilter,
   Tasks,
   WaitOptions,

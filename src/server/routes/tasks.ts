@@ -10,13 +10,13 @@ import {
   retryTask,
   submitTask,
 } from "../../api/tasks.ts";
-import type { TaskFilter } from "../../interface/tasks.ts";
+import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/batch.ts";
 import type { SubmitInput } from "../../model/submit-input.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
 import { may } from "./may.ts";
-import { toNumber, withNumbers } from "./query-values.ts";
+import { toBoolean, toNumber, withNumbers } from "./query-values.ts";
 
 /** Tasks: hand in one or many, look at one or many, cancel one, retry one. */
 export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits }) => {
@@ -66,8 +66,9 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     rota.tasks.cancel(params.id),
   );
 
-  app.post("/tasks/:id/retry", may("operate", retryTask), async ({ rota, params }, reply) => {
+  app.post("/tasks/:id/retry", may("operate", retryTask), async ({ rota, params, query }, reply) => {
     reply.code(202);
-    return rota.tasks.retry(params.id);
+    const options = query.dependants === undefined ? {} : { dependants: toBoolean(query.dependants) };
+    return rota.tasks.retry(params.id, options as TaskRetryOptions);
   });
 };

@@ -86,7 +86,9 @@ export function describeRetryDependants(open: OpenWorld): void {
         "cancelled: dependency f cancelled",
       ]);
       const before = (await world.events()).at(-1)?.seq ?? 0;
-      expect(await retry(world, "a", true)).toMatchObject({ task: { id: "a", state: "queued", position: 1 } });
+      expect(await retry(world, "a", true)).toMatchObject({
+        task: { id: "a", state: "queued", position: 1 },
+      });
       expect(await states(world, "b", "c", "d", "e", "f", "g")).toEqual(Array(6).fill("waiting_dependency"));
       const told = await world.events(before);
       expect(told.map(({ type, taskId, data }) => [type, taskId, data?.error])).toEqual([

@@ -47,9 +47,7 @@ export function requeueTask(state: OracleState, task: OracleTask): void {
 
 /** Whether it could only fail again, because the deadline that was asked for has passed. */
 export function isOverdue(state: OracleState, task: OracleTask): boolean {
-  return (
-    task.defaultDeadlineMs === null && task.deadline !== null && task.deadline <= state.clock.now()
-  );
+  return task.defaultDeadlineMs === null && task.deadline !== null && task.deadline <= state.clock.now();
 }
 
 /** A dependency that will never be done; undefined: there is none. */

@@ -38,10 +38,7 @@ export function isOverdue(task: EndedTask, now: number): boolean {
 }
 
 /** A dependency that will never be done, null if that one is no longer kept; undefined: there is none. */
-export function findBlocking(
-  db: SqliteDatabase,
-  task: EndedTask,
-): BlockingDependency | null | undefined {
+export function findBlocking(db: SqliteDatabase, task: EndedTask): BlockingDependency | null | undefined {
   if (task.dependencies === 0) return undefined;
   const parents = db
     .prepare<{ id: string; resting_state: TaskState }>(
