@@ -52,6 +52,7 @@ export type {
   Runs,
   ScheduleChanges,
   ScheduledTask,
+  ScheduleFilter,
   ScheduleList,
   SchedulePreviewInput,
   ScheduleRetry,

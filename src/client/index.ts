@@ -16,6 +16,7 @@ export type {
   Runs,
   ScheduleChanges,
   ScheduledTask,
+  ScheduleFilter,
   ScheduleList,
   SchedulePreviewInput,
   ScheduleRetry,

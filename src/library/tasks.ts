@@ -9,6 +9,7 @@ import { RotaError } from "../model/errors.ts";
 import { invalidField, optionalBoolean } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
+import { NO_QUEUE_LIMIT } from "../model/task.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import { type ParsedTask, parseTaskInput } from "../model/task-input.ts";
@@ -351,7 +352,7 @@ function queueFull(
       agentId,
       queued,
       maxQueue,
-      maxPerAgent: maxQueued ?? maxPerAgent,
+      maxPerAgent: maxQueued === null || maxQueued === NO_QUEUE_LIMIT ? maxPerAgent : maxQueued,
       ...(full === "tenant" && maxTenant !== null ? { maxTenant } : {}),
     },
   });

@@ -51,6 +51,7 @@ import { retryTask } from "./oracle/retry-task.ts";
 import { getRun, listRuns, pruneRuns } from "./oracle/runs.ts";
 import {
   countSchedules,
+  countSelected,
   createSchedule,
   deleteSchedule,
   dueSchedules,
@@ -132,6 +133,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       create: on(createSchedule),
       get: on(getSchedule),
       list: on(listSchedules),
+      count: on(countSelected),
       page: on(pageOfSchedules),
       update: on(updateSchedule),
       delete: on(deleteSchedule),

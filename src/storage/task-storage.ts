@@ -44,7 +44,7 @@ export interface TaskStorage {
   list(params: ListTasksParams): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }>;
   /** How many tasks of the tenant are in each state; states without any are left out. */
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
-  /** Per agent with anything queued or in flight, and in all, for one tenant. */
+  /** Per agent with anything waiting or in flight, and in all, for one tenant. */
   queueDepth(params: { tenant: string }): Promise<QueueDepth>;
 
   /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
@@ -183,7 +183,7 @@ export interface InsertedTask {
   readonly createdAt: number;
   readonly runAt: number | null;
   readonly deadline: number | null;
-  /** Why it was rejected, with the number of waiting tasks that filled the queue; null when accepted. */
+  /** Why it was rejected, with how many tasks of the agent wait, or of the tenant if another queue was full; null when accepted. */
   readonly rejection: { readonly full: FullQueue; readonly queued: number } | null;
   /** This is a task that was made before, with the same key, from the same request or from another; null: it is new. */
   readonly repeats: "same" | "other" | null;
@@ -282,11 +282,15 @@ export interface TaskSituation {
 /** How many tasks ahead of one are named, and how many are counted. */
 export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;
 
+/** Agents without any are left out. */
 export interface QueueDepth {
+  /** What admission counts: tasks that wait, delayed or for others included, but neither messages nor runs. */
   readonly queued: number;
   readonly inflight: number;
-  /** Queued tasks by agent; agents without any are left out. */
+  /** The same as `queued`, by agent. */
   readonly agents: Readonly<Record<string, number>>;
+  /** What is in the state `queued`, by agent, whatever it came as. */
+  readonly ready: Readonly<Record<string, number>>;
 }
 
 export type CancelledTask =

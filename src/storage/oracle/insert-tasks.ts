@@ -194,8 +194,8 @@ function tellOfFailedParents(state: OracleState, task: OracleTask): void {
 function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask["rejection"] {
   if (input.origin !== "task") return null;
   const counted = state.tasks.filter((task) => isWaiting(task) && task.origin === "task");
-  if (counted.length >= limits.maxQueueSize) return { full: "global", queued: counted.length };
   const waitingOfTenant = counted.filter(({ tenant }) => tenant === input.tenant).length;
+  if (counted.length >= limits.maxQueueSize) return { full: "global", queued: waitingOfTenant };
   const maxOfTenant = state.tenants.get(input.tenant)?.limits.maxQueued ?? null;
   if (maxOfTenant !== null && waitingOfTenant >= maxOfTenant)
     return { full: "tenant", queued: waitingOfTenant };
