@@ -118,7 +118,7 @@ describe("submitting", () => {
 
   test("many at once answers for each", async () => {
     const { rota } = await openTestRota({ options: { scheduler: { maxPerAgent: 2 } } });
-    const answers = await rota.tasks.submitMany([1, 2, 3].map((payload) => ({ payload })));
+    const answers = await rota.tasks.submitMany([1, 2, 3].map((payload) => ({ agentId: "a", payload })));
     expect(answers).toMatchObject([
       { state: "queued", position: 1 },
       { state: "queued", position: 2 },

@@ -202,7 +202,10 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
     call: ({ sessions }, { session }) => sessions.reset(session),
     answer: { stopped: [], cancelled: [] },
   },
-  "schedules.list": { call: ({ schedules }) => schedules.list(), answer: { schedules: [], count: 0 } },
+  "schedules.list": {
+    call: ({ schedules }) => schedules.list(),
+    answer: { schedules: [], count: 0, next_cursor: null },
+  },
   "schedules.status": {
     call: ({ schedules }) => schedules.status(),
     answer: { active: 0, paused: 0, running: 0, next_fire_at: 0 },

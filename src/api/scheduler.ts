@@ -8,11 +8,13 @@ export const schedulerStats = z
   .strictObject({
     queue: z
       .strictObject({
-        totalQueued: count,
+        totalQueued: count.describe(
+          "What admission counts: submitted tasks that wait, `delayed` and `waiting_dependency` included.",
+        ),
         totalInflight: count,
-        agentCounts: z.record(z.string(), count).describe("Queued tasks by agent."),
+        agentCounts: z.record(z.string(), count).describe("The same as `totalQueued`, by agent."),
       })
-      .describe("Over all nodes."),
+      .describe("Of your tenant, over all nodes."),
     metrics: z
       .strictObject({
         tasksSubmitted: count,

@@ -281,13 +281,14 @@ export const scheduleList = z
     schedules: z
       .array(scheduledTask)
       .readonly()
-      .describe("The one that was changed last first, 200 at most."),
-    count: z.int(),
+      .describe("Without `cursor` the one that was changed last first, else by id, newest first."),
+    count: z.int().describe("Of this page."),
+    next_cursor: z.string().nullable().describe("Null on the last page."),
   })
   .meta({
     id: "ScheduleList",
-    description: "Schedules, the one that was changed last first.",
-    examples: [{ schedules: [SCHEDULED_EXAMPLE], count: 1 }],
+    description: "Schedules, a page of them.",
+    examples: [{ schedules: [SCHEDULED_EXAMPLE], count: 1, next_cursor: null }],
   });
 
 export const deletedSchedule = z.strictObject({ deleted: z.literal(true) }).meta({
@@ -373,9 +374,16 @@ export const listSchedules = {
   operationId: "listSchedules",
   tags,
   summary: "List schedules",
-  description: "The one that was changed last first, 200 at most.",
+  description:
+    "The first page has the ones that were changed last; those that follow have all others, by id, newest first. Nothing is skipped or comes twice, whatever is edited meanwhile.",
   querystring: z.strictObject({
     status: z.string().exactOptional().describe("`active`, `paused`, `completed` or `failed`."),
+    agent: z.string().exactOptional().describe("Of this agent."),
+    limit: z.string().exactOptional().describe("How many at most: 1 to 200, 200 unless given."),
+    cursor: z
+      .string()
+      .exactOptional()
+      .describe("`next_cursor` of the page before, or `start` for all by id, newest first."),
   }),
   response: { 200: scheduleList, ...errorAnswers("storage_unavailable") },
 };

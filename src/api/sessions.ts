@@ -36,7 +36,9 @@ export const sessionMessage = z
   .strictObject({
     message: z
       .string()
-      .describe("What is said. `/stop` and `/stopall` alone are not passed on: they end what runs."),
+      .describe(
+        "What is said. `/stop` and `/stopall` alone, in any case, are not passed on: they end tasks.",
+      ),
     agentId: z.string().exactOptional().describe("Who is told: left out, whoever was last, else `index`."),
     lane: z
       .string()
@@ -239,7 +241,8 @@ export const stopSession = {
   operationId: "stopSession",
   tags,
   summary: "Stop what has been running longest",
-  description: "The same as the message `/stop`. What waits goes on. Answers 200 also with nothing to do.",
+  description:
+    "The same as the message `/stop`: ends what has been running longest, or, if none runs, the first that waits for its retry, for a slot or in the debounce window. Answers 200 also with nothing to do.",
   params,
   response: { 200: stoppedTasks, ...errorAnswers("storage_unavailable") },
 };

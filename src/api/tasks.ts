@@ -405,8 +405,17 @@ export const retryTask = {
   operationId: "retryTask",
   tags,
   summary: "Run a failed or cancelled task again",
-  description: "It goes back into the queue with its retries anew; its earlier attempts stay listed.",
+  description:
+    "It goes back into the queue with its retries anew; its earlier attempts stay listed. A task with a dependency that has ended without being done, or is no longer kept, is refused with a 409 that names the dependency.",
   params: taskId,
+  querystring: z.strictObject({
+    dependants: z
+      .string()
+      .exactOptional()
+      .describe(
+        "`true`: the tasks come back as well that were cancelled because of this one, transitively; they wait for it again.",
+      ),
+  }),
   response: {
     202: submittedTask,
     ...errorAnswers("not_found", "conflict", "draining", "scheduler_disabled", "storage_unavailable"),

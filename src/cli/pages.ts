@@ -31,6 +31,8 @@ export async function printPages<Page extends { readonly count: number }>(
     readonly cursor: (page: Page) => string | null;
     readonly lines: (page: Page) => string[];
     readonly noun: string;
+    /** What to say when there are none at all. */
+    readonly none?: string;
   },
 ): Promise<void> {
   // What is wrong with a number the server says, in its own words.
@@ -47,7 +49,7 @@ export async function printPages<Page extends { readonly count: number }>(
     if (flags.json) printJson(page);
     // The titles of the columns once are enough.
     else if (page.count > 0) for (const line of list.lines(page).slice(isFirst ? 0 : 1)) print(line);
-    else if (isFirst) note(`There are no such ${list.noun}.`);
+    else if (isFirst) note(list.none ?? `There are no such ${list.noun}.`);
     isFirst = false;
     const next = list.cursor(page);
     if (next === null) return;

@@ -1,30 +1,40 @@
 import { Command } from "commander";
-import type { ScheduleStatus } from "../client/index.ts";
-import { lineWidth, note, print, printJson } from "./print.ts";
+import type { ScheduleFilter } from "../client/index.ts";
+import { given } from "./given.ts";
+import { type PageFlags, printPages, withPageOptions } from "./pages.ts";
+import { lineWidth } from "./print.ts";
 import { schedulesTable } from "./schedules-table.ts";
-import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
+import { openClient, withServerOptions } from "./server-options.ts";
 
-interface ListFlags extends ServerFlags {
+interface ListFlags extends PageFlags {
   readonly status?: string;
+  readonly agent?: string;
 }
+
+/** The most that a page of schedules may have. */
+const PAGE_MAX = 200;
 
 /** `rota schedules list`, which may be left out. */
 export function listCommand(): Command {
   const command = new Command("list")
-    .description("List schedules, the one that was changed last first, 200 at most.")
-    .option("--status <status>", "active, paused, completed or failed");
-  return withServerOptions(command).action(async (flags: ListFlags) => {
-    const { status } = flags;
+    .description("List schedules, the one that was changed last first; those on further pages by id.")
+    .option("--status <status>", "active, paused, completed or failed")
+    .option("--agent <id>", "of this agent");
+  return withServerOptions(withPageOptions(command)).action(async (flags: ListFlags) => {
+    const { schedules } = openClient(flags);
+    const { status, agent } = flags;
     // What is wrong with a value the server says, in its own words.
-    const filter = status === undefined ? {} : { status: status as ScheduleStatus };
-    const list = await openClient(flags).schedules.list(filter);
-    if (flags.json) return printJson(list);
-    if (list.count === 0) return note(nothing(status));
-    for (const line of schedulesTable(list.schedules, { now: Date.now(), width: lineWidth() })) print(line);
+    const filter = given({ status, agent }) as ScheduleFilter;
+    const isFiltered = Object.keys(filter).length > 0 || flags.cursor !== undefined;
+    await printPages(flags, {
+      noun: "schedules",
+      ...(isFiltered ? {} : { none: NONE }),
+      pageMax: PAGE_MAX,
+      read: (place) => schedules.list({ ...filter, ...place }),
+      cursor: ({ next_cursor }) => next_cursor,
+      lines: (page) => schedulesTable(page.schedules, { now: Date.now(), width: lineWidth() }),
+    });
   });
 }
 
-function nothing(status: string | undefined): string {
-  if (status !== undefined) return "There are no such schedules.";
-  return 'There are no schedules. Make one: rota schedule "in 30 minutes: look again"';
-}
+const NONE = 'There are no schedules. Make one: rota schedule "in 30 minutes: look again"';

@@ -12,7 +12,10 @@ export function stopCommand(): Command {
   const command = new Command("stop")
     .description("Stop what runs in a session.")
     .argument("<key>", "the session")
-    .option("--all", "everything that runs or waits in it, not only what has been running longest")
+    .option(
+      "--all",
+      "everything that runs or waits in it, not only what runs longest, or waits first if none runs",
+    )
     .option("--reset", "everything, and begin the conversation anew");
   return withServerOptions(command).action(async (key: string, flags: StopFlags) => {
     const { sessions } = openClient(flags);

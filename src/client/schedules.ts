@@ -7,13 +7,14 @@ import type {
   RunPage,
   ScheduleChanges,
   ScheduledTask,
+  ScheduleFilter,
   ScheduleList,
   SchedulePreviewInput,
   Schedules,
   SchedulesStatus,
 } from "../interface/schedules.ts";
 import { RotaError } from "../model/errors.ts";
-import type { SchedulePreview, ScheduleStatus } from "../model/schedule.ts";
+import type { SchedulePreview } from "../model/schedule.ts";
 import { isSerialId } from "../model/serial-id.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
@@ -41,7 +42,7 @@ export class HttpSchedules implements Schedules {
     });
   }
 
-  list(filter: { status?: ScheduleStatus } = {}, { signal }: CallOptions = {}): Promise<ScheduleList> {
+  list(filter: ScheduleFilter = {}, { signal }: CallOptions = {}): Promise<ScheduleList> {
     return this.#connection.ask({ path: "/v1/schedules", query: { ...filter }, signal });
   }
 

@@ -3,6 +3,7 @@ import type {
   TaskCounts,
   TaskFilter,
   TaskPage,
+  TaskRetryOptions,
   Tasks,
   WaitOptions,
 } from "../interface/tasks.ts";
@@ -74,8 +75,16 @@ export class HttpTasks implements Tasks {
     });
   }
 
-  async retry(taskId: string, { signal }: CallOptions = {}): Promise<SubmittedTask> {
-    return this.#connection.ask({ method: "POST", path: `${taskPath(taskId)}/retry`, signal });
+  async retry(
+    taskId: string,
+    { dependants, signal }: TaskRetryOptions & CallOptions = {},
+  ): Promise<SubmittedTask> {
+    return this.#connection.ask({
+      method: "POST",
+      path: `${taskPath(taskId)}/retry`,
+      query: { dependants },
+      signal,
+    });
   }
 
   async wait(taskId: string, options: WaitOptions = {}): Promise<Task> {

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
+import { until } from "../testing/signals.ts";
 
-test("a thousand dependants of one task are told, however few its end can tell", async () => {
+test("a thousand dependants of one task follow its end and its retry, however few those can reach themselves", async () => {
   const { rota, clock } = await openTestRota({
     options: { scheduler: { maxQueueSize: 10_000, maxPerAgent: 10_000 } },
   });
@@ -15,4 +16,6 @@ test("a thousand dependants of one task are told, however few its end can tell",
   expect(new Set(ended.map(({ state, error }) => `${state}: ${error}`))).toEqual(
     new Set([`cancelled: dependency ${parent.taskId} cancelled`]),
   );
+  await rota.tasks.retry(parent.taskId, { dependants: true });
+  await until(async () => (await rota.tasks.counts()).counts.waiting_dependency === 1_000, "all to be back");
 });

@@ -1,7 +1,7 @@
 import { Service, type ServiceOptions } from "../services/service.ts";
 import type { Storage } from "../storage/storage.ts";
 
-/** Dependants told in one transaction. */
+/** Dependants reached in one transaction. */
 const SLICE = 200;
 /** A signal may be lost: look at least this often. */
 const EVERY_MS = 10_000;
@@ -10,7 +10,7 @@ export interface ReleaserOptions extends ServiceOptions {
   readonly storage: Storage;
 }
 
-/** Tells dependants of an end, when there are more of them than whoever wrote it down could tell. */
+/** Passes ends and retries on to dependants, when there are more of them than one transaction reaches. */
 export class Releaser extends Service {
   readonly name = "releaser";
   readonly #storage: Storage;

@@ -8,7 +8,7 @@ import type { Keys, LocalKeys } from "./keys.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Notifications, NotificationsOptions } from "./notifications.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
-import type { LocalSchedules, Runs, Schedules } from "./schedules.ts";
+import type { Runs, Schedules } from "./schedules.ts";
 import type { Sessions } from "./sessions.ts";
 import type { LocalTasks, Tasks } from "./tasks.ts";
 import type { Tenants } from "./tenants.ts";
@@ -63,7 +63,7 @@ export type TenantApi = Omit<RotaApi, "tenants" | "keys" | "audit" | "health" | 
 /** The same in this process. */
 export interface LocalTenant extends TenantApi {
   readonly tasks: LocalTasks;
-  readonly schedules: LocalSchedules;
+  readonly schedules: Schedules;
   events(options?: EventsOptions & LocalReading): Events;
   notifications(options?: NotificationsOptions & LocalReading): Notifications;
 }

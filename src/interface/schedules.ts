@@ -28,8 +28,11 @@ export interface Schedules {
    * const { next } = await rota.schedules.preview({ schedule: "every Mon at 09:00", tz: "Europe/Berlin" });
    */
   preview(input: SchedulePreviewInput): Promise<SchedulePreview>;
-  /** The one that was changed last first, 200 at most. */
-  list(filter?: { readonly status?: ScheduleStatus }): Promise<ScheduleList>;
+  /**
+   * A page at a time. The first has the ones that were changed last; those that follow `next_cursor` have all others, by id,
+   * newest first. With the cursor `start` all come by id. Nothing is skipped or comes twice, whatever is edited meanwhile.
+   */
+  list(filter?: ScheduleFilter): Promise<ScheduleList>;
   /** Throws `not_found`, as do all that take an id. */
   get(id: number): Promise<ScheduledTask>;
   /**
@@ -44,11 +47,6 @@ export interface Schedules {
   /** Newest first. */
   runs(id: number, filter?: RunFilter): Promise<RunPage>;
   status(): Promise<SchedulesStatus>;
-}
-
-/** For whoever hands on in this process what one agent may see. */
-export interface LocalSchedules extends Schedules {
-  list(filter?: { readonly status?: ScheduleStatus; readonly agent?: string }): Promise<ScheduleList>;
 }
 
 /** Every due moment and what became of it. */
@@ -140,9 +138,21 @@ export interface ScheduledTask {
   readonly last_error: string | null;
 }
 
+export interface ScheduleFilter {
+  readonly status?: ScheduleStatus;
+  readonly agent?: string;
+  /** 200 unless told, which is also the most. */
+  readonly limit?: number;
+  /** `next_cursor` of the page before, or `start`. */
+  readonly cursor?: string;
+}
+
 export interface ScheduleList {
   readonly schedules: readonly ScheduledTask[];
+  /** Of this page. */
   readonly count: number;
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
 }
 
 /** One due moment of a schedule, or several that it stands for, and what became of it. */

@@ -11,13 +11,16 @@ import type { WaitOptions } from "./tasks.ts";
 export interface Sessions {
   /**
    * Says something. The message is durable once this answers; `taskId` is the task that it became, or was added to
-   * (`merged`). The words `/stop` and `/stopall` alone are not passed on: they do what they say, and the answer is what they
+   * (`merged`). The words `/stop` and `/stopall` alone, in any case and also as `/stop@name`, are not passed on: they do what they say, and the answer is what they
    * ended. Throws `queue_full` when the session is full and drops what is new.
    */
   send(key: string, input: SessionMessage): Promise<SessionAnswer>;
   /** Says something and waits for what becomes of it: `send`, and then `tasks.wait`, with what those throw. */
   ask(key: string, input: SessionMessage, options?: WaitOptions): Promise<SessionReply>;
-  /** Ends the task of the session that has been running longest. */
+  /**
+   * Ends the task of the session that has been running longest; if none runs, the first that waits for its retry, for a slot
+   * or in the debounce window.
+   */
   stop(key: string): Promise<StoppedTasks>;
   /** Ends all that runs or waits in it. */
   stopAll(key: string): Promise<StoppedTasks>;

@@ -29,8 +29,11 @@ export interface Tasks {
   list(filter?: TaskFilter): Promise<TaskPage>;
   /** Ends a task for good, waiting or running. Throws `not_found`, and `conflict` when it has already ended. */
   cancel(taskId: string): Promise<CancelledTask>;
-  /** Puts a failed or cancelled task back into the queue. Throws `not_found`, and `conflict` for any other. */
-  retry(taskId: string): Promise<SubmittedTask>;
+  /**
+   * Puts a failed or cancelled task back into the queue, with `dependants` those as well that were cancelled because of it.
+   * Throws `not_found`; and `conflict` for any other task, and for one with a dependency that will never be done.
+   */
+  retry(taskId: string, options?: TaskRetryOptions): Promise<SubmittedTask>;
   /**
    * Answers with the task once it has ended, however it ended. Throws `not_found`; the signal's reason when that
    * fires; and after `timeoutMs` the `TimeoutError` that `AbortSignal.timeout` would give.
@@ -44,6 +47,14 @@ export interface Tasks {
 export interface LocalTasks extends Tasks {
   /** Up to 10 000 at once. All are checked before any is stored; then each is admitted or rejected by itself, in order. */
   submitMany(inputs: readonly Keyed<SubmitInput>[]): Promise<SubmittedManyTask[]>;
+}
+
+export interface TaskRetryOptions {
+  /**
+   * Brings back the tasks that were cancelled because of this one, and those cancelled because of them: they wait for it
+   * again. One with another dependency that was not done, or whose own deadline has passed, stays cancelled.
+   */
+  readonly dependants?: boolean;
 }
 
 export interface WaitOptions {

@@ -4,7 +4,7 @@ import type { Executor } from "../executors/executor.ts";
 import type { AgentInfo } from "../interface/agents.ts";
 import type { AgentOptions } from "../interface/options.ts";
 import type { RotaError } from "../model/errors.ts";
-import { DEFAULT_AGENT } from "../model/task.ts";
+import { DEFAULT_AGENT, NO_QUEUE_LIMIT } from "../model/task.ts";
 import { checkAgentId } from "../model/task-input.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { Abilities } from "../storage/storage.ts";
@@ -110,7 +110,9 @@ export class AgentTable {
 
   /** Null: the limit for all agents holds. */
   maxQueued(name: AgentName): number | null {
-    return this.find(name)?.agent.maxQueued ?? null;
+    const own = this.find(name)?.agent.maxQueued ?? null;
+    // `index` stands for "no agent named": it is not one agent that could take too much.
+    return own ?? (name.agent === DEFAULT_AGENT ? NO_QUEUE_LIMIT : null);
   }
 
   /** The agent's own, else that of the kind; the agent that always exists answers its input if it has neither. */

@@ -1,7 +1,7 @@
 import type { ScheduleRunner } from "../engine/firer.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { NotificationLog } from "../events/notification-log.ts";
-import type { CreatedSchedule, LocalSchedules, NewScheduleInput } from "../interface/schedules.ts";
+import type { CreatedSchedule, NewScheduleInput, Schedules } from "../interface/schedules.ts";
 import { toSeconds } from "../model/epoch-seconds.ts";
 import { RotaError } from "../model/errors.ts";
 import { shown } from "../model/field-checks.ts";
@@ -14,6 +14,7 @@ import { preview } from "../schedules/preview.ts";
 import { parsePreviewInput } from "../schedules/preview-input.ts";
 import { parseRunFilter, parseRunMode, parseScheduleFilter } from "../schedules/run-filter-input.ts";
 import { type ParsedScheduleChanges, parseScheduleChanges } from "../schedules/schedule-changes-input.ts";
+import { scheduleCursorText } from "../schedules/schedule-cursor.ts";
 import { localZone } from "../schedules/zone.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { NewSchedule, ScheduleRecord, Storage } from "../storage/storage.ts";
@@ -21,9 +22,9 @@ import { editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import { toRunPage } from "./runs.ts";
+import { schedulePage } from "./schedule-page.ts";
 import { toScheduledTask } from "./schedule-view.ts";
 
-const LIST_MAX = 200;
 /**
  * How often an edit is worked out anew because the schedule changed meanwhile. Its runs change it a few times for each of
  * its moments, of which there is one a second at most: nobody loses so often by chance.
@@ -52,7 +53,7 @@ export interface SchedulesOptions {
 }
 
 /** What this process can do besides. */
-export interface WrittenSchedules extends LocalSchedules {
+export interface WrittenSchedules extends Schedules {
   /** `source`: what it is made for; what was made for the same before is the answer. */
   create(input: NewScheduleInput, options?: { readonly source?: string }): Promise<CreatedSchedule>;
   /** `sparesRunning`: what runs comes to its end. */
@@ -144,12 +145,12 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     },
 
     async list(filter = {}) {
-      const found = await storage.schedules.list({
-        tenant,
-        ...parseScheduleFilter({ ...filter }),
-        limit: LIST_MAX,
-      });
-      return { schedules: found.map(toScheduledTask), count: found.length };
+      const { found, next } = await schedulePage(storage, tenant, parseScheduleFilter({ ...filter }));
+      return {
+        schedules: found.map(toScheduledTask),
+        count: found.length,
+        next_cursor: next === null ? null : scheduleCursorText(next),
+      };
     },
 
     async get(id) {

@@ -6,22 +6,26 @@ import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../interface/tas
 import type { BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
 import { atIndex, parseBatchInput, parseTaskInputs } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
-import { invalidField } from "../model/field-checks.ts";
+import { invalidField, optionalBoolean } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
+import { NO_QUEUE_LIMIT } from "../model/task.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import { type ParsedTask, parseTaskInput } from "../model/task-input.ts";
 import { toTask } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
 import { rejectionError } from "../storage/admission.ts";
+import { namedDependency } from "../storage/dependency-error.ts";
 import type {
   AdmissionLimits,
+  BlockingDependency,
   CancelledTask,
   InsertedTask,
   NewBatch,
   NewTask,
   Storage,
+  TaskSituation,
 } from "../storage/storage.ts";
 import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
@@ -181,6 +185,13 @@ export function createTasks(options: TasksOptions): LocalTasks {
     return answers;
   }
 
+  /** Why a task is not retried: a dependency of it will never be done. */
+  async function blocked(taskId: string, by: BlockingDependency | null): Promise<RotaError> {
+    if (by !== null) return blockedError(by.id, by.state);
+    const situation = await storage.tasks.situation({ tenant, id: taskId });
+    return situation === null ? notFound() : blockedError(goneDependency(situation), null);
+  }
+
   return {
     submit,
     submitMany,
@@ -228,14 +239,16 @@ export function createTasks(options: TasksOptions): LocalTasks {
       return { status: "cancelled", taskId };
     },
 
-    async retry(taskId) {
+    async retry(taskId, { dependants } = {}) {
       checkOpen();
       checkId(taskId);
-      const retried = await storage.tasks.retry({ tenant, id: taskId });
+      const asked = optionalBoolean({ dependants }, "dependants") ?? false;
+      const retried = await storage.tasks.retry({ tenant, id: taskId, dependants: asked });
       if (!retried.found) throw notFound();
       if (retried.was === "overdue") {
         throw new RotaError("conflict", "the task's `deadline` has passed: submit it anew with another");
       }
+      if (retried.was === "blocked") throw await blocked(taskId, retried.by);
       if (retried.was !== null) {
         throw new RotaError(
           "conflict",
@@ -283,6 +296,29 @@ function rejectionOf(task: InsertedTask): { error?: string } {
   return task.rejection === null ? {} : { error: rejectionError(task.rejection.full) };
 }
 
+function blockedError(dependency: string, state: BlockingDependency["state"] | null): RotaError {
+  const [why, instead] =
+    state === null
+      ? ["is no longer kept", "submit both anew"]
+      : state === "rejected"
+        ? ["was rejected", "submit both anew"]
+        : [
+            state === "failed" ? "failed" : "was cancelled",
+            "retry that one first, with its `dependants` to bring this one back too",
+          ];
+  return new RotaError("conflict", `the task depends on ${dependency}, which ${why}: ${instead}`, {
+    details: { dependency },
+  });
+}
+
+/** A dependency of a task that is no longer kept: the one its error names, if that is such a one. */
+function goneDependency({ task, parents }: TaskSituation): string {
+  const kept = new Set(parents.map(({ id }) => id));
+  const gone = (task.spec.dependsOn ?? []).filter((id) => !kept.has(id));
+  const named = namedDependency(task.error);
+  return gone.find((id) => id === named) ?? gone[0] ?? "a task";
+}
+
 /** A request may be long; what stands for it need not be. */
 function hashed(idempotency: ParsedTask["idempotency"]): NewTask["idempotency"] {
   if (idempotency === null) return null;
@@ -316,7 +352,7 @@ function queueFull(
       agentId,
       queued,
       maxQueue,
-      maxPerAgent: maxQueued ?? maxPerAgent,
+      maxPerAgent: maxQueued === null || maxQueued === NO_QUEUE_LIMIT ? maxPerAgent : maxQueued,
       ...(full === "tenant" && maxTenant !== null ? { maxTenant } : {}),
     },
   });

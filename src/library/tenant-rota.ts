@@ -7,7 +7,7 @@ import type { Agents } from "../interface/agents.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { EventsOptions, LocalReading, LocalTenant, RotaState } from "../interface/rota.ts";
-import type { LocalSchedules, Runs } from "../interface/schedules.ts";
+import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
@@ -82,7 +82,7 @@ export class TenantRota implements LocalTenant {
   readonly tenant: string;
   readonly tasks: LocalTasks;
   readonly sessions: Sessions;
-  readonly schedules: LocalSchedules;
+  readonly schedules: Schedules;
   readonly runs: Runs;
   readonly writs: Writs;
   /** What the answers of agents ask for. */

@@ -89,11 +89,19 @@ export class WritClerk {
   async #list(writ: Writ, { agent }: Bearer): Promise<string> {
     const { tenant, storage } = this.#options;
     const found = await Promise.all(
-      (["active", "paused"] as const).map((status) =>
-        storage.schedules.list({ tenant, agent, status, limit: LISTED_MAX }),
-      ),
+      (["active", "paused"] as const).map(async (status) => {
+        const listed = await storage.schedules.list({ tenant, agent, status, limit: LISTED_MAX });
+        const isCut = listed.length === LISTED_MAX;
+        const count = isCut ? await storage.schedules.count({ tenant, agent, status }) : listed.length;
+        return { listed, more: Math.max(count - listed.length, 0) };
+      }),
     );
-    return listBlock(writ, found.flat().map(toListed));
+    const more = found.reduce((sum, each) => sum + each.more, 0);
+    return listBlock(
+      writ,
+      found.flatMap(({ listed }) => listed.map(toListed)),
+      more,
+    );
   }
 
   async #order(writ: OrderWrit, { agent }: Bearer): Promise<string> {

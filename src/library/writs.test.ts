@@ -59,3 +59,14 @@ test("whatever somebody writes is answered by a block for each writ, and breaks 
   expect(log.messages("error")).toEqual([]);
   expect((await rota.schedules.list()).count).toBeGreaterThan(0);
 });
+
+test("a list that is too long for an agent says how many more there are", async () => {
+  const { rota } = await openTestRota();
+  for (let n = 0; n < 103; n += 1) {
+    await rota.schedules.create({ schedule: "in 1 hour", message: "look", enabled: n !== 0 });
+  }
+  const { output } = await rota.writs.carryOut({ text: "/schedule list" });
+  const lines = output.split("\n");
+  // A hundred of the active, the paused one, what says so, and the two lines around them.
+  expect([lines.length, lines.at(-2)]).toEqual([104, "and 2 more"]);
+});

@@ -32,9 +32,9 @@ export function queueMetrics({ lanes, depth, labels }: QueueLook): Metric[] {
   ];
 }
 
-function byLabel({ agents }: QueueDepth, labels: AgentLabels): Map<string, number> {
+function byLabel({ ready }: QueueDepth, labels: AgentLabels): Map<string, number> {
   const sums = new Map<string, number>();
-  for (const [agent, queued] of Object.entries(agents)) {
+  for (const [agent, queued] of Object.entries(ready)) {
     const label = labels.of(agent);
     sums.set(label, (sums.get(label) ?? 0) + queued);
   }

@@ -4,9 +4,10 @@ import type { Strategy } from "./lane.ts";
 export interface SchedulerStats {
   /** Of the tenant, over all nodes. */
   readonly queue: {
+    /** What admission counts: submitted tasks that wait, `delayed` and `waiting_dependency` included. */
     readonly totalQueued: number;
     readonly totalInflight: number;
-    /** Queued tasks by agent; agents without any are left out. */
+    /** The same as `totalQueued`, by agent; agents without any are left out. */
     readonly agentCounts: Readonly<Record<string, number>>;
   };
   /** Of this process, since it started. */

@@ -22,9 +22,10 @@ import {
 } from "./session.ts";
 import { checkAgentId, optionalLane } from "./task-input.ts";
 
-/** What a session does when it is told this and nothing else. */
-const STOP_WORDS = { "/stop": "oldest", "/stopall": "all" } as const;
-export type StopScope = (typeof STOP_WORDS)[keyof typeof STOP_WORDS];
+export type StopScope = "oldest" | "all";
+
+/** A message that is nothing but a stop word, in any case; chat gateways add the name of their bot: `/stop@name`. */
+const STOP_WORD = /^\/stop(all)?(?:@\S+)?$/i;
 
 export interface ParsedMessage {
   readonly message: string;
@@ -58,8 +59,9 @@ export function parseSessionMessage(given: unknown): ParsedMessage {
 
 /** Null: it is a message like any other. */
 export function stopWordIn(message: string): StopScope | null {
-  const word = message.trim();
-  return Object.hasOwn(STOP_WORDS, word) ? STOP_WORDS[word as keyof typeof STOP_WORDS] : null;
+  const found = STOP_WORD.exec(message.trim());
+  if (found === null) return null;
+  return found[1] === undefined ? "oldest" : "all";
 }
 
 /** A message as it comes over HTTP: with what whoever sent it wants to see of its run. */

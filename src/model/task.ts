@@ -6,6 +6,8 @@ export type TaskKind = (typeof TASK_KINDS)[number];
 
 /** The agent that always exists. */
 export const DEFAULT_AGENT = "index";
+/** How many tasks may wait of an agent that has no limit. */
+export const NO_QUEUE_LIMIT = Number.MAX_SAFE_INTEGER;
 /** Whose work it is when nobody says: local use without keys. */
 export const DEFAULT_TENANT = "default";
 

@@ -1,6 +1,7 @@
 import { optionalChoice } from "../model/choice-input.ts";
 import {
   checkKnown,
+  checkName,
   type Fields,
   invalidField,
   isObject,
@@ -10,6 +11,7 @@ import {
 } from "../model/field-checks.ts";
 import { type Page, type PageRules, parsePage } from "../model/page-input.ts";
 import { RUN_STATUSES, type RunStatus, SCHEDULE_STATUSES, type ScheduleStatus } from "../model/schedule.ts";
+import { parseScheduleCursor, SCHEDULE_PAGE_MAX, type ScheduleCursor } from "./schedule-cursor.ts";
 
 /** Milliseconds, which are a thousand times as many, do not pass for seconds. */
 const SINCE = { min: 0, max: 253_402_300_799, unit: "seconds since 1970" } as const;
@@ -33,12 +35,26 @@ export function parseRunFilter(filter: Fields): ParsedRunFilter {
   };
 }
 
-/** Checks which schedules somebody wants to see. */
-export function parseScheduleFilter(filter: Fields): { status?: ScheduleStatus; agent?: string } {
-  checkKnown(filter, ["status", "agent"]);
+export interface ParsedScheduleFilter {
+  readonly status?: ScheduleStatus;
+  readonly agent?: string;
+  readonly limit: number;
+  readonly cursor?: ScheduleCursor;
+}
+
+/** Checks which schedules the caller wants to see. Throws `invalid_field`. */
+export function parseScheduleFilter(filter: Fields): ParsedScheduleFilter {
+  checkKnown(filter, ["status", "agent", "limit", "cursor"]);
   const status = optionalChoice(filter, "status", SCHEDULE_STATUSES);
-  const agent = optionalText(filter, "agent");
-  return { ...(status === undefined ? {} : { status }), ...(agent === undefined ? {} : { agent }) };
+  const agent = checkName(filter, "agent", "the id of an agent");
+  const cursor = optionalText(filter, "cursor");
+  const limit = optionalNumber(filter, "limit", { min: 1, max: SCHEDULE_PAGE_MAX });
+  return {
+    ...(status === undefined ? {} : { status }),
+    ...(agent === undefined ? {} : { agent }),
+    ...(cursor === undefined ? {} : { cursor: parseScheduleCursor(cursor) }),
+    limit: limit ?? SCHEDULE_PAGE_MAX,
+  };
 }
 
 /** Checks how a schedule is to be run out of turn; nothing at all means at any rate. */

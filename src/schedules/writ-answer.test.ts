@@ -59,6 +59,7 @@ test("schedules are listed a line each", () => {
       "[END SCHEDULE]",
     ].join("\n"),
   );
+  expect(listBlock({ kind: "list" }, schedules, 12).split("\n").at(-2)).toBe("and 12 more");
   expect(listBlock({ kind: "list" }, [])).toBe("[/schedule list]\n(none)\n[END SCHEDULE]");
 });
 

@@ -33,8 +33,10 @@ export function scheduledBlock(writ: CreateWrit, { id, normalized, next, agent }
   ]);
 }
 
-export function listBlock(writ: Writ, schedules: readonly ListedSchedule[]): string {
-  return block(writ, schedules.length === 0 ? ["(none)"] : schedules.map(listLine));
+/** `more`: how many there are that are not listed. */
+export function listBlock(writ: Writ, schedules: readonly ListedSchedule[], more = 0): string {
+  if (schedules.length === 0) return block(writ, ["(none)"]);
+  return block(writ, [...schedules.map(listLine), ...(more === 0 ? [] : [`and ${more} more`])]);
 }
 
 function listLine({ id, status, normalized, next, agent, message }: ListedSchedule): string {

@@ -254,7 +254,12 @@ describe("a key of the role agent", () => {
       schedules: [{ id: scheduled_task.id }],
       count: 1,
     });
-    expect((await ask("/v1/schedules?agent=writer")).status).toBe(400);
+    expect((await ask("/v1/schedules?agent=scout")).body).toMatchObject({ count: 1 });
+    expect((await ask("/v1/schedules?agent=writer")).body).toEqual({
+      schedules: [],
+      count: 0,
+      next_cursor: null,
+    });
   });
 
   test("sees schedules and runs of its agent alone, and makes them with writs", async () => {

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Agents } from "../interface/agents.ts";
 import type { Notifications } from "../interface/notifications.ts";
 import type { LocalTenant } from "../interface/rota.ts";
-import type { LocalSchedules, RunFilter, RunPage, Runs } from "../interface/schedules.ts";
+import type { RunFilter, RunPage, Runs, Schedules } from "../interface/schedules.ts";
 import type { Session, SessionMessage, Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { BatchInput } from "../model/batch.ts";
@@ -210,7 +210,7 @@ async function checkSession(sessions: Sessions, key: string, agent: string): Pro
   return session;
 }
 
-function ownSchedules({ schedules }: LocalTenant, agent: string): LocalSchedules {
+function ownSchedules({ schedules }: LocalTenant, agent: string): Schedules {
   async function get(id: number) {
     const schedule = await schedules.get(id);
     if (schedule.agent_id !== agent) throw notFound("schedule");
@@ -219,7 +219,11 @@ function ownSchedules({ schedules }: LocalTenant, agent: string): LocalSchedules
 
   return {
     get,
-    list: (filter) => schedules.list({ ...filter, agent }),
+    async list(filter = {}) {
+      const own = await schedules.list({ ...filter, agent });
+      const isOther = filter.agent !== undefined && filter.agent !== agent;
+      return isOther ? { schedules: [], count: 0, next_cursor: null } : own;
+    },
     async runs(id, filter) {
       await get(id);
       return ownRunPage((part) => schedules.runs(id, part), agent, filter);

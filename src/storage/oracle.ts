@@ -53,6 +53,7 @@ import { retryTask } from "./oracle/retry-task.ts";
 import { getRun, listRuns, pruneRuns } from "./oracle/runs.ts";
 import {
   countSchedules,
+  countSelected,
   createSchedule,
   deleteSchedule,
   dueSchedules,
@@ -136,6 +137,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       create: on(createSchedule),
       get: on(getSchedule),
       list: on(listSchedules),
+      count: on(countSelected),
       page: on(pageOfSchedules),
       update: on(updateSchedule),
       delete: on(deleteSchedule),

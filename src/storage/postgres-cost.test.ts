@@ -358,6 +358,7 @@ describe("what schedules and their runs touch", () => {
     schedules: listOfSchedules({ tenant: TENANT, limit: 20 }),
     "schedules of a status": listOfSchedules({ tenant: TENANT, status: "active", limit: 20 }),
     "schedules of an agent": listOfSchedules({ tenant: TENANT, agent: "agent-3", limit: 20 }),
+    "schedules by id": listOfSchedules({ tenant: TENANT, below: 1_000_000, limit: 20 }),
     "schedules of a tenant that has none": listOfSchedules({ tenant: "none", limit: 20 }),
     runs: listOfRuns({ tenant: TENANT, limit: 20 }),
     "runs of a tenant that has none": listOfRuns({ tenant: "none", limit: 20 }),
@@ -409,7 +410,7 @@ describe("what schedules and their runs touch", () => {
     await admin.query(`begin; set local search_path = ${FUNCTION_SCHEMA}, rota`);
     await admin.query(`select ${step}`, values);
     await admin.query(
-      `select cancel_tasks(null, '${TENANT}', '{waits}', null), retry_task(null, '${TENANT}', 'waits')`,
+      `select cancel_tasks(null, '${TENANT}', '{waits}', null), retry_task(null, '${TENANT}', 'waits', false)`,
     );
     const { rows } = await admin.query(
       `select relname, idx_scan, n_tup_ins from pg_stat_xact_user_tables

@@ -14,13 +14,9 @@ export interface ScheduleStorage {
   /** With a `source` that was used before, nothing is made: the answer is the schedule that was made then, if it is still there. */
   create(params: NewSchedule): Promise<ScheduleRecord>;
   get(params: ScheduleName): Promise<ScheduleRecord | null>;
-  /** The one that was changed last first. */
-  list(params: {
-    tenant: string;
-    status?: ScheduleStatus;
-    agent?: string;
-    limit: number;
-  }): Promise<ScheduleRecord[]>;
+  /** The one that was changed last first; with `below` those with a smaller id, by id, newest first. */
+  list(params: ListSchedulesParams): Promise<ScheduleRecord[]>;
+  count(params: ScheduleSelection): Promise<number>;
   /** By id, those after `after`. */
   page(params: { tenant: string; after: number; limit: number }): Promise<ScheduleRecord[]>;
   /**
@@ -55,6 +51,18 @@ export interface ScheduleStorage {
   listRuns(params: ListRunsParams): Promise<{ runs: RunRecord[]; nextCursor: number | null }>;
   /** Deletes a slice of the runs and notifications that were over before `now - retentionMs`. `more`: call again. */
   prune(params: { retentionMs: number; limit: number }): Promise<{ more: boolean }>;
+}
+
+/** Some of a tenant's schedules. */
+export interface ScheduleSelection {
+  readonly tenant: string;
+  readonly status?: ScheduleStatus;
+  readonly agent?: string;
+}
+
+export interface ListSchedulesParams extends ScheduleSelection {
+  readonly limit: number;
+  readonly below?: number;
 }
 
 export interface ScheduleName {

@@ -19,8 +19,9 @@ export interface SessionStorage {
    */
   send(params: SendParams): Promise<SentMessage>;
   /**
-   * Cancels tasks of the session: of `oldest` the running one that started first, of `all` everything that has not ended,
-   * and so with `reset`, which also begins a new generation with an empty context. Up to `limit` at a time: while `more`,
+   * Cancels tasks of the session. Of `oldest` the running one that started first; if none runs, the first in place of those
+   * that wait in the session: for their retry, for a slot, or in the debounce window, but not for `runAt` or for dependencies.
+   * Of `all` everything that has not ended, and so with `reset`, which also begins a new generation with an empty context. Up to `limit` at a time: while `more`,
    * call again with the `cutoff` that was answered, so that what came since is left alone. From the first call on, whatever
    * was accepted before it and turns up later ends as `stale`.
    */

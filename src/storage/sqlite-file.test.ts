@@ -54,6 +54,24 @@ function claim(storage: Storage, limit: number) {
 }
 
 describe("a SQLite file", () => {
+  test("goes on after a restart with bringing back the dependants of a retry", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await insert(storage, "a");
+    const dependants = Array.from({ length: 250 }, () => newTask({ dependsOn: ["a"] }));
+    await storage.tasks.insert({ tasks: dependants, limits: ROOMY });
+    await storage.tasks.cancel({ tenant: TENANT, ids: ["a"], error: null });
+    while ((await storage.tasks.release({ limit: 100 })).more);
+    await storage.tasks.retry({ tenant: TENANT, id: "a", dependants: true });
+    expect(await storage.tasks.counts({ tenant: TENANT })).toMatchObject({ cancelled: 150 });
+    await storage.close();
+
+    const { storage: again } = await open(path);
+    while ((await again.tasks.release({ limit: 100 })).more);
+    expect(await again.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1, waiting_dependency: 250 });
+    expect(await again.counters.recountAll()).toEqual([]);
+  });
+
   test("keeps everything over a restart, leases and limits included", async () => {
     const path = newPath();
     const { storage } = await open(path);

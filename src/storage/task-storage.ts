@@ -47,13 +47,17 @@ export interface TaskStorage {
   list(params: ListTasksParams): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }>;
   /** How many tasks of the tenant are in each state; states without any are left out. */
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
-  /** Per agent with anything queued or in flight, and in all, for one tenant. */
+  /** Per agent with anything waiting or in flight, and in all, for one tenant. */
   queueDepth(params: { tenant: string }): Promise<QueueDepth>;
 
   /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
   cancel(params: { tenant: string; ids: readonly string[]; error: string | null }): Promise<CancelledTask[]>;
-  /** Puts a failed or cancelled task back into the queue with its retries and its default deadline anew. */
-  retry(params: { tenant: string; id: string }): Promise<RetriedTask>;
+  /**
+   * Puts a failed or cancelled task back into the queue with its retries and its default deadline anew. With `dependants`
+   * those come back that were cancelled because of it, transitively: a hundred in the same transaction, the rest by
+   * `release`. A dependant stays cancelled when another dependency of it will never be done, or its own deadline has passed.
+   */
+  retry(params: RetryTaskParams): Promise<RetriedTask>;
 
   /** Moves delayed tasks whose moment has come into the queue. */
   promoteDue(params: { limit: number }): Promise<{ promoted: number }>;
@@ -71,8 +75,8 @@ export interface TaskStorage {
   nextDueAt(): Promise<number | null>;
 
   /**
-   * Tells up to `limit` tasks of the end of another that they depend on. Whatever ends a task tells the first hundred of
-   * its dependants itself; this is for the rest. `more`: call again.
+   * Passes the end or the retry of a task on to up to `limit` of its dependants. Whatever ends or retries a task does so
+   * itself for the first hundred; this is for the rest. `more`: call again.
    */
   release(params: { limit: number }): Promise<{ more: boolean }>;
 
@@ -190,7 +194,7 @@ export interface InsertedTask {
   readonly createdAt: number;
   readonly runAt: number | null;
   readonly deadline: number | null;
-  /** Why it was rejected, with the number of waiting tasks that filled the queue; null when accepted. */
+  /** Why it was rejected, with how many tasks of the agent wait, or of the tenant if another queue was full; null when accepted. */
   readonly rejection: { readonly full: FullQueue; readonly queued: number } | null;
   /** This is a task that was made before, with the same key, from the same request or from another; null: it is new. */
   readonly repeats: "same" | "other" | null;
@@ -300,11 +304,15 @@ export interface TaskSituation {
 /** How many tasks ahead of one are named, and how many are counted. */
 export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;
 
+/** Agents without any are left out. */
 export interface QueueDepth {
+  /** What admission counts: tasks that wait, delayed or for others included, but neither messages nor runs. */
   readonly queued: number;
   readonly inflight: number;
-  /** Queued tasks by agent; agents without any are left out. */
+  /** The same as `queued`, by agent. */
   readonly agents: Readonly<Record<string, number>>;
+  /** What is in the state `queued`, by agent, whatever it came as. */
+  readonly ready: Readonly<Record<string, number>>;
 }
 
 export type CancelledTask =
@@ -321,10 +329,25 @@ export type CancelledTask =
       readonly lane: string;
     };
 
+export interface RetryTaskParams {
+  readonly tenant: string;
+  readonly id: string;
+  /** Whether the tasks come back that were cancelled because of it. */
+  readonly dependants?: boolean;
+}
+
+/** A dependency that has ended without being done. */
+export interface BlockingDependency {
+  readonly id: string;
+  readonly state: Exclude<TerminalState, "done">;
+}
+
 export type RetriedTask =
   | { readonly found: false }
   /** Neither failed nor cancelled: nothing changed. */
   | { readonly found: true; readonly was: TaskState }
   /** The deadline that was asked for has passed, so that it could only fail again: nothing changed. */
   | { readonly found: true; readonly was: "overdue" }
+  /** A dependency will never be done: nothing changed. `by` null: that dependency is no longer kept. */
+  | { readonly found: true; readonly was: "blocked"; readonly by: BlockingDependency | null }
   | { readonly found: true; readonly was: null; readonly task: InsertedTask };

@@ -95,8 +95,16 @@ describe("rota schedules", () => {
       /^ID +STATUS +NEXT +SCHEDULE +AGENT +LAST RUN +MESSAGE\n 2 +paused +in 1 hour +index +look\n 1 +active +in \d+ .*, Tue .*09:00 +every 2 weeks on tue +index +report\n$/,
     );
     expect((await rota(["schedules", "--status", "paused", "--json"])).stdout).toMatch(
-      /^\{"schedules":\[.*"count":1\}\n$/,
+      /^\{"schedules":\[.*"count":1,"next_cursor":null\}\n$/,
     );
+    const first = await rota(["schedules", "--limit", "1"]);
+    expect(first.stdout).toMatch(/^ID .*\n 2 .*\n$/);
+    expect(first.stderr).toBe(
+      "There are more schedules: add --all, or --cursor start-2 for the next page.\n",
+    );
+    expect((await rota(["schedules", "--cursor", "start-2"])).stdout).toMatch(/^ID .*\n 1 .*\n$/);
+    expect((await rota(["schedules", "--limit", "1", "--all"])).stdout).toMatch(/^ID .*\n 2 .*\n 1 .*\n$/);
+    expect((await rota(["schedules", "--agent", "other"])).stderr).toBe("There are no such schedules.\n");
     expect((await rota(["schedules", "--status", "failed"])).stderr).toBe("There are no such schedules.\n");
     expect((await rota(["schedules", "--status", "bad"])).code).toBe(2);
 

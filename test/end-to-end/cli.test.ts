@@ -196,6 +196,19 @@ describe("rota task, rota cancel, rota retry", () => {
     expect(await rota(["retry", id])).toEqual({ code: 0, stdout: `${id} delayed\n`, stderr: "" });
     expect(await rota(["retry", id, "--json"])).toMatchObject({ code: 2, stdout: "" });
   });
+
+  test("bring dependants back with the task that they were cancelled because of", async () => {
+    const { rota, server } = await withServer();
+    const id = (await rota(submitLater)).stdout.trim();
+    const { taskId } = (await server.ask("/tasks", { json: { payload: 1, dependsOn: [id] } })).body;
+    await rota(["cancel", id]);
+    expect(await rota(["retry", taskId])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`the task depends on ${id}, which was cancelled: `),
+    });
+    expect(await rota(["retry", id, "--dependants"])).toMatchObject({ code: 0, stdout: `${id} delayed\n` });
+    expect((await server.ask(`/tasks/${taskId}`)).body.state).toBe("waiting_dependency");
+  });
 });
 
 describe("rota stats and rota agents", () => {

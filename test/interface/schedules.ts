@@ -60,7 +60,11 @@ export function describeSchedules(open: Open): void {
         last_error: null,
       });
       expect(await api.schedules.get(1)).toEqual(scheduled_task);
-      expect(await api.schedules.list()).toEqual({ schedules: [scheduled_task], count: 1 });
+      expect(await api.schedules.list()).toEqual({
+        schedules: [scheduled_task],
+        count: 1,
+        next_cursor: null,
+      });
     });
 
     test("are due once or again and again, by the clocks of their zone", async () => {
@@ -153,6 +157,40 @@ export function describeSchedules(open: Open): void {
       }
       await api.agents.create({ id: "nobody" });
       expect(await create(opened, { agent: "nobody" })).toMatchObject({ agent_id: "nobody" });
+    });
+
+    test("come in pages that skip and double nothing, whatever is edited between them", async () => {
+      const opened = await open();
+      const { api, clock } = opened;
+      await api.agents.create({ id: "nobody" });
+      for (let n = 0; n < 7; n++) await create(opened, n === 3 ? { agent: "nobody" } : {});
+      await clock.advance(SECOND);
+      await api.schedules.update(2, { name: "changed" });
+      const page = async (cursor?: string) => {
+        const { schedules, next_cursor } = await api.schedules.list({
+          limit: 2,
+          ...(cursor === undefined ? {} : { cursor }),
+        });
+        return [schedules.map(({ id }) => id), next_cursor] as const;
+      };
+      const [first, second] = await page();
+      expect(first).toEqual([2, 7]);
+      await clock.advance(SECOND);
+      for (const id of [7, 1]) await api.schedules.update(id, { name: "changed since" });
+      const [next, third] = await page(second ?? "");
+      const [rest, fourth] = await page(third ?? "");
+      const [last, end] = await page(fourth ?? "");
+      expect([next, rest, last, end]).toEqual([[6, 5], [4, 3], [1], null]);
+
+      const [byId] = await page("start");
+      expect(byId).toEqual([7, 6]);
+      expect(await api.schedules.list({ agent: "nobody" })).toMatchObject({ count: 1, next_cursor: null });
+      expect(await api.schedules.list({ agent: "somebody" })).toMatchObject({ count: 0, next_cursor: null });
+      for (const [field, value] of Object.entries({ limit: 201, cursor: "1-" }))
+        expect(await errorOf(api.schedules.list({ [field]: value }))).toMatchObject({
+          code: "invalid_field",
+          details: { field },
+        });
     });
 
     test("are listed by what they are, the one that was changed last first", async () => {
@@ -457,7 +495,7 @@ export function describeSchedules(open: Open): void {
         message: expect.stringContaining("active, paused, completed or failed"),
       });
       expect(await api.schedules.update(made.id, {})).toEqual(made);
-      expect(await api.schedules.list()).toEqual({ schedules: [made], count: 1 });
+      expect(await api.schedules.list()).toEqual({ schedules: [made], count: 1, next_cursor: null });
     });
 
     test("can be looked at and deleted while it drains or is switched off, and nothing more", async () => {

@@ -23,7 +23,7 @@ const DEFAULTS = {
 
 export function describeSessionStops(open: Open): void {
   describe("sessions.stop", () => {
-    test.each(["/stop", "  /stop\n", "the method"])(
+    test.each(["/stop", "  /stop\n", "/STOP", "/Stop@some_bot", "the method"])(
       "by %j ends what has been running longest, and the rest goes on",
       async (how) => {
         const { api, seen, say, untilTold, told } = await openConversation(open, {
@@ -54,6 +54,26 @@ export function describeSessionStops(open: Open): void {
       },
     );
 
+    test("ends the first that waits when none runs, also within the debounce window", async () => {
+      const { api } = await open();
+      const sent = await api.sessions.send(KEY, { message: "one" });
+      expect(sent).toMatchObject({ state: "delayed" });
+      expect(await api.sessions.send(KEY, { message: "/stop@bot" })).toEqual({
+        stopped: [],
+        cancelled: [sent.taskId],
+      });
+      expect(await api.tasks.get(sent.taskId ?? "")).toMatchObject({ state: "cancelled", error: "stopped" });
+    });
+
+    test.each(["/stopall", "/STOPALL", " /StopAll@some_bot "])(
+      "by %j ends all that waits",
+      async (message) => {
+        const { api } = await open();
+        const sent = await api.sessions.send(KEY, { message: "one" });
+        expect(await api.sessions.send(KEY, { message })).toEqual({ stopped: [], cancelled: [sent.taskId] });
+      },
+    );
+
     test("is fine with nothing to do, and makes no session", async () => {
       const { api } = await open();
       for (const word of ["/stop", "/stopall"]) {
@@ -67,7 +87,15 @@ export function describeSessionStops(open: Open): void {
 
     test("is not what a message says that merely begins so", async () => {
       const { api } = await open();
-      for (const message of ["/stop it", "/STOP", "stop", "/stopp"]) {
+      for (const message of [
+        "/stop it",
+        "/stop@",
+        "/stop @bot",
+        "/stop@bot now",
+        "stop",
+        "/stopp",
+        "/stop/all",
+      ]) {
         expect(await api.sessions.send(KEY, { message })).toHaveProperty("taskId");
       }
     });

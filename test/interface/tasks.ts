@@ -249,6 +249,55 @@ export function describeTasks(open: Open): void {
     });
   });
 
+  describe("tasks.retry with dependencies", () => {
+    test("refuses a task whose dependency failed, and brings it back with that one", async () => {
+      const { api, rota } = await open();
+      let fails = true;
+      rota.agent("a", async () => {
+        if (fails) throw new Error("no luck");
+        return "luck";
+      });
+      const { taskIds } = await api.tasks.submitBatch({
+        agentId: "a",
+        tasks: [
+          { key: "first", payload: 1 },
+          { key: "second", payload: 2, dependsOn: ["first"] },
+          { payload: 3, dependsOn: ["second"] },
+        ],
+      });
+      const [first = "", second = "", third = ""] = taskIds;
+      expect(await api.tasks.wait(third)).toMatchObject({
+        state: "cancelled",
+        error: `dependency ${first} failed`,
+      });
+      expect(await errorOf(api.tasks.retry(second))).toMatchObject({
+        code: "conflict",
+        message: `the task depends on ${first}, which failed: retry that one first, with its \`dependants\` to bring this one back too`,
+        details: { dependency: first },
+      });
+      expect(await errorOf(api.tasks.retry(third, { dependants: true }))).toMatchObject({
+        message: expect.stringContaining(`the task depends on ${second}, which was cancelled: `),
+      });
+      fails = false;
+      await api.tasks.retry(first, { dependants: true });
+      expect(await api.tasks.wait(third)).toMatchObject({ state: "done", result: "luck" });
+    });
+
+    test("refuses a dependency that nobody knows, and what is neither true nor false", async () => {
+      const { api } = await open();
+      const { taskId } = await api.tasks.submit({ payload: 1, dependsOn: ["tsk_gone"] });
+      await api.tasks.cancel(taskId);
+      expect(await errorOf(api.tasks.retry(taskId))).toMatchObject({
+        code: "conflict",
+        message: "the task depends on tsk_gone, which is no longer kept: submit both anew",
+      });
+      expect(await errorOf(api.tasks.retry(taskId, { dependants: "yes" as never }))).toMatchObject({
+        code: "invalid_field",
+        message: '`dependants` must be true or false, not "yes"',
+      });
+    });
+  });
+
   describe("tasks.wait", () => {
     test("answers with the task once it has ended, at once if it has", async () => {
       const { api, rota } = await open();

@@ -7,12 +7,12 @@ import type { Log } from "../../model/log.ts";
 export const BODY_BYTES_MAX = 1_048_576;
 
 /** When it makes sense to try again, in seconds. A full queue has room as soon as one task starts. */
-const RETRY_AFTER_SEC: Readonly<Partial<Record<ErrorCode, number>>> = {
+export const RETRY_AFTER_SEC = {
   queue_full: 1,
   rate_limited: 1,
   draining: 5,
   storage_unavailable: 5,
-};
+} as const satisfies Partial<Record<ErrorCode, number>>;
 
 /** Answers every error, also those of the HTTP library, as `{code, error, retryable?, details?}`. */
 export function answerErrors(app: FastifyInstance, log: Log): void {
@@ -26,7 +26,7 @@ export function answerErrors(app: FastifyInstance, log: Log): void {
 }
 
 export function sendError(reply: FastifyReply, error: RotaError): FastifyReply {
-  const retryAfterSec = RETRY_AFTER_SEC[error.code];
+  const retryAfterSec = (RETRY_AFTER_SEC as Partial<Record<ErrorCode, number>>)[error.code];
   if (retryAfterSec !== undefined) reply.header("retry-after", retryAfterSec);
   if (error.code === "unauthorized") reply.header("www-authenticate", "Bearer");
   // Nobody reads the rest of what is still on its way, and no other request could come behind it.

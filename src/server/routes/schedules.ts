@@ -15,9 +15,9 @@ import type {
   RunFilter,
   RunMode,
   ScheduleChanges,
+  ScheduleFilter,
   SchedulePreviewInput,
 } from "../../interface/schedules.ts";
-import type { ScheduleStatus } from "../../model/schedule.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey } from "./idempotency-header.ts";
 import { may } from "./may.ts";
@@ -36,7 +36,7 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
   );
 
   app.get("/schedules", may("readOwn", listSchedules), async ({ rota, query }) =>
-    rota.schedules.list(query as { status?: ScheduleStatus }),
+    rota.schedules.list(withNumbers(query, "limit") as ScheduleFilter),
   );
 
   app.get("/schedules/status", may("read", getSchedulesStatus), async ({ rota }) => rota.schedules.status());

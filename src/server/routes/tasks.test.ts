@@ -250,10 +250,11 @@ test("a batch is refused as a whole for what is wrong in it, and task by task fo
   }
   expect((await rota.tasks.counts()).total).toBe(0);
 
-  const { status, body } = await submit({
+  const { status, body, headers } = await submit({
     agentId: "a",
     tasks: [{ payload: 1 }, { payload: 2 }, { payload: 3 }],
   });
+  expect(headers.get("retry-after")).toBe("1");
   expect([status, submittedBatch.parse(body).submitted, body.tasks[2]]).toEqual([
     202,
     2,
@@ -307,6 +308,25 @@ test("a full queue is answered with 429 and when to come back, and the task is k
     details: { agentId: "a", queued: 1, maxQueue: 1_000, maxPerAgent: 1 },
   });
   expect((await ask("/tasks?state=rejected")).body).toMatchObject({ count: 1, tasks: [{ payload: 2 }] });
+});
+
+test("the agent index, which stands for none named, has no share of the queue that could be full", async () => {
+  const { ask } = await openTestServer({
+    start: false,
+    options: { scheduler: { maxPerAgent: 1, maxQueueSize: 3 } },
+  });
+  const { body: batch, headers } = await ask("/tasks/batch", {
+    json: { tasks: [{ payload: 1 }, { payload: 2 }, { payload: 3, runAt: "2100-01-01T00:00:00Z" }] },
+  });
+  expect([batch.submitted, headers.get("retry-after")]).toEqual([3, null]);
+  const refused = await ask("/tasks", { json: { payload: 4 } });
+  expect([refused.status, refused.body.details]).toEqual([
+    429,
+    { agentId: "index", queued: 3, maxQueue: 3, maxPerAgent: 1 },
+  ]);
+  // What is counted here is what was counted there.
+  const { queue } = (await ask("/scheduler/stats")).body;
+  expect(queue).toEqual({ totalQueued: 3, totalInflight: 0, agentCounts: { index: 3 } });
 });
 
 test("a disabled scheduler takes nothing in, and reads work", async () => {

@@ -10,13 +10,14 @@ import {
   retryTask,
   submitTask,
 } from "../../api/tasks.ts";
-import type { TaskFilter } from "../../interface/tasks.ts";
+import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/batch.ts";
 import type { SubmitInput } from "../../model/submit-input.ts";
+import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
 import { may } from "./may.ts";
-import { toNumber, withNumbers } from "./query-values.ts";
+import { toBoolean, toNumber, withNumbers } from "./query-values.ts";
 
 /** Tasks: hand in one or many, look at one or many, cancel one, retry one. */
 export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits }) => {
@@ -31,7 +32,11 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
   app.post("/tasks/batch", may("submit", submitBatch), async (request, reply) => {
     reply.code(202);
     refuseKey(request.headers["idempotency-key"], "give each task of a batch its own `idempotencyKey`");
-    return request.rota.tasks.submitBatch(request.body as unknown as BatchInput);
+    const submitted = await request.rota.tasks.submitBatch(request.body as unknown as BatchInput);
+    if (submitted.tasks.some(({ state }) => state === "rejected")) {
+      reply.header("retry-after", RETRY_AFTER_SEC.queue_full);
+    }
+    return submitted;
   });
 
   app.get("/tasks/batches/:id", may("readOwn", getBatch), async ({ rota, params }) =>
@@ -66,8 +71,9 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     rota.tasks.cancel(params.id),
   );
 
-  app.post("/tasks/:id/retry", may("operate", retryTask), async ({ rota, params }, reply) => {
+  app.post("/tasks/:id/retry", may("operate", retryTask), async ({ rota, params, query }, reply) => {
     reply.code(202);
-    return rota.tasks.retry(params.id);
+    const options = query.dependants === undefined ? {} : { dependants: toBoolean(query.dependants) };
+    return rota.tasks.retry(params.id, options as TaskRetryOptions);
   });
 };

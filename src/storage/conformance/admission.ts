@@ -19,6 +19,25 @@ export function describeAdmission(open: OpenWorld): void {
       ]);
     });
 
+    test("says how many of its own tasks a tenant has waiting, not how many others have", async () => {
+      const world = await open();
+      await world.submit({ tenant: "zeta" }, { tenant: "zeta" }, {});
+      const inserted = await submitWithin(
+        world,
+        { maxQueueSize: 4 },
+        {},
+        {},
+        { tenant: "zeta" },
+        { tenant: "eta" },
+      );
+      expect(inserted.map(({ rejection }) => rejection)).toEqual([
+        null,
+        { full: "global", queued: 2 },
+        { full: "global", queued: 2 },
+        { full: "global", queued: 0 },
+      ]);
+    });
+
     test("goes by the share that an agent has of its own, where it has one", async () => {
       const world = await open();
       const few = { agent: "few", maxQueued: 1 };

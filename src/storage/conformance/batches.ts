@@ -162,6 +162,7 @@ export function describeBatches(open: OpenWorld): void {
         queued: 1,
         inflight: 1,
         agents: { [AGENT]: 1 },
+        ready: { [AGENT]: 1 },
       });
       const situation = await world.storage.tasks.situation({ tenant: TENANT, id: "2" });
       expect(situation).toMatchObject({ batch: { parallelism: 1, active: ["1"] }, ahead: { count: 0 } });

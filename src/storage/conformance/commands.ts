@@ -60,7 +60,7 @@ export type Command =
   | { do: "pruneRuns"; retentionMs: number; limit: number }
   | { do: "clearLane"; tenant: string; name: string; limit: number }
   | { do: "cancel"; tenant: string; picks: number[]; error: string | null }
-  | { do: "retry"; pick: number }
+  | { do: "retry"; pick: number; dependants: boolean }
   | { do: "expire"; limit: number }
   | { do: "promote"; limit: number }
   | { do: "release"; limit: number }
@@ -352,7 +352,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       error: orNull(fc.constant("stop")),
     }),
   },
-  { weight: 2, arbitrary: record({ do: fc.constant("retry"), pick }) },
+  { weight: 2, arbitrary: record({ do: fc.constant("retry"), pick, dependants: fc.boolean() }) },
   { weight: 1, arbitrary: record({ do: fc.constant("expire"), limit: fc.nat({ max: 3 }) }) },
   { weight: 2, arbitrary: record({ do: fc.constant("promote"), limit: fc.nat({ max: 3 }) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("release"), limit: fc.integer({ min: 1, max: 3 }) }) },

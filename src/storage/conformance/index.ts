@@ -26,6 +26,7 @@ import { describePromoteDue } from "./promote-due.ts";
 import { describeProperties } from "./property.ts";
 import { describePrune } from "./prune.ts";
 import { describeRescueTasks } from "./rescue-tasks.ts";
+import { describeRetryDependants } from "./retry-dependants.ts";
 import { describeRetryTask } from "./retry-task.ts";
 import { describeRuns } from "./runs.ts";
 import { describeSchedules } from "./schedules.ts";
@@ -64,6 +65,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeAbilities(open, harness);
     describeCancelTasks(open);
     describeRetryTask(open);
+    describeRetryDependants(open);
     describePromoteDue(open);
     describeExpireTasks(open);
     describeRescueTasks(open);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ListTasksParams } from "../storage.ts";
-import { AGENT, LANE, type OpenWorld, OTHER_LANE, only, TENANT, type World } from "./world.ts";
+import { AGENT, LANE, newTask, type OpenWorld, OTHER_LANE, only, TENANT, type World } from "./world.ts";
 
 export function describeListTasks(open: OpenWorld): void {
   describe("list", () => {
@@ -119,6 +119,7 @@ export function describeListTasks(open: OpenWorld): void {
         queued: 0,
         inflight: 0,
         agents: {},
+        ready: {},
       });
       await submit(
         { agent: "a" },
@@ -137,8 +138,31 @@ export function describeListTasks(open: OpenWorld): void {
         failed: 1,
         delayed: 1,
       });
-      const depth = { queued: 2, inflight: 2, agents: { a: 1, b: 1 } };
+      const depth = { queued: 3, inflight: 2, agents: { a: 1, b: 1, c: 1 }, ready: { a: 1, b: 1 } };
       expect(await storage.tasks.queueDepth({ tenant: TENANT })).toEqual(depth);
+    });
+
+    test("count as queued what admission counts", async () => {
+      const world = await open();
+      const { storage, clock } = world;
+      const session = { key: "s", maxConcurrent: 1 };
+      await world.submit(
+        { id: "a" },
+        { id: "later", runAt: clock.now() + 5 },
+        { id: "child", agent: "other", dependsOn: ["a"] },
+        { id: "said", origin: "message", session },
+        { id: "held", origin: "message", session },
+        { id: "fired", origin: "run" },
+      );
+      expect(await storage.tasks.queueDepth({ tenant: TENANT })).toEqual({
+        queued: 3,
+        inflight: 0,
+        agents: { [AGENT]: 2, other: 1 },
+        ready: { [AGENT]: 4 },
+      });
+      const limits = { maxQueueSize: 3, maxPerAgent: 9 };
+      const [refused] = await storage.tasks.insert({ tasks: [newTask()], limits });
+      expect(refused?.rejection).toEqual({ full: "global", queued: 3 });
     });
   });
 }

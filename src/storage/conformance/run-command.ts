@@ -70,7 +70,8 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       return cancel(side, command);
     case "retry": {
       const task = choose(side.tasks, command.pick) ?? { tenant: "acme", id: "unknown" };
-      const answer = await tasks.retry(task);
+      const { tenant, id } = task;
+      const answer = await tasks.retry({ tenant, id, dependants: command.dependants });
       return "task" in answer ? { ...answer, task: { ...answer.task, seq: null } } : answer;
     }
     case "expire":

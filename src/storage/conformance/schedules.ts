@@ -87,6 +87,18 @@ export function describeSchedules(open: OpenWorld): void {
       expect(await list()).toEqual([a.id, c.id, b.id]);
       expect(await list({ status: "paused" })).toEqual([c.id]);
       expect(await list({ agent: "other" })).toEqual([b.id]);
+      const byId = async (filter: { status?: "paused"; agent?: string; below: number; limit?: number }) =>
+        (await world.storage.schedules.list({ tenant: TENANT, limit: 10, ...filter })).map(({ id }) => id);
+      expect(await byId({ below: Number.MAX_SAFE_INTEGER })).toEqual([c.id, b.id, a.id]);
+      expect(await byId({ below: c.id, limit: 1 })).toEqual([b.id]);
+      expect(await byId({ below: c.id, agent: "other" })).toEqual([b.id]);
+      expect(await byId({ below: c.id, status: "paused" })).toEqual([]);
+      const count = (filter: { status?: "paused"; agent?: string } = {}) =>
+        world.storage.schedules.count({ tenant: TENANT, ...filter });
+      expect([await count(), await count({ status: "paused" }), await count({ agent: "other" })]).toEqual([
+        3, 1, 1,
+      ]);
+      expect(await count({ status: "paused", agent: "other" })).toBe(0);
       const pages = await world.storage.schedules.page({ tenant: TENANT, after: a.id, limit: 1 });
       expect(pages.map(({ id }) => id)).toEqual([b.id]);
       expect(await world.storage.schedules.status({ tenant: TENANT })).toEqual({

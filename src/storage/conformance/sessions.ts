@@ -434,6 +434,48 @@ export function describeSessions(open: OpenWorld): void {
       expect(event).toMatchObject({ taskId: "1", session: KEY, data: { error: "stopped" } });
     });
 
+    test("ends the first that waits when none runs: for its retry, for a slot, then in the debounce window", async () => {
+      const world = await open();
+      const { clock, storage } = world;
+      const ended = async () => {
+        const { stopped, cancelled } = await stop(world, "oldest");
+        return [stopped.map(({ id }) => id), cancelled.map(({ id }) => id)];
+      };
+      await world.submit(
+        { id: "parent" },
+        { id: "timed", session: SESSION, runAt: clock.now() + 10_000 },
+        { id: "dependant", session: SESSION, dependsOn: ["parent"] },
+        { id: "retrying", session: SESSION, priority: 0 },
+        { id: "slot", session: SESSION },
+      );
+      const runAt = clock.now() + 1_000;
+      await world.finish(only(await world.claim()), { to: "delayed", error: "busy", runAt });
+      await say(world, "later", { task: { id: "debounced" }, defaults: WINDOW });
+      expect(await ended()).toEqual([[], ["retrying"]]);
+      expect(await ended()).toEqual([[], ["slot"]]);
+      expect(await ended()).toEqual([[], ["debounced"]]);
+      expect(await ended()).toEqual([[], []]);
+      expect(await endsOf(world, "retrying", "debounced")).toEqual([
+        ["retrying", "cancelled", "stopped"],
+        ["debounced", "cancelled", "stopped"],
+      ]);
+      expect([(await world.task("timed")).state, (await world.task("dependant")).state]).toEqual([
+        "delayed",
+        "waiting_dependency",
+      ]);
+      expect(await storage.counters.recountAll()).toEqual([]);
+      // What is said next is a message of its own.
+      expect(accepted(await say(world, "again", { defaults: WINDOW })).merged).toBe(false);
+    });
+
+    test("ends one that its session holds back, when none runs", async () => {
+      const world = await open();
+      await world.submit(...["1", "2", "3"].map((id) => ({ id, session: { key: KEY, maxConcurrent: 2 } })));
+      for (const id of ["1", "2", "3"])
+        expect((await stop(world, "oldest")).cancelled.map((ended) => ended.id)).toEqual([id]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("of all of it ends what runs and what waits, in slices, and leaves what came since alone", async () => {
       const world = await open();
       await world.submit(

@@ -286,7 +286,7 @@ export function describeTenantRecords(open: OpenWorld): void {
         expect(await see(world, "gone")).toEqual({
           tasks: 0,
           counts: {},
-          depth: { queued: 0, inflight: 0, agents: {} },
+          depth: { queued: 0, inflight: 0, agents: {}, ready: {} },
           batch: null,
           sessions: 0,
           deliveries: 0,

@@ -50,11 +50,13 @@ export function describeTenants(open: OpenWorld): void {
         queued: 0,
         inflight: 1,
         agents: {},
+        ready: {},
       });
       expect(await storage.tasks.queueDepth({ tenant: "two" })).toEqual({
         queued: 2,
         inflight: 0,
         agents: { a: 2 },
+        ready: { a: 2 },
       });
     });
 

@@ -188,7 +188,7 @@ function tellOfFailedParents(state: OracleState, task: OracleTask): void {
     const parent = findTask(state, { tenant: task.tenant, id });
     if (parent?.state !== "failed" && parent?.state !== "cancelled" && parent?.state !== "rejected") continue;
     const error = dependencyError(parent.id, parent.state);
-    state.releases.push({ parentSeq: parent.seq, error, afterSeq: task.seq - 1 });
+    state.releases.push({ parentSeq: parent.seq, error, comesBack: null, afterSeq: task.seq - 1 });
   }
 }
 
@@ -196,8 +196,8 @@ function tellOfFailedParents(state: OracleState, task: OracleTask): void {
 function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask["rejection"] {
   if (input.origin !== "task") return null;
   const counted = state.tasks.filter((task) => isWaiting(task) && task.origin === "task");
-  if (counted.length >= limits.maxQueueSize) return { full: "global", queued: counted.length };
   const waitingOfTenant = counted.filter(({ tenant }) => tenant === input.tenant).length;
+  if (counted.length >= limits.maxQueueSize) return { full: "global", queued: waitingOfTenant };
   const maxOfTenant = state.tenants.get(input.tenant)?.limits.maxQueued ?? null;
   if (maxOfTenant !== null && waitingOfTenant >= maxOfTenant)
     return { full: "tenant", queued: waitingOfTenant };

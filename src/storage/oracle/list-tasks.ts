@@ -1,7 +1,7 @@
 import type { TaskRecord } from "../../model/task-record.ts";
 import type { TaskState } from "../../model/task-state.ts";
 import type { ListTasksParams, QueueDepth } from "../storage.ts";
-import { findTask, type OracleState, toRecord } from "./state.ts";
+import { findTask, isWaiting, type OracleState, type OracleTask, toRecord } from "./state.ts";
 
 export function getTask(state: OracleState, params: { tenant: string; id: string }): TaskRecord | null {
   const task = findTask(state, params);
@@ -44,11 +44,16 @@ export function countTasks(
 
 export function queueDepth(state: OracleState, { tenant }: { tenant: string }): QueueDepth {
   const ofTenant = state.tasks.filter((task) => task.tenant === tenant);
-  const queued = ofTenant.filter((task) => task.state === "queued");
-  const byAgent = Map.groupBy(queued, (task) => task.agent);
+  const counted = ofTenant.filter((task) => isWaiting(task) && task.origin === "task");
   return {
-    queued: queued.length,
+    queued: counted.length,
     inflight: ofTenant.filter((task) => task.held).length,
-    agents: Object.fromEntries([...byAgent].map(([agent, tasks]) => [agent, tasks.length])),
+    agents: countByAgent(counted),
+    ready: countByAgent(ofTenant.filter((task) => task.state === "queued")),
   };
+}
+
+function countByAgent(tasks: readonly OracleTask[]): Record<string, number> {
+  const byAgent = Map.groupBy(tasks, ({ agent }) => agent);
+  return Object.fromEntries([...byAgent].map(([agent, own]) => [agent, own.length]));
 }

@@ -1,5 +1,7 @@
 import type { DependencyResult } from "../../model/task.ts";
+import { type ComeBack, isNamedBy, namedDependency } from "../dependency-error.ts";
 import { preempt } from "./preempt-tasks.ts";
+import { findBlocking, isOverdue, requeueTask } from "./requeue-task.ts";
 import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
@@ -36,17 +38,32 @@ export function dependencyResults(state: OracleState, { seq }: { seq: number }):
 export function releaseDependants(state: OracleState, limit: number): number {
   let told = 0;
   for (let next = state.releases[0]; next !== undefined && told < limit; next = state.releases[0]) {
-    const { parentSeq, afterSeq, error } = next;
+    const { parentSeq, afterSeq, error, comesBack } = next;
     const parent = state.tasks.find(({ seq }) => seq === parentSeq);
     const left = parent === undefined ? [] : dependantsOf(state, parent).filter(({ seq }) => seq > afterSeq);
     const dependants = left.slice(0, limit - told);
-    for (const dependant of dependants) hear(state, dependant, error);
+    for (const dependant of dependants) {
+      if (comesBack === null) hear(state, dependant, error);
+      else bringBack(state, dependant, parent?.id ?? "", comesBack);
+    }
     const last = dependants.at(-1);
     if (last !== undefined && dependants.length === limit - told) next.afterSeq = last.seq;
     else state.releases.splice(state.releases.indexOf(next), 1);
     told += Math.max(dependants.length, 1);
   }
   return told;
+}
+
+/** Brings a dependant back that was cancelled because of its parent, unless it could only end in the same way again. */
+function bringBack(state: OracleState, task: OracleTask, parent: string, comeBack: ComeBack): void {
+  if (task.state !== "cancelled" || !isNamedBy(task.error, parent, comeBack)) return;
+  if (isOverdue(state, task) || findBlocking(state, task) !== undefined) return;
+  const comesBack = { retried: comeBack.retried, named: namedDependency(task.error) };
+  requeueTask(state, task);
+  if (dependantsOf(state, task).length > 0) {
+    state.releases.push({ parentSeq: task.seq, error: null, comesBack, afterSeq: 0 });
+  }
+  tell(state, { kind: "events" }, { kind: "work" }, { kind: "due" });
 }
 
 function hear(state: OracleState, task: OracleTask, error: string | null): void {

@@ -1,10 +1,12 @@
 import { SCHEDULE_DELETED } from "../../model/schedule.ts";
 import type {
   EndedTask,
+  ListSchedulesParams,
   NewSchedule,
   ScheduleCounts,
   ScheduleName,
   ScheduleRecord,
+  ScheduleSelection,
   UpdateScheduleParams,
 } from "../storage.ts";
 import { cancelThese } from "./cancel-tasks.ts";
@@ -51,15 +53,24 @@ export function getSchedule(state: OracleState, params: ScheduleName): ScheduleR
 
 export function listSchedules(
   state: OracleState,
-  { tenant, status, agent, limit }: { tenant: string; status?: string; agent?: string; limit: number },
+  { limit, below, ...selection }: ListSchedulesParams,
 ): ScheduleRecord[] {
+  return select(state, selection)
+    .filter(({ id }) => below === undefined || id < below)
+    .sort((a, b) => (below === undefined ? b.updatedAt - a.updatedAt : 0) || b.id - a.id)
+    .slice(0, limit)
+    .map(toScheduleRecord);
+}
+
+export function countSelected(state: OracleState, selection: ScheduleSelection): number {
+  return select(state, selection).length;
+}
+
+function select(state: OracleState, { tenant, status, agent }: ScheduleSelection): OracleSchedule[] {
   return state.schedules
     .filter((schedule) => schedule.tenant === tenant)
     .filter((schedule) => status === undefined || schedule.status === status)
-    .filter((schedule) => agent === undefined || schedule.agent === agent)
-    .sort((a, b) => b.updatedAt - a.updatedAt || b.id - a.id)
-    .slice(0, limit)
-    .map(toScheduleRecord);
+    .filter((schedule) => agent === undefined || schedule.agent === agent);
 }
 
 export function pageOfSchedules(

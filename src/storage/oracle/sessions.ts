@@ -1,6 +1,7 @@
 import { effectiveMaxConcurrent, SESSION_ENDS } from "../../model/session.ts";
 import { isTerminal } from "../../model/task-state.ts";
 import type {
+  EndedTask,
   SessionChanges,
   SessionName,
   SessionRecord,
@@ -63,8 +64,9 @@ export function stopSession(state: OracleState, params: StopSessionParams): Stop
     .filter(({ held }) => held !== null)
     .sort((a, b) => (a.held?.token ?? 0) - (b.held?.token ?? 0));
   if (params.scope === "oldest") {
-    const stopped = cancelThese(state, running.slice(0, 1), SESSION_ENDS.stopped);
-    return { stopped, cancelled: [], more: false, cutoff: session.cutoff };
+    const first = (running.length > 0 ? running : stoppable(state, session)).slice(0, 1);
+    const ended = cancelThese(state, first, SESSION_ENDS.stopped);
+    return { ...byToken(ended), more: false, cutoff: session.cutoff };
   }
   const { scope, limit, cutoff = session.lastPlace } = params;
   session.cutoff = Math.max(session.cutoff, cutoff);
@@ -79,11 +81,23 @@ export function stopSession(state: OracleState, params: StopSessionParams): Stop
   const chosen = all.slice(0, limit);
   const error = scope === "reset" ? SESSION_ENDS.reset : SESSION_ENDS.stopped;
   const ended = cancelThese(state, chosen, error);
+  return { ...byToken(ended), more: all.length > limit, cutoff };
+}
+
+/** What waits in the session, by place: for its retry, for a slot, or in the debounce window. */
+function stoppable(state: OracleState, session: OracleSession): OracleTask[] {
+  return openTasks(state, session)
+    .filter(
+      ({ inSession, parked, seq }) => inSession || parked === "session" || session.debounce?.taskSeq === seq,
+    )
+    .sort((a, b) => a.place - b.place);
+}
+
+/** Those that ran, and those that waited. */
+function byToken(ended: readonly EndedTask[]): Pick<StoppedSession, "stopped" | "cancelled"> {
   return {
     stopped: ended.filter(({ token }) => token !== null),
     cancelled: ended.filter(({ token }) => token === null),
-    more: all.length > limit,
-    cutoff,
   };
 }
 

@@ -6,7 +6,7 @@ import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
 import { type AttemptOutcome, DEFAULT_TENANT, TASK_KINDS, type TaskKind } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
-import { dependencyError } from "../dependency-error.ts";
+import { type ComeBack, dependencyError } from "../dependency-error.ts";
 import type {
   Abilities,
   AgentRecord,
@@ -47,8 +47,8 @@ export interface OracleState {
   readonly lanes: Map<string, OracleLane>;
   /** Only agents that were configured, by `agentKey`. */
   readonly agentLimits: Map<string, number | null>;
-  /** Ends that dependants have yet to hear of, oldest first. */
-  releases: { parentSeq: number; error: string | null; afterSeq: number }[];
+  /** Ends and retries that dependants have yet to follow, oldest first. `comesBack`: they come back with the parent. */
+  releases: { parentSeq: number; error: string | null; comesBack: ComeBack | null; afterSeq: number }[];
   keys: { tenant: string; key: string; hash: string; taskSeq: number; createdAt: number }[];
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
@@ -409,7 +409,7 @@ export function endTask(
   task.error = error;
   task.completedAt = state.clock.now();
   if (dependantsOf(state, task).length > 0) {
-    state.releases.push({ parentSeq: task.seq, error: reason, afterSeq: 0 });
+    state.releases.push({ parentSeq: task.seq, error: reason, comesBack: null, afterSeq: 0 });
   }
 }
 

@@ -24,6 +24,7 @@ import { PRUNE_FUNCTIONS } from "./prune.ts";
 import { NOTIFICATION_FUNCTIONS } from "./read-notifications.ts";
 import { RECOUNT_FUNCTIONS } from "./recount.ts";
 import { RELEASE_FUNCTIONS } from "./release-dependants.ts";
+import { REQUEUE_FUNCTIONS } from "./requeue-task.ts";
 import { RESCUE_FUNCTIONS } from "./rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "./retry-task.ts";
 import { PRUNE_RUN_FUNCTIONS, READ_RUN_FUNCTIONS } from "./runs.ts";
@@ -44,6 +45,7 @@ const SOURCE = [
   BATCH_FUNCTIONS,
   DELIVERY_FUNCTIONS,
   ENDING_FUNCTIONS,
+  REQUEUE_FUNCTIONS,
   RELEASE_FUNCTIONS,
   SETTLE_SESSION_FUNCTIONS,
   SETTLE_FUNCTIONS,

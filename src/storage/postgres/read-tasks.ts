@@ -102,10 +102,10 @@ export async function countTasks(
 }
 
 export async function queueDepth(db: PostgresDatabase, params: { tenant: string }): Promise<QueueDepth> {
-  const agents = await db.read<{ agent: string; queued: string; inflight: string }>({
+  const agents = await db.read<{ agent: string; queued: string; ready: string; inflight: string }>({
     name: "queue_depth",
-    text: `select agent, sum(ready + parked) as queued, sum(inflight) as inflight from line
-            where tenant = $1 and (ready > 0 or parked > 0 or inflight > 0) group by agent`,
+    text: `select agent, sum(waiting - exempt) as queued, sum(ready + parked) as ready, sum(inflight) as inflight from line
+            where tenant = $1 and (waiting > 0 or inflight > 0) group by agent`,
     values: [params.tenant],
   });
   return {
@@ -113,6 +113,9 @@ export async function queueDepth(db: PostgresDatabase, params: { tenant: string 
     inflight: agents.reduce((sum, { inflight }) => sum + Number(inflight), 0),
     agents: Object.fromEntries(
       agents.filter(({ queued }) => queued !== "0").map(({ agent, queued }) => [agent, Number(queued)]),
+    ),
+    ready: Object.fromEntries(
+      agents.filter(({ ready }) => ready !== "0").map(({ agent, ready }) => [agent, Number(ready)]),
     ),
   };
 }

@@ -36,8 +36,8 @@ begin
    where t.has_dependants and t.completed_at is not null order by u.place;
 end $$;
 
--- Tells up to p_limit dependants of ends that they have not heard of. Answers how many; an end of which nobody had to be
--- told counts, too: it took its time.
+-- Passes ends and retries on to up to p_limit dependants. Returns how many; a row that no dependant follows from counts, too:
+-- it took its time.
 create function release_dependants(p_now bigint, p_limit integer) returns integer language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -55,7 +55,9 @@ begin
        order by child_seq limit p_limit - v_told);
     v_waiting := array(
       select seq from task where seq = any (v_children) and resting_state = 'waiting_dependency' order by seq);
-    if cardinality(v_waiting) > 0 and v_release.error is null then
+    if v_release.error like 'retried %' then
+      perform bring_back(p_now, v_release.parent_seq, v_children, v_release.error);
+    elsif cardinality(v_waiting) > 0 and v_release.error is null then
       perform meet_dependency(p_now, v_waiting);
     elsif cardinality(v_waiting) > 0 then
       perform end_waiting(p_now, v_waiting, 'cancelled', v_release.error, true);
@@ -72,14 +74,18 @@ begin
   return v_told;
 end $$;
 
--- One dependency less for each; those for which it was the last can start, or wait for their moment.
+-- A dependency of each is done; those for which it was the last can start, or wait for their moment. Those left are counted
+-- rather than one subtracted: a task that came after the end, or came back, has not counted that dependency to begin with.
 create function meet_dependency(p_now bigint, p_seqs bigint[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_unmet integer[] := array(
+    select case when t.dependencies = 1 then 0 else count_unmet(t.seq, t.dependencies) end
+      from unnest(p_seqs) with ordinality u(seq, n) join task t on t.seq = u.seq order by u.n);
   -- Those that can start now and take their turn in a session.
   v_turns bigint[] := array(
-    select seq from task
-     where seq = any (p_seqs) and session is not null and unmet = 1 and (run_at > p_now) is not true order by seq);
+    select t.seq from unnest(p_seqs, v_unmet) u(seq, unmet) join task t on t.seq = u.seq
+     where u.unmet = 0 and t.session is not null and (t.run_at > p_now) is not true order by t.seq);
   v_deltas line_delta[];
   v_batches batch_delta[];
   v_tenants text[];
@@ -92,13 +98,14 @@ begin
   end if;
   with met as (
     update task t
-       set unmet = t.unmet - 1,
-           resting_state = case when t.unmet > 1 then t.resting_state
+       set unmet = u.unmet,
+           resting_state = case when u.unmet > 0 then t.resting_state
                                 when t.run_at > p_now then 'delayed' else 'queued' end,
-           parked = case when t.unmet = 1 and (t.run_at > p_now) is not true then ${parkedBy("t.batch")} end,
-           deadline = case when t.unmet > 1 or t.deadline_after_ms is null then t.deadline
+           parked = case when u.unmet = 0 and (t.run_at > p_now) is not true then ${parkedBy("t.batch")} end,
+           deadline = case when u.unmet > 0 or t.deadline_after_ms is null then t.deadline
                            else greatest(p_now, t.run_at) + t.deadline_after_ms end
-     where t.seq = any (p_seqs) and t.seq <> all (v_turns)
+      from unnest(p_seqs, v_unmet) u(seq, unmet)
+     where t.seq = u.seq and t.seq <> all (v_turns)
     returning t.seq, t.tenant, t.line, t.rank, t.resting_state, t.unmet, t.batch, t.parked,
               t.resting_state = 'queued' and t.parked is null as ready),
   placed as (

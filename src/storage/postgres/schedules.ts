@@ -1,10 +1,12 @@
 import { SCHEDULE_DELETED } from "../../model/schedule.ts";
 import type {
   EndedTask,
+  ListSchedulesParams,
   NewSchedule,
   ScheduleCounts,
   ScheduleName,
   ScheduleRecord,
+  ScheduleSelection,
   ScheduleStorage,
   UpdateScheduleParams,
 } from "../storage.ts";
@@ -30,6 +32,7 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
       return row === undefined ? null : toScheduleRecord(row);
     },
     list: (params) => listSchedules(db, params),
+    count: (params) => countSelected(db, params),
     async page({ tenant, after, limit }) {
       const rows = await db.read<ScheduleRow>({
         name: "page_of_schedules",
@@ -88,23 +91,43 @@ async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promis
   return toScheduleRecord(row);
 }
 
-/** Each filter has its index, in the order of the list. */
+/** Each filter has its index, in the order of the list without `below`. */
 async function listSchedules(db: PostgresDatabase, params: ListSchedulesParams): Promise<ScheduleRecord[]> {
   const { text, values } = listOfSchedules(params);
   const rows = await db.read<ScheduleRow>({ text, values });
   return rows.map(toScheduleRecord);
 }
 
-type ListSchedulesParams = Parameters<ScheduleStorage["list"]>[0];
-
 export function listOfSchedules(params: ListSchedulesParams): { text: string; values: unknown[] } {
-  const { tenant, status, agent, limit } = params;
+  const { tenant, status, agent, limit, below } = params;
   const values: unknown[] = [tenant, limit];
-  const conditions = [status === undefined && agent === undefined ? "tenant || '' = $1" : "tenant = $1"];
+  const conditions = [
+    below !== undefined
+      ? `'' || tenant = $1 and id + 0 < $${values.push(below)}`
+      : status === undefined && agent === undefined
+        ? "tenant || '' = $1"
+        : "tenant = $1",
+  ];
   if (agent !== undefined) conditions.push(`agent = $${values.push(agent)}`);
   if (status !== undefined) conditions.push(`status = $${values.push(status)}`);
-  const text = `select * from schedule where ${conditions.join(" and ")} order by updated_at desc, id desc limit $2`;
-  return { text, values };
+  const order = below === undefined ? "updated_at desc, id desc" : "id + 0 desc";
+  return {
+    text: `select * from schedule where ${conditions.join(" and ")} order by ${order} limit $2`,
+    values,
+  };
+}
+
+async function countSelected(
+  db: PostgresDatabase,
+  { tenant, status, agent }: ScheduleSelection,
+): Promise<number> {
+  const [row] = await db.read<{ n: string }>({
+    name: "count_selected_schedules",
+    text: `select count(*) as n from schedule
+            where tenant = $1 and ($2::text is null or status = $2) and ($3::text is null or agent = $3)`,
+    values: [tenant, status ?? null, agent ?? null],
+  });
+  return Number(row?.n ?? 0);
 }
 
 async function updateSchedule(

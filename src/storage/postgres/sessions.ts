@@ -182,6 +182,20 @@ begin
   if p_scope = 'oldest' then
     cutoff := v_session.cutoff;
     v_seqs := array(select l.task_seq from lease l where l.session = v_session.id order by l.token limit 1);
+    -- If none runs, the first that waits for its retry, for a slot or in the debounce window.
+    if cardinality(v_seqs) = 0 then
+      v_seqs := array(
+        select w.task_seq
+          from ((select u.place, u.task_seq from turn u
+                  where u.session = v_session.id and u.stage = 'in' order by u.place limit 1)
+                union all
+                (select u.place, u.task_seq from turn u
+                  where u.session = v_session.id and u.stage = 'parked' order by u.place limit 1)
+                union all
+                select t.place, t.seq from task t
+                 where t.seq = v_session.debounce_seq and t.resting_state = 'delayed') w
+         order by w.place limit 1);
+    end if;
   else
     cutoff := least(coalesce(p_cutoff, v_session.last_place), v_session.last_place);
     update session s

@@ -7,7 +7,7 @@ import { rankOf } from "./rank.ts";
 /** Reads forms as the client writes them, numbered from 1. */
 const FORMS = `rows from (json_to_recordset(p_forms) as (
         tenant text, agent text, lane text, kind text, priority integer, run_at bigint, deadline bigint, deadline_after_ms bigint,
-        max_retries_if_lost integer, max_queued integer, preemptible boolean, batch text, session text, session_max integer,
+        max_retries_if_lost integer, max_queued bigint, preemptible boolean, batch text, session text, session_max integer,
         origin text, schedule bigint, callback_url text, depends_on json)) with ordinality`;
 
 /**
@@ -278,7 +278,7 @@ end $$;
 
 -- Judges each task as if it came alone: by its place among its agent's tasks, then among its tenant's that had room there,
 -- then among all that had room there. What came as anything but a task is neither counted nor refused. fulls: which queue was,
--- null where none was; queued: how many waited in it. places: without those that are refused.
+-- null where none was; queued: how many of the agent wait, or of the tenant where another queue was full. places: without those that are refused.
 create function judge_tasks(
   p_forms task_form[], p_form_of integer[], p_places integer[], p_queued bigint, p_max_queue bigint,
   out fulls text[], out queued bigint[], out places integer[])
@@ -304,9 +304,13 @@ begin
                    when not agent_ok then 'agent' end as "full"
       from bounded),
   moved as (
-    select *, place - count("full") over (partition by tenant, agent order by n) as accepted_place from decided)
+    select *, place - count("full") over (partition by tenant, agent order by n) as accepted_place,
+           count(*) filter (where counts and "full" is null) over (partition by tenant order by n) as tenant_accepted
+      from decided)
   select array_agg("full" order by n),
-         array_agg(case "full" when 'global' then greatest(p_queued, p_max_queue)
+         -- How many others have waiting is none of the tenant's business.
+         array_agg(case "full" when 'global' then tenant_accepted + (
+                                 select coalesce(sum(t.waiting - t.exempt), 0) from tenant_line t where t.tenant = moved.tenant)
                                when 'tenant' then greatest(tenant_counted, tenant_max)
                                when 'agent' then greatest(agent_counted, agent_max) end order by n),
          array_agg(accepted_place order by n)

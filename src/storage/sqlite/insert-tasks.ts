@@ -210,12 +210,14 @@ function refuse(
   { lane, tenant, agent, maxQueued }: NewTask,
   agentWaiting: number,
 ): InsertedTask["rejection"] {
-  if (admission.waiting >= admission.maxQueueSize) return { full: "global", queued: admission.waiting };
+  const isFull = admission.waiting >= admission.maxQueueSize;
   const { max_queued: maxOfTenant } = ledger.tenants.of({ lane, tenant });
-  if (maxOfTenant !== null) {
+  if (isFull || maxOfTenant !== null) {
     ledger.countTenants();
     const queued = ledger.tenants.queued(tenant);
-    if (queued >= maxOfTenant) return { full: "tenant", queued };
+    // How many others have waiting is none of the tenant's business.
+    if (isFull) return { full: "global", queued };
+    if (maxOfTenant !== null && queued >= maxOfTenant) return { full: "tenant", queued };
   }
   const queued = agentWaiting - ledger.exemptOfAgent(tenant, agent);
   if (queued >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued };

@@ -176,11 +176,12 @@ interface StateCount {
 export async function queueDepth(db: SqliteDatabase, params: { tenant: string }): Promise<QueueDepth> {
   const lines = await db.read(() =>
     db
-      .prepare<{ agent: string; queued: number; inflight: number }>(
-        `select agent, sum(ready) as queued, sum(inflight) as inflight
-           from (select agent, ready, inflight from line where tenant = @tenant and (ready > 0 or inflight > 0)
+      .prepare<{ agent: string; queued: number; ready: number; inflight: number }>(
+        `select agent, sum(waiting - exempt) as queued, sum(ready) as ready, sum(inflight) as inflight
+           from (select agent, waiting, exempt, ready, inflight from line
+                  where tenant = @tenant and (waiting > 0 or inflight > 0)
                  union all
-                 select agent, 1, 0 from task indexed by task_parked where parked is not null and tenant = @tenant)
+                 select agent, 0, 0, 1, 0 from task indexed by task_parked where parked is not null and tenant = @tenant)
           group by agent`,
       )
       .all(params),
@@ -190,6 +191,9 @@ export async function queueDepth(db: SqliteDatabase, params: { tenant: string })
     inflight: lines.reduce((sum, { inflight }) => sum + inflight, 0),
     agents: Object.fromEntries(
       lines.filter(({ queued }) => queued > 0).map(({ agent, queued }) => [agent, queued]),
+    ),
+    ready: Object.fromEntries(
+      lines.filter(({ ready }) => ready > 0).map(({ agent, ready }) => [agent, ready]),
     ),
   };
 }

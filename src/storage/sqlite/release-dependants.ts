@@ -1,8 +1,18 @@
+import { type ComeBack, isNamedBy, namedDependency, parseComeBack } from "../dependency-error.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { enterQueue } from "./enter-queue.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
+import {
+  addComeBack,
+  countUnmet,
+  ENDED_COLUMNS,
+  type EndedTask,
+  findBlocking,
+  isOverdue,
+  requeueTask,
+} from "./requeue-task.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 /** How many dependants one transaction tells; the rest waits for `release`. */
@@ -23,7 +33,7 @@ export async function release(db: SqliteDatabase, params: { limit: number }): Pr
   return { more };
 }
 
-/** Tells up to `limit` dependants of ends that they have not heard of, inside a transaction. */
+/** Passes ends and retries on to up to `limit` dependants, inside a transaction. */
 export function releaseDependants(db: SqliteDatabase, ledger: Ledger, limit: number, now: number): number {
   if (!ledger.hasReleases) return 0;
   let told = 0;
@@ -54,42 +64,95 @@ function tell(
   release: Release,
   { limit, now }: { limit: number; now: number },
 ): number {
-  const dependants = db
-    .prepare<Dependant>(
-      `select ${WAITING_COLUMNS}, t.unmet, t.run_at, t.deadline, t.deadline_after_ms, t.place
-         from dependency d join task t on t.seq = d.child_seq
+  const comeBack = parseComeBack(release.error);
+  const seqs =
+    comeBack === null
+      ? passEndOn(db, ledger, release, { limit, now })
+      : bringBack(db, ledger, release, { ...comeBack, limit, now });
+  const last = seqs.at(-1);
+  if (last !== undefined && seqs.length === limit) {
+    db.prepare("update release set after_seq = ? where seq = ?").run(last, release.seq);
+  } else {
+    db.prepare("delete from release where seq = ?").run(release.seq);
+  }
+  return Math.max(seqs.length, 1);
+}
+
+/** The next dependants of a release row. */
+function dependantsOf<Row extends { readonly seq: number }>(
+  db: SqliteDatabase,
+  columns: string,
+  { parent_seq: parentSeq, after_seq: afterSeq }: Release,
+  limit: number,
+): Row[] {
+  return db
+    .prepare<Row>(
+      `select ${columns} from dependency d join task t on t.seq = d.child_seq
         where d.parent_seq = ? and d.child_seq > ? order by d.child_seq limit +?`,
     )
-    .all(release.parent_seq, release.after_seq, limit);
+    .all(parentSeq, afterSeq, limit);
+}
+
+function passEndOn(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  release: Release,
+  { limit, now }: { limit: number; now: number },
+): number[] {
+  const columns = `${WAITING_COLUMNS}, t.dependencies, t.run_at, t.deadline, t.deadline_after_ms, t.place`;
+  const dependants = dependantsOf<Dependant>(db, columns, release, limit);
   for (const dependant of dependants) {
     // It may have ended by itself, or have been told of an earlier end.
     if (dependant.resting_state !== "waiting_dependency") continue;
     const { error } = release;
-    if (error === null) oneLess(db, ledger, dependant, now);
+    if (error === null) meetDependency(db, ledger, dependant, now);
     else endWaitingTask(db, ledger, dependant, { state: "cancelled", error, dueTo: "dependency", now });
   }
-  const last = dependants.at(-1);
-  if (last !== undefined && dependants.length === limit) {
-    db.prepare("update release set after_seq = ? where seq = ?").run(last.seq, release.seq);
-  } else {
-    db.prepare("delete from release where seq = ?").run(release.seq);
+  return dependants.map(({ seq }) => seq);
+}
+
+/** Brings dependants back that were cancelled because of the row's task, unless they could only end the same way again. */
+function bringBack(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  release: Release,
+  { limit, now, ...comeBack }: ComeBack & { limit: number; now: number },
+): number[] {
+  const dependants = dependantsOf<EndedTask & { parent: string }>(
+    db,
+    `${ENDED_COLUMNS}, (select p.id from task p where p.seq = d.parent_seq) as parent`,
+    release,
+    limit,
+  );
+  for (const dependant of dependants) {
+    const { seq, error, parent } = dependant;
+    if (dependant.resting_state !== "cancelled" || !isNamedBy(error, parent, comeBack)) continue;
+    if (isOverdue(dependant, now) || findBlocking(db, dependant) !== undefined) continue;
+    requeueTask(db, ledger, dependant, now);
+    if (dependant.has_dependants === 1) {
+      addComeBack(db, ledger, seq, { retried: comeBack.retried, named: namedDependency(error) });
+    }
   }
-  return Math.max(dependants.length, 1);
+  return dependants.map(({ seq }) => seq);
 }
 
 interface Dependant extends WaitingTask {
   readonly place: number | null;
-  readonly unmet: number;
+  readonly dependencies: number;
   readonly run_at: number | null;
   readonly deadline: number | null;
   readonly deadline_after_ms: number | null;
 }
 
-/** One dependency less; with the last, the task can start, or waits for its moment. */
-function oneLess(db: SqliteDatabase, ledger: Ledger, dependant: Dependant, now: number): void {
-  const { seq, unmet, run_at: runAt, deadline_after_ms: afterMs } = dependant;
-  if (unmet > 1) {
-    db.prepare("update task set unmet = unmet - 1 where seq = ?").run(seq);
+/**
+ * With its last dependency done, the task can start, or waits for its moment. Those left are counted rather than one
+ * subtracted: a task that came after the end, or came back, has not counted that dependency to begin with.
+ */
+function meetDependency(db: SqliteDatabase, ledger: Ledger, dependant: Dependant, now: number): void {
+  const { seq, run_at: runAt, deadline_after_ms: afterMs } = dependant;
+  const unmet = dependant.dependencies === 1 ? 0 : countUnmet(db, dependant);
+  if (unmet > 0) {
+    db.prepare("update task set unmet = ? where seq = ?").run(unmet, seq);
     return;
   }
   const delayed = runAt !== null && runAt > now;

@@ -1,9 +1,11 @@
 import { SCHEDULE_DELETED } from "../../model/schedule.ts";
 import type {
   EndedTask,
+  ListSchedulesParams,
   NewSchedule,
   ScheduleName,
   ScheduleRecord,
+  ScheduleSelection,
   ScheduleStorage,
   UpdateScheduleParams,
 } from "../storage.ts";
@@ -22,6 +24,7 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
     create: (params) => durably(db, (now) => createSchedule(db, params, now)),
     get: (params) => db.read(() => findSchedule(db, params)),
     list: (params) => db.read(() => listSchedules(db, params)),
+    count: (params) => db.read(() => countSelected(db, params)),
     page: (params) =>
       db.read(() =>
         db
@@ -95,27 +98,34 @@ function createSchedule(db: SqliteDatabase, params: NewSchedule, now: number): S
   return toScheduleRecord(row);
 }
 
-/** Each filter has its index, in the order of the list. */
-function listSchedules(
-  db: SqliteDatabase,
-  params: { tenant: string; status?: string; agent?: string; limit: number },
-): ScheduleRecord[] {
+/** Each filter has its index, in the order of the list without `below`. */
+function listSchedules(db: SqliteDatabase, params: ListSchedulesParams): ScheduleRecord[] {
+  const selected = selection(params);
+  // By id, the ids alone are sorted: those of one tenant, and no whole rows.
+  const statement =
+    params.below === undefined
+      ? `select * from ${selected} order by updated_at desc, id desc limit +@limit`
+      : `select * from schedule
+          where id in (select id from ${selected} and id < @below order by id desc limit +@limit) order by id desc`;
+  return db.prepare<ScheduleRow>(statement).all(params).map(toScheduleRecord);
+}
+
+function countSelected(db: SqliteDatabase, params: ScheduleSelection): number {
+  return db.prepare<{ n: number }>(`select count(*) as n from ${selection(params)}`).get(params)?.n ?? 0;
+}
+
+/** The table, the index and the condition for some of a tenant's schedules. */
+function selection({ status, agent }: ScheduleSelection): string {
   const conditions = ["tenant = @tenant"];
-  if (params.status !== undefined) conditions.push("status = @status");
-  if (params.agent !== undefined) conditions.push("agent = @agent");
+  if (status !== undefined) conditions.push("status = @status");
+  if (agent !== undefined) conditions.push("agent = @agent");
   const index =
-    params.agent !== undefined
+    agent !== undefined
       ? "schedule_by_agent"
-      : params.status !== undefined
+      : status !== undefined
         ? "schedule_by_status"
         : "schedule_by_update";
-  return db
-    .prepare<ScheduleRow>(
-      `select * from schedule indexed by ${index} where ${conditions.join(" and ")}
-        order by updated_at desc, id desc limit +@limit`,
-    )
-    .all(params)
-    .map(toScheduleRecord);
+  return `schedule indexed by ${index} where ${conditions.join(" and ")}`;
 }
 
 function updateSchedule(

@@ -97,8 +97,7 @@ function stopSession(db: SqliteDatabase, params: StopSessionParams, now: number)
     session.generation += 1;
     session.tokens = null;
   }
-  const chosen =
-    scope === "oldest" ? running(db, session, 1) : openUpTo(db, session, cutoff, params.limit + 1);
+  const chosen = scope === "oldest" ? oldest(db, session) : openUpTo(db, session, cutoff, params.limit + 1);
   const error = scope === "reset" ? SESSION_ENDS.reset : SESSION_ENDS.stopped;
   const ended = chosen.slice(0, params.limit).map((task) => endNow(db, ledger, task, { error, now }));
   settleMoves(db, ledger, now);
@@ -129,6 +128,27 @@ function running(db: SqliteDatabase, { id }: SessionRow, limit: number, cutoff?:
         where t.session = ? and t.in_session = 1 and t.place <= ? order by l.token limit +?`,
     )
     .all(id, cutoff ?? Number.MAX_SAFE_INTEGER, limit);
+}
+
+/** The task that has been running longest; if none runs, the first that waits for its retry, for a slot or in the debounce window. */
+function oldest(db: SqliteDatabase, session: SessionRow): OpenTask[] {
+  const [first] = running(db, session, 1);
+  if (first !== undefined) return [first];
+  return db
+    .prepare<OpenTask>(
+      `select t.id, ${WAITING_COLUMNS} from task t
+        where t.seq in (
+          select * from (select seq from task indexed by task_in_session
+                          where session = @session and in_session = 1 order by place limit 1)
+          union all
+          select * from (select seq from task indexed by task_outside_session
+                          where session = @session and in_session = 0 and completed_at is null and parked = 'session'
+                          order by place limit 1)
+          union all
+          select seq from task where seq = @debounced and resting_state = 'delayed')
+        order by t.place limit 1`,
+    )
+    .all({ session: session.id, debounced: session.debounce_seq });
 }
 
 /** What has not ended and has a place up to `cutoff`: first what runs, then what waits. */

@@ -1,0 +1,42 @@
+import { invalidField } from "../model/field-checks.ts";
+
+/**
+ * Where a list of schedules goes on. The first page is by last change, all that follow are by id: an id never changes, so
+ * that nothing is skipped or shown twice, whatever is edited between two pages. What the first page has shown is left out
+ * of those that follow.
+ */
+export interface ScheduleCursor {
+  /** Only ids below this one; null: from the newest on. */
+  readonly below: number | null;
+  /** Ids that the first page has shown. */
+  readonly shown: readonly number[];
+}
+
+/** The most schedules on a page, and so the most that a cursor names. */
+export const SCHEDULE_PAGE_MAX = 200;
+
+const START = "start";
+const FORM = /^(start|\d{1,16})(?:-(\d{1,16}(?:\.\d{1,16})*))?$/;
+/** As many ids of 16 digits as a page has. */
+const LENGTH_MAX = 17 * (SCHEDULE_PAGE_MAX + 1);
+
+export function scheduleCursorText({ below, shown }: ScheduleCursor): string {
+  const from = below === null ? START : String(below);
+  return shown.length === 0 ? from : `${from}-${shown.join(".")}`;
+}
+
+/** Throws `invalid_field`. */
+export function parseScheduleCursor(text: string): ScheduleCursor {
+  const found = text.length <= LENGTH_MAX ? FORM.exec(text) : null;
+  if (found === null) {
+    throw invalidField(
+      "cursor",
+      `\`cursor\` must be the \`next_cursor\` of the page before, or "${START}" for all by id, newest first`,
+    );
+  }
+  const [, from = START, ids] = found;
+  return {
+    below: from === START ? null : Number(from),
+    shown: ids === undefined ? [] : ids.split(".").map(Number),
+  };
+}
