@@ -2,7 +2,7 @@ import { z } from "zod";
 import { BATCH_MAX, PARALLELISM } from "../model/batch-input.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswers } from "./error.ts";
-import { taskInput } from "./tasks.ts";
+import { taskInput, warnings } from "./tasks.ts";
 import { time } from "./time.ts";
 
 const batchTask = taskInput.extend({
@@ -71,6 +71,7 @@ export const submittedBatch = z
     submitted: z.int().describe("How many were accepted."),
     count: z.int().describe("How many were handed in."),
     createdAt: time,
+    warnings,
   })
   .meta({
     id: "SubmittedBatch",

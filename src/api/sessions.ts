@@ -2,7 +2,7 @@ import { z } from "zod";
 import { DROP_POLICIES, SESSION_MODES, SESSION_RANGES } from "../model/session.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswersWith } from "./error.ts";
-import { TASK_EXAMPLE, task } from "./tasks.ts";
+import { TASK_EXAMPLE, task, warnings } from "./tasks.ts";
 
 const { cap, debounceMs, maxConcurrent } = SESSION_RANGES;
 const mode = z.enum(SESSION_MODES);
@@ -75,6 +75,7 @@ export const sentMessage = z
     state: z.enum(TASK_STATES),
     position: z.int(),
     merged: z.boolean().describe("It was added to a message before it that had not been passed on yet."),
+    warnings,
   })
   .meta({
     id: "SentMessage",

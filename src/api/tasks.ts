@@ -146,12 +146,19 @@ export const taskInput = z
     ],
   });
 
+export const warnings = z
+  .array(z.string())
+  .readonly()
+  .exactOptional()
+  .describe("What to know of it: that no live node can execute it, say. Left out when there is nothing.");
+
 export const submittedTask = z
   .strictObject({
     taskId: z.string(),
     state: z.enum(TASK_STATES),
     position: z.int(),
     createdAt: time,
+    warnings,
   })
   .meta({
     id: "SubmittedTask",

@@ -21,7 +21,9 @@ export interface WaitParams {
  */
 export async function submitAndWait(
   rota: RotaClient,
-  submit: (options: CallOptions) => Promise<{ readonly taskId: string } | null>,
+  submit: (
+    options: CallOptions,
+  ) => Promise<{ readonly taskId: string; readonly warnings?: readonly string[] } | null>,
   { wait, json }: WaitParams,
 ): Promise<void> {
   const timeoutMs = wait === true ? {} : { timeoutMs: secondsFlag("--wait", wait) * 1_000 };
@@ -36,6 +38,7 @@ export async function submitAndWait(
     if (submitted === null) return;
     taskId = submitted.taskId;
     note(`Submitted ${taskId}.`);
+    for (const warning of submitted.warnings ?? []) note(`warning: ${warning}`);
     void tellProgress(events, taskId);
     const task = await rota.tasks.wait(taskId, { signal: interrupted.signal, ...timeoutMs });
     if (json) printJson(task);

@@ -58,6 +58,7 @@ async function submitOnly(rota: RotaClient, input: SubmitInput, { json }: Server
   if (json) return printJson(submitted);
   // The id alone, so that a script can keep it: TASK=$(rota submit …).
   print(submitted.taskId);
+  for (const warning of submitted.warnings ?? []) note(`warning: ${warning}`);
   const place = submitted.position === 0 ? "" : ` at position ${submitted.position}`;
   if (process.stdout.isTTY)
     note(`It is ${submitted.state}${place}; see it with "rota task ${submitted.taskId}".`);

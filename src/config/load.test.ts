@@ -43,6 +43,7 @@ test("without a file, variables and flags everything has its default", () => {
       maxPerAgentInflight: 10,
       workerCount: 4,
       agingSec: 0,
+      noExecutorSec: 60,
     },
     lanes: {
       main: { concurrency: 30 },

@@ -13,7 +13,8 @@ async function makeTelling(params: EngineParams = {}) {
       ...params.meddler,
       before: (call: Call) => {
         if (call.operation === "nodes.register" || call.operation === "nodes.setSlots") {
-          told.push({ operation: call.operation.slice("nodes.".length), ...call.params });
+          const { node, slots } = call.params;
+          told.push({ operation: call.operation.slice("nodes.".length), node, slots });
         }
         return params.meddler?.before?.(call);
       },

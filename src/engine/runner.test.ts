@@ -134,10 +134,11 @@ test("an outcome that nobody could take in is logged, and ends no process", asyn
   expect(log.messages("error")).toEqual(["could not take in how an attempt ended"]);
 });
 
-test("without an executor the task fails for good", () => {
+test("a task that this node has no executor for goes back, for a node that has one", () => {
   const { runner, outcomes } = makeRunner(undefined);
   runner.run(claimedTask({ agent: "nobody" }));
-  expect(outcomes).toEqual([{ kind: "failed", error: 'no executor for agent "nobody"', permanent: true }]);
+  const error = 'this node has no executor for agent "nobody" any more';
+  expect(outcomes).toEqual([{ kind: "not_executed", error }]);
 });
 
 describe("time decides when the executor does not:", () => {

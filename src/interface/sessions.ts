@@ -53,6 +53,8 @@ export interface SentMessage {
   readonly position: number;
   /** It was added to a message before it that had not been passed on yet. */
   readonly merged: boolean;
+  /** Left out when there are none: no live node can execute it, say. */
+  readonly warnings?: readonly string[];
 }
 
 export interface StoppedTasks {

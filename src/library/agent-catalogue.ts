@@ -17,10 +17,6 @@ import type { AgentTable } from "./agent-table.ts";
 
 /** Signals can be lost: other nodes' changes are seen at least this often. */
 const POLL_MS = 30_000;
-/** For how long an agent that nobody knows is not looked for again. */
-const MISSING_MS = 1_000;
-/** How many of those are remembered; more only happen when somebody makes names up. */
-const MISSING_MAX = 1_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 
 export interface AgentCatalogueOptions extends ServiceOptions {
@@ -48,8 +44,6 @@ export class AgentCatalogue extends Service {
   readonly #reads = new FreshRead(() => this.#read());
   /** Whether something changed that was not read yet. */
   #stale = false;
-  /** Agents that were looked for in vain, and until when they are not looked for again, by the monotonic clock. */
-  readonly #missing = new Map<string, number>();
 
   constructor(options: AgentCatalogueOptions) {
     super(options);
@@ -64,7 +58,6 @@ export class AgentCatalogue extends Service {
   onSignal({ kind }: StorageSignal): void {
     if (kind !== "agents" && kind !== "reconnected") return;
     this.#stale = true;
-    this.#missing.clear();
     this.wake();
   }
 
@@ -97,9 +90,7 @@ export class AgentCatalogue extends Service {
     const known = agents.executorFor(record);
     if (agents.find(record)?.source === "config") return known;
     if (this.#stale) return this.#afterLook(record);
-    if (known !== undefined || storage.capabilities.exclusive) return known;
-    const until = this.#missing.get(keyOf(record));
-    return until !== undefined && this.clock.monotonic() < until ? undefined : this.#afterLook(record);
+    return known !== undefined || storage.capabilities.exclusive ? known : this.#afterLook(record);
   }
 
   #afterLook(record: TaskRecord): Executor {
@@ -107,14 +98,8 @@ export class AgentCatalogue extends Service {
       await this.#readPatiently(context.signal);
       const executor = this.#options.agents.executorFor(record);
       if (executor !== undefined) return executor(task, context);
-      this.#remember(record);
       throw new NoExecutorError(record.agent);
     };
-  }
-
-  #remember(name: AgentName): void {
-    if (this.#missing.size >= MISSING_MAX) this.#missing.clear();
-    this.#missing.set(keyOf(name), this.clock.monotonic() + MISSING_MS);
   }
 
   /** A task must not fail because the storage was away for a moment. */

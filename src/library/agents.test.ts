@@ -400,12 +400,21 @@ describe("on several nodes", () => {
   }
 
   test("one that another node made is known at once", async () => {
-    const { maker, runner } = await twoNodes();
+    const { maker, runner, clock } = await twoNodes();
     await maker.agents.create({ id: "a", executor: { type: "echo" }, maxQueued: 1 });
     expect(await runner.agents.get("a")).toMatchObject({ source: "stored" });
     expect(await resultOf(maker, "a")).toMatchObject({ state: "done", result: "x" });
     await maker.agents.delete("a");
-    expect(await resultOf(maker, "a")).toMatchObject({ error: 'no executor for agent "a"' });
+    const { taskId, warnings } = await maker.tasks.submit({ agentId: "a", payload: "x" });
+    expect(warnings).toEqual([expect.stringMatching(/^agent "a" has no executor/)]);
+    await clock.advance(60_000);
+    expect(await maker.tasks.get(taskId)).toMatchObject({ state: "queued" });
+    await clock.advance(5_000);
+    expect(await maker.tasks.get(taskId)).toMatchObject({
+      state: "failed",
+      error: expect.stringMatching(/^no executor for agent "a": add the agent/),
+      attempts: [],
+    });
   });
 
   test("a task for one that nobody told of is not failed before the storage was asked", async () => {
@@ -414,24 +423,6 @@ describe("on several nodes", () => {
     const { taskId } = await runner.tasks.submit({ agentId: "a", payload: "x" });
     await clock.advance(0);
     expect(await runner.tasks.get(taskId)).toMatchObject({ state: "done", result: "x" });
-  });
-
-  test("for one that does not exist the storage is asked once a second", async () => {
-    let reads = 0;
-    const { runner, clock } = await twoNodes({
-      meddler: { before: ({ operation }) => void (operation === "agents.list" && reads++) },
-    });
-    await settle();
-    reads = 0;
-    for (let n = 0; n < 20; n++) {
-      expect(await resultOf(runner, "nobody")).toMatchObject({ error: 'no executor for agent "nobody"' });
-    }
-    expect(reads).toBe(1);
-    await clock.advance(1_000);
-    await resultOf(runner, "nobody");
-    expect(reads).toBe(2);
-    await resultOf(runner, "nobody-else");
-    expect(reads).toBe(3);
   });
 
   test("a storage that is away for a moment fails no task", async () => {

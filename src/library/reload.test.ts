@@ -235,10 +235,9 @@ describe("agents and executors", () => {
       executors: {},
     });
     expect(changed).toEqual(["agents.a", "agents.b", "agents.c", "executors.custom"]);
-    expect(await ended(rota, { agentId: "a" })).toMatchObject({
-      state: "failed",
-      error: 'no executor for agent "a"',
-    });
+    // It had an executor: its tasks wait for a node that has it.
+    const left = await rota.tasks.submit({ agentId: "a", payload: 1 });
+    expect(await rota.tasks.explain(left.taskId)).toMatchObject({ reasons: [{ code: "no_executor" }] });
     expect(await ended(rota, { agentId: "b" })).toMatchObject({ result: "new b", lane: "team" });
     expect(await ended(rota, { agentId: "c" })).toMatchObject({ result: "c" });
   });

@@ -18,6 +18,7 @@ import { checkWait } from "../model/wait-input.ts";
 import type { NewTask, SessionRecord, StopSessionParams, Storage } from "../storage/storage.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { toSession } from "./session-view.ts";
+import { submitWarnings } from "./submit-warnings.ts";
 import type { TaskParser } from "./task-parser.ts";
 import type { TokenEstimates } from "./token-estimates.ts";
 
@@ -39,6 +40,8 @@ export interface SessionsOptions {
   readonly defaults: () => TaskDefaults;
   readonly parse: TaskParser;
   readonly newTaskId: () => string;
+  /** How long a task waits for an executor that no live node has. */
+  readonly noExecutorMs: () => number;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
   /** Throws `not_found` once the tenant is deleted. */
@@ -67,7 +70,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (!sent.merged) engine.metrics.of(tenant).submitted(task, { rejected: false });
     engine.wakeFor(sent.task);
     const { id: taskId, state, position } = sent.task;
-    return { taskId, state, position, merged: sent.merged };
+    const warnings = await submitWarnings(options, [task], [sent.task]);
+    return { taskId, state, position, merged: sent.merged, ...warnings };
   }
 
   /** What a message does not say, the session does: whom and where the one before it was for. */

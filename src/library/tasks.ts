@@ -31,6 +31,7 @@ import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { listPage } from "./list-page.ts";
+import { submitWarnings } from "./submit-warnings.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
 import type { TaskParser } from "./task-parser.ts";
 
@@ -53,6 +54,8 @@ export interface TasksOptions {
   readonly checkCallback: (url: string, field: "callbackUrl" | "batchCallbackUrl") => Promise<void>;
   /** What this process can do for a task in a lane. */
   readonly processSituation: (lane: string) => ProcessSituation;
+  /** How long a task waits for an executor that no live node has. */
+  readonly noExecutorMs: () => number;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
   /** Throws once the tenant is being deleted. */
@@ -80,7 +83,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     if (inserted.rejection !== null) {
       throw queueFull(inserted.rejection, task, { ...limits(), maxTenant: maxQueued() });
     }
-    return toSubmitted(inserted);
+    return { ...toSubmitted(inserted), ...(await submitWarnings(options, [task], [inserted])) };
   }
 
   async function submitMany(inputs: readonly Keyed<SubmitInput>[]): Promise<SubmittedManyTask[]> {
@@ -118,6 +121,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
         .length,
       count: inserted.length,
       createdAt: rfc3339(Math.min(...(made.length > 0 ? made : inserted).map(({ createdAt }) => createdAt))),
+      ...(await submitWarnings(options, tasks, inserted)),
     };
   }
 

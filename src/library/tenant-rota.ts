@@ -107,6 +107,7 @@ export class TenantRota implements LocalTenant {
     const parse = taskParser({ defaults, lanes: laneCatalogue, checkOpen });
     const ended = new EndedTasks({ tenant, engine, onEnded: () => deliverer.wake() });
     const isKnown = (agent: string) => catalogue.isKnown({ tenant, agent });
+    const noExecutorMs = () => current.value.scheduler.noExecutorSec * 1_000;
     const agentIds = () => parts.agents.ids(tenant);
     this.agents = createAgents({
       tenant,
@@ -136,8 +137,9 @@ export class TenantRota implements LocalTenant {
         state: parts.state(),
         enabled: current.value.scheduler.enabled,
         lane: engine.laneLoad(lane),
-        noExecutorMs: current.value.scheduler.noExecutorSec * 1_000,
+        noExecutorMs: noExecutorMs(),
       }),
+      noExecutorMs,
       checkOpen,
       checkNotGone,
       ended,
@@ -154,6 +156,7 @@ export class TenantRota implements LocalTenant {
       defaults,
       parse,
       newTaskId,
+      noExecutorMs,
       checkOpen,
       checkNotGone,
     });

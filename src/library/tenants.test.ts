@@ -319,7 +319,7 @@ describe("on several nodes", () => {
     const others = await b.tasks.submit({ agentId: "own", payload: "hello" });
     await clock.advance(5 * SECOND);
     expect(await b.tenant(id).tasks.get(mine.taskId)).toMatchObject({ state: "done", result: "hello" });
-    expect(await b.tasks.get(others.taskId)).toMatchObject({ error: 'no executor for agent "own"' });
+    expect(await b.tasks.explain(others.taskId)).toMatchObject({ reasons: [{ code: "no_executor" }] });
   });
 });
 

@@ -70,6 +70,8 @@ export interface SubmittedBatch {
   /** How many were handed in. */
   readonly count: number;
   readonly createdAt: string;
+  /** Left out when there are none: no live node can execute some of them, say. */
+  readonly warnings?: readonly string[];
 }
 
 export interface SubmittedBatchTask {

@@ -97,4 +97,6 @@ export interface SubmittedTask {
   readonly position: number;
   /** RFC 3339. */
   readonly createdAt: string;
+  /** Left out when there are none: no live node can execute it, say. */
+  readonly warnings?: readonly string[];
 }

@@ -254,7 +254,11 @@ export function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | 
       run_at: number | null;
       deadline: number | null;
       error: string | null;
-    }>("select seq, resting_state, position, created_at, run_at, deadline, error from task where id = ?")
+      standing: number;
+    }>(
+      `select t.seq, t.resting_state, t.position, t.created_at, t.run_at, t.deadline, t.error, n.standing
+         from task t join line n on n.id = t.line where t.id = ?`,
+    )
     .get(id);
   if (row === undefined) return null;
   const rejected = row.resting_state === "rejected";
@@ -269,5 +273,6 @@ export function alreadyInserted(db: SqliteDatabase, id: string): InsertedTask | 
     deadline: row.deadline,
     rejection: rejected ? { full: fullQueueOf(row.error), queued: 0 } : null,
     repeats: null,
+    ...(!rejected && row.standing === UNSERVED ? { unserved: true } : {}),
   };
 }
