@@ -102,8 +102,9 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   await tenants.read();
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
-  const eventLog = new EventLog({ storage, clock, log });
-  const notificationLog = new NotificationLog({ storage, clock, log });
+  const onRestored = () => rota.storageRestored();
+  const eventLog = new EventLog({ storage, clock, log, onRestored });
+  const notificationLog = new NotificationLog({ storage, clock, log, onRestored });
   const webhookMetrics = new WebhookMetrics();
   const access = new Access({
     ...service,
@@ -184,6 +185,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     access,
     estimateTokens: options.estimateTokens,
     clock,
+    random,
     log,
   });
   return rota;

@@ -16,7 +16,7 @@ export class EventLog extends FollowedLog<RotaEvent> {
   }
 }
 
-function eventSource({ events }: Storage): LogSource<RotaEvent> {
+export function eventSource({ events }: Storage): LogSource<RotaEvent> {
   return {
     name: "events",
     leavesHoles: false,

@@ -34,6 +34,11 @@ export class LogCursor<Value> {
     return page;
   }
 
+  /** Whether the log is no longer the one that was read so far, without reading on. */
+  async isTakenBack(): Promise<boolean> {
+    return this.#isOther({ mark: await this.#source.mark(this.#seq), entries: [] });
+  }
+
   /**
    * Goes to the last entry that was there before the restore: whatever was written later, the reader has not seen. Where
    * nothing is known of the time, it goes on from now.
@@ -46,7 +51,7 @@ export class LogCursor<Value> {
     this.#mark = undefined;
   }
 
-  async #isOther({ mark, entries }: LogPage<Value>): Promise<boolean> {
+  async #isOther({ mark, entries }: Pick<LogPage<Value>, "mark" | "entries">): Promise<boolean> {
     const known = this.#mark ?? null;
     if (mark !== null) return known !== null && (mark.type !== known.type || mark.at !== known.at);
     if (this.#seq === 0 || (known === null && entries.length > 0)) return false;

@@ -27,8 +27,9 @@ import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
+import type { Service } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { Storage, StorageSignal } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { Access } from "./access.ts";
@@ -44,6 +45,7 @@ import type { LaneTable } from "./lane-table.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import { OpenStreams } from "./open-streams.ts";
 import type { Reloader } from "./reloader.ts";
+import { RestoreWatch } from "./restore-watch.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
 import type { TenantRota } from "./tenant-rota.ts";
 import { TenantRotas } from "./tenant-rotas.ts";
@@ -87,6 +89,7 @@ export interface LocalRotaParts {
   readonly access: Access;
   readonly estimateTokens?: EstimateTokens | undefined;
   readonly clock: Clock;
+  readonly random: () => number;
   readonly log: Log;
 }
 
@@ -106,6 +109,7 @@ export class LocalRota implements Rota {
   readonly #parts: LocalRotaParts;
   readonly #configHealth: ConfigHealth;
   readonly #estimates: TokenEstimates;
+  readonly #restoreWatch: RestoreWatch;
   readonly #tenants: TenantRotas;
   /** What stands directly on this object. */
   readonly #own: TenantRota;
@@ -119,7 +123,7 @@ export class LocalRota implements Rota {
   readonly #drainBegins = new AbortController();
 
   constructor(parts: LocalRotaParts) {
-    const { storage, engine, eventLog, clock, deliverer, catalogue, laneCatalogue, tenants } = parts;
+    const { storage, engine, eventLog, clock, tenants } = parts;
     this.#parts = parts;
     this.keys = parts.access.keys;
     this.audit = parts.access.audit;
@@ -163,18 +167,48 @@ export class LocalRota implements Rota {
     this.lanes = this.#own.lanes;
     this.agents = this.#own.agents;
     this.webhooks = this.#own.webhooks;
-    storage.subscribe((signal) => {
-      if (signal.kind === "events" || signal.kind === "reconnected") eventLog.wake();
-      if (signal.kind === "notifications" || signal.kind === "reconnected") parts.notificationLog.wake();
-      if (signal.kind === "deliveries" || signal.kind === "reconnected") deliverer.wake();
-      engine.onSignal(signal);
-      catalogue.onSignal(signal);
-      laneCatalogue.onSignal(signal);
-      tenants.onSignal(signal);
-      parts.access.onSignal(signal);
+    this.#restoreWatch = new RestoreWatch({
+      clock,
+      log: parts.log,
+      random: parts.random,
+      storage,
+      onRestored: () => this.storageRestored(),
     });
+    storage.subscribe((signal) => this.#onSignal(signal));
     // On a storage of our own nobody else changes them.
-    if (!storage.capabilities.exclusive) for (const each of [catalogue, laneCatalogue, tenants]) each.start();
+    if (!storage.capabilities.exclusive) for (const each of this.#watchers()) each.start();
+  }
+
+  #watchers(): Service[] {
+    const { catalogue, laneCatalogue, tenants } = this.#parts;
+    return [catalogue, laneCatalogue, tenants, this.#restoreWatch];
+  }
+
+  #onSignal(signal: StorageSignal): void {
+    const { engine, eventLog, notificationLog, deliverer, catalogue, laneCatalogue, tenants, access } =
+      this.#parts;
+    const isReconnected = signal.kind === "reconnected";
+    if (signal.kind === "events" || isReconnected) eventLog.wake();
+    if (signal.kind === "notifications" || isReconnected) notificationLog.wake();
+    if (signal.kind === "deliveries" || isReconnected) deliverer.wake();
+    if (isReconnected) this.#restoreWatch.wake();
+    engine.onSignal(signal);
+    catalogue.onSignal(signal);
+    laneCatalogue.onSignal(signal);
+    tenants.onSignal(signal);
+    access.onSignal(signal);
+  }
+
+  /**
+   * The database was put back to an earlier state: everything that is remembered of it is read anew, and what this process
+   * wrote into it for others to go by is written again.
+   */
+  storageRestored(): void {
+    const { engine, bounds, laneCatalogue } = this.#parts;
+    engine.restored();
+    laneCatalogue.restored();
+    void bounds.restored();
+    this.#onSignal({ kind: "reconnected" });
   }
 
   get state(): RotaState {
@@ -325,12 +359,12 @@ export class LocalRota implements Rota {
   }
 
   async #stop(options: { graceMs?: number }): Promise<void> {
-    const { turns, catalogue, laneCatalogue, tenants, access } = this.#parts;
+    const { turns, access } = this.#parts;
     const { guard, eventLog, notificationLog, storage } = this.#parts;
     await this.drain(options);
     await endingPrograms();
     await turns.idle();
-    await Promise.all([catalogue.stop(), laneCatalogue.stop(), tenants.stop(), access.close()]);
+    await Promise.all([...this.#watchers().map((each) => each.stop()), access.close()]);
     await guard.close();
     this.#estimates.stop();
     await Promise.all([eventLog.close(), notificationLog.close()]);

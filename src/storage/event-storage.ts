@@ -2,6 +2,13 @@
 import type { EventType } from "../model/event.ts";
 import type { TaskState } from "../model/task-state.ts";
 
+/**
+ * How many events are written in a millisecond at most, with a margin of ten. A storage that is opened goes on with numbers
+ * that lie as far behind its newest event as this allows for: should it be a restored one, no number is handed out again
+ * that readers saw before the restore.
+ */
+export const EVENT_NUMBERS_PER_MS = 100;
+
 export interface EventStorage {
   /**
    * Up to `limit` events after `after`, oldest first; fewer when they take more than `bytesMax` together, but one at

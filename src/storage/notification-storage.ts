@@ -5,10 +5,7 @@ import type { LogMark } from "./event-storage.ts";
 /** What schedules and runs do, in order, each told in the transaction that did it. */
 export interface NotificationStorage {
   /** Up to `limit` after `after`, of all tenants, oldest first. Never passes over one that commits later. */
-  read(params: {
-    after: number;
-    limit: number;
-  }): Promise<NotificationPage>;
+  read(params: { after: number; limit: number }): Promise<NotificationPage>;
   /** As `EventStorage.mark`. Null may also mean that it was deleted with its tenant. */
   mark(params: { seq: number }): Promise<LogMark | null>;
   /** As `EventStorage.lastUntil`. */

@@ -9,6 +9,7 @@ import { isTransient, toRotaError } from "./errors.ts";
 import { FUNCTION_SCHEMA } from "./functions.ts";
 import { migrate } from "./migrate.ts";
 import { Notifications } from "./notifications.ts";
+import { IS_BEHIND } from "./skip-numbers.ts";
 
 /** Writers take turns at the gate anyway; the rest are for reads beside them. */
 const CONNECTIONS_MAX = 6;
@@ -63,6 +64,8 @@ export class PostgresDatabase {
   readonly #listeners = new Set<(signal: StorageSignal) => void>();
   readonly #notifications: Notifications;
   #closing: Promise<void> | null = null;
+  /** The highest number of an event that this process has seen. */
+  #highestEvent = 0;
 
   static async open(options: PostgresOptions): Promise<PostgresDatabase> {
     const config = connectionConfig(options.url);
@@ -70,6 +73,7 @@ export class PostgresDatabase {
     const db = new PostgresDatabase(config, options);
     try {
       await db.#notifications.start();
+      await db.#skipNumbers();
     } catch (error) {
       await db.close();
       throw toRotaError(error);
@@ -80,8 +84,9 @@ export class PostgresDatabase {
   private constructor(config: PoolConfig, { clock, timeouts = TIMEOUTS }: PostgresOptions) {
     this.#clock = clock;
     this.#timeouts = timeouts;
-    this.#pool = new pg.Pool({ ...config, max: CONNECTIONS_MAX });
-    this.#lifeline = new pg.Pool({ ...config, max: 1 });
+    const onConnect = (client: pg.ClientBase) => this.#keepNumbers(client);
+    this.#pool = new pg.Pool({ ...config, onConnect, max: CONNECTIONS_MAX });
+    this.#lifeline = new pg.Pool({ ...config, onConnect, max: 1 });
     // A connection that breaks while idle is replaced by the next query; unheard, its error would end the process.
     for (const pool of [this.#pool, this.#lifeline]) pool.on("error", () => undefined);
     this.#notifications = new Notifications({
@@ -89,8 +94,13 @@ export class PostgresDatabase {
       self: randomUUID(),
       send: (channel, payload) =>
         this.#pool.query({ name: "notify", text: "select pg_notify($1, $2)", values: [channel, payload] }),
-      hear: (signal) => this.#tell(signal),
+      hear: (signal) => void this.#hear(signal),
     });
+  }
+
+  /** An event of this number was seen here: it must not be handed out again, even if the database goes back. */
+  sawEvent(seq: number): void {
+    this.#highestEvent = Math.max(this.#highestEvent, seq);
   }
 
   /** Calls a function that writes. Its first parameter, `$1`, is the time, null for the database's own. */
@@ -170,6 +180,32 @@ export class PostgresDatabase {
         if (!isTransient(error) || tries === TRIES_MAX) throw toRotaError(error);
       }
     }
+  }
+
+  /** The database may have been replaced while the connection was lost. */
+  async #hear(signal: StorageSignal): Promise<void> {
+    if (signal.kind === "reconnected") await this.#skipNumbers().catch(() => undefined);
+    this.#tell(signal);
+  }
+
+  async #skipNumbers(): Promise<void> {
+    await this.write({
+      name: "skip_event_numbers",
+      text: "select skip_event_numbers($1, $2)",
+      values: [this.#highestEvent],
+    });
+  }
+
+  /**
+   * Before a new connection is used for anything: the database behind it may be one that was put back to an earlier state,
+   * and would hand out numbers again that were seen here.
+   */
+  async #keepNumbers(client: pg.ClientBase): Promise<void> {
+    if (this.#highestEvent === 0) return;
+    const { rows } = await client.query<{ behind: boolean }>(IS_BEHIND, [this.#highestEvent]);
+    if (!rows[0]?.behind) return;
+    const now = this.#clock?.now() ?? null;
+    await client.query("select skip_event_numbers($1, $2)", [now, this.#highestEvent]);
   }
 
   #tell(signal: StorageSignal): void {

@@ -47,6 +47,7 @@ export async function readEvents(db: PostgresDatabase, params: ReadEventsParams)
     page.map(({ type, at }) => (type === "task.started" ? at : null)),
   );
   const upTo = Number(page.at(-1)?.seq ?? after);
+  db.sawEvent(upTo);
   return {
     events: page.map(toStoredEvent),
     more: page.length < Number(rows[0]?.found ?? 0),
@@ -122,6 +123,7 @@ export async function eventRange(db: PostgresDatabase): Promise<{ oldest: number
     values: [],
   });
   const newest = Number(row?.newest ?? 0);
+  db.sawEvent(newest);
   return { oldest: Number(row?.oldest ?? newest + 1), newest };
 }
 

@@ -3,7 +3,7 @@ import Sqlite from "better-sqlite3";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { readMigrations } from "../migrations.ts";
-import type { StorageSignal } from "../storage.ts";
+import { EVENT_NUMBERS_PER_MS, type StorageSignal } from "../storage.ts";
 import { LeaseCache } from "./lease-cache.ts";
 import { LineCache } from "./line-cache.ts";
 import { migrate } from "./migrate.ts";
@@ -81,7 +81,7 @@ export class SqliteDatabase {
       this.#begin = this.#db.prepare("begin immediate");
       this.#commit = this.#db.prepare("commit");
       this.#rollback = this.#db.prepare("rollback");
-      this.#lastEventSeq = this.#highWater("event", "last_seq");
+      this.#lastEventSeq = Math.max(this.#highWater("event", "last_seq"), this.#beyondLastEvent());
       this.#lastTaskSeq = this.#highWater("task", "seq");
       this.enteredUpTo = this.#entered();
     } catch (error) {
@@ -211,6 +211,17 @@ export class SqliteDatabase {
     const signals = this.#signals;
     this.#signals = [];
     for (const listener of this.#listeners) for (const signal of signals) listener(signal);
+  }
+
+  /** A file that was restored must not hand out numbers again that readers have seen: see `EVENT_NUMBERS_PER_MS`. */
+  #beyondLastEvent(): number {
+    const newest = this.#db
+      .prepare<[], { seq: number; at: number }>(
+        "select last_seq as seq, at from event order by last_seq desc limit 1",
+      )
+      .get();
+    if (newest === undefined) return 0;
+    return newest.seq + Math.max(this.clock.now() - newest.at, 0) * EVENT_NUMBERS_PER_MS;
   }
 
   #entered(): number {

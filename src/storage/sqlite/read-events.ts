@@ -43,7 +43,9 @@ export async function eventMark(db: SqliteDatabase, { seq }: { seq: number }): P
 export async function lastEventUntil(db: SqliteDatabase, { at }: { at: number }): Promise<number> {
   const row = await db.read(() =>
     db
-      .prepare<{ seq: number }>("select last_seq as seq from event where at <= ? order by last_seq desc limit 1")
+      .prepare<{ seq: number }>(
+        "select last_seq as seq from event where at <= ? order by last_seq desc limit 1",
+      )
       .get(at),
   );
   return row?.seq ?? 0;
