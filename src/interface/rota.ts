@@ -177,7 +177,10 @@ export interface Health {
   readonly status: "ok";
   readonly version: string;
   readonly state: RotaState;
+  /** Whether something can be written to it, and survives a power cut. */
   readonly storage: "ok" | "unavailable";
+  /** Why it is unavailable. */
+  readonly storageError?: string;
   /** Whether the configuration that was read last could be used. */
   readonly config: { readonly ok: true } | { readonly ok: false; readonly error: string };
 }

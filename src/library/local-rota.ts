@@ -46,6 +46,7 @@ import type { OneAtATime } from "./one-at-a-time.ts";
 import { OpenStreams } from "./open-streams.ts";
 import type { Reloader } from "./reloader.ts";
 import { RestoreWatch } from "./restore-watch.ts";
+import { StorageHealth } from "./storage-health.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
 import type { TenantRota } from "./tenant-rota.ts";
 import { TenantRotas } from "./tenant-rotas.ts";
@@ -58,9 +59,6 @@ import { warnOfUnservedLanes } from "./unserved-lanes.ts";
  * may well have nothing else to do than to wait for its next task. How often this does nothing is of no importance.
  */
 const KEEP_ALIVE_MS = 60 * 60 * 1_000;
-
-/** A storage that takes longer than this to say what time it is counts as away: whoever asks wants to know soon. */
-const HEALTH_MS = 2_000;
 
 /** Other nodes refuse a key within a second of its end; the rest is for requests that were let in just before. */
 const LOCKED_ELSEWHERE_MS = 3_000;
@@ -108,6 +106,7 @@ export class LocalRota implements Rota {
   readonly audit: LocalAudit;
   readonly #parts: LocalRotaParts;
   readonly #configHealth: ConfigHealth;
+  readonly #storageHealth: StorageHealth;
   readonly #estimates: TokenEstimates;
   readonly #restoreWatch: RestoreWatch;
   readonly #tenants: TenantRotas;
@@ -128,6 +127,7 @@ export class LocalRota implements Rota {
     this.keys = parts.access.keys;
     this.audit = parts.access.audit;
     this.#configHealth = new ConfigHealth(parts.log);
+    this.#storageHealth = new StorageHealth({ storage, clock, log: parts.log });
     this.#estimates = new TokenEstimates({
       estimate: parts.estimateTokens,
       storage,
@@ -312,17 +312,15 @@ export class LocalRota implements Rota {
   }
 
   async health(): Promise<Health> {
-    const { storage, clock } = this.#parts;
-    const late = Promise.withResolvers<"unavailable">();
-    const timer = clock.setTimer(HEALTH_MS, () => late.resolve("unavailable"));
-    const answered = storage.now().then(
-      () => "ok" as const,
-      () => "unavailable" as const,
-    );
-    const found = await Promise.race([answered, late.promise]);
-    timer.cancel();
-    const config = this.#configHealth.state;
-    return { status: "ok", version: VERSION, state: this.#state, storage: found, config };
+    const trouble = await this.#storageHealth.trouble();
+    return {
+      status: "ok",
+      version: VERSION,
+      state: this.#state,
+      storage: trouble === null ? "ok" : "unavailable",
+      ...(trouble === null ? {} : { storageError: trouble }),
+      config: this.#configHealth.state,
+    };
   }
 
   async #start(): Promise<void> {

@@ -197,6 +197,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     counters: { recountOne: on(() => []), recountAll: on<void, never[]>(() => []) },
 
     now: on<void, number>(() => clock.now()),
+    check: on<void, void>(() => undefined),
     subscribe(listener) {
       state.listeners.add(listener);
       return () => void state.listeners.delete(listener);

@@ -71,6 +71,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       recountAll: () => recountAll(db),
     },
     now: () => db.now(),
+    check: () => db.check(),
     subscribe: (listener) => db.subscribe(listener),
     close: () => db.close(),
   };

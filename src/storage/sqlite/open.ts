@@ -71,6 +71,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       recountAll: () => recountAll(db),
     },
     now: async () => db.now(),
+    check: () => db.check(),
     subscribe: (listener) => db.subscribe(listener),
     close: () => db.close(),
   };
