@@ -626,7 +626,7 @@ describe("reading", () => {
 
   test("health says whether the storage answers", async () => {
     let broken = false;
-    const { rota } = await openTestRota({
+    const { rota, clock, log } = await openTestRota({
       meddler: {
         before: () => {
           if (broken) throw away();
@@ -635,8 +635,18 @@ describe("reading", () => {
     });
     expect(await rota.health()).toMatchObject({ storage: "ok" });
     broken = true;
-    expect(await rota.health()).toMatchObject({ storage: "unavailable" });
+    await clock.advance(1_000);
+    expect(await rota.health()).toMatchObject({
+      storage: "unavailable",
+      storageError: "the connection was lost",
+    });
     broken = false;
+    await clock.advance(1_000);
+    expect(await rota.health()).not.toHaveProperty("storageError");
+    expect(log.messages("error", "info")).toEqual([
+      "the storage cannot be written; this node is not ready until it can",
+      "the storage can be written again",
+    ]);
   });
 });
 

@@ -27,7 +27,9 @@ import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
+import { type Backoff, backoffMs } from "../services/backoff.ts";
 import type { Service } from "../services/service.ts";
+import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage, StorageSignal } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
@@ -59,6 +61,9 @@ import { warnOfUnservedLanes } from "./unserved-lanes.ts";
  * may well have nothing else to do than to wait for its next task. How often this does nothing is of no importance.
  */
 const KEEP_ALIVE_MS = 60 * 60 * 1_000;
+
+/** How soon a start is tried again while the storage is away. */
+const START_RETRY: Backoff = { firstMs: 250, maxMs: 2_000 };
 
 /** Other nodes refuse a key within a second of its end; the rest is for requests that were let in just before. */
 const LOCKED_ELSEWHERE_MS = 3_000;
@@ -235,7 +240,7 @@ export class LocalRota implements Rota {
     if (this.#stopping !== null || this.#draining !== null) {
       return Promise.reject(new RotaError("draining", "this Rota was stopped: create a new one"));
     }
-    this.#starting ??= this.#start().catch((error) => {
+    this.#starting ??= this.#startPatiently().catch((error) => {
       this.#starting = null;
       throw error;
     });
@@ -321,6 +326,34 @@ export class LocalRota implements Rota {
       ...(trouble === null ? {} : { storageError: trouble }),
       config: this.#configHealth.state,
     };
+  }
+
+  /** A database that other processes use as well may be away for a moment: it is waited for as long as at the opening. */
+  async #startPatiently(): Promise<void> {
+    const { storage, clock, random, current, log } = this.#parts;
+    const giveUpAt = clock.monotonic() + current.value.storageWaitMs;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await this.#start();
+      } catch (error) {
+        const isPatient = isStorageAway(error) && !storage.capabilities.exclusive && this.#draining === null;
+        if (!isPatient || clock.monotonic() >= giveUpAt) throw error;
+        if (failures === 1) log.warn({ error }, "the storage does not answer; waiting for it to start");
+        await this.#pause(backoffMs(START_RETRY, failures, random));
+        this.#checkNotDraining();
+      }
+    }
+  }
+
+  /** Ends early when it is to drain. Timers of the clock do not keep the process alive, which has nothing else to do yet. */
+  async #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#parts.clock.setTimer(ms, resolve);
+    const keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
+    this.draining.addEventListener("abort", () => resolve(), { once: true });
+    await promise;
+    clearInterval(keepAlive);
+    timer.cancel();
   }
 
   async #start(): Promise<void> {

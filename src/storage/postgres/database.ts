@@ -5,11 +5,12 @@ import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { readMigrations } from "../migrations.ts";
 import type { StorageSignal } from "../storage.ts";
-import { isTransient, toRotaError } from "./errors.ts";
+import { isTransient, toOpenError, toRotaError } from "./errors.ts";
 import { FUNCTION_SCHEMA } from "./functions.ts";
 import { migrate } from "./migrate.ts";
 import { Notifications } from "./notifications.ts";
 import { IS_BEHIND } from "./skip-numbers.ts";
+import { untilUp } from "./until-up.ts";
 
 /** Writers take turns at the gate anyway; the rest are for reads beside them. */
 const CONNECTIONS_MAX = 6;
@@ -41,6 +42,10 @@ const SETTINGS = {
 
 export interface PostgresOptions {
   readonly url: string;
+  /** How long a database that is not up yet is waited for; left out: not at all. */
+  readonly waitMs?: number;
+  /** Called once if it has to be waited for. */
+  readonly onWait?: (reason: string) => void;
   /** How long an answer is waited for. */
   readonly timeouts?: { readonly readMs: number; readonly writeMs: number };
   /** For tests: replaces the database's clock. */
@@ -69,7 +74,8 @@ export class PostgresDatabase {
 
   static async open(options: PostgresOptions): Promise<PostgresDatabase> {
     const config = connectionConfig(options.url);
-    await migrateOnce(config);
+    const { waitMs = 0, onWait = () => {} } = options;
+    await untilUp(() => migrateOnce(config), { waitMs, onWait });
     const db = new PostgresDatabase(config, options);
     try {
       await db.#notifications.start();
@@ -240,7 +246,7 @@ async function migrateOnce(config: PoolConfig): Promise<void> {
     await client.connect();
     await migrate(client, readMigrations(new URL("./migrations/", import.meta.url)));
   } catch (error) {
-    throw toRotaError(error);
+    throw toOpenError(error);
   } finally {
     await client.end().catch(() => undefined);
   }
