@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { serve } from "../test/support/http-server.ts";
 import { openTestRota } from "../test/support/rota.ts";
-import { away } from "../test/support/storages.ts";
+import { asSharedStorage, away, openMemory } from "../test/support/storages.ts";
 import { createRota, type Executor, PermanentError, type RotaEvent } from "./index.ts";
-import { createTestRota, Gate, nextEvent, settle, until } from "./testing/index.ts";
+import { createTestRota, Gate, ManualClock, nextEvent, settle, until } from "./testing/index.ts";
 
 const endless: Executor = () => new Promise(() => {});
 
@@ -62,6 +62,66 @@ describe("embedding", () => {
       expect(refused.message).not.toContain("secret");
     },
   );
+});
+
+describe("starting on a database that others share", () => {
+  async function openOnAway() {
+    const clock = new ManualClock();
+    const memory = await openMemory(clock);
+    onTestFinished(() => memory.close());
+    let tries = 0;
+    let isAway = false;
+    const meddler = {
+      before: ({ operation }: { operation: string }) => {
+        if (operation === "nodes.register") tries += 1;
+        if (isAway && operation === "nodes.register") throw away();
+      },
+    };
+    const opened = await openTestRota({
+      clock,
+      storage: asSharedStorage(memory),
+      meddler,
+      options: { storageWaitSec: 10 },
+    });
+    isAway = true;
+    return {
+      ...opened,
+      tries: () => tries,
+      comeBack: () => {
+        isAway = false;
+      },
+    };
+  }
+
+  test("waits for it, and the log says so once", async () => {
+    const { rota, clock, log, tries, comeBack } = await openOnAway();
+    const started = rota.start();
+    await clock.advance(5_000);
+    expect([rota.state, tries()]).toEqual(["created", expect.any(Number)]);
+    expect(tries()).toBeGreaterThan(2);
+    comeBack();
+    await clock.advance(2_000);
+    await started;
+    expect(rota.state).toBe("running");
+    expect(log.messages("warn")).toEqual(["the storage does not answer; waiting for it to start"]);
+  });
+
+  test("gives up after `storageWaitSec`", async () => {
+    const { rota, clock, comeBack } = await openOnAway();
+    const failed = expect(rota.start()).rejects.toMatchObject({ code: "storage_unavailable" });
+    await clock.advance(13_000);
+    await failed;
+    comeBack();
+  });
+
+  test("waits no longer once it is to stop", async () => {
+    const { rota, clock, comeBack } = await openOnAway();
+    const failed = expect(rota.start()).rejects.toMatchObject({ code: "draining" });
+    await clock.advance(1_000);
+    void rota.drain();
+    await failed;
+    comeBack();
+  });
 });
 
 describe("submitting", () => {
@@ -626,7 +686,7 @@ describe("reading", () => {
 
   test("health says whether the storage answers", async () => {
     let broken = false;
-    const { rota } = await openTestRota({
+    const { rota, clock, log } = await openTestRota({
       meddler: {
         before: () => {
           if (broken) throw away();
@@ -635,8 +695,18 @@ describe("reading", () => {
     });
     expect(await rota.health()).toMatchObject({ storage: "ok" });
     broken = true;
-    expect(await rota.health()).toMatchObject({ storage: "unavailable" });
+    await clock.advance(1_000);
+    expect(await rota.health()).toMatchObject({
+      storage: "unavailable",
+      storageError: "the connection was lost",
+    });
     broken = false;
+    await clock.advance(1_000);
+    expect(await rota.health()).not.toHaveProperty("storageError");
+    expect(log.messages("error", "info")).toEqual([
+      "the storage cannot be written; this node is not ready until it can",
+      "the storage can be written again",
+    ]);
   });
 });
 

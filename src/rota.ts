@@ -24,11 +24,11 @@ import { TenantCatalogue } from "./library/tenant-catalogue.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
 import { invalidField } from "./model/field-checks.ts";
-import { silentLog } from "./model/log.ts";
+import { type Log, silentLog } from "./model/log.ts";
 import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
 import { StorageClock } from "./services/storage-clock.ts";
 import type { Storage } from "./storage/storage.ts";
-import { VERSION } from "./version.ts";
+import { checkNode, VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
 
 /**
@@ -43,10 +43,11 @@ import { Deliverer } from "./webhooks/deliverer.ts";
  * await rota.stop();
  */
 export async function createRota(options: RotaOptions = {}): Promise<Rota> {
-  const { clock = systemClock } = options;
+  const { clock = systemClock, log = silentLog } = options;
   const environment = processEnvironment();
   const settings = resolveSettings(options, { clock, environment });
-  const storage = await openStorage(settings.options.storage, clock);
+  const { storageWaitMs: waitMs } = settings;
+  const storage = await openStorage(settings.options.storage, { clock, waitMs, log });
   try {
     return await joinRota({ options, settings, storage, environment });
   } catch (error) {
@@ -102,8 +103,9 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   await tenants.read();
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
-  const eventLog = new EventLog({ storage, clock, log });
-  const notificationLog = new NotificationLog({ storage, clock, log });
+  const onRestored = () => rota.storageRestored();
+  const eventLog = new EventLog({ storage, clock, log, onRestored });
+  const notificationLog = new NotificationLog({ storage, clock, log, onRestored });
   const webhookMetrics = new WebhookMetrics();
   const access = new Access({
     ...service,
@@ -186,6 +188,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     access,
     estimateTokens: options.estimateTokens,
     clock,
+    random,
     log,
   });
   return rota;
@@ -199,7 +202,7 @@ export interface OpenedAccess extends Pick<Rota, "keys" | "audit"> {
 /** Opens a storage to look after its keys alone: nothing is configured, read or run. */
 export async function openAccess(url: string): Promise<OpenedAccess> {
   const clock = systemClock;
-  const storage = await openStorage(url, clock);
+  const storage = await openStorage(url, { clock, waitMs: 0, log: silentLog });
   const storageClock = new StorageClock({ clock, storage });
   await storageClock.sync();
   const service = { clock, random: Math.random, log: silentLog };
@@ -216,8 +219,16 @@ export async function openAccess(url: string): Promise<OpenedAccess> {
   };
 }
 
+interface OpenParams {
+  readonly clock: Clock;
+  /** How long a database that is not up yet is waited for. */
+  readonly waitMs: number;
+  readonly log: Log;
+}
+
 /** Opens the storage a URL names. A driver is loaded only when it is chosen, so that nobody needs the other's library. */
-async function openStorage(url: string, clock: Clock): Promise<Storage> {
+async function openStorage(url: string, { clock, waitMs, log }: OpenParams): Promise<Storage> {
+  checkNode();
   const storage = parseStorageUrl(url);
   switch (storage?.driver) {
     case "sqlite": {
@@ -226,7 +237,9 @@ async function openStorage(url: string, clock: Clock): Promise<Storage> {
     }
     case "postgres": {
       const { openPostgres } = await import("./storage/postgres/open.ts");
-      return openPostgres({ url: storage.url });
+      const onWait = (reason: string) =>
+        log.warn({ reason, waitSec: waitMs / 1_000 }, "PostgreSQL is not up yet; waiting for it");
+      return openPostgres({ url: storage.url, waitMs, onWait });
     }
     case undefined:
       // The value is not repeated: it may hold a password.

@@ -78,12 +78,13 @@ export const event = z
 /** The `data` of the event `gap`. */
 export const gap = z
   .strictObject({
-    after: z.int().describe("What was asked for: go on after this one."),
+    after: z.int().describe("What was asked for, or seen last: go on after this one."),
     oldest: z.int().describe("The oldest event there is."),
   })
   .meta({
     id: "Gap",
-    description: "The `data` of the event `gap`: some events after the one asked for have been deleted.",
+    description:
+      "The `data` of the event `gap`: some events after the one asked for have been deleted, or, where `oldest` is not above `after`, the database was restored to an earlier state. What is known of tasks should be read anew.",
     examples: [{ after: 17, oldest: 400 }],
   });
 
@@ -110,7 +111,7 @@ export const streamEvents = {
   tags: ["events"],
   summary: "Follow what happens",
   description:
-    "Server-sent events, from now on or after the one that `Last-Event-ID` names, without gap or doubling. Should events have been deleted that would have come, an event `gap` comes first. A comment every 15 seconds keeps the connection.",
+    "Server-sent events, from now on or after the one that `Last-Event-ID` names, without gap or doubling. Should events have been deleted that would have come, an event `gap` comes first; should the database be restored to an earlier state, one comes then. A comment every 15 seconds keeps the connection.",
   querystring: eventQuery,
   headers: eventHeaders,
   response: {

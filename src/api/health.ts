@@ -6,7 +6,10 @@ export const health = z
     status: z.literal("ok"),
     version: z.string(),
     state: z.enum(["created", "running", "draining", "drained", "stopped"]),
-    storage: z.enum(["ok", "unavailable"]),
+    storage: z
+      .enum(["ok", "unavailable"])
+      .describe("Whether something can be written to the storage, and survives a power cut."),
+    storageError: z.string().exactOptional().describe("Why the storage is unavailable."),
     config: z
       .union([
         z.strictObject({ ok: z.literal(true) }),
@@ -36,6 +39,6 @@ export const getReady = {
   operationId: "getReady",
   tags: ["node"],
   summary: "Whether to send it work",
-  description: "503 while the process stops or its database is away.",
+  description: "503 while the process stops, or while nothing can be written to its database.",
   response: { 200: ready, ...errorAnswers("draining", "storage_unavailable") },
 };

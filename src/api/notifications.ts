@@ -83,7 +83,7 @@ export const streamNotifications = {
   tags: ["notifications"],
   summary: "Follow what schedules do",
   description:
-    "Server-sent events: `open`, then a `notification` for each run that starts, ends, is skipped or missed and for each schedule that is paused or canceled, from now on or after the one that `Last-Event-ID` names. Should some have been deleted that would have come, an event `gap` follows `open`. A comment every 30 seconds keeps the connection.",
+    "Server-sent events: `open`, then a `notification` for each run that starts, ends, is skipped or missed and for each schedule that is paused or canceled, from now on or after the one that `Last-Event-ID` names. Should some have been deleted that would have come, an event `gap` follows `open`; should the database be restored to an earlier state, one comes then. A comment every 30 seconds keeps the connection.",
   querystring: streamQuery,
   headers: streamHeaders,
   response: {

@@ -33,12 +33,16 @@ async function serve(flags: ConfigFlags): Promise<void> {
   const signalled = stopSignal();
   const rota = await unlessStopped(createRota({ ...rotaOptions(loaded), log }), signalled);
   let current: () => object = () => config;
-  const server = await start(rota, {
-    ...config.server,
-    config: () => current(),
-    howToMakeKey: howToMakeKey(config.storage),
-    log,
-  });
+  const server = await startUnlessStopped(
+    rota,
+    {
+      ...config.server,
+      config: () => current(),
+      howToMakeKey: howToMakeKey(config.storage),
+      log,
+    },
+    signalled,
+  );
   const watch = watchConfig({ source, rota, config, log });
   current = () => watch.config;
   process.stdout.write(`Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})\n`);
@@ -63,6 +67,25 @@ async function unlessStopped<T>(opening: Promise<T>, signalled: Promise<NodeJS.S
   const result = await opening;
   opened = true;
   return result;
+}
+
+/** The same for a database that went away after it was opened: what waits for it stops waiting. */
+async function startUnlessStopped(
+  rota: Rota,
+  params: Omit<ListenOptions, "rota">,
+  signalled: Promise<NodeJS.Signals>,
+): Promise<RunningServer> {
+  let stoppedBy: NodeJS.Signals | undefined;
+  void signalled.then((signal) => {
+    stoppedBy = signal;
+    void rota.drain();
+  });
+  try {
+    return await start(rota, params);
+  } catch (error) {
+    if (stoppedBy !== undefined) process.exit(signalExitCode(stoppedBy));
+    throw error;
+  }
 }
 
 /** A storage that hangs must not keep the process: what it could not write down is put back by the next start. */

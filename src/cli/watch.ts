@@ -95,7 +95,12 @@ async function printNotifications(
 }
 
 function onGap({ after: last, oldest }: { after: number; oldest: number }): void {
-  note(`What happened between ${last} and ${oldest} has been deleted.`);
+  const isOlder = oldest > last;
+  note(
+    isOlder
+      ? `What happened between ${last} and ${oldest} has been deleted.`
+      : `The database was restored to an earlier state: what was shown up to ${last} may no longer be so.`,
+  );
 }
 
 function after({ after: text }: WatchFlags): { after?: number } {

@@ -199,6 +199,22 @@ describe("events over HTTP", () => {
     await events.return();
   });
 
+  test("go on from where a gap in the middle says, when the database was restored", async () => {
+    const [first, second] = [new Stream(), new Stream()];
+    const { rota, sent, clock } = open([first.answer, second.answer]);
+    const gaps: unknown[] = [];
+    const events = rota.events({ after: 90, onGap: (gap) => gaps.push(gap) });
+    const { seqs } = collect(events);
+    await clock.advance(0);
+    first.event(91).write('id: 40\nevent: gap\ndata: {"after":91,"oldest":1}\n\n').event(41);
+    await until(() => seqs.length === 2);
+    expect([gaps, seqs, events.position]).toEqual([[{ after: 91, oldest: 1 }], [91, 41], 41]);
+    first.write('id: 30\nevent: gap\ndata: {"after":41,"oldest":1}\n\n').end();
+    await clock.advance(1_000);
+    expect(new Headers(sent[1]?.headers).get("last-event-id")).toBe("30");
+    await events.return();
+  });
+
   test("say when they have begun, and from where to go on", async () => {
     const stream = new Stream();
     const { rota } = open([stream.answer]);

@@ -108,7 +108,7 @@ export class EventStream<Item> implements AsyncIterableIterator<Item, undefined>
     const said = this.#parse(data);
     if (type === "gap") {
       this.#options.onGap?.({ after: Number(said["after"]), oldest: Number(said["oldest"]) });
-      this.#after = Math.max(Number(said["oldest"]) - 1, 0);
+      this.#after = seq ?? Math.max(Number(said["oldest"]) - 1, 0);
       return undefined;
     }
     if (seq === undefined || (this.#after !== undefined && seq <= this.#after)) return undefined;

@@ -34,6 +34,7 @@ test("without a file, variables and flags everything has its default", () => {
   expect(load().config).toEqual({
     server: { host: "127.0.0.1", port: 7682, rateLimit: { perSecond: 100, burst: 200 } },
     storage: "sqlite:rota.db",
+    storageWaitSec: 60,
     scheduler: {
       enabled: true,
       strategy: "fair-fifo",

@@ -104,6 +104,9 @@ export const configSchema = section({
     .refine(isStorageUrl, { error: `\`storage\` must be ${STORAGE_FORMS}` })
     .default("sqlite:rota.db")
     .describe("Where tasks are kept: `sqlite:FILE`, `sqlite::memory:` or `postgres://…`."),
+  storageWaitSec: numberIn({ ...SECONDS, integer: false })
+    .default(60)
+    .describe("How long a PostgreSQL that is not up yet is waited for at the start; 0: not at all."),
   scheduler: scheduler.prefault({}),
   lanes: lanes.prefault({}),
   sessions: sessions.prefault({}),

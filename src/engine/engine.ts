@@ -281,6 +281,14 @@ export class Engine {
     this.#expect(task);
   }
 
+  /**
+   * The storage was put back to an earlier state. The heartbeat, which a reconnect wakes, finds out which attempts it no
+   * longer knows of, or that it does not know this node.
+   */
+  restored(): void {
+    this.#incarnation.restored();
+  }
+
   onSignal(signal: StorageSignal): void {
     if (signal.kind === "fenced" && signal.reason === "preempted") this.#preempt(signal.tokens);
     else if (signal.kind === "fenced") this.fence(signal.tokens, "cancelled");

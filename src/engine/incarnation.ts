@@ -67,6 +67,12 @@ export class Incarnation extends Service {
     this.wake();
   }
 
+  /** The storage was put back to an earlier state: what it knows of this node is what it was told then. */
+  restored(): void {
+    this.#told = null;
+    this.wake();
+  }
+
   /** Everything that ran has just been aborted. */
   lose(): void {
     this.#lost = true;

@@ -1,8 +1,6 @@
-import type { Clock } from "../model/clock.ts";
 import type { RotaEvent } from "../model/event.ts";
-import type { Log } from "../model/log.ts";
 import type { Storage } from "../storage/storage.ts";
-import { FollowedLog, type LogSource } from "./followed-log.ts";
+import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
 import { toEvent } from "./to-event.ts";
 
 /** What is read at once. A result can take a mebibyte, so that many of them must not be read together. */
@@ -12,23 +10,26 @@ const PAGE = { limit: 200, bytesMax: 4 * 1_048_576 } as const;
 export class EventLog extends FollowedLog<RotaEvent> {
   readonly storage: Storage;
 
-  constructor({
-    storage,
-    ...others
-  }: { readonly storage: Storage; readonly clock: Clock; readonly log: Log }) {
+  constructor({ storage, ...others }: FollowedLogOptions & { readonly storage: Storage }) {
     super(eventSource(storage), others);
     this.storage = storage;
   }
 }
 
-function eventSource({ events }: Storage): LogSource<RotaEvent> {
+export function eventSource({ events }: Storage): LogSource<RotaEvent> {
   return {
     name: "events",
+    leavesHoles: false,
     range: () => events.range(),
+    mark: (seq) => events.mark({ seq }),
+    lastUntil: (at) => events.lastUntil({ at }),
     async read(after) {
-      const { events: stored, more, upTo } = await events.read({ after, ...PAGE });
-      const entries = stored.map((event) => ({ seq: event.seq, bytes: event.bytes, value: toEvent(event) }));
-      return { entries, more, upTo };
+      const { events: stored, ...page } = await events.read({ after, ...PAGE });
+      const entries = stored.map((event) => {
+        const { seq, bytes, type, at } = event;
+        return { seq, bytes, value: toEvent(event), mark: { type, at } };
+      });
+      return { entries, ...page };
     },
   };
 }

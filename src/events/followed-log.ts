@@ -1,5 +1,7 @@
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
+import type { LogMark } from "../storage/storage.ts";
+import { LogCursor } from "./log-cursor.ts";
 
 /** A signal may be lost: look at least this often while somebody listens. */
 const POLL_MS = 5_000;
@@ -16,6 +18,12 @@ export interface LogSource<Value> {
   read(after: number): Promise<LogPage<Value>>;
   /** The highest number there ever was (0: none yet), and the oldest entry that is still there, or the number after the highest. */
   range(): Promise<{ readonly oldest: number; readonly newest: number }>;
+  /** What the entry of this number is known by; null: there is none. */
+  mark(seq: number): Promise<LogMark | null>;
+  /** The number of the last entry written no later than `at`; 0: none. */
+  lastUntil(at: number): Promise<number>;
+  /** Whether entries are deleted that others are older than. */
+  readonly leavesHoles: boolean;
 }
 
 export interface LogPage<Value> {
@@ -24,6 +32,8 @@ export interface LogPage<Value> {
   readonly more: boolean;
   /** Everything up to this number has been looked at: go on after it. */
   readonly upTo: number;
+  /** What the entry before the page is known by, the one that was asked after; null: there is none. */
+  readonly mark: LogMark | null;
 }
 
 export interface LogEntry<Value> {
@@ -31,9 +41,25 @@ export interface LogEntry<Value> {
   readonly value: Value;
   /** What it takes, about. */
   readonly bytes: number;
+  readonly mark: LogMark;
 }
 
 export type LogListener<Value> = (value: Value, entry: LogEntry<Value>) => void;
+
+/** What a listener may want to know besides the entries. */
+export interface LogNotices {
+  /** The log is closed. */
+  readonly onClose?: () => void;
+  /** The database was restored to an earlier state: entries come next whose numbers are above `resumeAfter`. */
+  readonly onRestored?: (restored: { readonly resumeAfter: number }) => void;
+}
+
+export interface FollowedLogOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called when the database turns out to have been restored to an earlier state. */
+  readonly onRestored?: () => void;
+}
 
 /**
  * Follows a log, once for the whole process and only while somebody listens, and hands every entry on in order. A
@@ -43,25 +69,27 @@ export class FollowedLog<Value> {
   readonly source: LogSource<Value>;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** Each with what to call when the log is closed. */
-  readonly #listeners = new Map<LogListener<Value>, () => void>();
+  readonly #listeners = new Map<LogListener<Value>, LogNotices>();
+  readonly #cursor: LogCursor<Value>;
+  readonly #onRestored: () => void;
   #following: Promise<void> | null = null;
   #begun: Promise<void> = Promise.resolve();
   #tried: Promise<void> | null = null;
-  #position = 0;
   #closed = false;
   #woken = false;
   #sleeper: { timer: Timer; wake: () => void } | null = null;
 
-  constructor(source: LogSource<Value>, { clock, log }: { readonly clock: Clock; readonly log: Log }) {
+  constructor(source: LogSource<Value>, { clock, log, onRestored = () => {} }: FollowedLogOptions) {
     this.source = source;
     this.#clock = clock;
     this.#log = log;
+    this.#cursor = new LogCursor(source);
+    this.#onRestored = onRestored;
   }
 
   /** The number of the last entry handed on. */
   get position(): number {
-    return this.#position;
+    return this.#cursor.seq;
   }
 
   /** Resolves once what happens from now on will reach the listeners there are. */
@@ -78,12 +106,12 @@ export class FollowedLog<Value> {
   }
 
   /** Hands everything on that happens once `ready` has resolved, until the returned function is called. */
-  listen(listener: LogListener<Value>, onClose: () => void = () => {}): () => void {
+  listen(listener: LogListener<Value>, notices: LogNotices = {}): () => void {
     if (this.#closed) {
-      queueMicrotask(onClose);
+      queueMicrotask(() => notices.onClose?.());
       return () => {};
     }
-    this.#listeners.set(listener, onClose);
+    this.#listeners.set(listener, notices);
     this.#following ??= this.#follow();
     return () => {
       this.#listeners.delete(listener);
@@ -107,10 +135,10 @@ export class FollowedLog<Value> {
     const timer = this.#clock.setTimer(CATCH_UP_MS, resolve);
     let newest = Number.POSITIVE_INFINITY;
     const look = () => {
-      if (this.#position >= newest) resolve();
+      if (this.position >= newest) resolve();
     };
     // Behind all others in line: what it is told, they have been told.
-    const stop = this.listen(look, resolve);
+    const stop = this.listen(look, { onClose: resolve });
     this.source.range().then((range) => {
       newest = range.newest;
       look();
@@ -124,7 +152,7 @@ export class FollowedLog<Value> {
     this.#closed = true;
     const closing = [...this.#listeners.values()];
     this.#listeners.clear();
-    for (const onClose of closing) onClose();
+    for (const { onClose } of closing) onClose?.();
     this.wake();
     await this.#following;
   }
@@ -154,7 +182,7 @@ export class FollowedLog<Value> {
     this.#tried = promise;
     for (let tries = 1; this.#listeners.size > 0; tries++) {
       try {
-        this.#position = (await this.source.range()).newest;
+        this.#cursor.moveTo((await this.source.range()).newest);
         break;
       } catch (error) {
         if (tries === 1) this.#warn(error);
@@ -172,13 +200,29 @@ export class FollowedLog<Value> {
 
   async #handOnPage(): Promise<boolean> {
     this.#woken = false;
-    const { entries, more, upTo } = await this.source.read(this.#position);
-    for (const entry of entries) {
-      this.#position = entry.seq;
+    const page = await this.#cursor.read();
+    if (page === null) {
+      await this.#goBack();
+      return true;
+    }
+    for (const entry of page.entries) {
+      this.#cursor.moveTo(entry.seq, entry.mark);
       for (const listener of this.#listeners.keys()) listener(entry.value, entry);
     }
-    this.#position = Math.max(this.#position, upTo);
-    return more;
+    if (page.upTo > this.position) this.#cursor.moveTo(page.upTo);
+    return page.more;
+  }
+
+  async #goBack(): Promise<void> {
+    const after = this.position;
+    await this.#cursor.resume();
+    const resumeAfter = this.position;
+    this.#log.warn(
+      { readUpTo: after, resumeAfter },
+      `the database was restored to an earlier state; readers of ${this.source.name} are sent a gap and go on from there`,
+    );
+    for (const { onRestored } of this.#listeners.values()) onRestored?.({ resumeAfter });
+    this.#onRestored();
   }
 
   async #sleep(ms: number): Promise<void> {

@@ -1,4 +1,5 @@
 import type { FollowedLog, LogEntry } from "./followed-log.ts";
+import { LogCursor } from "./log-cursor.ts";
 
 /** What is kept for a reader that is slower than the log. Beyond it reads on from the storage at its own pace. */
 const BUFFER_BYTES_MAX = 1_048_576;
@@ -9,6 +10,7 @@ export interface LogReaderOptions {
   /** The last entry seen; 0 for all there are; undefined: from now on. */
   readonly after?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Entries are missing after `after`, or were taken back: before the first entry, or later if the database is restored. */
   readonly onGap?: ((gap: { readonly after: number; readonly oldest: number }) => void) | undefined;
   /** Called when more has piled up for it than is kept. */
   readonly onBehind?: (() => void) | undefined;
@@ -19,7 +21,7 @@ export interface LogReaderOptions {
 /**
  * One reader's way through a log. Live, it is handed every entry as it happens; behind, because it began in the
  * past or its buffer overflowed, it reads pages from the storage until it has caught up. Either way it misses nothing
- * and nobody waits for it.
+ * and nobody waits for it. When the database is restored to an earlier state, it reports a gap and goes on.
  */
 export class LogReader<Value, Shown extends object> implements AsyncIterableIterator<Shown, undefined> {
   readonly #log: FollowedLog<Value>;
@@ -27,10 +29,11 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
   readonly #pick: (value: Value) => Shown | undefined;
   readonly #stopListening: () => void;
   readonly #begun: Promise<void>;
-  #buffer: { readonly seq: number; readonly shown: Shown; readonly bytes: number }[] = [];
+  /** `shown` null: a gap, behind which reading goes on after `seq`. */
+  #buffer: { readonly seq: number; readonly shown: Shown | null; readonly bytes: number }[] = [];
   #bytes = 0;
-  /** The last entry put into the buffer, or passed over because nobody asked for it. */
-  #seen = 0;
+  /** At the last entry put into the buffer, or passed over because nobody asked for it. */
+  readonly #cursor: LogCursor<Value>;
   /** The last entry handed out; before the first, where reading began. */
   #handedOut: number | undefined;
   #live = false;
@@ -46,10 +49,11 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     this.#log = log;
     this.#pick = pick;
     this.#options = options;
-    this.#stopListening = log.listen(
-      (_value, entry) => this.#offer(entry),
-      () => this.#end(),
-    );
+    this.#cursor = new LogCursor(log.source);
+    this.#stopListening = log.listen((_value, entry) => this.#offer(entry), {
+      onClose: () => this.#end(),
+      onRestored: ({ resumeAfter }) => this.#goBackTo(resumeAfter),
+    });
     this.#begun = this.#begin();
     // Whoever iterates is told; a reader that nobody iterates yet must not end the process.
     this.#begun.catch(() => {});
@@ -62,7 +66,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
   }
 
   get position(): number | undefined {
-    return this.#handedOut === undefined || this.#buffer.length > 0 ? this.#handedOut : this.#seen;
+    return this.#handedOut === undefined || this.#buffer.length > 0 ? this.#handedOut : this.#cursor.seq;
   }
 
   [Symbol.asyncIterator](): this {
@@ -90,8 +94,11 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
       const next = this.#buffer.shift();
       if (next !== undefined) {
         this.#bytes -= next.bytes;
+        const before = this.#handedOut;
         this.#handedOut = next.seq;
-        return next.shown;
+        if (next.shown !== null) return next.shown;
+        await this.#reportGap(before);
+        continue;
       }
       if (this.#live) await this.#somethingNew();
       else await this.#catchUp();
@@ -109,21 +116,44 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     await this.#log.ready;
     const { after, onGap } = this.#options;
     if (after === undefined) {
-      this.#seen = this.#log.position;
-      this.#handedOut = this.#seen;
+      this.#cursor.moveTo(this.#log.position);
+      this.#handedOut = this.#cursor.seq;
       this.#live = true;
       return;
     }
-    const { oldest, newest } = await this.#log.source.range();
-    // Beyond the newest lies nothing: the number is from another storage, or everything has been deleted since.
+    const { source } = this.#log;
+    const mark = after > 0 ? await source.mark(after) : null;
+    const { oldest, newest } = await source.range();
+    // Beyond the newest lies nothing: the number is from another storage, or from before a restore.
     const beyond = after > newest;
-    if (after > 0 && (beyond || after + 1 < oldest)) onGap?.({ after, oldest });
-    this.#seen = beyond ? 0 : Math.max(after, oldest - 1);
-    this.#handedOut = this.#seen;
+    // The log never had this number: it was one of those that a restore took back, and none of them is handed out again.
+    const takenBack = mark === null && after >= oldest && !source.leavesHoles;
+    if (after > 0 && (beyond || takenBack || after + 1 < oldest)) onGap?.({ after, oldest });
+    if (mark === null) this.#cursor.moveTo(beyond ? 0 : Math.max(after, oldest - 1));
+    else this.#cursor.moveTo(after, mark);
+    this.#handedOut = this.#cursor.seq;
+  }
+
+  async #reportGap(after = 0): Promise<void> {
+    const { oldest } = await this.#log.source.range();
+    this.#options.onGap?.({ after, oldest });
+  }
+
+  /** What is read from the storage is checked there: only one that is live has seen what was taken back. */
+  #goBackTo(seq: number): void {
+    if (!this.#live) return;
+    this.#cursor.moveTo(seq);
+    this.#addGap();
+  }
+
+  #addGap(): void {
+    this.#buffer.push({ seq: this.#cursor.seq, shown: null, bytes: 0 });
+    this.#wake?.();
+    this.#wake = null;
   }
 
   #offer(entry: LogEntry<Value>): void {
-    if (!this.#live || entry.seq <= this.#seen) return;
+    if (!this.#live || entry.seq <= this.#cursor.seq) return;
     const shown = this.#pick(entry.value);
     if (shown !== undefined && this.#bytes >= BUFFER_BYTES_MAX) {
       this.#live = false;
@@ -138,18 +168,23 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
 
   async #catchUp(): Promise<void> {
     const handedOn = this.#log.position;
-    const { entries, more, upTo } = await this.#log.source.read(this.#seen);
+    const page = await this.#cursor.read();
+    if (page === null) {
+      await this.#cursor.resume();
+      return this.#addGap();
+    }
+    const { entries, more, upTo } = page;
     for (const entry of entries) this.#take(entry, this.#pick(entry.value));
-    this.#seen = Math.max(this.#seen, upTo);
+    if (upTo > this.#cursor.seq) this.#cursor.moveTo(upTo);
     // Live again once everything that has been handed on so far is either in the buffer or no longer anywhere.
     const nothingLeft = entries.length === 0 && !more && this.#log.position === handedOn;
-    this.#live = nothingLeft || this.#seen >= this.#log.position;
+    this.#live = nothingLeft || this.#cursor.seq >= this.#log.position;
     // Whoever looks for little in a long log must not keep everybody else waiting while it looks.
     if (this.#buffer.length === 0) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  #take({ seq, bytes }: LogEntry<Value>, shown: Shown | undefined): void {
-    this.#seen = seq;
+  #take({ seq, bytes, mark }: LogEntry<Value>, shown: Shown | undefined): void {
+    this.#cursor.moveTo(seq, mark);
     if (shown === undefined) return;
     this.#bytes += bytes + ENTRY_BYTES;
     this.#buffer.push({ seq, shown, bytes: bytes + ENTRY_BYTES });

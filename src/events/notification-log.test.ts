@@ -63,6 +63,16 @@ async function makeLog(meddler: Meddler = {}) {
   return { clock, storage, log, tell, reader, reads: () => reads };
 }
 
+/** A reader that notes what it is handed, and gaps, in the order in which they come. */
+function note(reader: (options: LogReaderOptions) => NotificationReader): unknown[] {
+  const seen: unknown[] = [];
+  const notifications = reader({ onGap: (gap) => seen.push(gap) });
+  void (async () => {
+    for await (const { task_id } of notifications) seen.push(task_id);
+  })();
+  return seen;
+}
+
 async function take(reader: AsyncIterable<Notification>, count: number): Promise<number[]> {
   const ids: number[] = [];
   for await (const { task_id } of reader) if (ids.push(task_id) === count) break;
@@ -70,6 +80,49 @@ async function take(reader: AsyncIterable<Notification>, count: number): Promise
 }
 
 describe("a reader of notifications", () => {
+  test("gets a gap when the database was restored, and goes on", async () => {
+    const [lost, restored] = [await makeLog(), await makeLog()];
+    const isRestored = { value: false };
+    const current = () => (isRestored.value ? restored : lost).storage.notifications;
+    const notifications = new Proxy(lost.storage.notifications, {
+      get: (_group, name) => Reflect.get(current(), name),
+    });
+    const log = new NotificationLog({
+      clock: lost.clock,
+      log: new RecordingLog(),
+      storage: { ...lost.storage, notifications },
+    });
+    onTestFinished(() => log.close());
+    const seen = note((options) => new NotificationReader(log, { tenant: "default", ...options }));
+    await settle();
+    const ids = [await lost.tell(), await lost.tell()];
+    log.wake();
+    await settle();
+    isRestored.value = true;
+    await restored.clock.advance(1_000);
+    const [again] = [await restored.tell(), await restored.tell(), await restored.tell()];
+    log.wake();
+    await settle();
+    expect(seen.slice(0, 4)).toEqual([...ids, { after: 2, oldest: 1 }, again]);
+  });
+
+  test("gets no gap because another tenant and all of its are gone", async () => {
+    const { storage, log, tell, reader, clock } = await makeLog();
+    const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+    await storage.tenants.create({ id: "ten_gone", name: "gone", limits });
+    const seen = note((options) => reader(options));
+    await settle();
+    const mine = await tell();
+    await tell("ten_gone");
+    await settle();
+    for (let slices = 0; slices < 20; slices += 1) {
+      await storage.tenants.delete({ id: "ten_gone", limit: 100 });
+    }
+    expect(await storage.notifications.mark({ seq: 2 })).toBeNull();
+    await clock.advance(10_000);
+    expect([seen, log.position]).toEqual([[mine], 2]);
+  });
+
   test("is told what concerns its tenant, live and from before, and nothing else", async () => {
     const { tell, reader } = await makeLog();
     const before = [await tell(), await tell("other"), await tell()];

@@ -1,8 +1,6 @@
-import type { Clock } from "../model/clock.ts";
-import type { Log } from "../model/log.ts";
 import type { Notification } from "../model/notification.ts";
 import type { Storage } from "../storage/storage.ts";
-import { FollowedLog, type LogSource } from "./followed-log.ts";
+import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
 import { LogReader, type LogReaderOptions } from "./log-reader.ts";
 import { toNotification } from "./to-notification.ts";
 
@@ -19,10 +17,7 @@ interface TenantNotification {
 
 /** What schedules and runs do, of all tenants. */
 export class NotificationLog extends FollowedLog<TenantNotification> {
-  constructor({
-    storage,
-    ...others
-  }: { readonly storage: Storage; readonly clock: Clock; readonly log: Log }) {
+  constructor({ storage, ...others }: FollowedLogOptions & { readonly storage: Storage }) {
     super(notificationSource(storage), others);
   }
 }
@@ -37,15 +32,20 @@ export class NotificationReader extends LogReader<TenantNotification, Notificati
 function notificationSource({ notifications }: Storage): LogSource<TenantNotification> {
   return {
     name: "notifications",
+    // A tenant's go with it, wherever they stand.
+    leavesHoles: true,
     range: () => notifications.range(),
+    mark: (seq) => notifications.mark({ seq }),
+    lastUntil: (at) => notifications.lastUntil({ at }),
     async read(after) {
-      const { notifications: stored, more } = await notifications.read({ after, limit: PAGE_LIMIT });
+      const { notifications: stored, ...page } = await notifications.read({ after, limit: PAGE_LIMIT });
       const entries = stored.map((each) => ({
         seq: each.seq,
         value: { tenant: each.tenant, notification: toNotification(each) },
         bytes: FIELDS_BYTES + 2 * textLength(each),
+        mark: { type: each.kind, at: each.at },
       }));
-      return { entries, more, upTo: stored.at(-1)?.seq ?? after };
+      return { entries, upTo: stored.at(-1)?.seq ?? after, ...page };
     },
   };
 }

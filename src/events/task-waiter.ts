@@ -53,9 +53,13 @@ export class TaskWaiter {
       (event) => {
         if (isTerminal(event.state)) for (const waiting of this.#waiting.get(event.taskId) ?? []) waiting();
       },
-      () => {
-        this.#closed = true;
-        for (const looks of this.#waiting.values()) for (const waiting of looks) waiting();
+      {
+        onClose: () => {
+          this.#closed = true;
+          this.#lookAgain();
+        },
+        // What was waited for may be gone, or have ended in a way that was not told here.
+        onRestored: () => this.#lookAgain(),
       },
     );
     return () => {
@@ -65,6 +69,10 @@ export class TaskWaiter {
       this.#stopListening?.();
       this.#stopListening = null;
     };
+  }
+
+  #lookAgain(): void {
+    for (const looks of this.#waiting.values()) for (const waiting of looks) waiting();
   }
 
   /** A promise that rejects when the caller's patience ends, and never resolves. */

@@ -15,6 +15,6 @@ export interface NotificationsOptions {
   readonly after?: number;
   /** Ends the iteration. */
   readonly signal?: AbortSignal;
-  /** Called before the first one if some after `after` have been deleted, or are of another storage. */
+  /** Called before the first one if some after `after` have been deleted, and at any time if the database was restored. */
   readonly onGap?: (gap: { readonly after: number; readonly oldest: number }) => void;
 }

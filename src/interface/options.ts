@@ -10,6 +10,8 @@ import type { TaskKind } from "../model/task.ts";
 export interface RotaOptions {
   /** `sqlite:rota.db` (default), `sqlite::memory:` or `postgres://…`. */
   readonly storage?: string;
+  /** How long a PostgreSQL that is not up yet is waited for at the start; 60 seconds when left out, 0 for not at all. */
+  readonly storageWaitSec?: number;
   readonly scheduler?: SchedulerOptions;
   /** Pools of concurrency besides `tasks`, which the `scheduler` numbers describe: a number is its concurrency. */
   readonly lanes?: Readonly<Record<string, number | LaneOptions>>;

@@ -163,7 +163,10 @@ export interface EventsOptions {
   readonly scheduleId?: number;
   /** Ends the iteration. */
   readonly signal?: AbortSignal;
-  /** Called before the first event if some after `after` have been deleted, or are of another storage. */
+  /**
+   * Called before the first event if some after `after` have been deleted, and at any time if the database was restored to an
+   * earlier state: what was seen up to `after` may no longer be so. Events go on from what is there.
+   */
   readonly onGap?: (gap: { readonly after: number; readonly oldest: number }) => void;
 }
 
@@ -177,7 +180,10 @@ export interface Health {
   readonly status: "ok";
   readonly version: string;
   readonly state: RotaState;
+  /** Whether something can be written to it, and survives a power cut. */
   readonly storage: "ok" | "unavailable";
+  /** Why it is unavailable. */
+  readonly storageError?: string;
   /** Whether the configuration that was read last could be used. */
   readonly config: { readonly ok: true } | { readonly ok: false; readonly error: string };
 }

@@ -74,6 +74,15 @@ export class AgentBounds {
     });
   }
 
+  /** The storage was put back to an earlier state, and may have other bounds than it was told since. */
+  async restored(): Promise<void> {
+    if (!this.#live) return;
+    const { tenants, log } = this.#options;
+    for (const tenant of tenants()) this.#addBoundsOf(tenant);
+    await this.mend().catch((error) => log.error({ error }, "could not read the limits of agents"));
+    await this.#storeLater();
+  }
+
   /** Tells what was not told yet. */
   store(): Promise<void> {
     if (this.#untold.size === 0) return this.#options.turns.idle();

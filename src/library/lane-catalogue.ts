@@ -27,6 +27,8 @@ export class LaneCatalogue extends Service {
   readonly name = "lane catalogue";
   readonly #options: LaneCatalogueOptions;
   #next: Promise<void> | null = null;
+  /** Whether the storage may no longer know what this process wrote into it. */
+  #isUnsure = false;
 
   constructor(options: LaneCatalogueOptions) {
     super(options);
@@ -47,6 +49,12 @@ export class LaneCatalogue extends Service {
 
   onSignal({ kind }: StorageSignal): void {
     if (kind === "lanes" || kind === "reconnected") this.wake();
+  }
+
+  /** The storage was put back to an earlier state: what this process knows of lanes is written again. */
+  restored(): void {
+    this.#isUnsure = true;
+    this.wake();
   }
 
   /** Resolves once everything holds here that was stored before this was called. Calls that wait share one look. */
@@ -93,9 +101,13 @@ export class LaneCatalogue extends Service {
     const stored = new Map(settings.map((setting) => [setting.name, setting]));
     const names = [...new Set([...table.stored.keys(), ...stored.keys()])];
     const changed = names.filter((name) => !isDeepStrictEqual(table.stored.get(name), stored.get(name)));
-    if (changed.length === 0) return;
+    const isUnsure = this.#isUnsure;
+    if (changed.length === 0 && !isUnsure) return;
     const lanes = table.under(current.value, stored);
-    await storage.lanes.configure({ lanes: changed.flatMap((name) => lanes.get(name) ?? []) });
+    const written = isUnsure ? [...lanes.values()] : changed.flatMap((name) => lanes.get(name) ?? []);
+    await storage.lanes.configure({ lanes: written });
+    if (isUnsure) this.#isUnsure = false;
+    if (changed.length === 0) return;
     table.replaceStored(settings);
     onChanged();
     this.log.info({ lanes: changed }, "took over what was stored of lanes");

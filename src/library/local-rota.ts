@@ -27,8 +27,11 @@ import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
+import { type Backoff, backoffMs } from "../services/backoff.ts";
+import type { Service } from "../services/service.ts";
+import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { Storage, StorageSignal } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { Access } from "./access.ts";
@@ -44,6 +47,8 @@ import type { LaneTable } from "./lane-table.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import { OpenStreams } from "./open-streams.ts";
 import type { Reloader } from "./reloader.ts";
+import { RestoreWatch } from "./restore-watch.ts";
+import { StorageHealth } from "./storage-health.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
 import type { TenantRota } from "./tenant-rota.ts";
 import { TenantRotas } from "./tenant-rotas.ts";
@@ -57,8 +62,8 @@ import { warnOfUnservedLanes } from "./unserved-lanes.ts";
  */
 const KEEP_ALIVE_MS = 60 * 60 * 1_000;
 
-/** A storage that takes longer than this to say what time it is counts as away: whoever asks wants to know soon. */
-const HEALTH_MS = 2_000;
+/** How soon a start is tried again while the storage is away. */
+const START_RETRY: Backoff = { firstMs: 250, maxMs: 2_000 };
 
 /** Other nodes refuse a key within a second of its end; the rest is for requests that were let in just before. */
 const LOCKED_ELSEWHERE_MS = 3_000;
@@ -87,6 +92,7 @@ export interface LocalRotaParts {
   readonly access: Access;
   readonly estimateTokens?: EstimateTokens | undefined;
   readonly clock: Clock;
+  readonly random: () => number;
   readonly log: Log;
 }
 
@@ -105,7 +111,9 @@ export class LocalRota implements Rota {
   readonly audit: LocalAudit;
   readonly #parts: LocalRotaParts;
   readonly #configHealth: ConfigHealth;
+  readonly #storageHealth: StorageHealth;
   readonly #estimates: TokenEstimates;
+  readonly #restoreWatch: RestoreWatch;
   readonly #tenants: TenantRotas;
   /** What stands directly on this object. */
   readonly #own: TenantRota;
@@ -119,11 +127,12 @@ export class LocalRota implements Rota {
   readonly #drainBegins = new AbortController();
 
   constructor(parts: LocalRotaParts) {
-    const { storage, engine, eventLog, clock, deliverer, catalogue, laneCatalogue, tenants } = parts;
+    const { storage, engine, eventLog, clock, tenants } = parts;
     this.#parts = parts;
     this.keys = parts.access.keys;
     this.audit = parts.access.audit;
     this.#configHealth = new ConfigHealth(parts.log);
+    this.#storageHealth = new StorageHealth({ storage, clock, log: parts.log });
     this.#estimates = new TokenEstimates({
       estimate: parts.estimateTokens,
       storage,
@@ -163,18 +172,48 @@ export class LocalRota implements Rota {
     this.lanes = this.#own.lanes;
     this.agents = this.#own.agents;
     this.webhooks = this.#own.webhooks;
-    storage.subscribe((signal) => {
-      if (signal.kind === "events" || signal.kind === "reconnected") eventLog.wake();
-      if (signal.kind === "notifications" || signal.kind === "reconnected") parts.notificationLog.wake();
-      if (signal.kind === "deliveries" || signal.kind === "reconnected") deliverer.wake();
-      engine.onSignal(signal);
-      catalogue.onSignal(signal);
-      laneCatalogue.onSignal(signal);
-      tenants.onSignal(signal);
-      parts.access.onSignal(signal);
+    this.#restoreWatch = new RestoreWatch({
+      clock,
+      log: parts.log,
+      random: parts.random,
+      storage,
+      onRestored: () => this.storageRestored(),
     });
+    storage.subscribe((signal) => this.#onSignal(signal));
     // On a storage of our own nobody else changes them.
-    if (!storage.capabilities.exclusive) for (const each of [catalogue, laneCatalogue, tenants]) each.start();
+    if (!storage.capabilities.exclusive) for (const each of this.#watchers()) each.start();
+  }
+
+  #watchers(): Service[] {
+    const { catalogue, laneCatalogue, tenants } = this.#parts;
+    return [catalogue, laneCatalogue, tenants, this.#restoreWatch];
+  }
+
+  #onSignal(signal: StorageSignal): void {
+    const { engine, eventLog, notificationLog, deliverer, catalogue, laneCatalogue, tenants, access } =
+      this.#parts;
+    const isReconnected = signal.kind === "reconnected";
+    if (signal.kind === "events" || isReconnected) eventLog.wake();
+    if (signal.kind === "notifications" || isReconnected) notificationLog.wake();
+    if (signal.kind === "deliveries" || isReconnected) deliverer.wake();
+    if (isReconnected) this.#restoreWatch.wake();
+    engine.onSignal(signal);
+    catalogue.onSignal(signal);
+    laneCatalogue.onSignal(signal);
+    tenants.onSignal(signal);
+    access.onSignal(signal);
+  }
+
+  /**
+   * The database was put back to an earlier state: everything that is remembered of it is read anew, and what this process
+   * wrote into it for others to go by is written again.
+   */
+  storageRestored(): void {
+    const { engine, bounds, laneCatalogue } = this.#parts;
+    engine.restored();
+    laneCatalogue.restored();
+    void bounds.restored();
+    this.#onSignal({ kind: "reconnected" });
   }
 
   get state(): RotaState {
@@ -202,7 +241,7 @@ export class LocalRota implements Rota {
     if (this.#stopping !== null || this.#draining !== null) {
       return Promise.reject(new RotaError("draining", "this Rota was stopped: create a new one"));
     }
-    this.#starting ??= this.#start().catch((error) => {
+    this.#starting ??= this.#startPatiently().catch((error) => {
       this.#starting = null;
       throw error;
     });
@@ -279,17 +318,43 @@ export class LocalRota implements Rota {
   }
 
   async health(): Promise<Health> {
-    const { storage, clock } = this.#parts;
-    const late = Promise.withResolvers<"unavailable">();
-    const timer = clock.setTimer(HEALTH_MS, () => late.resolve("unavailable"));
-    const answered = storage.now().then(
-      () => "ok" as const,
-      () => "unavailable" as const,
-    );
-    const found = await Promise.race([answered, late.promise]);
+    const trouble = await this.#storageHealth.trouble();
+    return {
+      status: "ok",
+      version: VERSION,
+      state: this.#state,
+      storage: trouble === null ? "ok" : "unavailable",
+      ...(trouble === null ? {} : { storageError: trouble }),
+      config: this.#configHealth.state,
+    };
+  }
+
+  /** A database that other processes use as well may be away for a moment: it is waited for as long as at the opening. */
+  async #startPatiently(): Promise<void> {
+    const { storage, clock, random, current, log } = this.#parts;
+    const giveUpAt = clock.monotonic() + current.value.storageWaitMs;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await this.#start();
+      } catch (error) {
+        const isPatient = isStorageAway(error) && !storage.capabilities.exclusive && this.#draining === null;
+        if (!isPatient || clock.monotonic() >= giveUpAt) throw error;
+        if (failures === 1) log.warn({ error }, "the storage does not answer; waiting for it to start");
+        await this.#pause(backoffMs(START_RETRY, failures, random));
+        this.#checkNotDraining();
+      }
+    }
+  }
+
+  /** Ends early when it is to drain. Timers of the clock do not keep the process alive, which has nothing else to do yet. */
+  async #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#parts.clock.setTimer(ms, resolve);
+    const keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
+    this.draining.addEventListener("abort", () => resolve(), { once: true });
+    await promise;
+    clearInterval(keepAlive);
     timer.cancel();
-    const config = this.#configHealth.state;
-    return { status: "ok", version: VERSION, state: this.#state, storage: found, config };
   }
 
   async #start(): Promise<void> {
@@ -326,12 +391,12 @@ export class LocalRota implements Rota {
   }
 
   async #stop(options: { graceMs?: number }): Promise<void> {
-    const { turns, catalogue, laneCatalogue, tenants, access } = this.#parts;
+    const { turns, access } = this.#parts;
     const { guard, eventLog, notificationLog, storage } = this.#parts;
     await this.drain(options);
     await endingPrograms();
     await turns.idle();
-    await Promise.all([catalogue.stop(), laneCatalogue.stop(), tenants.stop(), access.close()]);
+    await Promise.all([...this.#watchers().map((each) => each.stop()), access.close()]);
     await guard.close();
     this.#estimates.stop();
     await Promise.all([eventLog.close(), notificationLog.close()]);

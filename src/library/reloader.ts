@@ -149,9 +149,11 @@ export class Reloader {
   }
 
   /** Once for each change: the configuration is read again and again, and says the same every time. */
-  #tellOfRestart(needsRestart: readonly string[], { options: { storage, scheduler } }: Settings): void {
-    const { enabled, strategy, workerCount } = scheduler;
-    const told = needsRestart.length === 0 ? [] : [needsRestart, storage, enabled, strategy, workerCount];
+  #tellOfRestart(needsRestart: readonly string[], { options }: Settings): void {
+    const { storage, storageWaitSec } = options;
+    const { enabled, strategy, workerCount } = options.scheduler;
+    const values = [storage, storageWaitSec, enabled, strategy, workerCount];
+    const told = needsRestart.length === 0 ? [] : [needsRestart, ...values];
     if (isDeepStrictEqual(told, this.#told)) return;
     this.#told = told;
     if (needsRestart.length === 0) return;

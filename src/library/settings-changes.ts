@@ -8,6 +8,7 @@ const NEEDS_RESTART: readonly string[] = [
   "scheduler.strategy",
   "scheduler.workerCount",
   "storage",
+  "storageWaitSec",
 ];
 
 export interface SettingsChanges {
@@ -29,9 +30,14 @@ export function settingsChanges(before: Settings, after: Settings): SettingsChan
 
 /** Settings with what only a new start can change as it is `before`. */
 export function runningOptions(wanted: Settings["options"], before: Settings): Settings["options"] {
-  const { storage, scheduler } = before.options;
+  const { storage, storageWaitSec, scheduler } = before.options;
   const { enabled, strategy, workerCount } = scheduler;
-  return { ...wanted, storage, scheduler: { ...wanted.scheduler, enabled, strategy, workerCount } };
+  return {
+    ...wanted,
+    storage,
+    storageWaitSec,
+    scheduler: { ...wanted.scheduler, enabled, strategy, workerCount },
+  };
 }
 
 /** A lane, an agent and an executor are one value each, and so is every other option of a section. */

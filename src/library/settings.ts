@@ -35,6 +35,7 @@ export interface Settings {
   readonly timeoutMs: number;
   readonly timeoutMaxMs: number;
   readonly shutdownGraceMs: number;
+  readonly storageWaitMs: number;
   readonly runRetentionMs: number;
   readonly auditRetentionMs: number;
   readonly resultTTLSec: (storage: { readonly durable: boolean }) => number;
@@ -105,6 +106,7 @@ export function withOptions(settings: Settings, options: SharedOptions): Setting
 function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executors"> {
   const { scheduler, lanes, sessions, schedules, retry, timeouts, webhooks, audit, shutdownGraceSec } =
     options;
+  const storageWaitMs = options.storageWaitSec * 1_000;
   return {
     options,
     scheduler,
@@ -115,6 +117,7 @@ function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executor
     timeoutMs: Math.min(timeouts.defaultMs, timeouts.maxMs),
     timeoutMaxMs: timeouts.maxMs,
     shutdownGraceMs: shutdownGraceSec * 1_000,
+    storageWaitMs,
     runRetentionMs: schedules.runRetentionDays * DAY_MS,
     auditRetentionMs: audit.retentionDays * DAY_MS,
     allow: webhooks.allow,

@@ -91,7 +91,12 @@ export class TenantCatalogue extends Service {
     const { storage, onAdded, onGone } = this.#options;
     const before = this.#tenants;
     this.#tenants = new Map((await storage.tenants.list()).map((tenant) => [tenant.id, tenant]));
-    for (const id of this.#tenants.keys()) if (!before.has(id)) onAdded(id);
+    for (const id of this.#tenants.keys()) {
+      if (before.has(id)) continue;
+      // Ids are never given twice: one that was gone is back because the database was restored.
+      this.reopen(id);
+      onAdded(id);
+    }
     for (const id of before.keys()) {
       if (this.#tenants.has(id)) continue;
       this.close(id);

@@ -270,3 +270,20 @@ test("closing ends all streams and lets no other begin", async () => {
   expect(await stream.next()).toBeUndefined();
   expect((await fetch(url)).status).toBe(503);
 });
+
+test("a gap that opens while a stream is read is sent at once, with the place where it goes on", async () => {
+  const gap = new Gate();
+  const { url } = await serveStreams(async function* ({ onGap, signal }) {
+    yield someEvent(7, 1);
+    await gap.opened;
+    onGap?.({ after: 7, oldest: 1 });
+    await new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve()));
+    return undefined;
+  });
+  const stream = await openStream(url);
+  const [, event] = await stream.take(2);
+  expect(event?.id).toBe("7");
+  gap.open();
+  const [missing] = await stream.take(1);
+  expect(missing).toEqual({ id: "0", event: "gap", data: { after: 7, oldest: 1 } });
+});

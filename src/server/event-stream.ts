@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { LocalKeys } from "../interface/keys.ts";
-import type { NotificationsOptions } from "../interface/notifications.ts";
-import type { EventsOptions } from "../interface/rota.ts";
+import type { Notifications, NotificationsOptions } from "../interface/notifications.ts";
+import type { Events, EventsOptions } from "../interface/rota.ts";
 import type { SentMessage } from "../interface/sessions.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
@@ -87,8 +87,8 @@ export class EventStreams {
   /** Begins a stream, which goes on until the reader goes away or the server closes. Throws before it has begun. */
   open(response: ServerResponse, reader: Reader, options: Omit<EventsOptions, "signal" | "onGap">): void {
     const outlet = this.#enter(response, reader);
-    const { reading, missing } = readingFor(outlet);
-    const events = reader.rota.events({ ...options, ...reading });
+    const { reading, missing } = readingFor(outlet, () => events);
+    const events: Events = reader.rota.events({ ...options, ...reading });
     outlet.begin(STREAM_HEADERS);
     void this.#send(events, outlet, {
       opening: () => `${RECONNECT}${place(events)}\n${missing()}`,
@@ -103,8 +103,8 @@ export class EventStreams {
     options: Pick<NotificationsOptions, "after">,
   ): void {
     const outlet = this.#enter(response, reader);
-    const { reading, missing } = readingFor(outlet);
-    const notifications = reader.rota.notifications({ ...options, ...reading });
+    const { reading, missing } = readingFor(outlet, () => notifications);
+    const notifications: Notifications = reader.rota.notifications({ ...options, ...reading });
     outlet.begin(STREAM_HEADERS);
     void this.#send(notifications, outlet, {
       opening: () => `${RECONNECT}${place(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
@@ -123,7 +123,8 @@ export class EventStreams {
   ): Promise<void> {
     const outlet = this.#enter(response, visitor);
     // What happens right after it was said is to be seen too.
-    const events = visitor.rota.events({ sessionKey, ...readingFor(outlet).reading });
+    const { reading, missing } = readingFor(outlet, () => events);
+    const events: Events = visitor.rota.events({ sessionKey, ...reading });
     const sent = await begin().catch((error) => {
       outlet.stop();
       throw error;
@@ -133,7 +134,7 @@ export class EventStreams {
     const timer = timeoutMs === undefined ? null : clock.setTimer(timeoutMs, () => outlet.stop());
     outlet.begin(STREAM_HEADERS);
     void this.#send(events, outlet, {
-      opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n`,
+      opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n${missing()}`,
       ...eventPlan(events),
       fits: ({ type, taskId }) => taskId === sent.taskId && type !== "batch.completed",
       isLast: ({ state }) => isTerminal(state),
@@ -205,18 +206,26 @@ export class EventStreams {
   }
 }
 
-/** What a stream reads with, and what it has to say first of what is missing. */
-function readingFor(outlet: Outlet) {
+/**
+ * What a stream reads with, and what it has to say first of what is missing. A gap that opens later, because the database
+ * was restored, is written as soon as the reader comes to it.
+ */
+function readingFor(outlet: Outlet, feed: () => Pick<Feed<never>, "position">) {
   let missing = "";
+  let hasBegun = false;
   return {
     reading: {
       signal: outlet.stopped,
       onGap: (gap: { readonly after: number; readonly oldest: number }) => {
-        missing = gapFrame(gap);
+        if (hasBegun) void outlet.write(Buffer.from(gapFrame(gap, feed())));
+        else missing = gapFrame(gap);
       },
       onBehind: () => outlet.pileUp(),
     },
-    missing: () => missing,
+    missing: () => {
+      hasBegun = true;
+      return missing;
+    },
   };
 }
 

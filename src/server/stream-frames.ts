@@ -14,8 +14,12 @@ export const notificationFrame = framed<Notification>(
   ({ id, ...notification }) => `id: ${id}\nevent: notification\ndata: ${JSON.stringify(notification)}\n\n`,
 );
 
-export function gapFrame(gap: { readonly after: number; readonly oldest: number }): string {
-  return `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
+/** `from`: where the stream goes on, if it has not just said so. */
+export function gapFrame(
+  gap: { readonly after: number; readonly oldest: number },
+  from: { readonly position: number | undefined } = { position: undefined },
+): string {
+  return `${place(from)}event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
 }
 
 /**

@@ -2,6 +2,13 @@
 import type { EventType } from "../model/event.ts";
 import type { TaskState } from "../model/task-state.ts";
 
+/**
+ * How many events are written in a millisecond at most, with a margin of ten. A storage that is opened goes on with numbers
+ * that lie as far behind its newest event as this allows for: should it be a restored one, no number is handed out again
+ * that readers saw before the restore.
+ */
+export const EVENT_NUMBERS_PER_MS = 100;
+
 export interface EventStorage {
   /**
    * Up to `limit` events after `after`, oldest first; fewer when they take more than `bytesMax` together, but one at
@@ -9,6 +16,13 @@ export interface EventStorage {
    * that are gone are left out, and no more than `LOOKED_MAX` of them are looked at.
    */
   read(params: ReadEventsParams): Promise<EventPage>;
+  /**
+   * What the event of this number is known by, whether or not its task is gone; null: there is no such event. Between the
+   * oldest and the newest, that is a number the log never had: only the oldest are ever deleted.
+   */
+  mark(params: { seq: number }): Promise<LogMark | null>;
+  /** The number of the last event that was written no later than `at`; 0: none. */
+  lastUntil(params: { at: number }): Promise<number>;
   /**
    * How far the log reaches: the highest number there ever was (0: none yet), and the oldest event that is still there,
    * or the number after the highest when there is none.
@@ -21,6 +35,20 @@ export interface EventPage {
   readonly more: boolean;
   /** Everything up to this number has been looked at: go on after it. */
   readonly upTo: number;
+  /**
+   * What `mark` returns for `after`, read no earlier than the events. A reader compares it with what it saw under that
+   * number: if they differ, the database was restored to an earlier state and the numbers were handed out again.
+   */
+  readonly mark: LogMark | null;
+}
+
+/**
+ * What tells an entry of a log from another that has the same number because the database was restored in between: the
+ * later one was written later.
+ */
+export interface LogMark {
+  readonly type: string;
+  readonly at: number;
 }
 
 /** How many events one call looks at: those of tasks that are gone may be any number. */

@@ -1,15 +1,25 @@
 /** How a storage keeps what is told of schedules: one part of the contract in storage.ts. */
 import type { NotificationKind, RunStatus } from "../model/schedule.ts";
+import type { LogMark } from "./event-storage.ts";
 
 /** What schedules and runs do, in order, each told in the transaction that did it. */
 export interface NotificationStorage {
   /** Up to `limit` after `after`, of all tenants, oldest first. Never passes over one that commits later. */
-  read(params: {
-    after: number;
-    limit: number;
-  }): Promise<{ notifications: StoredNotification[]; more: boolean }>;
+  read(params: { after: number; limit: number }): Promise<NotificationPage>;
+  /** As `EventStorage.mark`. Null may also mean that it was deleted with its tenant. */
+  mark(params: { seq: number }): Promise<LogMark | null>;
+  /** As `EventStorage.lastUntil`. */
+  lastUntil(params: { at: number }): Promise<number>;
   /** The highest number there ever was (0: none yet), and the oldest that is still there, or the number after the highest. */
   range(): Promise<{ oldest: number; newest: number }>;
+}
+
+export interface NotificationPage {
+  readonly notifications: StoredNotification[];
+  /** There may be others right after them. */
+  readonly more: boolean;
+  /** What `mark` returns for `after`, read no earlier than the notifications; see `EventPage.mark`. */
+  readonly mark: LogMark | null;
 }
 
 export interface StoredNotification {

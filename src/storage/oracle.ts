@@ -26,7 +26,7 @@ import {
   resendDelivery,
   settleDeliveries,
 } from "./oracle/deliveries.ts";
-import { eventRange, readEvents } from "./oracle/events.ts";
+import { eventMark, eventRange, lastEventUntil, readEvents } from "./oracle/events.ts";
 import { expireTasks } from "./oracle/expire-tasks.ts";
 import { finishAndClaim } from "./oracle/finish-and-claim.ts";
 import { fireSchedules } from "./oracle/fire-schedules.ts";
@@ -43,7 +43,12 @@ import {
   setNodeAbilities,
   setNodeSlots,
 } from "./oracle/nodes.ts";
-import { notificationRange, readNotifications } from "./oracle/notifications.ts";
+import {
+  lastNotificationUntil,
+  notificationMark,
+  notificationRange,
+  readNotifications,
+} from "./oracle/notifications.ts";
 import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
 import { prune } from "./oracle/prune.ts";
 import { readSituation } from "./oracle/read-situation.ts";
@@ -109,7 +114,12 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       rescue: on(rescueTasks),
       prune: on(prune),
     },
-    events: { read: on(readEvents), range: on<void, ReturnType<typeof eventRange>>(eventRange) },
+    events: {
+      read: on(readEvents),
+      mark: on(eventMark),
+      lastUntil: on(lastEventUntil),
+      range: on<void, ReturnType<typeof eventRange>>(eventRange),
+    },
     nodes: {
       register: on(registerNode),
       setSlots: on(setNodeSlots),
@@ -151,6 +161,8 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     },
     notifications: {
       read: on(readNotifications),
+      mark: on(notificationMark),
+      lastUntil: on(lastNotificationUntil),
       range: on<void, ReturnType<typeof notificationRange>>(notificationRange),
     },
     agents: {
@@ -194,6 +206,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     counters: { recountOne: on(() => []), recountAll: on<void, never[]>(() => []) },
 
     now: on<void, number>(() => clock.now()),
+    check: on<void, void>(() => undefined),
     subscribe(listener) {
       state.listeners.add(listener);
       return () => void state.listeners.delete(listener);

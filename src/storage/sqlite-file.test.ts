@@ -1,8 +1,18 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SteppedClock } from "./conformance/clock.ts";
 import { describeStorage } from "./conformance/index.ts";
 import { idsOf, LANE, NODE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
@@ -156,11 +166,11 @@ describe("a SQLite file", () => {
     onTestFinished(() => void other.close());
     other.exec("begin immediate");
     const away = { code: "storage_unavailable" };
-    expect(await storage.now()).toEqual(expect.any(Number));
+    await expect(storage.check()).rejects.toMatchObject(away);
     await expect(insert(storage, "a")).rejects.toMatchObject(away);
-    await expect(storage.now()).rejects.toMatchObject(away);
+    await expect(storage.check()).rejects.toMatchObject(away);
     other.exec("rollback");
-    expect(await storage.now()).toEqual(expect.any(Number));
+    await storage.check();
     expect(await insert(storage, "a")).toMatchObject([{ state: "queued" }]);
   });
 
@@ -318,5 +328,121 @@ describe("a power cut", () => {
     await claim(storage, 1);
     const shown = await show(storage);
     expect(await show(await cut())).toEqual(shown);
+  });
+});
+
+describe("a disk that cannot be written", () => {
+  const away = { code: "storage_unavailable" };
+
+  /** A file of which `break` makes every flush fail until `mend`. */
+  async function openOnBrokenDisk() {
+    const path = newPath();
+    let isBroken = false;
+    /** When the log was last written, at each flush. */
+    const flushed: bigint[] = [];
+    const flushWal = async () => {
+      flushed.push(statSync(`${path}-wal`, { bigint: true }).mtimeNs);
+      if (isBroken) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
+    };
+    const { storage, clock } = await open(path, { flushWal });
+    return {
+      path,
+      storage,
+      clock,
+      flushed,
+      break: () => {
+        isBroken = true;
+      },
+      mend: () => {
+        isBroken = false;
+      },
+    };
+  }
+
+  test("accepts nothing while flushes fail, and says why", async () => {
+    const { storage, break: breakDisk } = await openOnBrokenDisk();
+    await insert(storage, "a");
+    breakDisk();
+    for (const id of ["b", "c"]) {
+      await expect(insert(storage, id)).rejects.toMatchObject({
+        ...away,
+        message: expect.stringContaining("EIO: i/o error"),
+      });
+      await expect(storage.check()).rejects.toMatchObject(away);
+    }
+    await expect(storage.tasks.get({ tenant: TENANT, id: "b" })).rejects.toMatchObject(away);
+  });
+
+  test("writes everything anew after a flush that failed, before it trusts another one", async () => {
+    const { path, storage, clock, flushed, break: breakDisk, mend } = await openOnBrokenDisk();
+    await insert(storage, "a");
+    breakDisk();
+    const failed = flushed.length;
+    await expect(insert(storage, "b")).rejects.toMatchObject(away);
+    // One try to write it anew follows at once, and fails as well.
+    await vi.waitFor(() => expect(flushed).toHaveLength(failed + 2));
+    mend();
+    clock.step(1_000);
+    await expect(insert(storage, "c")).rejects.toMatchObject(away);
+    await storage.check();
+    const [first = 0n, ...others] = flushed.slice(failed);
+    for (const writtenAt of others) expect(writtenAt).toBeGreaterThan(first);
+    await insert(storage, "d");
+    const ids = (await storage.tasks.list({ tenant: TENANT, limit: 9 })).tasks.map(({ id }) => id);
+    expect(ids).toEqual(["d", "b", "a"]);
+    expect(await storage.counters.recountAll()).toEqual([]);
+    expect(existsSync(`${path}-wal`)).toBe(true);
+  });
+
+  test("has all that it accepted in the database file once it has recovered", async () => {
+    const { path, storage, break: breakDisk, mend } = await openOnBrokenDisk();
+    await insert(storage, "a");
+    breakDisk();
+    await expect(insert(storage, "b")).rejects.toMatchObject(away);
+    await expect(storage.check()).rejects.toMatchObject(away);
+    mend();
+    const checkpoint = vi.spyOn(Sqlite.prototype, "pragma");
+    await storage.check();
+    expect(checkpoint).toHaveBeenCalledWith("wal_checkpoint(truncate)");
+    const copy = newPath();
+    copyFileSync(path, copy);
+    const { storage: alone } = await open(copy);
+    expect(await alone.tasks.counts({ tenant: TENANT })).toEqual({ queued: 2 });
+  });
+
+  test("stays away if what it could not flush is gone, although flushes work again", async () => {
+    const { path, storage, break: breakDisk, mend } = await openOnBrokenDisk();
+    await insert(storage, "a");
+    breakDisk();
+    await expect(insert(storage, "b")).rejects.toMatchObject(away);
+    // As a system does that drops what it could not write: a page of it is what it was before.
+    const { size } = statSync(`${path}-wal`);
+    writeSync(openSync(`${path}-wal`, "r+"), Buffer.alloc(16, 0xff), 0, 16, size - 2_000);
+    mend();
+    for (let tries = 0; tries < 2; tries += 1) {
+      await expect(storage.check()).rejects.toThrow("restart this process");
+      await expect(insert(storage, "c")).rejects.toMatchObject(away);
+    }
+  });
+
+  test("is away while it is full, although little could still be written, and back once there is room", async () => {
+    const pragma = vi.spyOn(Sqlite.prototype, "pragma");
+    const { storage } = await open(newPath());
+    const db = pragma.mock.contexts.at(-1) as Sqlite.Database;
+    await storage.check();
+    db.pragma("max_page_count = 1");
+    await expect(insert(storage, ...Array.from({ length: 500 }, (_, n) => `t${n}`))).rejects.toMatchObject(
+      away,
+    );
+    for (let tries = 0; tries < 3; tries += 1) {
+      await expect(storage.check()).rejects.toMatchObject({
+        ...away,
+        message: expect.stringContaining("full"),
+      });
+    }
+    db.pragma("max_page_count = 4294967294");
+    await storage.check();
+    await insert(storage, "a");
+    expect(db.prepare("select 1 from sqlite_schema where name = 'write_check'").all()).toEqual([]);
   });
 });

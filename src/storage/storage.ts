@@ -48,6 +48,11 @@ export interface Storage {
 
   /** The storage's clock, in milliseconds since 1970. */
   now(): Promise<number>;
+  /**
+   * Resolves once something was written that survives a power cut; throws `storage_unavailable` if nothing can be written
+   * now. After it has worked, other writes do, unless something breaks anew.
+   */
+  check(): Promise<void>;
   /** Tells `listener` of what happened elsewhere or just now, until the returned function is called. */
   subscribe(listener: (signal: StorageSignal) => void): () => void;
   /** Lets go of everything. Closing twice is fine; any other call after it fails with `storage_unavailable`. */

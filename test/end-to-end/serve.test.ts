@@ -102,7 +102,10 @@ describe("what stops it from starting is said in a sentence:", () => {
   });
 
   test("a PostgreSQL that is not there, without its password", async () => {
-    const sentence = await refusal(["--port", "0", "--storage", "postgres://rota:secret@127.0.0.1:1/rota"]);
+    const folder = newFolder();
+    writeFileSync(join(folder, "rota.config.json"), JSON.stringify({ storageWaitSec: 0 }));
+    const storage = "postgres://rota:secret@127.0.0.1:1/rota";
+    const sentence = await refusal(["--port", "0", "--storage", storage], folder);
     expect(sentence).toMatch(/^Rota cannot start: .*127\.0\.0\.1:1.*\n$/);
     expect(sentence).not.toContain("secret");
   });

@@ -24,7 +24,7 @@ export class LentStorages {
   }
 
   async lend(clock: Clock): Promise<LentStorage> {
-    const loan = this.#free.pop() ?? (await this.#make());
+    const loan = this.#free.pop() ?? (await this.#make(clock));
     loan.clock.lender = clock;
     const dispose = async () => {
       await empty(loan);
@@ -33,8 +33,8 @@ export class LentStorages {
     return { storage: loan.storage, dispose };
   }
 
-  async #make(): Promise<Loan> {
-    const loan = await makeLoan(this.#copies);
+  async #make(clock: Clock): Promise<Loan> {
+    const loan = await makeLoan(this.#copies, clock);
     this.#all.push(loan);
     return loan;
   }
@@ -73,9 +73,10 @@ class LentClock implements Clock {
   }
 }
 
-async function makeLoan(copies: DatabaseCopies): Promise<Loan> {
+async function makeLoan(copies: DatabaseCopies, lender: Clock): Promise<Loan> {
   const { url } = await copies.copy();
   const clock = new LentClock();
+  clock.lender = lender;
   const admin = new Client({ connectionString: url });
   await admin.connect();
   return { storage: await openPostgres({ url, clock }), url, clock, admin };
@@ -88,8 +89,8 @@ async function empty(loan: Loan): Promise<void> {
     () => true,
     () => false,
   );
-  loan.clock.lender = undefined;
   if (!isOpen) loan.storage = await openPostgres({ url: loan.url, clock: loan.clock });
+  loan.clock.lender = undefined;
 }
 
 const EMPTY = `

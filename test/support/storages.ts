@@ -52,7 +52,11 @@ const GROUPS = [
 
 /** A storage whose every call a test can watch, hold up or spoil. */
 export function meddle(storage: Storage, meddler: Meddler): Storage {
-  const meddled: Record<string, unknown> = { ...storage, now: wrap("now", storage.now) };
+  const meddled: Record<string, unknown> = {
+    ...storage,
+    now: wrap("now", storage.now),
+    check: wrap("check", storage.check),
+  };
   for (const group of GROUPS) {
     const operations = Object.entries(storage[group] as unknown as Record<string, Operate>);
     meddled[group] = Object.fromEntries(

@@ -165,7 +165,7 @@ test("while the storage is away, what needs a key waits for it, and how the proc
     start: false,
     meddler: {
       before: ({ operation }) => {
-        if (isAway && (operation.startsWith("keys.") || operation === "now")) throw away();
+        if (isAway && (operation.startsWith("keys.") || operation === "check")) throw away();
       },
     },
   });

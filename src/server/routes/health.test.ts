@@ -47,7 +47,7 @@ test("while it drains it lives, is not ready, takes nothing new and shows what i
 
 test("while its storage is away it lives and is not ready", async () => {
   let isAway = false;
-  const { ask } = await openTestServer({
+  const { ask, clock } = await openTestServer({
     start: false,
     meddler: {
       before: () => {
@@ -67,6 +67,7 @@ test("while its storage is away it lives and is not ready", async () => {
     ]);
   }
   isAway = false;
+  await clock.advance(1_000);
   expect((await ask("/ready")).status).toBe(200);
 });
 

@@ -12,8 +12,8 @@ export const healthRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
     if (installation.state !== "created" && installation.state !== "running") {
       throw new RotaError("draining", "this node is stopping and takes no new work");
     }
-    const { storage } = await installation.health();
-    if (storage !== "ok") throw new RotaError("storage_unavailable", "the storage does not answer");
+    const { storageError } = await installation.health();
+    if (storageError !== undefined) throw new RotaError("storage_unavailable", storageError);
     return { status: "ready" as const };
   });
 };

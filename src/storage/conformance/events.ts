@@ -73,6 +73,7 @@ export function describeEvents(open: OpenWorld): void {
         events: [],
         more: false,
         upTo: after,
+        mark: { type: "task.created", at: all.at(-1)?.at },
       });
     });
 
@@ -92,6 +93,57 @@ export function describeEvents(open: OpenWorld): void {
       expect(await read(1)).toEqual([1, true]);
       expect(await read(1_500)).toEqual([2, true]);
       expect(await read(10_000)).toEqual([3, false]);
+    });
+
+    test("are known by more than their numbers, each for itself and with what comes after it", async () => {
+      const { storage, submit, claim, clock } = await open();
+      await submit({}, {});
+      clock.step(5);
+      await claim({ limit: 2 });
+      const { events: all } = await storage.events.read({ after: 0, limit: 100, bytesMax: 1e9 });
+      expect(all.map(({ type }) => type)).toEqual([
+        "task.created",
+        "task.created",
+        "task.started",
+        "task.started",
+      ]);
+      for (const { seq, type, at } of all) {
+        expect(await storage.events.mark({ seq })).toEqual({ type, at });
+        const page = await storage.events.read({ after: seq, limit: 100, bytesMax: 1e9 });
+        expect(page.mark).toEqual({ type, at });
+      }
+      const { newest } = await storage.events.range();
+      for (const seq of [0, newest + 1]) {
+        expect(await storage.events.mark({ seq })).toBeNull();
+        expect((await storage.events.read({ after: seq, limit: 1, bytesMax: 1e9 })).mark).toBeNull();
+      }
+    });
+
+    test("are known although their task is gone, until they go themselves", async () => {
+      const { storage, submit, clock } = await open();
+      await submit({ maxQueued: 0 });
+      const { newest: seq } = await storage.events.range();
+      const mark = { type: "task.rejected", at: clock.now() };
+      await storage.tasks.prune({ retentionMs: 1e9, rejectedMax: 0, limit: 10 });
+      expect(await storage.events.mark({ seq })).toEqual(mark);
+      const page = await storage.events.read({ after: seq, limit: 1, bytesMax: 1e9 });
+      expect([page.events, page.mark]).toEqual([[], mark]);
+      clock.step(2_000);
+      await storage.tasks.prune({ retentionMs: 1_000, rejectedMax: 0, limit: 10 });
+      expect(await storage.events.mark({ seq })).toBeNull();
+    });
+
+    test("are found by when they were written", async () => {
+      const { storage, submit, clock } = await open();
+      expect(await storage.events.lastUntil({ at: clock.now() })).toBe(0);
+      await submit({}, {});
+      const { newest: first } = await storage.events.range();
+      const at = clock.now();
+      clock.step(10);
+      await submit({});
+      const { newest: second } = await storage.events.range();
+      const found = [at - 1, at, at + 9, at + 10].map((until) => storage.events.lastUntil({ at: until }));
+      expect(await Promise.all(found)).toEqual([0, first, first, second]);
     });
 
     test("come in the order of the tasks that one step moves", async () => {

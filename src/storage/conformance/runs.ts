@@ -195,6 +195,31 @@ export function describeRuns(open: OpenWorld): void {
       expect(only(await told(world)).seq).toBeGreaterThan(newest);
     });
 
+    test("has notifications that are known by more than their numbers, and found by when they were written", async () => {
+      const world = await open();
+      const { notifications } = world.storage;
+      const schedule = await create(world);
+      expect(await notifications.lastUntil({ at: world.clock.now() })).toBe(0);
+      await fire(world, schedule, { runs: [unfired("skipped", 1)] });
+      const at = world.clock.now();
+      world.clock.step(10);
+      await fire(world, schedule, { runs: [unfired("missed", 2)] });
+      const all = await told(world);
+      expect(all.map(({ kind }) => kind)).toEqual(["run.skipped", "run.missed"]);
+      for (const { seq, kind: type, at: writtenAt } of all) {
+        const mark = { type, at: writtenAt };
+        expect(await notifications.mark({ seq })).toEqual(mark);
+        const page = await notifications.read({ after: seq, limit: 1 });
+        expect([page.mark, page.notifications.every((each) => each.seq > seq)]).toEqual([mark, true]);
+      }
+      const [first, second] = all.map(({ seq }) => seq);
+      const page = await notifications.read({ after: 0, limit: 1 });
+      expect([page.mark, page.more, page.notifications.map(({ seq }) => seq)]).toEqual([null, true, [first]]);
+      expect(await notifications.mark({ seq: (second ?? 0) + 1 })).toBeNull();
+      const found = [at - 1, at, at + 10].map((until) => notifications.lastUntil({ at: until }));
+      expect(await Promise.all(found)).toEqual([0, first, second]);
+    });
+
     test("keeps its notification when the clock is set back", async () => {
       const world = await open();
       const schedule = await create(world);

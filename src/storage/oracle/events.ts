@@ -1,5 +1,5 @@
 import { STATE_AFTER } from "../../model/event.ts";
-import type { EventPage, ReadEventsParams, StoredEvent } from "../storage.ts";
+import type { EventPage, LogMark, ReadEventsParams, StoredEvent } from "../storage.ts";
 import { copyJson, type OracleEvent, type OracleState } from "./state.ts";
 
 export function readEvents(state: OracleState, { after, limit, bytesMax }: ReadEventsParams): EventPage {
@@ -14,7 +14,16 @@ export function readEvents(state: OracleState, { after, limit, bytesMax }: ReadE
     bytes += event.bytes;
   }
   const upTo = events.at(-1)?.seq ?? Math.max(after, state.events.at(-1)?.seq ?? 0);
-  return { events, more: events.length < all.length, upTo };
+  return { events, more: events.length < all.length, upTo, mark: eventMark(state, { seq: after }) };
+}
+
+export function eventMark(state: OracleState, { seq }: { seq: number }): LogMark | null {
+  const event = state.events.find((candidate) => candidate.seq === seq);
+  return event === undefined ? null : { type: event.type, at: event.at };
+}
+
+export function lastEventUntil(state: OracleState, { at }: { at: number }): number {
+  return state.events.findLast((event) => event.at <= at)?.seq ?? 0;
 }
 
 export function eventRange(state: OracleState): { oldest: number; newest: number } {

@@ -1,13 +1,26 @@
 import type { NotificationKind } from "../../model/schedule.ts";
-import type { StoredNotification } from "../storage.ts";
+import type { LogMark, NotificationPage, StoredNotification } from "../storage.ts";
 import { type OracleRun, type OracleSchedule, type OracleState, tell } from "./state.ts";
 
 export function readNotifications(
   state: OracleState,
   { after, limit }: { after: number; limit: number },
-): { notifications: StoredNotification[]; more: boolean } {
+): NotificationPage {
   const all = state.notifications.filter(({ seq }) => seq > after);
-  return { notifications: all.slice(0, limit), more: all.length > limit };
+  return {
+    notifications: all.slice(0, limit),
+    more: all.length > limit,
+    mark: notificationMark(state, { seq: after }),
+  };
+}
+
+export function notificationMark(state: OracleState, { seq }: { seq: number }): LogMark | null {
+  const found = state.notifications.find((candidate) => candidate.seq === seq);
+  return found === undefined ? null : { type: found.kind, at: found.at };
+}
+
+export function lastNotificationUntil(state: OracleState, { at }: { at: number }): number {
+  return state.notifications.findLast((notification) => notification.at <= at)?.seq ?? 0;
 }
 
 export function notificationRange(state: OracleState): { oldest: number; newest: number } {

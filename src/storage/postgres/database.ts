@@ -5,10 +5,12 @@ import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { readMigrations } from "../migrations.ts";
 import type { StorageSignal } from "../storage.ts";
-import { isTransient, toRotaError } from "./errors.ts";
+import { isTransient, toOpenError, toRotaError } from "./errors.ts";
 import { FUNCTION_SCHEMA } from "./functions.ts";
 import { migrate } from "./migrate.ts";
 import { Notifications } from "./notifications.ts";
+import { IS_BEHIND } from "./skip-numbers.ts";
+import { untilUp } from "./until-up.ts";
 
 /** Writers take turns at the gate anyway; the rest are for reads beside them. */
 const CONNECTIONS_MAX = 6;
@@ -40,6 +42,10 @@ const SETTINGS = {
 
 export interface PostgresOptions {
   readonly url: string;
+  /** How long a database that is not up yet is waited for; left out: not at all. */
+  readonly waitMs?: number;
+  /** Called once if it has to be waited for. */
+  readonly onWait?: (reason: string) => void;
   /** How long an answer is waited for. */
   readonly timeouts?: { readonly readMs: number; readonly writeMs: number };
   /** For tests: replaces the database's clock. */
@@ -63,13 +69,17 @@ export class PostgresDatabase {
   readonly #listeners = new Set<(signal: StorageSignal) => void>();
   readonly #notifications: Notifications;
   #closing: Promise<void> | null = null;
+  /** The highest number of an event that this process has seen. */
+  #highestEvent = 0;
 
   static async open(options: PostgresOptions): Promise<PostgresDatabase> {
     const config = connectionConfig(options.url);
-    await migrateOnce(config);
+    const { waitMs = 0, onWait = () => {} } = options;
+    await untilUp(() => migrateOnce(config), { waitMs, onWait });
     const db = new PostgresDatabase(config, options);
     try {
       await db.#notifications.start();
+      await db.#skipNumbers();
     } catch (error) {
       await db.close();
       throw toRotaError(error);
@@ -80,8 +90,9 @@ export class PostgresDatabase {
   private constructor(config: PoolConfig, { clock, timeouts = TIMEOUTS }: PostgresOptions) {
     this.#clock = clock;
     this.#timeouts = timeouts;
-    this.#pool = new pg.Pool({ ...config, max: CONNECTIONS_MAX });
-    this.#lifeline = new pg.Pool({ ...config, max: 1 });
+    const onConnect = (client: pg.ClientBase) => this.#keepNumbers(client);
+    this.#pool = new pg.Pool({ ...config, onConnect, max: CONNECTIONS_MAX });
+    this.#lifeline = new pg.Pool({ ...config, onConnect, max: 1 });
     // A connection that breaks while idle is replaced by the next query; unheard, its error would end the process.
     for (const pool of [this.#pool, this.#lifeline]) pool.on("error", () => undefined);
     this.#notifications = new Notifications({
@@ -89,8 +100,13 @@ export class PostgresDatabase {
       self: randomUUID(),
       send: (channel, payload) =>
         this.#pool.query({ name: "notify", text: "select pg_notify($1, $2)", values: [channel, payload] }),
-      hear: (signal) => this.#tell(signal),
+      hear: (signal) => void this.#hear(signal),
     });
+  }
+
+  /** An event of this number was seen here: it must not be handed out again, even if the database goes back. */
+  sawEvent(seq: number): void {
+    this.#highestEvent = Math.max(this.#highestEvent, seq);
   }
 
   /** Calls a function that writes. Its first parameter, `$1`, is the time, null for the database's own. */
@@ -110,6 +126,11 @@ export class PostgresDatabase {
   /** Resolves once everything committed so far survives a crash: a commit that waits for the disk takes all others along. */
   async durable(): Promise<void> {
     await this.read({ name: "flush", text: "select pg_logical_emit_message(true, 'rota', '')", values: [] });
+  }
+
+  /** A server that only reads, or has no room left, still says what time it is. */
+  check(): Promise<void> {
+    return this.durable();
   }
 
   async now(): Promise<number> {
@@ -172,6 +193,32 @@ export class PostgresDatabase {
     }
   }
 
+  /** The database may have been replaced while the connection was lost. */
+  async #hear(signal: StorageSignal): Promise<void> {
+    if (signal.kind === "reconnected") await this.#skipNumbers().catch(() => undefined);
+    this.#tell(signal);
+  }
+
+  async #skipNumbers(): Promise<void> {
+    await this.write({
+      name: "skip_event_numbers",
+      text: "select skip_event_numbers($1, $2)",
+      values: [this.#highestEvent],
+    });
+  }
+
+  /**
+   * Before a new connection is used for anything: the database behind it may be one that was put back to an earlier state,
+   * and would hand out numbers again that were seen here.
+   */
+  async #keepNumbers(client: pg.ClientBase): Promise<void> {
+    if (this.#highestEvent === 0) return;
+    const { rows } = await client.query<{ behind: boolean }>(IS_BEHIND, [this.#highestEvent]);
+    if (!rows[0]?.behind) return;
+    const now = this.#clock?.now() ?? null;
+    await client.query("select skip_event_numbers($1, $2)", [now, this.#highestEvent]);
+  }
+
   #tell(signal: StorageSignal): void {
     for (const listener of this.#listeners) listener(signal);
   }
@@ -199,7 +246,7 @@ async function migrateOnce(config: PoolConfig): Promise<void> {
     await client.connect();
     await migrate(client, readMigrations(new URL("./migrations/", import.meta.url)));
   } catch (error) {
-    throw toRotaError(error);
+    throw toOpenError(error);
   } finally {
     await client.end().catch(() => undefined);
   }

@@ -33,6 +33,7 @@ export async function finishAndClaim(
     .filter(({ token }) => !lost.has(token))
     .map(({ token, settlement }) => ({ token, state: settlement.to }));
   const started = rows.filter(({ what }) => what === "started");
+  for (const { number } of started) db.sawEvent(Number(number));
   const tasks = await toTaskRecords(
     db,
     started.map((row) => ({ ...row, ...JUST_STARTED, held_node: params.node })),

@@ -34,6 +34,7 @@ import { SESSION_FUNCTIONS } from "./sessions.ts";
 import { SETTLE_FUNCTIONS } from "./settle-moves.ts";
 import { SETTLE_SESSION_FUNCTIONS } from "./settle-sessions.ts";
 import { SHARE_FUNCTIONS } from "./share-out.ts";
+import { SKIP_FUNCTIONS } from "./skip-numbers.ts";
 import { TAKE_IN_FUNCTIONS } from "./take-in.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
 import { TENANT_FUNCTIONS } from "./tenants.ts";
@@ -79,6 +80,7 @@ const SOURCE = [
   AGENT_FUNCTIONS,
   TENANT_FUNCTIONS,
   RECOUNT_FUNCTIONS,
+  SKIP_FUNCTIONS,
 ].join("\n");
 
 /**

@@ -15,7 +15,7 @@ import { postgresLanes } from "./lanes.ts";
 import { postgresNodes } from "./nodes.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
-import { eventRange, readEvents } from "./read-events.ts";
+import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events.ts";
 import { postgresNotifications } from "./read-notifications.ts";
 import { readSituation } from "./read-situation.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
@@ -54,6 +54,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     },
     events: {
       read: (params) => readEvents(db, params),
+      mark: (params) => eventMark(db, params),
+      lastUntil: (params) => lastEventUntil(db, params),
       range: () => eventRange(db),
     },
     nodes: postgresNodes(db),
@@ -71,6 +73,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       recountAll: () => recountAll(db),
     },
     now: () => db.now(),
+    check: () => db.check(),
     subscribe: (listener) => db.subscribe(listener),
     close: () => db.close(),
   };

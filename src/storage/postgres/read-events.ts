@@ -1,5 +1,11 @@
 import { type EventType, STATE_AFTER } from "../../model/event.ts";
-import { type EventPage, LOOKED_MAX, type ReadEventsParams, type StoredEvent } from "../storage.ts";
+import {
+  type EventPage,
+  LOOKED_MAX,
+  type LogMark,
+  type ReadEventsParams,
+  type StoredEvent,
+} from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { SESSION_KEY } from "./task-row.ts";
 import { untilDurable } from "./until-durable.ts";
@@ -20,6 +26,7 @@ interface EventRow {
   readonly bytes: string;
   /** How many there were before those that take too much were left out. */
   readonly found: string;
+  readonly mark: LogMark | null;
 }
 
 /**
@@ -40,21 +47,51 @@ export async function readEvents(db: PostgresDatabase, params: ReadEventsParams)
     page.map(({ type, at }) => (type === "task.started" ? at : null)),
   );
   const upTo = Number(page.at(-1)?.seq ?? after);
-  return { events: page.map(toStoredEvent), more: page.length < Number(rows[0]?.found ?? 0), upTo };
+  db.sawEvent(upTo);
+  return {
+    events: page.map(toStoredEvent),
+    more: page.length < Number(rows[0]?.found ?? 0),
+    upTo,
+    mark: rows[0]?.mark ?? null,
+  };
 }
+
+export async function eventMark(db: PostgresDatabase, { seq }: { seq: number }): Promise<LogMark | null> {
+  const [row] = await db.read<{ mark: LogMark | null }>({
+    name: "event_mark",
+    text: `select ${MARK} as mark`,
+    values: [seq],
+  });
+  return row?.mark ?? null;
+}
+
+/** There is no index on the time: the log is walked from its end, over what was written after `at`. */
+export async function lastEventUntil(db: PostgresDatabase, { at }: { at: number }): Promise<number> {
+  const [row] = await db.read<{ seq: string }>({
+    name: "last_event_until",
+    text: "select last_seq as seq from event where at <= $1 order by last_seq desc limit 1",
+    values: [at],
+  });
+  return Number(row?.seq ?? 0);
+}
+
+/** Of the event whose number is `$1`; null: there is none. */
+const MARK = `(
+  select case when e.last_seq - e.count < $1 then json_build_object('type', e.type, 'at', e.at) end
+    from event e where e.last_seq >= $1 order by e.last_seq limit 1)`;
 
 /** Where to go on when there was nothing to tell of. What has been committed since must not be passed over. */
 async function passOver(db: PostgresDatabase, after: number): Promise<EventPage> {
-  const [row] = await db.read<{ up_to: string | null; more: boolean }>({
+  const [row] = await db.read<{ up_to: string | null; more: boolean; mark: LogMark | null }>({
     name: "pass_over_events",
     text: `with looked as materialized (${LOOKED_AT}),
                 next as (select min(l.seq) as seq from looked l join task t on t.seq = l.task_seq)
            select max(l.seq) filter (where n.seq is null or l.seq < n.seq) as up_to,
-                  count(*) = ${LOOKED_MAX} or max(n.seq) is not null as more
+                  count(*) = ${LOOKED_MAX} or max(n.seq) is not null as more, ${MARK} as mark
              from looked l cross join next n`,
     values: [after],
   });
-  return { events: [], more: row?.more ?? false, upTo: Number(row?.up_to ?? after) };
+  return { events: [], more: row?.more ?? false, upTo: Number(row?.up_to ?? after), mark: row?.mark ?? null };
 }
 
 /** The events that one call looks at. */
@@ -66,7 +103,7 @@ const LOOKED_AT = `
 
 // The one beyond the limit tells whether there are more. A row is read if those before it left room.
 export const EVENTS_AFTER = `
-  select * from (
+  select *, ${MARK} as mark from (
     select *, count(*) over () as found, sum(bytes) over (order by seq) - bytes as bytes_before from (
       select e.seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
              t.batch, ${SESSION_KEY} as session, t.schedule, case when e.type = 'task.completed' then t.result end as result,
@@ -86,6 +123,7 @@ export async function eventRange(db: PostgresDatabase): Promise<{ oldest: number
     values: [],
   });
   const newest = Number(row?.newest ?? 0);
+  db.sawEvent(newest);
   return { oldest: Number(row?.oldest ?? newest + 1), newest };
 }
 

@@ -1,5 +1,5 @@
 import type { NotificationKind } from "../../model/schedule.ts";
-import type { NotificationStorage, StoredNotification } from "../storage.ts";
+import type { LogMark, NotificationStorage, StoredNotification } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { oneRow } from "./one-row.ts";
 
@@ -7,12 +7,32 @@ import { oneRow } from "./one-row.ts";
 export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
   return {
     async read({ after, limit }) {
+      // The entry that the caller saw last comes along, so that it can tell whether it is still the same.
       const rows = await db.read<NotificationRow>({
         name: "read_notifications",
-        text: "select * from notification where seq > $1 order by seq limit $2",
-        values: [after, limit + 1],
+        text: "select * from notification where seq >= $1 order by seq limit $2",
+        values: [after, limit + 2],
       });
-      return { notifications: rows.slice(0, limit).map(toNotification), more: rows.length > limit };
+      const [first] = rows;
+      const seen = first !== undefined && Number(first.seq) === after ? first : null;
+      const found = (seen === null ? rows : rows.slice(1)).map(toNotification);
+      return { notifications: found.slice(0, limit), more: found.length > limit, mark: toMark(seen) };
+    },
+    async mark({ seq }) {
+      const [row] = await db.read<Pick<NotificationRow, "kind" | "at">>({
+        name: "notification_mark",
+        text: "select kind, at from notification where seq = $1",
+        values: [seq],
+      });
+      return toMark(row ?? null);
+    },
+    async lastUntil({ at }) {
+      const [row] = await db.read<{ seq: string }>({
+        name: "last_notification_until",
+        text: "select seq from notification where at <= $1 order by seq desc limit 1",
+        values: [at],
+      });
+      return Number(row?.seq ?? 0);
     },
     async range() {
       const [row] = await db.read<{ oldest: string | null; newest: string | null }>({
@@ -37,6 +57,10 @@ interface NotificationRow {
   readonly agent: string;
   readonly run: string | null;
   readonly reason: string | null;
+}
+
+function toMark(row: Pick<NotificationRow, "kind" | "at"> | null): LogMark | null {
+  return row === null ? null : { type: row.kind, at: Number(row.at) };
 }
 
 function toNotification(row: NotificationRow): StoredNotification {

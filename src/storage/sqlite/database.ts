@@ -3,7 +3,7 @@ import Sqlite from "better-sqlite3";
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 import { readMigrations } from "../migrations.ts";
-import type { StorageSignal } from "../storage.ts";
+import { EVENT_NUMBERS_PER_MS, type StorageSignal } from "../storage.ts";
 import { LeaseCache } from "./lease-cache.ts";
 import { LineCache } from "./line-cache.ts";
 import { migrate } from "./migrate.ts";
@@ -12,7 +12,7 @@ import { createReadySet } from "./ready-set.ts";
 import { realPath } from "./real-path.ts";
 import { AbilityCache } from "./standing.ts";
 import { ENTER_EVERY } from "./task-of-line.ts";
-import { type FlushFile, WalSync } from "./wal-sync.ts";
+import { type FlushFile, LostPagesError, WalSync } from "./wal-sync.ts";
 
 /** Pages the write-ahead log may grow to before a commit writes them back (16 MiB): few, larger pauses. */
 const CHECKPOINT_PAGES = 4000;
@@ -22,6 +22,11 @@ const CACHE_KIB = 64 * 1024;
  * is, so that everything else does, too: longer waits are for whoever called, who tries again.
  */
 const BUSY_MS = 100;
+
+/** How often it is tried at most to write the log anew after a flush that failed. */
+const WRITE_ANEW_MS = 500;
+/** What `check` writes after a write has failed: more than most transactions do. */
+const CHECK_BYTES = 256 * 1024;
 
 export interface SqliteOptions {
   /** A file, or `:memory:`. */
@@ -57,8 +62,9 @@ export class SqliteDatabase {
   #lastTaskSeq: number;
   #signals: StorageSignal[] = [];
   #closing: Promise<void> | null = null;
-  /** A write failed because the storage was away, and none has worked since. */
+  /** A write failed because the storage was away, and no `check` has found since that writing works again. */
   #broken = false;
+  #wroteAnewAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: SqliteOptions) {
     const inMemory = options.path === ":memory:";
@@ -81,11 +87,11 @@ export class SqliteDatabase {
       this.#db.exec("update node set past = 1 where past = 0");
       // A write of any kind makes sure that the log file exists before it is opened for flushing.
       this.#db.pragma("user_version = 1");
-      this.#sync = inMemory ? null : new WalSync(`${path}-wal`, options.flushWal);
+      this.#sync = inMemory ? null : new WalSync(path, options.flushWal);
       this.#begin = this.#db.prepare("begin immediate");
       this.#commit = this.#db.prepare("commit");
       this.#rollback = this.#db.prepare("rollback");
-      this.#lastEventSeq = this.#highWater("event", "last_seq");
+      this.#lastEventSeq = Math.max(this.#highWater("event", "last_seq"), this.#beyondLastEvent());
       this.#lastTaskSeq = this.#highWater("task", "seq");
       this.enteredUpTo = this.#entered();
     } catch (error) {
@@ -96,20 +102,69 @@ export class SqliteDatabase {
     this.#lock = lock;
   }
 
-  #tryToWrite(): void {
-    this.write(() => this.prepare("update high_water set value = value where name = 'task_of_line'").run());
-    this.#broken = false;
-  }
-
   get durableStore(): boolean {
     return this.#sync !== null;
   }
 
   now(): number {
     this.#assertOpen();
-    // A disk that is full can still be read: only a write tells whether the storage is there again.
-    if (this.#broken) this.#tryToWrite();
     return this.clock.now();
+  }
+
+  /**
+   * Writes something, and waits until it is on the disk: a disk that is full or broken can still be read. After a write that
+   * failed it is as much as a large task takes, since there may be room for little.
+   */
+  async check(): Promise<void> {
+    this.#assertOpen();
+    if (this.#sync?.failure) await this.#writeAnew(this.#sync);
+    if (this.#broken) this.#writeMuch();
+    else this.#writeLittle();
+    await this.durable();
+    this.#broken = false;
+  }
+
+  /** Another value each time: SQLite writes nothing where nothing changes. */
+  #writeLittle(): void {
+    this.write(() =>
+      this.prepare(
+        `insert into high_water (name, value) values ('write_check', 1)
+         on conflict (name) do update set value = value + 1`,
+      ).run(),
+    );
+  }
+
+  #writeMuch(): void {
+    this.write(() => {
+      this.#db.exec("drop table if exists write_check; create table write_check (bytes blob) strict");
+      this.#db.prepare("insert into write_check values (zeroblob(?))").run(CHECK_BYTES);
+    });
+    this.write(() => this.#db.exec("drop table write_check"));
+  }
+
+  /** Nothing is committed meanwhile: `write` refuses to. */
+  async #writeAnew(sync: WalSync): Promise<void> {
+    try {
+      await sync.writeAnew(() => this.#db.pragma("wal_checkpoint(truncate)"));
+    } catch (error) {
+      throw notDurable(error);
+    }
+  }
+
+  /** After a flush that failed nothing is accepted until everything was written anew, which this begins. */
+  #assertDurable(): void {
+    if (!this.#sync?.failure) return;
+    const { failure } = this.#sync;
+    this.#writeAnewSoon(this.#sync);
+    throw notDurable(failure);
+  }
+
+  /** For callers who do not wait for it. Reading and writing the log takes this thread a while: not for each of them. */
+  #writeAnewSoon(sync: WalSync): void {
+    const now = this.clock.monotonic();
+    if (now - this.#wroteAnewAt < WRITE_ANEW_MS) return;
+    this.#wroteAnewAt = now;
+    this.#writeAnew(sync).catch(() => undefined);
   }
 
   /**
@@ -130,6 +185,7 @@ export class SqliteDatabase {
   /** Runs `work` as one transaction, all or nothing; then tells the listeners what it signalled. */
   write<Result>(work: (now: number) => Result): Result {
     this.#assertOpen();
+    this.#assertDurable();
     let result: Result;
     try {
       this.#begin.run();
@@ -142,7 +198,8 @@ export class SqliteDatabase {
       this.abilities.clear();
       if (this.#db.inTransaction) this.#rollback.run();
       const told = toRotaError(error);
-      this.#broken ||= told instanceof RotaError;
+      this.#broken ||= told instanceof RotaError && told.cause === error;
+      if (isFlushError(error)) this.#sync?.failed(error);
       throw told;
     }
     this.lines.committed();
@@ -165,9 +222,9 @@ export class SqliteDatabase {
     try {
       await this.#sync.durable();
     } catch (error) {
-      throw new RotaError("storage_unavailable", "SQLite: the log could not be forced to the disk", {
-        cause: error,
-      });
+      this.#broken = true;
+      this.#writeAnewSoon(this.#sync);
+      throw notDurable(error);
     }
   }
 
@@ -218,6 +275,17 @@ export class SqliteDatabase {
     for (const listener of this.#listeners) for (const signal of signals) listener(signal);
   }
 
+  /** A file that was restored must not hand out numbers again that readers have seen: see `EVENT_NUMBERS_PER_MS`. */
+  #beyondLastEvent(): number {
+    const newest = this.#db
+      .prepare<[], { seq: number; at: number }>(
+        "select last_seq as seq, at from event order by last_seq desc limit 1",
+      )
+      .get();
+    if (newest === undefined) return 0;
+    return newest.seq + Math.max(this.clock.now() - newest.at, 0) * EVENT_NUMBERS_PER_MS;
+  }
+
   #entered(): number {
     const row = this.#db
       .prepare<[], { value: number }>("select value from high_water where name = 'task_of_line'")
@@ -265,6 +333,23 @@ function reasonFor(code: string, path: string): string | undefined {
     default:
       return undefined;
   }
+}
+
+function notDurable(error: unknown): RotaError {
+  const { message } = error as Error;
+  const isOver = error instanceof LostPagesError;
+  const next = isOver ? "" : "; nothing is accepted until all of it was written again";
+  return new RotaError(
+    "storage_unavailable",
+    `SQLite: the disk did not take what was written (${message})${next}`,
+    {
+      cause: error,
+    },
+  );
+}
+
+function isFlushError(error: unknown): boolean {
+  return error instanceof Sqlite.SqliteError && /^SQLITE_IOERR_(DIR_)?FSYNC$/.test(error.code);
 }
 
 /** Failures of the file or the disk, by the start of their code: something to wait for. */

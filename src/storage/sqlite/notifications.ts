@@ -1,17 +1,27 @@
 import type { NotificationKind } from "../../model/schedule.ts";
-import type { NotificationStorage, NotifiedRun, StoredNotification } from "../storage.ts";
+import type { LogMark, NotificationStorage, NotifiedRun, StoredNotification } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { RunRow } from "./runs.ts";
 
 export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
   return {
     async read({ after, limit }) {
-      const rows = await db.read(() =>
-        db
+      return db.read(() => {
+        const rows = db
           .prepare<NotificationRow>("select * from notification where seq > ? order by seq limit +?")
-          .all(after, limit + 1),
+          .all(after, limit + 1);
+        const notifications = rows.slice(0, limit).map(toNotification);
+        return { notifications, more: rows.length > limit, mark: findMark(db, after) };
+      });
+    },
+    mark: ({ seq }) => db.read(() => findMark(db, seq)),
+    async lastUntil({ at }) {
+      const row = await db.read(() =>
+        db
+          .prepare<{ seq: number }>("select seq from notification where at <= ? order by seq desc limit 1")
+          .get(at),
       );
-      return { notifications: rows.slice(0, limit).map(toNotification), more: rows.length > limit };
+      return row?.seq ?? 0;
     },
     async range() {
       const row = await db.read(() =>
@@ -26,6 +36,10 @@ export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
       return { oldest: row?.oldest ?? newest + 1, newest };
     },
   };
+}
+
+function findMark(db: SqliteDatabase, seq: number): LogMark | null {
+  return db.prepare<LogMark>("select kind as type, at from notification where seq = ?").get(seq) ?? null;
 }
 
 interface NotificationRow {

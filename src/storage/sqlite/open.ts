@@ -16,7 +16,7 @@ import { sqliteNodes } from "./nodes.ts";
 import { sqliteNotifications } from "./notifications.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
-import { eventRange, readEvents } from "./read-events.ts";
+import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events.ts";
 import { readSituation } from "./read-situation.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
 import { recountAll, recountOne } from "./recount.ts";
@@ -54,6 +54,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     },
     events: {
       read: (params) => readEvents(db, params),
+      mark: (params) => eventMark(db, params),
+      lastUntil: (params) => lastEventUntil(db, params),
       range: () => eventRange(db),
     },
     sessions: sqliteSessions(db),
@@ -71,6 +73,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       recountAll: () => recountAll(db),
     },
     now: async () => db.now(),
+    check: () => db.check(),
     subscribe: (listener) => db.subscribe(listener),
     close: () => db.close(),
   };

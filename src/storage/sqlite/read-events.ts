@@ -1,5 +1,11 @@
 import { type EventType, STATE_AFTER } from "../../model/event.ts";
-import { type EventPage, LOOKED_MAX, type ReadEventsParams, type StoredEvent } from "../storage.ts";
+import {
+  type EventPage,
+  LOOKED_MAX,
+  type LogMark,
+  type ReadEventsParams,
+  type StoredEvent,
+} from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 /** Up to `limit` events after `after`, oldest first. There is one writer, so numbers are in order of commit. */
@@ -12,10 +18,11 @@ export async function readEvents(
     let bytes = 0;
     let looked = 0;
     let upTo = after;
+    const mark = findMark(db, after);
     // Row by row: results are large, and enough may be enough.
     for (const row of db.prepare<EventRow>(EVENTS_AFTER).iterate({ after })) {
       const enough = events.length === limit || (bytes >= bytesMax && events.length > 0);
-      if (enough || looked === LOOKED_MAX) return { events, more: true, upTo };
+      if (enough || looked === LOOKED_MAX) return { events, more: true, upTo, mark };
       looked += 1;
       upTo = row.seq;
       // Gone: then there is nobody left to tell about.
@@ -24,8 +31,33 @@ export async function readEvents(
       events.push(event);
       bytes += event.bytes;
     }
-    return { events, more: false, upTo };
+    return { events, more: false, upTo, mark };
   });
+}
+
+export async function eventMark(db: SqliteDatabase, { seq }: { seq: number }): Promise<LogMark | null> {
+  return db.read(() => findMark(db, seq));
+}
+
+/** There is no index on the time: the log is walked from its end, over what was written after `at`. */
+export async function lastEventUntil(db: SqliteDatabase, { at }: { at: number }): Promise<number> {
+  const row = await db.read(() =>
+    db
+      .prepare<{ seq: number }>(
+        "select last_seq as seq from event where at <= ? order by last_seq desc limit 1",
+      )
+      .get(at),
+  );
+  return row?.seq ?? 0;
+}
+
+function findMark(db: SqliteDatabase, seq: number): LogMark | null {
+  const row = db
+    .prepare<{ type: EventType; at: number; first: number }>(
+      "select type, at, last_seq - count + 1 as first from event where last_seq >= ? order by last_seq limit 1",
+    )
+    .get(seq);
+  return row === undefined || row.first > seq ? null : { type: row.type, at: row.at };
 }
 
 interface EventRow {
