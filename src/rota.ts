@@ -30,6 +30,7 @@ import { StorageClock } from "./services/storage-clock.ts";
 import type { Storage } from "./storage/storage.ts";
 import { VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
+import { signature } from "./webhooks/signature.ts";
 
 /**
  * Opens the storage and makes a scheduler on it. Tasks can be submitted right away; `start()` begins to run them.
@@ -144,6 +145,11 @@ export async function joinRota({ options, settings, storage, environment = {} }:
       isDisabled: (id) => tenants.isDisabled(id),
     },
     findExecutor: (record) => catalogue.executorFor(record),
+    contextWindow: (record) => agents.contextWindow(record),
+    sign: (_tenant, content) => {
+      const { webhookKey } = current.value;
+      return webhookKey === null ? null : signature(webhookKey, content);
+    },
     spansLanes: (name) =>
       agents.maxInflight(name) !== null || (tenants.limitsOf(name.tenant)?.maxInflight ?? null) !== null,
     onEnded: () => deliverer.wake(),

@@ -152,6 +152,7 @@ export class TenantRota implements LocalTenant {
       settings: () => current.value.sessions,
       defaults,
       parse,
+      contextWindow: (agent) => parts.agents.contextWindow({ tenant, agent }),
       newTaskId,
       checkOpen,
       checkNotGone,
