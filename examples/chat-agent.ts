@@ -9,8 +9,19 @@ const agent = createServer(async (request, response) => {
   const { message, provider, isScheduledTask } = JSON.parse(body);
   console.log(request.method, request.url, { message, provider, isScheduledTask });
   response.setHeader("content-type", "text/event-stream");
-  response.write('data: {"type":"tool","name":"navigate"}\n\n');
-  response.write('data: {"type":"finish","text":"Example Domain"}\n\n');
+  const events = [
+    {
+      type: "tool-input-available",
+      toolCallId: "call_1",
+      toolName: "navigate",
+      input: { url: "example.com" },
+    },
+    { type: "tool-output-available", toolCallId: "call_1", output: "ok" },
+    { type: "text-delta", id: "text_1", delta: "Example " },
+    { type: "text-delta", id: "text_1", delta: "Domain" },
+    { type: "finish", finishReason: "stop" },
+  ];
+  for (const event of events) response.write(`data: ${JSON.stringify(event)}\n\n`);
   response.end("data: [DONE]\n\n");
 }).listen(0, "127.0.0.1");
 await new Promise((resolve) => agent.once("listening", resolve));
@@ -38,4 +49,16 @@ agent.close();
 //   provider: 'openai',
 //   isScheduledTask: true
 // }
-// { type: 'finish', text: 'Example Domain' }
+// {
+//   text: 'Example Domain',
+//   finishReason: 'stop',
+//   toolCalls: [
+//     {
+//       toolCallId: 'call_1',
+//       toolName: 'navigate',
+//       input: [Object],
+//       output: 'ok'
+//     }
+//   ],
+//   usage: null
+// }

@@ -1,7 +1,14 @@
 /** The library: everything a program that embeds Rota needs. */
 export { ConfigWatcher, type ConfigWatcherOptions, type Reloadable } from "./config/config-watcher.ts";
 export { HttpError, PermanentError } from "./executors/errors.ts";
-export type { Executor, ExecutorConfig, ExecutorContext, Usage } from "./executors/executor.ts";
+export type {
+  Executor,
+  ExecutorConfig,
+  ExecutorContext,
+  SignedContent,
+  TaskSession,
+  Usage,
+} from "./executors/executor.ts";
 export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "./interface/agents.ts";
 export type { Audit, AuditFilter, AuditNote, AuditPage, AuditRecord, LocalAudit } from "./interface/audit.ts";
 export type {
@@ -138,4 +145,5 @@ export type {
 } from "./model/submit-input.ts";
 export type { Attempt, AttemptOutcome, Task, TaskKind, TaskUsage } from "./model/task.ts";
 export type { TaskState, TerminalState } from "./model/task-state.ts";
+export type { Turn } from "./model/turn.ts";
 export { createRota } from "./rota.ts";

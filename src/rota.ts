@@ -30,6 +30,7 @@ import { StorageClock } from "./services/storage-clock.ts";
 import type { Storage } from "./storage/storage.ts";
 import { checkNode, VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
+import { signature } from "./webhooks/signature.ts";
 
 /**
  * Opens the storage and makes a scheduler on it. Tasks can be submitted right away; `start()` begins to run them.
@@ -148,6 +149,11 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     findExecutor: (record) => catalogue.executorFor(record),
     abilities: () => agents.abilities(),
     noExecutorMs: () => current.value.scheduler.noExecutorSec * 1_000,
+    contextWindow: (record) => agents.contextWindow(record),
+    sign: (_tenant, content) => {
+      const { webhookKey } = current.value;
+      return webhookKey === null ? null : signature(webhookKey, content);
+    },
     spansLanes: (name) =>
       agents.maxInflight(name) !== null || (tenants.limitsOf(name.tenant)?.maxInflight ?? null) !== null,
     onEnded: () => deliverer.wake(),

@@ -67,6 +67,142 @@ test("a stream that never ends is dropped by the timeout, and each event was tol
   await dropped.opened;
 });
 
+/** A server like that of BrowserOS: it refuses conversations that are no UUIDs, and streams UI messages. */
+async function serveBrowserOs(...answers: readonly (readonly object[])[]) {
+  const conversations: string[] = [];
+  const url = await serve((_request, response, body) => {
+    const { conversationId } = JSON.parse(body);
+    if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(conversationId)) {
+      response.writeHead(400).end("conversationId: invalid uuid");
+      return;
+    }
+    const answer = answers[Math.min(conversations.length, answers.length - 1)] ?? [];
+    conversations.push(conversationId);
+    answerEvents(response, { type: "start" }, { type: "start-step" }, ...answer, "[DONE]");
+  });
+  return { url, conversations };
+}
+
+const SAID = [
+  { type: "text-start", id: "1" },
+  { type: "text-delta", id: "1", delta: "Done." },
+  { type: "text-end", id: "1" },
+  { type: "finish-step" },
+  {
+    type: "finish",
+    finishReason: "stop",
+    messageMetadata: { usage: { inputTokens: 700, outputTokens: 50 } },
+  },
+];
+
+test("a UI message that ends in an error is tried again, and one that does not is the result", async () => {
+  const { url } = await serveBrowserOs([{ type: "error", errorText: "overloaded" }], SAID);
+  const { rota, clock } = await openRota({ executors: { instruction: { type: "chat", url } } });
+  const retrying = nextEvent(rota, ({ type }) => type === "task.retrying");
+  const { taskId } = await rota.tasks.submit({ instruction: "Go" });
+  await retrying;
+  await clock.advance(60_000);
+  expect(await rota.tasks.wait(taskId)).toMatchObject({
+    state: "done",
+    result: { text: "Done.", finishReason: "stop", toolCalls: [], usage: { inputTokens: 700 } },
+    usage: { inputTokens: 700, outputTokens: 50 },
+    attempts: [{ error: "the agent failed: overloaded" }, { outcome: "done" }],
+  });
+});
+
+test("messages of a session are one conversation until it is reset, and runs of a schedule are, too", async () => {
+  const { url, conversations } = await serveBrowserOs(SAID);
+  const { rota, clock } = await openRota({ agents: { browser: { executor: { type: "chat", url } } } });
+  const say = async () => {
+    const { taskId } = await rota.tasks.submit({ agentId: "browser", message: "hi", sessionKey: "user:42" });
+    expect(await rota.tasks.wait(taskId)).toMatchObject({ state: "done" });
+  };
+  await say();
+  await say();
+  await rota.sessions.reset("user:42");
+  await say();
+  const [first, second, third] = conversations;
+  expect(second).toBe(first);
+  expect(third).not.toBe(first);
+  const { scheduled_task: schedule } = await rota.schedules.create({
+    schedule: "every 1 hour",
+    agent: "browser",
+    message: "again",
+  });
+  for (const runs of [1, 2]) {
+    await clock.advance(3_600_000);
+    await until(() => conversations.length === 3 + runs, "the run");
+  }
+  expect(conversations[4]).toBe(conversations[3]);
+  const ended = async () => {
+    const { runs } = await rota.schedules.runs(schedule.id);
+    return runs.every(({ status }) => status === "succeeded") ? runs : null;
+  };
+  await expect.poll(ended).toMatchObject([
+    { input_tokens: 700, output_tokens: 50 },
+    { input_tokens: 700, output_tokens: 50 },
+  ]);
+});
+
+test("what an agent reports throttles its session, by the window that the agent states", async () => {
+  const usage = { inputTokens: 500, outputTokens: 100 };
+  const url = await serve((_request, response) => response.end(JSON.stringify({ text: "ok", usage })));
+  const http = { executor: { type: "http", url } } as const;
+  const command = { type: "command", command: shellProgram(`echo '${JSON.stringify({ usage })}'`) } as const;
+  const { rota } = await openRota({
+    agents: {
+      narrow: { ...http, contextWindow: 1_000 },
+      wide: { ...http, contextWindow: 2_000 },
+      silent: http,
+      program: { executor: command, contextWindow: 1_000 },
+    },
+  });
+  const sessionOf = async (agentId: string) => {
+    await rota.sessions.update(agentId, { maxConcurrent: 3 });
+    const { taskId } = await rota.tasks.submit({ agentId, message: "hi", sessionKey: agentId });
+    expect(await rota.tasks.wait(taskId)).toMatchObject({ state: "done", usage });
+    const { tokens, contextWindow, effectiveMaxConcurrent } = await rota.sessions.get(agentId);
+    return [tokens, contextWindow, effectiveMaxConcurrent];
+  };
+  expect(await sessionOf("narrow")).toEqual([600, 1_000, 1]);
+  expect(await sessionOf("wide")).toEqual([600, 2_000, 3]);
+  expect(await sessionOf("silent")).toEqual([600, null, 3]);
+  expect(await sessionOf("program")).toEqual([600, 1_000, 1]);
+});
+
+test("tokens that are set are measured by the window of the session's agent, unless another is set", async () => {
+  const { rota } = await openRota({ agents: { index: { contextWindow: 1_000 } } });
+  const set = async (key: string, changes: object) => {
+    const session = await rota.sessions.update(key, { maxConcurrent: 3, ...changes });
+    return [session.contextWindow, session.effectiveMaxConcurrent];
+  };
+  expect(await set("a", { tokens: 700 })).toEqual([1_000, 1]);
+  expect(await set("b", { tokens: 700, contextWindow: 5_000 })).toEqual([5_000, 3]);
+  expect(await set("b", { tokens: 4_000 })).toEqual([5_000, 1]);
+  expect(await set("c", { agentId: "other", tokens: 700 })).toEqual([null, 3]);
+});
+
+test("requests to http agents are signed with the secret of callbacks, also after it was changed", async () => {
+  const signatures: unknown[] = [];
+  const url = await serve(({ headers }, response) => {
+    signatures.push(headers["webhook-signature"]);
+    response.end("{}");
+  });
+  const secrets = ["a", "b"].map((letter) => `whsec_${Buffer.from(letter.repeat(32)).toString("base64")}`);
+  const { rota } = await openRota({ agents: { a: { executor: { type: "http", url } } } });
+  const runOne = async () => {
+    const { taskId } = await rota.tasks.submit({ agentId: "a", payload: 1 });
+    await rota.tasks.wait(taskId);
+  };
+  await runOne();
+  for (const secret of secrets) {
+    await rota.reload({ webhooks: { secret } });
+    await runOne();
+  }
+  expect(signatures[0]).toBeUndefined();
+  expect(signatures.slice(1)).toEqual([expect.stringMatching(/^v1,/), expect.stringMatching(/^v1,/)]);
+});
+
 // --------------------------------------------------------------------------------------------------------- openai
 
 const answer = [delta({ content: "Bern" }, "stop"), usagePart(9, 1), "[DONE]"];
@@ -116,6 +252,42 @@ test("the server says which variable is missing, and does not start", async () =
   expect(server.stderr()).toContain(
     "`agents.a.executor.apiKeyEnv` names the variable TEST_MODEL_KEY, which is not set",
   );
+});
+
+/** A model that knows no more than it is told. */
+async function serveForgetfulModel() {
+  const asked: string[][] = [];
+  const url = await serve((_request, response, body) => {
+    const messages: { role: string; content: string }[] = JSON.parse(body).messages;
+    asked.push(messages.map(({ content }) => content));
+    const name = messages.flatMap(({ content }) => /my name is (\w+)/i.exec(content)?.[1] ?? []).at(-1);
+    answerEvents(response, delta({ content: `You are ${name ?? "a stranger"}.` }, "stop"), "[DONE]");
+  });
+  return { url, asked };
+}
+
+test("a model remembers its session, and nothing of another agent, session or generation", async () => {
+  const { url, asked } = await serveForgetfulModel();
+  const executor = { type: "openai", baseUrl: url, model: "m" } as const;
+  const { rota } = await openRota({
+    agents: { a: { executor }, b: { executor }, forgetful: { executor: { ...executor, history: 0 } } },
+  });
+  const ask = async (agentId: string, sessionKey: string | undefined, message: string) => {
+    const { taskId } = await rota.tasks.submit({ agentId, message, ...(sessionKey && { sessionKey }) });
+    return ((await rota.tasks.wait(taskId)).result as { text: string }).text;
+  };
+  const question = "What is my name?";
+  expect(await ask("a", "s", "My name is Ann")).toBe("You are Ann.");
+  expect(await ask("a", "s", question)).toBe("You are Ann.");
+  expect(asked.at(-1)).toEqual(["My name is Ann", "You are Ann.", question]);
+  expect(await ask("a", "t", question)).toBe("You are a stranger.");
+  expect(await ask("b", "s", question)).toBe("You are a stranger.");
+  expect(await ask("a", undefined, question)).toBe("You are a stranger.");
+  expect(await ask("forgetful", "f", "My name is Ann")).toBe("You are Ann.");
+  expect(await ask("forgetful", "f", question)).toBe("You are a stranger.");
+  await rota.sessions.reset("s");
+  expect(await ask("a", "s", question)).toBe("You are a stranger.");
+  expect(asked.at(-1)).toEqual([question]);
 });
 
 // -------------------------------------------------------------------------------------------------------- command

@@ -28,7 +28,13 @@ const PARTS: Record<string, readonly string[]> = {
   "src/storage/oracle/": ["src/model/", "src/storage/"],
   "src/storage/conformance/": ["src/model/", "src/storage/", "src/storage/oracle.ts", "src/testing/"],
 
-  "src/executors/": ["src/model/", "src/outbound/", "src/executors/executor.ts", "src/executors/errors.ts"],
+  "src/executors/": [
+    "src/version.ts",
+    "src/model/",
+    "src/outbound/",
+    "src/executors/executor.ts",
+    "src/executors/errors.ts",
+  ],
   "src/executors/executor.ts": ["src/model/"],
   "src/executors/errors.ts": ["src/model/"],
 

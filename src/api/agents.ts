@@ -22,6 +22,11 @@ const settings = {
   maxQueued: limit
     .exactOptional()
     .describe("How many of its tasks may wait, in place of `scheduler.maxPerAgent`."),
+  contextWindow: limit
+    .exactOptional()
+    .describe(
+      "How many tokens its model takes in at most: what history must fit into, and a session's window unless an answer names another.",
+    ),
   writs: z
     .boolean()
     .exactOptional()
@@ -40,6 +45,7 @@ const changes = {
   lane: z.string().nullable().exactOptional(),
   maxInflight: limit.nullable().exactOptional(),
   maxQueued: limit.nullable().exactOptional(),
+  contextWindow: limit.nullable().exactOptional(),
   writs: z.boolean().nullable().exactOptional(),
 };
 

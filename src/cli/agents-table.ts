@@ -44,6 +44,7 @@ export function agentSheet({
   lane,
   maxInflight,
   maxQueued,
+  contextWindow,
   writs,
 }: AgentInfo): string[] {
   return sheetLines([
@@ -53,6 +54,7 @@ export function agentSheet({
     ["lane", lane === undefined ? undefined : oneLine(lane)],
     ["max running", maxInflight === undefined ? undefined : String(maxInflight)],
     ["max waiting", maxQueued === undefined ? undefined : String(maxQueued)],
+    ["context window", contextWindow === undefined ? undefined : String(contextWindow)],
     ["writs", writs === undefined ? undefined : String(writs)],
   ]);
 }

@@ -12,6 +12,7 @@ interface AgentFlags extends ServerFlags {
   readonly lane?: string;
   readonly maxInflight?: string;
   readonly maxQueued?: string;
+  readonly contextWindow?: string;
   readonly writs?: boolean;
   readonly unset?: readonly string[];
 }
@@ -57,7 +58,7 @@ function updateCommand(): Command {
   const command = new Command("update")
     .description("Change an agent; what is not named stays.")
     .argument("<id>", "the agent's id")
-    .option("--unset <fields...>", "take away: executor, lane, maxInflight, maxQueued, writs");
+    .option("--unset <fields...>", "take away: executor, lane, maxInflight, maxQueued, contextWindow, writs");
   return withServerOptions(withAgentOptions(command)).action(async (id: string, flags: AgentFlags) => {
     const unset = Object.fromEntries((flags.unset ?? []).map((field) => [field, null]));
     const changes: AgentChanges = { ...unset, ...settings(flags) };
@@ -84,15 +85,18 @@ function withAgentOptions(command: Command): Command {
     .option("--lane <name>", "where its tasks run when they do not say")
     .option("--max-inflight <number>", "how many of its tasks run at once")
     .option("--max-queued <number>", "how many of its tasks may wait")
+    .option("--context-window <tokens>", "how many tokens its model takes in at most")
     .option("--writs", "carry out /schedule lines in its answers");
 }
 
-function settings({ executor, lane, maxInflight, maxQueued, writs }: AgentFlags): Record<string, unknown> {
+function settings(flags: AgentFlags): Record<string, unknown> {
+  const { executor, lane, maxInflight, maxQueued, contextWindow, writs } = flags;
   return given({
     executor: executor === undefined ? undefined : jsonFlag("--executor", executor),
     lane,
     maxInflight: maxInflight === undefined ? undefined : numberFlag(maxInflight),
     maxQueued: maxQueued === undefined ? undefined : numberFlag(maxQueued),
+    contextWindow: contextWindow === undefined ? undefined : numberFlag(contextWindow),
     writs,
   });
 }

@@ -87,6 +87,7 @@ const agent = section({
   lane: z.string({ error: must("be the name of a lane") }).exactOptional(),
   maxInflight: numberIn(COUNT).exactOptional(),
   maxQueued: numberIn(COUNT).exactOptional(),
+  contextWindow: numberIn(COUNT).exactOptional(),
   writs: yesOrNo().exactOptional(),
 });
 
@@ -118,7 +119,7 @@ export const configSchema = section({
     .record(z.string().refine(isAgentId), agent, { error: agentsFault })
     .default({})
     .describe(
-      "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued` and `writs` of its own, all optional.",
+      "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued`, `contextWindow` and `writs` of its own, all optional.",
     ),
   webhooks: webhooks.prefault({}),
   audit: audit.prefault({}),

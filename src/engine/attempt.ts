@@ -1,4 +1,10 @@
-import type { ExecutorContext, Usage } from "../executors/executor.ts";
+import type {
+  ExecutorContext,
+  ReadSessionParams,
+  SignedContent,
+  TaskSession,
+  Usage,
+} from "../executors/executor.ts";
 import type { Log } from "../model/log.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { AttemptUsage } from "../storage/storage.ts";
@@ -10,6 +16,11 @@ export interface AttemptHooks {
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
   /** Called with what it says it cost, once that is counted. */
   readonly onUsage: (attempt: Attempt, usage: Usage) => void;
+  /** What the model of its agent takes in at most; undefined: the agent does not say. */
+  readonly contextWindow: (record: TaskRecord) => number | undefined;
+  readonly readSession: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
+  /** Signs a request for a task of this tenant; null: no secret is set. */
+  readonly sign: (tenant: string, content: SignedContent) => string | null;
 }
 
 /**
@@ -85,6 +96,18 @@ export class Attempt implements ExecutorContext {
     return this.#usage;
   }
 
+  get contextWindow(): number | undefined {
+    return this.#hooks.contextWindow(this.record);
+  }
+
+  get session(): (params?: ReadSessionParams) => Promise<TaskSession | null> {
+    return ({ turns = 0 } = {}) => this.#hooks.readSession(this, turns);
+  }
+
+  get sign(): (content: SignedContent) => string | null {
+    return (content) => this.#hooks.sign(this.record.tenant, content);
+  }
+
   /**
    * Tells the executor to stop. What a listener of its own throws does not come back through this call: Node raises it
    * as an uncaught exception, as it does for every event target. Catching it would mean replacing the methods of every
@@ -97,7 +120,7 @@ export class Attempt implements ExecutorContext {
   }
 
   #addUsage(usage: Usage): void {
-    const added = addUsage(this.used, usage);
+    const added = addUsage(this.used, usage, this.contextWindow);
     if (added.ok) {
       this.used = added.sum;
       this.#hooks.onUsage(this, usage);

@@ -12,7 +12,14 @@ function makeCompleter() {
 
 function attemptOf(overrides: RecordOverrides = {}, log = new RecordingLog()) {
   const { token, task } = claimedTask(overrides);
-  const hooks = { log, onProgress: () => {}, onUsage: () => {} };
+  const hooks = {
+    log,
+    onProgress: () => {},
+    onUsage: () => {},
+    contextWindow: () => undefined,
+    readSession: async () => null,
+    sign: () => null,
+  };
   return new Attempt({ token, record: task, begunAt: 0, hooks });
 }
 

@@ -1,30 +1,14 @@
-import type { Clock } from "../model/clock.ts";
 import type { DependencyResult } from "../model/task.ts";
-import { type Backoff, backoffMs } from "../services/backoff.ts";
-import { isStorageAway } from "../services/storage-away.ts";
 import type { Storage } from "../storage/storage.ts";
+import { type PatientReadParams, readPatiently } from "./patient-read.ts";
 
-const RETRY: Backoff = { firstMs: 50, maxMs: 2_000 };
-
-/**
- * Reads what the tasks resulted in that one depends on. A storage that is away is waited for: it is no fault of the task,
- * which may have no retry left.
- */
-export async function readDependencyResults(params: {
+export interface DependencyResultsParams extends Omit<PatientReadParams<unknown>, "read"> {
   readonly storage: Storage;
-  readonly clock: Clock;
-  readonly random: () => number;
   readonly seq: number;
-  readonly signal: AbortSignal;
-}): Promise<DependencyResult[]> {
-  const { storage, clock, random, seq, signal } = params;
-  for (let tries = 1; ; tries += 1) {
-    signal.throwIfAborted();
-    try {
-      return await storage.tasks.dependencyResults({ seq });
-    } catch (error) {
-      if (!isStorageAway(error)) throw error;
-    }
-    await new Promise<void>((resolve) => clock.setTimer(backoffMs(RETRY, tries, random), resolve));
-  }
+}
+
+/** Reads what the tasks resulted in that one depends on. */
+export function readDependencyResults(params: DependencyResultsParams): Promise<DependencyResult[]> {
+  const { storage, seq, ...patience } = params;
+  return readPatiently({ ...patience, read: () => storage.tasks.dependencyResults({ seq }) });
 }

@@ -30,7 +30,8 @@ import { Recounter } from "./recounter.ts";
 import { Releaser } from "./releaser.ts";
 import { Rescuer } from "./rescuer.ts";
 import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./run-maker.ts";
-import { Runner } from "./runner.ts";
+import { Runner, type RunnerOptions } from "./runner.ts";
+import { readTaskSession } from "./task-session.ts";
 import { Timekeeper } from "./timekeeper.ts";
 
 /** How often the last ends are tried to be written before the node goes without: a rescue finds their tasks. */
@@ -66,6 +67,10 @@ export interface EngineOptions {
   readonly abilities: () => Abilities;
   /** How long a task waits for an executor that no live node has and no agent of its own promises. */
   readonly noExecutorMs: () => number;
+  /** What the model of a task's agent takes in at most. Left out: nobody says. */
+  readonly contextWindow?: NonNullable<RunnerOptions["contextWindow"]>;
+  /** Signs the request of an executor. Left out: no secret is set. */
+  readonly sign?: NonNullable<RunnerOptions["sign"]>;
   /** Whether the end of one of its tasks may let something start in any lane: it, or its tenant, has a bound over all of them. */
   readonly spansLanes: (name: AgentName) => boolean;
   /** Told when tasks ended that may have asked for a callback. */
@@ -117,7 +122,7 @@ export class Engine {
       storageNow,
       log,
       findExecutor: options.findExecutor,
-      dependencyResults: ({ seq }, signal) => readDependencyResults({ ...service, storage, seq, signal }),
+      dependencyResults: ({ seq }, signal) => readDependencyResults({ clock, random, storage, seq, signal }),
       onOutcome: (attempt, outcome) => {
         this.#ran(attempt);
         this.#completer.finish(attempt, outcome);
@@ -130,6 +135,9 @@ export class Engine {
         this.#dispatcher.wake();
       },
       onUsage: ({ record }, usage) => metrics.of(record.tenant).used(record, usage),
+      ...(options.contextWindow && { contextWindow: options.contextWindow }),
+      readSession: (attempt, turns) => readTaskSession({ clock, random, storage, attempt, turns }),
+      ...(options.sign && { sign: options.sign }),
     });
     this.#incarnation = new Incarnation({
       ...service,

@@ -41,15 +41,16 @@ test("counts in all, by agent, and by agent and lane", () => {
   ]);
 });
 
-test("counts tokens by agent, of those that told", () => {
+test("counts tokens and cost by agent, of those that told", () => {
   const metrics = new Metrics();
   metrics.submitted(B, { rejected: false });
   metrics.used(A, { inputTokens: 10 });
-  metrics.used({ ...A, lane: "main" }, { inputTokens: 5, outputTokens: 2, contextWindow: 8_000 });
-  expect([...metrics.tokens()]).toEqual([["a", { input: 15, output: 2 }]]);
+  metrics.used({ ...A, lane: "main" }, { inputTokens: 5, outputTokens: 2, costMicros: 9 });
+  metrics.used(A, { costMicros: 1 });
+  expect([...metrics.tokens()]).toEqual([["a", { input: 15, output: 2, costMicros: 10 }]]);
   for (let i = 0; i < 200; i++) metrics.used({ agent: `agent-${i}`, lane: LANE }, { outputTokens: 1 });
   expect(metrics.tokens().size).toBe(100);
-  expect(metrics.tokens().get("other")).toEqual({ input: 0, output: 102 });
+  expect(metrics.tokens().get("other")).toEqual({ input: 0, output: 102, costMicros: 0 });
 });
 
 test("averages the wait from when a task could start", () => {

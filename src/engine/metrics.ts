@@ -79,10 +79,14 @@ export class Metrics {
   }
 
   /** An attempt told what it cost. */
-  used({ agent }: Place, { inputTokens = 0, outputTokens = 0 }: Usage): void {
+  used({ agent }: Place, { inputTokens = 0, outputTokens = 0, costMicros = 0 }: Usage): void {
     const label = this.labels.of(agent);
-    const { input, output } = this.#tokensByLabel.get(label) ?? { input: 0, output: 0 };
-    this.#tokensByLabel.set(label, { input: input + inputTokens, output: output + outputTokens });
+    const before = this.#tokensByLabel.get(label) ?? { input: 0, output: 0, costMicros: 0 };
+    this.#tokensByLabel.set(label, {
+      input: before.input + inputTokens,
+      output: before.output + outputTokens,
+      costMicros: before.costMicros + costMicros,
+    });
   }
 
   cancelled(task: Place): void {

@@ -1,5 +1,5 @@
 import { noExecutorHere } from "../executors/errors.ts";
-import type { Executor, Usage } from "../executors/executor.ts";
+import type { Executor, SignedContent, TaskSession, Usage } from "../executors/executor.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import type { Outcome } from "../model/outcome.ts";
@@ -33,6 +33,12 @@ export interface RunnerOptions {
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
   /** Called with what an attempt says it cost, once that is counted. */
   readonly onUsage?: (attempt: Attempt, usage: Usage) => void;
+  /** What the model of a task's agent takes in at most. Left out: nobody says. */
+  readonly contextWindow?: (record: TaskRecord) => number | undefined;
+  /** Reads the session of the task of an attempt, with its last turns. Left out: no task has any. */
+  readonly readSession?: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
+  /** Signs a request for a task of this tenant. Left out: no secret is set. */
+  readonly sign?: (tenant: string, content: SignedContent) => string | null;
 }
 
 /**
@@ -55,6 +61,9 @@ export class Runner {
       log: options.log,
       onProgress: options.onProgress,
       onUsage: options.onUsage ?? (() => {}),
+      contextWindow: options.contextWindow ?? (() => undefined),
+      readSession: options.readSession ?? (async () => null),
+      sign: options.sign ?? (() => null),
     };
   }
 

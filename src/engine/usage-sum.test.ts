@@ -44,7 +44,28 @@ describe("what an attempt reports of its cost", () => {
     expect(contextAfter(second, first)).toBe(120);
     expect(contextAfter(first, { contextWindow: 8_000 })).toBe(120);
     expect(contextAfter(first, { inputTokens: -1 })).toBe(120);
-    expect(contextAfter({ contextWindow: 8_000 })).toBe(0);
+    expect(contextAfter({ contextWindow: 8_000 }, { costMicros: 5 })).toBeUndefined();
+  });
+
+  test("says how full the context is itself where it knows better, and what it cost", () => {
+    const told = { inputTokens: 100, outputTokens: 20, contextTokens: 45, model: "m", costMicros: 9 };
+    const sum = { inputTokens: 100, outputTokens: 20, contextTokens: 45 };
+    expect(addUsage(null, told)).toEqual({ ok: true, sum });
+    expect(addUsage(null, { costMicros: -1 })).toMatchObject({ ok: false });
+  });
+
+  test("has the window of the agent unless a report names another", () => {
+    const windowOf = (...reports: Usage[]) => {
+      let sum: Parameters<typeof addUsage>[0] = null;
+      for (const report of reports) {
+        const added = addUsage(sum, report, 4_000);
+        if (added.ok) sum = added.sum;
+      }
+      return sum?.contextWindow;
+    };
+    expect(windowOf({ inputTokens: 1 })).toBe(4_000);
+    expect(windowOf({ inputTokens: 1, contextWindow: 8_000 })).toBe(8_000);
+    expect(windowOf({ inputTokens: 1 }, { contextWindow: 8_000 }, { inputTokens: 1 })).toBe(8_000);
   });
 
   test.each([
@@ -86,7 +107,9 @@ describe("what a task cost", () => {
       usage({ inputTokens: 1, contextWindow: 8_000 });
     });
     expect((await task("t")).usage).toEqual({ inputTokens: 101, outputTokens: 20, contextWindow: 8_000 });
-    expect([...engine.metrics.of("default").tokens()]).toEqual([["a", { input: 101, output: 20 }]]);
+    expect([...engine.metrics.of("default").tokens()]).toEqual([
+      ["a", { input: 101, output: 20, costMicros: 0 }],
+    ]);
   });
 
   test("is written with how full the context was, of this attempt alone", async () => {
@@ -132,7 +155,9 @@ describe("what a task cost", () => {
     await late.opened;
     await settle();
     expect(await task("t")).toMatchObject({ state: "failed", usage: { inputTokens: 1, outputTokens: 0 } });
-    expect([...engine.metrics.of("default").tokens()]).toEqual([["a", { input: 1, output: 0 }]]);
+    expect([...engine.metrics.of("default").tokens()]).toEqual([
+      ["a", { input: 1, output: 0, costMicros: 0 }],
+    ]);
   });
 
   test("is as it was after a report that is wrong, of which the log tells", async () => {
@@ -141,7 +166,9 @@ describe("what a task cost", () => {
       usage({ inputTokens: 7, outputTokens: -1 });
     });
     expect((await task("t")).usage).toEqual({ inputTokens: 5, outputTokens: 0 });
-    expect([...engine.metrics.of("default").tokens()]).toEqual([["a", { input: 5, output: 0 }]]);
+    expect([...engine.metrics.of("default").tokens()]).toEqual([
+      ["a", { input: 5, output: 0, costMicros: 0 }],
+    ]);
     expect(log.lines.filter(({ level }) => level === "warn")).toMatchObject([
       {
         fields: { taskId: "t", attempt: 1 },

@@ -22,6 +22,11 @@ export function resultOfText({ text, truncated }: AnswerText, { json }: { json: 
   return cutToFit({ truncated: true, text });
 }
 
+/** A part of an answer that does not fit as a result. */
+export function tooLong(): Error {
+  return new Error(`a part of the answer is longer than ${ANSWER_BYTES_MAX} characters`);
+}
+
 /** What a JSON text says; null when it is none. What is nested deeper than a result may be stays the text it is. */
 export function readJson(text: string): { readonly value: unknown } | null {
   if (isDeeperThan(JSON_DEPTH_MAX, text)) return { value: text };

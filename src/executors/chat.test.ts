@@ -9,6 +9,8 @@ import type { Task } from "../model/task.ts";
 import { TargetGuard } from "../outbound/target-guard.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { Gate, until } from "../testing/signals.ts";
+import { VERSION } from "../version.ts";
+import { conversationId } from "./conversation-id.ts";
 
 const order: Partial<Task> = { kind: "instruction", instruction: "Go to example.com" };
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -60,17 +62,48 @@ test("posts the instruction to /chat, as a task of a conversation of its own", a
   expect(seen[1]?.body["conversationId"]).not.toBe(seen[0]?.body["conversationId"]);
 });
 
-test("goes on with the conversation of the task's session", async () => {
+/** The conversation that the chat API is told for a task. */
+async function conversationOf(
+  task: Partial<Task>,
+  { generation = 0, tenantId = "default" }: { generation?: number; tenantId?: string } = {},
+): Promise<unknown> {
   const { url, seen } = await serveChat();
-  await chat(url).run({ ...order, sessionKey: "user:42", llmConfig: { conversationId: "mine" } });
-  expect(seen[0]?.body).toMatchObject({ conversationId: "user:42" });
+  await runnable({ type: "chat", url }, { session: { generation } }).run(
+    { ...order, ...task },
+    undefined,
+    tenantId,
+  );
+  return seen[0]?.body["conversationId"];
+}
+
+test("goes on with the conversation of the task's schedule, else of its session, whatever llmConfig says", async () => {
+  const ofSession = await conversationOf({ sessionKey: "user:42", llmConfig: { conversationId: "mine" } });
+  expect(ofSession).toBe(conversationId({ tenantId: "default", key: "user:42", generation: 0 }));
+  expect(await conversationOf({ sessionKey: "schedule:7", conversationId: "user:42" })).toBe(ofSession);
+});
+
+test("begins another conversation when the session was reset", async () => {
+  const ids = [0, 1, 2].map((generation) => conversationOf({ sessionKey: "user:42" }, { generation }));
+  expect(new Set(await Promise.all(ids)).size).toBe(3);
+});
+
+test("a UUID is the conversation it names, but not of another tenant", async () => {
+  const sessionKey = "0B5C8A3E-1111-4222-8333-2e7a51d3b0a9";
+  expect(await conversationOf({ sessionKey })).toBe(sessionKey);
+  expect(await conversationOf({ sessionKey }, { tenantId: "ten_1" })).not.toBe(sessionKey);
 });
 
 test("keeps the conversations of tenants apart, whatever they call them", async () => {
+  const ids = ["default", "ten_1", "ten_2"].map((tenantId) =>
+    conversationOf({ sessionKey: "user:42" }, { tenantId }),
+  );
+  expect(new Set(await Promise.all(ids)).size).toBe(3);
+});
+
+test("says whose task it is, and who calls, whatever its headers say", async () => {
   const { url, seen } = await serveChat();
-  await chat(url).run({ ...order, sessionKey: "user:42" }, undefined, "ten_1");
-  await chat(url).run({ ...order, sessionKey: "s", conversationId: "user:42" }, undefined, "ten_2");
-  expect(seen.map(({ body }) => body["conversationId"])).toEqual(["ten_1/user:42", "ten_2/user:42"]);
+  await chat(url, { "X-Rota-Tenant": "other" }).run(order, undefined, "ten_1");
+  expect(seen[0]?.headers).toMatchObject({ "x-rota-tenant": "ten_1", "user-agent": `rota/${VERSION}` });
 });
 
 test("posts a message as it does an instruction", async () => {
@@ -114,7 +147,7 @@ test.each<Partial<Task>>([
 });
 
 test("the last event is the result, and each was progress", async () => {
-  const events = [{ type: "start" }, { type: "text-delta", delta: "é🙂" }, { type: "finish" }];
+  const events = [{ step: 1 }, { type: "delta", delta: "é🙂" }, { type: "finish" }];
   const url = await serve((_request, response) => answerEvents(response, ...events, "[DONE]"));
   const { run, progress } = chat(url);
   expect(await run(order)).toEqual({ type: "finish" });
@@ -317,4 +350,187 @@ test("calls nothing that a guard forbids", async () => {
     message: expect.stringContaining("must not lead to 127.0.0.1"),
   });
   expect(seen).toEqual([]);
+});
+
+// ------------------------------------------------------------------------------------------------ UI message streams
+
+const USAGE = { inputTokens: 1_200, outputTokens: 34 };
+
+/** What a server built on the AI SDK sends for an agent that looks something up and then answers. */
+const UI_STREAM = [
+  { type: "start", messageId: "msg_1" },
+  { type: "start-step" },
+  { type: "reasoning-start", id: "r1" },
+  { type: "reasoning-delta", id: "r1", delta: "I should look." },
+  { type: "reasoning-end", id: "r1" },
+  { type: "tool-input-start", toolCallId: "call_1", toolName: "browser_navigate" },
+  { type: "tool-input-delta", toolCallId: "call_1", inputTextDelta: '{"url":' },
+  { type: "tool-input-delta", toolCallId: "call_1", inputTextDelta: '"https://example.com"}' },
+  {
+    type: "tool-input-available",
+    toolCallId: "call_1",
+    toolName: "browser_navigate",
+    input: { url: "https://example.com" },
+  },
+  { type: "tool-output-available", toolCallId: "call_1", output: { title: "Example Domain" } },
+  { type: "tool-input-available", toolCallId: "call_2", toolName: "browser_click", input: { ref: "e1" } },
+  { type: "tool-output-error", toolCallId: "call_2", errorText: "no such element" },
+  { type: "finish-step" },
+  { type: "start-step" },
+  { type: "text-start", id: "t1" },
+  { type: "text-delta", id: "t1", delta: "The title is " },
+  { type: "text-delta", id: "t1", delta: "Example Domain." },
+  { type: "text-end", id: "t1" },
+  { type: "finish-step" },
+  { type: "finish", finishReason: "stop", messageMetadata: { usage: { ...USAGE, totalTokens: 1_234 } } },
+] as const;
+
+function serveEvents(...events: readonly unknown[]): Promise<string> {
+  return serve((_request, response) => answerEvents(response, ...events));
+}
+
+test("a UI message stream becomes one message, and its text is progress while it is written", async () => {
+  const { run, progress, usage } = chat(await serveEvents(...UI_STREAM, "[DONE]"));
+  expect(await run(order)).toEqual({
+    text: "The title is Example Domain.",
+    finishReason: "stop",
+    toolCalls: [
+      {
+        toolCallId: "call_1",
+        toolName: "browser_navigate",
+        input: { url: "https://example.com" },
+        output: { title: "Example Domain" },
+      },
+      {
+        toolCallId: "call_2",
+        toolName: "browser_click",
+        input: { ref: "e1" },
+        errorText: "no such element",
+      },
+    ],
+    usage: USAGE,
+  });
+  expect(progress).toEqual([
+    { text: "The title is ", length: 13 },
+    { text: "The title is Example Domain.", length: 28 },
+  ]);
+  expect(usage).toEqual([USAGE]);
+});
+
+test.each<[string, readonly unknown[], object]>([
+  ["has text", [{ type: "text-delta", id: "1", delta: "hi" }], { text: "hi", finishReason: null }],
+  ["begins a text", [{ type: "text-start", id: "1" }], { text: "" }],
+  [
+    "calls a tool",
+    [{ type: "tool-input-available", toolCallId: "c", toolName: "t", input: {} }, { type: "finish" }],
+    { text: "", toolCalls: [{ toolCallId: "c", toolName: "t", input: {} }] },
+  ],
+  [
+    "finishes with a reason",
+    [{ type: "finish", finishReason: "length" }],
+    { finishReason: "length", usage: null },
+  ],
+  [
+    "has its usage in metadata of its own",
+    [
+      { type: "message-metadata", messageMetadata: { totalUsage: USAGE } },
+      { type: "text-delta", delta: "x" },
+      { type: "finish", finishReason: "stop" },
+    ],
+    { text: "x", usage: USAGE },
+  ],
+])("a stream that %s is one of a UI message", async (_what, events, result) => {
+  expect(await chat(await serveEvents(...events)).run(order)).toMatchObject(result);
+});
+
+test("a stream that only starts and finishes, without a reason, is none", async () => {
+  const { run, progress } = chat(
+    await serveEvents({ type: "start" }, { type: "start-step" }, { type: "finish" }),
+  );
+  expect(await run(order)).toEqual({ type: "finish" });
+  expect(progress).toEqual([{ type: "finish" }]);
+});
+
+test.each<[string, unknown, string]>([
+  ["error", { type: "error", errorText: "rate limit" }, "the agent failed: rate limit"],
+  ["error in other words", { type: "error", error: { code: 7 } }, 'the agent failed: {"code":7}'],
+  ["error without a reason", { type: "error" }, "the agent failed"],
+  ["abort", { type: "abort" }, "the agent gave up"],
+  ["abort with a reason", { type: "abort", reason: "user left" }, "the agent gave up: user left"],
+  ["finish", { type: "finish", finishReason: "error" }, "the agent failed: it finished with an error"],
+])(
+  "an event of %s is a failure that is worth another try, whatever came before and after",
+  async (_type, event, message) => {
+    const text = { type: "text-delta", id: "1", delta: "half an answer" };
+    const metadata = { type: "message-metadata", messageMetadata: { usage: USAGE } };
+    const { run, usage } = chat(
+      await serveEvents({ type: "start" }, metadata, text, event, { ok: true }, "[DONE]"),
+    );
+    const failed = run(order);
+    await expect(failed).rejects.toMatchObject({ name: "Error", message });
+    expect(usage).toEqual([USAGE]);
+    await expect(chat(await serveEvents(event)).run(order)).rejects.toThrow(message);
+  },
+);
+
+test("what tools return at length is left out, and so are tools beyond what a result has room for", async () => {
+  const large = { png: "x".repeat(20_000) };
+  const calls = Array.from({ length: 3_000 }, (_, n) => ({
+    type: "tool-input-available",
+    toolCallId: `call_${n}`,
+    toolName: "t",
+    input: "é".repeat(50),
+  }));
+  const huge = { type: "tool-output-available", toolCallId: "call_0", output: "x".repeat(1_500_000) };
+  const url = await serveEvents(
+    { type: "tool-output-available", toolCallId: "first", output: large },
+    huge,
+    ...calls,
+    { type: "text-delta", delta: '"'.repeat(1_200_000) },
+    { type: "finish", finishReason: "stop" },
+  );
+  const failed = chat(url).run(order);
+  await expect(failed).rejects.toThrow("a part of the answer is longer than 1048576 characters");
+  const texts = Array.from({ length: 12 }, () => ({ type: "text-delta", delta: '"'.repeat(100_000) }));
+  const { run } = chat(
+    await serveEvents(
+      { type: "tool-output-available", toolCallId: "first", output: large },
+      huge,
+      ...calls,
+      ...texts,
+    ),
+  );
+  const result = (await run(order)) as { toolCalls: object[]; truncated: boolean };
+  expect(result.toolCalls[0]).toEqual({
+    toolCallId: "first",
+    toolName: "",
+    output: { omitted: true, bytes: 20_010 },
+  });
+  expect(result.toolCalls.length).toBeGreaterThan(1_000);
+  expect(result.toolCalls.length).toBeLessThan(3_000);
+  expect(result.truncated).toBe(true);
+  expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(1_048_576);
+});
+
+test.each<[string, unknown, string | undefined, object[]]>([
+  ["in its last event", { ok: true, usage: USAGE }, undefined, [USAGE]],
+  ["in a header", { ok: true }, JSON.stringify(USAGE), [USAGE]],
+  [
+    "in a header and in the stream",
+    UI_STREAM.at(-1),
+    JSON.stringify({ inputTokens: 1 }),
+    [{ inputTokens: 1 }],
+  ],
+  ["in a way that nobody can count", { usage: { inputTokens: "many" } }, "many", []],
+])("reports what the agent says %s", async (_where, event, header, reported) => {
+  const url = await serve((_request, response) => {
+    response.writeHead(200, {
+      "content-type": "text/event-stream",
+      ...(header === undefined ? {} : { "x-rota-usage": header }),
+    });
+    response.end(eventText(event));
+  });
+  const { run, usage } = chat(url);
+  await run(order);
+  expect(usage).toEqual(reported);
 });

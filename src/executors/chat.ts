@@ -1,72 +1,125 @@
-import { DEFAULT_TENANT, type Task } from "../model/task.ts";
+import { isObject } from "../model/field-checks.ts";
+import type { Task } from "../model/task.ts";
 import type { LimitedResponse } from "../outbound/read-answer.ts";
 import type { SseEvent, SseReader } from "../outbound/sse-reader.ts";
-import { type AnswerText, readJson, resultOfText } from "./answer-text.ts";
+import { type AnswerText, readJson, resultOfText, tooLong } from "./answer-text.ts";
 import { baseOf } from "./base-url.ts";
+import { callHeaders } from "./call-headers.ts";
 import type { CallOptions } from "./call-out.ts";
+import { conversationId } from "./conversation-id.ts";
 import { postForEvents } from "./event-answer.ts";
 import { type Executor, type ExecutorContext, PROGRESS_BYTES_MAX } from "./executor.ts";
 import { failureOf } from "./http-answer.ts";
-import { mergeHeaders } from "./merge-headers.ts";
+import { ReportedUsage, usageIn } from "./reported-usage.ts";
 import { textOf } from "./task-text.ts";
+import { progressOfText } from "./text-progress.ts";
+import { isLifecycle, UiMessage } from "./ui-message.ts";
 
 export interface ChatExecutorOptions extends CallOptions {
   readonly url: string;
   readonly newConversationId: () => string;
 }
 
-/** Tells an agent what to do: `POST {url}/chat`. The last event of its answer is the result, each is progress. */
+/**
+ * Tells an agent what to do: `POST {url}/chat`. A UI message stream becomes one message, and its text is progress. Of any other
+ * answer the last event is the result, and each is progress.
+ */
 export function chatExecutor(options: ChatExecutorOptions): Executor {
   const url = `${baseOf(options.url)}/chat`;
   const own = { "content-type": "application/json", accept: "text/event-stream" };
-  const headers = mergeHeaders(own, options.headers);
-  return async (task, { tenantId, signal, progress }) => {
-    const body = bodyOf(task, conversationOf(task, tenantId) ?? options.newConversationId());
+  const usage = new ReportedUsage();
+  return async (task, context) => {
+    const { tenantId, signal } = context;
+    const message = textOf(task, "chat");
+    const conversation = (await conversationOf(task, context)) ?? options.newConversationId();
+    const headers = callHeaders({ own, configured: options.headers, tenantId });
+    const body = bodyOf(task, message, conversation);
     const request = { headers, body, signal, failureOf: chatFailureOf };
-    return resultOfEvents(await postForEvents(url, request, options), progress);
+    const { reader, usageHeader } = await postForEvents(url, request, options);
+    return readResult(reader, { context, usage, isReported: usage.ofHeader(usageHeader, context) });
   };
 }
 
-function bodyOf(task: Task, conversationId: string): Readonly<Record<string, unknown>> {
-  const message = textOf(task, "chat");
+function bodyOf(task: Task, message: string, conversation: string): Readonly<Record<string, unknown>> {
   return {
     mode: "agent",
     supportsImages: false,
     provider: "browseros",
     ...task.llmConfig,
-    conversationId,
+    conversationId: conversation,
     message,
     isScheduledTask: true,
   };
 }
 
-/**
- * Which conversation a task belongs to: that of its schedule, else of its session; undefined: one of its own. Tenants choose
- * their names and may talk to the same agent, which must not take the conversation of one for that of another.
- */
-function conversationOf(task: Task, tenantId: string): string | undefined {
-  const conversation = task.conversationId ?? task.sessionKey;
-  if (conversation === undefined || tenantId === DEFAULT_TENANT) return conversation;
-  return `${tenantId}/${conversation}`;
+/** Which conversation a task belongs to: that of its schedule, else of its session; undefined: one of its own. */
+async function conversationOf(task: Task, context: ExecutorContext): Promise<string | undefined> {
+  const key = task.conversationId ?? task.sessionKey;
+  if (key === undefined) return undefined;
+  const session = task.sessionKey === undefined ? null : await context.session();
+  return conversationId({ tenantId: context.tenantId, key, generation: session?.generation ?? 0 });
 }
 
 function chatFailureOf(response: LimitedResponse): Error {
   return failureOf(response, "Chat API returned");
 }
 
+interface ReadResultParams {
+  readonly context: ExecutorContext;
+  readonly usage: ReportedUsage;
+  /** Whether a header has told what it cost. */
+  readonly isReported: boolean;
+}
+
 /** An agent that answers with one JSON instead of events has said all it has to say. */
-async function resultOfEvents(reader: SseReader, progress: ExecutorContext["progress"]): Promise<unknown> {
+async function readResult(
+  reader: SseReader,
+  { context, usage, isReported }: ReadResultParams,
+): Promise<unknown> {
+  const message = new UiMessage();
+  let last: AnswerText | null;
+  try {
+    last = await readEvents(reader, message, context);
+  } catch (error) {
+    // An answer that ends in a failure has cost what it says, too.
+    if (!isReported) usage.of(message.usage, context);
+    throw error;
+  }
+  if (message.begun)
+    return message.result(isReported ? usageIn(message.usage) : usage.of(message.usage, context));
+  const { otherwise } = reader;
+  const answer = last ?? (otherwise !== null && isJson(otherwise) ? otherwise : null);
+  if (answer === null) throw new Error("empty answer");
+  const result = resultOfText(answer, { json: true });
+  if (!isReported) usage.ofAnswer(result, context);
+  return result;
+}
+
+/** Returns the last JSON. */
+async function readEvents(
+  reader: SseReader,
+  message: UiMessage,
+  { progress }: ExecutorContext,
+): Promise<AnswerText | null> {
+  const onText = progressOfText(progress);
   let last: AnswerText | null = null;
   for await (const event of reader) {
     for (const said of jsonIn(event)) {
       last = said;
-      report(said, progress);
+      const value = said.truncated ? undefined : readJson(said.text)?.value;
+      if (said.truncated) addTruncated(message, said.text);
+      else if (isObject(value)) onText(message.add(value));
+      if (!message.begun && !isLifecycle(value)) report(said, progress);
     }
   }
-  const { otherwise } = reader;
-  const answer = last ?? (otherwise !== null && isJson(otherwise) ? otherwise : null);
-  if (answer === null) throw new Error("empty answer");
-  return resultOfText(answer, { json: true });
+  return last;
+}
+
+/** The beginning of an event that was too long to keep: mostly what a tool has returned, which the message can do without. */
+function addTruncated(message: UiMessage, text: string): void {
+  const type = /^\s*\{\s*"type"\s*:\s*"([a-z-]+)"/.exec(text)?.[1];
+  if (type === "text-delta") throw tooLong();
+  if (type?.startsWith("tool-")) message.add({ type });
 }
 
 /** What an event says in JSON. Some servers leave out the empty line between events, so that each line may be one. */

@@ -55,18 +55,21 @@ test("no shell reads its arguments", async () => {
 });
 
 test("its variables are those of Rota, of the configuration and of the task", async () => {
-  const source = "const { A, B, ROTA_TASK_ID, ROTA_AGENT_ID, ROTA_ATTEMPT } = process.env;";
-  const shown = "console.log(JSON.stringify({ A, B, ROTA_TASK_ID, ROTA_AGENT_ID, ROTA_ATTEMPT }))";
+  const source = "const { A, B, ROTA_TASK_ID, ROTA_AGENT_ID, ROTA_TENANT, ROTA_ATTEMPT } = process.env;";
+  const shown =
+    "console.log(JSON.stringify({ A, B, ROTA_TASK_ID, ROTA_AGENT_ID, ROTA_TENANT, ROTA_ATTEMPT }))";
   const { run } = runnable(
     { type: "command", command: nodeProgram(source + shown), env: { B: "2", ROTA_TASK_ID: "no" } },
     { environment: { ...process.env, A: "1", B: "1" } },
   );
   const attempts = [{ number: 1 }, { number: 2 }] as unknown as Task["attempts"];
-  expect(await run({ ...order, taskId: "tsk_7", agentId: "shell", attempts })).toEqual({
+  const task = { ...order, taskId: "tsk_7", agentId: "shell", attempts };
+  expect(await run(task, undefined, "ten_1")).toEqual({
     A: "1",
     B: "2",
     ROTA_TASK_ID: "tsk_7",
     ROTA_AGENT_ID: "shell",
+    ROTA_TENANT: "ten_1",
     ROTA_ATTEMPT: "2",
   });
 });
@@ -270,4 +273,25 @@ test("children that have left do not hold it up", async () => {
   await executor.clock.advance(1_000);
   expect(await result).toBe("done");
   expect(isRunning(pid)).toBe(true);
+});
+
+test("what it says it cost is reported", async () => {
+  const usage = {
+    inputTokens: 12,
+    outputTokens: 3,
+    contextTokens: 15,
+    contextWindow: 100,
+    model: "m",
+    costMicros: 7,
+  };
+  const source = `console.log(${JSON.stringify(JSON.stringify({ text: "hi", usage }))})`;
+  const json = program(nodeProgram(source));
+  expect(await json.run(order)).toEqual({ text: "hi", usage });
+  expect(json.usage).toEqual([usage]);
+  const text = runnable(
+    { type: "command", command: nodeProgram(source), result: "text" },
+    { environment: process.env },
+  );
+  await text.run(order);
+  expect(text.usage).toEqual([]);
 });

@@ -5,10 +5,12 @@ import type { Clock } from "../model/clock.ts";
 import type { ExecutorConfig, ProgramResult } from "../model/executor-config.ts";
 import type { Task } from "../model/task.ts";
 import { type AnswerText, excerpt, readJson, resultOfText } from "./answer-text.ts";
+import { attemptOf } from "./call-headers.ts";
 import { CommandGroup } from "./command-group.ts";
 import { keepBeginning, logLines } from "./command-output.ts";
 import { PermanentError } from "./errors.ts";
-import type { Executor } from "./executor.ts";
+import type { Executor, ExecutorContext } from "./executor.ts";
+import { ReportedUsage } from "./reported-usage.ts";
 import { inputOf } from "./task-input.ts";
 
 /** How long those that a program started may go on writing when it has ended: a `tee` has a line left, perhaps. */
@@ -32,9 +34,11 @@ export interface CommandExecutorOptions extends Omit<Extract<ExecutorConfig, { t
 /** Runs a program: what the task asks for on its stdin, its stdout is the result. All that it starts ends with it. */
 export function commandExecutor(options: CommandExecutorOptions): Executor {
   const { clock, result = "auto" } = options;
-  return async (task, { signal, log }) => {
+  const usage = new ReportedUsage();
+  return async (task, context) => {
+    const { signal, log } = context;
     signal.throwIfAborted();
-    const { program, pid, exited, closed } = await start(task, options);
+    const { program, pid, exited, closed } = await start(task, context, options);
     const group = new CommandGroup(pid, clock);
     const stop = () => void group.end();
     signal.addEventListener("abort", stop);
@@ -50,7 +54,9 @@ export function commandExecutor(options: CommandExecutorOptions): Executor {
     if (signal.aborted) await ended;
     signal.throwIfAborted();
     checkExit(exit, complaint());
-    return resultOf(output(), result);
+    const answer = resultOf(output(), result);
+    usage.ofAnswer(answer, context);
+    return answer;
   };
 }
 
@@ -68,13 +74,17 @@ interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-async function start(task: Task, options: CommandExecutorOptions): Promise<StartedProgram> {
+async function start(
+  task: Task,
+  context: ExecutorContext,
+  options: CommandExecutorOptions,
+): Promise<StartedProgram> {
   const { command, cwd, env, environment } = options;
   const [file = "", ...args] = command;
   try {
     const program = spawn(file, args, {
       cwd,
-      env: { ...environment, ...env, ...variablesOf(task) },
+      env: { ...environment, ...env, ...variablesOf(task, context) },
       // The leader of a group of its own: all that it starts can be ended with it.
       detached: true,
       windowsHide: true,
@@ -93,11 +103,12 @@ async function start(task: Task, options: CommandExecutorOptions): Promise<Start
   }
 }
 
-function variablesOf({ taskId, agentId, attempts }: Task): Record<string, string> {
+function variablesOf(task: Task, { tenantId }: ExecutorContext): Record<string, string> {
   return {
-    ROTA_TASK_ID: taskId,
-    ROTA_AGENT_ID: agentId,
-    ROTA_ATTEMPT: String(attempts.at(-1)?.number ?? 1),
+    ROTA_TASK_ID: task.taskId,
+    ROTA_AGENT_ID: task.agentId,
+    ROTA_TENANT: tenantId,
+    ROTA_ATTEMPT: String(attemptOf(task)),
   };
 }
 

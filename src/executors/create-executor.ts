@@ -94,7 +94,7 @@ export function executorUrls(config: ExecutorConfig): readonly string[] {
     case "openai":
       return [config.baseUrl];
     default:
-      // The instances that a PinchTab server names listen on the same host.
+      // The instances that a PinchTab server names are checked when they are called.
       return [config.url];
   }
 }

@@ -16,14 +16,21 @@ export interface EventRequest {
   readonly failureOf: (response: LimitedResponse) => Error;
 }
 
+export interface EventAnswer {
+  readonly reader: SseReader;
+  /** `X-Rota-Usage`; null when there is none. */
+  readonly usageHeader: string | null;
+}
+
 /** Posts JSON to whoever answers with events, and reads them while they arrive. */
 export async function postForEvents(
   url: string,
   { headers, body, signal, failureOf }: EventRequest,
   options: CallOptions,
-): Promise<SseReader> {
+): Promise<EventAnswer> {
   const request = { method: "POST", headers, body: JSON.stringify(body), signal };
   const answer = await openCall(url, request, options);
   if (!isSuccess(answer)) throw failureOf(await readAnswer(answer, ANSWER_BYTES_MAX));
-  return new SseReader(answer.body, { bytesMax: STREAM_BYTES_MAX, eventLengthMax: ANSWER_BYTES_MAX });
+  const limits = { bytesMax: STREAM_BYTES_MAX, eventLengthMax: ANSWER_BYTES_MAX };
+  return { reader: new SseReader(answer.body, limits), usageHeader: answer.usageHeader };
 }

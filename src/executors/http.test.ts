@@ -1,7 +1,13 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 import { serve } from "../../test/support/http-server.ts";
 import { runnable } from "../../test/support/run-executor.ts";
 import type { Task } from "../model/task.ts";
+import { TargetGuard } from "../outbound/target-guard.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
+import { VERSION } from "../version.ts";
+import { signature } from "../webhooks/signature.ts";
 
 const task = {
   taskId: "tsk_1",
@@ -96,4 +102,158 @@ test("a failure says what the other side said, cut at a kibibyte", async () => {
 test("a redirect is a failure", async () => {
   const url = await serve((_request, response) => response.writeHead(301, { location: "http://x/" }).end());
   await expect(run(url)).rejects.toMatchObject({ message: "HTTP 301: ", permanent: false });
+});
+
+// ------------------------------------------------------------------------------------------------------- its headers
+
+/** A server that remembers the headers it got, and answers with nothing. */
+async function serveHeaders() {
+  const seen: IncomingHttpHeaders[] = [];
+  const bodies: string[] = [];
+  const url = await serve(({ headers }, response, body) => {
+    seen.push(headers);
+    bodies.push(body);
+    response.end("{}");
+  });
+  return { url, seen, bodies };
+}
+
+test("says which attempt of which task of whom it is, and who calls", async () => {
+  const { url, seen } = await serveHeaders();
+  const attempts = [{ number: 1 }, { number: 2 }] as unknown as Task["attempts"];
+  const { run } = runnable({ type: "http", url });
+  await run({ ...task, taskId: "tsk_7", agentId: "Büro 1%", attempts }, undefined, "ten_1");
+  await run({ ...task, taskId: "tsk_7" });
+  await run({ ...task, taskId: "tsk_8" });
+  expect(seen[0]).toMatchObject({
+    "x-rota-task-id": "tsk_7",
+    "x-rota-attempt": "2",
+    "x-rota-tenant": "ten_1",
+    "x-agent-id": "B%C3%BCro 1%",
+    "user-agent": `rota/${VERSION}`,
+    traceparent: expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/),
+  });
+  expect(seen[0]).not.toHaveProperty("webhook-id");
+  const [trace, span] = [1, 2].map((part) =>
+    seen.map(({ traceparent }) => String(traceparent).split("-")[part]),
+  );
+  expect([trace?.[0] === trace?.[1], trace?.[0] === trace?.[2], span?.[0] === span?.[1]]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});
+
+test("the configuration may say who calls, but not whose task it is", async () => {
+  const { url, seen } = await serveHeaders();
+  const headers = {
+    "User-Agent": "mine/1",
+    "X-Rota-Tenant": "other",
+    "X-Agent-ID": "other",
+    "X-Rota-Task-Id": "other",
+    "Webhook-Signature": "v1,forged",
+  };
+  await runnable({ type: "http", url, headers }, { sign: () => "v1,right" }).run(task);
+  expect(seen[0]).toMatchObject({
+    "user-agent": "mine/1",
+    "x-rota-tenant": "default",
+    "x-agent-id": "a",
+    "x-rota-task-id": "tsk_1",
+    "webhook-signature": "v1,right",
+  });
+});
+
+test("is signed as callbacks are, so that libraries for those verify it", async () => {
+  const { url, seen, bodies } = await serveHeaders();
+  const key = Buffer.from("0123456789abcdef0123456789abcdef");
+  const executor = runnable({ type: "http", url }, { sign: (content) => signature(key, content) });
+  await executor.clock.advance(Date.now() - executor.clock.now());
+  await executor.run(task);
+  const webhook = new Webhook(`whsec_${key.toString("base64")}`);
+  expect(seen[0]?.["webhook-id"]).toBe("tsk_1_1");
+  expect(webhook.verify(bodies[0] ?? "", seen[0] as Record<string, string>)).toEqual(task);
+});
+
+test("where another tenant says where to call, the secret of the default one does not sign", async () => {
+  const { url, seen } = await serveHeaders();
+  const guard = new TargetGuard({ allow: ["127.0.0.1"], clock: new ManualClock() });
+  const config = { type: "http", url } as const;
+  const sign = () => "v1,x";
+  await runnable(config, { guard, sign }).run(task, undefined, "ten_1");
+  await runnable(config, { guard, sign }).run(task);
+  await runnable(config, { sign }).run(task, undefined, "ten_1");
+  expect(seen.map((headers) => headers["webhook-signature"])).toEqual([undefined, "v1,x", "v1,x"]);
+});
+
+// --------------------------------------------------------------------------------------------------------- its usage
+
+const USAGE = {
+  inputTokens: 12,
+  outputTokens: 3,
+  contextTokens: 15,
+  contextWindow: 100,
+  model: "m",
+  costMicros: 7,
+};
+
+/** Answers with this, and what it cost in a header. */
+function serveUsage(answer: unknown, header?: string, status = 200): Promise<string> {
+  return serve((_request, response) =>
+    response
+      .writeHead(status, header === undefined ? {} : { "x-rota-usage": header })
+      .end(JSON.stringify(answer)),
+  );
+}
+
+test.each<[string, unknown, string | undefined, object[]]>([
+  ["in the answer", { usage: USAGE }, undefined, [USAGE]],
+  ["in a header", "text", JSON.stringify(USAGE), [USAGE]],
+  ["in both, where the header counts", { usage: { inputTokens: 1 } }, JSON.stringify(USAGE), [USAGE]],
+  [
+    "with more than we know",
+    { usage: { inputTokens: 1, outputTokens: null, cached: "x" } },
+    undefined,
+    [{ inputTokens: 1 }],
+  ],
+  ["wrongly in the header, but not in the answer", { usage: USAGE }, "[1]", [USAGE]],
+  ["in other words than ours", { usage: { cpu: 1 } }, undefined, []],
+  ["as a text", { usage: "see the manual" }, undefined, []],
+  ["not at all", [USAGE], undefined, []],
+])("reports what the agent says %s", async (_where, answer, header, reported) => {
+  const executor = runnable({ type: "http", url: await serveUsage(answer, header) });
+  expect(await executor.run(task)).toEqual(answer);
+  expect(executor.usage).toEqual(reported);
+});
+
+test("a failure has cost what its header says", async () => {
+  const executor = runnable({ type: "http", url: await serveUsage({}, JSON.stringify(USAGE), 500) });
+  await expect(executor.run(task)).rejects.toThrow("HTTP 500");
+  expect(executor.usage).toEqual([USAGE]);
+});
+
+test.each<[unknown, string | undefined, string]>([
+  [
+    { usage: { inputTokens: 1, outputTokens: -2 } },
+    undefined,
+    "`usage.outputTokens` must be a whole number from 0 on, not -2",
+  ],
+  [
+    { usage: { inputTokens: "12" } },
+    undefined,
+    '`usage.inputTokens` must be a whole number from 0 on, not "12"',
+  ],
+  [
+    { usage: { inputTokens: 1.5 } },
+    undefined,
+    "`usage.inputTokens` must be a whole number from 0 on, not 1.5",
+  ],
+  [{}, "12 tokens", 'the header X-Rota-Usage must be a JSON object, not "12 tokens"'],
+  [{}, '{"inputTokens":true}', "`usage.inputTokens` must be a whole number from 0 on, not true"],
+])("what is wrong in %j or %j is ignored, and logged once", async (answer, header, message) => {
+  const executor = runnable({ type: "http", url: await serveUsage(answer, header) });
+  expect([await executor.run(task), await executor.run(task)]).toEqual([answer, answer]);
+  expect(executor.usage).toEqual([]);
+  expect(executor.log.lines.map(({ message: line }) => line)).toEqual([
+    `${message}; this report and further wrong ones of this executor are ignored`,
+  ]);
 });

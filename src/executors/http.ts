@@ -1,8 +1,10 @@
+import { DEFAULT_TENANT, type Task } from "../model/task.ts";
 import { ANSWER_BYTES_MAX } from "./answer-text.ts";
+import { attemptOf, callHeaders, headerText, traceparent } from "./call-headers.ts";
 import { type CallOptions, callOut } from "./call-out.ts";
-import type { Executor } from "./executor.ts";
+import type { Executor, ExecutorContext } from "./executor.ts";
 import { resultOf } from "./http-answer.ts";
-import { mergeHeaders } from "./merge-headers.ts";
+import { ReportedUsage } from "./reported-usage.ts";
 
 export interface HttpExecutorOptions extends CallOptions {
   readonly url: string;
@@ -10,10 +12,49 @@ export interface HttpExecutorOptions extends CallOptions {
 
 /** Posts the task as JSON to a URL; the JSON or text answer is the result. */
 export function httpExecutor(options: HttpExecutorOptions): Executor {
-  const headers = mergeHeaders({ "content-type": "application/json" }, options.headers);
-  return async (task, { signal }) => {
+  const usage = new ReportedUsage();
+  return async (task, context) => {
     const body = JSON.stringify(task);
-    const request = { method: "POST", headers, body, signal, bodyBytesMax: ANSWER_BYTES_MAX };
-    return resultOf(await callOut(options.url, request, options), { json: "as-declared" });
+    const headers = callHeaders({
+      own: { "content-type": "application/json" },
+      configured: options.headers,
+      tenantId: context.tenantId,
+      identity: { ...identityOf(task), ...signatureOf({ task, body, context, options }) },
+    });
+    const request = { method: "POST", headers, body, signal: context.signal, bodyBytesMax: ANSWER_BYTES_MAX };
+    const answer = await callOut(options.url, request, options);
+    const isReported = usage.ofHeader(answer.usageHeader, context);
+    const result = resultOf(answer, { json: "as-declared" });
+    if (!isReported) usage.ofAnswer(result, context);
+    return result;
   };
+}
+
+function identityOf(task: Task): Record<string, string> {
+  return {
+    "x-rota-task-id": task.taskId,
+    "x-rota-attempt": String(attemptOf(task)),
+    "x-agent-id": headerText(task.agentId),
+    traceparent: traceparent(task),
+  };
+}
+
+interface SignatureParams {
+  readonly task: Task;
+  readonly body: string;
+  readonly context: ExecutorContext;
+  readonly options: CallOptions;
+}
+
+/**
+ * As callbacks are signed. The secret is that of the default tenant: what another tenant says where to send is not signed with
+ * it, or its receiver could send it on as a request of the default tenant.
+ */
+function signatureOf({ task, body, context, options }: SignatureParams): Record<string, string> {
+  if (options.guard !== undefined && context.tenantId !== DEFAULT_TENANT) return {};
+  const id = `${task.taskId}_${attemptOf(task)}`;
+  const timestamp = Math.floor(options.clock.now() / 1_000);
+  const signature = context.sign({ id, timestamp, body });
+  if (signature === null) return {};
+  return { "webhook-id": id, "webhook-timestamp": String(timestamp), "webhook-signature": signature };
 }

@@ -1,5 +1,7 @@
 import type { ExecutorConfig, RESERVED_MODEL_FIELDS } from "../model/executor-config.ts";
 import type { Task } from "../model/task.ts";
+import type { ExecutorContext } from "./executor.ts";
+import { readHistory } from "./openai-history.ts";
 import { textOf } from "./task-text.ts";
 
 /** What the configuration says of a model and how it is asked. */
@@ -9,12 +11,17 @@ export type ModelSettings = Omit<
 >;
 
 /**
- * What a model is asked for a task. What the task's `llmConfig` says counts more than the configuration; a field that
+ * What a model is asked for a task, after what was said before in its session. What the task's `llmConfig` says counts more than the configuration; a field that
  * either sets to null is left out, for servers that do not know it.
  */
-export function modelRequest(task: Task, settings: ModelSettings): Readonly<Record<string, unknown>> {
+export async function modelRequest(
+  task: Task,
+  settings: ModelSettings,
+  context: ExecutorContext,
+): Promise<Readonly<Record<string, unknown>>> {
   const { model, system, temperature, maxTokens, request } = settings;
   const content = textOf(task, "openai");
+  const history = await readHistory(task, content, { settings, context });
   const asked = {
     model,
     temperature,
@@ -27,6 +34,7 @@ export function modelRequest(task: Task, settings: ModelSettings): Readonly<Reco
   const own = {
     messages: [
       ...(system === undefined ? [] : [{ role: "system", content: system }]),
+      ...history,
       { role: "user", content },
     ],
     stream: true,

@@ -3,12 +3,14 @@ import { expect, test } from "vitest";
 import { answerEvents, beginEvents, eventText } from "../../test/support/events-answer.ts";
 import { delta, serveModel, usagePart } from "../../test/support/model-server.ts";
 import { json } from "../../test/support/pinchtab.ts";
-import { type RunnableExecutor, runnable } from "../../test/support/run-executor.ts";
+import { type RunnableExecutor, type RunnableOptions, runnable } from "../../test/support/run-executor.ts";
 import type { ExecutorConfig } from "../model/executor-config.ts";
 import type { Task } from "../model/task.ts";
+import type { Turn } from "../model/turn.ts";
 import { TargetGuard } from "../outbound/target-guard.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { Gate, until } from "../testing/signals.ts";
+import { VERSION } from "../version.ts";
 
 const KEY = "sk-test-0123456789";
 const order: Partial<Task> = { kind: "instruction", instruction: "Say hello" };
@@ -418,4 +420,93 @@ test("calls nothing that a guard forbids", async () => {
   const { run } = runnable({ type: "openai", baseUrl: url, model: "m" }, { guard });
   await expect(run(order)).rejects.toMatchObject({ name: "PermanentError" });
   expect(asked).toEqual([]);
+});
+
+// ---------------------------------------------------------------------------------------------------------- history
+
+function turn(message: string, result: unknown): Turn {
+  return { taskId: message, work: { kind: "message", message }, result };
+}
+
+const TURNS: readonly Turn[] = [
+  turn("My name is Ann.", { text: "Hello Ann." }),
+  { taskId: "2", work: { kind: "instruction", instruction: "Count." }, result: "1, 2, 3" },
+];
+const now: Partial<Task> = { kind: "message", message: "What is my name?", sessionKey: "user:42" };
+
+/** What the model is told. */
+async function messagesFor(
+  task: Partial<Task>,
+  settings: Partial<OpenAiConfig>,
+  options: RunnableOptions = { session: { turns: TURNS } },
+) {
+  const { url, asked } = await serveModel(hello);
+  const config: OpenAiConfig = { type: "openai", baseUrl: url, model: "gpt-test", ...settings };
+  const executor = runnable(config, options);
+  await executor.run(task);
+  const messages = asked[0]?.body["messages"] as { role: string; content: string }[];
+  return { said: messages.map(({ role, content }) => `${role}: ${content}`), asked: executor.turnsAsked };
+}
+
+test("tells the model what was said before in the session", async () => {
+  expect(await messagesFor(now, { system: "Be brief." })).toEqual({
+    said: [
+      "system: Be brief.",
+      "user: My name is Ann.",
+      "assistant: Hello Ann.",
+      "user: Count.",
+      "assistant: 1, 2, 3",
+      "user: What is my name?",
+    ],
+    asked: [20],
+  });
+});
+
+test("reads as many turns as it was told, and none where it need not", async () => {
+  expect((await messagesFor(now, { history: 3 })).asked).toEqual([3]);
+  const alone = { said: ["user: What is my name?"], asked: [] };
+  expect(await messagesFor(now, { history: 0 })).toEqual(alone);
+  expect(await messagesFor({ kind: "message", message: "What is my name?" }, {})).toEqual(alone);
+});
+
+test("leaves out what was no talk", async () => {
+  const turns = [
+    { taskId: "1", work: { kind: "custom", payload: 1 }, result: "1" } as const,
+    turn("a", { text: "" }),
+    turn("b", null),
+    turn("c", { answer: 1 }),
+    turn("d", { text: "D", toolCalls: [] }),
+  ];
+  expect((await messagesFor(now, {}, { session: { turns } })).said).toEqual([
+    "user: d",
+    "assistant: D",
+    "user: What is my name?",
+  ]);
+});
+
+test.each<[string, Partial<OpenAiConfig>, RunnableOptions, number]>([
+  ["of any length without a window", {}, {}, 10],
+  ["that the agent's window has room for", {}, { contextWindow: 1_000 }, 6],
+  ["that the session's window has room for", {}, { session: { contextWindow: 1_000 } }, 6],
+  [
+    "that the agent's window has room for, whatever the session says",
+    {},
+    { contextWindow: 1_000, session: { contextWindow: 10 } },
+    6,
+  ],
+  ["that have room beside a long answer", { maxTokens: 600 }, { contextWindow: 1_000 }, 3],
+  ["that have room beside what it is told first", { system: "x".repeat(1_500) }, { contextWindow: 1_000 }, 2],
+  ["that have room beside the question, which may be none", {}, { contextWindow: 20 }, 0],
+])("tells the last turns %s", async (_which, settings, options, count) => {
+  // Some hundred tokens each.
+  const turns = Array.from({ length: 10 }, (_, n) => turn(`${n}`, "x".repeat(310)));
+  const { said } = await messagesFor(now, settings, { ...options, session: { turns, ...options.session } });
+  const told = said.filter((line) => /^user: \d$/.test(line));
+  expect(told).toEqual(turns.slice(10 - count).map(({ taskId }) => `user: ${taskId}`));
+});
+
+test("says whose task it is, and who calls", async () => {
+  const { url, asked } = await serveModel(hello);
+  await model(url, { headers: { "X-Rota-Tenant": "other" } }).run(order, undefined, "ten_1");
+  expect(asked[0]?.headers).toMatchObject({ "x-rota-tenant": "ten_1", "user-agent": `rota/${VERSION}` });
 });

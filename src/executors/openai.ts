@@ -2,23 +2,22 @@ import type { Clock } from "../model/clock.ts";
 import { isObject } from "../model/field-checks.ts";
 import type { LimitedResponse } from "../outbound/read-answer.ts";
 import type { SseReader } from "../outbound/sse-reader.ts";
-import { ANSWER_BYTES_MAX, excerpt, readJson } from "./answer-text.ts";
+import { excerpt, readJson, tooLong } from "./answer-text.ts";
 import { baseOf } from "./base-url.ts";
+import { callHeaders } from "./call-headers.ts";
 import type { CallOptions } from "./call-out.ts";
 import { postForEvents } from "./event-answer.ts";
-import type { Executor, ExecutorContext } from "./executor.ts";
+import type { Executor } from "./executor.ts";
 import { failureOf } from "./http-answer.ts";
-import { mergeHeaders } from "./merge-headers.ts";
 import { ModelAnswer } from "./openai-answer.ts";
 import { failureIn } from "./openai-failure.ts";
 import { type ModelSettings, modelRequest } from "./openai-request.ts";
+import { progressOfText } from "./text-progress.ts";
 
 /** What a server sends behind the last part of an answer. */
 const DONE = "[DONE]";
 /** How long it may take from there to the end of its answer, after which the connection can be used again. */
 const LINGER_MS = 1_000;
-/** How much of a text is shown as progress: in JSON a character takes six bytes at most, and 16 KiB are allowed. */
-const SHOWN_LENGTH_MAX = 2_500;
 
 export interface OpenAiExecutorOptions extends CallOptions {
   readonly baseUrl: string;
@@ -31,21 +30,23 @@ export interface OpenAiExecutorOptions extends CallOptions {
 export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
   const { apiKey, settings, clock } = options;
   const url = `${baseOf(options.baseUrl)}/chat/completions`;
-  const headers = mergeHeaders(
-    { "content-type": "application/json", accept: "text/event-stream, application/json" },
-    apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
-    options.headers,
-  );
+  const own = {
+    "content-type": "application/json",
+    accept: "text/event-stream, application/json",
+    ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+  };
   const hide = (text: string) => (apiKey === undefined ? text : text.replaceAll(apiKey, "…"));
   const hiddenFailureOf = (response: LimitedResponse) =>
     failureOf({ ...response, body: hide(response.body) });
 
-  return async (task, { signal, progress, usage }) => {
-    const body = modelRequest(task, settings);
+  return async (task, context) => {
+    const { tenantId, signal, progress, usage } = context;
+    const body = await modelRequest(task, settings, context);
+    const headers = callHeaders({ own, configured: options.headers, tenantId });
     const hangUp = new AbortController();
     const bounded = AbortSignal.any([signal, hangUp.signal]);
     const request = { headers, body, signal: bounded, failureOf: hiddenFailureOf };
-    const reader = await postForEvents(url, request, options);
+    const { reader } = await postForEvents(url, request, options);
     const onText = progressOfText(progress);
     const answer = new ModelAnswer();
     try {
@@ -55,18 +56,6 @@ export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
       if (answer.usage !== undefined) usage(answer.usage);
     }
     return answer.result(String(body["model"] ?? settings.model));
-  };
-}
-
-/** Shows the text so far, or the end of it when it is long. */
-function progressOfText(progress: ExecutorContext["progress"]): (added: string) => void {
-  let text = "";
-  let length = 0;
-  return (added) => {
-    if (added === "") return;
-    length += added.length;
-    text = (text + added).slice(-SHOWN_LENGTH_MAX);
-    progress({ text: text.toWellFormed(), length });
   };
 }
 
@@ -129,8 +118,4 @@ function addWhole(answer: ModelAnswer, text: string): void {
   addPart(answer, text);
   if (answer.begun || text.trim() === "") return;
   throw new Error(`the answer is no chat completion: ${excerpt(text)}`);
-}
-
-function tooLong(): Error {
-  return new Error(`a part of the answer is longer than ${ANSWER_BYTES_MAX} characters`);
 }

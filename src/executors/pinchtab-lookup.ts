@@ -1,5 +1,8 @@
+import { USER_AGENT } from "./call-headers.ts";
 import { type CallOptions, callOut } from "./call-out.ts";
+import { HttpError } from "./errors.ts";
 import { failureOf, isSuccess } from "./http-answer.ts";
+import { mergeHeaders } from "./merge-headers.ts";
 import { type Places, readInstances, readTabs } from "./pinchtab-places.ts";
 
 /** A list of what is at hand takes a server no time; one that takes longer than this is not well. */
@@ -7,10 +10,14 @@ const LOOKUP_MS = 10_000;
 /** Tens of thousands of tabs. */
 const LIST_BYTES_MAX = 4 * 1_048_576;
 
+const TABS = "/instances/tabs";
+
 export interface LookUpPlacesParams extends CallOptions {
   /** Of the PinchTab server, without a slash at its end. */
   readonly base: string;
   readonly signal: AbortSignal;
+  /** Whether the server is to look at its instances instead of answering what it remembers of them. */
+  readonly fresh: boolean;
 }
 
 /** Asks a PinchTab server who has which tab, within a time of its own. */
@@ -23,11 +30,21 @@ export async function lookUpPlaces(params: LookUpPlacesParams): Promise<Places> 
   const bounded = { ...params, signal: AbortSignal.any([signal, late.signal]) };
   try {
     // One after the other: the instance of a tab that is in the first answer was there before the second is given.
-    const tabs = await getList("/instances/tabs", readTabs, bounded);
-    const ports = await getList("/instances", readInstances, bounded);
-    return { tabs, ports };
+    const tabs = params.fresh ? await getFreshTabs(bounded) : await getList(TABS, readTabs, bounded);
+    const instances = await getList("/instances", readInstances, bounded);
+    return { tabs, instances };
   } finally {
     timer.cancel();
+  }
+}
+
+/** A server that does not know how to be asked so remembers nothing either. */
+async function getFreshTabs(params: LookUpPlacesParams): Promise<Places["tabs"]> {
+  try {
+    return await getList(`${TABS}?fresh=1`, readTabs, params);
+  } catch (error) {
+    if (error instanceof HttpError && error.permanent) return getList(TABS, readTabs, params);
+    throw error;
   }
 }
 
@@ -36,13 +53,15 @@ async function getList<List>(
   read: (answer: unknown) => List | null,
   params: LookUpPlacesParams,
 ): Promise<List> {
-  const { base, headers = {}, signal } = params;
+  const { base, signal } = params;
+  const headers = mergeHeaders({ "user-agent": USER_AGENT }, params.headers);
   const request = { method: "GET", headers, signal, bodyBytesMax: LIST_BYTES_MAX };
   const response = await callOut(base + path, request, params);
-  if (!isSuccess(response)) throw failureOf(response, `GET ${path} answered HTTP`);
-  if (response.truncated) throw new Error(`GET ${path} answered more than ${LIST_BYTES_MAX} bytes`);
+  const question = `GET ${path.replace(/\?.*/, "")}`;
+  if (!isSuccess(response)) throw failureOf(response, `${question} answered HTTP`);
+  if (response.truncated) throw new Error(`${question} answered more than ${LIST_BYTES_MAX} bytes`);
   const list = read(parse(response.body));
-  if (list === null) throw new Error(`GET ${path} answered something else than a list in JSON`);
+  if (list === null) throw new Error(`${question} answered something else than a list in JSON`);
   return list;
 }
 

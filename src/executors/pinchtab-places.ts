@@ -1,12 +1,17 @@
+import { executorBaseUrlFault } from "../model/executor-url.ts";
 import { type Fields, isObject } from "../model/field-checks.ts";
+import { baseOf } from "./base-url.ts";
 
 /** Who has which tab, by what a PinchTab server says. */
 export interface Places {
   /** The instance that has a tab, by the tab's id. */
   readonly tabs: ReadonlyMap<string, string>;
-  /** Where an instance listens, by its id; null when it says no port that could be one, as while it starts. */
-  readonly ports: ReadonlyMap<string, number | null>;
+  /** Where an instance is reached, by its id; null when it names no place that could be one, as while it starts. */
+  readonly instances: ReadonlyMap<string, InstanceAddress | null>;
 }
+
+/** A URL, without a slash at its end, or a port of the host that the server is on. */
+export type InstanceAddress = { readonly url: string } | { readonly port: number };
 
 /**
  * The tabs of `GET /instances/tabs`, each with its instance; null when that is not a list of tabs. It is read liberally:
@@ -22,9 +27,16 @@ export function readTabs(answer: unknown): Map<string, string> | null {
   });
 }
 
-/** The instances of `GET /instances`, each with its port; null when that is not a list of instances. */
-export function readInstances(answer: unknown): Map<string, number | null> | null {
-  return readList(answer, "instances", ({ id, port }) => [idOf(id), portOf(port)]);
+/** The instances of `GET /instances`, each with its address; null when that is not a list of instances. */
+export function readInstances(answer: unknown): Map<string, InstanceAddress | null> | null {
+  return readList(answer, "instances", ({ id, url, port }) => [idOf(id), addressOf(url, port)]);
+}
+
+/** An instance that has a URL is reached there: it may be on another machine. */
+function addressOf(url: unknown, port: unknown): InstanceAddress | null {
+  if (executorBaseUrlFault(url) === null) return { url: baseOf(url as string) };
+  const number = portOf(port);
+  return number === null ? null : { port: number };
 }
 
 /** What lacks its half of a pair is passed over; of two with the same id the first counts. */

@@ -27,7 +27,7 @@ async function pinchTabWithTwo(options: { cacheSec?: number; headers?: Record<st
 
 /** How often the server was asked. */
 function lookups(pinchTab: PinchTab): number {
-  return pinchTab.seenBy("server").filter(({ path }) => path === "/instances/tabs").length;
+  return pinchTab.seenBy("server").filter(({ path }) => path?.startsWith("/instances/tabs")).length;
 }
 
 test("asks which instance has the tab, and where that is", async () => {
@@ -158,6 +158,53 @@ test("a tab that was closed is nobody's", async () => {
   });
 });
 
+test("a tab that the server has not heard of yet is found by asking it to look anew", async () => {
+  const { pinchTab, run } = await pinchTabWithTwo();
+  pinchTab.rememberTabs();
+  pinchTab.openTab("tab-2", "inst_2");
+  expect(await run({ ...click, tabId: "tab-2" })).toEqual({ success: true, by: "inst_2" });
+  expect(pinchTab.seenBy("server").map(({ path }) => path)).toEqual([
+    "/instances/tabs",
+    "/instances",
+    "/instances/tabs?fresh=1",
+    "/instances",
+  ]);
+});
+
+test("a tab that has moved behind the server's back is found by asking it to look anew", async () => {
+  const { pinchTab, run } = await pinchTabWithTwo();
+  pinchTab.rememberTabs();
+  pinchTab.openTab("tab-1", "inst_2");
+  expect(await run(click)).toEqual({ success: true, by: "inst_2" });
+});
+
+test("a server that cannot be asked to look anew is asked as before", async () => {
+  const { pinchTab, run } = await pinchTabWithTwo();
+  pinchTab.looksAnew = false;
+  await expect(run({ ...click, tabId: "tab-2" })).rejects.toThrow("no instance has it");
+});
+
+test("an instance that has a URL is reached there", async () => {
+  const { pinchTab, run } = await pinchTabWithTwo();
+  const url = await pinchTab.startInstance("far");
+  pinchTab.openTab("tab-1", "far");
+  pinchTab.answers.set("/instances", (it) => json(it, 200, [{ id: "far", url: `${url}/`, port: "1" }]));
+  expect(await run(click)).toEqual({ success: true, by: "far" });
+});
+
+test("an instance's URL that a guard forbids is not called", async () => {
+  const { pinchTab } = await pinchTabWithTwo();
+  const url = (await pinchTab.startInstance("far")).replace("127.0.0.1", "127.0.0.2");
+  pinchTab.openTab("tab-1", "far");
+  pinchTab.answers.set("/instances", (it) => json(it, 200, [{ id: "far", url }]));
+  const guard = new TargetGuard({ allow: ["127.0.0.1"], clock: new ManualClock() });
+  const config = { type: "tab-action", url: pinchTab.url, resolver: "pinchtab" } as const;
+  await expect(runnable(config, { guard }).run(click)).rejects.toMatchObject({
+    name: "PermanentError",
+    message: expect.stringContaining("must not lead to 127.0.0.2"),
+  });
+});
+
 // ------------------------------------------------------------------------------------------------------ who cannot be
 
 test("a tab that nobody has fails for good", async () => {
@@ -279,8 +326,8 @@ test("a crowd that asks for what is not there shares its questions too", async (
   const asked = Array.from({ length: 20 }, (_, index) => run({ ...click, tabId: `no-${index}` }));
   const outcomes = await Promise.allSettled(asked);
   expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
-  // One for whoever came first, and one that began after the others came.
-  expect(lookups(pinchTab)).toBe(2);
+  // One for whoever came first, and one that began after the others came; the same when the server is to look anew.
+  expect(lookups(pinchTab)).toBe(4);
 });
 
 test("a tab that was opened while the question was on its way is found all the same", async () => {

@@ -26,6 +26,7 @@ interface Lookup {
 
 /** What the last lookup found. */
 interface Remembered {
+  readonly number: number;
   readonly places: Places;
   /** When it began. */
   readonly at: number;
@@ -41,7 +42,8 @@ export class PinchTabResolver implements TabResolver {
   readonly #options: PinchTabResolverOptions;
   readonly #base: string;
   readonly #cacheMs: number;
-  #lookup: Lookup | null = null;
+  /** The one under way, or the last one, of each kind. */
+  readonly #lookups = new Map<"remembered" | "fresh", Lookup>();
   /** How many lookups have begun. */
   #begun = 0;
   #remembered: Remembered | null = null;
@@ -76,49 +78,66 @@ export class PinchTabResolver implements TabResolver {
   }
 
   /**
-   * A lookup that is under way will do if it finds what is wanted. If not, it may have asked before the tab was opened
-   * or moved, and only one that began after this call can say that there is none.
+   * A lookup that is under way will do if it finds what is wanted. If not, it may have asked before the tab was opened or
+   * moved, and only one that began after this call can say that there is none. The server itself remembers tabs for a while:
+   * a tab that it does not know, or that was not where it said, counts as gone only when it has looked anew.
    */
   async #findPlaces({ tabId, signal, notAt }: ResolveTabParams): Promise<Places> {
     const begunBefore = this.#begun;
+    let fresh = notAt !== undefined;
     for (;;) {
-      const lookup = this.#joinLookup();
+      const lookup = this.#joinLookup(fresh);
       const places = await lookup.call.wait(signal);
       const base = this.#baseIn(places, tabId);
-      if ((base !== undefined && base !== notAt) || lookup.number > begunBefore) return places;
+      if (base !== undefined && base !== notAt) return places;
+      if (lookup.number <= begunBefore) continue;
+      if (fresh || isListed(places, tabId)) return places;
+      fresh = true;
     }
   }
 
-  #joinLookup(): Lookup {
-    if (this.#lookup === null || this.#lookup.call.isOver) this.#lookup = this.#beginLookup();
-    return this.#lookup;
+  #joinLookup(fresh: boolean): Lookup {
+    const kind = fresh ? "fresh" : "remembered";
+    const underWay = this.#lookups.get(kind);
+    if (underWay !== undefined && !underWay.call.isOver) return underWay;
+    const lookup = this.#beginLookup(fresh);
+    this.#lookups.set(kind, lookup);
+    return lookup;
   }
 
-  #beginLookup(): Lookup {
-    this.#begun++;
+  #beginLookup(fresh: boolean): Lookup {
+    const number = ++this.#begun;
     const at = this.#options.clock.monotonic();
     const call = new SharedCall(async (signal) => {
-      const places = await lookUpPlaces({ ...this.#options, base: this.#base, signal });
-      this.#remembered = { places, at, doubted: new Set() };
+      const places = await lookUpPlaces({ ...this.#options, base: this.#base, signal, fresh });
+      if (number > (this.#remembered?.number ?? 0)) {
+        this.#remembered = { number, places, at, doubted: new Set() };
+      }
       return places;
     });
-    return { number: this.#begun, call };
+    return { number, call };
   }
 
-  /** Instances listen on the same machine as the server, each on a port of its own. */
-  #baseIn({ tabs, ports }: Places, tabId: string): string | undefined {
-    const instance = tabs.get(tabId);
-    const port = instance === undefined ? undefined : ports.get(instance);
-    return typeof port === "number" ? `http://${new URL(this.#base).hostname}:${port}` : undefined;
+  /** An instance without a URL listens on the same machine as the server, on a port of its own. */
+  #baseIn({ tabs, instances }: Places, tabId: string): string | undefined {
+    const address = instances.get(tabs.get(tabId) ?? "");
+    if (address === undefined || address === null) return undefined;
+    return "url" in address ? address.url : `http://${new URL(this.#base).hostname}:${address.port}`;
   }
 
-  #fail({ tabs, ports }: Places, tabId: string): never {
+  #fail({ tabs, instances }: Places, tabId: string): never {
     const instance = tabs.get(tabId);
     if (instance === undefined) throw unresolved(tabId, "no instance has it", { permanent: true });
     const name = `its instance "${shown(instance)}"`;
-    if (!ports.has(instance)) throw unresolved(tabId, `${name} is not in the list`, { permanent: true });
+    if (!instances.has(instance)) throw unresolved(tabId, `${name} is not in the list`, { permanent: true });
     throw unresolved(tabId, `${name} has no port yet`, { permanent: false });
   }
+}
+
+/** Whether the server knows the tab and its instance, reachable or not. */
+function isListed({ tabs, instances }: Places, tabId: string): boolean {
+  const instance = tabs.get(tabId);
+  return instance !== undefined && instances.has(instance);
 }
 
 function lookupFailure(tabId: string, error: unknown): Error {

@@ -6,6 +6,7 @@ import type { Task } from "../model/task.ts";
 import { TargetGuard } from "../outbound/target-guard.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { until } from "../testing/signals.ts";
+import { VERSION } from "../version.ts";
 
 const click = { kind: "action", action: "click", tabId: "tab-1" } as const;
 
@@ -82,6 +83,16 @@ test("says for whom it acts whatever its headers say, and sends JSON as JSON", a
   expect(pinchTab.seen[0]?.headers).toMatchObject({
     "x-agent-id": "agent",
     "content-type": "application/json",
+  });
+});
+
+test("says whose task it is, and who calls, in ASCII", async () => {
+  const { pinchTab, run } = await browser({ "X-Rota-Tenant": "other" });
+  await run({ ...click, agentId: "агент 🙂 100%" }, undefined, "ten_1");
+  expect(pinchTab.seen[0]?.headers).toMatchObject({
+    "x-agent-id": `${encodeURIComponent("агент")} ${encodeURIComponent("🙂")} 100%`,
+    "x-rota-tenant": "ten_1",
+    "user-agent": `rota/${VERSION}`,
   });
 });
 

@@ -2,11 +2,11 @@ import type { Task } from "../model/task.ts";
 import { CallError } from "../outbound/call-error.ts";
 import type { LimitedResponse } from "../outbound/read-answer.ts";
 import { ANSWER_BYTES_MAX } from "./answer-text.ts";
+import { callHeaders, headerText } from "./call-headers.ts";
 import { type CallOptions, callOut } from "./call-out.ts";
 import { PermanentError } from "./errors.ts";
 import type { Executor } from "./executor.ts";
 import { resultOf } from "./http-answer.ts";
-import { mergeHeaders } from "./merge-headers.ts";
 import { type TabResolver, unresolved } from "./tab-resolver.ts";
 
 export interface TabActionExecutorOptions extends CallOptions {
@@ -15,10 +15,14 @@ export interface TabActionExecutorOptions extends CallOptions {
 
 /** Posts actions to whoever has the tab: `POST {base}/tabs/{tabId}/action`. The answer is the result. */
 export function tabActionExecutor(options: TabActionExecutorOptions): Executor {
-  return async (task, { signal }) => {
+  return async (task, { tenantId, signal }) => {
     const tabId = tabOf(task);
-    const own = { "content-type": "application/json", "x-agent-id": task.agentId };
-    const headers = mergeHeaders(options.headers, own);
+    const headers = callHeaders({
+      own: {},
+      configured: options.headers,
+      tenantId,
+      identity: { "content-type": "application/json", "x-agent-id": headerText(task.agentId) },
+    });
     const body = JSON.stringify(actionOf(task));
     const request = { method: "POST", headers, body, signal, bodyBytesMax: ANSWER_BYTES_MAX };
     const post = (base: string) =>

@@ -27,6 +27,8 @@ export interface AgentInput {
   readonly maxInflight?: number;
   /** How many of its tasks may wait, in place of `scheduler.maxPerAgent`. */
   readonly maxQueued?: number;
+  /** How many tokens its model takes in at most: a session's, unless an answer names another, and what history must fit into. */
+  readonly contextWindow?: number;
   /** Whether `/schedule` lines in its answers are carried out. */
   readonly writs?: boolean;
 }

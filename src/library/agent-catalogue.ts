@@ -11,7 +11,7 @@ import { FreshRead } from "../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { AgentRecord, Storage, StorageSignal } from "../storage/storage.ts";
-import { type Agent, readAgent } from "./agent.ts";
+import { type Agent, readAgent, UNDESCRIBED } from "./agent.ts";
 import type { AgentBounds } from "./agent-bounds.ts";
 import type { AgentTable } from "./agent-table.ts";
 
@@ -170,7 +170,7 @@ export class AgentCatalogue extends Service {
       throw new PermanentError(error);
     };
     const made = { config: executor, executor };
-    return { options: {}, made, lane: undefined, maxInflight: null, maxQueued: null, writs: false };
+    return { ...UNDESCRIBED, made };
   }
 
   /** A node that does not have an agent in its configuration may have changed the bound that ours sets. */

@@ -8,7 +8,7 @@ import { DEFAULT_AGENT, NO_QUEUE_LIMIT } from "../model/task.ts";
 import { checkAgentId } from "../model/task-input.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { Abilities } from "../storage/storage.ts";
-import { type Agent, readAgent, type Surroundings } from "./agent.ts";
+import { type Agent, readAgent, type Surroundings, UNDESCRIBED } from "./agent.ts";
 import type { CurrentSettings } from "./current-settings.ts";
 
 export interface AgentTableOptions {
@@ -24,10 +24,7 @@ export interface KnownAgent {
 }
 
 /** The agent that always exists, as long as nobody said anything of it. */
-const BUILT_IN: KnownAgent = {
-  agent: { options: {}, made: undefined, lane: undefined, maxInflight: null, maxQueued: null, writs: false },
-  source: "built-in",
-};
+const BUILT_IN: KnownAgent = { agent: UNDESCRIBED, source: "built-in" };
 
 const NONE: ReadonlyMap<string, Agent> = new Map();
 
@@ -113,6 +110,11 @@ export class AgentTable {
     const own = this.find(name)?.agent.maxQueued ?? null;
     // `index` stands for "no agent named": it is not one agent that could take too much.
     return own ?? (name.agent === DEFAULT_AGENT ? NO_QUEUE_LIMIT : null);
+  }
+
+  /** How many tokens its model takes in at most; undefined: it does not say. */
+  contextWindow(name: AgentName): number | undefined {
+    return this.find(name)?.agent.contextWindow;
   }
 
   /** The agent's own, else that of the kind; the agent that always exists answers its input if it has neither. */

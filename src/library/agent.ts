@@ -17,7 +17,14 @@ import type { TargetGuard } from "../outbound/target-guard.ts";
 /** More than this at once is a slip of the finger. */
 const LIMIT = { min: 1, max: 10_000_000 } as const;
 
-export const AGENT_FIELDS = ["executor", "lane", "maxInflight", "maxQueued", "writs"] as const;
+export const AGENT_FIELDS = [
+  "executor",
+  "lane",
+  "maxInflight",
+  "maxQueued",
+  "contextWindow",
+  "writs",
+] as const;
 
 /** An agent as this process knows it. */
 export interface Agent {
@@ -29,9 +36,22 @@ export interface Agent {
   readonly maxInflight: number | null;
   /** Null: the limit for all agents holds. */
   readonly maxQueued: number | null;
+  /** How many tokens its model takes in at most; undefined: it does not say. */
+  readonly contextWindow: number | undefined;
   /** Whether `/schedule` lines in its answers are carried out. */
   readonly writs: boolean;
 }
+
+/** An agent of which nothing is said. */
+export const UNDESCRIBED: Agent = {
+  options: {},
+  made: undefined,
+  lane: undefined,
+  maxInflight: null,
+  maxQueued: null,
+  contextWindow: undefined,
+  writs: false,
+};
 
 /** An executor and what was said of it. */
 export interface MadeExecutor {
@@ -75,6 +95,7 @@ export function readAgent(given: AgentOptions, { prefix, faults, ...params }: Re
     lane: attempt(faults, () => optionalText({ [lane]: fields["lane"] }, lane)),
     maxInflight: attempt(faults, () => optionalNumber(fields, "maxInflight", LIMIT, prefix)) ?? null,
     maxQueued: attempt(faults, () => optionalNumber(fields, "maxQueued", LIMIT, prefix)) ?? null,
+    contextWindow: attempt(faults, () => optionalNumber(fields, "contextWindow", LIMIT, prefix)),
     writs: attempt(faults, () => optionalBoolean({ [writs]: fields["writs"] }, writs)) ?? false,
   };
 }

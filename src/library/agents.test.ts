@@ -28,7 +28,14 @@ describe("the catalogue", () => {
 
   test("takes agents in, changes them and forgets them", async () => {
     const { rota } = await started();
-    const input = { id: "research", executor: HTTP, lane: "team", maxInflight: 2, maxQueued: 5 };
+    const input = {
+      id: "research",
+      executor: HTTP,
+      lane: "team",
+      maxInflight: 2,
+      maxQueued: 5,
+      contextWindow: 200_000,
+    };
     expect(await rota.agents.create(input)).toEqual({ ...input, source: "stored" });
     expect(await rota.agents.get("research")).toEqual({ ...input, source: "stored" });
     expect(await rota.agents.create({ id: "a/b:c@d" })).toEqual({ id: "a/b:c@d", source: "stored" });
@@ -39,11 +46,17 @@ describe("the catalogue", () => {
       executor: HTTP,
       maxInflight: 3,
       maxQueued: 5,
+      contextWindow: 200_000,
       source: "stored",
     });
     expect(await rota.agents.update("research", {})).toMatchObject({ maxInflight: 3 });
     expect(
-      await rota.agents.update("research", { executor: null, maxInflight: null, maxQueued: null }),
+      await rota.agents.update("research", {
+        executor: null,
+        maxInflight: null,
+        maxQueued: null,
+        contextWindow: null,
+      }),
     ).toEqual({
       id: "research",
       source: "stored",
@@ -173,6 +186,7 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     [{ lane: "zzzzzzzz" }, "lane", /there are `tasks`, `main`, `subagent`, `team`, `cron`$/],
     [{ lane: 5 }, "lane", /^`lane` must be a string/],
     [{ maxInflight: 0 }, "maxInflight", /^`maxInflight` must be an integer from 1 to 10000000, not 0$/],
+    [{ contextWindow: 0 }, "contextWindow", /^`contextWindow` must be an integer from 1 to 10000000/],
     [{ maxQueued: 10_000_001 }, "maxQueued", /^`maxQueued` must be an integer from 1 to 10000000/],
     [{ maxInFlight: 5 }, "maxInFlight", /did you mean `maxInflight`\?$/],
     [{ executor: "echo" }, "executor", /^`executor` must be/],

@@ -125,13 +125,14 @@ function shownAgent(id: string, { agent, source }: KnownAgent): AgentInfo {
 
 /** Without secrets, and without a handler of the program, of which nothing could be shown. */
 function toInfo(id: string, options: AgentOptions, source: AgentInfo["source"]): AgentInfo {
-  const { executor, lane, maxInflight, maxQueued, writs } = options;
+  const { executor, lane, maxInflight, maxQueued, contextWindow, writs } = options;
   return {
     id,
     ...(executor === undefined || typeof executor === "function" ? {} : { executor: masked(executor) }),
     ...(lane === undefined ? {} : { lane }),
     ...(maxInflight === undefined ? {} : { maxInflight }),
     ...(maxQueued === undefined ? {} : { maxQueued }),
+    ...(contextWindow === undefined ? {} : { contextWindow }),
     ...(writs === undefined ? {} : { writs }),
     source,
   };

@@ -13,9 +13,16 @@ import {
   parseSessionPage,
 } from "../model/session-input.ts";
 import { checkSessionKey } from "../model/session-key.ts";
+import { DEFAULT_AGENT } from "../model/task.ts";
 import { parseTaskInput, type TaskDefaults } from "../model/task-input.ts";
 import { checkWait } from "../model/wait-input.ts";
-import type { NewTask, SessionRecord, StopSessionParams, Storage } from "../storage/storage.ts";
+import type {
+  NewTask,
+  SessionChanges,
+  SessionRecord,
+  StopSessionParams,
+  Storage,
+} from "../storage/storage.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { toSession } from "./session-view.ts";
 import { submitWarnings } from "./submit-warnings.ts";
@@ -39,6 +46,8 @@ export interface SessionsOptions {
   readonly settings: () => SessionSettings;
   readonly defaults: () => TaskDefaults;
   readonly parse: TaskParser;
+  /** What the model of an agent takes in at most; undefined: it does not say. */
+  readonly contextWindow: (agent: string) => number | undefined;
   readonly newTaskId: () => string;
   /** How long a task waits for an executor that no live node has. */
   readonly noExecutorMs: () => number;
@@ -51,7 +60,7 @@ export interface SessionsOptions {
 /** One tenant's conversations, as its users handle them. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { tenant, storage, engine, eventLog, tasks, estimates, ended } = options;
-  const { settings, defaults, parse, newTaskId, checkOpen, checkNotGone } = options;
+  const { settings, defaults, parse, contextWindow, newTaskId, checkOpen, checkNotGone } = options;
 
   async function send(key: string, input: unknown): Promise<SessionAnswer> {
     checkSessionKey(key, "key");
@@ -122,6 +131,15 @@ export function createSessions(options: SessionsOptions): Sessions {
     );
   }
 
+  /** How full a context is means something beside its size alone: where nobody has named that, the agent's holds. */
+  async function withWindow(key: string, changes: SessionChanges): Promise<SessionChanges> {
+    if (typeof changes.tokens !== "number" || changes.contextWindow !== undefined) return changes;
+    const record = await find(key);
+    if ((record?.contextWindow ?? null) !== null) return changes;
+    const window = contextWindow(changes.agent ?? record?.agent ?? DEFAULT_AGENT);
+    return window === undefined ? changes : { ...changes, contextWindow: window };
+  }
+
   function shown(record: SessionRecord): Session {
     return toSession(record, { settings: settings(), ...defaults() });
   }
@@ -161,7 +179,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     async update(key, given) {
       checkSessionKey(key, "key");
       checkNotGone();
-      const changes = parseSessionChanges(given);
+      const changes = await withWindow(key, parseSessionChanges(given));
       if (Object.keys(changes).length === 0) return shown(await unchanged(key));
       const defaultMax = settings().maxConcurrent;
       const record = await storage.sessions.update({ tenant, key, defaultMax, changes });

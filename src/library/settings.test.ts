@@ -89,6 +89,7 @@ const REFUSED: [unknown, string][] = [
   [{ storage: "mysql://user:secret@x/" }, '`storage` must be "sqlite:rota.db"'],
   [{ agents: { "two words": {} } }, "`agents.two words`: the id of an agent is 1 to 128 of the characters"],
   [{ agents: { a: { maxInFlight: 1 } } }, "did you mean `agents.a.maxInflight`?"],
+  [{ agents: { a: { contextWindow: 0 } } }, "`agents.a.contextWindow` must be an integer from 1"],
   [{ agents: { a: { maxQueued: 0 } } }, "`agents.a.maxQueued` must be an integer from 1"],
   [{ agents: { a: { lane: 5 } } }, "`agents.a.lane` must be a string"],
   [{ agents: { a: 5 } }, "`agents.a` must be an object"],

@@ -155,6 +155,7 @@ export class TenantRota implements LocalTenant {
       settings: () => current.value.sessions,
       defaults,
       parse,
+      contextWindow: (agent) => parts.agents.contextWindow({ tenant, agent }),
       newTaskId,
       noExecutorMs,
       checkOpen,

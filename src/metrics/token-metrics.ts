@@ -4,11 +4,13 @@ import type { Metric } from "./text-format.ts";
 export interface Tokens {
   readonly input: number;
   readonly output: number;
+  /** In millionths of the currency of the prices. */
+  readonly costMicros: number;
 }
 
 const DIRECTIONS = ["input", "output"] as const;
 
-/** Tokens by agent. */
+/** Tokens and cost by agent. */
 export function tokenMetrics(byAgent: ReadonlyMap<string, Tokens>): Metric[] {
   return [
     {
@@ -18,6 +20,12 @@ export function tokenMetrics(byAgent: ReadonlyMap<string, Tokens>): Metric[] {
       series: [...byAgent].flatMap(([agent, tokens]) =>
         DIRECTIONS.map((direction) => ({ labels: { agent, direction }, value: tokens[direction] })),
       ),
+    },
+    {
+      name: "rota_cost_micros_total",
+      help: "What attempts of this process say they cost, in millionths of a currency unit.",
+      type: "counter",
+      series: [...byAgent].map(([agent, { costMicros }]) => ({ labels: { agent }, value: costMicros })),
     },
   ];
 }

@@ -2,6 +2,7 @@ import { executorHeadersFault } from "./executor-headers.ts";
 import { folderFault, programFault, variableNameFault, variablesFault } from "./executor-program.ts";
 import { executorBaseUrlFault, executorUrlFault } from "./executor-url.ts";
 import { checkKnown, invalidField, isObject, quoted } from "./field-checks.ts";
+import { TURNS_MAX } from "./turn.ts";
 import { choiceFault, numberFault, objectFault, textFault } from "./value-faults.ts";
 
 /** Header fields that are sent with every call of an executor. */
@@ -52,6 +53,8 @@ export type ExecutorConfig =
       readonly temperature?: number;
       /** How long its answer may be. */
       readonly maxTokens?: number;
+      /** How many turns of its session the model is told before a task; 20 unless told, 0: none. */
+      readonly history?: number;
       /** Further fields of the request, as the API calls them. */
       readonly request?: Readonly<Record<string, unknown>>;
       readonly headers?: ExecutorHeaders;
@@ -111,6 +114,7 @@ export const EXECUTOR_FIELDS: {
     system: { fault: textFault },
     temperature: { fault: (value) => numberFault(value, { min: 0, max: 2 }) },
     maxTokens: { fault: (value) => numberFault(value, { min: 1, max: 10_000_000, integer: true }) },
+    history: { fault: (value) => numberFault(value, { min: 0, max: TURNS_MAX, integer: true }) },
     request: { fault: (value) => objectFault(value, RESERVED_MODEL_FIELDS) },
     headers: { fault: executorHeadersFault },
   },

@@ -25,6 +25,8 @@ export interface Answer {
   readonly status: number;
   readonly contentType: string;
   readonly retryAfterMs: number | undefined;
+  /** `X-Rota-Usage`: what the answer cost, as the other side says; null when it does not. */
+  readonly usageHeader: string | null;
   /**
    * The body, unpacked if it comes packed, as it arrives. Read to its end, the connection serves the next call; left
    * before, it is dropped. Throws a `CallError` when it breaks off, and the signal's reason when that fires.
@@ -50,6 +52,7 @@ export async function fetchAnswer(url: string, request: OutboundRequest): Promis
     status: response.status,
     contentType: response.headers.get("content-type") ?? "",
     retryAfterMs: retryAfterMs(response.headers.get("retry-after"), now),
+    usageHeader: response.headers.get("x-rota-usage"),
     body: bodyOf(url, response),
   };
 }

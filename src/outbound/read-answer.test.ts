@@ -22,6 +22,7 @@ test("answers with status, type and body", async () => {
     body: "hello",
     truncated: false,
     retryAfterMs: undefined,
+    usageHeader: null,
   });
 });
 

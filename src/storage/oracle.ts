@@ -52,6 +52,7 @@ import {
 import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
 import { prune } from "./oracle/prune.ts";
 import { readSituation } from "./oracle/read-situation.ts";
+import { readTurns } from "./oracle/read-turns.ts";
 import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
@@ -139,6 +140,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     sessions: {
       send: on(sendMessage),
       stop: on(stopSession),
+      readTurns: on(readTurns),
       get: on(getSession),
       list: on(listSessions),
       update: on(updateSession),

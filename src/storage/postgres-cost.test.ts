@@ -5,6 +5,7 @@ import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";
+import { TURNS_BEFORE } from "./postgres/read-turns.ts";
 import { listOfRuns } from "./postgres/runs.ts";
 import { listOfSchedules, NEXT_SCHEDULE, PAGE_OF_SCHEDULES } from "./postgres/schedules.ts";
 import type { ClaimedTask, NewTask, ScheduleRecord, Storage } from "./storage.ts";
@@ -439,6 +440,40 @@ describe("what pruning touches", () => {
     expect(await pagesOfPrune(2_000)).toBeLessThan(20 * (await pagesOfPrune(200)));
   });
 });
+
+test.each(["empty", "full"])(
+  "what reading turns touches does not grow with sessions, planned when they were %s",
+  async (planned) => {
+    const read = "execute turns (1, 'a', 0, 10000000, 20, 500)";
+
+    /** Of a session with so many tasks that are done, beside others with ten times as many. */
+    async function pagesOfTurns(count: number): Promise<number> {
+      const { first, admin } = await openNodes(1);
+      await submit(first, [{ id: "first", agent: "a", session: { key: "user:42", maxConcurrent: 1 } }]);
+      await admin.query(
+        "set search_path = rota; set enable_seqscan = off; set plan_cache_mode = force_generic_plan",
+      );
+      await admin.query(`prepare turns (bigint, text, bigint, bigint, bigint, bigint) as ${TURNS_BEFORE}`);
+      if (planned === "empty") await admin.query(read);
+      await admin.query(
+        `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, completed_at,
+                         max_retries_if_lost, spec, result, session, place)
+       select nextval('task_seq'), 'done-' || i, t.tenant, t.agent, t.line, 2, 0, 'done', 0, 0, 0, 0, t.spec, 'null',
+              t.session + i % 11, 1 + i
+         from task t cross join generate_series(1, $1::integer) i where t.id = 'first'`,
+        [count * 11],
+      );
+      if (planned === "full") await admin.query("analyze task");
+      const { rows } = await admin.query(`explain (analyze, buffers, format json) ${read}`);
+      const plan = rows[0]["QUERY PLAN"][0].Plan;
+      expect(plan["Actual Rows"]).toBe(20);
+      return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+    }
+
+    const [few, many] = [await pagesOfTurns(600), await pagesOfTurns(8_000)];
+    expect(many).toBeLessThan(1.2 * few);
+  },
+);
 
 test("what a page of events touches does not grow with the log", async () => {
   const { first, admin } = await openNodes(1);

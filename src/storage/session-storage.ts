@@ -1,6 +1,7 @@
 /** How a storage keeps conversations in order: one part of the contract in storage.ts. */
 import type { DropPolicy, SessionMode, SessionSettings } from "../model/session.ts";
-import type { CancelledTask, InsertedTask, NewTask } from "./task-storage.ts";
+import type { Turn } from "../model/turn.ts";
+import type { CancelledTask, Held, InsertedTask, NewTask } from "./task-storage.ts";
 
 /**
  * Sessions. Tasks of one start in the order of their places, at most `effectiveMaxConcurrent` at once over all nodes; the
@@ -34,10 +35,28 @@ export interface SessionStorage {
     cursor?: number;
   }): Promise<{ sessions: SessionRecord[]; nextCursor: number | null }>;
   /**
+   * Reads the session of a task for the attempt that holds it: the tasks with the same agent that were done since the last
+   * reset and have an earlier place, oldest first, as many of the last as `limit`, `TURNS_LOOKED_AT` and `TURNS_BYTES_MAX` allow.
+   * Null when the attempt no longer holds the task, the task has no session, or a reset is about to end it.
+   */
+  readTurns(params: ReadTurnsParams): Promise<SessionTurns | null>;
+  /**
    * Changes what is named, and makes the session if there is none. One of which something but its context was set so stays,
-   * with or without tasks; any other goes with the last of its tasks.
+   * with or without tasks, and so does one that was reset, so that no generation comes twice; any other goes with the last of its
+   * tasks.
    */
   update(params: SessionName & { defaultMax: number; changes: SessionChanges }): Promise<SessionRecord>;
+}
+
+export interface ReadTurnsParams extends Held {
+  /** 0: none. */
+  readonly limit: number;
+}
+
+export interface SessionTurns {
+  readonly generation: number;
+  readonly contextWindow: number | null;
+  readonly turns: readonly Turn[];
 }
 
 export interface SessionName {

@@ -230,8 +230,8 @@ export interface FinishedAttempt extends Held {
 
 /** What an attempt cost. */
 export interface AttemptUsage extends TaskUsage {
-  /** How much of the context its last call took: what its session's fullness is measured by. */
-  readonly contextTokens: number;
+  /** How much of the context its last call took: what its session's fullness is measured by. Left out: it did not say. */
+  readonly contextTokens?: number;
 }
 
 export interface FinishedAndClaimed {

@@ -225,6 +225,7 @@ describe("rota stats and rota agents", () => {
   test("list, create, show, change and delete agents", async () => {
     const { rota } = await withServer();
     const create = ["agents", "create", "team/a", "--executor", '{"type":"echo"}', "--max-inflight", "2"];
+    create.push("--context-window", "8000");
     expect((await rota(create)).stdout).toMatch(/^agent +team\/a\nfrom +stored\n/);
     expect((await rota(["agents"])).stdout).toMatch(
       /^AGENT .*\nindex +built-in *\nteam\/a +stored +2 +echo\n$/,
@@ -234,6 +235,7 @@ describe("rota stats and rota agents", () => {
       id: "team/a",
       executor: { type: "echo" },
       lane: "main",
+      contextWindow: 8_000,
       source: "stored",
     });
     for (const name of ["get", "show"]) {

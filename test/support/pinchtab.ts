@@ -27,11 +27,15 @@ export class PinchTab {
   readonly seen: Seen[] = [];
   /** What the server answers instead, by path. */
   readonly answers = new Map<string, Answer>();
+  /** Whether the server knows `?fresh=1`. */
+  looksAnew = true;
   /** What instances answer to an action instead. */
   onAction: Answer | null = null;
   #url = "";
   readonly #ports = new Map<string, number>();
   readonly #tabs = new Map<string, string>();
+  /** The tabs that the server answers with until it is asked to look anew; null: it looks each time. */
+  #remembered: object[] | null = null;
 
   static async start(): Promise<PinchTab> {
     const pinchTab = new PinchTab();
@@ -64,6 +68,11 @@ export class PinchTab {
     this.#tabs.set(tabId, instance);
   }
 
+  /** From now on the server answers with the tabs there are now, unless it is asked to look anew. */
+  rememberTabs(): void {
+    this.#remembered = this.#listTabs();
+  }
+
   closeTab(tabId: string): void {
     this.#tabs.delete(tabId);
   }
@@ -75,10 +84,14 @@ export class PinchTab {
 
   #serve(request: IncomingMessage, response: ServerResponse, body: string): void {
     this.#note("server", request, response, body);
-    const answer = this.answers.get(request.url ?? "");
+    const [path = "", query] = (request.url ?? "").split("?");
+    const isFresh = query === "fresh=1";
+    if (isFresh && this.looksAnew) this.#remembered = null;
+    const answer = this.answers.get(path);
     if (answer !== undefined) answer(response);
-    else if (request.url === "/instances/tabs") json(response, 200, this.#listTabs());
-    else if (request.url === "/instances") json(response, 200, this.#listInstances());
+    else if (isFresh && !this.looksAnew) json(response, 400, { error: "unknown parameter" });
+    else if (path === "/instances/tabs") json(response, 200, this.#remembered ?? this.#listTabs());
+    else if (path === "/instances") json(response, 200, this.#listInstances());
     else json(response, 404, { error: "not found" });
   }
 

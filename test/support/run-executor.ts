@@ -1,5 +1,5 @@
 import { createExecutor } from "../../src/executors/create-executor.ts";
-import type { ExecutorConfig, ExecutorContext, Usage } from "../../src/executors/executor.ts";
+import type { ExecutorConfig, ExecutorContext, TaskSession, Usage } from "../../src/executors/executor.ts";
 import type { Task } from "../../src/model/task.ts";
 import type { TargetGuard } from "../../src/outbound/target-guard.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
@@ -8,6 +8,12 @@ import { RecordingLog } from "./recording-log.ts";
 export interface RunnableOptions {
   readonly guard?: TargetGuard | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** What the agent says its model takes in. */
+  readonly contextWindow?: number;
+  /** The session of every task that has a `sessionKey`: an empty one unless told. */
+  readonly session?: Partial<TaskSession>;
+  /** Signs requests: nobody does unless told. */
+  readonly sign?: ExecutorContext["sign"];
 }
 
 export interface RunnableExecutor {
@@ -18,6 +24,8 @@ export interface RunnableExecutor {
   /** What it reported, in order. */
   readonly progress: unknown[];
   readonly usage: Usage[];
+  /** How many turns of the session it asked for, each time. */
+  readonly turnsAsked: number[];
 }
 
 /** The executor that a configuration describes, with time standing still. */
@@ -26,12 +34,15 @@ export function runnable(config: ExecutorConfig, options: RunnableOptions = {}):
   const log = new RecordingLog();
   const progress: unknown[] = [];
   const usage: Usage[] = [];
-  const executor = createExecutor(config, { clock, ...options });
+  const turnsAsked: number[] = [];
+  const { guard, environment = {}, contextWindow, session, sign = () => null } = options;
+  const executor = createExecutor(config, { clock, guard, environment });
   return {
     clock,
     log,
     progress,
     usage,
+    turnsAsked,
     async run(task, signal = new AbortController().signal, tenantId = "default") {
       const context: ExecutorContext = {
         tenantId,
@@ -39,6 +50,13 @@ export function runnable(config: ExecutorConfig, options: RunnableOptions = {}):
         log,
         progress: (data) => progress.push(data),
         usage: (reported) => usage.push(reported),
+        contextWindow,
+        async session({ turns = 0 } = {}) {
+          turnsAsked.push(turns);
+          if (task.sessionKey === undefined) return null;
+          return { generation: 0, contextWindow: null, turns: [], ...session };
+        },
+        sign,
       };
       return executor(
         { taskId: "tsk_1", agentId: "agent", attempts: [], ...task } as unknown as Task,

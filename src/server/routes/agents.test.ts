@@ -42,9 +42,12 @@ test.each(["team/a", "mail:a@example.com", "a.b-c_d", "/", "@"])(
     expect((await ask("/v1/agents", { json: { id } })).status).toBe(201);
     const path = `/v1/agents/${encodeURIComponent(id)}`;
     expect((await ask(path)).body).toMatchObject({ id });
-    expect((await ask(path, { method: "PATCH", json: { maxQueued: 5 } })).body).toMatchObject({
+    expect(
+      (await ask(path, { method: "PATCH", json: { maxQueued: 5, contextWindow: 8_000 } })).body,
+    ).toMatchObject({
       id,
       maxQueued: 5,
+      contextWindow: 8_000,
     });
     expect((await ask(path, { method: "DELETE" })).status).toBe(200);
     expect((await ask(path)).status).toBe(404);

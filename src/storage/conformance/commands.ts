@@ -38,6 +38,7 @@ export type Command =
     }
   | { do: "stopSession"; session: string; scope: "oldest" | "all" | "reset"; limit: number }
   | { do: "updateSession"; session: string; maxConcurrent: number | null; tokens: number | null }
+  | { do: "readTurns"; pick: Pick; limit: number }
   | {
       do: "createSchedule";
       tenant: string;
@@ -293,6 +294,14 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       session,
       maxConcurrent: orNull(fc.integer({ min: 1, max: 3 })),
       tokens: orNull(fc.constantFrom(10, 900)),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: record({
+      do: fc.constant("readTurns"),
+      pick: record({ pick: fc.nat(), held: fc.constant(true) }),
+      limit: fc.nat({ max: 3 }),
     }),
   },
   {

@@ -25,6 +25,7 @@ import { describePreemption } from "./preemption.ts";
 import { describePromoteDue } from "./promote-due.ts";
 import { describeProperties } from "./property.ts";
 import { describePrune } from "./prune.ts";
+import { describeReadTurns } from "./read-turns.ts";
 import { describeRescueTasks } from "./rescue-tasks.ts";
 import { describeRetryDependants } from "./retry-dependants.ts";
 import { describeRetryTask } from "./retry-task.ts";
@@ -57,6 +58,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describePreemption(open);
     describeBatches(open);
     describeSessions(open);
+    describeReadTurns(open);
     describeSchedules(open);
     describeFireSchedules(open);
     describeRuns(open);

@@ -48,6 +48,10 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       const updated = await sessions.update({ tenant: SESSION_TENANT, key, defaultMax: 1, changes });
       return comparableSession(updated);
     }
+    case "readTurns": {
+      const claim = side.chooseClaim(command.pick);
+      return claim && sessions.readTurns({ ...claim, limit: command.limit });
+    }
     case "createSchedule":
       return createSchedule(side, command);
     case "updateSchedule":

@@ -206,6 +206,17 @@ export function describeSessions(open: OpenWorld): void {
       expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["4"]);
     });
 
+    test("keeps its count of tokens when an attempt says what it cost, but not how full the context is", async () => {
+      const world = await open();
+      await update(world, { tokens: 900, contextWindow: 1_000 });
+      await world.submit({ id: "1", session: SESSION });
+      const { token, task } = only(await world.claim());
+      const usage = { inputTokens: 0, outputTokens: 0, contextWindow: 2_000 };
+      const finish = { token, seq: task.seq, settlement: { to: "done", result: null }, usage } as const;
+      await world.storage.tasks.finishAndClaim({ node: NODE, finishes: [finish], progress: [], claims: [] });
+      expect(await getSession(world)).toMatchObject({ tokens: 900, contextWindow: 2_000 });
+    });
+
     test("lets one step back that comes back from waiting for its retry when fewer may run by now", async () => {
       const world = await open();
       await update(world, { maxConcurrent: 2 });

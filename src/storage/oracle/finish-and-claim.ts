@@ -69,7 +69,7 @@ function addUsage(state: OracleState, task: OracleTask, usage: AttemptUsage): vo
   };
   const session = sessionOf(state, task);
   if (session === undefined) return;
-  session.tokens = contextTokens;
+  session.tokens = contextTokens ?? session.tokens;
   session.contextWindow = usage.contextWindow ?? session.contextWindow;
 }
 

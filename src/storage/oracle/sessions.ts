@@ -72,6 +72,7 @@ export function stopSession(state: OracleState, params: StopSessionParams): Stop
   session.cutoff = Math.max(session.cutoff, cutoff);
   if (scope === "reset" && params.cutoff === undefined) {
     session.generation += 1;
+    session.generationPlace = session.lastPlace;
     session.tokens = null;
   }
   const waiting = openTasks(state, session)
@@ -126,6 +127,7 @@ export function ensureSession(
     tokens: null,
     contextWindow: null,
     generation: 0,
+    generationPlace: 0,
     pinned: false,
     lastPlace: 0,
     cutoff: 0,
@@ -179,11 +181,11 @@ function goAfter(task: OracleTask, others: readonly OracleTask[]): void {
   task.rank = last.seq < task.seq ? last.rank : last.rank + 1;
 }
 
-/** A session that nobody has set anything of goes with the last of its tasks. */
+/** A session that nobody has set anything of, or has reset, goes with the last of its tasks. */
 export function forgetEmptySessions(state: OracleState, gone: readonly OracleTask[]): void {
   const touched = new Set(gone.map((task) => sessionOf(state, task)));
   state.sessions = state.sessions.filter((session) => {
-    const isSet = session.pinned || session.maxConcurrent !== null;
+    const isSet = session.pinned || session.maxConcurrent !== null || session.generation > 0;
     return isSet || !touched.has(session) || tasksOfSession(state, session).length > 0;
   });
 }
@@ -201,7 +203,7 @@ export function openTasks(state: OracleState, session: SessionName): OracleTask[
 }
 
 function toSessionRecord(state: OracleState, session: OracleSession): SessionRecord {
-  const { pinned: _1, lastPlace: _2, cutoff: _3, debounce: _4, ...record } = session;
+  const { pinned: _1, lastPlace: _2, cutoff: _3, debounce: _4, generationPlace: _5, ...record } = session;
   const open = openTasks(state, session);
   return {
     ...record,

@@ -128,6 +128,8 @@ export interface OracleSession extends Mutable<Omit<SessionRecord, "running" | "
   /** Whether somebody set something that is to be kept. */
   pinned: boolean;
   lastPlace: number;
+  /** The last place when it was last reset: tasks with later ones are of its generation. */
+  generationPlace: number;
   /** Whatever has this place or one before it and turns up is stale. */
   cutoff: number;
   /** The message that others may still be added to. */

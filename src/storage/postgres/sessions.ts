@@ -11,6 +11,7 @@ import type {
 import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
+import { readTurns } from "./read-turns.ts";
 import { sendMessage } from "./send-message.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { isUnsettled } from "./settle-sessions.ts";
@@ -18,6 +19,7 @@ import { isUnsettled } from "./settle-sessions.ts";
 export function postgresSessions(db: PostgresDatabase): SessionStorage {
   return {
     send: (params) => sendMessage(db, params),
+    readTurns: (params) => readTurns(db, params),
     stop: (params) => stopSession(db, params),
     update: (params) => updateSession(db, params),
     async get({ tenant, key }) {
@@ -201,6 +203,7 @@ begin
     update session s
        set cutoff = greatest(s.cutoff, stop_session.cutoff),
            generation = s.generation + case when p_scope = 'reset' and p_cutoff is null then 1 else 0 end,
+           generation_place = case when p_scope = 'reset' and p_cutoff is null then s.last_place else s.generation_place end,
            tokens = case when p_scope = 'reset' and p_cutoff is null then null else s.tokens end
      where s.id = v_session.id;
     -- First what runs, then what waits.
@@ -222,11 +225,11 @@ begin
   return next;
 end $$;
 
--- A session that nobody has set anything of goes with the last of its tasks.
+-- A session that nobody has set anything of, or has reset, goes with the last of its tasks.
 create function forget_empty_sessions(p_ids bigint[]) returns void language plpgsql as $$
 begin
   delete from session s
-   where s.id = any (p_ids) and not s.pinned and s.max_concurrent is null
+   where s.id = any (p_ids) and not s.pinned and s.max_concurrent is null and s.generation = 0
      and (select t.seq from task t where t.session + 0 = s.id limit 1) is null;
 end $$;
 `;

@@ -37,7 +37,7 @@ function addUsage(db: SqliteDatabase, ledger: Ledger, lease: Lease, usage: Attem
   ).run(usage.inputTokens, usage.outputTokens, usage.contextWindow ?? null, lease.task_seq);
   if (lease.session === null) return;
   const session = ledger.sessions.get(lease.session);
-  session.tokens = usage.contextTokens;
+  session.tokens = usage.contextTokens ?? session.tokens;
   session.context_window = usage.contextWindow ?? session.context_window;
 }
 

@@ -68,6 +68,23 @@ test("a task of a session or a bounded batch goes its way without a table being 
   );
 });
 
+test("the turns of a session are found through their index, and read by their numbers", async () => {
+  const session = { key: "user:42", maxConcurrent: 1 };
+  await storage.tasks.insert({ tasks: [newTask({ agent: "talker", session })], limits: ROOMY });
+  const claims = [{ lane: LANE, limit: 9 }];
+  const { claimed } = await storage.tasks.finishAndClaim({ node: NODE, finishes: [], progress: [], claims });
+  statements.clear();
+  for (const { token, task } of claimed) await storage.sessions.readTurns({ seq: task.seq, token, limit: 9 });
+  expect(statements.size).toBe(2);
+  const looks = [...statements]
+    .flatMap(([sql, db]) => plan(db, sql))
+    .filter((step) => /\b(task|t|l|s)\b/.test(step));
+  expect(looks.filter((step) => step.startsWith("SCAN t") || step.startsWith("SCAN l"))).toEqual([]);
+  expect(looks.some((step) => step.startsWith("SEARCH task USING INDEX task_by_session (session=?)"))).toBe(
+    true,
+  );
+});
+
 test("a task of one of many tenants goes its way without a table being scanned, sorted or built", async () => {
   const crowd = Array.from({ length: 100 }, (_, n) => newTask({ tenant: `tenant-${n}` }));
   await storage.tasks.insert({ tasks: crowd, limits: ROOMY });

@@ -17,6 +17,7 @@ export interface SessionRow {
   tokens: number | null;
   context_window: number | null;
   generation: number;
+  generation_place: number;
   pinned: 0 | 1;
   last_place: number;
   cutoff: number;
@@ -96,7 +97,7 @@ export class SessionLedger {
       .prepare(
         `update session set agent = @agent, lane = @lane, mode = @mode, cap = @cap, drop_policy = @drop_policy,
                             debounce_ms = @debounce_ms, max_concurrent = @max_concurrent, default_max = @default_max,
-                            tokens = @tokens, context_window = @context_window, generation = @generation, pinned = @pinned,
+                            tokens = @tokens, context_window = @context_window, generation = @generation, generation_place = @generation_place, pinned = @pinned,
                             last_place = @last_place, cutoff = @cutoff, debounce_seq = @debounce_seq,
                             debounce_since = @debounce_since, debounce_mode = @debounce_mode, active = @active,
                             queued = @queued, messages = @messages

@@ -13,6 +13,7 @@ import type { SqliteDatabase } from "./database.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
+import { readTurns } from "./read-turns.ts";
 import { sendMessage } from "./send-message.ts";
 import type { SessionRow } from "./session-ledger.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -29,6 +30,7 @@ export function sqliteSessions(db: SqliteDatabase): SessionStorage {
       await db.durable();
       return stopped;
     },
+    readTurns: (params) => readTurns(db, params),
     async get(params) {
       return db.read(() => findRecord(db, params));
     },
@@ -54,11 +56,11 @@ export function sqliteSessions(db: SqliteDatabase): SessionStorage {
   };
 }
 
-/** A session that nobody has set anything of goes with the last of its tasks. */
+/** A session that nobody has set anything of, or has reset, goes with the last of its tasks. */
 export function forgetEmptySession(db: SqliteDatabase, id: number): void {
   db.prepare(
     `delete from session
-      where id = @id and pinned = 0 and max_concurrent is null
+      where id = @id and pinned = 0 and max_concurrent is null and generation = 0
         and not exists (select 1 from task where session = @id)`,
   ).run({ id });
 }
@@ -95,6 +97,7 @@ function stopSession(db: SqliteDatabase, params: StopSessionParams, now: number)
   session.cutoff = Math.max(session.cutoff, cutoff);
   if (scope === "reset" && params.cutoff === undefined) {
     session.generation += 1;
+    session.generation_place = session.last_place;
     session.tokens = null;
   }
   const chosen = scope === "oldest" ? oldest(db, session) : openUpTo(db, session, cutoff, params.limit + 1);

@@ -1,0 +1,32 @@
+import { createHash } from "node:crypto";
+import { DEFAULT_TENANT } from "../model/task.ts";
+
+/** The namespace of the UUIDv5 that stands for a conversation. It never changes: agents remember conversations by it. */
+const NAMESPACE = Buffer.from("6f1d0c52-8a3e-5b7f-9c44-2e7a51d3b0a9".replaceAll("-", ""), "hex");
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export interface ConversationName {
+  readonly tenantId: string;
+  /** What the schedule or the session calls it. */
+  readonly key: string;
+  /** How often its session was reset: each time another conversation begins. */
+  readonly generation: number;
+}
+
+/**
+ * The UUID of a conversation. In the default tenant a key that is a UUID stands for itself. Any other becomes the UUIDv5 of
+ * tenant, zero byte, key and, after a reset, another zero byte and the generation. Neither tenants nor keys have zero bytes,
+ * so that no two conversations share a UUID.
+ */
+export function conversationId({ tenantId, key, generation }: ConversationName): string {
+  if (tenantId === DEFAULT_TENANT && UUID.test(key)) return key;
+  return uuidV5([tenantId, key, ...(generation > 0 ? [String(generation)] : [])].join("\0"));
+}
+
+function uuidV5(name: string): string {
+  const hash = createHash("sha1").update(NAMESPACE).update(name).digest().subarray(0, 16);
+  hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x50, 6);
+  hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8);
+  return hash.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}

@@ -1,0 +1,70 @@
+import { isObject } from "../model/field-checks.ts";
+import type { Task } from "../model/task.ts";
+import type { Turn } from "../model/turn.ts";
+import type { ExecutorContext } from "./executor.ts";
+import type { ModelSettings } from "./openai-request.ts";
+
+/** How many turns go along unless told. */
+const DEFAULT_HISTORY = 20;
+/** What a message takes besides its text. */
+const MESSAGE_TOKENS = 4;
+/** A token is three to four bytes of English, and about a character of Chinese, which is three bytes. */
+const TOKEN_BYTES = 3;
+/** Which part of the window is left to the answer, where the configuration does not say how long that may be. */
+const ANSWER_SHARE = 0.25;
+
+export interface HistoryMessage {
+  readonly role: "user" | "assistant";
+  readonly content: string;
+}
+
+/**
+ * What was said before in the session of a task, as messages to a model: the last turns, as many as the configuration asks for
+ * and as the context window has room for beside what is asked now. Reads nothing where there is no session.
+ */
+export async function readHistory(
+  task: Task,
+  asked: string,
+  { settings, context }: { readonly settings: ModelSettings; readonly context: ExecutorContext },
+): Promise<HistoryMessage[]> {
+  const { history = DEFAULT_HISTORY } = settings;
+  if (history === 0 || task.sessionKey === undefined) return [];
+  const session = await context.session({ turns: history });
+  const window = context.contextWindow ?? session?.contextWindow ?? null;
+  const room = window === null ? Number.POSITIVE_INFINITY : roomIn(window, asked, settings);
+  return lastThatFit(session?.turns ?? [], room).flat();
+}
+
+function roomIn(window: number, asked: string, { system = "", maxTokens }: ModelSettings): number {
+  const answer = maxTokens ?? Math.ceil(window * ANSWER_SHARE);
+  return window - answer - tokensOf(system) - tokensOf(asked);
+}
+
+/** Turns are left out from the oldest on, each as a whole. */
+function lastThatFit(turns: readonly Turn[], room: number): HistoryMessage[][] {
+  const kept: HistoryMessage[][] = [];
+  let left = room;
+  for (const turn of turns.toReversed()) {
+    const messages = messagesOf(turn);
+    left -= messages.reduce((sum, { content }) => sum + tokensOf(content), 0);
+    if (left < 0) break;
+    kept.unshift(messages);
+  }
+  return kept;
+}
+
+/** None for a turn that was not talk: a payload, say, or an answer without a text. */
+function messagesOf({ work, result }: Turn): HistoryMessage[] {
+  const asked = work.kind === "message" ? work.message : work.kind === "instruction" ? work.instruction : "";
+  const text = isObject(result) ? result["text"] : result;
+  if (asked === "" || typeof text !== "string" || text === "") return [];
+  return [
+    { role: "user", content: asked },
+    { role: "assistant", content: text },
+  ];
+}
+
+/** An estimate that is rather too high: whoever counts exactly needs the model's own tables. */
+function tokensOf(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / TOKEN_BYTES) + MESSAGE_TOKENS;
+}
