@@ -137,10 +137,10 @@ const settings = {
     .exactOptional()
     .describe("The time zone of its times, like `Europe/Berlin`; left out: the server's."),
   conversation_id: z
-    .string()
+    .union([z.string(), z.int()])
     .nullable()
     .exactOptional()
-    .describe("The conversation that the agent's side knows it by."),
+    .describe("The conversation that the agent's side knows it by; an integer comes back as text."),
   session_key: z
     .string()
     .nullable()

@@ -69,8 +69,8 @@ export interface NewScheduleInput {
   readonly name?: string | null;
   /** An IANA zone like `Europe/Berlin`; left out: that of the server. */
   readonly tz?: string;
-  /** The conversation its agent's side knows it by. */
-  readonly conversation_id?: string | null;
+  /** The conversation its agent's side knows it by. An integer is kept as its text. */
+  readonly conversation_id?: string | number | null;
   /** The session its runs are part of; left out: one of its own. */
   readonly session_key?: string | null;
   /** False: it starts paused. */

@@ -36,6 +36,9 @@ export interface CarriedOut {
 /** For whom a writ is carried out. */
 export interface Bearer {
   readonly agent: string;
+  /** The session and the conversation that it was written in, to which what is scheduled returns; null: none. */
+  readonly sessionKey: string | null;
+  readonly conversationId: string | null;
   /** What a new schedule is made for, so that it is made only once. */
   readonly source?: string;
   /** Throws at a new schedule that it must not make. */
@@ -71,12 +74,13 @@ export class WritClerk {
     }
   }
 
-  async #create(writ: CreateWrit, { agent, source, check }: Bearer): Promise<string> {
+  async #create(writ: CreateWrit, bearer: Bearer): Promise<string> {
+    const { agent, sessionKey, conversationId, source, check } = bearer;
     const { schedules } = this.#options;
     await check?.(writ);
     const { phrase: schedule, message } = writ;
     const { scheduled_task: made, normalized } = await schedules.create(
-      { schedule, message, agent },
+      { schedule, message, agent, session_key: sessionKey, conversation_id: conversationId },
       source === undefined ? {} : { source },
     );
     const due = made.next_fire_at || made.fire_at || made.created_at;

@@ -61,9 +61,7 @@ export function readScheduleFields(given: Fields, { timeoutMaxMs }: FieldLimits)
     name: orNull(given, "name", () => readLine(given, "name", NAME_LENGTH_MAX)),
     agent: readAgent(given),
     message: readMessage(given),
-    conversationId: orNull(given, "conversation_id", () =>
-      readLine(given, "conversation_id", CONVERSATION_ID_LENGTH_MAX),
-    ),
+    conversationId: readConversationId(given),
     sessionKey: orNull(given, "session_key", (key) => checkSessionKey(key, "session_key")),
     deleteAfterRun: optionalBoolean(given, "delete_after_run"),
     retry: retry === undefined ? undefined : parseRetry(retry),
@@ -75,6 +73,13 @@ export function readScheduleFields(given: Fields, { timeoutMaxMs }: FieldLimits)
   return Object.fromEntries(
     Object.entries(read).filter(([, value]) => value !== undefined),
   ) as Partial<ScheduleFields>;
+}
+
+/** The conversation that the agent's side knows it by: a text, or an integer, which is kept as its text. */
+export function readConversationId(given: Fields): string | null | undefined {
+  return orNull(given, "conversation_id", (id) =>
+    Number.isSafeInteger(id) ? String(id) : readLine(given, "conversation_id", CONVERSATION_ID_LENGTH_MAX),
+  );
 }
 
 /** A field that null takes away. */
