@@ -139,7 +139,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
       newRequestId: idMaker("req_", clock),
       defaults: () => {
         const { timeoutMs, sessions } = current.value;
-        return { timeoutMs, sessionMaxConcurrent: sessions.maxConcurrent };
+        const hasLane = (lane: string) => lanes.lanes.has(lane);
+        return { timeoutMs, sessionMaxConcurrent: sessions.maxConcurrent, hasLane };
       },
       // What is known here is not looked up at every moment: that it was deleted elsewhere is soon told.
       hasAgent: (name) => agents.find(name) !== undefined || catalogue.lists(name),

@@ -10,7 +10,7 @@ const forEver = () => new Promise(() => {});
 describe("a schedule", () => {
   test("fires at its moment, to the millisecond, and its run and its task are there at once", async () => {
     const { engine, clock, create, runs, schedule, task } = await makeScheduler();
-    const { id } = await create({ message: "hello" });
+    const { id } = await create({ work: { kind: "message", message: "hello" } });
     await engine.start();
     await clock.advance(MINUTE - 1);
     expect(await runs()).toEqual([]);

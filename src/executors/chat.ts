@@ -8,6 +8,7 @@ import { postForEvents } from "./event-answer.ts";
 import { type Executor, type ExecutorContext, PROGRESS_BYTES_MAX } from "./executor.ts";
 import { failureOf } from "./http-answer.ts";
 import { mergeHeaders } from "./merge-headers.ts";
+import { requestHeaders } from "./request-headers.ts";
 import { textOf } from "./task-text.ts";
 
 export interface ChatExecutorOptions extends CallOptions {
@@ -22,7 +23,7 @@ export function chatExecutor(options: ChatExecutorOptions): Executor {
   const headers = mergeHeaders(own, options.headers);
   return async (task, { tenantId, signal, progress }) => {
     const body = bodyOf(task, conversationOf(task, tenantId) ?? options.newConversationId());
-    const request = { headers, body, signal, failureOf: chatFailureOf };
+    const request = { headers: requestHeaders(headers, task), body, signal, failureOf: chatFailureOf };
     return resultOfEvents(await postForEvents(url, request, options), progress);
   };
 }

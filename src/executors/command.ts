@@ -93,11 +93,12 @@ async function start(task: Task, options: CommandExecutorOptions): Promise<Start
   }
 }
 
-function variablesOf({ taskId, agentId, attempts }: Task): Record<string, string> {
+function variablesOf({ taskId, agentId, attempts, requestId }: Task): Record<string, string> {
   return {
     ROTA_TASK_ID: taskId,
     ROTA_AGENT_ID: agentId,
     ROTA_ATTEMPT: String(attempts.at(-1)?.number ?? 1),
+    ...(requestId === undefined ? {} : { ROTA_REQUEST_ID: requestId }),
   };
 }
 

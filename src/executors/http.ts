@@ -3,6 +3,7 @@ import { type CallOptions, callOut } from "./call-out.ts";
 import type { Executor } from "./executor.ts";
 import { resultOf } from "./http-answer.ts";
 import { mergeHeaders } from "./merge-headers.ts";
+import { requestHeaders } from "./request-headers.ts";
 
 export interface HttpExecutorOptions extends CallOptions {
   readonly url: string;
@@ -13,7 +14,13 @@ export function httpExecutor(options: HttpExecutorOptions): Executor {
   const headers = mergeHeaders({ "content-type": "application/json" }, options.headers);
   return async (task, { signal }) => {
     const body = JSON.stringify(task);
-    const request = { method: "POST", headers, body, signal, bodyBytesMax: ANSWER_BYTES_MAX };
+    const request = {
+      method: "POST",
+      headers: requestHeaders(headers, task),
+      body,
+      signal,
+      bodyBytesMax: ANSWER_BYTES_MAX,
+    };
     return resultOf(await callOut(options.url, request, options), { json: "as-declared" });
   };
 }

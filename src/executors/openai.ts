@@ -12,6 +12,7 @@ import { mergeHeaders } from "./merge-headers.ts";
 import { ModelAnswer } from "./openai-answer.ts";
 import { failureIn } from "./openai-failure.ts";
 import { type ModelSettings, modelRequest } from "./openai-request.ts";
+import { requestHeaders } from "./request-headers.ts";
 
 /** What a server sends behind the last part of an answer. */
 const DONE = "[DONE]";
@@ -44,7 +45,12 @@ export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
     const body = modelRequest(task, settings);
     const hangUp = new AbortController();
     const bounded = AbortSignal.any([signal, hangUp.signal]);
-    const request = { headers, body, signal: bounded, failureOf: hiddenFailureOf };
+    const request = {
+      headers: requestHeaders(headers, task),
+      body,
+      signal: bounded,
+      failureOf: hiddenFailureOf,
+    };
     const reader = await postForEvents(url, request, options);
     const onText = progressOfText(progress);
     const answer = new ModelAnswer();

@@ -7,6 +7,7 @@ import { PermanentError } from "./errors.ts";
 import type { Executor } from "./executor.ts";
 import { resultOf } from "./http-answer.ts";
 import { mergeHeaders } from "./merge-headers.ts";
+import { requestHeaders } from "./request-headers.ts";
 import { type TabResolver, unresolved } from "./tab-resolver.ts";
 
 export interface TabActionExecutorOptions extends CallOptions {
@@ -18,7 +19,7 @@ export function tabActionExecutor(options: TabActionExecutorOptions): Executor {
   return async (task, { signal }) => {
     const tabId = tabOf(task);
     const own = { "content-type": "application/json", "x-agent-id": task.agentId };
-    const headers = mergeHeaders(options.headers, own);
+    const headers = requestHeaders(mergeHeaders(options.headers, own), task);
     const body = JSON.stringify(actionOf(task));
     const request = { method: "POST", headers, body, signal, bodyBytesMax: ANSWER_BYTES_MAX };
     const post = (base: string) =>

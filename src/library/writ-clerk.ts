@@ -1,5 +1,6 @@
 import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
+import type { ScheduleWork } from "../model/schedule.ts";
 import { canonicalForm } from "../schedules/canonical-form.ts";
 import { minuteText } from "../schedules/moment-text.ts";
 import type { CreateWrit, InvalidWrit, OrderWrit, Writ } from "../schedules/writ.ts";
@@ -85,7 +86,7 @@ export class WritClerk {
     );
     const due = made.next_fire_at || made.fire_at || made.created_at;
     // One that was made before, for the same, may say something else.
-    const kept = { ...writ, message: made.message };
+    const kept = { ...writ, message: made.message ?? message };
     return scheduledBlock(kept, { id: made.id, normalized, next: momentText(due * 1_000), agent });
   }
 
@@ -126,10 +127,15 @@ export class WritClerk {
 }
 
 function toListed(record: ScheduleRecord): ListedSchedule {
-  const { id, status, rule, nextFireAt, agent, message } = record;
+  const { id, status, rule, nextFireAt, agent, work } = record;
   // By the clock that the rule itself goes by.
   const next = nextFireAt === null ? null : minuteText(rule.tz, nextFireAt);
-  return { id, status, normalized: canonicalForm(rule), next, agent, message };
+  return { id, status, normalized: canonicalForm(rule), next, agent, message: workText(work) };
+}
+
+function workText(work: ScheduleWork): string {
+  if (work.kind === "custom") return JSON.stringify(work.payload);
+  return work.kind === "message" ? work.message : work.instruction;
 }
 
 /** By the clock of the server, as in `at 17:00`. */

@@ -36,6 +36,9 @@ function schedule(overrides: Partial<DueSchedule> = {}): DueSchedule {
   return {
     rule: every(30 * MINUTE),
     anchorAt: MIDNIGHT,
+    untilAt: null,
+    maxRuns: null,
+    runCount: 0,
     nextFireAt: MIDNIGHT + HOUR,
     overlap: "skip",
     catchUp: "one",
@@ -287,13 +290,16 @@ describe("whatever the rule and however long the gap", () => {
           catchUp: fc.constantFrom(...CATCH_UPS),
           usefulForMs: fc.option(fc.integer({ min: 1, max: 8 * HOUR })),
           openRuns: fc.integer({ min: 0, max: 2 }),
+          endsAfterMs: fc.option(gaps),
         }),
-        ({ gapMs, ...given }) => {
+        ({ gapMs, endsAfterMs, ...given }) => {
           const { rule, anchorAt: anchor } = given;
           const nextFireAt = nextMoment(rule, { after: anchor, anchor }) as number;
           const now = nextFireAt + gapMs;
-          const plan = planFire({ ...given, nextFireAt }, now);
-          const moments = momentsBetween(rule, { after: nextFireAt - 1, anchor, until: now, limit: 100_000 });
+          const untilAt = endsAfterMs === null ? null : nextFireAt + endsAfterMs;
+          const plan = planFire({ ...given, untilAt, maxRuns: null, runCount: 5, nextFireAt }, now);
+          const until = Math.min(now, untilAt ?? now);
+          const moments = momentsBetween(rule, { after: nextFireAt - 1, anchor, until, limit: 100_000 });
           const covered = plan.runs.flatMap(({ firstDueAt, dueAt, moments: count }) => {
             const own = moments.filter((moment) => moment >= firstDueAt && moment <= dueAt);
             expect(own).toHaveLength(count);
@@ -301,7 +307,8 @@ describe("whatever the rule and however long the gap", () => {
             return own;
           });
           expect(covered).toEqual(moments);
-          expect(plan.nextFireAt).toBe(nextMoment(rule, { after: now, anchor }));
+          const next = nextMoment(rule, { after: now, anchor }) as number;
+          expect(plan.nextFireAt).toBe(next > (untilAt ?? next) ? null : next);
           // What was missed in a row shares its row.
           const statuses = plan.runs.map(({ status }) => status);
           expect(statuses.some((status, at) => status === "missed" && statuses[at + 1] === "missed")).toBe(

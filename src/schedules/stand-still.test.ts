@@ -9,12 +9,21 @@ const START = Date.UTC(2026, 0, 1);
 
 function every(everyMs: number, more: Partial<StandingSchedule> = {}): StandingSchedule {
   const rule: Rule = { kind: "every", everyMs, tz: "UTC" };
-  return { rule, anchorAt: START, updatedAt: START, lastDueAt: null, nextFireAt: START + everyMs, ...more };
+  return {
+    rule,
+    anchorAt: START,
+    untilAt: null,
+    updatedAt: START,
+    lastDueAt: null,
+    nextFireAt: START + everyMs,
+    ...more,
+  };
 }
 
 const daily: StandingSchedule = {
   rule: { kind: "days", every: 1, at: "09:00", tz: "Europe/Berlin" },
   anchorAt: START,
+  untilAt: null,
   updatedAt: START,
   lastDueAt: null,
   nextFireAt: START + 8 * HOUR,
@@ -85,6 +94,6 @@ describe("a schedule of a tenant that is enabled again", () => {
 
 test("one that was held is due at its only moment, however late, or at the next of the rule it has by now", () => {
   const once: Rule = { kind: "once", atMs: START, phrase: "then", tz: "UTC" };
-  expect(heldUntil({ rule: once, anchorAt: START }, START + DAY)).toBe(START);
+  expect(heldUntil({ rule: once, anchorAt: START, untilAt: null }, START + DAY)).toBe(START);
   expect(heldUntil(every(5 * MINUTE), START + 7 * MINUTE)).toBe(START + 10 * MINUTE);
 });

@@ -336,17 +336,23 @@ test("what an agent is told comes back as it was given, and other text that a da
   const shown = /^before . . . after/s;
   const made = await create(first, {
     name: tricky,
-    message: tricky,
+    work: { kind: "message", message: tricky },
+    metadata: { tricky },
+    lane: tricky,
     phrase: tricky,
     conversationId: tricky,
     sessionKey: tricky,
   });
   const schedule = await first.schedules.update({
     ...made,
-    changes: { message: `${tricky}!`, name: tricky },
+    changes: { work: { kind: "instruction", instruction: `${tricky}!` }, name: tricky },
   });
   if (schedule === null) throw new Error("Nobody else has changed it.");
-  expect(schedule).toMatchObject({ message: `${tricky}!`, name: expect.stringMatching(shown) });
+  expect(schedule).toMatchObject({
+    work: { kind: "instruction", instruction: `${tricky}!` },
+    metadata: { tricky },
+    name: expect.stringMatching(shown),
+  });
   const missed = {
     status: "missed",
     reason: tricky,

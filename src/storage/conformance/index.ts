@@ -27,6 +27,7 @@ import { describePrune } from "./prune.ts";
 import { describeRescueTasks } from "./rescue-tasks.ts";
 import { describeRetryTask } from "./retry-task.ts";
 import { describeRuns } from "./runs.ts";
+import { describeScheduleLimits } from "./schedule-limits.ts";
 import { describeSchedules } from "./schedules.ts";
 import { describeSessions } from "./sessions.ts";
 import { describeSettlements } from "./settlements.ts";
@@ -58,6 +59,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeSchedules(open);
     describeFireSchedules(open);
     describeRuns(open);
+    describeScheduleLimits(open);
     describeLanesAndAgents(open);
     describeAgents(open);
     describeCancelTasks(open);
