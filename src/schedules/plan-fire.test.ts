@@ -59,6 +59,41 @@ function deed(run: PlannedRun): string {
   return run.inTurn ? "turn" : "run";
 }
 
+describe("a schedule that may run only so often", () => {
+  const late = MIDNIGHT + 3 * HOUR;
+  const planned = (overrides: Partial<DueSchedule>) =>
+    planFire(schedule({ catchUp: "all", overlap: "allow", ...overrides }), late);
+
+  test("starts no more than it has left, and what comes after those is not due", () => {
+    expect(deeds(planned({}).runs)).toBe("turn 1, turn 1, turn 1, turn 1, turn 1");
+    expect(deeds(planned({ maxRuns: 5, runCount: 3 }).runs)).toBe("turn 1, turn 1");
+    expect(deeds(planned({ maxRuns: 5, runCount: 3, catchUp: "one" }).runs)).toBe("run 5");
+    expect(planned({ maxRuns: 5, runCount: 5 }).runs).toEqual([]);
+  });
+
+  test("counts what is skipped or missed as nothing", () => {
+    const skipping = { overlap: "skip", openRuns: 1, maxRuns: 1 } as const;
+    const now = MIDNIGHT + HOUR;
+    expect(deeds(planFire(schedule(skipping), now).runs)).toBe("skip 1");
+    expect(deeds(planned({ catchUp: "none", maxRuns: 1 }).runs)).toBe("miss 4, run 1");
+  });
+});
+
+describe("a schedule that has an end", () => {
+  test("is due up to that, however late it is looked at, and then never again", () => {
+    const untilAt = MIDNIGHT + 2 * HOUR;
+    const ending = schedule({ untilAt, catchUp: "all", overlap: "allow" });
+    expect(planFire(ending, MIDNIGHT + HOUR)).toMatchObject({ nextFireAt: MIDNIGHT + 1.5 * HOUR });
+    const plan = planFire(ending, MIDNIGHT + 20 * HOUR);
+    expect(deeds(plan.runs)).toBe("turn 1, turn 1, turn 1");
+    expect(plan.runs.at(-1)?.dueAt).toBe(untilAt);
+    expect(plan.nextFireAt).toBeNull();
+    expect(planFire(ending, untilAt).nextFireAt).toBeNull();
+    const one = planFire({ ...ending, catchUp: "one" }, MIDNIGHT + 20 * HOUR).runs;
+    expect(one).toMatchObject([{ dueAt: untilAt, moments: 3 }]);
+  });
+});
+
 describe("of two late moments and one on time", () => {
   const NOW = MIDNIGHT + 2 * HOUR + 30 * SECOND;
   /** By how long a moment is of use, in seconds: for ever, to the second of the late ones, not even to the one on time. */

@@ -44,6 +44,20 @@ describe("a schedule of a disabled tenant", () => {
     expect(pushed(every(HOUR), START + HOUR + 900).nextFireAt).toBe(START + 2 * HOUR);
   });
 
+  test("that has an end is looked at before that, and skips nothing after it", () => {
+    const ending = every(25 * MINUTE, { untilAt: START + 80 * MINUTE });
+    expect(pushed(ending, START + 25 * MINUTE)).toEqual({
+      skipped: { firstDueAt: START + 25 * MINUTE, dueAt: START + 25 * MINUTE, moments: 1 },
+      nextFireAt: START + 75 * MINUTE,
+    });
+    const last = { ...ending, lastDueAt: START + 25 * MINUTE, nextFireAt: START + 75 * MINUTE };
+    expect(pushed(last, START + 10 * HOUR)).toEqual({
+      skipped: { firstDueAt: START + 50 * MINUTE, dueAt: START + 75 * MINUTE, moments: 2 },
+      nextFireAt: null,
+    });
+    expect(goesOn(last, START + 60 * MINUTE)?.nextFireAt).toBe(START + 75 * MINUTE);
+  });
+
   test("accounts the next time for all that came since", () => {
     const [last, next] = [START + 5 * MINUTE, START + 65 * MINUTE];
     const { skipped } = pushed(every(5 * MINUTE, { lastDueAt: last, nextFireAt: next }), next + 10);
