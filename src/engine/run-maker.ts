@@ -190,7 +190,7 @@ export class RunMaker {
       if (schedule === null) return null;
       const now = storageClock.now();
       if (schedule.held) {
-        const changes = { status: "active", nextFireAt: heldUntil(schedule, now) } as const;
+        const changes = changesOfHeld(schedule, now);
         const { revision } = schedule;
         if (await storage.schedules.update({ tenant, id, revision, changes })) return changes.nextFireAt;
         continue;
@@ -296,6 +296,15 @@ export class RunMaker {
     });
     return paused === null ? 0 : 1;
   }
+}
+
+/** It goes on, unless it was given a rule meanwhile that has come to its end. */
+function changesOfHeld(schedule: ScheduleRecord, now: number) {
+  const nextFireAt = heldUntil(schedule, now);
+  const isOver = schedule.rule.kind !== "once" && (nextFireAt === null || runsLeft(schedule) === 0);
+  return isOver
+    ? ({ status: "completed", nextFireAt: null } as const)
+    : ({ status: "active", nextFireAt } as const);
 }
 
 function spent({ id, maxRuns }: ScheduleRecord): RotaError {

@@ -195,7 +195,7 @@ export interface Run {
   readonly started_at: number;
   readonly completed_at: number;
   readonly request_id: string | null;
-  /** 4 KiB at most. */
+  /** 4 KiB at most; what was cut ends in `[truncated]`. */
   readonly result_summary: string | null;
   readonly error_message: string | null;
   readonly input_tokens: number;
