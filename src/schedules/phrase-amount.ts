@@ -9,7 +9,7 @@ export interface Amount {
 }
 
 /** Reads `30 minutes`, `an hour`, `two hours`, `2d` or `half an hour`. */
-export function readAmount(reader: PhraseReader): Amount {
+function readAmount(reader: PhraseReader): Amount {
   if (reader.takeOneOf("half") !== undefined) return readHalfHour(reader);
   const count = reader.takeOneOf("a", "an") === undefined ? readCount(reader) : 1;
   return withUnit(reader, count);

@@ -110,7 +110,8 @@ describe("nodes that fire the same schedules at once", () => {
     expect(new Set(runs.map(({ taskId }) => taskId)).size).toBe(runs.length);
     expect(await first.tasks.counts({ tenant: TENANT })).toEqual({ queued: runs.length });
     expect(await first.schedules.status({ tenant: TENANT })).toEqual({
-      active: schedules,
+      // Nothing more was due: the last fire has completed them.
+      active: 0,
       paused: 0,
       running: runs.length,
       nextFireAt: null,

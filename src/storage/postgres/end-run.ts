@@ -63,18 +63,15 @@ begin
     select e.schedule, count(*)::integer as runs, (array_agg(e.status order by e.place desc))[1] as status,
            (array_agg(e.error order by e.place desc))[1] as error,
            -- Since the last that succeeded. What somebody cancelled says nothing of whether it works.
-           count(*) filter (where e.status = 'failed' and e.reason is null and e.place > coalesce(e.success, 0))::integer
-             + case when max(e.success) is null then max(e.before) else 0 end as failures,
-           e.row
-      from (select e.*, ${addressOf("schedule", "id = e.schedule")} as row,
-                   (select s.consecutive_failures from schedule s where s.id = e.schedule) as before,
-                   max(e.place) filter (where e.status = 'succeeded') over (partition by e.schedule) as success
+           count(*) filter (where e.status = 'failed' and e.reason is null and e.place > coalesce(e.success, 0))::integer as failures,
+           bool_or(e.success is not null) as succeeded, ${addressOf("schedule", "id = e.schedule")} as row
+      from (select e.*, max(e.place) filter (where e.status = 'succeeded') over (partition by e.schedule) as success
               from ended e) e
-     group by e.schedule, e.row),
+     group by e.schedule),
   counted as (
     update schedule s
        set open_runs = s.open_runs - c.runs, revision = s.revision + c.runs, last_status = c.status, last_error = c.error,
-           consecutive_failures = c.failures,
+           consecutive_failures = c.failures + case when c.succeeded then 0 else s.consecutive_failures end,
            status = case when not (${IS_OVER}) then s.status when c.status = 'succeeded' then 'completed' else c.status end,
            held = s.held and not (${IS_OVER}),
            paused_reason = case when not (${IS_OVER}) then s.paused_reason end,
