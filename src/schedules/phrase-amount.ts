@@ -39,6 +39,7 @@ export function withFurther(reader: PhraseReader, first: Amount): [Amount, ...Am
     amounts.push(next);
     last = next;
   }
+  checkSpan(reader, amounts);
   return amounts;
 }
 
@@ -59,10 +60,14 @@ function unitMs(unit: Unit): number {
 
 /** Reads the unit of a count that has been read. */
 export function withUnit(reader: PhraseReader, count: number): Amount {
-  const unit = readUnit(reader);
-  const days = unit.kind === "elapsed" ? (count * unit.ms) / DAY_MS : count * unit.days;
-  if (days > STEP_DAYS_MAX) throw reader.impossible("that is more than 100 years");
-  return { count, unit };
+  const amount = { count, unit: readUnit(reader) };
+  checkSpan(reader, [amount]);
+  return amount;
+}
+
+function checkSpan(reader: PhraseReader, amounts: readonly Amount[]): void {
+  const ms = amounts.reduce((sum, { count, unit }) => sum + count * unitMs(unit), 0);
+  if (ms > STEP_DAYS_MAX * DAY_MS) throw reader.impossible("that is more than 100 years");
 }
 
 export function readCount(reader: PhraseReader): number {

@@ -244,6 +244,7 @@ describe("a phrase is refused", () => {
     ["in 101 years", "does not say which day"],
     ["in 36526 days", "more than 100 years"],
     ["every 99999999999999999999999 weeks", "more than 100 years"],
+    ["every 876600 hours 1 minute", "more than 100 years"],
     [`in ${"9".repeat(400)} minutes`, "more than 100 years"],
     [`every ${"mon, ".repeat(200)}`, "longer than 500 characters"],
     ["0 0 30 2 *", "no such day comes in the next 100 years"],

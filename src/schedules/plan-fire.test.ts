@@ -314,6 +314,35 @@ describe("whatever the rule and however long the gap", () => {
   const anchors = fc.integer({ min: -3 * DAY, max: 3 * DAY }).map((ms) => Date.UTC(2026, 2, 29) + ms);
   const gaps = fc.oneof(fc.integer({ min: 0, max: 3 * MINUTE }), fc.integer({ min: 0, max: 4 * HOUR }));
 
+  test("no more runs start than are left, and what is planned is the beginning of what it would be without a bound", () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          rule: rules,
+          anchorAt: anchors,
+          gapMs: gaps,
+          overlap: fc.constantFrom(...OVERLAPS),
+          catchUp: fc.constantFrom(...CATCH_UPS),
+          openRuns: fc.integer({ min: 0, max: 2 }),
+          runCount: fc.nat({ max: 3 }),
+          left: fc.nat({ max: 5 }),
+        }),
+        ({ gapMs, left, ...given }) => {
+          const { rule, anchorAt: anchor, runCount } = given;
+          const nextFireAt = nextMoment(rule, { after: anchor, anchor }) as number;
+          const due = { ...given, usefulForMs: null, untilAt: null, nextFireAt };
+          const now = nextFireAt + gapMs;
+          const free = planFire({ ...due, maxRuns: null }, now);
+          const bound = planFire({ ...due, maxRuns: runCount + left }, now);
+          const started = (runs: readonly PlannedRun[]) =>
+            runs.filter(({ status }) => status === "running").length;
+          expect(started(bound.runs)).toBe(Math.min(left, started(free.runs)));
+          expect(bound.runs).toEqual(free.runs.slice(0, bound.runs.length));
+        },
+      ),
+    );
+  });
+
   test("every moment up to now has one row, in order, and the next one comes after now", () => {
     fc.assert(
       fc.property(
