@@ -18,6 +18,7 @@ import { LaneCatalogue } from "./library/lane-catalogue.ts";
 import { LaneTable } from "./library/lane-table.ts";
 import { LocalRota } from "./library/local-rota.ts";
 import { OneAtATime } from "./library/one-at-a-time.ts";
+import { refusingWrits } from "./library/refused-writs.ts";
 import { Reloader } from "./library/reloader.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
 import { TenantCatalogue } from "./library/tenant-catalogue.ts";
@@ -93,7 +94,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   await laneCatalogue.open();
   const guard = new CurrentGuard({ allow: () => current.value.allow, clock });
   const withWrits = (executor: Executor, tenant: string) => rota.tenant(tenant).writAnswers.after(executor);
-  const agents = new AgentTable({ current, surroundings, withWrits });
+  const withoutWrits = (executor: Executor) => refusingWrits(executor, log);
+  const agents = new AgentTable({ current, surroundings, withWrits, withoutWrits });
   const tenants = new TenantCatalogue({
     ...service,
     storage,
@@ -140,7 +142,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
       newRequestId: idMaker("req_", clock),
       defaults: () => {
         const { timeoutMs, sessions } = current.value;
-        return { timeoutMs, sessionMaxConcurrent: sessions.maxConcurrent };
+        const hasLane = (lane: string) => lanes.lanes.has(lane);
+        return { timeoutMs, sessionMaxConcurrent: sessions.maxConcurrent, hasLane };
       },
       // What is known here is not looked up at every moment: that it was deleted elsewhere is soon told.
       hasAgent: (name) => agents.find(name) !== undefined || catalogue.isKnown(name),

@@ -51,6 +51,61 @@ test("nodes fire every moment once between them, and the schedules of one that l
   }
 });
 
+test("nodes that fire and are asked to run at once never go beyond max_runs", async () => {
+  const nodes = await openNodes(3);
+  const [first] = nodes as [Rota];
+  for (const rota of nodes) await rota.start();
+  const input = { schedule: everySecond, message: "x", overlap: "allow", max_runs: 7 } as const;
+  const ids: number[] = [];
+  for (let made = 0; made < 5; made++) ids.push((await first.schedules.create(input)).scheduled_task.id);
+  const isCompleted = async (id: number) => (await first.schedules.get(id)).status === "completed";
+  await until(async () => {
+    // Each node asks for more while all of them fire.
+    await Promise.allSettled(nodes.flatMap((rota) => ids.map((id) => rota.schedules.run(id))));
+    return (await Promise.all(ids.map(isCompleted))).every(Boolean);
+  }, "all to be completed");
+  for (const id of ids) {
+    expect(await runsOf(first, id)).toHaveLength(7);
+    expect(await first.schedules.get(id)).toMatchObject({ run_count: 7, next_fire_at: 0 });
+  }
+});
+
+test("runs that fail at once on several nodes pause their schedule once", async () => {
+  const nodes = await openNodes(3);
+  const [first] = nodes as [Rota];
+  for (const rota of nodes) {
+    rota.agent("failing", () => {
+      throw new Error("no luck");
+    });
+    await rota.start();
+  }
+  const { id } = (
+    await first.schedules.create({
+      schedule: "every day at 09:00",
+      message: "x",
+      agent: "failing",
+      overlap: "allow",
+      retry: { max_retries: 0 },
+      pause_after_failures: 4,
+    })
+  ).scheduled_task;
+  await Promise.all(nodes.flatMap((rota) => [1, 2, 3].map(() => rota.schedules.run(id))));
+  const hasEnded = async () => (await runsOf(first, id)).every(({ status }) => status === "failed");
+  await until(hasEnded, "all to end");
+  expect(await first.schedules.get(id)).toMatchObject({
+    status: "paused",
+    paused_reason: "failed runs in a row: 4",
+    consecutive_failures: 9,
+    run_count: 9,
+  });
+  const told: unknown[] = [];
+  for await (const { kind } of first.notifications({ after: 0 })) {
+    told.push(kind);
+    if (told.length === 19) break;
+  }
+  expect(told.filter((kind) => kind === "schedule.paused")).toHaveLength(1);
+});
+
 test("a run that is replaced is stopped on whichever node it runs", async () => {
   const [running, asking] = (await openNodes(2)) as [Rota, Rota];
   const stopped: string[] = [];

@@ -50,7 +50,10 @@ const run = z
     started_at: seconds.describe("When it fired; 0: it did not."),
     completed_at: seconds.describe("When it ended, or was written down as skipped or missed; 0: it goes."),
     request_id: z.string().nullable(),
-    result_summary: z.string().nullable().describe("What came out, 4 KiB at most."),
+    result_summary: z
+      .string()
+      .nullable()
+      .describe("What came out, 4 KiB at most; what was cut ends in `[truncated]`."),
     error_message: z.string().nullable(),
     input_tokens: z.number(),
     output_tokens: z.number(),

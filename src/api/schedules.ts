@@ -2,6 +2,7 @@ import { z } from "zod";
 import { CATCH_UPS, OVERLAPS, PREVIEW_COUNT, RUN_STATUSES, SCHEDULE_STATUSES } from "../model/schedule.ts";
 import { errorAnswersWith } from "./error.ts";
 import { runPage, runQuery } from "./runs.ts";
+import { priority } from "./tasks.ts";
 import { seconds, time } from "./time.ts";
 
 const tz = z.string().describe("An IANA time zone, like Europe/Berlin.");
@@ -117,6 +118,8 @@ const SCHEDULED_EXAMPLE = {
   run_count: 0,
   last_status: null,
   last_error: null,
+  consecutive_failures: 0,
+  paused_reason: null,
 };
 
 const overlap = z.enum(OVERLAPS);
@@ -129,6 +132,21 @@ const retry = z.strictObject({
   max_delay_ms: z.int().describe("The longest wait; left out: 30000."),
 });
 
+/** What an agent is handed: exactly one of these. */
+const work = {
+  message: z
+    .string()
+    .nullable()
+    .exactOptional()
+    .describe("What the agent is told. Exactly one of `message`, `instruction` and `payload` is given."),
+  instruction: z
+    .string()
+    .nullable()
+    .exactOptional()
+    .describe("What the agent is to do, as in a task; in place of `message`."),
+  payload: z.unknown().optional().describe("Any JSON, as in a task; in place of `message`."),
+};
+
 /** What can be said of a schedule, at first and later. The library checks it, and says what is wrong. */
 const settings = {
   agent: z.string().exactOptional().describe("Who is told: an agent that is listed, `index` unless named."),
@@ -137,10 +155,10 @@ const settings = {
     .exactOptional()
     .describe("The time zone of its times, like `Europe/Berlin`; left out: the server's."),
   conversation_id: z
-    .string()
+    .union([z.string(), z.int()])
     .nullable()
     .exactOptional()
-    .describe("The conversation that the agent's side knows it by."),
+    .describe("The conversation that the agent's side knows it by; an integer comes back as text."),
   session_key: z
     .string()
     .nullable()
@@ -170,12 +188,50 @@ const settings = {
     .nullable()
     .exactOptional()
     .describe("Milliseconds for each try, 1 000 to 600 000; left out or null: `timeouts.defaultMs`."),
+  lane: z
+    .string()
+    .nullable()
+    .exactOptional()
+    .describe("The lane that its runs wait in; left out or null: `cron`."),
+  priority: priority
+    .nullable()
+    .exactOptional()
+    .describe("Of its runs: an integer, lower first, or a name; left out or null: `normal`."),
+  metadata: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .exactOptional()
+    .describe("What the tasks of its runs carry along for you."),
+  callback_url: z
+    .string()
+    .nullable()
+    .exactOptional()
+    .describe("Where the end of each run is told, as that of a task with a `callbackUrl`."),
+  max_runs: z
+    .int()
+    .nullable()
+    .exactOptional()
+    .describe(
+      "How often it may fire, at least 1; then it is `completed`. Left out or null: any number of times.",
+    ),
+  until: z
+    .union([z.int(), z.string()])
+    .nullable()
+    .exactOptional()
+    .describe(
+      "The last moment at which it may be due, as seconds since 1970 or RFC 3339; then it is `completed`.",
+    ),
+  pause_after_failures: z
+    .int()
+    .nullable()
+    .exactOptional()
+    .describe("After how many failed runs in a row it is paused; left out, null or 0: never."),
 };
 
 export const newSchedule = z
   .strictObject({
     schedule: schedule.describe("When it is due: a phrase, a cron expression or an object."),
-    message: z.string().describe("What the agent is told."),
+    ...work,
     ...settings,
   })
   .meta({
@@ -201,6 +257,18 @@ export const newSchedule = z
         useful_for: 900,
         timeout: 60_000,
       },
+      {
+        schedule: "every day at 7:00",
+        instruction: "Sum up what came in over night.",
+        lane: "team",
+        priority: "high",
+        metadata: { team: "support" },
+        callback_url: "https://example.com/summed-up",
+        max_runs: 30,
+        until: "2030-12-31T23:59:59Z",
+        pause_after_failures: 3,
+      },
+      { schedule: "every hour", payload: { collect: ["a", "b"] }, until: 1_924_991_999 },
     ],
   });
 
@@ -208,7 +276,7 @@ const scheduleChanges = z
   .strictObject({
     status: z.enum(["active", "paused"]).exactOptional().describe("The same as `enabled`, in a word."),
     schedule: schedule.exactOptional().describe("Another time: it is counted from now."),
-    message: z.string().exactOptional(),
+    ...work,
     ...settings,
   })
   .meta({
@@ -218,6 +286,7 @@ const scheduleChanges = z
       { status: "paused" },
       { schedule: "every weekday at 8:30", tz: "Europe/Berlin", name: null, enabled: true },
       { message: "Sum up yesterday.", overlap: "replace", retry: { max_retries: 0 }, useful_for: null },
+      { instruction: "Sum up yesterday.", lane: null, priority: 1, max_runs: 10, until: null },
     ],
   });
 
@@ -228,7 +297,9 @@ const scheduledTask = z
     agent_id: z.string(),
     conversation_id: z.string().nullable(),
     session_key: z.string().nullable(),
-    message: z.string(),
+    message: z.string().nullable().describe("Null: it has an `instruction` or a `payload`."),
+    instruction: z.string().exactOptional(),
+    payload: z.unknown().optional(),
     schedule_phrase: z.string().describe("As it was written, or its canonical form."),
     schedule_kind: z.enum(["once", "recurring"]),
     fire_at: seconds.describe("The moment of one that is due once; 0 for one that recurs."),
@@ -237,7 +308,9 @@ const scheduledTask = z
     next_fire_at: seconds.describe("When it is due next; 0: nothing is."),
     status: z
       .enum(SCHEDULE_STATUSES)
-      .describe("`completed` and `failed` are where one that is due once ends up."),
+      .describe(
+        "`completed` and `failed` are where one that is due once ends up. One that recurs is `completed` after `max_runs` or `until`.",
+      ),
     enabled: z.boolean().describe("Whether it is active."),
     delete_after_run: z.boolean(),
     retry,
@@ -245,6 +318,13 @@ const scheduledTask = z
     catch_up: catchUp,
     useful_for: z.number().nullable().describe("Seconds."),
     timeout: z.int().nullable().describe("Milliseconds."),
+    lane: z.string().exactOptional(),
+    priority: z.int().exactOptional(),
+    metadata: z.record(z.string(), z.unknown()).readonly().exactOptional(),
+    callback_url: z.string().exactOptional(),
+    max_runs: z.int().exactOptional(),
+    until: seconds.exactOptional().describe("The last moment at which it may be due."),
+    pause_after_failures: z.int().exactOptional(),
     created_at: seconds,
     updated_at: seconds,
     last_run_at: seconds.describe("When it fired last."),
@@ -252,6 +332,10 @@ const scheduledTask = z
     run_count: z.int().describe("How often it has fired; what was skipped or missed does not count."),
     last_status: z.enum(RUN_STATUSES).nullable().describe("How the run ended that ended last."),
     last_error: z.string().nullable(),
+    consecutive_failures: z
+      .int()
+      .describe("How many of its runs have failed since one succeeded, or since it was resumed."),
+    paused_reason: z.string().nullable().describe("Why it is paused, unless somebody asked for it."),
   })
   .meta({
     id: "ScheduledTask",

@@ -8,6 +8,8 @@ import { time } from "./time.ts";
 
 const anyObject = z.record(z.string(), z.unknown());
 const priorityName = z.enum(Object.keys(PRIORITY_NAMES) as [PriorityName, ...PriorityName[]]);
+/** A priority as it can be written. */
+export const priority = z.union([z.int(), priorityName]);
 
 export const TASK_EXAMPLE = {
   taskId: "tsk_019a8f6e",
@@ -67,8 +69,7 @@ export const taskInput = z
       .string()
       .exactOptional()
       .describe("Who does it: `index` unless named; an `action` has to name it."),
-    priority: z
-      .union([z.int(), priorityName])
+    priority: priority
       .exactOptional()
       .describe("Lower goes first: `critical` 0, `high` 1, `normal` 2 (default), `low` 3, or any integer."),
     deadline: time
@@ -204,6 +205,10 @@ export const task = z
       .string()
       .exactOptional()
       .describe("The conversation that the agent's side knows it by, where the schedule names one."),
+    requestId: z
+      .string()
+      .exactOptional()
+      .describe("The `request_id` of the run that it is; the agent is called with it."),
     callbackUrl: z.string().exactOptional().describe("Where its end is told."),
     preemptible: z
       .boolean()

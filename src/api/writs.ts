@@ -12,6 +12,18 @@ const writInput = z
       .string()
       .exactOptional()
       .describe("Whose schedules these are; left out: `index`. It sees and touches its own alone."),
+    session_key: z
+      .string()
+      .nullable()
+      .exactOptional()
+      .describe("The session that this was written in: the runs of what it schedules are part of it."),
+    conversation_id: z
+      .union([z.string(), z.int()])
+      .nullable()
+      .exactOptional()
+      .describe(
+        "The conversation that this was written in, as the agent's side knows it: runs return there.",
+      ),
     text: z
       .string()
       .describe(
@@ -25,6 +37,7 @@ const writInput = z
       { agent: "research", text: "/schedule in 1 hour: review the deploy" },
       { text: "/schedule every monday at 09:00: sum up\n/schedule list" },
       { text: "/schedule pause 42\n/schedule cancel 43" },
+      { text: "/schedule in 1 hour: ask again", session_key: "chat:42", conversation_id: "c-42" },
     ],
   });
 

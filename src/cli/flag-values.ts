@@ -22,6 +22,11 @@ export function momentFlag(text: string, now: number): string {
   return ms === undefined ? text : new Date(now + ms).toISOString();
 }
 
+/** The same, where seconds since 1970 are understood too. */
+export function untilFlag(text: string): number | string {
+  return /^\d+$/.test(text) ? Number(text) : momentFlag(text, Date.now());
+}
+
 /** Milliseconds as a number, or a span: `30s`. */
 export function spanFlag(text: string): number | string {
   return parseSpan(text) ?? numberFlag(text);

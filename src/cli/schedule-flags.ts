@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { numberFlag, secondsSpanFlag, spanFlag } from "./flag-values.ts";
+import { jsonFlag, numberFlag, secondsSpanFlag, spanFlag, untilFlag } from "./flag-values.ts";
 
 /** What can be said of a schedule, as flags. */
 export interface ScheduleFlags {
@@ -13,6 +13,15 @@ export interface ScheduleFlags {
   readonly usefulFor?: string;
   readonly timeout?: string;
   readonly retries?: string;
+  readonly instruction?: string;
+  readonly payload?: string;
+  readonly lane?: string;
+  readonly priority?: string;
+  readonly metadata?: string;
+  readonly callback?: string;
+  readonly maxRuns?: string;
+  readonly until?: string;
+  readonly pauseAfterFailures?: string;
   readonly deleteAfterRun?: boolean;
 }
 
@@ -30,6 +39,15 @@ const FIELDS: Readonly<Record<Exclude<keyof ScheduleFlags, "deleteAfterRun">, Fi
   usefulFor: (span) => ({ useful_for: secondsSpanFlag(span) }),
   timeout: (span) => ({ timeout: spanFlag(span) }),
   retries: (max_retries) => ({ retry: { max_retries: numberFlag(max_retries) } }),
+  instruction: (instruction) => ({ instruction }),
+  payload: (json) => ({ payload: jsonFlag("--payload", json) }),
+  lane: (lane) => ({ lane }),
+  priority: (priority) => ({ priority: numberFlag(priority) }),
+  metadata: (json) => ({ metadata: jsonFlag("--metadata", json) }),
+  callback: (callback_url) => ({ callback_url }),
+  maxRuns: (max_runs) => ({ max_runs: numberFlag(max_runs) }),
+  until: (moment) => ({ until: untilFlag(moment) }),
+  pauseAfterFailures: (failures) => ({ pause_after_failures: numberFlag(failures) }),
 };
 
 /** The flags of fields that have another name. */
@@ -39,6 +57,9 @@ export const SCHEDULE_FIELD_FLAGS: Readonly<Record<string, string>> = {
   catch_up: "--catch-up",
   useful_for: "--useful-for",
   "retry.max_retries": "--retries",
+  callback_url: "--callback",
+  max_runs: "--max-runs",
+  pause_after_failures: "--pause-after-failures",
   delete_after_run: "--delete-after-run",
 };
 
@@ -76,6 +97,31 @@ const OPTIONS: readonly ScheduleOption[] = [
     without: "the server's",
   },
   { flag: "--retries <number>", description: "how often a run is tried again after a failure", without: "3" },
+  { flag: "--instruction <text>", description: "what the agent is to do, in place of a message" },
+  { flag: "--payload <json>", description: "any JSON, in place of a message" },
+  { flag: "--lane <name>", description: "the lane its runs wait in", without: "cron" },
+  {
+    flag: "--priority <priority>",
+    description: "of its runs: critical, high, normal, low or a number, lower first",
+    without: "normal",
+  },
+  { flag: "--metadata <json>", description: "yours: stored with its tasks and handed back" },
+  { flag: "--callback <url>", description: "where the end of each run is told" },
+  {
+    flag: "--max-runs <number>",
+    description: "how often it may fire, and is completed then",
+    without: "any number of times",
+  },
+  {
+    flag: "--until <time>",
+    description: "the last moment it may be due: RFC 3339, seconds since 1970, or a span from now like 30d",
+    without: "for ever",
+  },
+  {
+    flag: "--pause-after-failures <number>",
+    description: "after how many failed runs in a row it is paused; 0 is never",
+    without: "never",
+  },
   { flag: "--delete-after-run", description: "it is due once, and goes after it has succeeded" },
 ];
 

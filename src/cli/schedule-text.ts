@@ -23,7 +23,9 @@ export function zoneNote({ next_fire_at, tz }: ScheduledTask): string {
 }
 
 /** What it is called and what it says, with what went wrong last in front. */
-export function messageOrError({ name, message, last_error }: ScheduledTask): string {
+export function messageOrError(schedule: ScheduledTask): string {
+  const { name, message, instruction, payload, last_error } = schedule;
   const error = last_error === null ? null : `✗ ${last_error}`;
-  return oneLine([error, name, message].filter((text) => text !== null).join(" · "));
+  const work = message ?? instruction ?? JSON.stringify(payload) ?? null;
+  return oneLine([error, name, work].filter((text) => text !== null).join(" · "));
 }

@@ -34,13 +34,19 @@ Examples:
   rota schedule "every monday at 09:00: summarise the week" --agent research
   rota schedule "in 30 minutes: look whether the deploy stayed green"
   rota schedule "0 9 * * 1-5" "say good morning" --tz Europe/Berlin
+  rota schedule "every day at 7:00" --instruction "sum up the night" --max-runs 30 --pause-after-failures 3
 "rota schedules preview WHEN" shows what would be understood, without making anything.`;
 
-async function schedule(words: readonly string[], flags: NewScheduleFlags): Promise<void> {
+/** With an instruction or a payload, the words say only when. */
+function orderOf(words: readonly string[], { instruction, payload }: NewScheduleFlags) {
+  if (instruction !== undefined || payload !== undefined) return { schedule: words.join(" ") };
   const { phrase, message } = scheduleOrder(words);
+  return { schedule: phrase, message };
+}
+
+async function schedule(words: readonly string[], flags: NewScheduleFlags): Promise<void> {
   const input = {
-    schedule: phrase,
-    message,
+    ...orderOf(words, flags),
     ...scheduleFields(flags),
     ...(flags.paused ? { enabled: false } : {}),
   };

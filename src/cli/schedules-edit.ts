@@ -40,6 +40,13 @@ const UNSETTABLE: Readonly<Record<string, string>> = {
   conversation: "conversation_id",
   "useful-for": "useful_for",
   timeout: "timeout",
+  lane: "lane",
+  priority: "priority",
+  metadata: "metadata",
+  callback: "callback_url",
+  "max-runs": "max_runs",
+  until: "until",
+  "pause-after-failures": "pause_after_failures",
 };
 
 /** Who is told to set it to false should know how. */

@@ -74,10 +74,12 @@ export class Attempt implements ExecutorContext {
   }
 
   get log(): Log {
+    const { requestId } = this.record.spec;
     this.#log ??= this.#hooks.log.child({
       taskId: this.record.id,
       agentId: this.record.agent,
       attempt: this.number,
+      ...(requestId === undefined ? {} : { requestId }),
     });
     return this.#log;
   }

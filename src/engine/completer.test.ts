@@ -95,7 +95,7 @@ test("what a run's row shows of its result goes along with its end, once it is d
   completer.finish(attemptOf({ schedule: null }), done("of no schedule"));
   expect(completer.take(10).finishes.map(({ summary }) => summary)).toEqual([
     '{"merged":3}',
-    "x".repeat(4_096),
+    `${"x".repeat(4_096 - "[truncated]".length)}[truncated]`,
     undefined,
     undefined,
     undefined,

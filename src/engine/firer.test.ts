@@ -10,7 +10,7 @@ const forEver = () => new Promise(() => {});
 describe("a schedule", () => {
   test("fires at its moment, to the millisecond, and its run and its task are there at once", async () => {
     const { engine, clock, create, runs, schedule, task } = await makeScheduler();
-    const { id } = await create({ message: "hello" });
+    const { id } = await create({ work: { kind: "message", message: "hello" } });
     await engine.start();
     await clock.advance(MINUTE - 1);
     expect(await runs()).toEqual([]);
@@ -473,7 +473,60 @@ describe("a storage", () => {
   );
 });
 
+describe("the id of a run", () => {
+  test("is in the log of its fire and of all that its executor logs, and in its task", async () => {
+    const { engine, clock, create, runs, log } = await makeScheduler({
+      executor: ({ requestId }, context) => {
+        context.log.info({}, "working");
+        return requestId;
+      },
+    });
+    const { id } = await create();
+    await engine.start();
+    await clock.advance(MINUTE);
+    const [run] = await runs();
+    expect(run).toMatchObject({ resultSummary: run?.requestId, requestId: expect.stringMatching(/^req_/) });
+    const { requestId, taskId } = run ?? {};
+    const lines = log.lines.filter(({ level }) => level === "info");
+    expect(lines).toContainEqual({
+      level: "info",
+      message: "a schedule has fired",
+      fields: { tenant: "default", schedule: id, taskId, requestId },
+    });
+    expect(lines).toContainEqual({
+      level: "info",
+      message: "working",
+      fields: expect.objectContaining({ taskId, requestId }),
+    });
+  });
+});
+
 describe("several nodes", () => {
+  test("make no more runs than a schedule may have, and complete it", async () => {
+    const clock = new ManualClock();
+    const storage = await openMemory(clock);
+    const nodes = [];
+    for (const node of ["a", "b", "c"]) {
+      nodes.push(await makeScheduler({ clock, storage: asSharedStorage(storage), node }));
+    }
+    const [first] = nodes;
+    if (first === undefined) throw new Error("there are three");
+    for (let made = 0; made < 10; made++)
+      await createSchedule(storage, first.anchor, { everyMs: 10 * SECOND, maxRuns: 4, overlap: "allow" });
+    for (const { engine } of nodes) await engine.start();
+    await clock.advance(25 * SECOND);
+    const asked = nodes.map(({ engine }) => engine.firer.runNow({ tenant: "default", id: 1, mode: "force" }));
+    expect((await Promise.allSettled(asked)).map(({ status }) => status).sort()).toEqual([
+      "fulfilled",
+      "fulfilled",
+      "rejected",
+    ]);
+    await clock.advance(MINUTE);
+    expect(await first.runs()).toHaveLength(10 * 4);
+    for (let id = 1; id <= 10; id++)
+      expect(await first.schedule(id)).toMatchObject({ status: "completed", runCount: 4, nextFireAt: null });
+  });
+
   test("fire each moment once, and losing to another is nothing to speak of", async () => {
     const clock = new ManualClock();
     const storage = await openMemory(clock);

@@ -7,7 +7,7 @@ export interface FireParts {
   readonly now: number;
   /** Whether nobody knows its agent. */
   readonly isOrphan: boolean;
-  readonly newTask: (schedule: ScheduleRecord, params: { inTurn: boolean }) => NewTask;
+  readonly newTask: (schedule: ScheduleRecord, params: { inTurn: boolean; requestId: string }) => NewTask;
   readonly newRequestId: () => string;
 }
 
@@ -87,8 +87,9 @@ function toNewRun(schedule: ScheduleRecord, run: PlannedRun, parts: FireParts): 
   const common = { firstDueAt, dueAt, moments, forced: false };
   if (run.status !== "running") return { ...common, status: run.status, reason: run.reason };
   const { inTurn, replaces } = run;
-  const task = parts.newTask(schedule, { inTurn });
-  return { ...common, status: "running", requestId: parts.newRequestId(), task, replaces };
+  const requestId = parts.newRequestId();
+  const task = parts.newTask(schedule, { inTurn, requestId });
+  return { ...common, status: "running", requestId, task, replaces };
 }
 
 function failedRun(

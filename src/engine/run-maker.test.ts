@@ -120,8 +120,8 @@ describe("a run that somebody asks for", () => {
           if (operation !== "schedules.fire" || changes === 0) return;
           changes -= 1;
           const { id, revision } = await schedule(1);
-          const message = `as said ${3 - changes} times`;
-          await storage.schedules.update({ tenant, id, revision, changes: { message } });
+          const work = { kind: "message", message: `as said ${3 - changes} times` } as const;
+          await storage.schedules.update({ tenant, id, revision, changes: { work } });
         },
       },
     });
@@ -219,7 +219,7 @@ describe("a turn", () => {
       log: new RecordingLog(),
       newTaskId: () => `tsk_${monotonic}`,
       newRequestId: () => "req_1",
-      defaults: () => ({ timeoutMs: 1_000, sessionMaxConcurrent: 1 }),
+      defaults: () => ({ timeoutMs: 1_000, sessionMaxConcurrent: 1, hasLane: () => true }),
       hasAgent: () => true,
       isDisabled: async () => false,
       onInserted: () => {},

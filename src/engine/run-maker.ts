@@ -1,6 +1,7 @@
 import type { RunMetrics } from "../metrics/run-metrics.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
+import { runsLeft } from "../schedules/limits.ts";
 import { heldUntil } from "../schedules/stand-still.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
@@ -149,6 +150,7 @@ export class RunMaker {
       }
       const isOrphan = (await this.#orphans([schedule])).size > 0;
       if (mode === "due" && !isDue(schedule, storageClock.now())) return { ran: false, reason: "not-due" };
+      if (mode === "force" && runsLeft(schedule) === 0) throw spent(schedule);
       const fire =
         mode === "due"
           ? this.#fireDue(schedule, { isOrphan, isDisabled: false })
@@ -188,7 +190,7 @@ export class RunMaker {
       if (schedule === null) return null;
       const now = storageClock.now();
       if (schedule.held) {
-        const changes = { status: "active", nextFireAt: heldUntil(schedule, now) } as const;
+        const changes = changesOfHeld(schedule, now);
         const { revision } = schedule;
         if (await storage.schedules.update({ tenant, id, revision, changes })) return changes.nextFireAt;
         continue;
@@ -223,8 +225,8 @@ export class RunMaker {
     return {
       now: storageClock.now(),
       isOrphan,
-      newTask: (schedule, { inTurn }) =>
-        toRunTask(schedule, { id: newTaskId(), inTurn, defaults: defaults() }),
+      newTask: (schedule, params) =>
+        toRunTask(schedule, { id: newTaskId(), ...params, defaults: defaults() }),
       newRequestId,
     };
   }
@@ -263,6 +265,9 @@ export class RunMaker {
         if (run.status !== "running" || !task) continue;
         tasks.push(run.task);
         inserted.push(task);
+        const { tenant, id: schedule } = answer;
+        const { requestId } = run;
+        this.#options.log.info({ tenant, schedule, taskId: task.id, requestId }, "a schedule has fired");
       }
     }
     const { onInserted, onCancelled } = this.#options;
@@ -291,6 +296,22 @@ export class RunMaker {
     });
     return paused === null ? 0 : 1;
   }
+}
+
+/** It goes on, unless it was given a rule meanwhile that has come to its end. */
+function changesOfHeld(schedule: ScheduleRecord, now: number) {
+  const nextFireAt = heldUntil(schedule, now);
+  const isOver = schedule.rule.kind !== "once" && (nextFireAt === null || runsLeft(schedule) === 0);
+  return isOver
+    ? ({ status: "completed", nextFireAt: null } as const)
+    : ({ status: "active", nextFireAt } as const);
+}
+
+function spent({ id, maxRuns }: ScheduleRecord): RotaError {
+  return new RotaError(
+    "conflict",
+    `schedule ${id} has had its ${maxRuns} runs: give it a larger \`max_runs\`, or null for any number`,
+  );
 }
 
 /** Of several runs the last one that went off; of none, what stood in the way. */

@@ -41,7 +41,7 @@ async function makeLog(meddler: Meddler = {}) {
       definition: {
         name: null,
         agent: "index",
-        message: "look",
+        work: { kind: "message", message: "look" },
         phrase: "every hour",
         rule: { kind: "every", everyMs: 3_600_000, tz: "UTC" },
         anchorAt: clock.now(),
@@ -53,6 +53,13 @@ async function makeLog(meddler: Meddler = {}) {
         catchUp: "one",
         usefulForMs: null,
         timeoutMs: null,
+        lane: null,
+        priority: null,
+        metadata: null,
+        callbackUrl: null,
+        maxRuns: null,
+        untilAt: null,
+        pauseAfterFailures: null,
       },
     });
     await storage.schedules.delete({ tenant, id });

@@ -15,11 +15,14 @@ export function callHeaders(params: {
   readonly own: ExecutorHeaders;
   readonly configured: ExecutorHeaders | undefined;
   readonly tenantId: string;
+  readonly task: Task;
   readonly identity?: ExecutorHeaders;
 }): ExecutorHeaders {
-  const { own, configured, tenantId, identity } = params;
+  const { own, configured, tenantId, task, identity } = params;
   return mergeHeaders({ "user-agent": USER_AGENT, ...own }, configured, {
     "x-rota-tenant": headerText(tenantId),
+    // The id of the run that it is made for, so that both sides can log the same.
+    ...(task.requestId === undefined ? {} : { "x-request-id": task.requestId }),
     ...identity,
   });
 }

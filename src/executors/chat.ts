@@ -32,7 +32,7 @@ export function chatExecutor(options: ChatExecutorOptions): Executor {
     const { tenantId, signal } = context;
     const message = textOf(task, "chat");
     const conversation = (await conversationOf(task, context)) ?? options.newConversationId();
-    const headers = callHeaders({ own, configured: options.headers, tenantId });
+    const headers = callHeaders({ own, configured: options.headers, tenantId, task });
     const body = bodyOf(task, message, conversation);
     const request = { headers, body, signal, failureOf: chatFailureOf };
     const { reader, usageHeader } = await postForEvents(url, request, options);

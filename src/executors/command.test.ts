@@ -54,6 +54,12 @@ test("no shell reads its arguments", async () => {
   expect(await program(nodeProgram(source, "--", ...args)).run(order)).toEqual(args);
 });
 
+test("it knows the id of the run that it is, where it is one", async () => {
+  const { run } = program(nodeProgram("console.log(JSON.stringify(process.env.ROTA_REQUEST_ID ?? null))"));
+  expect(await run({ ...order, requestId: "req_7" })).toBe("req_7");
+  expect(await run(order)).toBeNull();
+});
+
 test("its variables are those of Rota, of the configuration and of the task", async () => {
   const source = "const { A, B, ROTA_TASK_ID, ROTA_AGENT_ID, ROTA_TENANT, ROTA_ATTEMPT } = process.env;";
   const shown =

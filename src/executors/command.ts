@@ -109,6 +109,7 @@ function variablesOf(task: Task, { tenantId }: ExecutorContext): Record<string, 
     ROTA_AGENT_ID: task.agentId,
     ROTA_TENANT: tenantId,
     ROTA_ATTEMPT: String(attemptOf(task)),
+    ...(task.requestId === undefined ? {} : { ROTA_REQUEST_ID: task.requestId }),
   };
 }
 

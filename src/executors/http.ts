@@ -19,6 +19,7 @@ export function httpExecutor(options: HttpExecutorOptions): Executor {
       own: { "content-type": "application/json" },
       configured: options.headers,
       tenantId: context.tenantId,
+      task,
       identity: { ...identityOf(task), ...signatureOf({ task, body, context, options }) },
     });
     const request = { method: "POST", headers, body, signal: context.signal, bodyBytesMax: ANSWER_BYTES_MAX };

@@ -42,7 +42,7 @@ export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
   return async (task, context) => {
     const { tenantId, signal, progress, usage } = context;
     const body = await modelRequest(task, settings, context);
-    const headers = callHeaders({ own, configured: options.headers, tenantId });
+    const headers = callHeaders({ own, configured: options.headers, tenantId, task });
     const hangUp = new AbortController();
     const bounded = AbortSignal.any([signal, hangUp.signal]);
     const request = { headers, body, signal: bounded, failureOf: hiddenFailureOf };

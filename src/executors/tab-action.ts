@@ -21,6 +21,7 @@ export function tabActionExecutor(options: TabActionExecutorOptions): Executor {
       own: {},
       configured: options.headers,
       tenantId,
+      task,
       identity: { "content-type": "application/json", "x-agent-id": headerText(task.agentId) },
     });
     const body = JSON.stringify(actionOf(task));

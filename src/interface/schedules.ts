@@ -1,3 +1,4 @@
+import type { PriorityName } from "../model/priority.ts";
 import type {
   CatchUp,
   Overlap,
@@ -60,15 +61,19 @@ export interface Runs {
 export interface NewScheduleInput {
   /** A phrase like `every Mon at 09:00`, a cron expression, or an object. */
   readonly schedule: ScheduleInput;
-  /** What the agent is told. */
-  readonly message: string;
+  /** What the agent is told. Exactly one of `message`, `instruction` and `payload` is given. */
+  readonly message?: string | null;
+  /** What the agent is to do, as in a task. */
+  readonly instruction?: string | null;
+  /** Any JSON, as in a task. */
+  readonly payload?: unknown;
   /** Left out: `index`. */
   readonly agent?: string;
   readonly name?: string | null;
   /** An IANA zone like `Europe/Berlin`; left out: that of the server. */
   readonly tz?: string;
-  /** The conversation its agent's side knows it by. */
-  readonly conversation_id?: string | null;
+  /** The conversation its agent's side knows it by. An integer is kept as its text. */
+  readonly conversation_id?: string | number | null;
   /** The session its runs are part of; left out: one of its own. */
   readonly session_key?: string | null;
   /** False: it starts paused. */
@@ -84,6 +89,20 @@ export interface NewScheduleInput {
   readonly useful_for?: number | null;
   /** Milliseconds for each try; left out or null: as the configuration says. */
   readonly timeout?: number | null;
+  /** The lane of its runs; left out or null: `cron`. */
+  readonly lane?: string | null;
+  /** Of its runs, as of a task; left out or null: `normal`. */
+  readonly priority?: number | PriorityName | null;
+  /** What its tasks carry along for you. */
+  readonly metadata?: Readonly<Record<string, unknown>> | null;
+  /** Where the end of each run is told, as of a task. */
+  readonly callback_url?: string | null;
+  /** How often it may fire; then it is `completed`. Left out or null: any number of times. */
+  readonly max_runs?: number | null;
+  /** The last moment at which it may be due, as seconds since 1970 or RFC 3339; then it is `completed`. */
+  readonly until?: number | string | Date | null;
+  /** After how many failed runs in a row it is paused; left out, null or 0: never. */
+  readonly pause_after_failures?: number | null;
 }
 
 export interface ScheduleRetry {
@@ -109,7 +128,10 @@ export interface ScheduledTask {
   readonly agent_id: string;
   readonly conversation_id: string | null;
   readonly session_key: string | null;
-  readonly message: string;
+  /** Null: it has an `instruction` or a `payload`. */
+  readonly message: string | null;
+  readonly instruction?: string;
+  readonly payload?: unknown;
   /** As it was written, or its canonical form. */
   readonly schedule_phrase: string;
   readonly schedule_kind: ScheduleKind;
@@ -127,6 +149,13 @@ export interface ScheduledTask {
   readonly catch_up: CatchUp;
   readonly useful_for: number | null;
   readonly timeout: number | null;
+  readonly lane?: string;
+  readonly priority?: number;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly callback_url?: string;
+  readonly max_runs?: number;
+  readonly until?: number;
+  readonly pause_after_failures?: number;
   readonly created_at: number;
   readonly updated_at: number;
   readonly last_run_at: number;
@@ -136,6 +165,10 @@ export interface ScheduledTask {
   /** How the run ended that ended last. */
   readonly last_status: RunStatus | null;
   readonly last_error: string | null;
+  /** How many of its runs have failed since one succeeded, or since it was resumed. */
+  readonly consecutive_failures: number;
+  /** Why it is paused, unless somebody asked for it. */
+  readonly paused_reason: string | null;
 }
 
 export interface ScheduleFilter {
@@ -172,7 +205,7 @@ export interface Run {
   readonly started_at: number;
   readonly completed_at: number;
   readonly request_id: string | null;
-  /** 4 KiB at most. */
+  /** 4 KiB at most; what was cut ends in `[truncated]`. */
   readonly result_summary: string | null;
   readonly error_message: string | null;
   readonly input_tokens: number;

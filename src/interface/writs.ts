@@ -14,6 +14,10 @@ export interface WritInput {
   readonly text: string;
   /** Left out: `index`. */
   readonly agent?: string;
+  /** The session that it was written in: the runs of what it schedules are part of it. */
+  readonly session_key?: string | null;
+  /** The conversation that it was written in: what it schedules returns there. */
+  readonly conversation_id?: string | number | null;
 }
 
 export interface WritAnswer {

@@ -3,18 +3,20 @@ import { claimedTask } from "../../test/support/records.ts";
 import type { RotaOptions } from "../interface/options.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { readAgent } from "./agent.ts";
-import { AgentTable } from "./agent-table.ts";
+import { AgentTable, type AgentTableOptions } from "./agent-table.ts";
 import { CurrentSettings } from "./current-settings.ts";
 import { resolveSettings } from "./settings.ts";
 
 const clock = new ManualClock();
 const tenant = "default";
 
-function makeTable(options: RotaOptions = {}): AgentTable {
+function makeTable(options: RotaOptions = {}, parts: Partial<AgentTableOptions> = {}): AgentTable {
   return new AgentTable({
     current: new CurrentSettings(resolveSettings(options, { clock })),
     surroundings: { clock },
     withWrits: (executor) => Object.assign(executor.bind(null), { withWrits: executor }),
+    withoutWrits: (executor) => executor,
+    ...parts,
   });
 }
 
@@ -119,11 +121,15 @@ test.each([
   expect(table.ids(tenant)).toEqual(["index"]);
 });
 
-test("an executor obeys what is written into its answers only for agents that may do so", () => {
+test("an executor obeys what is written into its answers only for agents that may do so, and says so of others", () => {
   const own = () => "done";
-  const table = makeTable({
-    agents: { a: { executor: own, writs: true }, b: { executor: own, writs: false }, c: { executor: own } },
-  });
+  const refusing = () => "refused";
+  const table = makeTable(
+    {
+      agents: { a: { executor: own, writs: true }, b: { executor: own, writs: false }, c: { executor: own } },
+    },
+    { withoutWrits: (executor) => (executor === own ? refusing : executor) },
+  );
   const found = ["a", "b", "c"].map((agent) => table.executorFor(claimedTask({ agent }).task));
-  expect(found).toEqual([expect.objectContaining({ withWrits: own }), own, own]);
+  expect(found).toEqual([expect.objectContaining({ withWrits: own }), refusing, refusing]);
 });

@@ -16,6 +16,8 @@ export interface AgentTableOptions {
   readonly surroundings: Surroundings;
   /** An executor that does the same, and then, for that tenant, what the `/schedule` lines in its answer say. */
   readonly withWrits: (executor: Executor, tenant: string) => Executor;
+  /** The same for an agent that may not: its answer says that nothing of it was done. */
+  readonly withoutWrits: (executor: Executor) => Executor;
 }
 
 export interface KnownAgent {
@@ -125,6 +127,8 @@ export class AgentTable {
     const own = known?.made ?? this.#stored.get(tenant)?.get(agent)?.made;
     const made = own ?? this.#options.current.value.executors.get(spec.work.kind);
     const executor = made?.executor ?? (agent === DEFAULT_AGENT ? echo : undefined);
-    return executor !== undefined && known?.writs ? this.#options.withWrits(executor, tenant) : executor;
+    if (executor === undefined) return undefined;
+    const { withWrits, withoutWrits } = this.#options;
+    return known?.writs ? withWrits(executor, tenant) : withoutWrits(executor);
   }
 }

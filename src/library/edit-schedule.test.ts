@@ -17,7 +17,7 @@ function record(schedule: unknown, overrides: Partial<ScheduleRecord> = {}): Sch
     tenant: "default",
     name: null,
     agent: "index",
-    message: "look around",
+    work: { kind: "message", message: "look around" },
     phrase: String(schedule),
     rule,
     anchorAt: MADE,
@@ -35,6 +35,13 @@ function record(schedule: unknown, overrides: Partial<ScheduleRecord> = {}): Sch
     catchUp: "one",
     usefulForMs: null,
     timeoutMs: null,
+    lane: null,
+    priority: null,
+    metadata: null,
+    callbackUrl: null,
+    maxRuns: null,
+    untilAt: null,
+    pauseAfterFailures: null,
     status: "active",
     revision: 1,
     createdAt: MADE,
@@ -46,6 +53,8 @@ function record(schedule: unknown, overrides: Partial<ScheduleRecord> = {}): Sch
     runCount: 0,
     lastStatus: null,
     lastError: null,
+    consecutiveFailures: 0,
+    pausedReason: null,
     openRuns: 0,
     held: false,
     ...overrides,
@@ -73,6 +82,74 @@ test("what is said is changed, and nothing else", () => {
   });
   expect(edit(record("every hour"), { retry: { base_delay_ms: 40_000 } })).toEqual({
     retryPolicy: { ...record("every hour").retryPolicy, backoffMs: 40_000, maxBackoffMs: 40_000 },
+  });
+});
+
+describe("another number of runs, or another end", () => {
+  const iso = (moment: number) => new Date(moment).toISOString();
+  const DUE = MADE + HOUR;
+
+  test("leaves one as it is that has not had enough", () => {
+    expect(edit(record("every hour", { runCount: 2 }), { max_runs: 3 })).toEqual({
+      maxRuns: 3,
+      nextFireAt: DUE,
+    });
+    expect(edit(record("every hour"), { until: iso(DUE) })).toEqual({ untilAt: DUE, nextFireAt: DUE });
+    const bounded = record("every hour", { maxRuns: 3, untilAt: DUE });
+    expect(edit(bounded, { max_runs: null, until: null })).toEqual({
+      maxRuns: null,
+      untilAt: null,
+      nextFireAt: DUE,
+    });
+  });
+
+  test("completes one that has had enough", () => {
+    const over = { status: "completed", nextFireAt: null };
+    expect(edit(record("every hour", { runCount: 3 }), { max_runs: 3 })).toEqual({ maxRuns: 3, ...over });
+    expect(edit(record("every hour"), { until: iso(DUE - 1) })).toEqual({ untilAt: DUE - 1, ...over });
+  });
+
+  test("brings one back that was completed, if nothing else ends it", () => {
+    const completed = { status: "completed", nextFireAt: null, runCount: 3, maxRuns: 3 } as const;
+    const back = { status: "active", nextFireAt: DUE };
+    expect(edit(record("every hour", completed), { max_runs: 4 })).toEqual({ maxRuns: 4, ...back });
+    expect(edit(record("every hour", completed), { max_runs: null })).toEqual({ maxRuns: null, ...back });
+    expect(edit(record("every hour", completed), { max_runs: 2 })).toEqual({ maxRuns: 2 });
+    expect(edit(record("every hour", completed), { name: "x" })).toEqual({ name: "x" });
+    const ended = { status: "completed", nextFireAt: null, untilAt: NOW + 1 } as const;
+    expect(edit(record("every hour", ended), { until: iso(DUE) })).toEqual({ untilAt: DUE, ...back });
+    expect(edit(record("every hour", completed), { max_runs: 4, status: "paused" })).toEqual({
+      maxRuns: 4,
+      ...PAUSED,
+    });
+  });
+
+  test("lets one that is paused be, and cannot resume one that has had enough", () => {
+    const spent = { ...PAUSED, maxRuns: 3, runCount: 3 };
+    expect(edit(record("every hour", spent), { max_runs: 4 })).toEqual({ maxRuns: 4 });
+    expect(() => edit(record("every hour", spent), { status: "active" })).toThrow(
+      "schedule 7 has had its 3 runs: give it a larger `max_runs`",
+    );
+    expect(() => edit(record("every hour", { ...PAUSED, untilAt: NOW }), { status: "active" })).toThrow(
+      "schedule 7 is not due any more before its `until`: give it a later one",
+    );
+    expect(() =>
+      edit(record("every hour", { ...spent, status: "completed" }), { schedule: "hourly" }),
+    ).toThrow("has had its 3 runs");
+  });
+
+  test("of one that is due once leaves it to its run, or nothing", () => {
+    const open = record("in 1 hour", { runCount: 1, openRuns: 1 });
+    expect(edit(open, { max_runs: 1 })).toEqual({ maxRuns: 1, nextFireAt: null });
+    const early = record("in 1 hour", { runCount: 1 });
+    expect(edit(early, { max_runs: 1 })).toEqual({ maxRuns: 1, status: "completed", nextFireAt: null });
+    for (const changes of [{ until: iso(DUE - 1) }, { until: iso(DUE + HOUR), schedule: "in 2 hours" }]) {
+      expect(() => edit(record("in 1 hour"), changes)).toThrow("`until` is before");
+    }
+  });
+
+  test("is not to be past", () => {
+    expect(() => edit(record("every hour"), { until: iso(NOW) })).toThrow("`until` is in the past");
   });
 });
 

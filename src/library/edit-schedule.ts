@@ -1,7 +1,7 @@
 import { RotaError } from "../model/errors.ts";
 import type { OnceRule, Rule } from "../model/rule.ts";
-import { nextMoment } from "../schedules/moments.ts";
-import { checkDeletion } from "../schedules/new-schedule-input.ts";
+import { nextDue, runsLeft } from "../schedules/limits.ts";
+import { checkDeletion, checkUntil, endsTooSoon } from "../schedules/new-schedule-input.ts";
 import { onceAt } from "../schedules/once.ts";
 import { retryPolicyOf } from "../schedules/retry-input.ts";
 import type { ParsedScheduleChanges } from "../schedules/schedule-changes-input.ts";
@@ -22,8 +22,16 @@ export function editSchedule(record: ScheduleRecord, wanted: ParsedScheduleChang
     ...timing(record, wanted, now),
   };
   checkDeletion({ ...record, ...changes });
+  checkUntil(fields.untilAt, now);
+  checkOnceWithin({ ...record, ...changes });
   const moves = changes.rule !== undefined && !isSameMoment(record.rule, changes.rule);
-  return { ...changes, ...course({ ...record, ...changes }, { ...wanted, moves }, now) };
+  const isBounded = fields.maxRuns !== undefined || fields.untilAt !== undefined;
+  return { ...changes, ...course({ ...record, ...changes }, { ...wanted, moves, isBounded }, now) };
+}
+
+/** One that is due once, and only after its end, would never be anything. */
+function checkOnceWithin({ rule, untilAt }: Pick<ScheduleRecord, "rule" | "untilAt">): void {
+  if (rule.kind === "once" && untilAt !== null && rule.atMs > untilAt) throw endsTooSoon(rule);
 }
 
 function isSameMoment(before: Rule, after: Rule): boolean {
@@ -51,19 +59,51 @@ function inZone(rule: Rule, tz: string): Rule {
 interface Course extends ParsedScheduleChanges {
   /** Whether its moments are others than before. */
   readonly moves: boolean;
+  /** Whether it is to end at another time, or after another number of runs, than before. */
+  readonly isBounded: boolean;
 }
 
-/** What becomes of its status, and of what is due next. `record` has its new rule already. */
-function course(record: ScheduleRecord, { schedule, status, moves }: Course, now: number): Partial<Changes> {
-  // One that is over begins again with a new schedule, and with nothing else.
-  const isRenewed = schedule !== undefined && record.status !== "paused";
-  const becomes = status ?? (isRenewed ? "active" : record.status);
-  if (becomes === "paused") {
-    return pause(record, { isRenewed: schedule !== undefined, isWished: status !== undefined });
-  }
+/** What becomes of its status, and of what is due next. `record` has its new rule and its new bounds already. */
+function course(record: ScheduleRecord, wanted: Course, now: number): Partial<Changes> {
+  const { schedule, status, moves, isBounded } = wanted;
+  // One that is over begins again with a new schedule, or when what ended it no longer does, and with nothing else.
+  const isRenewed = schedule !== undefined || (isBounded && isReleased(record, now));
+  const becomes = status ?? (isRenewed && record.status !== "paused" ? "active" : record.status);
+  if (becomes === "paused") return pause(record, { isRenewed, isWished: status !== undefined });
   if (becomes !== "active") return {};
-  if (record.status === "active") return moves ? { nextFireAt: next(record, now) } : {};
-  return { status: "active", nextFireAt: schedule === undefined ? resumed(record, now) : next(record, now) };
+  if (record.status === "active") {
+    return moves || isBounded ? boundedAnew(record, { moves }, now) : {};
+  }
+  const nextFireAt = schedule === undefined ? resumed(record, now) : nextDue(record, now);
+  if (runsLeft(record) === 0)
+    throw conflict(record, `has had its ${record.maxRuns} runs: give it a larger \`max_runs\``);
+  if (nextFireAt === null && record.rule.kind !== "once") {
+    throw conflict(record, "is not due any more before its `until`: give it a later one");
+  }
+  return { status: "active", nextFireAt };
+}
+
+/** Whether what has ended a schedule that recurs no longer does. */
+function isReleased(record: ScheduleRecord, now: number): boolean {
+  const { status, rule } = record;
+  return (
+    status === "completed" && rule.kind !== "once" && runsLeft(record) > 0 && nextDue(record, now) !== null
+  );
+}
+
+/** What is left of one that goes on: nothing, if by its new bounds it has had enough. */
+function boundedAnew(record: ScheduleRecord, { moves }: { moves: boolean }, now: number): Partial<Changes> {
+  const { rule, nextFireAt, untilAt, openRuns } = record;
+  const isLate = nextFireAt !== null && untilAt !== null && nextFireAt > untilAt;
+  const next = moves ? nextDue(record, now) : isLate ? null : nextFireAt;
+  if (runsLeft(record) > 0 && (next !== null || rule.kind === "once")) return { nextFireAt: next };
+  // One that is due once ends with the run that goes.
+  if (rule.kind === "once" && openRuns > 0) return { nextFireAt: null };
+  return { status: "completed", nextFireAt: null };
+}
+
+function conflict({ id }: ScheduleRecord, fault: string): RotaError {
+  return new RotaError("conflict", `schedule ${id} ${fault}`);
 }
 
 function pause(
@@ -76,16 +116,11 @@ function pause(
   throw new RotaError("conflict", `schedule ${id} is ${status}: there is nothing left of it to pause`);
 }
 
-/** The first moment of a rule that counts from now. */
-function next({ rule, anchorAt }: ScheduleRecord, now: number): number | null {
-  return nextMoment(rule, { after: now, anchor: anchorAt });
-}
-
 /** Where it goes on after a pause: what came meanwhile was not due, but for the only moment of one that is due once. */
 function resumed(record: ScheduleRecord, now: number): number | null {
-  const { rule, anchorAt, lastDueAt } = record;
+  const { rule, lastDueAt } = record;
   if (rule.kind === "once") return resumedOnce({ ...record, rule }, now);
-  return nextMoment(rule, { after: Math.max(now, lastDueAt ?? now), anchor: anchorAt });
+  return nextDue(record, Math.max(now, lastDueAt ?? now));
 }
 
 function resumedOnce(

@@ -132,6 +132,28 @@ test("asks nothing of a schedule that is paused", async () => {
   expect(await examine(storage, start + 100 * HOUR)).toEqual({ schedules: 1, moments: 0, findings: [] });
 });
 
+test("names one that goes on although it has had enough", async () => {
+  const { storage, start, create } = await open();
+  await create({ maxRuns: 1, untilAt: start + HOUR });
+  expect((await examine(storage, start)).findings).toEqual([]);
+  const meddle = (changes: Partial<ScheduleRecord>): Storage => {
+    const page: Storage["schedules"]["page"] = async (params) =>
+      (await storage.schedules.page(params)).map((schedule) => ({ ...schedule, ...changes }));
+    return { ...storage, schedules: { ...storage.schedules, page } };
+  };
+  const findings = async (changes: Partial<ScheduleRecord>) =>
+    (await examine(meddle(changes), start)).findings;
+  expect(await findings({ nextFireAt: null })).toEqual([
+    "Schedule #1 (every hour) is active, but nothing of it is due.",
+  ]);
+  expect(await findings({ runCount: 1 })).toEqual([
+    "Schedule #1 (every hour) is active, but has had 1 runs of at most 1.",
+  ]);
+  expect(await findings({ untilAt: start })).toEqual([
+    "Schedule #1 (every hour) is next due at 2030-01-01T01:00:00+00:00, which is after its `until`.",
+  ]);
+});
+
 test("says nothing of a schedule that is deleted, with its rows, while it is looked at", async () => {
   const { storage, start, create } = await open();
   const schedule = await create();

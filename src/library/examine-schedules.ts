@@ -1,5 +1,6 @@
 import { doubledMoments, unaccountedMoments } from "../schedules/account-for-moments.ts";
 import { canonicalForm } from "../schedules/canonical-form.ts";
+import { runsLeft } from "../schedules/limits.ts";
 import { isoText } from "../schedules/moment-text.ts";
 import { nextMoment } from "../schedules/moments.ts";
 import type { RunRecord, ScheduleRecord, Storage } from "../storage/storage.ts";
@@ -82,9 +83,23 @@ async function examineSchedule(
     if (fires && now - nextFireAt > OVERDUE_MS)
       findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and nobody fires it.`);
   }
+  findings.push(...boundFaults(schedule).map((fault) => `${name} ${fault}`));
   const doubled = doubledMoments(runs).slice(0, NAMED_MAX);
   findings.push(...doubled.map((moment) => `${name}: ${isoText(rule.tz, moment)} has two runs.`));
   return { moments: runs.reduce((sum, run) => sum + run.moments, 0), findings };
+}
+
+/** What its bounds have to say of one that goes on: whatever fires it ends it when it has had enough. */
+function boundFaults(schedule: ScheduleRecord): string[] {
+  const { status, rule, nextFireAt, untilAt, maxRuns, runCount } = schedule;
+  if (status !== "active" || rule.kind === "once") return [];
+  return [
+    ...(nextFireAt === null ? ["is active, but nothing of it is due."] : []),
+    ...(runsLeft(schedule) === 0 ? [`is active, but has had ${runCount} runs of at most ${maxRuns}.`] : []),
+    ...(nextFireAt !== null && untilAt !== null && nextFireAt > untilAt
+      ? [`is next due at ${isoText(rule.tz, nextFireAt)}, which is after its \`until\`.`]
+      : []),
+  ];
 }
 
 /** The rows of moments after `since`; where there are too many, `from` is where they begin to be complete. */

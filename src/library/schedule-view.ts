@@ -5,14 +5,16 @@ import type { RunRecord, ScheduleRecord } from "../storage/storage.ts";
 
 /** What users see of a schedule. */
 export function toScheduledTask(record: ScheduleRecord): ScheduledTask {
-  const { rule, retryPolicy, status, usefulForMs } = record;
+  const { rule, retryPolicy, status, usefulForMs, work } = record;
   return {
     id: record.id,
     name: record.name,
     agent_id: record.agent,
     conversation_id: record.conversationId,
     session_key: record.sessionKey,
-    message: record.message,
+    message: work.kind === "message" ? work.message : null,
+    ...(work.kind === "instruction" ? { instruction: work.instruction } : {}),
+    ...(work.kind === "custom" ? { payload: work.payload } : {}),
     schedule_phrase: record.phrase,
     schedule_kind: scheduleKind(rule),
     fire_at: rule.kind === "once" ? toSeconds(rule.atMs) : 0,
@@ -31,6 +33,13 @@ export function toScheduledTask(record: ScheduleRecord): ScheduledTask {
     catch_up: record.catchUp,
     useful_for: usefulForMs === null ? null : usefulForMs / 1_000,
     timeout: record.timeoutMs,
+    ...(record.lane === null ? {} : { lane: record.lane }),
+    ...(record.priority === null ? {} : { priority: record.priority }),
+    ...(record.metadata === null ? {} : { metadata: record.metadata }),
+    ...(record.callbackUrl === null ? {} : { callback_url: record.callbackUrl }),
+    ...(record.maxRuns === null ? {} : { max_runs: record.maxRuns }),
+    ...(record.untilAt === null ? {} : { until: toSeconds(record.untilAt) }),
+    ...(record.pauseAfterFailures === null ? {} : { pause_after_failures: record.pauseAfterFailures }),
     created_at: toSeconds(record.createdAt),
     updated_at: toSeconds(record.updatedAt),
     last_run_at: toSeconds(record.lastRunAt),
@@ -38,6 +47,8 @@ export function toScheduledTask(record: ScheduleRecord): ScheduledTask {
     run_count: record.runCount,
     last_status: record.lastStatus,
     last_error: record.lastError,
+    consecutive_failures: record.consecutiveFailures,
+    paused_reason: record.pausedReason,
   };
 }
 

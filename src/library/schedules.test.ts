@@ -59,7 +59,7 @@ test("an edit that comes while it fires neither undoes the fire nor has the mome
   await clock.advance(HOUR);
   await rota.schedules.update(1, { message: "another" });
   expect(await storage.schedules.get({ tenant: "default", id: 1 })).toMatchObject({
-    message: "another",
+    work: { kind: "message", message: "another" },
     lastDueAt: clock.now(),
     nextFireAt: clock.now() + HOUR,
   });

@@ -44,6 +44,8 @@ export interface SchedulesOptions {
   /** The ids of those that are known here. */
   readonly agentIds: () => readonly string[];
   readonly timeoutMaxMs: () => number;
+  /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
+  readonly checkCallback: (url: string, field: "callback_url") => Promise<void>;
   /** How many may be active or paused; null: any number. */
   readonly maxSchedules: () => Promise<number | null>;
   /** Those who make some take turns, so that they can be counted. */
@@ -63,7 +65,7 @@ export interface WrittenSchedules extends Schedules {
 /** One tenant's schedules, as its users handle them. */
 export function createSchedules(options: SchedulesOptions): WrittenSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
-  const { isKnown, agentIds, timeoutMaxMs, maxSchedules, turns, checkOpen } = options;
+  const { isKnown, agentIds, timeoutMaxMs, checkCallback, maxSchedules, turns, checkOpen } = options;
 
   async function find(id: number): Promise<ScheduleRecord> {
     const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
@@ -128,6 +130,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
       const { enabled, ...definition } = parsed;
       await checkAgent(definition.agent);
+      if (definition.callbackUrl !== null) await checkCallback(definition.callbackUrl, "callback_url");
       const record = await store({
         tenant,
         definition: { ...definition, anchorAt: now },
@@ -160,11 +163,12 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     async update(id, changes) {
       checkOpen();
       const wanted = parseScheduleChanges(changes, { timeoutMaxMs: timeoutMaxMs() });
-      const { agent } = wanted.fields;
+      const { agent, callbackUrl = null } = wanted.fields;
       if (agent !== undefined) {
         await find(id);
         await checkAgent(agent);
       }
+      if (callbackUrl !== null) await checkCallback(callbackUrl, "callback_url");
       await notificationLog.tried;
       const record = await edit(id, wanted);
       expectNext(record);

@@ -172,6 +172,7 @@ export class TenantRota implements LocalTenant {
       isKnown,
       agentIds,
       timeoutMaxMs: () => current.value.timeoutMaxMs,
+      checkCallback: (url: string, field: "callback_url") => guard.value.check(url, field),
       maxSchedules: async () => (await storage.tenants.get({ id: tenant }))?.limits.maxSchedules ?? null,
       turns: new OneAtATime(),
     };

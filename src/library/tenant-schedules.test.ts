@@ -70,6 +70,40 @@ describe("schedules of a disabled tenant", () => {
     expect(await rows()).toEqual([{ status: "succeeded", reason: null, moments: 1, due_at: start + 600 }]);
   });
 
+  test("whose end comes meanwhile are completed, with a row for what did not fire", async () => {
+    const until = { until: "2026-01-01T00:30:00Z" };
+    const { rota, clock, id, tenant, schedule, start, rows } = await withSchedule(until);
+    await rota.tenants.disable(id);
+    await clock.advance(10 * MINUTE);
+    // Looked at once more at the last of its moments, rather than an hour later.
+    expect(await tenant.schedules.get(schedule)).toMatchObject({
+      status: "active",
+      next_fire_at: start + 1_800,
+    });
+    await clock.advance(HOUR);
+    expect(await rows()).toEqual([
+      { ...SKIPPED, moments: 1, due_at: start + 600 },
+      { ...SKIPPED, moments: 2, due_at: start + 1_800 },
+    ]);
+    expect(await tenant.schedules.get(schedule)).toMatchObject({ status: "completed", next_fire_at: 0 });
+    expect((await rota.doctor()).checks.filter(({ ok }) => !ok)).toEqual([]);
+  });
+
+  test("that were paused with it, and given a rule that has come to its end, are completed", async () => {
+    const { rota, clock, id, tenant, schedule } = await withSchedule({ schedule: "in 10 minutes" });
+    await rota.tenants.disable(id);
+    await clock.advance(10 * MINUTE);
+    const changes = { schedule: "every 10 minutes", until: "2026-01-01T00:30:00Z" };
+    await tenant.schedules.update(schedule, changes);
+    expect(await tenant.schedules.get(schedule)).toMatchObject({
+      status: "paused",
+      paused_reason: "tenant disabled",
+    });
+    await clock.advance(HOUR);
+    await rota.tenants.enable(id);
+    expect(await tenant.schedules.get(schedule)).toMatchObject({ status: "completed", paused_reason: null });
+  });
+
   test("that are due once are paused, and fire once it is enabled", async () => {
     const { rota, clock, id, tenant, schedule, start, rows } = await withSchedule({
       schedule: "in 10 minutes",

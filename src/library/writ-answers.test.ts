@@ -78,16 +78,69 @@ describe("the writs in an answer", () => {
     expect(await schedules(rota)).toEqual([]);
   });
 
-  test("mean nothing from an agent that may not write any", async () => {
-    const { rota } = await openTestRota();
+  test("are refused, and not passed over, from an agent that may not write any", async () => {
+    const { rota } = await openTestRota({ options: { executors: { message: repeat } } });
     rota.agent("plain", repeat);
     rota.agent("forbidden", { writs: false }, repeat);
+    rota.agent("object", (task) => ({ text: task.message, n: 1 }));
     await rota.start();
-    for (const agentId of ["plain", "forbidden", "index"]) {
-      const { taskId } = await rota.tasks.submit({ agentId, message: LOOK });
-      expect((await rota.tasks.wait(taskId)).result).toBe(LOOK);
+    const ask = async (agentId: string, message = LOOK) => {
+      const { taskId } = await rota.tasks.submit({ agentId, message });
+      return (await rota.tasks.wait(taskId)).result;
+    };
+    const block = (agent: string) =>
+      [
+        "[/schedule create in 1 hour: look again]",
+        `ERR: agent "${agent}" may not schedule anything in its answers: its \`writs\` must be true for that`,
+        "[END SCHEDULE]",
+      ].join("\n");
+    for (const agentId of ["plain", "forbidden", "index", "unlisted"]) {
+      expect(await ask(agentId)).toBe(`${LOOK}\n\n${block(agentId)}`);
+    }
+    expect(await ask("object")).toEqual({ text: LOOK, n: 1, writs: [block("object")] });
+    expect(told(await ask("plain", `${LOOK}\n`.repeat(9)))).toHaveLength(5);
+    for (const message of ["see /schedule list", `\`\`\`\n${LOOK}\n\`\`\``]) {
+      expect(await ask("plain", message)).toBe(message);
     }
     expect(await schedules(rota)).toEqual([]);
+  });
+
+  test("keep the session and the conversation that they were written in", async () => {
+    const seen: unknown[] = [];
+    const { rota, clock } = await open((task) => {
+      seen.push([task.message, task.sessionKey, task.conversationId]);
+      return task.message === "look again" ? "looked" : LOOK;
+    });
+    const { taskId } = await rota.tasks.submit({ agentId: "a", message: "remind me", sessionKey: "chat:42" });
+    await rota.tasks.wait(taskId);
+    expect(await rota.schedules.get(1)).toMatchObject({ session_key: "chat:42", conversation_id: null });
+    await rota.schedules.create({
+      schedule: "in 10 minutes",
+      message: "remind me",
+      agent: "a",
+      session_key: "chat:7",
+      conversation_id: "conv-9",
+    });
+    await clock.advance(10 * 60_000);
+    expect(await rota.schedules.get(3)).toMatchObject({ session_key: "chat:7", conversation_id: "conv-9" });
+    await clock.advance(60 * 60_000);
+    expect(seen.slice(-2)).toEqual([
+      ["look again", "chat:42", undefined],
+      ["look again", "chat:7", "conv-9"],
+    ]);
+  });
+
+  test("of a run come back to the session of that run", async () => {
+    const { rota, clock } = await open(() => LOOK);
+    await rota.schedules.create({ schedule: "in 1 minute", message: "remind me", agent: "a" });
+    await clock.advance(60_000);
+    expect(await rota.schedules.get(2)).toMatchObject({ message: "look again", session_key: "schedule:1" });
+  });
+
+  test("written in no session begin one of their own", async () => {
+    const { rota, ask } = await open(repeat);
+    await ask(LOOK);
+    expect(await rota.schedules.get(1)).toMatchObject({ session_key: null, conversation_id: null });
   });
 
   test("touch the agent's own schedules alone", async () => {

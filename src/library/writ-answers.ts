@@ -1,17 +1,15 @@
-import { checkJson, RESULT_BYTES_MAX } from "../engine/result-json.ts";
 import type { Executor } from "../executors/executor.ts";
 import { RotaError } from "../model/errors.ts";
-import { isObject } from "../model/field-checks.ts";
 import type { Log } from "../model/log.ts";
 import type { Task } from "../model/task.ts";
 import { nextMoments } from "../schedules/moments.ts";
 import { parseSchedule } from "../schedules/schedule-input.ts";
 import type { CreateWrit, InvalidWrit, Writ } from "../schedules/writ.ts";
 import { errorBlock } from "../schedules/writ-answer.ts";
-import { writsIn } from "../schedules/writs-in.ts";
 import { localZone } from "../schedules/zone.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { Storage } from "../storage/storage.ts";
+import { ANSWER_WRITS_MAX, withBlocks, writsInAnswer } from "./answer-writs.ts";
 import type { WritClerk } from "./writ-clerk.ts";
 
 /*
@@ -19,8 +17,6 @@ import type { WritClerk } from "./writ-clerk.ts";
  * there is a limit to how many, how often, and how many in all.
  */
 
-/** In one answer. */
-const ANSWER_WRITS_MAX = 5;
 /** Between two moments of what recurs. */
 const STEP_MIN_MS = 60_000;
 /** Looked at to find out: in this many, a cron expression has shown its shortest step. */
@@ -52,14 +48,10 @@ export class WritAnswers {
   /** Never throws: the work is done, whatever becomes of the writs. */
   async #answer(task: Task, result: unknown, signal: AbortSignal): Promise<unknown> {
     try {
-      const checked = checkJson("result", result, RESULT_BYTES_MAX);
-      const writs = checked.ok
-        ? textsOf(checked.value).flatMap((text) => writsIn(text, { quotes: true }))
-        : [];
-      if (!checked.ok || writs.length === 0) return result;
-      const blocks = await this.#carryOutAll(writs, task, signal);
-      const told = withBlocks(checked.value, blocks);
-      if (checkJson("result", told, RESULT_BYTES_MAX).ok) return told;
+      const found = writsInAnswer(result);
+      if (found === null) return result;
+      const told = withBlocks(found.value, await this.#carryOutAll(found.writs, task, signal));
+      if (told !== null) return told;
       this.#options.log.warn({ taskId: task.taskId }, "an answer has no room for what became of its writs");
     } catch (error) {
       this.#options.log.error(
@@ -72,7 +64,7 @@ export class WritAnswers {
 
   async #carryOutAll(
     writs: readonly (Writ | InvalidWrit)[],
-    { taskId, agentId: agent }: Task,
+    { taskId, agentId: agent, sessionKey, conversationId }: Task,
     signal: AbortSignal,
   ): Promise<string[]> {
     const { clerk } = this.#options;
@@ -85,7 +77,8 @@ export class WritAnswers {
       if (writ.kind === "create") made += 1;
       // A task that is run again, since nobody learned that it had ended, makes what it has made.
       const source = `writ:${taskId}:${made}`;
-      blocks.push((await clerk.carryOut(writ, { agent, source, check })).block);
+      const place = { sessionKey: sessionKey ?? null, conversationId: conversationId ?? null };
+      blocks.push((await clerk.carryOut(writ, { agent, ...place, source, check })).block);
     }
     const [next, ...others] = writs.slice(ANSWER_WRITS_MAX);
     if (next !== undefined) blocks.push(errorBlock(next, tooMany(others.length)));
@@ -121,16 +114,4 @@ export class WritAnswers {
 function tooMany(others: number): string {
   const more = others === 0 ? "this one was" : `this one and ${others} more were`;
   return `an answer can have ${ANSWER_WRITS_MAX} writs at most: ${more} not carried out`;
-}
-
-/** Where an answer may have them: it is a text, or has some. */
-function textsOf(result: unknown): string[] {
-  if (typeof result === "string") return [result];
-  return isObject(result) ? Object.values(result).filter((value) => typeof value === "string") : [];
-}
-
-function withBlocks(result: unknown, blocks: readonly string[]): unknown {
-  return typeof result === "string"
-    ? [result, "", ...blocks].join("\n")
-    : { ...(result as object), writs: blocks };
 }

@@ -1,5 +1,6 @@
 import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
+import type { ScheduleWork } from "../model/schedule.ts";
 import { canonicalForm } from "../schedules/canonical-form.ts";
 import { minuteText } from "../schedules/moment-text.ts";
 import type { CreateWrit, InvalidWrit, OrderWrit, Writ } from "../schedules/writ.ts";
@@ -36,6 +37,9 @@ export interface CarriedOut {
 /** For whom a writ is carried out. */
 export interface Bearer {
   readonly agent: string;
+  /** The session and the conversation that it was written in, to which what is scheduled returns; null: none. */
+  readonly sessionKey: string | null;
+  readonly conversationId: string | null;
   /** What a new schedule is made for, so that it is made only once. */
   readonly source?: string;
   /** Throws at a new schedule that it must not make. */
@@ -71,17 +75,18 @@ export class WritClerk {
     }
   }
 
-  async #create(writ: CreateWrit, { agent, source, check }: Bearer): Promise<string> {
+  async #create(writ: CreateWrit, bearer: Bearer): Promise<string> {
+    const { agent, sessionKey, conversationId, source, check } = bearer;
     const { schedules } = this.#options;
     await check?.(writ);
     const { phrase: schedule, message } = writ;
     const { scheduled_task: made, normalized } = await schedules.create(
-      { schedule, message, agent },
+      { schedule, message, agent, session_key: sessionKey, conversation_id: conversationId },
       source === undefined ? {} : { source },
     );
     const due = made.next_fire_at || made.fire_at || made.created_at;
     // One that was made before, for the same, may say something else.
-    const kept = { ...writ, message: made.message };
+    const kept = { ...writ, message: made.message ?? message };
     return scheduledBlock(kept, { id: made.id, normalized, next: momentText(due * 1_000), agent });
   }
 
@@ -130,10 +135,15 @@ export class WritClerk {
 }
 
 function toListed(record: ScheduleRecord): ListedSchedule {
-  const { id, status, rule, nextFireAt, agent, message } = record;
+  const { id, status, rule, nextFireAt, agent, work } = record;
   // By the clock that the rule itself goes by.
   const next = nextFireAt === null ? null : minuteText(rule.tz, nextFireAt);
-  return { id, status, normalized: canonicalForm(rule), next, agent, message };
+  return { id, status, normalized: canonicalForm(rule), next, agent, message: workText(work) };
+}
+
+function workText(work: ScheduleWork): string {
+  if (work.kind === "custom") return JSON.stringify(work.payload);
+  return work.kind === "message" ? work.message : work.instruction;
 }
 
 /** By the clock of the server, as in `at 17:00`. */

@@ -19,11 +19,12 @@ export interface WritsOptions {
 export function createWrits({ clerk, isKnown, agentIds, checkOpen }: WritsOptions): Writs {
   return {
     async carryOut(input) {
-      const { agent, writs } = parseWritInput(input);
+      const { writs, ...bearer } = parseWritInput(input);
+      const { agent } = bearer;
       refuseWhileClosed(writs, checkOpen);
       if (!(await isKnown(agent))) throw agentNotFound(agent, agentIds());
       const answers: CarriedOut[] = [];
-      for (const writ of writs) answers.push(await clerk.carryOut(writ, { agent }));
+      for (const writ of writs) answers.push(await clerk.carryOut(writ, bearer));
       return { ok: answers.every(({ ok }) => ok), output: answers.map(({ block }) => block).join("\n") };
     },
   };

@@ -14,21 +14,26 @@ test("shows nothing of a result that is nothing", () => {
   expect([runSummary(null), runSummary(undefined)]).toEqual([undefined, undefined]);
 });
 
-test("shows 4096 bytes in full, and of more the beginning", () => {
+const MARK = "[truncated]";
+const ROOM = SUMMARY_BYTES_MAX - MARK.length;
+
+test("shows 4096 bytes in full, and of more the beginning, and says so", () => {
   const full = "x".repeat(SUMMARY_BYTES_MAX);
   expect(runSummary(full)).toBe(full);
-  expect(runSummary(`${full}y`)).toBe(full);
-  expect(runSummary({ text: full })).toBe(JSON.stringify({ text: full }).slice(0, SUMMARY_BYTES_MAX));
+  expect(runSummary(`${full}y`)).toBe(full.slice(0, ROOM) + MARK);
+  expect(bytes(runSummary(`${full}y`))).toBe(SUMMARY_BYTES_MAX);
+  expect(runSummary({ text: full })).toBe(JSON.stringify({ text: full }).slice(0, ROOM) + MARK);
 });
 
 test.each(["é", "漢", "🦊"])("never cuts through %s", (character) => {
   for (const before of ["", "x", "xx", "xxx"]) {
     const text = before + character.repeat(SUMMARY_BYTES_MAX);
-    const summary = runSummary(text) ?? "";
+    const [summary = "", rest] = (runSummary(text) ?? "").split(MARK);
+    expect(rest).toBe("");
     expect(text.startsWith(summary)).toBe(true);
     expect(summary).not.toContain("\u{fffd}");
-    expect(bytes(summary)).toBeLessThanOrEqual(SUMMARY_BYTES_MAX);
-    expect(bytes(summary)).toBeGreaterThan(SUMMARY_BYTES_MAX - bytes(character));
+    expect(bytes(summary)).toBeLessThanOrEqual(ROOM);
+    expect(bytes(summary)).toBeGreaterThan(ROOM - bytes(character));
   }
 });
 

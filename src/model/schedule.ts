@@ -1,3 +1,5 @@
+import type { TaskWork } from "./task.ts";
+
 /** When something is to be done: a phrase like `every Mon at 09:00`, a cron expression, or one of these objects. */
 export type ScheduleInput = string | AtSchedule | EverySchedule | CronSchedule;
 
@@ -40,7 +42,13 @@ export interface SchedulePreview {
 /** How many moments a preview lists; a thousand are more than anybody reads, and take a moment to find. */
 export const PREVIEW_COUNT = { min: 1, max: 1_000, default: 5 } as const;
 
-/** `completed` and `failed` are where a schedule that is due once ends up. */
+/** What an agent is handed when a schedule is due. */
+export type ScheduleWork = Exclude<TaskWork, { kind: "action" }>;
+
+/**
+ * `completed` and `failed` are where a schedule that is due once ends up; one that recurs is `completed` once it has had its
+ * `max_runs`, or nothing more is due by its `until`.
+ */
 export const SCHEDULE_STATUSES = ["active", "paused", "completed", "failed"] as const;
 export type ScheduleStatus = (typeof SCHEDULE_STATUSES)[number];
 
@@ -58,6 +66,8 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 
 /** What a run that was cancelled in favour of the next one gives as its reason. */
 export const REPLACED = "replaced";
+/** Why a schedule is paused whose runs failed too often in a row; how many did follows. */
+export const FAILED_IN_A_ROW = "failed runs in a row: ";
 /** What the task of a run gives whose schedule was deleted. */
 export const SCHEDULE_DELETED = "schedule deleted";
 

@@ -47,7 +47,8 @@ export interface TaskRecord {
 
 /** What users see of a record. */
 export function toTask(record: TaskRecord): Task {
-  const { work, metadata, conversationId, retryPolicy, timeoutMs, key, dependsOn, preemptible } = record.spec;
+  const { work, metadata, conversationId, requestId, retryPolicy, timeoutMs } = record.spec;
+  const { key, dependsOn, preemptible } = record.spec;
   const last = record.attempts.at(-1);
   return {
     taskId: record.id,
@@ -64,6 +65,7 @@ export function toTask(record: TaskRecord): Task {
     ...(record.session === null ? {} : { sessionKey: record.session }),
     ...(record.schedule === null ? {} : { scheduleId: record.schedule }),
     ...(conversationId === undefined ? {} : { conversationId }),
+    ...(requestId === undefined ? {} : { requestId }),
     ...(key === undefined ? {} : { key }),
     ...(dependsOn === undefined ? {} : { dependsOn }),
     ...(record.callbackUrl === null ? {} : { callbackUrl: record.callbackUrl }),

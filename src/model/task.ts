@@ -35,6 +35,8 @@ export interface TaskSpec {
   readonly metadata?: Readonly<Record<string, unknown>>;
   /** The conversation that the agent's side knows it by. */
   readonly conversationId?: string;
+  /** The `request_id` of the run that it is. */
+  readonly requestId?: string;
   readonly retryPolicy: RetryPolicy;
   /** Per attempt, from its start; null: only the deadline bounds it. */
   readonly timeoutMs: number | null;
@@ -105,6 +107,8 @@ export interface Task {
   readonly scheduleId?: number;
   /** The conversation that the agent's side knows it by, where the schedule names one. */
   readonly conversationId?: string;
+  /** The `request_id` of the run that it is, which the agent is called with. */
+  readonly requestId?: string;
   /** What those it was handed in with call it. */
   readonly key?: string;
   /** The tasks that must be done before it starts. */

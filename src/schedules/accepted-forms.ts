@@ -13,13 +13,38 @@ export const ACCEPTED_FORMS: readonly AcceptedForm[] = [
     form: "in N minutes|hours|days|weeks",
     kind: "once",
     example: "in 30 minutes",
-    meaning: "That long from now. Days and weeks keep the time of day.",
+    meaning:
+      "That long from now. Days and weeks keep the time of day. N may be a word: `a`, `one` to `twelve`.",
+  },
+  {
+    form: "in N hours N minutes",
+    kind: "once",
+    example: "in 1 hour 30 minutes",
+    meaning: "The same with several units, the larger first.",
+  },
+  {
+    form: "in half an hour",
+    kind: "once",
+    example: "in half an hour",
+    meaning: "In 30 minutes.",
   },
   {
     form: "at HH:MM",
     kind: "once",
     example: "at 17:00",
     meaning: "Today; tomorrow if that is past, or now.",
+  },
+  {
+    form: "at noon | at midnight",
+    kind: "once",
+    example: "at noon",
+    meaning: "The next 12:00, or the next 00:00.",
+  },
+  {
+    form: "today at HH:MM | tonight at HH:MM",
+    kind: "once",
+    example: "today at 23:59",
+    meaning: "Today; refused if that is past. `tonight` takes 17:00 to 23:59.",
   },
   {
     form: "tomorrow [at HH:MM]",
@@ -32,6 +57,18 @@ export const ACCEPTED_FORMS: readonly AcceptedForm[] = [
     kind: "once",
     example: "on 2030-06-01 at 12:00",
     meaning: "That day, which may be up to 100 years ahead.",
+  },
+  {
+    form: "on <weekday> [at HH:MM]",
+    kind: "once",
+    example: "on monday at 9:00",
+    meaning: "The first such day and time to come, today included.",
+  },
+  {
+    form: "next <weekday> [at HH:MM]",
+    kind: "once",
+    example: "next monday",
+    meaning: "The first such day after today: in 7 days, said on that day.",
   },
   {
     form: "at YYYY-MM-DDTHH:MM:SSZ",
@@ -62,6 +99,12 @@ export const ACCEPTED_FORMS: readonly AcceptedForm[] = [
     kind: "recurring",
     example: "every 2 days at 18:30",
     meaning: "The first time that comes, and every N days from there.",
+  },
+  {
+    form: "every other day|week|<weekday> [at HH:MM]",
+    kind: "recurring",
+    example: "every other day at 09:00",
+    meaning: "The same as `every 2 days`, `every 2 weeks` and `every 2 weeks on` that day.",
   },
   {
     form: "every weekday [at HH:MM]",

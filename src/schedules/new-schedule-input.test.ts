@@ -14,7 +14,7 @@ test("what is left out is filled in", () => {
   expect(parse(LEAST)).toEqual({
     name: null,
     agent: "index",
-    message: "Sum up last week.",
+    work: { kind: "message", message: "Sum up last week." },
     phrase: "every monday at 9am",
     rule: { kind: "weeks", every: 1, on: ["Mon"], at: "09:00", tz: "Europe/Berlin" },
     conversationId: null,
@@ -31,6 +31,13 @@ test("what is left out is filled in", () => {
     catchUp: "one",
     usefulForMs: null,
     timeoutMs: null,
+    lane: null,
+    priority: null,
+    metadata: null,
+    callbackUrl: null,
+    maxRuns: null,
+    untilAt: null,
+    pauseAfterFailures: null,
     enabled: true,
   });
 });
@@ -51,8 +58,23 @@ test("what is said is taken over", () => {
     catch_up: "all",
     useful_for: 90,
     timeout: 1_000,
+    lane: "team",
+    priority: "high",
+    metadata: { of: ["mine"] },
+    callback_url: "https://example.com/done",
+    max_runs: 3,
+    until: "2026-05-08T15:00:00+02:00",
+    pause_after_failures: 0,
   };
   expect(parse(input)).toMatchObject({
+    work: { kind: "message", message: "Look again." },
+    lane: "team",
+    priority: 1,
+    metadata: { of: ["mine"] },
+    callbackUrl: "https://example.com/done",
+    maxRuns: 3,
+    untilAt: Date.UTC(2026, 4, 8, 13),
+    pauseAfterFailures: 0,
     agent: "research",
     name: "the deploy",
     rule: { kind: "once", atMs: NOW + 3_600_000, tz: "Asia/Tokyo" },
@@ -69,8 +91,41 @@ test("what is said is taken over", () => {
 });
 
 test("null stands for what is left out, where there may be nothing", () => {
-  const nothing = { name: null, conversation_id: null, session_key: null, useful_for: null, timeout: null };
+  const nothing = {
+    ...{ name: null, conversation_id: null, session_key: null, useful_for: null, timeout: null },
+    ...{ lane: null, priority: null, metadata: null, callback_url: null, max_runs: null, until: null },
+    ...{ pause_after_failures: null, instruction: null },
+  };
   expect(parse({ ...LEAST, ...nothing })).toEqual(parse(LEAST));
+});
+
+test.each([
+  [{ instruction: "Sum up." }, { kind: "instruction", instruction: "Sum up." }],
+  [
+    { instruction: "Sum up.", message: null },
+    { kind: "instruction", instruction: "Sum up." },
+  ],
+  [{ payload: { a: [1] } }, { kind: "custom", payload: { a: [1] } }],
+  [{ payload: null }, { kind: "custom", payload: null }],
+  [{ payload: { when: new Date(0) } }, { kind: "custom", payload: { when: "1970-01-01T00:00:00.000Z" } }],
+])("%j is what the agent is handed in place of a message", (input, work) => {
+  expect(parse({ schedule: "hourly", ...input }).work).toEqual(work);
+});
+
+test("what is handed in as JSON is a copy", () => {
+  const [payload, metadata] = [{ n: 1 }, { n: 1 }];
+  const parsed = parse({ schedule: "hourly", payload, metadata });
+  payload.n = 2;
+  metadata.n = 2;
+  expect(parsed).toMatchObject({ work: { payload: { n: 1 } }, metadata: { n: 1 } });
+});
+
+test("an integer for a conversation is its text, and seconds, a text or a Date say until when", () => {
+  expect(parse({ ...LEAST, conversation_id: 42 }).conversationId).toBe("42");
+  const moment = Date.UTC(2026, 5, 1);
+  for (const until of [moment / 1_000, new Date(moment).toISOString(), new Date(moment)]) {
+    expect(parse({ ...LEAST, until }).untilAt).toBe(moment);
+  }
 });
 
 test("an object is shown in its canonical form, a phrase as it was written, but on one line", () => {
@@ -109,12 +164,49 @@ test("of the two waits between tries, one that is not said gives way to the othe
   expect(waits({ base_delay_ms: 10 })).toEqual([10, 30_000]);
 });
 
+function nested(depth: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < depth; level++) value = [value];
+  return value;
+}
+
 const BAD: readonly (readonly [input: unknown, field: string, sentence: string])[] = [
   [undefined, "schedule", 'a schedule takes an object, like {"schedule":'],
   [[LEAST], "schedule", "a schedule takes an object"],
   ["every day", "schedule", "a schedule takes an object"],
   [{ message: "x" }, "schedule", "must be a phrase"],
-  [{ schedule: "hourly" }, "message", "must be a string that is not empty"],
+  [
+    { schedule: "hourly" },
+    "message",
+    "a schedule needs exactly one of `message`, `instruction`, `payload`; there is none",
+  ],
+  [{ ...LEAST, message: null }, "message", "there is none"],
+  [{ ...LEAST, instruction: "x" }, "instruction", "there are `message`, `instruction`"],
+  [{ ...LEAST, payload: null }, "payload", "there are `message`, `payload`"],
+  [{ schedule: "hourly", instruction: " " }, "instruction", "must be a string that is not empty"],
+  [{ schedule: "hourly", instruction: "a\0b" }, "instruction", "without NUL"],
+  [{ schedule: "hourly", payload: () => 1 }, "payload", "`payload` is not JSON: it is a function"],
+  [{ schedule: "hourly", payload: 1n }, "payload", "`payload` is not JSON"],
+  [{ schedule: "hourly", payload: "x".repeat(1_048_576) }, "payload", "1048576 bytes of JSON at most"],
+  [{ schedule: "hourly", payload: nested(501) }, "payload", "nested deeper than 500 levels"],
+  [{ ...LEAST, metadata: [] }, "metadata", "must be an object, not an array"],
+  [{ ...LEAST, lane: " " }, "lane", "the name of a lane"],
+  [{ ...LEAST, priority: "soon" }, "priority", "must be an integer, lower first, or one of critical"],
+  [{ ...LEAST, callback_url: "ftp://x" }, "callback_url", "`callback_url` must be an http or https URL"],
+  [{ ...LEAST, callback_url: "https://a:b@x" }, "callback_url", "no user or password"],
+  [{ ...LEAST, max_runs: 0 }, "max_runs", "an integer from 1"],
+  [{ ...LEAST, max_runs: 1.5 }, "max_runs", "an integer from 1"],
+  [{ ...LEAST, pause_after_failures: -1 }, "pause_after_failures", "an integer from 0"],
+  [
+    { ...LEAST, until: "tomorrow" },
+    "until",
+    'seconds since 1970, or an RFC 3339 time like "2030-01-31T09:00:00Z"',
+  ],
+  [{ ...LEAST, until: Date.UTC(2030, 0) }, "until", "seconds since 1970"],
+  [{ ...LEAST, until: NOW / 1_000 }, "until", "`until` is in the past"],
+  [{ ...LEAST, until: NOW / 1_000 + 60 }, "until", '`until` is before "every Mon at 09:00" is due'],
+  [{ ...LEAST, schedule: "in 2 hours", until: NOW / 1_000 + 60 }, "until", 'before "in 2 hours" is due'],
+  [{ ...LEAST, maxRuns: 1 }, "maxRuns", "did you mean `max_runs`?"],
   [{ ...LEAST, message: " \n" }, "message", "must be a string that is not empty"],
   [{ ...LEAST, message: 5 }, "message", "must be a string"],
   [{ ...LEAST, message: "a\0b" }, "message", "without NUL"],
@@ -154,7 +246,7 @@ const BAD: readonly (readonly [input: unknown, field: string, sentence: string])
   [{ ...LEAST, agentId: "a" }, "agentId", "did you mean `agent`?"],
 ];
 
-test.each(BAD)("%j is refused with the field that is wrong: %s", (input, field, sentence) => {
+test.each(BAD)("%o is refused with the field that is wrong: %s", (input, field, sentence) => {
   expect(() => parse(input)).toThrow(
     expect.objectContaining({
       code: "invalid_field",

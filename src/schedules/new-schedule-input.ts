@@ -1,18 +1,14 @@
-import {
-  checkKnown,
-  insteadOf,
-  invalidField,
-  isObject,
-  optionalBoolean,
-  requiredText,
-} from "../model/field-checks.ts";
+import type { RotaError } from "../model/errors.ts";
+import { checkKnown, insteadOf, invalidField, isObject, optionalBoolean } from "../model/field-checks.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import { type Rule, scheduleKind } from "../model/rule.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
 import { canonicalForm } from "./canonical-form.ts";
+import { nextDue } from "./limits.ts";
 import type { When } from "./phrase.ts";
 import { RUN_RETRY_POLICY, retryPolicyOf } from "./retry-input.ts";
 import { FIELD_NAMES, type FieldLimits, readScheduleFields, type ScheduleFields } from "./schedule-fields.ts";
+import { requiredWork } from "./schedule-work.ts";
 import { parseZonedSchedule, phraseOf } from "./zoned-schedule.ts";
 
 /** A schedule as it was asked for, with everything that was left out filled in. */
@@ -34,10 +30,10 @@ export function parseNewSchedule(input: unknown, when: When & FieldLimits): Pars
   }
   checkKnown(input, KNOWN);
   const rule = parseZonedSchedule(input, when);
-  const message = requiredText(input, "message");
+  const work = requiredWork(input);
   const enabled = optionalBoolean(input, "enabled") ?? true;
   const { retry = {}, ...fields } = readScheduleFields(input, when);
-  return checkDeletion({
+  const parsed = checkDeletion<ParsedSchedule>({
     name: null,
     agent: DEFAULT_AGENT,
     conversationId: null,
@@ -47,13 +43,37 @@ export function parseNewSchedule(input: unknown, when: When & FieldLimits): Pars
     catchUp: "one",
     usefulForMs: null,
     timeoutMs: null,
-    message,
+    lane: null,
+    priority: null,
+    metadata: null,
+    callbackUrl: null,
+    maxRuns: null,
+    untilAt: null,
+    pauseAfterFailures: null,
+    work,
     ...fields,
     phrase: phraseOf(input["schedule"], rule),
     rule,
     retryPolicy: retryPolicyOf(retry, RUN_RETRY_POLICY),
     enabled,
   });
+  checkUntil(parsed.untilAt, when.now);
+  if (nextDue({ ...parsed, anchorAt: when.now }, when.now) === null) throw endsTooSoon(rule);
+  return parsed;
+}
+
+/** Throws for an `until` that is past. */
+export function checkUntil(untilAt: number | null | undefined, now: number): void {
+  if (untilAt === null || untilAt === undefined || untilAt > now) return;
+  throw invalidField("until", "`until` is in the past: write a moment that is still to come");
+}
+
+/** The error for a schedule that would be over before it is due. */
+export function endsTooSoon(rule: Rule): RotaError {
+  return invalidField(
+    "until",
+    `\`until\` is before "${canonicalForm(rule)}" is due: write a later moment, or leave it out`,
+  );
 }
 
 /** Refuses that a schedule goes after its run if that is not its last: it would be gone after the first. */

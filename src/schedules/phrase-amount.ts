@@ -1,6 +1,6 @@
 import { STEP_DAYS_MAX } from "./horizon.ts";
 import type { PhraseReader } from "./phrase-reader.ts";
-import { UNITS, UNITS_REFUSED, type Unit, WEEKDAY_NAMES } from "./phrase-words.ts";
+import { amount, NUMBER_WORDS, UNITS, UNITS_REFUSED, type Unit, WEEKDAY_NAMES } from "./phrase-words.ts";
 import { DAY_MS } from "./wall-clock.ts";
 
 export interface Amount {
@@ -8,29 +8,81 @@ export interface Amount {
   readonly unit: Unit;
 }
 
-/** Reads `30 minutes`, `an hour` or `2d`. */
-export function readAmount(reader: PhraseReader): Amount {
+/** Reads `30 minutes`, `an hour`, `two hours`, `2d` or `half an hour`. */
+function readAmount(reader: PhraseReader): Amount {
+  if (reader.takeOneOf("half") !== undefined) return readHalfHour(reader);
   const count = reader.takeOneOf("a", "an") === undefined ? readCount(reader) : 1;
   return withUnit(reader, count);
 }
 
+/** Reads the rest of `half an hour`. Half of a day or week is refused: it is not clear at what time of day it ends. */
+export function readHalfHour(reader: PhraseReader): Amount {
+  reader.takeOneOf("an");
+  if (reader.takeOneOf("hour") === undefined) throw reader.expected('"an hour"');
+  return { count: 30, unit: UNITS.get("minutes") as Unit };
+}
+
+/** Reads `1 hour 30 minutes`: one amount or several, each of a smaller unit than the one before it. */
+export function readAmounts(reader: PhraseReader): [Amount, ...Amount[]] {
+  return withFurther(reader, readAmount(reader));
+}
+
+/** Reads the amounts that follow a first one. */
+export function withFurther(reader: PhraseReader, first: Amount): [Amount, ...Amount[]] {
+  const amounts: [Amount, ...Amount[]] = [first];
+  let last = first;
+  while (isFurther(reader)) {
+    const next = readAmount(reader);
+    if (unitMs(next.unit) >= unitMs(last.unit)) {
+      throw reader.unclear(`larger units come first, each of them once, as in "in 1 hour 30 minutes"`);
+    }
+    amounts.push(next);
+    last = next;
+  }
+  checkSpan(reader, amounts);
+  return amounts;
+}
+
+/** `1 hour 30 minutes`. */
+export function amountsText(amounts: readonly Amount[]): string {
+  return amounts.map(({ count, unit }) => amount(count, unit.name)).join(" ");
+}
+
+function isFurther(reader: PhraseReader): boolean {
+  if (reader.takeOneOf("and") !== undefined) return true;
+  const { kind, text = "" } = reader.peek() ?? {};
+  return kind === "number" || NUMBER_WORDS.has(text);
+}
+
+function unitMs(unit: Unit): number {
+  return unit.kind === "elapsed" ? unit.ms : unit.days * DAY_MS;
+}
+
 /** Reads the unit of a count that has been read. */
 export function withUnit(reader: PhraseReader, count: number): Amount {
-  const unit = readUnit(reader);
-  const days = unit.kind === "elapsed" ? (count * unit.ms) / DAY_MS : count * unit.days;
-  if (days > STEP_DAYS_MAX) throw reader.impossible("that is more than 100 years");
-  return { count, unit };
+  const amount = { count, unit: readUnit(reader) };
+  checkSpan(reader, [amount]);
+  return amount;
+}
+
+function checkSpan(reader: PhraseReader, amounts: readonly Amount[]): void {
+  const ms = amounts.reduce((sum, { count, unit }) => sum + count * unitMs(unit), 0);
+  if (ms > STEP_DAYS_MAX * DAY_MS) throw reader.impossible("that is more than 100 years");
 }
 
 export function readCount(reader: PhraseReader): number {
+  const count = reader.takeFrom(NUMBER_WORDS) ?? readDigits(reader);
+  if (count < 1) throw reader.impossible("the number must be at least 1");
+  return count;
+}
+
+function readDigits(reader: PhraseReader): number {
   const digits = reader.take("number");
-  if (digits === undefined) throw reader.expected("a number");
+  if (digits === undefined) throw reader.expected("a number", NUMBER_WORDS.keys());
   if (reader.takeOneOf(".") !== undefined) {
     throw reader.unclear("it takes whole numbers only: write 90 minutes rather than 1.5 hours");
   }
-  const count = Number(digits);
-  if (count < 1) throw reader.impossible("the number must be at least 1");
-  return count;
+  return Number(digits);
 }
 
 function readUnit(reader: PhraseReader): Unit {

@@ -1,8 +1,16 @@
 import { type Rule, WEEKDAYS, type Weekday, type WeeksRule } from "../model/rule.ts";
-import { type Amount, readCount, refuseMonths, withUnit } from "./phrase-amount.ts";
+import {
+  type Amount,
+  amountsText,
+  readCount,
+  readHalfHour,
+  refuseMonths,
+  withFurther,
+  withUnit,
+} from "./phrase-amount.ts";
 import type { PhraseReader } from "./phrase-reader.ts";
-import { readOptionalTime } from "./phrase-time.ts";
-import { amount, UNITS, WEEKDAY_NAMES, WORKING_DAYS } from "./phrase-words.ts";
+import { readDailyTime, readOptionalTime } from "./phrase-time.ts";
+import { NUMBER_WORDS, UNITS, WEEKDAY_NAMES, WORKING_DAYS } from "./phrase-words.ts";
 import { SECOND_MS } from "./wall-clock.ts";
 
 /** The shortest step: the clock of an operating system is not made for less. */
@@ -11,8 +19,12 @@ export const EVERY_MS_MIN = SECOND_MS;
 /** Reads what follows `every`. */
 export function readEvery(reader: PhraseReader, tz: string): Rule {
   const { kind, text = "" } = reader.peek() ?? {};
-  if (kind === "number") return everyAmount(reader, withUnit(reader, readCount(reader)), tz);
+  if (kind === "number" || NUMBER_WORDS.has(text)) {
+    return everyAmount(reader, withUnit(reader, readCount(reader)), tz);
+  }
   if (UNITS.has(text)) return everyAmount(reader, withUnit(reader, 1), tz);
+  if (reader.takeOneOf("half") !== undefined) return everyAmount(reader, readHalfHour(reader), tz);
+  if (reader.takeOneOf("other") !== undefined) return everyOther(reader, tz);
   if (reader.takeOneOf("weekday", "weekdays") !== undefined) {
     return { kind: "weeks", every: 1, on: WORKING_DAYS, at: readOptionalTime(reader), tz };
   }
@@ -27,16 +39,28 @@ export function readEvery(reader: PhraseReader, tz: string): Rule {
   ]);
 }
 
-function everyAmount(reader: PhraseReader, { count, unit }: Amount, tz: string): Rule {
+/** Reads what follows `every other`: a unit or a day of the week, every second time that it comes. */
+function everyOther(reader: PhraseReader, tz: string): Rule {
+  const { text = "" } = reader.peek() ?? {};
+  if (WEEKDAY_NAMES.has(text)) {
+    return { kind: "weeks", every: 2, on: readWeekdays(reader), at: readOptionalTime(reader), tz };
+  }
+  if (UNITS.has(text)) return everyAmount(reader, withUnit(reader, 2), tz);
+  throw reader.expected("a unit or a weekday", [...UNITS.keys(), ...WEEKDAY_NAMES.keys()]);
+}
+
+function everyAmount(reader: PhraseReader, first: Amount, tz: string): Rule {
+  const { count, unit } = first;
   if (unit.kind === "calendar") {
     if (unit.name === "week") return readWeek(reader, count, tz);
-    return { kind: "days", every: count, at: readOptionalTime(reader), tz };
+    return { kind: "days", every: count, at: readDailyTime(reader), tz };
   }
-  const everyMs = count * unit.ms;
+  const amounts = withFurther(reader, first);
+  const everyMs = amounts.reduce((sum, each) => sum + each.count * (each.unit as typeof unit).ms, 0);
   if (everyMs < EVERY_MS_MIN) throw reader.impossible("the shortest step is 1 second");
   if (["at", "on"].includes(reader.peek()?.text ?? "")) {
     throw reader.unclear(
-      `every ${amount(count, unit.name)} counts elapsed time and takes no time of day: a cron expression can, like 0 * * * * for every full hour`,
+      `every ${amountsText(amounts)} counts elapsed time and takes no time of day: a cron expression can, like 0 * * * * for every full hour`,
     );
   }
   return { kind: "every", everyMs, tz };

@@ -4,19 +4,44 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS, timeText } from "./wall-clock.ts";
 /** When a day is named and no time. */
 const DEFAULT_TIME = "09:00";
 
-/** Reads `[at] TIME` where there is one; 09:00 where there is none. */
+/**
+ * Reads the `[at] TIME` of a day that was named, where there is one; 09:00 where there is none. Midnight is refused: it may
+ * be the beginning of that day or its end.
+ */
 export function readOptionalTime(reader: PhraseReader): string {
   const isTold = reader.takeOneOf("at") !== undefined;
-  const { kind } = reader.peek() ?? {};
-  return isTold || kind === "time" || kind === "number" ? readTime(reader) : DEFAULT_TIME;
+  if (reader.peek()?.text === MIDNIGHT) {
+    throw reader.unclear("midnight may be the beginning of that day or its end: write 00:00 or 23:59");
+  }
+  return isTold || isTime(reader) ? readTime(reader) : DEFAULT_TIME;
 }
 
-/** Reads `17:00`, `5:30 pm` or `9am`, and answers it as `HH:MM`. */
+/** The same for what is due every day, or every few days: there, midnight is between one day and the next. */
+export function readDailyTime(reader: PhraseReader): string {
+  const isTold = reader.takeOneOf("at") !== undefined;
+  return isTold || isTime(reader) ? readTime(reader) : DEFAULT_TIME;
+}
+
+function isTime(reader: PhraseReader): boolean {
+  const { kind, text = "" } = reader.peek() ?? {};
+  return kind === "time" || kind === "number" || TIME_NAMES.has(text);
+}
+
+const MIDNIGHT = "midnight";
+
+const TIME_NAMES: ReadonlyMap<string, string> = new Map([
+  ["noon", "12:00"],
+  [MIDNIGHT, "00:00"],
+]);
+
+/** Reads `17:00`, `5:30 pm`, `9am`, `noon` or `midnight`, and answers it as `HH:MM`. */
 export function readTime(reader: PhraseReader): string {
+  const named = reader.takeFrom(TIME_NAMES);
+  if (named !== undefined) return named;
   const clock = reader.take("time");
   const hour = clock === undefined ? reader.take("number") : undefined;
   const text = clock ?? hour;
-  if (text === undefined) throw reader.expected("a time like 17:00");
+  if (text === undefined) throw reader.expected("a time like 17:00", TIME_NAMES.keys());
   const half = reader.takeOneOf("am", "pm");
   if (clock === undefined && half === undefined) {
     throw reader.unclear(`"${text}" may be a morning or an evening: write a time like 09:00 or 9am`);

@@ -73,6 +73,25 @@ export const WEEKDAY_NAMES: ReadonlyMap<string, Weekday> = new Map(
   WEEKDAYS.flatMap((weekday) => WEEKDAY_SPELLINGS[weekday].map((spelling) => [spelling, weekday] as const)),
 );
 
+/** Numbers as people and models write them. `zero` is known so that it is refused for what it is. */
+export const NUMBER_WORDS: ReadonlyMap<string, number> = new Map(
+  [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+  ].map((word, number) => [word, number] as const),
+);
+
 /** What `every weekday` stands for. */
 export const WORKING_DAYS: readonly Weekday[] = WEEKDAYS.slice(0, 5);
 

@@ -1,16 +1,16 @@
 import { parseRfc3339 } from "../model/rfc3339.ts";
-import type { OnceRule, Rule } from "../model/rule.ts";
+import { type OnceRule, type Rule, WEEKDAYS, type Weekday } from "../model/rule.ts";
 import { cronRule, looksLikeCron } from "./cron-rule.ts";
 import { aheadFault } from "./horizon.ts";
 import { notUnderstood } from "./not-understood.ts";
 import { onceAt, onceOnWall } from "./once.ts";
-import { readAmount } from "./phrase-amount.ts";
+import { amountsText, readAmounts } from "./phrase-amount.ts";
 import { readEvery, readWeek } from "./phrase-every.ts";
 import { PhraseReader } from "./phrase-reader.ts";
-import { readOptionalTime, readTime } from "./phrase-time.ts";
-import { amount, WEEKDAY_NAMES } from "./phrase-words.ts";
-import { DAY_MS, dayOf, dayOfDate, HOUR_MS, timeOfText } from "./wall-clock.ts";
-import { wallAt } from "./zone.ts";
+import { readDailyTime, readOptionalTime, readTime } from "./phrase-time.ts";
+import { WEEKDAY_NAMES } from "./phrase-words.ts";
+import { DAY_MS, dateText, dayOf, dayOfDate, HOUR_MS, timeOfText, weekdayOf } from "./wall-clock.ts";
+import { momentOf, wallAt } from "./zone.ts";
 
 /** From when and where a phrase is said. */
 export interface When {
@@ -45,16 +45,22 @@ function readPhrase(reader: PhraseReader, when: When): Rule {
       return readIn(reader, when);
     case "at":
       return readAt(reader, when);
+    case "today":
+      return readToday(reader, when);
+    case "tonight":
+      return readTonight(reader, when);
     case "tomorrow":
       return readTomorrow(reader, when);
     case "on":
       return readOn(reader, when);
+    case "next":
+      return readNext(reader, when);
     case "every":
       return readEvery(reader, tz);
     case "hourly":
       return { kind: "every", everyMs: HOUR_MS, tz };
     case "daily":
-      return { kind: "days", every: 1, at: readOptionalTime(reader), tz };
+      return { kind: "days", every: 1, at: readDailyTime(reader), tz };
     case "weekly":
       return readWeek(reader, 1, tz);
     default:
@@ -62,14 +68,34 @@ function readPhrase(reader: PhraseReader, when: When): Rule {
   }
 }
 
-const FIRST_WORDS = ["in", "at", "tomorrow", "on", "every", "hourly", "daily", "weekly"] as const;
+const FIRST_WORDS = [
+  "in",
+  "at",
+  "today",
+  "tonight",
+  "tomorrow",
+  "on",
+  "next",
+  "every",
+  "hourly",
+  "daily",
+  "weekly",
+] as const;
 
+/** Days and weeks keep the time of day; hours and less count from there as time passes. */
 function readIn(reader: PhraseReader, { now, tz }: When): OnceRule {
-  const { count, unit } = readAmount(reader);
-  const phrase = `in ${amount(count, unit.name)}`;
-  return unit.kind === "elapsed"
-    ? { kind: "once", atMs: now + count * unit.ms, phrase, tz }
-    : onceOnWall(wallAt(tz, now) + count * unit.days * DAY_MS, { phrase, tz });
+  const amounts = readAmounts(reader);
+  const phrase = `in ${amountsText(amounts)}`;
+  let days = 0;
+  let elapsedMs = 0;
+  for (const { count, unit } of amounts) {
+    if (unit.kind === "elapsed") elapsedMs += count * unit.ms;
+    else days += count * unit.days;
+  }
+  const wall = wallAt(tz, now) + days * DAY_MS;
+  if (elapsedMs === 0) return onceOnWall(wall, { phrase, tz });
+  const atMs = (days === 0 ? now : momentOf(tz, wall)) + elapsedMs;
+  return { kind: "once", atMs, phrase, tz };
 }
 
 function readAt(reader: PhraseReader, { now, tz }: When): OnceRule {
@@ -86,22 +112,71 @@ function readAt(reader: PhraseReader, { now, tz }: When): OnceRule {
   return rule.atMs > now ? rule : on(today + 1);
 }
 
+/** The one day that has no time of its own to fall back on: 09:00 may be past. */
+function readToday(reader: PhraseReader, { now, tz }: When): OnceRule {
+  if (reader.peek() === undefined) throw reader.unclear('"today" takes a time, as in "today at 17:00"');
+  const time = readOptionalTime(reader);
+  const day = dayOf(wallAt(tz, now));
+  return onceOnWall(day * DAY_MS + timeOfText(time), { phrase: `today at ${time}`, tz });
+}
+
+/** A time of this evening. What is later belongs to tomorrow, and not everybody means the same by it. */
+function readTonight(reader: PhraseReader, when: When): OnceRule {
+  const isTold = reader.peek() !== undefined;
+  const time = readOptionalTime(reader);
+  if (!isTold || timeOfText(time) < EVENING_HOUR * HOUR_MS) {
+    throw reader.unclear(
+      `"tonight" takes a time from ${EVENING_HOUR}:00 to 23:59, as in "tonight at 21:00"; for later, write "tomorrow at 01:00"`,
+    );
+  }
+  const day = dayOf(wallAt(when.tz, when.now));
+  return onceOnWall(day * DAY_MS + timeOfText(time), { phrase: `today at ${time}`, tz: when.tz });
+}
+
+const EVENING_HOUR = 17;
+
 function readTomorrow(reader: PhraseReader, { now, tz }: When): OnceRule {
   const time = readOptionalTime(reader);
   const day = dayOf(wallAt(tz, now)) + 1;
   return onceOnWall(day * DAY_MS + timeOfText(time), { phrase: `tomorrow at ${time}`, tz });
 }
 
-function readOn(reader: PhraseReader, { tz }: When): OnceRule {
+function readOn(reader: PhraseReader, when: When): OnceRule {
+  const { tz } = when;
   const date = reader.take("date");
   if (date === undefined) {
     const weekday = reader.takeFrom(WEEKDAY_NAMES);
-    if (weekday === undefined) throw reader.expected("a date like 2030-06-01");
-    throw reader.unclear(`"on" takes a date like 2030-06-01; for every week, write "every ${weekday}"`);
+    if (weekday === undefined) {
+      throw reader.expected("a date like 2030-06-01, or a weekday", WEEKDAY_NAMES.keys());
+    }
+    return onWeekday(weekday, readOptionalTime(reader), { ...when, fromDay: 0 });
   }
   const [year = 0, month = 0, dayOfMonth = 0] = date.split("-").map(Number);
   const day = dayOfDate(year, month, dayOfMonth);
   if (day === null) throw reader.impossible(`there is no ${date}`);
   const time = readOptionalTime(reader);
   return onceOnWall(day * DAY_MS + timeOfText(time), { phrase: `on ${date} at ${time}`, tz });
+}
+
+/** Never today, and never more than a week ahead. */
+function readNext(reader: PhraseReader, when: When): OnceRule {
+  const weekday = reader.takeFrom(WEEKDAY_NAMES);
+  if (weekday === undefined) throw reader.expected("a weekday like monday", WEEKDAY_NAMES.keys());
+  return onWeekday(weekday, readOptionalTime(reader), { ...when, fromDay: 1 });
+}
+
+/** The first such day whose time is still to come, from so many days from now on. Its phrase says which date that is. */
+function onWeekday(
+  weekday: Weekday,
+  time: string,
+  { now, tz, fromDay }: When & { readonly fromDay: 0 | 1 },
+): OnceRule {
+  const first = dayOf(wallAt(tz, now)) + fromDay;
+  const day = first + ((WEEKDAYS.indexOf(weekday) - weekdayOf(first) + 7) % 7);
+  const on = (each: number) => {
+    const wall = each * DAY_MS + timeOfText(time);
+    return onceOnWall(wall, { phrase: `on ${dateText(wall)} at ${time}`, tz });
+  };
+  const rule = on(day);
+  return rule.atMs > now ? rule : on(day + 7);
 }

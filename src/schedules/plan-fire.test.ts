@@ -36,6 +36,9 @@ function schedule(overrides: Partial<DueSchedule> = {}): DueSchedule {
   return {
     rule: every(30 * MINUTE),
     anchorAt: MIDNIGHT,
+    untilAt: null,
+    maxRuns: null,
+    runCount: 0,
     nextFireAt: MIDNIGHT + HOUR,
     overlap: "skip",
     catchUp: "one",
@@ -55,6 +58,41 @@ function deed(run: PlannedRun): string {
   if (run.replaces) return "replace";
   return run.inTurn ? "turn" : "run";
 }
+
+describe("a schedule that may run only so often", () => {
+  const late = MIDNIGHT + 3 * HOUR;
+  const planned = (overrides: Partial<DueSchedule>) =>
+    planFire(schedule({ catchUp: "all", overlap: "allow", ...overrides }), late);
+
+  test("starts no more than it has left, and what comes after those is not due", () => {
+    expect(deeds(planned({}).runs)).toBe("turn 1, turn 1, turn 1, turn 1, turn 1");
+    expect(deeds(planned({ maxRuns: 5, runCount: 3 }).runs)).toBe("turn 1, turn 1");
+    expect(deeds(planned({ maxRuns: 5, runCount: 3, catchUp: "one" }).runs)).toBe("run 5");
+    expect(planned({ maxRuns: 5, runCount: 5 }).runs).toEqual([]);
+  });
+
+  test("counts what is skipped or missed as nothing", () => {
+    const skipping = { overlap: "skip", openRuns: 1, maxRuns: 1 } as const;
+    const now = MIDNIGHT + HOUR;
+    expect(deeds(planFire(schedule(skipping), now).runs)).toBe("skip 1");
+    expect(deeds(planned({ catchUp: "none", maxRuns: 1 }).runs)).toBe("miss 4, run 1");
+  });
+});
+
+describe("a schedule that has an end", () => {
+  test("is due up to that, however late it is looked at, and then never again", () => {
+    const untilAt = MIDNIGHT + 2 * HOUR;
+    const ending = schedule({ untilAt, catchUp: "all", overlap: "allow" });
+    expect(planFire(ending, MIDNIGHT + HOUR)).toMatchObject({ nextFireAt: MIDNIGHT + 1.5 * HOUR });
+    const plan = planFire(ending, MIDNIGHT + 20 * HOUR);
+    expect(deeds(plan.runs)).toBe("turn 1, turn 1, turn 1");
+    expect(plan.runs.at(-1)?.dueAt).toBe(untilAt);
+    expect(plan.nextFireAt).toBeNull();
+    expect(planFire(ending, untilAt).nextFireAt).toBeNull();
+    const one = planFire({ ...ending, catchUp: "one" }, MIDNIGHT + 20 * HOUR).runs;
+    expect(one).toMatchObject([{ dueAt: untilAt, moments: 3 }]);
+  });
+});
 
 describe("of two late moments and one on time", () => {
   const NOW = MIDNIGHT + 2 * HOUR + 30 * SECOND;
@@ -276,6 +314,35 @@ describe("whatever the rule and however long the gap", () => {
   const anchors = fc.integer({ min: -3 * DAY, max: 3 * DAY }).map((ms) => Date.UTC(2026, 2, 29) + ms);
   const gaps = fc.oneof(fc.integer({ min: 0, max: 3 * MINUTE }), fc.integer({ min: 0, max: 4 * HOUR }));
 
+  test("no more runs start than are left, and what is planned is the beginning of what it would be without a bound", () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          rule: rules,
+          anchorAt: anchors,
+          gapMs: gaps,
+          overlap: fc.constantFrom(...OVERLAPS),
+          catchUp: fc.constantFrom(...CATCH_UPS),
+          openRuns: fc.integer({ min: 0, max: 2 }),
+          runCount: fc.nat({ max: 3 }),
+          left: fc.nat({ max: 5 }),
+        }),
+        ({ gapMs, left, ...given }) => {
+          const { rule, anchorAt: anchor, runCount } = given;
+          const nextFireAt = nextMoment(rule, { after: anchor, anchor }) as number;
+          const due = { ...given, usefulForMs: null, untilAt: null, nextFireAt };
+          const now = nextFireAt + gapMs;
+          const free = planFire({ ...due, maxRuns: null }, now);
+          const bound = planFire({ ...due, maxRuns: runCount + left }, now);
+          const started = (runs: readonly PlannedRun[]) =>
+            runs.filter(({ status }) => status === "running").length;
+          expect(started(bound.runs)).toBe(Math.min(left, started(free.runs)));
+          expect(bound.runs).toEqual(free.runs.slice(0, bound.runs.length));
+        },
+      ),
+    );
+  });
+
   test("every moment up to now has one row, in order, and the next one comes after now", () => {
     fc.assert(
       fc.property(
@@ -287,13 +354,16 @@ describe("whatever the rule and however long the gap", () => {
           catchUp: fc.constantFrom(...CATCH_UPS),
           usefulForMs: fc.option(fc.integer({ min: 1, max: 8 * HOUR })),
           openRuns: fc.integer({ min: 0, max: 2 }),
+          endsAfterMs: fc.option(gaps),
         }),
-        ({ gapMs, ...given }) => {
+        ({ gapMs, endsAfterMs, ...given }) => {
           const { rule, anchorAt: anchor } = given;
           const nextFireAt = nextMoment(rule, { after: anchor, anchor }) as number;
           const now = nextFireAt + gapMs;
-          const plan = planFire({ ...given, nextFireAt }, now);
-          const moments = momentsBetween(rule, { after: nextFireAt - 1, anchor, until: now, limit: 100_000 });
+          const untilAt = endsAfterMs === null ? null : nextFireAt + endsAfterMs;
+          const plan = planFire({ ...given, untilAt, maxRuns: null, runCount: 5, nextFireAt }, now);
+          const until = Math.min(now, untilAt ?? now);
+          const moments = momentsBetween(rule, { after: nextFireAt - 1, anchor, until, limit: 100_000 });
           const covered = plan.runs.flatMap(({ firstDueAt, dueAt, moments: count }) => {
             const own = moments.filter((moment) => moment >= firstDueAt && moment <= dueAt);
             expect(own).toHaveLength(count);
@@ -301,7 +371,8 @@ describe("whatever the rule and however long the gap", () => {
             return own;
           });
           expect(covered).toEqual(moments);
-          expect(plan.nextFireAt).toBe(nextMoment(rule, { after: now, anchor }));
+          const next = nextMoment(rule, { after: now, anchor }) as number;
+          expect(plan.nextFireAt).toBe(next > (untilAt ?? next) ? null : next);
           // What was missed in a row shares its row.
           const statuses = plan.runs.map(({ status }) => status);
           expect(statuses.some((status, at) => status === "missed" && statuses[at + 1] === "missed")).toBe(

@@ -1,6 +1,7 @@
 import type { Rule } from "../model/rule.ts";
 import type { CatchUp, Overlap } from "../model/schedule.ts";
-import { countMoments, lastMoment, momentsBetween, nextMoment } from "./moments.ts";
+import { type Limits, nextDue, runsLeft, withinUntil } from "./limits.ts";
+import { countMoments, lastMoment, momentsBetween } from "./moments.ts";
 
 /** A moment that is noticed later than this was slept through: what becomes of it, `catchUp` says. */
 export const LATE_MS = 60_000;
@@ -12,10 +13,12 @@ export const MOMENTS_MAX = 100_000;
 const ON_TIME_MAX = LATE_MS / 1_000 + 1;
 
 /** What decides over the moments of a schedule. */
-export interface DueSchedule {
+export interface DueSchedule extends Limits {
   readonly rule: Rule;
   /** Where steps are counted from. */
   readonly anchorAt: number;
+  /** The last moment at which it may be due; null: there is none. */
+  readonly untilAt: number | null;
   /** The first moment that has no row yet. It is due whatever the rule says of it today: zones change their minds. */
   readonly nextFireAt: number;
   readonly overlap: Overlap;
@@ -27,7 +30,7 @@ export interface DueSchedule {
 }
 
 export interface FirePlan {
-  /** In the order of their moments: each moment up to now belongs to one of them. */
+  /** In the order of their moments: each moment up to now belongs to one of them, unless it comes after the last run that it may make. */
   readonly runs: readonly PlannedRun[];
   /** The first moment after now; null: there is none. */
   readonly nextFireAt: number | null;
@@ -59,9 +62,19 @@ export interface PlannedMoments {
  * const { runs, nextFireAt } = planFire(schedule, now);
  */
 export function planFire(schedule: DueSchedule, now: number): FirePlan {
-  const { rule, anchorAt: anchor } = schedule;
   const runs = withOverlap(fatesOf(schedule, now), schedule);
-  return { runs, nextFireAt: nextMoment(rule, { after: now, anchor }) };
+  return { runs: upToLast(runs, runsLeft(schedule)), nextFireAt: nextDue(schedule, now) };
+}
+
+/** Once it has made the last run that it may make, nothing of it is due any more. */
+function upToLast(runs: readonly PlannedRun[], left: number): readonly PlannedRun[] {
+  if (left === 0) return [];
+  let started = 0;
+  const last = runs.findIndex(({ status }) => {
+    if (status === "running") started += 1;
+    return started >= left;
+  });
+  return last === -1 ? runs : runs.slice(0, last + 1);
 }
 
 /** What becomes of moments before anybody has looked at which runs still go. */
@@ -126,7 +139,8 @@ function fatesOfOnTime(schedule: DueSchedule, now: number): Fate[] {
   const late = lastLate(now);
   const isFirst = nextFireAt > late && nextFireAt <= now;
   const after = Math.max(nextFireAt, late);
-  const later = momentsBetween(rule, { after, anchor, until: now, limit: ON_TIME_MAX });
+  const until = withinUntil(schedule, now);
+  const later = momentsBetween(rule, { after, anchor, until, limit: ON_TIME_MAX });
   return [...(isFirst ? [nextFireAt] : []), ...later].map((moment) =>
     isUseless(moment, schedule, now) ? misses(only(moment), uselessReason(schedule)) : fires(only(moment)),
   );
@@ -170,8 +184,9 @@ function only(moment: number): PlannedMoments {
 }
 
 /** All moments that have no row yet, up to one. */
-function upTo(schedule: DueSchedule, until: number): PlannedMoments {
+function upTo(schedule: DueSchedule, end: number): PlannedMoments {
   const { rule, anchorAt: anchor, nextFireAt } = schedule;
+  const until = withinUntil(schedule, end);
   return {
     firstDueAt: nextFireAt,
     dueAt: lastUpTo(schedule, until) ?? nextFireAt,
@@ -179,7 +194,9 @@ function upTo(schedule: DueSchedule, until: number): PlannedMoments {
   };
 }
 
-function lastUpTo({ rule, anchorAt: anchor, nextFireAt }: DueSchedule, until: number): number | null {
+function lastUpTo(schedule: DueSchedule, end: number): number | null {
+  const { rule, anchorAt: anchor, nextFireAt } = schedule;
+  const until = withinUntil(schedule, end);
   if (until < nextFireAt) return null;
   return lastMoment(rule, { after: nextFireAt, anchor, until }) ?? nextFireAt;
 }

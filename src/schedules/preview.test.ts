@@ -23,6 +23,31 @@ test("a preview says what was understood, and when it comes by the clocks of the
   });
 });
 
+test.each([
+  ["in one hour", "in 1 hour", "2026-05-08T14:23:00+02:00"],
+  ["in half an hour", "in 30 minutes", "2026-05-08T13:53:00+02:00"],
+  ["in 1 hour 30 minutes", "in 1 hour 30 minutes", "2026-05-08T14:53:00+02:00"],
+  ["today at 23:59", "today at 23:59", "2026-05-08T23:59:00+02:00"],
+  ["on monday at 9:00", "on 2026-05-11 at 09:00", "2026-05-11T09:00:00+02:00"],
+  ["next monday", "on 2026-05-11 at 09:00", "2026-05-11T09:00:00+02:00"],
+  ["every other day", "every 2 days at 09:00", "2026-05-09T09:00:00+02:00"],
+  ["at noon", "at 12:00", "2026-05-09T12:00:00+02:00"],
+  ["at midnight", "at 00:00", "2026-05-09T00:00:00+02:00"],
+])("a preview of %s says %s, and %s", (schedule, normalized, next) => {
+  expect(previewOf(schedule, "Europe/Berlin", "2026-05-08T11:23:00Z", 1)).toMatchObject({
+    normalized,
+    next: [next],
+    notes: [],
+  });
+});
+
+test("days of a compound amount keep the time of day, and its hours count from there", () => {
+  // The clock skips an hour in the night between: a day later is 23 hours later.
+  expect(previewOf("in 1 day 2 hours", "Europe/Berlin", "2026-03-28T12:00:00+01:00", 1).next).toEqual([
+    "2026-03-29T14:00:00+02:00",
+  ]);
+});
+
 test("no more is listed than a thousand", () => {
   expect(previewOf("hourly", "UTC", "2026-01-01T00:00:00Z", 5_000).next).toHaveLength(PREVIEW_COUNT.max);
 });

@@ -16,14 +16,36 @@ test("only what is said changes", () => {
 });
 
 test("null takes away what need not be there", () => {
-  const nothing = { name: null, conversation_id: null, session_key: null, useful_for: null, timeout: null };
+  const nothing = {
+    ...{ name: null, conversation_id: null, session_key: null, useful_for: null, timeout: null },
+    ...{ lane: null, priority: null, metadata: null, callback_url: null, max_runs: null, until: null },
+    ...{ pause_after_failures: null },
+  };
   expect(parse(nothing).fields).toEqual({
     name: null,
     conversationId: null,
     sessionKey: null,
     usefulForMs: null,
     timeoutMs: null,
+    lane: null,
+    priority: null,
+    metadata: null,
+    callbackUrl: null,
+    maxRuns: null,
+    untilAt: null,
+    pauseAfterFailures: null,
   });
+});
+
+test.each([
+  [{ message: "x" }, { kind: "message", message: "x" }],
+  [
+    { instruction: "x", message: null, payload: null },
+    { kind: "instruction", instruction: "x" },
+  ],
+  [{ payload: 0 }, { kind: "custom", payload: 0 }],
+])("%j is handed to the agent from now on, whatever was before", (input, work) => {
+  expect(parse(input).fields).toEqual({ work });
 });
 
 test.each([
@@ -48,7 +70,10 @@ test.each([
     "`enabled` true and `status` paused contradict each other",
   ],
   [{ tz: "Mars" }, "tz", "IANA time zone"],
-  [{ message: null }, "message", "must be a string"],
+  [{ message: null }, "message", "`message` cannot be null alone"],
+  [{ payload: null }, "payload", "`payload` cannot be null alone"],
+  [{ message: "x", payload: 1 }, "payload", "there are `message`, `payload`"],
+  [{ max_runs: 0 }, "max_runs", "an integer from 1"],
   [{ message: "" }, "message", "not empty"],
   [{ overlap: null }, "overlap", "must be skip, queue, replace or allow, not null"],
   [{ phrase: "hourly" }, "phrase", "unknown field `phrase`"],

@@ -8,6 +8,7 @@ import {
   optionalBoolean,
 } from "../model/field-checks.ts";
 import { FIELD_NAMES, type FieldLimits, readScheduleFields, type ScheduleFields } from "./schedule-fields.ts";
+import { optionalWork } from "./schedule-work.ts";
 import { checkZone } from "./zone.ts";
 
 /** What somebody wants to change of a schedule: what is left out stays. */
@@ -31,8 +32,9 @@ export function parseScheduleChanges(input: unknown, limits: FieldLimits): Parse
   }
   checkKnown(input, KNOWN);
   const { schedule, tz } = input;
+  const work = optionalWork(input);
   return {
-    fields: readScheduleFields(input, limits),
+    fields: { ...(work === undefined ? {} : { work }), ...readScheduleFields(input, limits) },
     status: readStatus(input),
     schedule,
     tz: tz === undefined ? undefined : checkZone(tz),

@@ -1,3 +1,4 @@
+import { optionalCallbackUrl } from "../model/callback-url.ts";
 import { optionalChoice } from "../model/choice-input.ts";
 import {
   type Fields,
@@ -6,18 +7,21 @@ import {
   optionalNumber,
   optionalObject,
   quoted,
-  requiredText,
 } from "../model/field-checks.ts";
-import { CATCH_UPS, type CatchUp, OVERLAPS, type Overlap } from "../model/schedule.ts";
+import { jsonValue } from "../model/json-value.ts";
+import { optionalPriority } from "../model/priority-input.ts";
+import { parseRfc3339 } from "../model/rfc3339.ts";
+import { CATCH_UPS, type CatchUp, OVERLAPS, type Overlap, type ScheduleWork } from "../model/schedule.ts";
 import { checkSessionKey } from "../model/session-key.ts";
-import { AGENT_ID_FORM, isAgentId, TASK_BYTES_MAX, TIMEOUT_MIN_MS } from "../model/task-input.ts";
+import { AGENT_ID_FORM, isAgentId, optionalLane, TIMEOUT_MIN_MS } from "../model/task-input.ts";
 import { parseRetry, type RetryInput } from "./retry-input.ts";
+import { WORK_FIELDS } from "./schedule-work.ts";
 
 /** What its owner says of a schedule besides when it is due. */
 export interface ScheduleFields {
   readonly name: string | null;
   readonly agent: string;
-  readonly message: string;
+  readonly work: ScheduleWork;
   readonly conversationId: string | null;
   readonly sessionKey: string | null;
   readonly deleteAfterRun: boolean;
@@ -26,11 +30,18 @@ export interface ScheduleFields {
   readonly catchUp: CatchUp;
   readonly usefulForMs: number | null;
   readonly timeoutMs: number | null;
+  readonly lane: string | null;
+  readonly priority: number | null;
+  readonly metadata: Fields | null;
+  readonly callbackUrl: string | null;
+  readonly maxRuns: number | null;
+  readonly untilAt: number | null;
+  readonly pauseAfterFailures: number | null;
 }
 
 /** What these are called by whoever hands them in. */
 export const FIELD_NAMES = [
-  "message",
+  ...WORK_FIELDS,
   "agent",
   "name",
   "conversation_id",
@@ -41,6 +52,13 @@ export const FIELD_NAMES = [
   "catch_up",
   "useful_for",
   "timeout",
+  "lane",
+  "priority",
+  "metadata",
+  "callback_url",
+  "max_runs",
+  "until",
+  "pause_after_failures",
 ] as const;
 
 export interface FieldLimits {
@@ -53,17 +71,23 @@ const CONVERSATION_ID_LENGTH_MAX = 256;
 /** Ten years: more is a slip of the finger, and `null` says for ever. */
 const USEFUL_FOR = { min: 1, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as const;
 
-/** Checks those of the fields that are there. Throws `invalid_field`. */
-export function readScheduleFields(given: Fields, { timeoutMaxMs }: FieldLimits): Partial<ScheduleFields> {
+/** More is a slip of the finger, and `null` says any number. */
+const MAX_RUNS = { min: 1, max: 1_000_000_000 } as const;
+const PAUSE_AFTER_FAILURES = { min: 0, max: 1_000_000 } as const;
+/** Milliseconds, which are a thousand times as many, do not pass for seconds. */
+const UNTIL_SECONDS_MAX = 253_402_300_799;
+
+/** Checks those of the fields that are there, but for what the agent is handed. Throws `invalid_field`. */
+export function readScheduleFields(
+  given: Fields,
+  { timeoutMaxMs }: FieldLimits,
+): Partial<Omit<ScheduleFields, "work">> {
   const timeout = { min: TIMEOUT_MIN_MS, max: timeoutMaxMs, unit: "milliseconds" };
   const retry = optionalObject(given, "retry");
   const read = {
     name: orNull(given, "name", () => readLine(given, "name", NAME_LENGTH_MAX)),
     agent: readAgent(given),
-    message: readMessage(given),
-    conversationId: orNull(given, "conversation_id", () =>
-      readLine(given, "conversation_id", CONVERSATION_ID_LENGTH_MAX),
-    ),
+    conversationId: readConversationId(given),
     sessionKey: orNull(given, "session_key", (key) => checkSessionKey(key, "session_key")),
     deleteAfterRun: optionalBoolean(given, "delete_after_run"),
     retry: retry === undefined ? undefined : parseRetry(retry),
@@ -71,10 +95,26 @@ export function readScheduleFields(given: Fields, { timeoutMaxMs }: FieldLimits)
     catchUp: optionalChoice(given, "catch_up", CATCH_UPS),
     usefulForMs: orNull(given, "useful_for", () => toMs(optionalNumber(given, "useful_for", USEFUL_FOR))),
     timeoutMs: orNull(given, "timeout", () => optionalNumber(given, "timeout", timeout)),
+    lane: orNull(given, "lane", () => optionalLane(given)),
+    priority: orNull(given, "priority", () => optionalPriority(given)),
+    metadata: orNull(given, "metadata", () => readMetadata(given)),
+    callbackUrl: orNull(given, "callback_url", () => optionalCallbackUrl(given, "callback_url")),
+    maxRuns: orNull(given, "max_runs", () => optionalNumber(given, "max_runs", MAX_RUNS)),
+    untilAt: orNull(given, "until", readUntil),
+    pauseAfterFailures: orNull(given, "pause_after_failures", () =>
+      optionalNumber(given, "pause_after_failures", PAUSE_AFTER_FAILURES),
+    ),
   };
-  return Object.fromEntries(
-    Object.entries(read).filter(([, value]) => value !== undefined),
-  ) as Partial<ScheduleFields>;
+  return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined)) as Partial<
+    Omit<ScheduleFields, "work">
+  >;
+}
+
+/** The conversation that the agent's side knows it by: a text, or an integer, which is kept as its text. */
+export function readConversationId(given: Fields): string | null | undefined {
+  return orNull(given, "conversation_id", (id) =>
+    Number.isSafeInteger(id) ? String(id) : readLine(given, "conversation_id", CONVERSATION_ID_LENGTH_MAX),
+  );
 }
 
 /** A field that null takes away. */
@@ -92,17 +132,22 @@ function readAgent({ agent }: Fields): string | undefined {
   throw invalidField("agent", `\`agent\` must be ${AGENT_ID_FORM}, not ${quoted(agent)}`);
 }
 
-/** As long as a task may be, since that is what becomes of it. */
-function readMessage(given: Fields): string | undefined {
-  if (given["message"] === undefined) return undefined;
-  const message = requiredText(given, "message");
-  if (message.includes("\0") || !message.isWellFormed()) {
-    throw invalidField("message", "`message` must be text without NUL and without halves of characters");
-  }
-  if (Buffer.byteLength(JSON.stringify(message)) > TASK_BYTES_MAX) {
-    throw invalidField("message", `\`message\` must take ${TASK_BYTES_MAX} bytes of JSON at most`);
-  }
-  return message;
+function readMetadata(given: Fields): Fields | undefined {
+  const metadata = optionalObject(given, "metadata");
+  return metadata === undefined ? undefined : (jsonValue(metadata, "metadata") as Fields);
+}
+
+/** A moment, as seconds since 1970 or as RFC 3339. */
+function readUntil(until: unknown): number {
+  const text = until instanceof Date ? until.toJSON() : until;
+  const isSeconds = typeof until === "number" && Number.isInteger(until);
+  if (isSeconds && until >= 0 && until <= UNTIL_SECONDS_MAX) return until * 1_000;
+  const moment = typeof text === "string" ? parseRfc3339(text) : null;
+  if (moment !== null) return moment;
+  throw invalidField(
+    "until",
+    `\`until\` must be an integer of seconds since 1970, or an RFC 3339 time like "2030-01-31T09:00:00Z", not ${quoted(until)}`,
+  );
 }
 
 /** A text that somebody sees in a line. */

@@ -9,12 +9,21 @@ const START = Date.UTC(2026, 0, 1);
 
 function every(everyMs: number, more: Partial<StandingSchedule> = {}): StandingSchedule {
   const rule: Rule = { kind: "every", everyMs, tz: "UTC" };
-  return { rule, anchorAt: START, updatedAt: START, lastDueAt: null, nextFireAt: START + everyMs, ...more };
+  return {
+    rule,
+    anchorAt: START,
+    untilAt: null,
+    updatedAt: START,
+    lastDueAt: null,
+    nextFireAt: START + everyMs,
+    ...more,
+  };
 }
 
 const daily: StandingSchedule = {
   rule: { kind: "days", every: 1, at: "09:00", tz: "Europe/Berlin" },
   anchorAt: START,
+  untilAt: null,
   updatedAt: START,
   lastDueAt: null,
   nextFireAt: START + 8 * HOUR,
@@ -33,6 +42,20 @@ describe("a schedule of a disabled tenant", () => {
     expect(pushed(daily, daily.nextFireAt + 5).nextFireAt).toBe(daily.nextFireAt + DAY);
     expect(pushed(every(25 * MINUTE), START + 25 * MINUTE).nextFireAt).toBe(START + 100 * MINUTE);
     expect(pushed(every(HOUR), START + HOUR + 900).nextFireAt).toBe(START + 2 * HOUR);
+  });
+
+  test("that has an end is looked at before that, and skips nothing after it", () => {
+    const ending = every(25 * MINUTE, { untilAt: START + 80 * MINUTE });
+    expect(pushed(ending, START + 25 * MINUTE)).toEqual({
+      skipped: { firstDueAt: START + 25 * MINUTE, dueAt: START + 25 * MINUTE, moments: 1 },
+      nextFireAt: START + 75 * MINUTE,
+    });
+    const last = { ...ending, lastDueAt: START + 25 * MINUTE, nextFireAt: START + 75 * MINUTE };
+    expect(pushed(last, START + 10 * HOUR)).toEqual({
+      skipped: { firstDueAt: START + 50 * MINUTE, dueAt: START + 75 * MINUTE, moments: 2 },
+      nextFireAt: null,
+    });
+    expect(goesOn(last, START + 60 * MINUTE)?.nextFireAt).toBe(START + 75 * MINUTE);
   });
 
   test("accounts the next time for all that came since", () => {
@@ -85,6 +108,6 @@ describe("a schedule of a tenant that is enabled again", () => {
 
 test("one that was held is due at its only moment, however late, or at the next of the rule it has by now", () => {
   const once: Rule = { kind: "once", atMs: START, phrase: "then", tz: "UTC" };
-  expect(heldUntil({ rule: once, anchorAt: START }, START + DAY)).toBe(START);
+  expect(heldUntil({ rule: once, anchorAt: START, untilAt: null }, START + DAY)).toBe(START);
   expect(heldUntil(every(5 * MINUTE), START + 7 * MINUTE)).toBe(START + 10 * MINUTE);
 });

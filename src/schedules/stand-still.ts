@@ -1,11 +1,12 @@
-import { countMoments, lastMoment, nextMoment } from "./moments.ts";
+import { nextDue, withinUntil } from "./limits.ts";
+import { countMoments, lastMoment } from "./moments.ts";
 import { type DueSchedule, MOMENTS_MAX, type PlannedMoments } from "./plan-fire.ts";
 
 /** How far the moments of a recurring schedule are pushed while its tenant is disabled. */
 export const PUSH_MS = 60 * 60 * 1_000;
 
 /** A recurring schedule of a tenant that is, or was, disabled. */
-export interface StandingSchedule extends Pick<DueSchedule, "rule" | "anchorAt"> {
+export interface StandingSchedule extends Pick<DueSchedule, "rule" | "anchorAt" | "untilAt"> {
   readonly nextFireAt: number;
   /** When it was changed last. */
   readonly updatedAt: number;
@@ -25,20 +26,23 @@ export interface Standstill {
  * the next is not looked at before an hour has passed.
  */
 export function pushed(schedule: StandingSchedule, now: number): Standstill {
-  const { rule, anchorAt: anchor } = schedule;
   const skipped = momentsFrom(firstOpen(schedule), schedule, now);
   const last = skipped?.dueAt ?? now;
-  return { skipped, nextFireAt: nextMoment(rule, { after: last + PUSH_MS - 1, anchor }) };
+  return { skipped, nextFireAt: nextDue(schedule, last + PUSH_MS - 1) ?? lastDue(schedule, last) };
+}
+
+/** The last moment before its end, where that comes within the hour: it would be over before it is looked at again. */
+function lastDue({ rule, anchorAt: anchor, untilAt }: StandingSchedule, after: number): number | null {
+  return untilAt === null || untilAt <= after ? null : lastMoment(rule, { after, anchor, until: untilAt });
 }
 
 /**
  * The same once the tenant is enabled: the next moment is the first to come. Null: it was not pushed, and what is due is due.
  */
 export function goesOn(schedule: StandingSchedule, now: number): Standstill | null {
-  const { rule, anchorAt: anchor, nextFireAt } = schedule;
   const first = firstOpen(schedule);
-  if (first >= nextFireAt) return null;
-  return { skipped: momentsFrom(first, schedule, now), nextFireAt: nextMoment(rule, { after: now, anchor }) };
+  if (first >= schedule.nextFireAt) return null;
+  return { skipped: momentsFrom(first, schedule, now), nextFireAt: nextDue(schedule, now) };
 }
 
 /**
@@ -46,31 +50,30 @@ export function goesOn(schedule: StandingSchedule, now: number): Standstill | nu
  * rule meanwhile, as that says. Null: never.
  */
 export function heldUntil(
-  { rule, anchorAt: anchor }: Pick<StandingSchedule, "rule" | "anchorAt">,
+  schedule: Pick<StandingSchedule, "rule" | "anchorAt" | "untilAt">,
   now: number,
 ): number | null {
-  return rule.kind === "once" ? rule.atMs : nextMoment(rule, { after: now, anchor });
+  return schedule.rule.kind === "once" ? schedule.rule.atMs : nextDue(schedule, now);
 }
 
 /**
  * The first moment that has no row. Of one that was pushed before it lies before the next that is looked at; while it was
  * paused, none was due.
  */
-function firstOpen({ rule, anchorAt: anchor, nextFireAt, lastDueAt, updatedAt }: StandingSchedule): number {
+function firstOpen(schedule: StandingSchedule): number {
+  const { nextFireAt, lastDueAt, updatedAt } = schedule;
   if (lastDueAt === null) return nextFireAt;
-  const first = nextMoment(rule, { after: Math.max(lastDueAt, updatedAt), anchor });
+  const first = nextDue(schedule, Math.max(lastDueAt, updatedAt));
   return Math.min(first ?? nextFireAt, nextFireAt);
 }
 
-function momentsFrom(
-  first: number,
-  { rule, anchorAt: anchor }: StandingSchedule,
-  now: number,
-): PlannedMoments | null {
-  if (first > now) return null;
+function momentsFrom(first: number, schedule: StandingSchedule, now: number): PlannedMoments | null {
+  const { rule, anchorAt: anchor } = schedule;
+  const until = withinUntil(schedule, now);
+  if (first > until) return null;
   return {
     firstDueAt: first,
-    dueAt: lastMoment(rule, { after: first, anchor, until: now }) ?? first,
-    moments: 1 + countMoments(rule, { after: first, anchor, until: now, max: MOMENTS_MAX - 1 }),
+    dueAt: lastMoment(rule, { after: first, anchor, until }) ?? first,
+    moments: 1 + countMoments(rule, { after: first, anchor, until, max: MOMENTS_MAX - 1 }),
   };
 }

@@ -12,12 +12,24 @@ function errorOf(input: unknown): unknown {
 
 describe("writs", () => {
   test("are those of the agent that is named, else of index", () => {
-    const list = [{ kind: "list" }];
+    const parsed = { sessionKey: null, conversationId: null, writs: [{ kind: "list" }] };
     expect(parseWritInput({ agent: "research", text: "/schedule list" })).toEqual({
+      ...parsed,
       agent: "research",
-      writs: list,
     });
-    expect(parseWritInput({ text: "so:\n/schedule list" })).toEqual({ agent: "index", writs: list });
+    expect(parseWritInput({ text: "so:\n/schedule list" })).toEqual({ ...parsed, agent: "index" });
+  });
+
+  test("may say in which session and conversation they were written", () => {
+    const text = "/schedule list";
+    expect(parseWritInput({ text, session_key: "chat:42", conversation_id: 7 })).toMatchObject({
+      sessionKey: "chat:42",
+      conversationId: "7",
+    });
+    expect(parseWritInput({ text, session_key: null, conversation_id: "c" })).toMatchObject({
+      sessionKey: null,
+      conversationId: "c",
+    });
   });
 
   test("that are none at all are one that says what was expected", () => {
@@ -38,6 +50,9 @@ describe("writs", () => {
     [{ text: "x".repeat(65_537) }, "text"],
     [{ text: "/schedule list\n".repeat(51) }, "text"],
     [{ text: "/schedule list", agent: "no spaces" }, "agent"],
+    [{ text: "/schedule list", session_key: 5 }, "session_key"],
+    [{ text: "/schedule list", conversation_id: 1.5 }, "conversation_id"],
+    [{ text: "/schedule list", conversation_id: "" }, "conversation_id"],
     [{ text: "/schedule list", agent: "" }, "agent"],
     [{ text: "/schedule list", agent: null }, "agent"],
     [{ text: "/schedule list", agentId: "a" }, "agentId"],

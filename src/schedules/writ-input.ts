@@ -1,6 +1,8 @@
 import { checkKnown, type Fields, insteadOf, invalidField, isObject, quoted } from "../model/field-checks.ts";
+import { checkSessionKey } from "../model/session-key.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
 import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
+import { readConversationId } from "./schedule-fields.ts";
 import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
 import { writsIn } from "./writs-in.ts";
 
@@ -11,6 +13,9 @@ const WRITS_MAX = 50;
 
 export interface ParsedWrits {
   readonly agent: string;
+  /** Where they were written; null: nowhere in particular. */
+  readonly sessionKey: string | null;
+  readonly conversationId: string | null;
   /** One at least. */
   readonly writs: readonly (Writ | InvalidWrit)[];
 }
@@ -21,10 +26,15 @@ export function parseWritInput(input: unknown): ParsedWrits {
     const example = '{"agent": "research", "text": "/schedule in 1 hour: look again"}';
     throw invalidField("text", `writs take an object, like ${example}${insteadOf(input)}`);
   }
-  checkKnown(input, ["agent", "text"]);
-  const { agent = DEFAULT_AGENT } = input;
+  checkKnown(input, ["agent", "text", "session_key", "conversation_id"]);
+  const { agent = DEFAULT_AGENT, session_key: key = null } = input;
   if (!isAgentId(agent)) throw invalidField("agent", `\`agent\` must be ${AGENT_ID_FORM}`);
-  return { agent, writs: readWrits(input) };
+  return {
+    agent,
+    sessionKey: key === null ? null : checkSessionKey(key, "session_key"),
+    conversationId: readConversationId(input) ?? null,
+    writs: readWrits(input),
+  };
 }
 
 /** A text without any is one that was not understood. */

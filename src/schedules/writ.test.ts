@@ -16,6 +16,13 @@ describe("a writ", () => {
     ["/schedule 0 9 * * 1-5: stand up", "0 9 * * 1-5", "stand up"],
     ["/schedule listen: hear", "listen", "hear"],
     ["/schedule list: hear", "list", "hear"],
+    ["/schedule in 1 hour:look", "in 1 hour", "look"],
+    ["/schedule in 1 hour:5 things", "in 1 hour", "5 things"],
+    ["/schedule at 17:00:look at http://x.example", "at 17:00", "look at http://x.example"],
+    ["/schedule every day at 9:30am:look", "every day at 9:30am", "look"],
+    ['/schedule "at 17:00":look', "at 17:00", "look"],
+    // A colon with a space behind it goes before one without.
+    ["/schedule in 1 hour:look at this: now", "in 1 hour:look at this", "now"],
   ])("%j makes a schedule", (text, phrase, message) => {
     expect(parseWrit(text)).toEqual({ kind: "create", phrase, message });
   });
@@ -37,7 +44,9 @@ describe("a writ", () => {
     ["/schedule", "a colon and a space"],
     ["/schedule in 1 hour", "a colon and a space"],
     ["/schedule at 17:00", "a colon and a space"],
-    ["/schedule in 1 hour:look", "a colon and a space"],
+    ["/schedule at 17:00:30 look", "a colon and a space"],
+    ["/schedule in 1\nhour:look", "a colon and a space"],
+    ["/schedule :look", "a colon and a space"],
     ["/schedule in 1 hour:", "message after the colon is missing"],
     ["/schedule in 1 hour:   ", "message after the colon is missing"],
     ["/schedule in 1\nhour: x", "a colon and a space"],

@@ -54,7 +54,7 @@ function parseOrder(kind: OrderWrit["kind"], argument: string, order: string): O
 }
 
 function parseCreate(order: string): CreateWrit | InvalidWrit {
-  const [, quoted, bare, message = ""] = CREATE.exec(order) ?? [];
+  const [, quoted, bare, message = ""] = CREATE.exec(order) ?? CREATE_WITHOUT_SPACE.exec(order) ?? [];
   const phrase = (quoted ?? bare)?.trim();
   if (phrase === undefined) {
     return invalid(
@@ -71,6 +71,10 @@ function parseCreate(order: string): CreateWrit | InvalidWrit {
  * models take for quotes, straight or curly: no phrase has any within it.
  */
 const CREATE = /^(?:["'“”„‘’]([^\n]*?)["'“”‘’]\s*:|([^\n]*?):)(?!\S)(.*)$/s;
+
+/** Where no colon on the line has a space or nothing behind it: the first one that is not between two digits. */
+const CREATE_WITHOUT_SPACE =
+  /^(?:["'“”„‘’]([^\n]*?)["'“”‘’]\s*:|((?:[^\n:]|(?<=\d):(?=\d))+):)(?<!\d:(?=\d))(.*)$/s;
 
 function invalid(text: string, reason: string): InvalidWrit {
   return { kind: "invalid", text: text.trim(), reason };

@@ -18,6 +18,36 @@ describe("the writs of a text", () => {
     for (const lineEnd of ["\n", "\r\n", "\r"]) expect(writsIn(text.join(lineEnd))).toEqual(writs);
   });
 
+  test.each([
+    "- /schedule in 1 hour: look again",
+    "  -   /schedule in 1 hour: look again",
+    "`/schedule in 1 hour: look again`",
+    "- `/schedule in 1 hour: look again`  ",
+    "``/schedule in 1 hour: look again``",
+    "```/schedule in 1 hour: look again```",
+    "`/schedule in 1 hour: look again",
+    "`/schedule in 1 hour:`\nlook again",
+  ])("may be items of a list, or in backticks: %j", (text) => {
+    expect(writsIn(text)).toEqual([LOOK]);
+    expect(writsIn(text, { quotes: true })).toEqual([LOOK]);
+  });
+
+  test.each([
+    "`/schedule in 1 hour: look again` would remind you",
+    "`/schedule cancel 5` and `/schedule list`",
+    "-/schedule list",
+    "-- /schedule list",
+    "> /schedule list",
+    "x `/schedule list`",
+  ])("are not sentences about them: %j", (text) => {
+    expect(writsIn(text)).toEqual([]);
+  });
+
+  test("are found in a line of spaces without end in the time that it takes to read it", () => {
+    for (const text of [" ".repeat(1_000_000), `- ${" ".repeat(1_000_000)}x`, "`".repeat(1_000_000)])
+      expect(writsIn(text)).toEqual([]);
+  });
+
   test("are none where there are none", () => {
     for (const text of ["", "hello", "x /schedule list", "/schedules list"])
       expect(writsIn(text)).toEqual([]);

@@ -1,7 +1,8 @@
 import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
 
 /**
- * The writs of a text, in order: one for each line that begins with `/schedule`. Where the message of a new schedule does not
+ * The writs of a text, in order: one for each line that begins with `/schedule`, perhaps as an item of a list (`- `) or as code
+ * (in backticks). Where the message of a new schedule does not
  * begin on that line, it is what follows, up to an empty line or the next writ. `quotes`: what stands between fences, as in
  * Markdown, was only quoted.
  *
@@ -13,13 +14,25 @@ export function writsIn(
   { quotes = false }: { readonly quotes?: boolean } = {},
 ): (Writ | InvalidWrit)[] {
   const lines = text.split(/\r\n|\n|\r/);
-  const own = quotes ? withoutQuotes(lines) : lines;
+  const own = (quotes ? withoutQuotes(lines) : lines).map(bare);
   return own.flatMap((line, index) => (isWrit(line) ? [readWrit(own, index)] : []));
 }
 
 /** The beginning of a line is enough to see it: lines can be long. */
 function isWrit(line: string): boolean {
   return /^\s*\/schedule(?!\S)/i.test(line);
+}
+
+/** A line without the sign of a list and the backticks that a model may put around a writ. */
+function bare(line: string): string {
+  const item = line.trimStart().replace(/^-\s/, "").trimStart();
+  const [ticks = ""] = /^`*/.exec(item) ?? [];
+  const rest = item.slice(ticks.length);
+  if (!isWrit(rest)) return line;
+  const end = ticks === "" ? -1 : rest.indexOf("`");
+  if (end === -1) return rest;
+  // What goes on behind its closing backticks is a sentence about a writ.
+  return rest.slice(end).trimEnd() === ticks ? rest.slice(0, end) : line;
 }
 
 function readWrit(lines: readonly string[], at: number): Writ | InvalidWrit {
@@ -37,7 +50,8 @@ function withoutQuotes(lines: readonly string[]): string[] {
   return lines.map((line) => {
     const [, marks, rest = ""] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
     if (fence === null) {
-      fence = marks ?? null;
+      // Backticks that close on the same line are no fence.
+      fence = marks?.startsWith("`") && rest.includes("`") ? null : (marks ?? null);
       return fence === null ? line : "";
     }
     // What closes a fence is like what opened it, at least as long, and alone on its line.

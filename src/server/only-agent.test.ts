@@ -284,6 +284,18 @@ describe("a key of the role agent", () => {
     expect(body.output).not.toContain(`#${others.id} `);
   });
 
+  test("writes writs in sessions of its agent and new ones, not in those of another", async () => {
+    const { ask, rota } = await openForScout();
+    await rota.sessions.send("theirs", { agentId: "writer", message: "hi" });
+    await rota.sessions.send("ours", { agentId: "scout", message: "hi" });
+    const text = "/schedule every 1 h: look";
+    expect((await ask("/v1/writs", { json: { text, session_key: "theirs" } })).status).toBe(404);
+    expect((await rota.schedules.list()).count).toBe(0);
+    for (const session_key of ["ours", "new"]) {
+      expect((await ask("/v1/writs", { json: { text, session_key } })).body.ok).toBe(true);
+    }
+  });
+
   test("knows of its agent alone", async () => {
     const { ask } = await openForScout();
     expect((await ask("/v1/agents")).body).toMatchObject({ agents: [{ id: "scout" }], count: 1 });

@@ -33,7 +33,14 @@ export function onlyAgent(rota: LocalTenant, agent: string): LocalTenant {
     sessions: ownSessions(rota, agent),
     schedules: ownSchedules(rota, agent),
     runs: ownRuns(rota, agent),
-    writs: { carryOut: async (input) => rota.writs.carryOut(forAgent(input, agent, "agent")) },
+    writs: {
+      async carryOut(input) {
+        const own = forAgent(input, agent, "agent");
+        const key: unknown = isObject(own) ? own.session_key : undefined;
+        if (typeof key === "string") await checkSession(rota.sessions, key, agent);
+        return rota.writs.carryOut(own);
+      },
+    },
     agents: ownAgents(rota, agent),
     lanes: { list: refuse, put: refuse, clear: refuse },
     webhooks: { deliveries: refuse, get: refuse, resend: refuse },

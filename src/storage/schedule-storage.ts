@@ -1,7 +1,7 @@
 /** How a storage keeps schedules and their runs: one part of the contract in storage.ts. */
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { Rule } from "../model/rule.ts";
-import type { CatchUp, Overlap, RunStatus, ScheduleStatus } from "../model/schedule.ts";
+import type { CatchUp, Overlap, RunStatus, ScheduleStatus, ScheduleWork } from "../model/schedule.ts";
 import type { EndedTask } from "./session-storage.ts";
 import type { InsertedTask, NewTask } from "./task-storage.ts";
 
@@ -42,7 +42,8 @@ export interface ScheduleStorage {
    * Writes down what became of moments, makes the tasks of those that fire, and moves the schedules on. A schedule whose
    * `revision` is another by now stays as it is: somebody else was faster, or it was changed. A moment that has its row never
    * gets another: what was to become of it is left out. Moments that were missed join the row of those missed right before
-   * them. A run that `replaces` ends those that go, with `REPLACED` as the error of their tasks.
+   * them. A run that `replaces` ends those that go, with `REPLACED` as the error of their tasks. A schedule that recurs is
+   * `completed` once it has fired `maxRuns` times, or nothing more is due; then it is not paused. What has fired goes on.
    */
   fire(params: { fires: readonly Fire[] }): Promise<FiredSchedule[]>;
 
@@ -74,8 +75,8 @@ export interface ScheduleName {
 export interface ScheduleDefinition {
   readonly name: string | null;
   readonly agent: string;
-  /** What its agent is told. */
-  readonly message: string;
+  /** What its agent is handed. */
+  readonly work: ScheduleWork;
   /** As it was written, or its canonical form where it was given in another way. */
   readonly phrase: string;
   readonly rule: Rule;
@@ -94,6 +95,19 @@ export interface ScheduleDefinition {
   readonly usefulForMs: number | null;
   /** For each attempt of its runs; null: the configuration's. */
   readonly timeoutMs: number | null;
+  /** Where its runs go; null: the lane of runs. */
+  readonly lane: string | null;
+  /** Of its runs; null: the default. */
+  readonly priority: number | null;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** Where the end of each of its runs is told; null: nowhere. */
+  readonly callbackUrl: string | null;
+  /** How often it may fire; null: any number of times. */
+  readonly maxRuns: number | null;
+  /** The last moment at which it may be due; null: there is none. */
+  readonly untilAt: number | null;
+  /** After how many failed runs in a row it is paused; null or 0: never. */
+  readonly pauseAfterFailures: number | null;
 }
 
 export interface NewSchedule {
@@ -124,6 +138,10 @@ export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
   /** How the run ended that ended last; null: none has. Of a one-shot also that it was missed. */
   readonly lastStatus: Exclude<RunStatus, "running" | "skipped"> | null;
   readonly lastError: string | null;
+  /** How many of its runs have failed since one succeeded, or since it was made active; those that were cancelled don't count. */
+  readonly consecutiveFailures: number;
+  /** Why it is paused, unless its owner wished it; null too while it is not. */
+  readonly pausedReason: string | null;
   /** How many of its runs go. */
   readonly openRuns: number;
   /** Paused until its tenant is enabled, by nobody's wish; see `whileDisabled`. */
@@ -133,7 +151,8 @@ export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
 export interface UpdateScheduleParams extends ScheduleName {
   readonly revision: number;
   readonly changes: Partial<ScheduleDefinition> & {
-    readonly status?: "active" | "paused";
+    /** Made active, its failures in a row are forgotten. */
+    readonly status?: "active" | "paused" | "completed";
     readonly nextFireAt?: number | null;
   };
   readonly pauseReason?: string;

@@ -80,6 +80,61 @@ describe("rota schedule", () => {
   });
 });
 
+describe("rota schedule with what its runs are, and when it ends", () => {
+  test("makes it so, shows it, changes it and takes it back", async () => {
+    const { rota, server } = await withServer();
+    expect(
+      (
+        await rota([
+          ...[
+            "schedule",
+            "every day at 07:00",
+            "--instruction",
+            "sum up",
+            "--lane",
+            "team",
+            "--priority",
+            "high",
+          ],
+          ...["--metadata", '{"a":1}', "--max-runs", "30", "--until", "400d", "--pause-after-failures", "3"],
+        ])
+      ).stdout,
+    ).toMatch(/^#1 every day at 07:00, next .* → index\n$/);
+    const shown = async () => (await server.ask("/v1/schedules/1")).body.scheduled_task;
+    expect(await shown()).toMatchObject({
+      message: null,
+      instruction: "sum up",
+      lane: "team",
+      priority: 1,
+      metadata: { a: 1 },
+      max_runs: 30,
+      until: expect.any(Number),
+      pause_after_failures: 3,
+    });
+    const { stdout } = await rota(["schedules", "show", "1"]);
+    for (const line of [
+      /^instruction +sum up$/m,
+      /^lane +team$/m,
+      /^priority +1$/m,
+      /^metadata +\{"a":1\}$/m,
+      /^at most +30 runs$/m,
+      /^until +\S/m,
+      /^pauses after +3 failed runs in a row$/m,
+    ])
+      expect(stdout).toMatch(line);
+    const unset = ["lane", "priority", "metadata", "max-runs", "until", "pause-after-failures"];
+    await rota(["schedules", "edit", "1", "--payload", "[1]", "--unset", ...unset]);
+    const edited = await shown();
+    expect(edited).toMatchObject({ payload: [1] });
+    for (const field of ["instruction", "lane", "priority", "metadata", "max_runs", "until"])
+      expect(edited).not.toHaveProperty(field);
+    expect((await rota(["schedules"])).stdout).toContain("[1]");
+    expect(await rota(["schedule", "hourly: x", "--max-runs", "0"])).toMatchObject({
+      stderr: expect.stringMatching(/^error: .* must be an integer from 1 .*\(--max-runs\)$/m),
+    });
+  });
+});
+
 describe("rota schedules", () => {
   test("lists, shows and counts schedules", async () => {
     const { rota } = await withServer();

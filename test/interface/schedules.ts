@@ -58,6 +58,8 @@ export function describeSchedules(open: Open): void {
         run_count: 0,
         last_status: null,
         last_error: null,
+        consecutive_failures: 0,
+        paused_reason: null,
       });
       expect(await api.schedules.get(1)).toEqual(scheduled_task);
       expect(await api.schedules.list()).toEqual({

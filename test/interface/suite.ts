@@ -8,6 +8,7 @@ import { describeNotifications } from "./notifications.ts";
 import type { Open } from "./opened.ts";
 import { describePreemption } from "./pre-emption.ts";
 import { describeRuns } from "./runs.ts";
+import { describeScheduleLimits } from "./schedule-limits.ts";
 import { describeSchedulePreview } from "./schedule-preview.ts";
 import { describeSchedules } from "./schedules.ts";
 import { describeSessionStops } from "./session-stops.ts";
@@ -28,6 +29,7 @@ export function describeRotaApi(name: string, open: Open): void {
     describeSessionStops(open);
     describeSchedulePreview(open);
     describeSchedules(open);
+    describeScheduleLimits(open);
     describeRuns(open);
     describeWrits(open);
     describeNotifications(open);

@@ -71,6 +71,17 @@ export function describeWrits(open: Open): void {
       expect(await api.schedules.get(1)).toMatchObject({ status: "paused", enabled: false });
     });
 
+    test("keep the session and the conversation that they are said to be written in", async () => {
+      const { api } = await open();
+      const text = "/schedule every hour: look";
+      await api.writs.carryOut({ text, session_key: "chat:42", conversation_id: 7 });
+      await api.writs.carryOut({ text, conversation_id: "c7" });
+      await api.writs.carryOut({ text, session_key: null, conversation_id: null });
+      expect(await api.schedules.get(1)).toMatchObject({ session_key: "chat:42", conversation_id: "7" });
+      expect(await api.schedules.get(2)).toMatchObject({ session_key: null, conversation_id: "c7" });
+      expect(await api.schedules.get(3)).toMatchObject({ session_key: null, conversation_id: null });
+    });
+
     test("are those of index where no agent is named", async () => {
       const { api } = await open();
       const { output } = await api.writs.carryOut({ text: "/schedule every hour: look" });
@@ -198,6 +209,8 @@ export function describeWrits(open: Open): void {
         [undefined, "text"],
         [{ text: "/schedule list", agent: "two words" }, "agent"],
         [{ text: "/schedule list", agnt: "a" }, "agnt"],
+        [{ text: "/schedule list", session_key: ".." }, "session_key"],
+        [{ text: "/schedule list", conversation_id: 1.5 }, "conversation_id"],
         [{ text: "/schedule every hour: x\n".repeat(51) }, "text"],
       ] as const) {
         expect(await errorOf(api.writs.carryOut(input as never))).toMatchObject({

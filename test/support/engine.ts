@@ -68,7 +68,11 @@ export async function makeEngine(params: EngineParams = {}) {
     runs: {
       newTaskId: () => `tsk_${node}_${++ids}`,
       newRequestId: () => `req_${node}_${++ids}`,
-      defaults: () => ({ timeoutMs: 120_000, sessionMaxConcurrent: 1 }),
+      defaults: () => ({
+        timeoutMs: 120_000,
+        sessionMaxConcurrent: 1,
+        hasLane: (lane) => lane in concurrency,
+      }),
       hasAgent: params.hasAgent ?? (() => true),
       isDisabled: async (id) => (await storage.tenants.get({ id }))?.disabled ?? false,
     },

@@ -37,7 +37,7 @@ export function createSchedule(
     definition: {
       name: null,
       agent: "index",
-      message: "look around",
+      work: { kind: "message", message: "look around" },
       phrase: "every minute",
       rule: { kind: "every", everyMs, tz: "UTC" },
       anchorAt,
@@ -49,6 +49,13 @@ export function createSchedule(
       catchUp: "one",
       usefulForMs: null,
       timeoutMs: null,
+      lane: null,
+      priority: null,
+      metadata: null,
+      callbackUrl: null,
+      maxRuns: null,
+      untilAt: null,
+      pauseAfterFailures: null,
       ...definition,
     },
   });

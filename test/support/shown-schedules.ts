@@ -30,6 +30,8 @@ export function shownSchedule(overrides: Partial<ScheduledTask> = {}): Scheduled
     run_count: 0,
     last_status: null,
     last_error: null,
+    consecutive_failures: 0,
+    paused_reason: null,
     ...overrides,
   };
 }

@@ -73,6 +73,19 @@ async function fillSchedules(rota: Rota): Promise<void> {
   await until(async () => (await status(rounds)) === "succeeded", "a run that went well");
   await make({ schedule: "0 9 * * 1-5", tz: "Europe/Berlin", conversation_id: "conv-1", catch_up: "all" });
   await make({ schedule: "in 5 minutes", name: "once", useful_for: 86_400 });
+  await schedules.create({
+    schedule: "every day at 07:00",
+    name: "bounded",
+    agent: "worker",
+    payload: { n: 1 },
+    lane: "team",
+    priority: "high",
+    metadata: { kept: true },
+    callback_url: RECEIVER_URL,
+    max_runs: 30,
+    until: "2090-01-01T00:00:00Z",
+    pause_after_failures: 3,
+  });
   const gone = await make({ schedule: { kind: "at", atMs: Date.now() + 1_000 }, name: "gone" });
   await until(async () => (await schedules.get(gone)).status === "completed", "one that was due once");
   const missing = await make({ agent: "stored", schedule: "every hour", name: "paused" });

@@ -46,12 +46,15 @@ export type Command =
       once: boolean;
       afterMs: number | null;
       deleteAfterRun: boolean;
+      maxRuns: number | null;
+      pauseAfterFailures: number | null;
       source: string | null;
     }
   | {
       do: "updateSchedule";
       pick: number;
-      status: "active" | "paused" | null;
+      status: "active" | "paused" | "completed" | null;
+      maxRuns: number | null;
       afterMs: number;
       stale: boolean;
       unlessDue: boolean;
@@ -313,6 +316,8 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       once: fc.boolean(),
       afterMs: orNull(fc.nat({ max: 30 })),
       deleteAfterRun: fc.boolean(),
+      maxRuns: orNull(fc.integer({ min: 1, max: 4 })),
+      pauseAfterFailures: orNull(fc.nat({ max: 2 })),
       source: mostly(fc.constant(null), fc.constantFrom("w1", "w2")),
     }),
   },
@@ -321,7 +326,8 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: record({
       do: fc.constant("updateSchedule"),
       pick,
-      status: orNull(fc.constantFrom("active", "paused")),
+      status: orNull(fc.constantFrom("active", "paused", "completed")),
+      maxRuns: orNull(fc.integer({ min: 1, max: 4 })),
       afterMs: fc.nat({ max: 30 }),
       stale: mostly(fc.constant(false), fc.constant(true)),
       unlessDue: fc.boolean(),

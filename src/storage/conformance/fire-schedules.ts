@@ -279,7 +279,7 @@ export function describeFireSchedules(open: OpenWorld): void {
           const { tenant, id, revision } = await read(world, once);
           return world.storage.schedules.update({ tenant, id, revision, changes });
         };
-        expect(await update({ message: "another" })).toMatchObject(held);
+        expect(await update({ work: { kind: "message", message: "another" } })).toMatchObject(held);
         expect(await read(world, once)).toMatchObject(held);
         expect(await update({ status: "paused" })).toMatchObject({ status: "paused", held: false });
         expect(await update({ status: "active", nextFireAt: 5 })).toMatchObject({ held: false });

@@ -30,6 +30,7 @@ import { describeRescueTasks } from "./rescue-tasks.ts";
 import { describeRetryDependants } from "./retry-dependants.ts";
 import { describeRetryTask } from "./retry-task.ts";
 import { describeRuns } from "./runs.ts";
+import { describeScheduleLimits } from "./schedule-limits.ts";
 import { describeSchedules } from "./schedules.ts";
 import { describeSessions } from "./sessions.ts";
 import { describeSettlements } from "./settlements.ts";
@@ -62,6 +63,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeSchedules(open);
     describeFireSchedules(open);
     describeRuns(open);
+    describeScheduleLimits(open);
     describeLanesAndAgents(open);
     describeAgents(open);
     describeAbilities(open, harness);

@@ -231,14 +231,14 @@ async function stopSession(side: Side, command: Extract<Command, { do: "stopSess
 }
 
 async function createSchedule(side: Side, command: Extract<Command, { do: "createSchedule" }>) {
-  const { tenant, agent, once, afterMs, deleteAfterRun, source } = command;
+  const { tenant, agent, once, afterMs, deleteAfterRun, maxRuns, pauseAfterFailures, source } = command;
   const now = side.clock.now();
   const rule = once
     ? ({ kind: "once", atMs: now + (afterMs ?? 0), phrase: "once", tz: "UTC" } as const)
     : ({ kind: "every", everyMs: 1_000, tz: "UTC" } as const);
   const schedule = await side.storage.schedules.create({
     tenant,
-    definition: newDefinition({ agent, rule, deleteAfterRun, anchorAt: now }),
+    definition: newDefinition({ agent, rule, deleteAfterRun, maxRuns, pauseAfterFailures, anchorAt: now }),
     status: afterMs === null ? "paused" : "active",
     nextFireAt: afterMs === null ? null : now + afterMs,
     source,
@@ -248,14 +248,15 @@ async function createSchedule(side: Side, command: Extract<Command, { do: "creat
 }
 
 async function updateSchedule(side: Side, command: Extract<Command, { do: "updateSchedule" }>) {
-  const { pick, status, afterMs, stale, unlessDue } = command;
+  const { pick, status, maxRuns, afterMs, stale, unlessDue } = command;
   const name = side.chooseSchedule(pick);
   const schedule = await side.storage.schedules.get(name);
   const updated = await side.storage.schedules.update({
     ...name,
     revision: (schedule?.revision ?? 1) - (stale ? 1 : 0),
     changes: {
-      message: `after ${afterMs}`,
+      work: { kind: "message", message: `after ${afterMs}` },
+      maxRuns,
       ...(status === null ? {} : { status }),
       ...(status === "active" ? { nextFireAt: side.clock.now() + afterMs } : {}),
     },

@@ -21,7 +21,7 @@ export function newDefinition(overrides: Partial<ScheduleDefinition> = {}): Sche
   return {
     name: null,
     agent: AGENT,
-    message: "look around",
+    work: { kind: "message", message: "look around" },
     phrase: "every hour",
     rule: { kind: "every", everyMs: HOUR, tz: "UTC" },
     anchorAt: 0,
@@ -33,6 +33,13 @@ export function newDefinition(overrides: Partial<ScheduleDefinition> = {}): Sche
     catchUp: "one",
     usefulForMs: null,
     timeoutMs: null,
+    lane: null,
+    priority: null,
+    metadata: null,
+    callbackUrl: null,
+    maxRuns: null,
+    untilAt: null,
+    pauseAfterFailures: null,
     ...overrides,
   };
 }

@@ -56,6 +56,8 @@ export function describeSchedules(open: OpenWorld): void {
         runCount: 0,
         lastStatus: null,
         lastError: null,
+        consecutiveFailures: 0,
+        pausedReason: null,
         openRuns: 0,
         held: false,
       });
@@ -66,7 +68,10 @@ export function describeSchedules(open: OpenWorld): void {
     test("is made once for the same source of a tenant", async () => {
       const world = await open();
       const first = await create(world, { source: "writ:1" });
-      const again = await create(world, { source: "writ:1", definition: { message: "another" } });
+      const again = await create(world, {
+        source: "writ:1",
+        definition: { work: { kind: "message", message: "another" } },
+      });
       expect(again).toEqual(first);
       const others = [await create(world, { source: "writ:1", tenant: "zeta" }), await create(world)];
       expect(new Set([first, ...others].map(({ id }) => id)).size).toBe(3);
@@ -115,18 +120,23 @@ export function describeSchedules(open: OpenWorld): void {
       world.clock.step(3);
       const changed = await world.storage.schedules.update({
         ...made,
-        changes: { message: "new", nextFireAt: 99 },
+        changes: { work: { kind: "message", message: "new" }, nextFireAt: 99 },
       });
       expect(changed).toMatchObject({
-        message: "new",
+        work: { kind: "message", message: "new" },
         nextFireAt: 99,
         revision: 2,
         createdAt: made.createdAt,
         updatedAt: world.clock.now(),
       });
-      expect(await world.storage.schedules.update({ ...made, changes: { message: "late" } })).toBeNull();
+      expect(
+        await world.storage.schedules.update({
+          ...made,
+          changes: { work: { kind: "message", message: "late" } },
+        }),
+      ).toBeNull();
       expect(await world.storage.schedules.update({ ...made, tenant: "zeta", changes: {} })).toBeNull();
-      expect((await read(world, made)).message).toBe("new");
+      expect((await read(world, made)).work).toMatchObject({ message: "new" });
     });
 
     test("stays as it is while a moment that has come has no row, if that is asked for", async () => {

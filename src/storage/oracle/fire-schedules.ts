@@ -2,9 +2,9 @@ import { REPLACED } from "../../model/schedule.ts";
 import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../storage.ts";
 import { endNow, tellOf } from "./cancel-tasks.ts";
 import { insertTask, toInserted } from "./insert-tasks.ts";
-import { notifyOfRun, notifyOfSchedule } from "./notifications.ts";
+import { notifyOfRun } from "./notifications.ts";
 import { preempt } from "./preempt-tasks.ts";
-import { openTasksOfRuns, takeUp } from "./runs.ts";
+import { openTasksOfRuns, pauseSchedule, takeUp } from "./runs.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { type OracleRun, type OracleSchedule, type OracleState, scheduleOf, tell } from "./state.ts";
 
@@ -40,8 +40,12 @@ function fireSchedule(state: OracleState, fire: Fire): FiredSchedule {
   schedule.nextFireAt = fire.nextFireAt;
   const runs = fire.runs.flatMap((run) => writeRun(state, schedule, run, cancelled) ?? []);
   schedule.revision += 1;
+  if (completeIfSpent(state, schedule)) return { tenant, id, fired: true, runs, cancelled };
   if (fire.pauses !== null) pause(state, schedule, { ...fire, pauses: fire.pauses });
-  else failIfMissed(state, schedule, fire.runs.at(-1));
+  else {
+    failIfMissed(state, schedule, fire.runs.at(-1));
+    completeIfNeverDue(state, schedule);
+  }
   return { tenant, id, fired: true, runs, cancelled };
 }
 
@@ -79,6 +83,7 @@ function writeRun(
   if (given.status === "failed") {
     schedule.lastStatus = "failed";
     schedule.lastError = given.error;
+    schedule.consecutiveFailures += 1;
   }
   notifyOfRun(state, TOLD_AS[given.status], run);
   return { id: run.id, task };
@@ -138,11 +143,31 @@ function pause(
   schedule: OracleSchedule,
   { pauses: reason, whileDisabled = false }: Fire & { pauses: string },
 ): void {
-  schedule.status = "paused";
+  pauseSchedule(state, schedule, reason);
   schedule.held = whileDisabled;
+}
+
+/** Has it fired as often as it may? One that is due once is over when its run is. */
+function completeIfSpent(state: OracleState, schedule: OracleSchedule): boolean {
+  const { maxRuns, runCount, rule } = schedule;
+  if (maxRuns === null || runCount < maxRuns) return false;
   schedule.nextFireAt = null;
+  if (rule.kind === "once") return false;
+  complete(state, schedule);
+  return true;
+}
+
+function completeIfNeverDue(state: OracleState, schedule: OracleSchedule): void {
+  const { rule, status, nextFireAt } = schedule;
+  if (rule.kind !== "once" && status === "active" && nextFireAt === null) complete(state, schedule);
+}
+
+function complete(state: OracleState, schedule: OracleSchedule): void {
+  if (schedule.status === "completed") return;
+  schedule.status = "completed";
+  schedule.held = false;
+  schedule.pausedReason = null;
   schedule.updatedAt = state.clock.now();
-  notifyOfSchedule(state, "schedule.paused", schedule, reason);
 }
 
 /** One that was due once, and missed that, has failed. */
@@ -153,5 +178,6 @@ function failIfMissed(state: OracleState, schedule: OracleSchedule, last: NewRun
   if (schedule.nextFireAt !== null || schedule.openRuns > 0) return;
   schedule.status = "failed";
   schedule.held = false;
+  schedule.pausedReason = null;
   schedule.updatedAt = state.clock.now();
 }

@@ -1,6 +1,7 @@
+import { FAILED_IN_A_ROW } from "../../model/schedule.ts";
 import { isTerminal } from "../../model/task-state.ts";
 import type { ListRunsParams, RunRecord } from "../storage.ts";
-import { notifyOfRun } from "./notifications.ts";
+import { notifyOfRun, notifyOfSchedule } from "./notifications.ts";
 import {
   type OracleRun,
   type OracleSchedule,
@@ -80,6 +81,9 @@ function settleSchedule(state: OracleState, schedule: OracleSchedule, run: Oracl
   schedule.revision += 1;
   schedule.lastStatus = run.status as "succeeded" | "failed";
   schedule.lastError = run.error;
+  if (run.status === "succeeded") schedule.consecutiveFailures = 0;
+  else if (run.reason === null) schedule.consecutiveFailures += 1;
+  if (pauseIfFailing(state, schedule)) return;
   if (!isOver(schedule)) return;
   if (run.status === "succeeded" && schedule.deleteAfterRun) {
     removeSchedule(state, schedule);
@@ -87,7 +91,27 @@ function settleSchedule(state: OracleState, schedule: OracleSchedule, run: Oracl
   }
   schedule.status = run.status === "succeeded" ? "completed" : "failed";
   schedule.held = false;
+  schedule.pausedReason = null;
   schedule.updatedAt = state.clock.now();
+}
+
+/** Only what recurs: one that is due once ends with its run. */
+function pauseIfFailing(state: OracleState, schedule: OracleSchedule): boolean {
+  const { rule, status, consecutiveFailures, pauseAfterFailures } = schedule;
+  if (rule.kind === "once" || status !== "active" || !pauseAfterFailures) return false;
+  if (consecutiveFailures < pauseAfterFailures) return false;
+  pauseSchedule(state, schedule, `${FAILED_IN_A_ROW}${consecutiveFailures}`);
+  return true;
+}
+
+/** Tells of it, too. */
+export function pauseSchedule(state: OracleState, schedule: OracleSchedule, reason: string): void {
+  schedule.status = "paused";
+  schedule.held = false;
+  schedule.pausedReason = reason;
+  schedule.nextFireAt = null;
+  schedule.updatedAt = state.clock.now();
+  notifyOfSchedule(state, "schedule.paused", schedule, reason);
 }
 
 /** With all that is known of its runs. */
@@ -116,6 +140,7 @@ export function reopenRun(state: OracleState, task: OracleTask): void {
 /** A run of it goes: one that is due once is not over before that ends. */
 export function takeUp(state: OracleState, schedule: OracleSchedule): void {
   schedule.openRuns += 1;
+  if (schedule.rule.kind !== "once") return;
   if (schedule.status !== "completed" && schedule.status !== "failed") return;
   schedule.status = "active";
   schedule.updatedAt = state.clock.now();

@@ -38,6 +38,8 @@ export function createSchedule(state: OracleState, params: NewSchedule): Schedul
     runCount: 0,
     lastStatus: null,
     lastError: null,
+    consecutiveFailures: 0,
+    pausedReason: null,
     openRuns: 0,
     held: false,
   };
@@ -91,7 +93,11 @@ export function updateSchedule(state: OracleState, params: UpdateScheduleParams)
   const wasPaused = schedule.status === "paused";
   Object.assign(schedule, copyJson(params.changes));
   if (schedule.status !== "active") schedule.nextFireAt = null;
-  if (params.changes.status !== undefined) schedule.held = false;
+  if (params.changes.status !== undefined) {
+    schedule.held = false;
+    schedule.pausedReason = params.changes.status === "paused" ? (params.pauseReason ?? null) : null;
+  }
+  if (params.changes.status === "active") schedule.consecutiveFailures = 0;
   schedule.revision += 1;
   schedule.updatedAt = state.clock.now();
   if (schedule.status === "paused" && !wasPaused) {

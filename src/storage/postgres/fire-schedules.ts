@@ -172,22 +172,41 @@ end $$;
 create function settle_fired(p_now bigint, p_fires new_fire[], p_runs new_run[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_spent bigint[];
   v_paused bigint[];
   v_reasons text[];
   v_held bigint[];
 begin
+  with named as materialized (select ${addressOf("schedule", "id = f.id")} as row from unnest(p_fires) f),
+  spent as (
+    update schedule s
+       set next_fire_at = null,
+           status = case when s.kind = 'once' then s.status else 'completed' end,
+           held = s.held and s.kind = 'once',
+           paused_reason = case when s.kind = 'once' then s.paused_reason end,
+           updated_at = case when s.kind = 'once' or s.status = 'completed' then s.updated_at else p_now end
+      from named f where s.ctid = f.row and s.run_count >= s.max_runs
+    returning s.id, s.kind)
+  select coalesce(array_agg(id) filter (where kind <> 'once'), '{}') into v_spent from spent;
   select array_agg(id order by n), array_agg(pauses order by n), coalesce(array_agg(id) filter (where while_disabled), '{}')
-    into v_paused, v_reasons, v_held from unnest(p_fires) where pauses is not null;
+    into v_paused, v_reasons, v_held from unnest(p_fires)
+   where pauses is not null and id <> all (v_spent);
   if v_paused is not null then
-    update schedule set status = 'paused', next_fire_at = null, held = id = any (v_held), updated_at = p_now
-     where id = any (v_paused);
+    update schedule s
+       set status = 'paused', next_fire_at = null, held = s.id = any (v_held), updated_at = p_now, paused_reason = u.reason
+      from unnest(v_paused, v_reasons) u(id, reason) where s.id = u.id;
     perform tell_of_schedules(p_now, 'schedule.paused', v_paused, v_reasons);
   end if;
+  update schedule s set status = 'completed', held = false, updated_at = p_now
+    from (select ${addressOf("schedule", "id = f.id")} as row from unnest(p_fires) f
+           where f.pauses is null and f.next_fire_at is null) f
+   where s.ctid = f.row and s.kind = 'recurring' and s.status = 'active' and s.next_fire_at is null;
   if not exists (select 1 from unnest(p_runs) where status = 'missed') then return; end if;
   update schedule s
      set last_status = 'missed', last_error = l.reason,
          status = case when s.next_fire_at is null and s.open_runs = 0 then 'failed' else s.status end,
          held = s.held and not (s.next_fire_at is null and s.open_runs = 0),
+         paused_reason = case when not (s.next_fire_at is null and s.open_runs = 0) then s.paused_reason end,
          updated_at = case when s.next_fire_at is null and s.open_runs = 0 then p_now else s.updated_at end
     from (select distinct on (r.fire) r.status, r.reason, ${addressOf("schedule", "id = r.schedule")} as row
             from unnest(p_runs) r join unnest(p_fires) f on f.n = r.fire and f.pauses is null order by r.fire, r.n desc) l

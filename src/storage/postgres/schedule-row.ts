@@ -1,4 +1,5 @@
 import { scheduleKind } from "../../model/rule.ts";
+import type { ScheduleWork } from "../../model/schedule.ts";
 import type { ScheduleDefinition, ScheduleRecord, UpdateScheduleParams } from "../storage.ts";
 import { cleanText } from "./text.ts";
 
@@ -20,6 +21,14 @@ export interface ScheduleRow {
   readonly catch_up: ScheduleRecord["catchUp"];
   readonly useful_for_ms: string | null;
   readonly timeout_ms: string | null;
+  readonly work: string | null;
+  readonly lane: string | null;
+  readonly priority: number | null;
+  readonly metadata: string | null;
+  readonly callback_url: string | null;
+  readonly max_runs: string | null;
+  readonly until_at: string | null;
+  readonly pause_after_failures: number | null;
   readonly status: ScheduleRecord["status"];
   readonly revision: string;
   readonly created_at: string;
@@ -31,6 +40,8 @@ export interface ScheduleRow {
   readonly run_count: string;
   readonly last_status: ScheduleRecord["lastStatus"];
   readonly last_error: string | null;
+  readonly consecutive_failures: number;
+  readonly paused_reason: string | null;
   readonly open_runs: number;
   readonly held: boolean;
 }
@@ -41,7 +52,7 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     tenant: row.tenant,
     name: row.name,
     agent: row.agent,
-    message: JSON.parse(row.message),
+    work: row.work === null ? { kind: "message", message: JSON.parse(row.message) } : JSON.parse(row.work),
     phrase: row.phrase,
     rule: JSON.parse(row.rule),
     anchorAt: Number(row.anchor_at),
@@ -53,6 +64,13 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     catchUp: row.catch_up,
     usefulForMs: toNumber(row.useful_for_ms),
     timeoutMs: toNumber(row.timeout_ms),
+    lane: row.lane,
+    priority: row.priority,
+    metadata: row.metadata === null ? null : JSON.parse(row.metadata),
+    callbackUrl: row.callback_url,
+    maxRuns: toNumber(row.max_runs),
+    untilAt: toNumber(row.until_at),
+    pauseAfterFailures: row.pause_after_failures,
     status: row.status,
     revision: Number(row.revision),
     createdAt: Number(row.created_at),
@@ -64,6 +82,8 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     runCount: Number(row.run_count),
     lastStatus: row.last_status,
     lastError: row.last_error,
+    consecutiveFailures: row.consecutive_failures,
+    pausedReason: row.paused_reason,
     openRuns: row.open_runs,
     held: row.held,
   };
@@ -74,7 +94,7 @@ export function toColumns(given: Partial<ScheduleDefinition> & UpdateSchedulePar
   return {
     name: cleaned(given.name),
     agent: given.agent,
-    message: given.message === undefined ? undefined : JSON.stringify(given.message),
+    ...workColumns(given.work),
     phrase: cleaned(given.phrase),
     rule: given.rule === undefined ? undefined : JSON.stringify(given.rule),
     kind: given.rule === undefined ? undefined : scheduleKind(given.rule),
@@ -87,9 +107,24 @@ export function toColumns(given: Partial<ScheduleDefinition> & UpdateSchedulePar
     catch_up: given.catchUp,
     useful_for_ms: given.usefulForMs,
     timeout_ms: given.timeoutMs,
+    lane: cleaned(given.lane),
+    priority: given.priority,
+    metadata: given.metadata == null ? given.metadata : JSON.stringify(given.metadata),
+    callback_url: cleaned(given.callbackUrl),
+    max_runs: given.maxRuns,
+    until_at: given.untilAt,
+    pause_after_failures: given.pauseAfterFailures,
     status: given.status,
     next_fire_at: given.nextFireAt,
   };
+}
+
+/** As JSON: what an agent is handed may hold what text here cannot. */
+function workColumns(work: ScheduleWork | undefined) {
+  if (work === undefined) return {};
+  return work.kind === "message"
+    ? { message: JSON.stringify(work.message), work: null }
+    : { message: '""', work: JSON.stringify(work) };
 }
 
 function cleaned<Text extends string | null | undefined>(text: Text): Text | string {

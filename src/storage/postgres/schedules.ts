@@ -205,6 +205,14 @@ const DEFINITION = {
   catch_up: "text",
   useful_for_ms: "bigint",
   timeout_ms: "bigint",
+  work: "text",
+  lane: "text",
+  priority: "integer",
+  metadata: "text",
+  callback_url: "text",
+  max_runs: "bigint",
+  until_at: "bigint",
+  pause_after_failures: "integer",
   status: "text",
 } as const;
 
@@ -253,6 +261,10 @@ begin
                              when p_changes ? 'next_fire_at' then (p_changes ->> 'next_fire_at')::bigint
                              else s.next_fire_at end,
          held = s.held and not p_changes ? 'status',
+         -- Whoever names a status says why, or wishes it.
+         paused_reason = case when not p_changes ? 'status' then s.paused_reason
+                              when p_changes ->> 'status' = 'paused' then p_reason end,
+         consecutive_failures = case when p_changes ->> 'status' = 'active' then 0 else s.consecutive_failures end,
          revision = s.revision + 1,
          updated_at = v_now
    where s.id = p_id

@@ -155,11 +155,13 @@ begin
          last_run_at = case when d.fired > 0 then p_now else s.last_run_at end,
          last_run_id = coalesce(d.last_run, s.last_run_id),
          last_status = case when d.error is not null then 'failed' else s.last_status end,
-         last_error = coalesce(d.error, s.last_error)
+         last_error = coalesce(d.error, s.last_error),
+         consecutive_failures = s.consecutive_failures + d.failed
     from (select ${addressOf("schedule", "id = r.schedule")} as row,
                  max(due_at) filter (where not forced) as due_at,
                  count(*) filter (where written and status = 'running')::integer as running,
                  count(*) filter (where written and status in ('running', 'failed')) as fired,
+                 count(*) filter (where written and status = 'failed')::integer as failed,
                  max(id) filter (where status in ('running', 'failed')) as last_run,
                  (array_agg(error order by n desc) filter (where written and status = 'failed'))[1] as error
             from (select r.*, w.id, w.id is not null as written

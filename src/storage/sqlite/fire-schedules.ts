@@ -2,11 +2,11 @@ import { REPLACED } from "../../model/schedule.ts";
 import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../storage.ts";
 import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { takeUp } from "./end-run.ts";
+import { pauseSchedule, takeUp } from "./end-run.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { type Admission, insertTask } from "./insert-tasks.ts";
 import { Ledger } from "./ledger.ts";
-import { notifyOfRun, notifyOfSchedule } from "./notifications.ts";
+import { notifyOfRun } from "./notifications.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import type { RunRow } from "./runs.ts";
 import type { ScheduleRow } from "./schedule-row.ts";
@@ -50,8 +50,10 @@ function fireSchedule(db: SqliteDatabase, ledger: Ledger, fire: Fire, now: numbe
   if (schedule === undefined) return { tenant, id, fired: false, runs: [], cancelled: [] };
   const cancelled: EndedTask[] = [];
   const runs = fire.runs.flatMap((run) => writeRun(db, ledger, schedule, run, cancelled, now) ?? []);
-  if (fire.pauses !== null) pause(db, schedule, { reason: fire.pauses, held: whileDisabled, now });
+  if (completeIfSpent(db, schedule, now)) return { tenant, id, fired: true, runs, cancelled };
+  if (fire.pauses !== null) pauseSchedule(db, schedule, { reason: fire.pauses, held: whileDisabled, now });
   else if (schedule.kind === "once") failIfMissed(db, schedule, fire.runs.at(-1), now);
+  else completeIfNeverDue(db, schedule, now);
   return { tenant, id, fired: true, runs, cancelled };
 }
 
@@ -162,22 +164,34 @@ function noteFire(db: SqliteDatabase, run: RunRow): void {
     "update schedule set run_count = run_count + 1, last_run_at = ?, last_run_id = ? where id = ?",
   ).run(run.started_at, run.id, run.schedule);
   if (run.status === "failed") {
-    db.prepare("update schedule set last_status = 'failed', last_error = ? where id = ?").run(
-      run.error,
-      run.schedule,
-    );
+    db.prepare(
+      `update schedule set last_status = 'failed', last_error = ?, consecutive_failures = consecutive_failures + 1
+        where id = ?`,
+    ).run(run.error, run.schedule);
   }
 }
 
-function pause(
-  db: SqliteDatabase,
-  schedule: ScheduleRow,
-  { reason, held, now }: { reason: string; held: boolean; now: number },
-): void {
+/** Has it fired as often as it may? One that is due once is over when its run is. */
+function completeIfSpent(db: SqliteDatabase, { id, kind, max_runs }: ScheduleRow, now: number): boolean {
+  if (max_runs === null) return false;
+  const spent = db
+    .prepare("update schedule set next_fire_at = null where id = ? and run_count >= max_runs")
+    .run(id);
+  if (spent.changes === 0 || kind === "once") return false;
+  complete(db, id, now);
+  return true;
+}
+
+function completeIfNeverDue(db: SqliteDatabase, { id, next_fire_at }: ScheduleRow, now: number): void {
+  if (next_fire_at === null) complete(db, id, now, "active");
+}
+
+/** With `from`, only one of that status. */
+function complete(db: SqliteDatabase, id: number, now: number, from?: "active"): void {
   db.prepare(
-    "update schedule set status = 'paused', next_fire_at = null, held = ?, updated_at = ? where id = ?",
-  ).run(held ? 1 : 0, now, schedule.id);
-  notifyOfSchedule(db, "schedule.paused", schedule, { reason, now });
+    `update schedule set status = 'completed', held = 0, paused_reason = null, updated_at = ?
+      where id = ? and status <> 'completed' and coalesce(?, status) = status`,
+  ).run(now, id, from ?? null);
 }
 
 /** One that was due once, and missed that, has failed. */
@@ -185,7 +199,7 @@ function failIfMissed(db: SqliteDatabase, { id }: ScheduleRow, last: NewRun | un
   if (last?.status !== "missed") return;
   db.prepare("update schedule set last_status = 'missed', last_error = ? where id = ?").run(last.reason, id);
   db.prepare(
-    `update schedule set status = 'failed', held = 0, updated_at = ?
+    `update schedule set status = 'failed', held = 0, paused_reason = null, updated_at = ?
       where id = ? and next_fire_at is null and open_runs = 0`,
   ).run(now, id);
 }

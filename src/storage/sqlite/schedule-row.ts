@@ -19,6 +19,14 @@ export interface ScheduleRow {
   readonly catch_up: ScheduleRecord["catchUp"];
   readonly useful_for_ms: number | null;
   readonly timeout_ms: number | null;
+  readonly work: string | null;
+  readonly lane: string | null;
+  readonly priority: number | null;
+  readonly metadata: string | null;
+  readonly callback_url: string | null;
+  readonly max_runs: number | null;
+  readonly until_at: number | null;
+  readonly pause_after_failures: number | null;
   readonly status: ScheduleRecord["status"];
   readonly revision: number;
   readonly created_at: number;
@@ -30,6 +38,8 @@ export interface ScheduleRow {
   readonly run_count: number;
   readonly last_status: ScheduleRecord["lastStatus"];
   readonly last_error: string | null;
+  readonly consecutive_failures: number;
+  readonly paused_reason: string | null;
   readonly open_runs: number;
   readonly held: 0 | 1;
 }
@@ -40,7 +50,7 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     tenant: row.tenant,
     name: row.name,
     agent: row.agent,
-    message: row.message,
+    work: row.work === null ? { kind: "message", message: row.message } : JSON.parse(row.work),
     phrase: row.phrase,
     rule: JSON.parse(row.rule),
     anchorAt: row.anchor_at,
@@ -52,6 +62,13 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     catchUp: row.catch_up,
     usefulForMs: row.useful_for_ms,
     timeoutMs: row.timeout_ms,
+    lane: row.lane,
+    priority: row.priority,
+    metadata: row.metadata === null ? null : JSON.parse(row.metadata),
+    callbackUrl: row.callback_url,
+    maxRuns: row.max_runs,
+    untilAt: row.until_at,
+    pauseAfterFailures: row.pause_after_failures,
     status: row.status,
     revision: row.revision,
     createdAt: row.created_at,
@@ -63,6 +80,8 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
     runCount: row.run_count,
     lastStatus: row.last_status,
     lastError: row.last_error,
+    consecutiveFailures: row.consecutive_failures,
+    pausedReason: row.paused_reason,
     openRuns: row.open_runs,
     held: row.held === 1,
   };
@@ -70,10 +89,12 @@ export function toScheduleRecord(row: ScheduleRow): ScheduleRecord {
 
 /** What the columns hold of a definition. */
 export function toColumns(definition: ScheduleDefinition) {
+  const { work, metadata } = definition;
   return {
     name: definition.name,
     agent: definition.agent,
-    message: definition.message,
+    message: work.kind === "message" ? work.message : "",
+    work: work.kind === "message" ? null : JSON.stringify(work),
     phrase: definition.phrase,
     rule: JSON.stringify(definition.rule),
     kind: definition.rule.kind === "once" ? "once" : "recurring",
@@ -86,5 +107,12 @@ export function toColumns(definition: ScheduleDefinition) {
     catch_up: definition.catchUp,
     useful_for_ms: definition.usefulForMs,
     timeout_ms: definition.timeoutMs,
+    lane: definition.lane,
+    priority: definition.priority,
+    metadata: metadata === null ? null : JSON.stringify(metadata),
+    callback_url: definition.callbackUrl,
+    max_runs: definition.maxRuns,
+    until_at: definition.untilAt,
+    pause_after_failures: definition.pauseAfterFailures,
   };
 }

@@ -142,6 +142,8 @@ function updateSchedule(
     status: changed.status,
     next_fire_at: changed.status === "active" ? changed.nextFireAt : null,
     held: schedule.held && changes.status === undefined ? 1 : 0,
+    paused_reason: pausedReason(schedule, changes.status, pauseReason),
+    consecutive_failures: changes.status === "active" ? 0 : schedule.consecutiveFailures,
     updated_at: now,
     revision: revision + 1,
   };
@@ -156,6 +158,16 @@ function updateSchedule(
     notifyOfSchedule(db, "schedule.paused", row, { reason: pauseReason ?? null, now });
   db.signal({ kind: "schedules" });
   return toScheduleRecord(row);
+}
+
+/** Whoever names a status says why, or wishes it. */
+function pausedReason(
+  before: ScheduleRecord,
+  status: UpdateScheduleParams["changes"]["status"],
+  reason: string | undefined,
+): string | null {
+  if (status === undefined) return before.pausedReason;
+  return status === "paused" ? (reason ?? null) : null;
 }
 
 function deleteSchedule(

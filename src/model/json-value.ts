@@ -1,0 +1,29 @@
+import { aTypeOf, invalidField } from "./field-checks.ts";
+import { isDeeperThan } from "./json-depth.ts";
+import { JSON_DEPTH_MAX, TASK_BYTES_MAX } from "./task-input.ts";
+
+/** A field as JSON makes it: a copy, which the caller can no longer change. Throws `invalid_field` for what could not be kept. */
+export function jsonValue(value: unknown, field: string): unknown {
+  const text = stringify(value, field);
+  if (text === undefined) throw invalidField(field, `\`${field}\` is not JSON: it is ${aTypeOf(value)}`);
+  if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
+    throw invalidField(field, `\`${field}\` must take ${TASK_BYTES_MAX} bytes of JSON at most`);
+  }
+  if (isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep(field);
+  return JSON.parse(text);
+}
+
+function stringify(value: unknown, field: string): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    // The stack ran out before the text was there to be measured.
+    if (error instanceof RangeError) throw tooDeep(field);
+    const [line] = String(error instanceof Error ? error.message : error).split("\n", 1);
+    throw invalidField(field, `\`${field}\` is not JSON: ${line}`);
+  }
+}
+
+function tooDeep(field: string): Error {
+  return invalidField(field, `\`${field}\` is nested deeper than ${JSON_DEPTH_MAX} levels`);
+}

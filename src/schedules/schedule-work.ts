@@ -1,0 +1,57 @@
+import { type Fields, invalidField, list, requiredText } from "../model/field-checks.ts";
+import { jsonValue } from "../model/json-value.ts";
+import type { ScheduleWork } from "../model/schedule.ts";
+import { TASK_BYTES_MAX } from "../model/task-input.ts";
+
+/** What a schedule hands its agent: one of these. */
+export const WORK_FIELDS = ["message", "instruction", "payload"] as const;
+
+const ONE_OF = `a schedule needs exactly one of ${list(WORK_FIELDS)}`;
+
+/** What a new schedule hands its agent. There, null counts as left out, but for `payload`: that is JSON. */
+export function requiredWork(given: Fields): ScheduleWork {
+  const { payload } = given;
+  const work = workOf(given, payload === undefined ? [] : ["payload"]);
+  if (work === null) throw invalidField("message", `${ONE_OF}; there is none`);
+  return work;
+}
+
+/** What a schedule hands its agent from now on, whatever that was; undefined: as before. */
+export function optionalWork(given: Fields): ScheduleWork | undefined {
+  const { payload = null } = given;
+  const work = workOf(given, payload === null ? [] : ["payload"]);
+  if (work !== null) return work;
+  const taken = WORK_FIELDS.find((field) => given[field] === null);
+  if (taken === undefined) return undefined;
+  throw invalidField(taken, `${ONE_OF}, and \`${taken}\` cannot be null alone: give what takes its place`);
+}
+
+/** Null: there is none. */
+function workOf(given: Fields, payloads: readonly "payload"[]): ScheduleWork | null {
+  const texts = (["message", "instruction"] as const).filter((field) => (given[field] ?? null) !== null);
+  const found = [...texts, ...payloads];
+  const [field, second] = found;
+  if (second !== undefined) throw invalidField(second, `${ONE_OF}; there are ${list(found)}`);
+  switch (field) {
+    case "message":
+      return { kind: "message", message: readText(given, field) };
+    case "instruction":
+      return { kind: "instruction", instruction: readText(given, field) };
+    case "payload":
+      return { kind: "custom", payload: jsonValue(given["payload"], field) };
+    default:
+      return null;
+  }
+}
+
+/** As long as a task may be, since that is what becomes of it. */
+function readText(given: Fields, field: "message" | "instruction"): string {
+  const text = requiredText(given, field);
+  if (text.includes("\0") || !text.isWellFormed()) {
+    throw invalidField(field, `\`${field}\` must be text without NUL and without halves of characters`);
+  }
+  if (Buffer.byteLength(JSON.stringify(text)) > TASK_BYTES_MAX) {
+    throw invalidField(field, `\`${field}\` must take ${TASK_BYTES_MAX} bytes of JSON at most`);
+  }
+  return text;
+}
