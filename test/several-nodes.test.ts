@@ -73,18 +73,63 @@ describe("nodes that share a database", () => {
 
   test("know the agents that another one made, and no longer those it deleted", async () => {
     const { openNode } = await makeNodes();
-    const [front, back] = [await openNode(), await openNode()];
+    const options = { scheduler: { noExecutorSec: 0 } };
+    const [front, back] = [await openNode(options), await openNode(options)];
     await back.start();
     const resultOf = async (payload: number) => {
       const { taskId } = await front.tasks.submit({ agentId: "made", payload });
       return front.tasks.wait(taskId);
     };
-    expect((await resultOf(1)).error).toBe('no executor for agent "made"');
+    expect((await resultOf(1)).error).toMatch(/^no executor for agent "made": add the agent/);
     await front.agents.create({ id: "made", executor: { type: "echo" }, lane: "team" });
     expect(await resultOf(2)).toMatchObject({ result: 2, lane: "team" });
     expect(await back.agents.get("made")).toMatchObject({ source: "stored", lane: "team" });
     await front.agents.delete("made");
-    expect((await resultOf(3)).error).toBe('no executor for agent "made"');
+    expect((await resultOf(3)).error).toMatch(/^no executor for agent "made": add the agent/);
+  });
+
+  test("run each what they can execute, and nothing fails on the way", async () => {
+    const { openNode } = await makeNodes();
+    const [one, two] = [await openNode(), await openNode()];
+    one.agent("writer", async () => "by one");
+    two.agent("researcher", async () => "by two");
+    for (const rota of [one, two]) await rota.start();
+    const inputs = Array.from({ length: 20 }, (_, n) => ({
+      agentId: n % 2 === 0 ? "writer" : "researcher",
+      payload: n,
+    }));
+    const tasks = await Promise.all(
+      inputs.map(async (input, n) => {
+        const rota = n % 3 === 0 ? one : two;
+        const { taskId, warnings } = await rota.tasks.submit(input);
+        expect(warnings).toBeUndefined();
+        return rota.tasks.wait(taskId);
+      }),
+    );
+    for (const { agentId, state, result, attempts } of tasks) {
+      const by = agentId === "writer" ? "by one" : "by two";
+      expect({ state, result, attempts: attempts.length }).toEqual({
+        state: "done",
+        result: by,
+        attempts: 1,
+      });
+    }
+    // The only one that can leaves: its agent is known, and its tasks wait.
+    await two.stop();
+    const { taskId, warnings } = await one.tasks.submit({ agentId: "researcher", payload: 1 });
+    expect(warnings).toBeUndefined();
+    expect((await one.tasks.explain(taskId)).reasons).toMatchObject([
+      { code: "no_executor", message: expect.stringContaining("one was last seen at") },
+    ]);
+    await one.schedules.create({ schedule: "every hour", message: "later", agent: "researcher" });
+    const three = await openNode();
+    three.agent("researcher", async () => "by three");
+    await three.start();
+    expect(await one.tasks.wait(taskId)).toMatchObject({
+      state: "done",
+      result: "by three",
+      attempts: [{ number: 1 }],
+    });
   });
 
   test("keep to a limit that another one was told to change", async () => {

@@ -1,9 +1,12 @@
 import { isObject } from "../model/field-checks.ts";
 import { OPTIONS } from "./options.ts";
 
-const NUMBERS = OPTIONS.filter(({ path, kind }) => path[0] === "scheduler" && kind === "number").map(
-  ({ path }) => path.at(-1),
-);
+/** Of these, 0 is a value like any other: never, and at once. */
+const ZERO_MEANS = ["agingSec", "noExecutorSec"];
+
+const NUMBERS = OPTIONS.filter(({ path, kind }) => path[0] === "scheduler" && kind === "number")
+  .map(({ path }) => path.at(-1) ?? "")
+  .filter((name) => !ZERO_MEANS.includes(name));
 
 /**
  * The section `scheduler` without the numbers that are 0, which count as left out: at the start they have their default,

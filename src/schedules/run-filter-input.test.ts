@@ -32,13 +32,14 @@ describe("runs", () => {
 
 test("schedules are looked for by their status", () => {
   expect([parseScheduleFilter({}), parseScheduleFilter({ status: "failed" })]).toEqual([
-    {},
-    { status: "failed" },
+    { limit: 200 },
+    { limit: 200, status: "failed" },
   ]);
   expect(() => parseScheduleFilter({ status: "canceled" })).toThrow(
     "must be active, paused, completed or failed",
   );
-  expect(() => parseScheduleFilter({ limit: 5 })).toThrow("unknown field `limit`");
+  expect(parseScheduleFilter({ limit: 5 })).toEqual({ limit: 5 });
+  expect(() => parseScheduleFilter({ limit: 201 })).toThrow("`limit` must be");
 });
 
 test("a schedule is run at any rate unless only what is due is wanted", () => {

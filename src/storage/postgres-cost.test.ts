@@ -126,6 +126,7 @@ describe("what a critical task touches that comes in", () => {
       tenant: task.tenant,
       agent,
       lane: task.lane,
+      kind: task.spec.work.kind,
       priority: task.priority,
       max_retries_if_lost: 0,
     };
@@ -549,6 +550,27 @@ describe("what a claim touches", () => {
     expect(await first.counters.recountAll()).toEqual([]);
     await pagesOfClaim(admin);
     expect(await pagesOfClaim(admin)).toBeLessThan(2 * small);
+  });
+
+  test("does not grow with agents that only another node can execute", async () => {
+    const pagesBeside = async (foreign: number) => {
+      const { first, nodes, admin } = await openNodes(2);
+      const mine = tasksOf(20, 100).map(({ agent }) => ({ agent: `mine-${agent}` }));
+      const others = tasksOf(foreign, foreign);
+      for (const [index, { node }] of nodes.entries()) {
+        const tasks = index === 0 ? mine : others;
+        const agents = new Map(tasks.map(({ agent }) => [agent ?? "", true]));
+        await first.nodes.setAbilities({ node, abilities: { agents, kinds: [] } });
+      }
+      await submitAll(first, others);
+      await submit(first, mine);
+      await pagesOfClaim(admin);
+      const pages = await pagesOfClaim(admin);
+      const claimed = await claim(first, CLAIM_MAX);
+      expect(claimed.map(({ task }) => task.agent.startsWith("mine-"))).toEqual(Array(CLAIM_MAX).fill(true));
+      return pages;
+    };
+    expect(await pagesBeside(10_000)).toBeLessThan(2 * (await pagesBeside(20)));
   });
 
   test("grows by less than a page a task while somebody else's snapshot keeps dead rows from being removed", async () => {

@@ -12,6 +12,9 @@ const MAIN = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
 const submitLater = ["submit", "--message", "later", "--run-at", "1h"];
 
+/** Tasks that no node can execute fail at once. */
+const FAIL_AT_ONCE = { ROTA_SCHEDULER_NO_EXECUTOR_SEC: "0" };
+
 describe("rota submit", () => {
   test("answers with the id alone, for scripts, and with --json as the API does", async () => {
     const { rota, server } = await withServer();
@@ -40,7 +43,7 @@ describe("rota submit", () => {
   });
 
   test("with --wait tells on stderr how it goes, answers with the result, and ends as the task does", async () => {
-    const { rota } = await withServer();
+    const { rota } = await withServer({ environment: FAIL_AT_ONCE });
     const done = await rota(["submit", "--message", "hello", "--wait"]);
     expect([done.code, done.stdout]).toEqual([0, "hello\n"]);
     expect(done.stderr).toMatch(/^Submitted tsk_\w+\.\nstarted\n$/);
@@ -54,7 +57,8 @@ describe("rota submit", () => {
 
     const failed = await rota(["submit", "--agent", "nobody", "--payload", "1", "--wait"]);
     expect([failed.code, failed.stdout]).toEqual([1, ""]);
-    expect(failed.stderr).toContain('error: the task failed: no executor for agent "nobody"\n');
+    expect(failed.stderr).toContain('warning: agent "nobody" has no executor');
+    expect(failed.stderr).toContain('error: the task failed: no executor for agent "nobody": add the agent');
   });
 
   test("with --wait leaves the task alone when its own time is up, or when it is interrupted", async () => {
@@ -112,14 +116,16 @@ describe("rota submit", () => {
 
 describe("rota tasks", () => {
   test("lists tasks for people, newest first, safe to show", async () => {
-    const { rota, submit } = await withServer();
+    const { rota, submit } = await withServer({ environment: FAIL_AT_ONCE });
     await submit("--message", "two\nlines \u001b[31mred");
     await submit("--agent", "nobody", "--instruction", "Do it", "--wait");
     const { code, stdout, stderr } = await rota(["tasks"]);
     expect([code, stderr]).toEqual([0, ""]);
     const [head, first, second] = stdout.split("\n");
     expect(head).toMatch(/^TASK +STATE +AGENT +PRIO +CREATED +TOOK +WHAT$/);
-    expect(first).toMatch(/^tsk_\w+ +failed +nobody +2 +.* ✗ no executor for agent "nobody" · Do it$/);
+    expect(first).toMatch(
+      /^tsk_\w+ +failed +nobody +2 +.* ✗ no executor for agent "nobody": add .* · Do it$/,
+    );
     expect(second).toMatch(/^tsk_\w+ +done +index +2 +.* two lines �\[31mred$/);
   });
 
@@ -345,7 +351,7 @@ describe("rota watch", () => {
   });
 
   test("with --json writes events as they are, only of the agent asked for", async () => {
-    const { start, submit } = await withServer();
+    const { start, submit } = await withServer({ environment: FAIL_AT_ONCE });
     await submit("--agent", "nobody", "--message", "x", "--wait");
     await submit("--message", "hello", "--wait");
     const process = start(["watch", "--json", "--after", "0", "--agent", "index"]);
@@ -356,9 +362,9 @@ describe("rota watch", () => {
       .split("\n")
       .map((line) => JSON.parse(line));
     expect(events.map(({ seq, type, agentId }) => [seq, type, agentId])).toEqual([
-      [4, "task.created", "index"],
-      [5, "task.started", "index"],
-      [6, "task.completed", "index"],
+      [3, "task.created", "index"],
+      [4, "task.started", "index"],
+      [5, "task.completed", "index"],
     ]);
     process.kill("SIGTERM");
     expect(await process.ended).toEqual({ code: 143, signal: null });

@@ -1,4 +1,10 @@
-import { type RunningProcess, type RunParams, runRota, startServer } from "./server-process.ts";
+import {
+  type RunningProcess,
+  type RunParams,
+  runRota,
+  type ServeParams,
+  startServer,
+} from "./server-process.ts";
 
 /** Runs a command to its end. */
 export async function run(args: readonly string[], params: RunParams = {}) {
@@ -7,9 +13,9 @@ export async function run(args: readonly string[], params: RunParams = {}) {
   return { code: code ?? signal, stdout: process.stdout(), stderr: process.stderr() };
 }
 
-/** A server, and commands that are told of it by a variable. */
-export async function withServer() {
-  const server = await startServer();
+/** A server, and commands that are told of it by a variable. `environment`: of the server. */
+export async function withServer({ environment: ofServer = {} }: Pick<ServeParams, "environment"> = {}) {
+  const server = await startServer({ environment: ofServer });
   const environment = { ROTA_URL: server.url };
   const rota = (args: readonly string[], params: RunParams = {}) => run(args, { environment, ...params });
   return {

@@ -48,9 +48,11 @@ async function resultOf(server: ServerProcess, input: object) {
 }
 
 test("limits, retention, lanes, agents and executors change while it runs, on SIGHUP", async () => {
-  const { server, change, log } = await served({});
+  const { server, change, log } = await served({ scheduler: { noExecutorSec: 0 } });
   const url = await serve((_, response) => response.end("from the agent"));
-  expect((await resultOf(server, { agentId: "a" })).error).toBe('no executor for agent "a"');
+  expect((await resultOf(server, { agentId: "b" })).error).toMatch(
+    /^no executor for agent "b": add the agent/,
+  );
   change({
     scheduler: { maxQueueSize: 50, maxPerAgent: 5, maxInflight: 6, maxPerAgentInflight: 3, resultTTLSec: 60 },
     lanes: { fresh: 2 },
@@ -78,7 +80,10 @@ test("limits, retention, lanes, agents and executors change while it runs, on SI
   change({ scheduler: { maxInflight: 0, maxPerAgent: 9 } });
   await eventually(async () => (await stats(server)).maxPerAgent === 9, "the next limits");
   expect(await stats(server)).toMatchObject({ maxQueueSize: 50, maxInflight: 6, resultTTL: "1m0s" });
-  expect((await resultOf(server, { agentId: "a" })).error).toBe('no executor for agent "a"');
+  // It had an executor: its tasks wait for a node that has it.
+  const { body } = await server.ask("/tasks", { json: { payload: 1, agentId: "a" } });
+  const explained = await server.ask(`/tasks/${body.taskId}/explain`);
+  expect(explained.body.reasons).toMatchObject([{ code: "no_executor" }]);
 });
 
 test("a change of the file is noticed without a signal, in YAML too", async () => {

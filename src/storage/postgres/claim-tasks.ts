@@ -114,8 +114,9 @@ begin
     select t.* into v_own from tenant_line t
      where t.lane = p_lane and t.startable and ${tenantRoom("t")} > 0
        and (exists (select 1 from line n where n.lane = p_lane and n.tenant = t.tenant and n.startable and n.pool = 0)
-            or exists (select 1 from unnest(v_pools) p(id) join line n
-                         on n.lane = p_lane and n.tenant = t.tenant and n.startable and n.pool <> 0 and n.pool = p.id))
+            or exists (select 1 from unnest(v_pools) p(id) cross join lateral (
+                         select 1 from line n
+                          where n.lane = p_lane and n.tenant = t.tenant and n.startable and n.pool <> 0 and n.pool = p.id limit 1) l))
      order by t.owed = 0, t.inflight, t.last_served, t.id limit 1;
     exit when not found;
     v_line := null;
