@@ -123,12 +123,20 @@ test("the program of the README is the first example, and that of the page on em
 
 const hasCurl = spawnSync("curl", ["--version"]).status === 0;
 
+/** A folder with the first configuration that a page shows: its commands are for a server that has it. */
+function folderWithConfiguration(blocks: ReturnType<typeof codeBlocks>): string {
+  const folder = newFolder();
+  const shown = blocks.find(({ language, text }) => language === "json" && /^\{\s*"executors"/.test(text));
+  if (shown !== undefined) writeFileSync(join(folder, "rota.config.json"), shown.text);
+  return folder;
+}
+
 describe.skipIf(!hasCurl)("where curl is installed:", () => {
   test.each(PAGES.filter((page) => read(page).includes("curl -s")))(
     "the commands of %s answer as it shows",
     async (page) => {
-      const server = await startServer();
       const blocks = codeBlocks(read(page));
+      const server = await startServer({ folder: folderWithConfiguration(blocks) });
       let kept = { TASK: "", ROTA_KEY: "" };
       for (const [index, { language, text, line }] of blocks.entries()) {
         if (language !== "sh" || !text.includes("curl -s")) continue;

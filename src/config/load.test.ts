@@ -70,7 +70,6 @@ test("a number of `scheduler` that is 0 has its default, wherever it is written"
     maxPerAgent: 0,
     maxPerAgentInflight: 0,
     workerCount: 0,
-    agingSec: 0,
     resultTTLSec: 0,
   };
   const loaded = load({
@@ -81,6 +80,9 @@ test("a number of `scheduler` that is 0 has its default, wherever it is written"
   expect(loaded.config.scheduler).toEqual(load().config.scheduler);
   const described = describeConfig(loaded).filter(({ option }) => option.startsWith("scheduler."));
   expect(described.map(({ from }) => from)).toEqual(described.map(() => "default"));
+  // Of these, 0 is a value: at once, and never.
+  const meant = load({ file: { scheduler: { noExecutorSec: 0, agingSec: 0 } } });
+  expect(meant.config.scheduler).toMatchObject({ noExecutorSec: 0, agingSec: 0 });
 });
 
 test("shows a text that should be a number as a text", () => {

@@ -92,7 +92,7 @@ describe("limits of what runs", () => {
   });
 });
 
-test("`agingSec` puts in order anew what waits, and a 0 leaves it as it is", async () => {
+test("`agingSec` puts in order anew what waits, and a 0 switches it off", async () => {
   const held = new Held();
   const order: unknown[] = [];
   const { rota, clock } = await openTestRota({ options: { scheduler: { workerCount: 1 } } });
@@ -109,11 +109,13 @@ test("`agingSec` puts in order anew what waits, and a 0 leaves it as it is", asy
     changed: ["scheduler.agingSec"],
     needsRestart: [],
   });
-  expect((await rota.reload({ scheduler: { agingSec: 0 } })).changed).toEqual([]);
+  await held.end(1);
+  await submit(rota, 1, { payload: "older", priority: "low" });
+  expect((await rota.reload({ scheduler: { agingSec: 0 } })).changed).toEqual(["scheduler.agingSec"]);
   await held.end(1);
   await held.end(1);
   await held.end(1);
-  expect(order).toEqual(["first", "old", "new"]);
+  expect(order).toEqual(["first", "old", "new", "older"]);
 });
 
 describe("lanes", () => {

@@ -172,7 +172,6 @@ describe("read again:", () => {
       maxInflight: 0,
       maxPerAgentInflight: 0,
       resultTTLSec: 0,
-      agingSec: 0,
       workerCount: 0,
     };
     const { changed, after } = again(
