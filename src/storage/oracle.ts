@@ -71,16 +71,16 @@ import {
   setTenantDisabled,
   updateTenant,
 } from "./oracle/tenants.ts";
-import type { Storage } from "./storage.ts";
+import type { CounterFault, RecountParams, Storage } from "./storage.ts";
 
 export function openOracle({ clock }: { clock: Clock }): Storage {
   const state = emptyState(clock);
   let closed = false;
 
   function on<Params, Answer>(operation: (state: OracleState, params: Params) => Answer) {
-    return async (params: Params): Promise<Answer> => {
+    return async (params: Params): Promise<Awaited<Answer>> => {
       if (closed) throw new RotaError("storage_unavailable", "The storage is closed.");
-      return operation(state, params);
+      return await operation(state, params);
     };
   }
 
@@ -182,7 +182,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     },
     audit: { append: on(appendAudit), list: on(listAudit), prune: on(pruneAudit) },
     // Everything is counted anew whenever it is asked for, so that no counter can be wrong.
-    counters: { recountOne: on(() => []), recountAll: on<void, never[]>(() => []) },
+    counters: { recountOne: on(() => []), recountAll: on(recountAll) },
 
     now: on<void, number>(() => clock.now()),
     subscribe(listener) {
@@ -194,4 +194,10 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       state.listeners.clear();
     },
   };
+}
+
+/** It keeps no counters that could be off. */
+async function recountAll({ tasks }: OracleState, params: RecountParams = {}): Promise<CounterFault[]> {
+  await params.onSlice?.({ rows: tasks.length, rowsTotal: tasks.length });
+  return [];
 }
