@@ -1,6 +1,7 @@
 import { Command } from "commander";
-import { doctorLines } from "./doctor-lines.ts";
+import { doctorLines, progressText } from "./doctor-lines.ts";
 import { print, printJson } from "./print.ts";
+import { ProgressLine } from "./progress-line.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 
 /** `rota doctor`: looks for what cannot be. */
@@ -9,7 +10,10 @@ export function doctorCommand(): Command {
     "Look for what cannot be: moments of schedules that left no run, counters that are off, clocks that disagree.",
   );
   return withServerOptions(command).action(async (flags: ServerFlags) => {
-    const report = await openClient(flags).doctor();
+    const progress = new ProgressLine(process.stderr);
+    const report = await openClient(flags)
+      .doctor({ onProgress: (at) => progress.show(progressText(at)) })
+      .finally(() => progress.clear());
     if (flags.json) printJson(report);
     else for (const line of doctorLines(report)) print(line);
     if (!report.ok) process.exitCode = 1;

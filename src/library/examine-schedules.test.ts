@@ -53,6 +53,7 @@ function examine(
     runRetentionMs: 90 * 24 * HOUR,
     fires: true,
     disabled: false,
+    onSlice: async () => {},
     ...options,
   });
 }

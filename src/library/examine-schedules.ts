@@ -29,6 +29,8 @@ export interface ExamineSchedulesOptions {
   readonly fires: boolean;
   /** Whether the tenant is disabled: what came since a schedule was looked at last has no row yet. */
   readonly disabled: boolean;
+  /** Waited for after each schedule that was looked at, and each page of its runs; what it throws ends the examination. */
+  readonly onSlice: (schedules: number) => Promise<void>;
 }
 
 /** Proves, from the last change of each schedule on, that every moment has its row, and one only. */
@@ -45,6 +47,7 @@ export async function examineSchedules(options: ExamineSchedulesOptions): Promis
       moments += examined.moments;
       if (examined.findings.length > 0 && (await isAsRead(storage, schedule)))
         findings.push(...examined.findings);
+      await options.onSlice(1);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) return { schedules, moments, findings };

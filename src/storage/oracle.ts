@@ -198,6 +198,11 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
 
 /** It keeps no counters that could be off. */
 async function recountAll({ tasks }: OracleState, params: RecountParams = {}): Promise<CounterFault[]> {
-  await params.onSlice?.({ rows: tasks.length, rowsTotal: tasks.length });
+  const { limit = Number.POSITIVE_INFINITY, onSlice } = params;
+  const rowsTotal = tasks.length;
+  for (let rows = 0; rows < rowsTotal; ) {
+    rows = Math.min(rows + limit, rowsTotal);
+    await onSlice?.({ rows, rowsTotal });
+  }
   return [];
 }

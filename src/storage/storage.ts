@@ -169,6 +169,8 @@ export interface CounterStorage {
 }
 
 export interface RecountParams {
+  /** Rows that one slice looks at; left out: as many as take a few milliseconds. */
+  readonly limit?: number;
   /** Called after each slice, and waited for: so the caller lets other work through. What it throws ends the recount. */
   readonly onSlice?: (progress: RecountProgress) => void | Promise<void>;
 }

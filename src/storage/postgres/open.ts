@@ -18,7 +18,8 @@ import { eventRange, readEvents } from "./read-events.ts";
 import { postgresNotifications } from "./read-notifications.ts";
 import { readSituation } from "./read-situation.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
-import { recountAll, recountOne } from "./recount.ts";
+import { recountOne } from "./recount.ts";
+import { recountAll } from "./recount-all.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
@@ -66,7 +67,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     audit: postgresAudit(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
-      recountAll: () => recountAll(db),
+      recountAll: (params) => recountAll(db, params),
     },
     now: () => db.now(),
     subscribe: (listener) => db.subscribe(listener),

@@ -4,10 +4,10 @@ import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
 import { compare, headOfLine, tenantFaults } from "./recount.ts";
 import { TaskCensus } from "./task-census.ts";
 
-/** Rows of one slice: about five milliseconds, in which nobody else gets the thread. */
-export const SLICE_ROWS = 5_000;
+/** Rows of one slice: a few milliseconds, in which nobody else gets the thread. */
+const SLICE_ROWS = 2_000;
 /** Counters of one slice; each is compared with several numbers. */
-const SLICE_COUNTERS = 500;
+const SLICE_COUNTERS = 200;
 
 /** One recount at a time: they share a temporary table. */
 const underWay = new WeakMap<SqliteDatabase, Promise<unknown>>();
@@ -30,12 +30,16 @@ class Recount {
   readonly #census: TaskCensus;
   /** The lanes of the agent queues that were looked at, for the sums over them. */
   readonly #laneOf = new Map<number, string>();
+  readonly #limit: number;
+  readonly #counters: number;
   #rows = 0;
   #rowsTotal: number;
 
   constructor(db: SqliteDatabase, params: RecountParams) {
     this.#db = db;
     this.#params = params;
+    this.#limit = params.limit ?? SLICE_ROWS;
+    this.#counters = Math.min(this.#limit, SLICE_COUNTERS);
     this.#rowsTotal = estimateRows(db);
     this.#census = new TaskCensus(db);
   }
@@ -64,10 +68,10 @@ class Recount {
     const entries = { old: 0, entered: 0 };
     for (let more = true; more; ) {
       const from = this.#census.upTo;
-      const rows = this.#census.advance(SLICE_ROWS);
+      const rows = this.#census.advance(this.#limit);
       add(places, this.#placesOf(from, this.#census.upTo));
       add(entries, this.#entriesOf(from, this.#census.upTo));
-      more = rows === SLICE_ROWS;
+      more = rows === this.#limit;
       await this.#sliceDone(rows);
     }
     this.#compare("queued tasks that are ready, parked or held", places.placed, places.queued);
@@ -101,7 +105,7 @@ class Recount {
   async #checkReadySet(): Promise<void> {
     const found = { rows: 0, right: 0 };
     await this.#eachPage<{ line: number; rank: number; task_seq: number; right: 0 | 1 }>(
-      SLICE_ROWS,
+      this.#limit,
       `select r.line, r.rank, r.task_seq,
               exists (select 1 from task t where t.seq = r.task_seq and t.line = r.line and t.rank = r.rank
                          and t.resting_state = 'queued' and t.parked is null) as right
@@ -117,7 +121,7 @@ class Recount {
   async #checkTasksOfLines(): Promise<void> {
     let wrong = 0;
     await this.#eachPage<{ line: number; task_seq: number; wrong: 0 | 1 }>(
-      SLICE_ROWS,
+      this.#limit,
       `select x.line, x.task_seq,
               exists (select 1 from task t where t.seq = x.task_seq and t.line <> x.line) as wrong
          from task_of_line x where (x.line, x.task_seq) > (?, ?) order by x.line, x.task_seq limit +?`,
@@ -135,7 +139,7 @@ class Recount {
     await this.#eachPage<
       Line & { startable: 0 | 1; counted_rank: number | null; counted_seq: number | null }
     >(
-      SLICE_COUNTERS,
+      this.#counters,
       `select ${LINE_COLUMNS}, startable, ${headOfLine("counted_rank", "counted_seq")} from line where id > ? order by id limit +?`,
       [-1],
       ({ id }) => [id],
@@ -238,7 +242,7 @@ class Recount {
   async #checkBatches(): Promise<void> {
     const { counts } = this.#census;
     await this.#eachPage<{ id: string; active: number; open: number; parallelism: number | null }>(
-      SLICE_COUNTERS,
+      this.#counters,
       "select id, active, open, parallelism from batch where id > ? order by id limit +?",
       [""],
       ({ id }) => [id],
@@ -255,7 +259,7 @@ class Recount {
   async #checkSessions(): Promise<void> {
     const { counts } = this.#census;
     await this.#eachPage<{ id: number; active: number; queued: number; messages: number }>(
-      SLICE_COUNTERS,
+      this.#counters,
       "select id, active, queued, messages from session where id > ? order by id limit +?",
       [-1],
       ({ id }) => [id],
@@ -274,7 +278,7 @@ class Recount {
 
   async #checkSchedules(): Promise<void> {
     await this.#eachPage<{ id: number; open_runs: number; counted: number }>(
-      SLICE_COUNTERS,
+      this.#counters,
       `select id, open_runs,
               (select count(*) from run r where r.schedule = s.id and r.status = 'running') as counted
          from schedule s where id > ? order by id limit +?`,
@@ -307,7 +311,7 @@ class Recount {
 
   /** Counts what was added and changed since the last slice. */
   #catchUp(): void {
-    while (this.#census.advance(SLICE_ROWS) === SLICE_ROWS);
+    while (this.#census.advance(this.#limit) === this.#limit);
   }
 
   #heldByLine(): Map<number, Held> {
