@@ -83,9 +83,9 @@ function next({ rule, anchorAt }: ScheduleRecord, now: number): number | null {
 
 /** Where it goes on after a pause: what came meanwhile was not due, but for the only moment of one that is due once. */
 function resumed(record: ScheduleRecord, now: number): number | null {
-  const { rule, anchorAt, lastDueAt } = record;
+  const { rule, anchorAt } = record;
   if (rule.kind === "once") return resumedOnce({ ...record, rule }, now);
-  return nextMoment(rule, { after: Math.max(now, lastDueAt ?? now), anchor: anchorAt });
+  return nextMoment(rule, { after: now, anchor: anchorAt });
 }
 
 function resumedOnce(

@@ -48,6 +48,7 @@ import { readSituation } from "./oracle/read-situation.ts";
 import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
+import { dueRows, rewindSchedule } from "./oracle/rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./oracle/runs.ts";
 import {
   countSchedules,
@@ -139,6 +140,8 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       due: on(dueSchedules),
       nextDueAt: on<void, number | null>(nextScheduleAt),
       fire: on(fireSchedules),
+      dueRows: on(dueRows),
+      rewind: on(rewindSchedule),
       getRun: on(getRun),
       listRuns: on(listRuns),
       prune: on(pruneRuns),

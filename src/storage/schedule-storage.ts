@@ -50,6 +50,14 @@ export interface ScheduleStorage {
    */
   fire(params: { fires: readonly Fire[] }): Promise<FiredSchedule[]>;
 
+  /** The rows of a schedule's due times after `after`, in the order of those. Runs out of turn have none. */
+  dueRows(params: ScheduleName & { after: number; limit: number }): Promise<DueRow[]>;
+  /**
+   * Takes back what was written of due times that lie ahead of the clock, which was set back: they are due again. False:
+   * its `revision` is another by now, or a row does not lie ahead; then nothing changed.
+   */
+  rewind(params: RewindParams): Promise<boolean>;
+
   getRun(params: { tenant: string; id: number }): Promise<RunRecord | null>;
   /** Newest first. */
   listRuns(params: ListRunsParams): Promise<{ runs: RunRecord[]; nextCursor: number | null }>;
@@ -187,6 +195,26 @@ export interface FiredSchedule extends ScheduleName {
   readonly runs: readonly { readonly id: number; readonly task: InsertedTask | null }[];
   /** What had to give way. */
   readonly cancelled: readonly EndedTask[];
+}
+
+/** The row of one or several due times. */
+export interface DueRow {
+  readonly runId: number;
+  readonly firstDueAt: number;
+  /** The last due time that it stands for. */
+  readonly dueAt: number;
+  readonly moments: number;
+  /** Whether that started a run: it never starts another. */
+  readonly started: boolean;
+}
+
+export interface RewindParams extends ScheduleName {
+  readonly revision: number;
+  /** What they stand for from now on; 0 `moments`: nothing, and they go. */
+  readonly rows: readonly Omit<DueRow, "started">[];
+  readonly nextFireAt: number | null;
+  /** It had ended because its only due time did not run, and goes on. */
+  readonly reopens: boolean;
 }
 
 export interface RunRecord {

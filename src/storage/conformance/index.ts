@@ -26,6 +26,7 @@ import { describeProperties } from "./property.ts";
 import { describePrune } from "./prune.ts";
 import { describeRescueTasks } from "./rescue-tasks.ts";
 import { describeRetryTask } from "./retry-task.ts";
+import { describeRewindSchedule } from "./rewind-schedule.ts";
 import { describeRuns } from "./runs.ts";
 import { describeSchedules } from "./schedules.ts";
 import { describeSessions } from "./sessions.ts";
@@ -57,6 +58,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeSessions(open);
     describeSchedules(open);
     describeFireSchedules(open);
+    describeRewindSchedule(open);
     describeRuns(open);
     describeLanesAndAgents(open);
     describeAgents(open);

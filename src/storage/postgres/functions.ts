@@ -25,6 +25,7 @@ import { RECOUNT_FUNCTIONS } from "./recount.ts";
 import { RELEASE_FUNCTIONS } from "./release-dependants.ts";
 import { RESCUE_FUNCTIONS } from "./rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "./retry-task.ts";
+import { REWIND_FUNCTIONS } from "./rewind-schedule.ts";
 import { PRUNE_RUN_FUNCTIONS, READ_RUN_FUNCTIONS } from "./runs.ts";
 import { SCHEDULE_FUNCTIONS } from "./schedules.ts";
 import { SEND_FUNCTIONS } from "./send-message.ts";
@@ -75,6 +76,7 @@ const SOURCE = [
   AGENT_FUNCTIONS,
   TENANT_FUNCTIONS,
   RECOUNT_FUNCTIONS,
+  REWIND_FUNCTIONS,
 ].join("\n");
 
 /**
