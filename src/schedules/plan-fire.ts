@@ -66,12 +66,14 @@ export function planFire(schedule: DueSchedule, now: number): FirePlan {
   const fates: Fate[][] = [];
   // The newest are caught up with, over all spans.
   let left = spans.at(-1)?.isFollowed === false ? CATCH_UP_MAX : 0;
+  const isLate = (spans[0]?.first ?? now) <= lastLate(now);
   for (const span of spans.toReversed()) {
-    const own = fatesOf({ ...schedule, ...span, nextFireAt: span.first }, now, left);
+    const due = { ...schedule, ...span, nextFireAt: span.first };
+    const own = isLate ? fatesOfLate(due, now, left) : fatesOfOnTime(due, now);
     left -= own.filter(({ inTurn }) => inTurn).length;
     fates.unshift(own);
   }
-  return { runs: withOverlap(fates.flat(), schedule), nextFireAt };
+  return { runs: withOverlap(fates, schedule), nextFireAt };
 }
 
 /** One span of the due times of a schedule: `nextFireAt` is its first. */
@@ -93,17 +95,22 @@ function misses(moments: PlannedMoments, reason: string): Fate {
 }
 
 /** Whoever slept through a moment catches up with all that have come by now: those on time are no others' affair. */
-function fatesOf(schedule: DueSpan, now: number, caughtUpMax: number): Fate[] {
-  const onTime = fatesOfOnTime(schedule, now);
-  if (schedule.nextFireAt > lastLate(now)) return onTime;
+function fatesOfLate(schedule: DueSpan, now: number, caughtUpMax: number): Fate[] {
   switch (schedule.catchUp) {
     case "none":
-      return [misses(upTo(schedule, Math.min(lastLate(now), schedule.until)), TOO_LATE), ...onTime];
+      return fatesOfNone(schedule, now);
     case "one":
       return fatesOfOne(schedule, now);
     case "all":
       return fatesOfAll(schedule, now, caughtUpMax);
   }
+}
+
+/** Those that are late are missed. */
+function fatesOfNone(schedule: DueSpan, now: number): Fate[] {
+  const onTime = fatesOfOnTime(schedule, now);
+  if (schedule.nextFireAt > lastLate(now)) return onTime;
+  return [misses(upTo(schedule, Math.min(lastLate(now), schedule.until)), TOO_LATE), ...onTime];
 }
 
 /** The last moment for all of them, unless one behind them has run already. */
@@ -147,13 +154,15 @@ function fatesOfOnTime(schedule: DueSpan, now: number): Fate[] {
 }
 
 /** Looks at what still goes, and at what has just been started, one after the other. */
-function withOverlap(fates: readonly Fate[], { overlap, openRuns }: DueSchedule): PlannedRun[] {
+function withOverlap(spans: readonly (readonly Fate[])[], { overlap, openRuns }: DueSchedule): PlannedRun[] {
   const runs: PlannedRun[] = [];
   let isGoing = openRuns > 0;
-  for (const { missed, inTurn, ...moments } of fates) {
+  const fates = spans.flatMap((span) => span.map((fate, place) => ({ ...fate, isFirst: place === 0 })));
+  for (const { missed, inTurn, isFirst, ...moments } of fates) {
     const before = runs.at(-1);
     if (missed !== null) {
-      if (before?.status === "missed") runs[runs.length - 1] = joined(before, moments);
+      // Between two spans lies one that has a row of its own.
+      if (before?.status === "missed" && !isFirst) runs[runs.length - 1] = joined(before, moments);
       else runs.push({ ...moments, status: "missed", reason: missed });
     } else if (isGoing && overlap === "skip" && !inTurn) {
       runs.push({ ...moments, status: "skipped", reason: STILL_GOING });

@@ -203,9 +203,10 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
 async function recountAll({ tasks }: OracleState, params: RecountParams = {}): Promise<CounterFault[]> {
   const { limit = Number.POSITIVE_INFINITY, onSlice } = params;
   const rowsTotal = tasks.length;
-  for (let rows = 0; rows < rowsTotal; ) {
+  let rows = 0;
+  do {
     rows = Math.min(rows + limit, rowsTotal);
     await onSlice?.({ rows, rowsTotal });
-  }
+  } while (rows < rowsTotal);
   return [];
 }

@@ -46,7 +46,7 @@ export interface ScheduleStorage {
    * Writes down what became of moments, makes the tasks of those that fire, and moves the schedules on. A schedule whose
    * `revision` is another by now stays as it is: somebody else was faster, or it was changed. A moment that has its row never
    * gets another: what was to become of it is left out. Moments that were missed join the row of those missed right before
-   * them. A run that `replaces` ends those that go, with `REPLACED` as the error of their tasks.
+   * them, unless one that lies in between has a row of its own. A run that `replaces` ends those that go, with `REPLACED` as the error of their tasks.
    */
   fire(params: { fires: readonly Fire[] }): Promise<FiredSchedule[]>;
 

@@ -97,6 +97,23 @@ export function describeRewindSchedule(open: OpenWorld): void {
       });
     });
 
+    test("leaves due times that have run between those that are missed afterwards, which share no row", async () => {
+      const world = await open();
+      const schedule = await create(world);
+      const now = world.clock.now();
+      const at = (hours: number) => now + hours * HOUR;
+      await fire(world, schedule, { runs: [running(world, schedule, { dueAt: at(2) })] });
+      await fire(world, schedule, { runs: [unfired("missed", at(1))] });
+      await fire(world, schedule, { runs: [unfired("missed", at(3))] });
+      await fire(world, schedule, { runs: [unfired("missed", at(4))] });
+      const seen = (await runsOf(world)).map(({ dueAt, moments }) => [dueAt - now, moments]);
+      expect(seen).toEqual([
+        [4 * HOUR, 2],
+        [HOUR, 1],
+        [2 * HOUR, 1],
+      ]);
+    });
+
     test("touches nothing that does not lie ahead", async () => {
       const world = await open();
       const schedule = await create(world);

@@ -96,6 +96,8 @@ function joinMissed(
 ): OracleRun | null {
   const last = state.runs.findLast((run) => run.scheduleId === id);
   if (last?.status !== "missed" || last.forced || given.forced || last.dueAt >= given.firstDueAt) return null;
+  const isBetween = ({ dueAt }: OracleRun) => dueAt > last.dueAt && dueAt < given.firstDueAt;
+  if (state.runs.some((run) => run.scheduleId === id && !run.forced && isBetween(run))) return null;
   last.dueAt = given.dueAt;
   last.moments += given.moments;
   last.reason = given.reason;
