@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import type { DoctorProgress } from "../interface/doctor.ts";
 import { doctorLines, progressText } from "./doctor-lines.ts";
 import { print, printJson } from "./print.ts";
 import { ProgressLine } from "./progress-line.ts";
@@ -11,8 +12,12 @@ export function doctorCommand(): Command {
   );
   return withServerOptions(command).action(async (flags: ServerFlags) => {
     const progress = new ProgressLine(process.stderr);
+    // Only where a person watches: a program wants the report, and nothing before it.
+    const watched = process.stderr.isTTY
+      ? { onProgress: (at: DoctorProgress) => progress.show(progressText(at)) }
+      : {};
     const report = await openClient(flags)
-      .doctor({ onProgress: (at) => progress.show(progressText(at)) })
+      .doctor(watched)
       .finally(() => progress.clear());
     if (flags.json) printJson(report);
     else for (const line of doctorLines(report)) print(line);

@@ -1,7 +1,7 @@
 /** Where a line of progress goes. */
-type Terminal = Pick<NodeJS.WriteStream, "isTTY" | "columns" | "write">;
+type Terminal = Pick<NodeJS.WriteStream, "columns" | "write">;
 
-/** One line that is written over and over, and gone at the end. Where nobody watches, it writes nothing. */
+/** One line of a terminal that is written over and over, and gone at the end. */
 export class ProgressLine {
   readonly #terminal: Terminal;
   #isShown = false;
@@ -11,7 +11,6 @@ export class ProgressLine {
   }
 
   show(text: string): void {
-    if (!this.#terminal.isTTY) return;
     this.#terminal.write(`\r\u001b[K${text.slice(0, Math.max(this.#terminal.columns - 1, 0))}`);
     this.#isShown = true;
   }

@@ -99,6 +99,7 @@ export class Rewinder extends Service {
     const { tenant, id, revision, rule, anchorAt: anchor } = schedule;
     const now = this.#options.storageClock.now();
     const rows: RewindParams["rows"][number][] = [];
+    const missed: RewindParams["missed"][number][] = [];
     let free = nextMoment(rule, { after: corrected, anchor });
     for await (const row of this.#rowsAfter(schedule, corrected)) {
       const { runId, firstDueAt, dueAt, started } = row;
@@ -107,19 +108,22 @@ export class Rewinder extends Service {
         ? free !== null && firstDueAt <= free && free <= dueAt
         : started && dueAt === free;
       if (isTaken) free = nextMoment(rule, { after: dueAt, anchor });
-      const left = isPast ? row : rewound(row, schedule, corrected);
-      if (left.moments !== row.moments) rows.push({ runId, ...left });
+      if (isPast) continue;
+      const left = rewound(row, schedule, corrected);
+      const kept = left.row ?? { firstDueAt, dueAt, moments: 0 };
+      if (kept.moments !== row.moments) rows.push({ runId, ...kept });
+      if (left.rest !== null) missed.push({ ...left.rest, reason: reasonFor(runId) });
     }
     if (rule.kind === "once") {
       const again = rows.findLast(({ moments, dueAt }) => moments === 0 && dueAt >= rule.atMs);
       const reopens = again !== undefined && schedule.status !== "paused" && schedule.nextFireAt === null;
       const nextFireAt = reopens ? again.dueAt : schedule.nextFireAt;
-      return rows.length === 0 ? null : { tenant, id, revision, rows, nextFireAt, reopens };
+      return rows.length === 0 ? null : { tenant, id, revision, rows, missed, nextFireAt, reopens };
     }
     const isEarlier = free !== null && (schedule.nextFireAt === null || free < schedule.nextFireAt);
     const nextFireAt = schedule.status === "active" && isEarlier ? free : schedule.nextFireAt;
     if (rows.length === 0 && nextFireAt === schedule.nextFireAt) return null;
-    return { tenant, id, revision, rows, nextFireAt, reopens: false };
+    return { tenant, id, revision, rows, missed, nextFireAt, reopens: false };
   }
 
   /** False: it is another by now. The last row goes last, with the next due time: until then it is seen to lie ahead. */
@@ -128,7 +132,14 @@ export class Rewinder extends Service {
     const { storage } = this.#options;
     let { rows, revision } = plan;
     while (rows.length > ROWS_MAX) {
-      const part = { ...plan, revision, rows: rows.slice(0, ROWS_MAX), nextFireAt, reopens: false };
+      const part = {
+        ...plan,
+        revision,
+        rows: rows.slice(0, ROWS_MAX),
+        missed: [],
+        nextFireAt,
+        reopens: false,
+      };
       if (!(await storage.schedules.rewind(part))) return false;
       rows = rows.slice(ROWS_MAX);
       revision += 1;
@@ -153,6 +164,10 @@ interface Left {
   readonly after: number;
   /** What the clock was set to, or somewhat earlier: due times that lie behind it have come, those ahead are due again. */
   readonly corrected: number;
+}
+
+function reasonFor(runId: number): string {
+  return `run ${runId} stood for it, which was due later: the clock was set back`;
 }
 
 /** Whether something of it was written at a time that has not come: the clock was set back since. */

@@ -8,7 +8,7 @@ import type { ParsedScheduleChanges } from "../schedules/schedule-changes-input.
 import { parseZonedSchedule, phraseOf } from "../schedules/zoned-schedule.ts";
 import type { ScheduleDefinition, ScheduleRecord, UpdateScheduleParams } from "../storage/storage.ts";
 
-type Changes = UpdateScheduleParams["changes"];
+export type Changes = UpdateScheduleParams["changes"];
 
 /**
  * What is to be written when a schedule is changed so, as it is now; nothing where nothing changes. Throws `invalid_field`,

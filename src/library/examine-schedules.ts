@@ -1,4 +1,4 @@
-import { doubledMoments, spansOfRows, unaccountedMoments } from "../schedules/account-for-moments.ts";
+import { doubledMoments, unaccountedMoments } from "../schedules/account-for-moments.ts";
 import { canonicalForm } from "../schedules/canonical-form.ts";
 import { isoText } from "../schedules/moment-text.ts";
 import { countMoments, nextMoment } from "../schedules/moments.ts";
@@ -82,14 +82,13 @@ async function examineSchedule(
   const { rule, anchorAt: anchor, nextFireAt, lastDueAt } = schedule;
   const name = `Schedule #${schedule.id} (${canonicalForm(rule)})`;
   const findings: string[] = [];
-  const spans = spansOfRows(rows, { rule, anchor, nextFireAt: nextFireAt ?? now });
   if (schedule.status === "active" && nextFireAt !== null) {
     const missing = unaccountedMoments({
       rule,
       anchor,
       after: from,
       before: disabled ? Math.min(nextFireAt, (lastDueAt ?? from) + 1) : nextFireAt,
-      spans,
+      spans: rows,
       limit: NAMED_MAX,
     });
     findings.push(...missing.map((moment) => `${name}: ${isoText(rule.tz, moment)} has left no run.`));
@@ -99,7 +98,7 @@ async function examineSchedule(
     if (fires && now - nextFireAt > OVERDUE_MS)
       findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and nobody fires it.`);
   }
-  const doubled = doubledMoments(spans).slice(0, NAMED_MAX);
+  const doubled = doubledMoments(rows).slice(0, NAMED_MAX);
   findings.push(...doubled.map((moment) => `${name}: ${isoText(rule.tz, moment)} has two runs.`));
   return { moments: rows.reduce((sum, row) => sum + row.moments, 0), findings };
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Rule } from "../model/rule.ts";
-import { doubledMoments, spansOfRows, unaccountedMoments } from "./account-for-moments.ts";
+import { doubledMoments, unaccountedMoments } from "./account-for-moments.ts";
 import { momentsBetween } from "./moments.ts";
 
 const EVERY_TEN: Rule = { kind: "every", everyMs: 10, tz: "UTC" };
@@ -56,36 +56,5 @@ describe("accounting for moments", () => {
     const once = { firstDueAt: 10, dueAt: 20 };
     expect(doubledMoments([once, { firstDueAt: 30, dueAt: 30 }])).toEqual([]);
     expect(doubledMoments([{ firstDueAt: 20, dueAt: 30 }, once])).toEqual([20]);
-  });
-});
-
-describe("rows that others lie in between of", () => {
-  const at = { rule: { kind: "every", everyMs: 10, tz: "UTC" }, anchor: 0, nextFireAt: 40 } as const;
-
-  test("stand for their first moments and their last", () => {
-    const rows = [
-      { firstDueAt: 30, dueAt: 30, moments: 1 },
-      { firstDueAt: 10, dueAt: 90, moments: 3 },
-    ];
-    expect(spansOfRows(rows, at)).toEqual([
-      rows[0],
-      { firstDueAt: 10, dueAt: 20 },
-      { firstDueAt: 90, dueAt: 90 },
-    ]);
-    expect(doubledMoments(spansOfRows(rows, at))).toEqual([]);
-  });
-
-  test("stand for all of them if they say so, and then some have two", () => {
-    const rows = [
-      { firstDueAt: 20, dueAt: 20, moments: 1 },
-      { firstDueAt: 10, dueAt: 30, moments: 3 },
-    ];
-    expect(spansOfRows(rows, at)).toEqual(rows);
-    expect(doubledMoments(spansOfRows(rows, at))).toEqual([20]);
-  });
-
-  test("are taken at their word where nothing lies in between", () => {
-    const rows = [{ firstDueAt: 10, dueAt: 30, moments: 2 }];
-    expect(spansOfRows(rows, at)).toEqual(rows);
   });
 });

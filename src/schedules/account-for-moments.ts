@@ -1,40 +1,10 @@
 import type { Rule } from "../model/rule.ts";
-import { countMoments, momentsBetween, nextMoment } from "./moments.ts";
-import { MOMENTS_MAX } from "./plan-fire.ts";
+import { nextMoment } from "./moments.ts";
 
 /** A row of the ledger: the moments from the first to the last of them have their row. */
 export interface AccountedSpan {
   readonly firstDueAt: number;
   readonly dueAt: number;
-}
-
-/** As it is stored: it stands for the first `moments` − 1 from `firstDueAt` on, and for `dueAt`. */
-export interface AccountedRow extends AccountedSpan {
-  readonly moments: number;
-}
-
-/**
- * What rows stand for, which are in the order of `dueAt`. Nearly always that is everything between their first and their
- * last moment; where others lie in between, or the last one lies ahead of `nextFireAt`, the clock was set back, and what lay
- * ahead of it became due again.
- */
-export function spansOfRows(
-  rows: readonly AccountedRow[],
-  { rule, anchor, nextFireAt }: { rule: Rule; anchor: number; nextFireAt: number },
-): AccountedSpan[] {
-  return rows.flatMap((row, index) => {
-    const { firstDueAt, dueAt, moments } = row;
-    const isWhole = dueAt < nextFireAt && (rows[index - 1]?.dueAt ?? Number.NEGATIVE_INFINITY) < firstDueAt;
-    // A row that stands for as many as are ever counted may stand for more.
-    if (isWhole || moments === 1 || moments >= MOMENTS_MAX) return [row];
-    const between = { after: firstDueAt, anchor, until: dueAt };
-    if (1 + countMoments(rule, { ...between, max: moments }) <= moments) return [row];
-    const last = momentsBetween(rule, { ...between, limit: moments - 2 }).at(-1) ?? firstDueAt;
-    return [
-      { firstDueAt, dueAt: last },
-      { firstDueAt: dueAt, dueAt },
-    ];
-  });
 }
 
 export interface Account {

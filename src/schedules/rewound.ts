@@ -1,45 +1,43 @@
 import type { Rule } from "../model/rule.ts";
 import { countMoments, lastMoment } from "./moments.ts";
-import { MOMENTS_MAX } from "./plan-fire.ts";
+import { MOMENTS_MAX, type PlannedMoments } from "./plan-fire.ts";
 
-/** What a row stands for: the first `moments` − 1 due times from `firstDueAt` on, and `dueAt`. */
-export interface RowSpan {
-  readonly firstDueAt: number;
-  readonly dueAt: number;
-  readonly moments: number;
-  /** Whether `dueAt` started a run. */
+/** What a row stands for: all due times from the first to the last. */
+export interface RowSpan extends PlannedMoments {
+  /** Whether the last of them started a run. */
   readonly started: boolean;
 }
 
+export interface Rewound {
+  /** What the row stands for from now on; null: nothing. */
+  readonly row: PlannedMoments | null;
+  /** What came before the clock was set back to, and needs a row of its own, since the run's due time lies ahead; null: nothing. */
+  readonly rest: PlannedMoments | null;
+}
+
 /**
- * What a row whose last due time lies ahead of `now` stands for once the others that lie ahead are due again; 0 `moments`:
- * nothing. Where a run was started, its own due time stays.
+ * What becomes of a row whose last due time lies ahead of `now`, when those others that lie ahead are due again. Where a run
+ * was started, its own due time stays, and the row stands for nothing else.
  */
 export function rewound(
   row: RowSpan,
-  { rule, anchorAt: anchor }: { readonly rule: Rule; readonly anchorAt: number },
+  schedule: { readonly rule: Rule; readonly anchorAt: number },
   now: number,
-): Pick<RowSpan, "firstDueAt" | "dueAt" | "moments"> {
-  const { firstDueAt, dueAt, moments, started } = row;
-  const past = firstDueAt > now ? 0 : pastMoments(row, { rule, anchor }, now);
-  if (started)
-    return past === 0 ? { firstDueAt: dueAt, dueAt, moments: 1 } : { firstDueAt, dueAt, moments: past + 1 };
-  if (past === 0) return { firstDueAt, dueAt, moments: 0 };
-  const last =
-    past === 1 ? null : lastMoment(rule, { after: firstDueAt, anchor, until: Math.min(now, dueAt) });
-  return { firstDueAt, dueAt: last ?? firstDueAt, moments: Math.min(past, moments) };
+): Rewound {
+  const { firstDueAt, dueAt, started } = row;
+  const past = firstDueAt > now ? null : pastOf(row, schedule, now);
+  if (!started) return { row: past, rest: null };
+  return { row: { firstDueAt: dueAt, dueAt, moments: 1 }, rest: past };
 }
 
-/** How many of its due times have come by now; of a row from before the rule was changed only the first is known. */
-function pastMoments(
+/** Those that have come by now; of a row from before the rule was changed only the first is known. */
+function pastOf(
   { firstDueAt, moments }: RowSpan,
-  { rule, anchor }: { rule: Rule; anchor: number },
+  { rule, anchorAt: anchor }: { readonly rule: Rule; readonly anchorAt: number },
   now: number,
-): number {
-  if (moments === 1 || anchor > firstDueAt) return 1;
-  const most = Math.min(moments - 1, MOMENTS_MAX - 1);
-  return Math.min(
-    1 + countMoments(rule, { after: firstDueAt, anchor, until: now, max: MOMENTS_MAX - 1 }),
-    most,
-  );
+): PlannedMoments {
+  const last = anchor > firstDueAt ? null : lastMoment(rule, { after: firstDueAt, anchor, until: now });
+  if (last === null) return { firstDueAt, dueAt: firstDueAt, moments: 1 };
+  const more = countMoments(rule, { after: firstDueAt, anchor, until: last, max: MOMENTS_MAX - 1 });
+  return { firstDueAt, dueAt: last, moments: Math.min(1 + more, moments) };
 }

@@ -208,10 +208,19 @@ export interface DueRow {
   readonly started: boolean;
 }
 
+export interface MissedTimes {
+  readonly firstDueAt: number;
+  readonly dueAt: number;
+  readonly moments: number;
+  readonly reason: string;
+}
+
 export interface RewindParams extends ScheduleName {
   readonly revision: number;
   /** What they stand for from now on; 0 `moments`: nothing, and they go. */
   readonly rows: readonly Omit<DueRow, "started">[];
+  /** Due times that a run stood for whose own lies ahead: they have come, and get a row that says that they were missed. */
+  readonly missed: readonly MissedTimes[];
   readonly nextFireAt: number | null;
   /** It had ended because its only due time did not run, and goes on. */
   readonly reopens: boolean;

@@ -74,10 +74,20 @@ export function describeRewindSchedule(open: OpenWorld): void {
         { runId: ran?.runId as number, firstDueAt: at(4), dueAt: at(4), moments: 1 },
         { runId: skipped?.runId as number, firstDueAt: at(5), dueAt: at(5), moments: 0 },
       ];
-      const params = { tenant: TENANT, id: schedule.id, rows, nextFireAt: at(1), reopens: false };
+      const rest = { firstDueAt: now - HOUR, dueAt: now - HOUR, moments: 1, reason: "was caught up with" };
+      const params = {
+        tenant: TENANT,
+        id: schedule.id,
+        rows,
+        missed: [rest],
+        nextFireAt: at(1),
+        reopens: false,
+      };
       expect(await world.storage.schedules.rewind({ ...params, revision: revision - 1 })).toBe(false);
       expect(await world.storage.schedules.rewind({ ...params, revision })).toBe(true);
       expect(told).toContain("schedules");
+      const heard = (await world.storage.notifications.read({ after: 0, limit: 99 })).notifications.at(-1);
+      expect(heard).toMatchObject({ kind: "run.missed", run: { dueAt: now - HOUR, reason: rest.reason } });
       expect(
         (await runsOf(world)).map(({ status, firstDueAt, dueAt, moments }) => [
           status,
@@ -86,6 +96,7 @@ export function describeRewindSchedule(open: OpenWorld): void {
           moments,
         ]),
       ).toEqual([
+        ["missed", -HOUR, -HOUR, 1],
         ["running", 4 * HOUR, 4 * HOUR, 1],
         ["missed", 0, 0, 1],
       ]);
@@ -127,7 +138,15 @@ export function describeRewindSchedule(open: OpenWorld): void {
       });
       const { revision } = await read(world, schedule);
       const rows = [{ runId: row?.runId as number, firstDueAt: now, dueAt: now, moments: 0 }];
-      const params = { tenant: TENANT, id: schedule.id, revision, rows, nextFireAt: now, reopens: false };
+      const params = {
+        tenant: TENANT,
+        id: schedule.id,
+        revision,
+        rows,
+        missed: [],
+        nextFireAt: now,
+        reopens: false,
+      };
       expect(await world.storage.schedules.rewind(params)).toBe(false);
       expect(await read(world, schedule)).toMatchObject({ revision, nextFireAt: now + HOUR });
     });
@@ -147,7 +166,15 @@ export function describeRewindSchedule(open: OpenWorld): void {
       });
       const { revision } = await read(world, schedule);
       const rows = [{ runId: row?.runId as number, firstDueAt: dueAt, dueAt, moments: 0 }];
-      const params = { tenant: TENANT, id: schedule.id, revision, rows, nextFireAt: dueAt, reopens: true };
+      const params = {
+        tenant: TENANT,
+        id: schedule.id,
+        revision,
+        rows,
+        missed: [],
+        nextFireAt: dueAt,
+        reopens: true,
+      };
       expect(await world.storage.schedules.rewind(params)).toBe(true);
       expect(await read(world, schedule)).toMatchObject({
         status: "active",
@@ -173,7 +200,15 @@ export function describeRewindSchedule(open: OpenWorld): void {
       });
       const { revision } = await read(world, schedule);
       const rows = [{ runId: row?.runId as number, firstDueAt: now, dueAt: now, moments: 0 }];
-      const params = { tenant: TENANT, id: schedule.id, revision, rows, nextFireAt: now + 1, reopens: false };
+      const params = {
+        tenant: TENANT,
+        id: schedule.id,
+        revision,
+        rows,
+        missed: [],
+        nextFireAt: now + 1,
+        reopens: false,
+      };
       expect(await world.storage.schedules.rewind(params)).toBe(true);
       expect(await read(world, schedule)).toMatchObject({
         status: "paused",

@@ -290,9 +290,12 @@ async function rewind(side: Side, command: Extract<Command, { do: "rewind" }>) {
   const name = side.chooseSchedule(pick);
   const schedule = await side.storage.schedules.get(name);
   const rows = await side.storage.schedules.dueRows({ ...name, after: side.clock.now(), limit: 5 });
+  const at = schedule?.revision ?? 1;
   const rewound = await side.storage.schedules.rewind({
     ...name,
     revision: (schedule?.revision ?? 1) - (stale ? 1 : 0),
+    // Long ago, and each time another.
+    missed: keeps > 1 ? [{ firstDueAt: at, dueAt: at, moments: 1, reason: "was before" }] : [],
     rows: rows.map(({ started, ...row }, index) => {
       const moments = started ? 1 : Number(index < keeps);
       return { ...row, firstDueAt: row.dueAt, moments };

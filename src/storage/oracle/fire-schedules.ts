@@ -106,7 +106,7 @@ function joinMissed(
   return last;
 }
 
-function addRun(state: OracleState, schedule: OracleSchedule, given: NewRun): OracleRun {
+export function addRun(state: OracleState, schedule: OracleSchedule, given: NewRun): OracleRun {
   const now = state.clock.now();
   const { dueAt, firstDueAt, moments, forced, status } = given;
   state.lastRunId += 1;

@@ -1,4 +1,6 @@
 import type { DueRow, RewindParams, ScheduleName } from "../storage.ts";
+import { addRun } from "./fire-schedules.ts";
+import { notifyOfRun } from "./notifications.ts";
 import { type OracleRun, type OracleState, scheduleOf, tell } from "./state.ts";
 
 export function dueRows(
@@ -19,7 +21,7 @@ export function dueRows(
 }
 
 export function rewindSchedule(state: OracleState, params: RewindParams): boolean {
-  const { tenant, id, revision, rows, nextFireAt, reopens } = params;
+  const { tenant, id, revision, rows, missed, nextFireAt, reopens } = params;
   const schedule = scheduleOf(state, { tenant, id });
   if (schedule?.revision !== revision) return false;
   const now = state.clock.now();
@@ -31,6 +33,8 @@ export function rewindSchedule(state: OracleState, params: RewindParams): boolea
     const run = own.get(runId);
     if (run !== undefined && moments > 0) Object.assign(run, { firstDueAt, dueAt, moments });
   }
+  for (const times of missed)
+    notifyOfRun(state, "run.missed", addRun(state, schedule, { ...times, forced: false, status: "missed" }));
   const left = rowsOf(state, { tenant, id }).map(({ dueAt }) => dueAt);
   schedule.lastDueAt = left.length === 0 ? null : Math.max(...left);
   schedule.revision += 1;

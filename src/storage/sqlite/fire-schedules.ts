@@ -131,7 +131,12 @@ export function cancelOpenRuns(
     .map((task) => endNow(db, ledger, task, end));
 }
 
-function addRun(db: SqliteDatabase, { id, tenant, agent }: ScheduleRow, given: NewRun, now: number): RunRow {
+export function addRun(
+  db: SqliteDatabase,
+  { id, tenant, agent }: ScheduleRow,
+  given: NewRun,
+  now: number,
+): RunRow {
   const { dueAt, firstDueAt, moments, forced, status } = given;
   return db
     .prepare<RunRow>(

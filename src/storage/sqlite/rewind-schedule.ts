@@ -1,5 +1,8 @@
 import type { DueRow, RewindParams, ScheduleName } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { addRun } from "./fire-schedules.ts";
+import { notifyOfRun } from "./notifications.ts";
+import type { ScheduleRow } from "./schedule-row.ts";
 
 export function dueRows(
   db: SqliteDatabase,
@@ -17,9 +20,9 @@ export function dueRows(
 
 /** Takes back what was written of due times that lie ahead, inside a transaction. */
 export function rewindSchedule(db: SqliteDatabase, params: RewindParams, now: number): boolean {
-  const { tenant, id, revision, rows, nextFireAt, reopens } = params;
+  const { tenant, id, revision, rows, missed, nextFireAt, reopens } = params;
   const schedule = db
-    .prepare("select 1 from schedule where tenant = ? and id = ? and revision = ?")
+    .prepare<ScheduleRow>("select * from schedule where tenant = ? and id = ? and revision = ?")
     .get(tenant, id, revision);
   if (schedule === undefined) return false;
   const isAhead = db.prepare("select 1 from run where id = ? and schedule = ? and forced = 0 and due_at > ?");
@@ -35,6 +38,10 @@ export function rewindSchedule(db: SqliteDatabase, params: RewindParams, now: nu
       moments,
       runId,
     );
+  }
+  for (const times of missed) {
+    const run = addRun(db, schedule, { ...times, forced: false, status: "missed" }, now);
+    notifyOfRun(db, "run.missed", run, now);
   }
   if (reopens) {
     db.prepare(
