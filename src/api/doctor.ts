@@ -29,11 +29,31 @@ const doctorReport = z
     ],
   });
 
+const STREAM_EXAMPLE = `event: open
+data: {}
+
+event: progress
+data: {"check":"counters","done":20000,"total":2000000}
+
+event: report
+data: {"ok":true,"checks":[]}
+
+`;
+
 export const getDoctor = {
   operationId: "getDoctor",
   tags: ["node"],
   summary: "Look for what cannot be",
   description:
-    "Counts every counter anew and proves that every moment of every schedule has left a run since its last change. Changes nothing; costs what the backlog costs, so ask for it now and then, not all the time.",
-  response: { 200: doctorReport, ...errorAnswers("storage_unavailable") },
+    "Counts every counter anew and proves that every moment of every schedule has left a run since its last change. Changes nothing. It looks at every row, in slices between which other work goes on, and stops when the connection is closed. A node examines once at a time: a request that comes meanwhile gets the same report. With `Accept: text/event-stream` it says how far it is: events `progress` `{check, done, total}`, and `report` or `error` at the end.",
+  response: {
+    200: {
+      description: "What was found. Or how far it is, and then what was found, as events.",
+      content: {
+        "application/json": { schema: doctorReport },
+        "text/event-stream": { schema: z.string().meta({ examples: [STREAM_EXAMPLE] }) },
+      },
+    },
+    ...errorAnswers("storage_unavailable"),
+  },
 };

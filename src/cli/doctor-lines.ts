@@ -1,4 +1,4 @@
-import type { DoctorReport } from "../interface/doctor.ts";
+import type { DoctorProgress, DoctorReport } from "../interface/doctor.ts";
 import { displayWidth, oneLine, pad } from "./display-text.ts";
 import { styled } from "./style.ts";
 
@@ -9,4 +9,10 @@ export function doctorLines({ checks }: DoctorReport): string[] {
     `${ok ? styled("green", "✓") : styled("red", "✗")} ${pad(name, width)}  ${oneLine(summary)}`,
     ...findings.map((finding) => `${" ".repeat(width + 4)}- ${oneLine(finding)}`),
   ]);
+}
+
+/** How far an examination is. */
+export function progressText({ check, done, total }: DoctorProgress): string {
+  const share = total === null ? "" : ` (${Math.floor((100 * done) / Math.max(total, 1))} %)`;
+  return `looking at ${check}: ${done}${total === null ? "" : ` of ${total}`}${share}`;
 }

@@ -1,6 +1,8 @@
 import { Command } from "commander";
-import { doctorLines } from "./doctor-lines.ts";
+import type { DoctorProgress } from "../interface/doctor.ts";
+import { doctorLines, progressText } from "./doctor-lines.ts";
 import { print, printJson } from "./print.ts";
+import { ProgressLine } from "./progress-line.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 
 /** `rota doctor`: looks for what cannot be. */
@@ -9,7 +11,14 @@ export function doctorCommand(): Command {
     "Look for what cannot be: moments of schedules that left no run, counters that are off, clocks that disagree.",
   );
   return withServerOptions(command).action(async (flags: ServerFlags) => {
-    const report = await openClient(flags).doctor();
+    const progress = new ProgressLine(process.stderr);
+    // Only where a person watches: a program wants the report, and nothing before it.
+    const watched = process.stderr.isTTY
+      ? { onProgress: (at: DoctorProgress) => progress.show(progressText(at)) }
+      : {};
+    const report = await openClient(flags)
+      .doctor(watched)
+      .finally(() => progress.clear());
     if (flags.json) printJson(report);
     else for (const line of doctorLines(report)) print(line);
     if (!report.ok) process.exitCode = 1;

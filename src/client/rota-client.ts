@@ -1,4 +1,4 @@
-import type { DoctorReport } from "../interface/doctor.ts";
+import type { DoctorOptions, DoctorReport } from "../interface/doctor.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { EventsOptions, Health, RotaApi } from "../interface/rota.ts";
 import type { RotaEvent } from "../model/event.ts";
@@ -8,6 +8,7 @@ import { HttpAgents } from "./agents.ts";
 import { HttpAudit } from "./audit.ts";
 import type { CallOptions } from "./call-options.ts";
 import { Connection } from "./connection.ts";
+import { askDoctor } from "./doctor.ts";
 import { EventStream } from "./event-stream.ts";
 import { eventFeed, notificationFeed } from "./feeds.ts";
 import { HttpKeys } from "./keys.ts";
@@ -100,8 +101,8 @@ export class RotaClient implements RotaApi {
     return this.#connection.ask({ path: "/v1/scheduler/stats", signal });
   }
 
-  doctor({ signal }: CallOptions = {}): Promise<DoctorReport> {
-    return this.#connection.ask({ path: "/v1/doctor", signal });
+  doctor(options: DoctorOptions = {}): Promise<DoctorReport> {
+    return askDoctor(this.#connection, options);
   }
 
   health({ signal }: CallOptions = {}): Promise<Health> {

@@ -4,6 +4,7 @@ import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import { REPLACED } from "../model/schedule.ts";
 import type { TaskRecord } from "../model/task-record.ts";
+import type { Service } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type {
   Abilities,
@@ -29,6 +30,7 @@ import { Pruner } from "./pruner.ts";
 import { Recounter } from "./recounter.ts";
 import { Releaser } from "./releaser.ts";
 import { Rescuer } from "./rescuer.ts";
+import { Rewinder } from "./rewinder.ts";
 import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./run-maker.ts";
 import { Runner, type RunnerOptions } from "./runner.ts";
 import { readTaskSession } from "./task-session.ts";
@@ -95,6 +97,7 @@ export class Engine {
   readonly #releaser: Releaser;
   readonly #pruner: Pruner;
   readonly #recounter: Recounter;
+  readonly #rewinder: Rewinder;
   readonly #orphans = new Orphans();
   #started = false;
   #onIdle: (() => void) | null = null;
@@ -199,6 +202,7 @@ export class Engine {
       runRetentionMs: options.runRetentionMs,
     });
     this.#recounter = new Recounter({ ...service, storage });
+    this.#rewinder = new Rewinder({ ...service, storage, storageClock });
     this.#heartbeat = new Heartbeat({
       ...service,
       storage,
@@ -307,8 +311,9 @@ export class Engine {
     this.#firer.onSignal(signal);
   }
 
-  #background(): (Timekeeper | Firer | Releaser | Pruner | Recounter)[] {
-    return [this.#timekeeper, this.#firer, this.#releaser, this.#pruner, this.#recounter];
+  #background(): Service[] {
+    const upkeep = [this.#releaser, this.#pruner, this.#recounter, this.#rewinder];
+    return [this.#timekeeper, this.#firer, ...upkeep];
   }
 
   #inserted(tasks: readonly NewTask[], answers: readonly InsertedTask[]): void {

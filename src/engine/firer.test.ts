@@ -330,17 +330,19 @@ describe("a clock", () => {
     expect(await story()).toEqual(["succeeded 1200", "succeeded 2400", "succeeded 3600"]);
   });
 
-  test("that is set forward and back again fires nothing twice", async () => {
+  test("that is set forward and back again starts no run twice, and what only shared a row is due again", async () => {
     const { engine, clock, create, story } = await makeScheduler();
     await create({ everyMs: 20 * MINUTE });
     await engine.start();
     await clock.advance(30 * MINUTE);
     clock.set(clock.now() + HOUR);
     await clock.advance(SECOND);
-    const expected = ["succeeded 1200", "succeeded 2400–4800 ×3"];
-    expect(await story()).toEqual(expected);
+    expect(await story()).toEqual(["succeeded 1200", "succeeded 2400–4800 ×3"]);
     clock.set(clock.now() - HOUR);
+    await clock.advance(SECOND);
+    expect(await story()).toEqual(["succeeded 1200", "succeeded 4800"]);
     await clock.advance(69 * MINUTE);
+    const expected = ["succeeded 1200", "succeeded 4800", "succeeded 2400", "succeeded 3600"];
     expect(await story()).toEqual(expected);
     await clock.advance(MINUTE);
     expect(await story()).toEqual([...expected, "succeeded 6000"]);

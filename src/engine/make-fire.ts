@@ -1,4 +1,5 @@
-import { type PlannedMoments, type PlannedRun, planFire } from "../schedules/plan-fire.ts";
+import { openSpans, type TakenTimes } from "../schedules/open-spans.ts";
+import { type PlannedMoments, type PlannedRun, planFire, upTo } from "../schedules/plan-fire.ts";
 import { goesOn, pushed, type Standstill } from "../schedules/stand-still.ts";
 import type { Fire, NewRun, NewTask, ScheduleRecord } from "../storage/storage.ts";
 import { errorText } from "./attempt-error.ts";
@@ -25,7 +26,11 @@ export function fireDue(schedule: DueRecord, parts: FireParts): Fire {
   return pausing(schedule, [...before, failedRun(joined(plan.runs.slice(start)), error, parts)], error);
 }
 
-export type DueRecord = ScheduleRecord & { readonly nextFireAt: number };
+export type DueRecord = ScheduleRecord & {
+  readonly nextFireAt: number;
+  /** Due times from then on that have started a run already. */
+  readonly taken?: TakenTimes;
+};
 
 export function isDue(schedule: ScheduleRecord, now: number): schedule is DueRecord {
   return schedule.nextFireAt !== null && schedule.nextFireAt <= now;
@@ -64,7 +69,9 @@ export function fireDisabled(schedule: DueRecord, now: number): Fire {
   const fire =
     schedule.rule.kind === "once"
       ? pausing(schedule, [], TENANT_DISABLED)
-      : standing(schedule, pushed(schedule, now));
+      : schedule.taken === undefined
+        ? standing(schedule, pushed(schedule, now))
+        : standingBetween(schedule, now);
   return { ...fire, whileDisabled: true };
 }
 
@@ -77,8 +84,23 @@ export function fireEnabled(schedule: ScheduleRecord, now: number): Fire | null 
 }
 
 function standing(schedule: ScheduleRecord, { skipped, nextFireAt }: Standstill): Fire {
+  return skipping(schedule, skipped === null ? [] : [skipped], nextFireAt);
+}
+
+/** One whose clock was set back is not pushed: what lies between due times that have run could not be told apart. */
+function standingBetween(schedule: DueRecord, now: number): Fire {
+  const { spans, nextFireAt } = openSpans(schedule, now);
+  const skipped = spans.map(({ first, until }) => upTo({ ...schedule, nextFireAt: first }, until));
+  return skipping(schedule, skipped, nextFireAt);
+}
+
+function skipping(
+  schedule: ScheduleRecord,
+  skipped: readonly PlannedMoments[],
+  nextFireAt: number | null,
+): Fire {
   const run = { forced: false, status: "skipped", reason: TENANT_DISABLED } as const;
-  const runs = skipped === null ? [] : [{ ...skipped, ...run }];
+  const runs = skipped.map((moments) => ({ ...moments, ...run }));
   return { ...nameOf(schedule), runs, nextFireAt, pauses: null };
 }
 

@@ -2,6 +2,7 @@ import type { RunMetrics } from "../metrics/run-metrics.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
 import { runsLeft } from "../schedules/limits.ts";
+import type { TakenTimes } from "../schedules/open-spans.ts";
 import { heldUntil } from "../schedules/stand-still.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
@@ -31,6 +32,8 @@ import { type RunDefaults, toRunTask } from "./run-task.ts";
 const ROWS_MAX = 500;
 /** How long moments are worked out in one turn: after a long time away there may be many to count. */
 const PLANNING_MS = 20;
+/** Due times that one plan looks at which have run already. */
+const TAKEN_MAX = 1_000;
 /** Schedules that are read at once when a tenant is enabled. */
 const PAGE = 200;
 /** How often a run that was asked for is tried while its schedule changes under it. */
@@ -92,14 +95,19 @@ export class RunMaker {
   /** What becomes of schedules that are due: of as many as fit into one turn, and of one at least. */
   async plan(due: readonly ScheduleRecord[]): Promise<Fire[]> {
     const { monotonic } = this.#options;
-    const [orphans, disabled] = await Promise.all([this.#orphans(due), this.#disabledTenants(due)]);
+    const [orphans, disabled, taken] = await Promise.all([
+      this.#orphans(due),
+      this.#disabledTenants(due),
+      Promise.all(due.map((schedule) => this.#taken(schedule))),
+    ]);
     const began = monotonic();
     const fires: Fire[] = [];
     let rows = 0;
-    for (const schedule of due) {
+    for (const [index, schedule] of due.entries()) {
       const fire = this.#fireDue(schedule, {
         isOrphan: orphans.has(agentKey(schedule)),
         isDisabled: disabled.has(schedule.tenant),
+        taken: taken[index],
       });
       rows += fire.runs.length;
       if (rows > ROWS_MAX && fires.length > 0) break;
@@ -153,7 +161,7 @@ export class RunMaker {
       if (mode === "force" && runsLeft(schedule) === 0) throw spent(schedule);
       const fire =
         mode === "due"
-          ? this.#fireDue(schedule, { isOrphan, isDisabled: false })
+          ? this.#fireDue(schedule, { isOrphan, isDisabled: false, taken: await this.#taken(schedule) })
           : fireForced(schedule, this.#parts(isOrphan));
       if (fire === null) return { ran: false, reason: "already-running" };
       const [answer] = await this.#write([fire]);
@@ -205,11 +213,19 @@ export class RunMaker {
 
   #fireDue(
     schedule: ScheduleRecord,
-    { isOrphan, isDisabled }: { isOrphan: boolean; isDisabled: boolean },
+    {
+      isOrphan,
+      isDisabled,
+      taken,
+    }: { isOrphan: boolean; isDisabled: boolean; taken: TakenTimes | undefined },
   ): Fire {
     const parts = this.#parts(isOrphan);
     // The storage says that it is due, and its clock is the one that counts.
-    const due = { ...schedule, nextFireAt: schedule.nextFireAt ?? parts.now };
+    const due = {
+      ...schedule,
+      nextFireAt: schedule.nextFireAt ?? parts.now,
+      ...(taken === undefined ? {} : { taken }),
+    };
     try {
       const now = Math.max(parts.now, due.nextFireAt);
       return isDisabled ? fireDisabled(due, now) : fireDue(due, { ...parts, now });
@@ -218,6 +234,14 @@ export class RunMaker {
       this.#options.log.error({ tenant, schedule: id, error }, "a schedule cannot be fired and is paused");
       return fireBroken(due, error, parts);
     }
+  }
+
+  /** The due times that lie behind the next one and have run already: only a clock that was set back leaves any. */
+  async #taken({ tenant, id, nextFireAt, lastDueAt }: ScheduleRecord): Promise<TakenTimes | undefined> {
+    if (nextFireAt === null || lastDueAt === null || lastDueAt < nextFireAt) return undefined;
+    const { schedules } = this.#options.storage;
+    const rows = await schedules.dueRows({ tenant, id, after: nextFireAt - 1, limit: TAKEN_MAX });
+    return { dueAts: rows.map(({ dueAt }) => dueAt), isComplete: rows.length < TAKEN_MAX };
   }
 
   #parts(isOrphan: boolean): FireParts {

@@ -1,3 +1,20 @@
+/** How far an examination is. */
+export interface DoctorProgress {
+  /** What is being looked at: `counters` or `schedules`. */
+  readonly check: string;
+  /** Rows or schedules that were looked at. */
+  readonly done: number;
+  /** About how many there are; null: it is not known. */
+  readonly total: number | null;
+}
+
+export interface DoctorOptions {
+  /** Gives up: the call throws the signal's reason, and the work stops unless another caller waits for it. */
+  readonly signal?: AbortSignal;
+  /** Called again and again while it goes on. */
+  readonly onProgress?: (progress: DoctorProgress) => void;
+}
+
 /** What an examination found. */
 export interface DoctorReport {
   /** Whether nothing is wrong. */

@@ -3,7 +3,7 @@ import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
 import type { Audit, LocalAudit } from "./audit.ts";
-import type { DoctorReport } from "./doctor.ts";
+import type { DoctorOptions, DoctorReport } from "./doctor.ts";
 import type { Keys, LocalKeys } from "./keys.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Notifications, NotificationsOptions } from "./notifications.ts";
@@ -49,8 +49,14 @@ export interface RotaApi {
   notifications(options?: NotificationsOptions): Notifications;
 
   stats(): Promise<SchedulerStats>;
-  /** Looks for what cannot be: counters that are off, moments of schedules that left no run. Costs what the backlog costs. */
-  doctor(): Promise<DoctorReport>;
+  /**
+   * Looks for what cannot be: counters that are off, moments of schedules that left no run. It counts every row, in slices
+   * that let other work through. A node does it once at a time: callers that come meanwhile share the answer.
+   *
+   * @example
+   * const { ok, checks } = await rota.doctor({ signal: AbortSignal.timeout(60_000) });
+   */
+  doctor(options?: DoctorOptions): Promise<DoctorReport>;
   /** How it is. */
   health(): Promise<Health>;
   /** What Prometheus reads: the text of `/metrics`. */
@@ -88,7 +94,7 @@ export interface Rota extends RotaApi {
   readonly audit: LocalAudit;
 
   /** As this tenant is told: of others it learns that something is wrong, and not what they have. Left out: `default`. */
-  doctor(who?: { readonly tenantId?: string }): Promise<DoctorReport>;
+  doctor(options?: DoctorOptions & { readonly tenantId?: string }): Promise<DoctorReport>;
   events(options?: EventsOptions & LocalReading): Events;
   notifications(options?: NotificationsOptions & LocalReading): Notifications;
 

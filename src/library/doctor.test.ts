@@ -1,6 +1,7 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
 import { away } from "../../test/support/storages.ts";
+import type { DoctorProgress } from "../interface/doctor.ts";
 import { openSqlite } from "../storage/sqlite/open.ts";
 import type { Storage } from "../storage/storage.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
@@ -23,15 +24,16 @@ async function clockFindings({ tookMs, aheadMs }: { tookMs: number; aheadMs: num
       return seen;
     },
   };
-  const { checks } = await examine({
-    tenant: "default",
+  const examined = await examine({
     storage: slow,
     clock,
     config: () => ({ ok: true }),
     runRetentionMs: () => 1_000,
     fires: () => false,
+    signal: new AbortController().signal,
+    onProgress: () => {},
   });
-  return checks.find(({ name }) => name === "clock")?.findings;
+  return examined("default").checks.find(({ name }) => name === "clock")?.findings;
 }
 
 test("clocks that differ are told", async () => {
@@ -47,7 +49,7 @@ test("an answer that takes long is not taken for a clock that is wrong", async (
   expect(await clockFindings({ tookMs: 60_000, aheadMs: 0 })).toEqual([]);
 });
 
-test("whoever asks while somebody is being told shares the examination, and the next has one of its own", async () => {
+test("callers that come while an examination is under way share it, and the next has one of its own", async () => {
   const gate = new Gate();
   let counted = 0;
   const { rota } = await openTestRota({
@@ -59,11 +61,11 @@ test("whoever asks while somebody is being told shares the examination, and the 
       },
     },
   });
-  const asked = [rota.doctor(), rota.doctor(), rota.doctor()];
+  const asked = [rota.doctor(), rota.doctor({ tenantId: "another" }), rota.doctor()];
   gate.open();
   const [first, ...others] = await Promise.all(asked);
   expect(first).toMatchObject({ ok: true });
-  for (const other of others) expect(other).toBe(first);
+  for (const other of others) expect(other).toEqual(first);
   expect(counted).toBe(1);
   expect(await rota.doctor()).toEqual(first);
   expect(counted).toBe(2);
@@ -81,4 +83,75 @@ test("an examination that fails is not the answer to whoever asks later", async 
   await expect(rota.doctor()).rejects.toMatchObject({ code: "storage_unavailable" });
   isAway = false;
   expect(await rota.doctor()).toMatchObject({ ok: true });
+});
+
+describe("an examination in slices", () => {
+  /** A Rota with more tasks than one slice looks at. */
+  async function openBusy() {
+    let counting = 0;
+    const { rota } = await openTestRota({
+      options: { scheduler: { maxQueueSize: 10_000, maxPerAgent: 10_000 } },
+      meddler: {
+        before: ({ operation }) => {
+          if (operation === "counters.recountAll") counting += 1;
+        },
+      },
+    });
+    for (let batch = 0; batch < 50; batch += 1) {
+      const tasks = Array.from({ length: 100 }, () => ({ message: "x", runAt: "2099-01-01T00:00:00Z" }));
+      await rota.tasks.submitBatch({ tasks });
+    }
+    return { rota, counting: () => counting };
+  }
+
+  test("lets other work through, and says how far it is", async () => {
+    const { rota } = await openBusy();
+    const seen: DoctorProgress[] = [];
+    const submitted: string[] = [];
+    const report = await rota.doctor({
+      onProgress: (progress) => {
+        seen.push(progress);
+        if (submitted.length === 0) {
+          submitted.push("asked");
+          rota.tasks.submit({ message: "meanwhile" }).then(({ state }) => submitted.push(state));
+        }
+        if (submitted.length === 2) submitted.push(progress.check);
+      },
+    });
+    expect(report).toMatchObject({ ok: true });
+    expect(submitted).toEqual(["asked", "queued", "counters"]);
+    const counted = seen.filter(({ check }) => check === "counters");
+    expect(counted.length).toBeGreaterThan(4);
+    expect(counted.map(({ done }) => done)).toEqual(
+      counted.map(({ done }) => done).toSorted((a, b) => a - b),
+    );
+    expect(counted.at(-1)?.total).toBeGreaterThanOrEqual(5_000);
+  });
+
+  test("stops when its only caller leaves, and not while another waits for it", async () => {
+    const { rota, counting } = await openBusy();
+    const leaving = new AbortController();
+    let slices = 0;
+    const left = rota.doctor({
+      signal: leaving.signal,
+      onProgress: () => {
+        slices += 1;
+        leaving.abort(new Error("left"));
+      },
+    });
+    await expect(left).rejects.toThrow("left");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(slices).toBe(1);
+
+    const leavingToo = new AbortController();
+    const both = [
+      rota.doctor({ signal: leavingToo.signal, onProgress: () => leavingToo.abort(new Error("left")) }),
+      rota.doctor(),
+    ] as const;
+    await expect(both[0]).rejects.toThrow("left");
+    expect(await both[1]).toMatchObject({ ok: true });
+    expect(counting()).toBe(2);
+    await expect(rota.doctor({ signal: AbortSignal.abort(new Error("never")) })).rejects.toThrow("never");
+    expect(counting()).toBe(2);
+  });
 });

@@ -1,4 +1,4 @@
-import type { DoctorCheck, DoctorReport } from "../interface/doctor.ts";
+import type { DoctorCheck, DoctorProgress, DoctorReport } from "../interface/doctor.ts";
 import type { Health } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -9,31 +9,45 @@ const SKEW_MAX_MS = 1_000;
 /** More findings of one kind say nothing more. */
 const FINDINGS_MAX = 100;
 
-export interface DoctorOptions {
-  /** Who asks. Of others it learns that something is wrong, and not what they have. */
-  readonly tenant: string;
+export interface ExamineOptions {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly config: () => Health["config"];
   readonly runRetentionMs: () => number;
   /** Whether moments fire here right now. */
   readonly fires: () => boolean;
+  /** Ends the examination, which then throws its reason. */
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: DoctorProgress) => void;
 }
 
-/** Looks for what cannot be. Changes nothing. */
-export async function examine(options: DoctorOptions): Promise<DoctorReport> {
+/** What an examination found, as a tenant is told: of others it learns that something is wrong, and not what they have. */
+export type Examined = (tenant: string) => DoctorReport;
+
+/** Looks for what cannot be, in slices between which other work goes on. Changes nothing. */
+export async function examine(options: ExamineOptions): Promise<Examined> {
   const { storage, clock, config } = options;
   const asked = clock.now();
   const storageNow = await storage.now();
   const answered = clock.now();
-  const checks: DoctorCheck[] = [
+  const before = [
     check("storage", "The storage answers.", []),
     checkClock(skew(storageNow, { asked, answered })),
-    await checkCounters(storage),
-    await checkSchedules(options, storageNow),
-    checkConfig(config()),
+    await checkCounters(options),
   ];
-  return { ok: checks.every(({ ok }) => ok), checks };
+  const ofSchedules = await checkSchedules(options, storageNow);
+  return (tenant) => {
+    const checks = [...before, ofSchedules(tenant), checkConfig(config())];
+    return { ok: checks.every(({ ok }) => ok), checks };
+  };
+}
+
+/** Lets others have the thread, and ends the examination if it is no longer wanted. */
+async function nextSlice({ signal, onProgress }: ExamineOptions, progress: DoctorProgress): Promise<void> {
+  signal.throwIfAborted();
+  onProgress(progress);
+  await new Promise((resolve) => setImmediate(resolve));
+  signal.throwIfAborted();
 }
 
 function check(name: string, well: string, findings: readonly string[]): DoctorCheck {
@@ -53,8 +67,10 @@ function checkClock(skewMs: number): DoctorCheck {
   return check("clock", "The clocks agree.", size > SKEW_MAX_MS ? [finding] : []);
 }
 
-async function checkCounters(storage: Storage): Promise<DoctorCheck> {
-  const faults = await storage.counters.recountAll();
+async function checkCounters(options: ExamineOptions): Promise<DoctorCheck> {
+  const faults = await options.storage.counters.recountAll({
+    onSlice: ({ rows, rowsTotal }) => nextSlice(options, { check: "counters", done: rows, total: rowsTotal }),
+  });
   return check(
     "counters",
     "Every counter says what the rows say.",
@@ -63,25 +79,33 @@ async function checkCounters(storage: Storage): Promise<DoctorCheck> {
 }
 
 async function checkSchedules(
-  { tenant, storage, runRetentionMs, fires }: DoctorOptions,
+  options: ExamineOptions,
   now: number,
-): Promise<DoctorCheck> {
+): Promise<(tenant: string) => DoctorCheck> {
+  const { storage, runRetentionMs, fires } = options;
   let schedules = 0;
   let moments = 0;
-  const findings: string[] = [];
+  let looked = 0;
+  const found = new Map<string, readonly string[]>();
+  const onSlice = (more: number) => {
+    looked += more;
+    return nextSlice(options, { check: "schedules", done: looked, total: null });
+  };
   for (const { id, disabled } of await storage.tenants.list()) {
-    const common = { storage, now, runRetentionMs: runRetentionMs(), fires: fires() };
+    const common = { storage, now, runRetentionMs: runRetentionMs(), fires: fires(), onSlice };
     const examined = await examineSchedules({ ...common, tenant: id, disabled });
     schedules += examined.schedules;
     moments += examined.moments;
-    if (id === tenant) findings.push(...examined.findings);
-    else if (examined.findings.length > 0) findings.push(ofAnother(id, examined.findings.length));
+    if (examined.findings.length > 0) found.set(id, examined.findings);
   }
   const well =
     schedules === 0
       ? "There are no schedules."
       : `Every moment has left its run: ${moments} since the last change of ${schedules === 1 ? "1 schedule" : `${schedules} schedules`}.`;
-  return check("schedules", well, findings);
+  return (tenant) => {
+    const findings = [...found].flatMap(([id, own]) => (id === tenant ? own : [ofAnother(id, own.length)]));
+    return check("schedules", well, findings);
+  };
 }
 
 function ofAnother(tenant: string, found: number): string {

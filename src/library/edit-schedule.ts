@@ -8,7 +8,7 @@ import type { ParsedScheduleChanges } from "../schedules/schedule-changes-input.
 import { parseZonedSchedule, phraseOf } from "../schedules/zoned-schedule.ts";
 import type { ScheduleDefinition, ScheduleRecord, UpdateScheduleParams } from "../storage/storage.ts";
 
-type Changes = UpdateScheduleParams["changes"];
+export type Changes = UpdateScheduleParams["changes"];
 
 /**
  * What is to be written when a schedule is changed so, as it is now; nothing where nothing changes. Throws `invalid_field`,
@@ -118,9 +118,9 @@ function pause(
 
 /** Where it goes on after a pause: what came meanwhile was not due, but for the only moment of one that is due once. */
 function resumed(record: ScheduleRecord, now: number): number | null {
-  const { rule, lastDueAt } = record;
+  const { rule } = record;
   if (rule.kind === "once") return resumedOnce({ ...record, rule }, now);
-  return nextDue(record, Math.max(now, lastDueAt ?? now));
+  return nextDue(record, now);
 }
 
 function resumedOnce(

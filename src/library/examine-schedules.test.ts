@@ -53,6 +53,7 @@ function examine(
     runRetentionMs: 90 * 24 * HOUR,
     fires: true,
     disabled: false,
+    onSlice: async () => {},
     ...options,
   });
 }
@@ -158,10 +159,10 @@ test("says nothing of a schedule that is deleted, with its rows, while it is loo
   const { storage, start, create } = await open();
   const schedule = await create();
   await leave(storage, schedule, [skipped(start + HOUR)], start + 2 * HOUR);
-  const listRuns: Storage["schedules"]["listRuns"] = async (params) => {
+  const dueRows: Storage["schedules"]["dueRows"] = async (params) => {
     await storage.schedules.delete({ tenant: TENANT, id: schedule.id, sparesRunning: false });
-    return storage.schedules.listRuns(params);
+    return storage.schedules.dueRows(params);
   };
-  const meddled = { ...storage, schedules: { ...storage.schedules, listRuns } };
+  const meddled = { ...storage, schedules: { ...storage.schedules, dueRows } };
   expect((await examine(meddled, start)).findings).toEqual([]);
 });

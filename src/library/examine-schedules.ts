@@ -2,8 +2,8 @@ import { doubledMoments, unaccountedMoments } from "../schedules/account-for-mom
 import { canonicalForm } from "../schedules/canonical-form.ts";
 import { runsLeft } from "../schedules/limits.ts";
 import { isoText } from "../schedules/moment-text.ts";
-import { nextMoment } from "../schedules/moments.ts";
-import type { RunRecord, ScheduleRecord, Storage } from "../storage/storage.ts";
+import { countMoments, nextMoment } from "../schedules/moments.ts";
+import type { DueRow, ScheduleRecord, Storage } from "../storage/storage.ts";
 
 const PAGE = 200;
 /** How far back the runs of one schedule are looked at: one that is due every second has a million in a fortnight. */
@@ -13,6 +13,8 @@ const OVERDUE_MS = 10_000;
 /** Runs of the last moments within their retention may be about to go. */
 const RETENTION_MARGIN_MS = 60 * 60 * 1_000;
 const NAMED_MAX = 5;
+/** How often a schedule is looked at that fires meanwhile. */
+const TRIES_MAX = 5;
 
 export interface ScheduleExamination {
   /** How many were looked at, and how many rows for their moments were found. */
@@ -30,6 +32,8 @@ export interface ExamineSchedulesOptions {
   readonly fires: boolean;
   /** Whether the tenant is disabled: what came since a schedule was looked at last has no row yet. */
   readonly disabled: boolean;
+  /** Waited for after each schedule that was looked at, and each page of its runs; what it throws ends the examination. */
+  readonly onSlice: (schedules: number) => Promise<void>;
 }
 
 /** Proves, from the last change of each schedule on, that every moment has its row, and one only. */
@@ -41,11 +45,11 @@ export async function examineSchedules(options: ExamineSchedulesOptions): Promis
   for (let after = 0; ; ) {
     const page = await storage.schedules.page({ tenant, after, limit: PAGE });
     for (const schedule of page) {
-      const examined = await examineSchedule(schedule, options);
+      const examined = await examineAsItIs(schedule, options);
       schedules += 1;
       moments += examined.moments;
-      if (examined.findings.length > 0 && (await isAsRead(storage, schedule)))
-        findings.push(...examined.findings);
+      findings.push(...examined.findings);
+      await options.onSlice(1);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) return { schedules, moments, findings };
@@ -53,17 +57,29 @@ export async function examineSchedules(options: ExamineSchedulesOptions): Promis
   }
 }
 
-/** One that was deleted or changed while its rows were read says nothing. */
-async function isAsRead(storage: Storage, { tenant, id, updatedAt }: ScheduleRecord): Promise<boolean> {
-  return (await storage.schedules.get({ tenant, id }))?.updatedAt === updatedAt;
+/** One that was deleted or changed while its rows were read says nothing; one that has fired meanwhile is looked at again. */
+async function examineAsItIs(
+  read: ScheduleRecord,
+  options: ExamineSchedulesOptions,
+): Promise<Omit<ScheduleExamination, "schedules">> {
+  let schedule = read;
+  for (let tries = 1; ; tries += 1) {
+    const examined = await examineSchedule(schedule, options);
+    if (examined.findings.length === 0) return examined;
+    const now = await options.storage.schedules.get(schedule);
+    if (now?.updatedAt !== schedule.updatedAt) return { ...examined, findings: [] };
+    if (now.revision === schedule.revision || tries === TRIES_MAX) return examined;
+    schedule = now;
+  }
 }
 
 async function examineSchedule(
   schedule: ScheduleRecord,
-  { storage, now, runRetentionMs, fires, disabled }: ExamineSchedulesOptions,
+  options: ExamineSchedulesOptions,
 ): Promise<Omit<ScheduleExamination, "schedules">> {
+  const { now, runRetentionMs, fires, disabled } = options;
   const since = Math.max(schedule.updatedAt, now - runRetentionMs + RETENTION_MARGIN_MS);
-  const { runs, from } = await runsSince(storage, schedule, since);
+  const { rows, from } = await rowsSince(schedule, since, options);
   const { rule, anchorAt: anchor, nextFireAt, lastDueAt } = schedule;
   const name = `Schedule #${schedule.id} (${canonicalForm(rule)})`;
   const findings: string[] = [];
@@ -73,7 +89,7 @@ async function examineSchedule(
       anchor,
       after: from,
       before: disabled ? Math.min(nextFireAt, (lastDueAt ?? from) + 1) : nextFireAt,
-      spans: runs,
+      spans: rows,
       limit: NAMED_MAX,
     });
     findings.push(...missing.map((moment) => `${name}: ${isoText(rule.tz, moment)} has left no run.`));
@@ -84,9 +100,9 @@ async function examineSchedule(
       findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and nobody fires it.`);
   }
   findings.push(...boundFaults(schedule).map((fault) => `${name} ${fault}`));
-  const doubled = doubledMoments(runs).slice(0, NAMED_MAX);
+  const doubled = doubledMoments(rows).slice(0, NAMED_MAX);
   findings.push(...doubled.map((moment) => `${name}: ${isoText(rule.tz, moment)} has two runs.`));
-  return { moments: runs.reduce((sum, run) => sum + run.moments, 0), findings };
+  return { moments: rows.reduce((sum, row) => sum + row.moments, 0), findings };
 }
 
 /** What its bounds have to say of one that goes on: whatever fires it ends it when it has had enough. */
@@ -102,29 +118,34 @@ function boundFaults(schedule: ScheduleRecord): string[] {
   ];
 }
 
-/** The rows of moments after `since`; where there are too many, `from` is where they begin to be complete. */
-async function runsSince(
-  storage: Storage,
-  { tenant, id }: ScheduleRecord,
+/** The rows of moments after `from`, in their order; where there would be too many, it lies later than `since`. */
+async function rowsSince(
+  { tenant, id, ...schedule }: ScheduleRecord,
   since: number,
-): Promise<{ runs: RunRecord[]; from: number }> {
-  const runs: RunRecord[] = [];
-  let looked = 0;
-  for (let cursor: number | null | undefined; cursor !== null && looked < RUNS_MAX; ) {
-    const page = await storage.schedules.listRuns({
-      tenant,
-      schedule: id,
-      limit: PAGE,
-      ...(cursor === undefined ? {} : { cursor }),
-    });
-    looked += page.runs.length;
-    const moments = page.runs.filter(({ forced }) => !forced);
-    runs.push(...moments.filter(({ dueAt }) => dueAt > since));
-    // Rows are written in the order of their moments, but for a clock that was set back.
-    const isPast = moments.length > 0 && moments.every(({ dueAt }) => dueAt <= since);
-    cursor = isPast ? null : page.nextCursor;
-    if (cursor !== null && looked >= RUNS_MAX)
-      return { runs, from: Math.max(since, runs.at(-1)?.dueAt ?? since) };
+  { storage, now, onSlice }: ExamineSchedulesOptions,
+): Promise<{ rows: DueRow[]; from: number }> {
+  const from = startOfNewest(schedule, since, now);
+  const rows: DueRow[] = [];
+  // A clock that was set back leaves rows ahead of it: those are no more than have come before.
+  while (rows.length < 2 * RUNS_MAX) {
+    const after = rows.at(-1)?.dueAt ?? from;
+    const page = await storage.schedules.dueRows({ tenant, id, after, limit: PAGE });
+    rows.push(...page);
+    if (page.length < PAGE) break;
+    await onSlice(0);
   }
-  return { runs, from: since };
+  return { rows, from };
+}
+
+/** From when on a rule has no more than `RUNS_MAX` moments, of which one comes a second at most. */
+function startOfNewest(
+  { rule, anchorAt: anchor }: Pick<ScheduleRecord, "rule" | "anchorAt">,
+  since: number,
+  now: number,
+): number {
+  const isFew = (after: number) =>
+    countMoments(rule, { after, anchor, until: now, max: RUNS_MAX }) < RUNS_MAX;
+  let spanMs = RUNS_MAX * 1_000;
+  while (now - spanMs > since && isFew(Math.max(now - 2 * spanMs, since))) spanMs *= 2;
+  return Math.max(now - spanMs, since);
 }

@@ -9,7 +9,7 @@ import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Agents } from "../interface/agents.ts";
 import type { LocalAudit } from "../interface/audit.ts";
-import type { DoctorReport } from "../interface/doctor.ts";
+import type { DoctorOptions, DoctorReport } from "../interface/doctor.ts";
 import type { LocalKeys } from "../interface/keys.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
@@ -41,13 +41,14 @@ import type { AgentTable } from "./agent-table.ts";
 import { ConfigHealth } from "./config-health.ts";
 import type { CurrentGuard } from "./current-guard.ts";
 import type { CurrentSettings } from "./current-settings.ts";
-import { examine } from "./doctor.ts";
+import { type Examined, examine } from "./doctor.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import { OpenStreams } from "./open-streams.ts";
 import type { Reloader } from "./reloader.ts";
 import { RestoreWatch } from "./restore-watch.ts";
+import { SharedExamination } from "./shared-examination.ts";
 import { StorageHealth } from "./storage-health.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
 import type { TenantRota } from "./tenant-rota.ts";
@@ -122,8 +123,7 @@ export class LocalRota implements Rota {
   #draining: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
   #keepAlive: NodeJS.Timeout | undefined;
-  /** Those under way, by who asked. */
-  readonly #examinations = new Map<string, Promise<DoctorReport>>();
+  readonly #examination: SharedExamination<Examined>;
   readonly #drainBegins = new AbortController();
 
   constructor(parts: LocalRotaParts) {
@@ -133,6 +133,17 @@ export class LocalRota implements Rota {
     this.audit = parts.access.audit;
     this.#configHealth = new ConfigHealth(parts.log);
     this.#storageHealth = new StorageHealth({ storage, clock, log: parts.log });
+    this.#examination = new SharedExamination(({ signal, onProgress }) =>
+      examine({
+        storage,
+        clock,
+        config: () => this.#configHealth.state,
+        runRetentionMs: () => parts.current.value.runRetentionMs,
+        fires: () => this.#state === "running" && parts.current.value.scheduler.enabled,
+        signal,
+        onProgress,
+      }),
+    );
     this.#estimates = new TokenEstimates({
       estimate: parts.estimateTokens,
       storage,
@@ -296,21 +307,10 @@ export class LocalRota implements Rota {
     }
   }
 
-  /** Counting everything holds others up: whoever asks meanwhile shares the answer. */
-  doctor({ tenantId: tenant = DEFAULT_TENANT }: { readonly tenantId?: string } = {}): Promise<DoctorReport> {
-    const { storage, clock, current } = this.#parts;
-    const underWay = this.#examinations.get(tenant);
-    if (underWay !== undefined) return underWay;
-    const examination = examine({
-      tenant,
-      storage,
-      clock,
-      config: () => this.#configHealth.state,
-      runRetentionMs: () => current.value.runRetentionMs,
-      fires: () => this.#state === "running" && current.value.scheduler.enabled,
-    }).finally(() => this.#examinations.delete(tenant));
-    this.#examinations.set(tenant, examination);
-    return examination;
+  async doctor(options: DoctorOptions & { readonly tenantId?: string } = {}): Promise<DoctorReport> {
+    const { tenantId = DEFAULT_TENANT, ...caller } = options;
+    const examined = await this.#examination.join(caller);
+    return examined(tenantId);
   }
 
   configFault(error: Error | null): void {

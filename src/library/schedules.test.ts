@@ -210,3 +210,18 @@ test("runs are kept as long as the configuration says, which can change while it
     "`schedules.runRetentionDays` must be an integer of days from 1 to 36500, not 0",
   );
 });
+
+test("one that is resumed after the clock was set back goes on at its next moment that has not run", async () => {
+  const { rota, clock } = await openTestRota({ clock: new ManualClock() });
+  await rota.start();
+  const made = clock.now();
+  await rota.schedules.create(HOURLY);
+  await clock.advance(HOUR);
+  await clock.advance(HOUR);
+  clock.set(made + 30 * MINUTE);
+  await clock.advance(2_000);
+  await rota.schedules.update(1, { enabled: false });
+  expect(await rota.schedules.update(1, { enabled: true })).toMatchObject({
+    next_fire_at: (made + 3 * HOUR) / 1_000,
+  });
+});

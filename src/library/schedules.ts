@@ -10,6 +10,7 @@ import { isSerialId } from "../model/serial-id.ts";
 import { canonicalForm } from "../schedules/canonical-form.ts";
 import { nextMoment } from "../schedules/moments.ts";
 import { parseNewSchedule } from "../schedules/new-schedule-input.ts";
+import { openSpans } from "../schedules/open-spans.ts";
 import { preview } from "../schedules/preview.ts";
 import { parsePreviewInput } from "../schedules/preview-input.ts";
 import { parseRunFilter, parseRunMode, parseScheduleFilter } from "../schedules/run-filter-input.ts";
@@ -18,13 +19,15 @@ import { scheduleCursorText } from "../schedules/schedule-cursor.ts";
 import { localZone } from "../schedules/zone.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { NewSchedule, ScheduleRecord, Storage } from "../storage/storage.ts";
-import { editSchedule } from "./edit-schedule.ts";
+import { type Changes, editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import { toRunPage } from "./runs.ts";
 import { schedulePage } from "./schedule-page.ts";
 import { toScheduledTask } from "./schedule-view.ts";
 
+/** Due times that have run already and are stepped over; behind them, the next fire steps over more. */
+const TAKEN_MAX = 1_000;
 /**
  * How often an edit is worked out anew because the schedule changed meanwhile. Its runs change it a few times for each of
  * its moments, of which there is one a second at most: nobody loses so often by chance.
@@ -85,7 +88,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     let wish = wanted;
     for (let tries = 0; tries < EDIT_TRIES_MAX; tries += 1) {
       const record = await find(id);
-      const changes = editSchedule(record, wish, storageClock.now());
+      const changes = await pastTaken(record, editSchedule(record, wish, storageClock.now()));
       if (Object.keys(changes).length === 0) return record;
       const { revision } = record;
       // A moment that has come is due, whatever is decided now: nobody may have been there to fire it, and a pause or another
@@ -116,6 +119,18 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     // It may have begun to stop, or the tenant may have been deleted, while this looked.
     checkOpen();
     return storage.schedules.create(schedule);
+  }
+
+  /** A due time that has run already is not the next one, which only a clock that was set back could make it. */
+  async function pastTaken(record: ScheduleRecord, changes: Changes): Promise<Changes> {
+    const { rule, anchorAt, untilAt, nextFireAt, lastDueAt } = { ...record, ...changes };
+    if (changes.nextFireAt === undefined || nextFireAt === null || (lastDueAt ?? 0) < nextFireAt)
+      return changes;
+    const { id } = record;
+    const rows = await storage.schedules.dueRows({ tenant, id, after: nextFireAt - 1, limit: TAKEN_MAX });
+    const dueAts = rows.filter(({ started }) => started).map(({ dueAt }) => dueAt);
+    const schedule = { rule, anchorAt, untilAt, nextFireAt, taken: { dueAts, isComplete: true } };
+    return { ...changes, nextFireAt: openSpans(schedule, nextFireAt - 1).nextFireAt };
   }
 
   function expectNext({ nextFireAt }: ScheduleRecord): void {

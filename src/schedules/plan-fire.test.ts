@@ -384,3 +384,30 @@ describe("whatever the rule and however long the gap", () => {
     );
   });
 });
+
+describe("with due times that have run already, after the clock was set back", () => {
+  const NOW = MIDNIGHT + 4 * HOUR;
+  const at = (hours: number) => MIDNIGHT + hours * HOUR;
+  const taken = { dueAts: [at(1.5), at(3), at(4.5)], isComplete: true };
+
+  test.each([
+    ["one", "miss 1, miss 2, run 2"],
+    ["none", "miss 1, miss 2, miss 1, run 1"],
+    ["all", "turn 1, turn 1, turn 1, turn 1, turn 1"],
+  ] as const)("catch_up %s leaves those out", (catchUp, expected) => {
+    const { runs, nextFireAt } = planFire(schedule({ catchUp, taken }), NOW);
+    expect(deeds(runs)).toBe(expected);
+    for (const run of runs)
+      for (const dueAt of taken.dueAts) expect(run.firstDueAt <= dueAt && dueAt <= run.dueAt).toBe(false);
+    expect(nextFireAt).toBe(at(5));
+  });
+
+  test("no more than a hundred are caught up with, the newest of all", () => {
+    const every2 = Array.from({ length: 60 }, (_, n) => MIDNIGHT + HOUR + (3 * n + 1) * SECOND);
+    const due = schedule({ rule: everySecond, catchUp: "all", taken: { dueAts: every2, isComplete: true } });
+    const { runs } = planFire(due, MIDNIGHT + HOUR + 3 * MINUTE);
+    const fired = runs.filter(({ status }) => status === "running");
+    expect(fired).toHaveLength(CATCH_UP_MAX);
+    expect(fired.at(-1)?.dueAt).toBe(MIDNIGHT + HOUR + 3 * MINUTE);
+  });
+});

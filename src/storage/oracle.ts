@@ -56,6 +56,7 @@ import { readTurns } from "./oracle/read-turns.ts";
 import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
+import { dueRows, rewindSchedule } from "./oracle/rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./oracle/runs.ts";
 import {
   countSchedules,
@@ -80,16 +81,16 @@ import {
   setTenantDisabled,
   updateTenant,
 } from "./oracle/tenants.ts";
-import type { Storage } from "./storage.ts";
+import type { CounterFault, RecountParams, Storage } from "./storage.ts";
 
 export function openOracle({ clock }: { clock: Clock }): Storage {
   const state = emptyState(clock);
   let closed = false;
 
   function on<Params, Answer>(operation: (state: OracleState, params: Params) => Answer) {
-    return async (params: Params): Promise<Answer> => {
+    return async (params: Params): Promise<Awaited<Answer>> => {
       if (closed) throw new RotaError("storage_unavailable", "The storage is closed.");
-      return operation(state, params);
+      return await operation(state, params);
     };
   }
 
@@ -157,6 +158,8 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       due: on(dueSchedules),
       nextDueAt: on<void, number | null>(nextScheduleAt),
       fire: on(fireSchedules),
+      dueRows: on(dueRows),
+      rewind: on(rewindSchedule),
       getRun: on(getRun),
       listRuns: on(listRuns),
       prune: on(pruneRuns),
@@ -205,7 +208,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     },
     audit: { append: on(appendAudit), list: on(listAudit), prune: on(pruneAudit) },
     // Everything is counted anew whenever it is asked for, so that no counter can be wrong.
-    counters: { recountOne: on(() => []), recountAll: on<void, never[]>(() => []) },
+    counters: { recountOne: on(() => []), recountAll: on(recountAll) },
 
     now: on<void, number>(() => clock.now()),
     check: on<void, void>(() => undefined),
@@ -218,4 +221,16 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       state.listeners.clear();
     },
   };
+}
+
+/** It keeps no counters that could be off. */
+async function recountAll({ tasks }: OracleState, params: RecountParams = {}): Promise<CounterFault[]> {
+  const { limit = Number.POSITIVE_INFINITY, onSlice } = params;
+  const rowsTotal = tasks.length;
+  let rows = 0;
+  do {
+    rows = Math.min(rows + limit, rowsTotal);
+    await onSlice?.({ rows, rowsTotal });
+  } while (rows < rowsTotal);
+  return [];
 }

@@ -42,10 +42,19 @@ export interface ScheduleStorage {
    * Writes down what became of moments, makes the tasks of those that fire, and moves the schedules on. A schedule whose
    * `revision` is another by now stays as it is: somebody else was faster, or it was changed. A moment that has its row never
    * gets another: what was to become of it is left out. Moments that were missed join the row of those missed right before
-   * them. A run that `replaces` ends those that go, with `REPLACED` as the error of their tasks. A schedule that recurs is
-   * `completed` once it has fired `maxRuns` times, or nothing more is due; then it is not paused. What has fired goes on.
+   * them, unless one that lies in between has a row of its own. A run that `replaces` ends those that go, with `REPLACED` as the
+   * error of their tasks. A schedule that recurs is `completed` once it has fired `maxRuns` times, or nothing more is due; then
+   * it is not paused. What has fired goes on.
    */
   fire(params: { fires: readonly Fire[] }): Promise<FiredSchedule[]>;
+
+  /** The rows of a schedule's due times after `after`, in the order of those. Runs out of turn have none. */
+  dueRows(params: ScheduleName & { after: number; limit: number }): Promise<DueRow[]>;
+  /**
+   * Takes back what was written of due times that lie ahead of the clock, which was set back: they are due again. False:
+   * its `revision` is another by now, or a row does not lie ahead; then nothing changed.
+   */
+  rewind(params: RewindParams): Promise<boolean>;
 
   getRun(params: { tenant: string; id: number }): Promise<RunRecord | null>;
   /** Newest first. */
@@ -214,6 +223,35 @@ export interface FiredSchedule extends ScheduleName {
   readonly runs: readonly { readonly id: number; readonly task: InsertedTask | null }[];
   /** What had to give way. */
   readonly cancelled: readonly EndedTask[];
+}
+
+/** The row of one or several due times. */
+export interface DueRow {
+  readonly runId: number;
+  readonly firstDueAt: number;
+  /** The last due time that it stands for. */
+  readonly dueAt: number;
+  readonly moments: number;
+  /** Whether that started a run: it never starts another. */
+  readonly started: boolean;
+}
+
+export interface MissedTimes {
+  readonly firstDueAt: number;
+  readonly dueAt: number;
+  readonly moments: number;
+  readonly reason: string;
+}
+
+export interface RewindParams extends ScheduleName {
+  readonly revision: number;
+  /** What they stand for from now on; 0 `moments`: nothing, and they go. */
+  readonly rows: readonly Omit<DueRow, "started">[];
+  /** Due times that a run stood for whose own lies ahead: they have come, and get a row that says that they were missed. */
+  readonly missed: readonly MissedTimes[];
+  readonly nextFireAt: number | null;
+  /** It had ended because its only due time did not run, and goes on. */
+  readonly reopens: boolean;
 }
 
 export interface RunRecord {

@@ -15,6 +15,7 @@ import Sqlite from "better-sqlite3";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SteppedClock } from "./conformance/clock.ts";
 import { describeStorage } from "./conformance/index.ts";
+import { newDefinition } from "./conformance/schedule-world.ts";
 import { idsOf, LANE, NODE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import type { SqliteOptions } from "./sqlite/database.ts";
 import { openSqlite } from "./sqlite/open.ts";
@@ -278,6 +279,92 @@ describe("a SQLite file", () => {
     expect(await storage.counters.recountOne({ random: 0.5 })).not.toEqual([]);
     expect(await storage.counters.recountAll()).toEqual([]);
     expect(await storage.counters.recountOne({ random: 0.5 })).toEqual([]);
+  });
+});
+
+describe("a recount of a SQLite file", () => {
+  /** A file with a bit of everything, and a hand that changes it behind Rota's back. */
+  async function openBusy() {
+    const path = newPath();
+    const { storage, clock } = await open(path, { enterEvery: 4 });
+    await storage.nodes.register({ node: NODE });
+    const session = { key: "s", maxConcurrent: 1 };
+    await insert(storage, "a", "b", "c", "d");
+    await storage.tasks.insert({
+      tasks: [
+        newTask({ id: "later", runAt: clock.now() + 1_000 }),
+        newTask({ id: "in-batch", batch: "bat" }),
+        newTask({ id: "said", origin: "message", session }),
+        newTask({ id: "said too", origin: "message", session }),
+        newTask({ id: "other", agent: "other" }),
+      ],
+      batches: [{ id: "bat", tenant: TENANT, parallelism: 1, callbackUrl: null }],
+      limits: ROOMY,
+    });
+    await claim(storage, 1);
+    await storage.tasks.cancel({ tenant: TENANT, ids: ["b"], error: null });
+    await storage.schedules.create({
+      tenant: TENANT,
+      definition: newDefinition(),
+      status: "active",
+      nextFireAt: clock.now(),
+      source: null,
+    });
+    expect(await storage.counters.recountAll()).toEqual([]);
+    const spoil = (sql: string) => {
+      const hand = new Sqlite(path);
+      hand.pragma("ignore_check_constraints = on");
+      hand.exec(sql);
+      hand.close();
+    };
+    return { storage, spoil };
+  }
+
+  test.for([
+    ["update line set waiting = waiting + 1 where id = 1", /^line .* waiting$/],
+    ["update line set ready = ready + 1 where id = 1", /^line .* ready$/],
+    ["update line set inflight = inflight + 1 where id = 1", /^line .* inflight$/],
+    ["update line set exempt = exempt + 1 where id = 1", /^line .* exempt$/],
+    ["update line set tasks = tasks + 1 where id = 1", /^line .* tasks$/],
+    ["update line set head_rank = head_rank + 1 where id = 1", /^line .* head_rank$/],
+    ["update line set head_seq = head_seq + 1 where id = 1", /^line .* head_seq$/],
+    ["update line set room = room + 1 where id = 1", /^line .* room$/],
+    ["update line set startable = 1 - startable where id = 1", /^line .* startable$/],
+    ["update line set ahead = 1 - ahead where id = 1", /^line .* ahead$/],
+    ["update lane set waiting = waiting + 1", /^lane .* waiting$/],
+    ["update lane set inflight = inflight + 1", /^lane .* inflight$/],
+    ["update lane set exempt = exempt + 1", /^lane .* exempt$/],
+    ["update tenant_line set waiting = waiting + 1", /^tenant .* waiting$/],
+    ["update tenant_line set exempt = exempt + 1", /^tenant .* exempt$/],
+    ["update tenant_line set inflight = inflight + 1", /^tenant .* inflight$/],
+    ["update tenant_line set supply = supply + 1", /^tenant .* supply$/],
+    ["update tenant_line set urgent_lines = urgent_lines + 1", /^tenant .* urgent_lines$/],
+    ["update tenant_line set startable = 1 - startable", /^tenant .* startable$/],
+    ["update tenant_line set max_queued = 7", /^tenants that are not as their rows and lines say$/],
+    ["delete from tenant_line", /^agent queues whose tenant is not in their lane$/],
+    ["update tally set tasks = tasks + 1 where state = 'queued'", /^tally acme queued$/],
+    ["delete from tally where state = 'cancelled'", /^tally acme cancelled$/],
+    ["insert into tally values ('nobody', 'done', 3)", /^tally nobody done$/],
+    [
+      "update task set resting_state = 'queued', completed_at = null where id = 'b'",
+      /^queued tasks that are ready, parked or held$/,
+    ],
+    ["update task set line = 2 where id = 'c'", /^ready entries of queued tasks$/],
+    ["delete from task_of_line where task_seq = 2", /^tasks entered by agent$/],
+    ["insert into task_of_line values (2, 2)", /^tasks entered for another agent$/],
+    ["update batch set active = active + 1", /^batch bat active$/],
+    ["update batch set open = open + 1", /^batch bat open$/],
+    ["update session set active = active + 1", /^session 1 active$/],
+    ["update session set queued = queued + 1", /^session 1 queued$/],
+    ["update session set messages = messages + 1", /^session 1 messages$/],
+    ["update schedule set open_runs = 1", /^schedule 1 open_runs$/],
+  ] as const)("finds what is wrong after %s", async ([sql, counter]) => {
+    const { storage, spoil } = await openBusy();
+    spoil(sql);
+    const found = expect.arrayContaining([expect.stringMatching(counter)]);
+    expect((await storage.counters.recountAll()).map((fault) => fault.counter)).toEqual(found);
+    const inSlices = await storage.counters.recountAll({ limit: 2 });
+    expect(inSlices.map((fault) => fault.counter)).toEqual(found);
   });
 });
 

@@ -172,8 +172,24 @@ export interface AgentRecord {
 export interface CounterStorage {
   /** Counts the rows behind one line picked by `random` in [0, 1), and mends the line if it is off. */
   recountOne(params: { random: number }): Promise<CounterFault[]>;
-  /** Counts everything and changes nothing. Costs what the backlog costs: for tests and `doctor`. */
-  recountAll(): Promise<CounterFault[]>;
+  /**
+   * Counts everything, slice by slice, and changes nothing. What it returns is wrong, however much changes meanwhile, and
+   * what is wrong all the time is found. For tests and `doctor`.
+   */
+  recountAll(params?: RecountParams): Promise<CounterFault[]>;
+}
+
+export interface RecountParams {
+  /** Rows that one slice looks at; left out: as many as take a few milliseconds. */
+  readonly limit?: number;
+  /** Called after each slice, and waited for: so the caller lets other work through. What it throws ends the recount. */
+  readonly onSlice?: (progress: RecountProgress) => void | Promise<void>;
+}
+
+export interface RecountProgress {
+  /** Rows that were looked at, and about how many there are. */
+  readonly rows: number;
+  readonly rowsTotal: number;
 }
 
 /** A counter that does not say what the rows say. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { DoctorProgress } from "../../src/interface/doctor.ts";
 import type { Open } from "./opened.ts";
 
 export function describeStatus(open: Open): void {
@@ -51,6 +52,19 @@ export function describeStatus(open: Open): void {
         ok: false,
         checks: { 4: { name: "config", ok: false, findings: ["no such option"] } },
       });
+    });
+
+    test("says how far it is, and stops when its caller leaves", async () => {
+      const { api } = await open();
+      await api.tasks.submit({ message: "x" });
+      const seen: DoctorProgress[] = [];
+      const report = await api.doctor({ onProgress: (progress) => seen.push(progress) });
+      expect(report).toMatchObject({ ok: true });
+      expect(seen[0]).toEqual({ check: "counters", done: expect.any(Number), total: expect.any(Number) });
+      const leaving = new AbortController();
+      const onProgress = () => leaving.abort(new Error("left"));
+      await expect(api.doctor({ signal: leaving.signal, onProgress })).rejects.toThrow("left");
+      expect(await api.doctor()).toMatchObject({ ok: true });
     });
   });
 

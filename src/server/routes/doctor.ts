@@ -1,12 +1,38 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { getDoctor } from "../../api/doctor.ts";
+import type { DoctorReport } from "../../interface/doctor.ts";
+import { prefersStream } from "../accepts.ts";
+import { ReportStream } from "../report-stream.ts";
 import type { RouteParts } from "../routes.ts";
+import { whenClosed } from "../when-closed.ts";
 import { may } from "./may.ts";
 
-/** For whoever wants to know that all is well. */
+/** For callers that want to know whether all is well. The examination stops when they close the connection. */
 export const doctorRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation }) => {
-  app.get("/doctor", may("administer", getDoctor), async ({ visitor }) => {
-    const { ok, checks } = await installation.doctor({ tenantId: visitor.caller.tenant });
-    return { ok, checks: checks.map((check) => ({ ...check, findings: [...check.findings] })) };
+  app.get("/doctor", may("administer", getDoctor), async ({ visitor, headers }, reply) => {
+    const left = new AbortController();
+    whenClosed(reply.raw, () => left.abort());
+    const caller = { tenantId: visitor.caller.tenant, signal: left.signal };
+    if (prefersStream(headers.accept)) {
+      reply.hijack();
+      const stream = new ReportStream(reply.raw);
+      const onProgress = stream.progress.bind(stream);
+      await installation.doctor({ ...caller, onProgress }).then(
+        (report) => stream.end(report),
+        (error) => stream.fail(error),
+      );
+      return reply as never;
+    }
+    try {
+      return toAnswer(await installation.doctor(caller));
+    } catch (error) {
+      if (!left.signal.aborted) throw error;
+      // Nobody is left to be answered.
+      return reply.hijack() as never;
+    }
   });
 };
+
+function toAnswer({ ok, checks }: DoctorReport) {
+  return { ok, checks: checks.map((check) => ({ ...check, findings: [...check.findings] })) };
+}

@@ -61,6 +61,7 @@ export type Command =
     }
   | { do: "deleteSchedule"; pick: number; sparesRunning: boolean }
   | { do: "fire"; fires: FiredSchedule[] }
+  | { do: "rewind"; pick: number; keeps: number; afterMs: number; reopens: boolean; stale: boolean }
   | { do: "pruneRuns"; retentionMs: number; limit: number }
   | { do: "clearLane"; tenant: string; name: string; limit: number }
   | { do: "cancel"; tenant: string; picks: number[]; error: string | null }
@@ -339,6 +340,17 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: record({
       do: fc.constant("fire"),
       fires: fc.array(firedSchedule, { minLength: 1, maxLength: 4 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: record({
+      do: fc.constant("rewind"),
+      pick,
+      keeps: fc.nat({ max: 2 }),
+      afterMs: fc.nat({ max: 30 }),
+      reopens: fc.boolean(),
+      stale: mostly(fc.constant(false), fc.constant(true)),
     }),
   },
   {

@@ -29,6 +29,7 @@ import { describeReadTurns } from "./read-turns.ts";
 import { describeRescueTasks } from "./rescue-tasks.ts";
 import { describeRetryDependants } from "./retry-dependants.ts";
 import { describeRetryTask } from "./retry-task.ts";
+import { describeRewindSchedule } from "./rewind-schedule.ts";
 import { describeRuns } from "./runs.ts";
 import { describeScheduleLimits } from "./schedule-limits.ts";
 import { describeSchedules } from "./schedules.ts";
@@ -62,6 +63,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeReadTurns(open);
     describeSchedules(open);
     describeFireSchedules(open);
+    describeRewindSchedule(open);
     describeRuns(open);
     describeScheduleLimits(open);
     describeLanesAndAgents(open);

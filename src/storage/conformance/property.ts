@@ -45,6 +45,16 @@ export function describeProperties(harness: StorageHarness): void {
       const numRuns = Math.ceil(harness.propertyRuns / 2);
       await fc.assert(fc.asyncProperty(preparation, lane, k, compare), { numRuns });
     });
+
+    test("may come between the slices of a recount, which then finds nothing", async () => {
+      const sequences = fc.array(anyCommand, { minLength: 5, maxLength: 60, size: "max" });
+      const limit = fc.integer({ min: 1, max: 5 });
+      const recount = withinTimeLimit((commands: Command[], limit: number) =>
+        recountMeanwhile(harness, commands, limit),
+      );
+      const numRuns = Math.ceil(harness.propertyRuns / 2);
+      await fc.assert(fc.asyncProperty(sequences, limit, recount), { numRuns });
+    });
   });
 }
 
@@ -83,6 +93,28 @@ async function compareWithOracle(harness: StorageHarness, commands: readonly Com
       const { faults: _none, ...seen } = await model.look(after);
       expectSame(await real.look(after), { ...seen, faults: [] }, `what is seen after command ${index}`);
     }
+  } finally {
+    await dispose();
+  }
+}
+
+/** Recounts again and again until no command is left, one of which comes after each slice. */
+async function recountMeanwhile(
+  harness: StorageHarness,
+  commands: readonly Command[],
+  limit: number,
+): Promise<void> {
+  const clock = new SteppedClock();
+  const { storage, dispose } = await harness.open(clock);
+  try {
+    const side = await Side.start(storage, clock, harness);
+    const left = [...commands];
+    const onSlice = async () => {
+      const command = left.shift();
+      if (command?.do === "wait") clock.step(command.ms);
+      if (command !== undefined) await runCommand(side, command);
+    };
+    while (left.length > 0) expect(await storage.counters.recountAll({ limit, onSlice })).toEqual([]);
   } finally {
     await dispose();
   }

@@ -63,6 +63,8 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     }
     case "fire":
       return fire(side, command);
+    case "rewind":
+      return rewind(side, command);
     case "pruneRuns":
       return pruneRuns(side, command);
     case "clearLane": {
@@ -294,6 +296,28 @@ async function toFire(side: Side, fired: FiredSchedule): Promise<Fire> {
     pauses: pauses ? "cannot be" : null,
     whileDisabled,
   };
+}
+
+/** Some rows that lie ahead stand for less than before; the last of them goes if it started nothing. */
+async function rewind(side: Side, command: Extract<Command, { do: "rewind" }>) {
+  const { pick, keeps, afterMs, reopens, stale } = command;
+  const name = side.chooseSchedule(pick);
+  const schedule = await side.storage.schedules.get(name);
+  const rows = await side.storage.schedules.dueRows({ ...name, after: side.clock.now(), limit: 5 });
+  const at = schedule?.revision ?? 1;
+  const rewound = await side.storage.schedules.rewind({
+    ...name,
+    revision: (schedule?.revision ?? 1) - (stale ? 1 : 0),
+    // Long ago, and each time another.
+    missed: keeps > 1 ? [{ firstDueAt: at, dueAt: at, moments: 1, reason: "was before" }] : [],
+    rows: rows.map(({ started, ...row }, index) => {
+      const moments = started ? 1 : Number(index < keeps);
+      return { ...row, firstDueAt: row.dueAt, moments };
+    }),
+    nextFireAt: side.clock.now() + afterMs,
+    reopens: reopens && schedule?.rule.kind === "once" && schedule.status !== "paused",
+  });
+  return { rewound, rows: rows.map(({ runId: _own, ...row }) => row) };
 }
 
 function toNewRun(side: Side, run: FiredRun, schedule: ScheduleRecord | null): NewRun {

@@ -101,6 +101,8 @@ function joinMissed(
 ): OracleRun | null {
   const last = state.runs.findLast((run) => run.scheduleId === id);
   if (last?.status !== "missed" || last.forced || given.forced || last.dueAt >= given.firstDueAt) return null;
+  const isBetween = ({ dueAt }: OracleRun) => dueAt > last.dueAt && dueAt < given.firstDueAt;
+  if (state.runs.some((run) => run.scheduleId === id && !run.forced && isBetween(run))) return null;
   last.dueAt = given.dueAt;
   last.moments += given.moments;
   last.reason = given.reason;
@@ -109,7 +111,7 @@ function joinMissed(
   return last;
 }
 
-function addRun(state: OracleState, schedule: OracleSchedule, given: NewRun): OracleRun {
+export function addRun(state: OracleState, schedule: OracleSchedule, given: NewRun): OracleRun {
   const now = state.clock.now();
   const { dueAt, firstDueAt, moments, forced, status } = given;
   state.lastRunId += 1;

@@ -27,6 +27,7 @@ import { RELEASE_FUNCTIONS } from "./release-dependants.ts";
 import { REQUEUE_FUNCTIONS } from "./requeue-task.ts";
 import { RESCUE_FUNCTIONS } from "./rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "./retry-task.ts";
+import { REWIND_FUNCTIONS } from "./rewind-schedule.ts";
 import { PRUNE_RUN_FUNCTIONS, READ_RUN_FUNCTIONS } from "./runs.ts";
 import { SCHEDULE_FUNCTIONS } from "./schedules.ts";
 import { SEND_FUNCTIONS } from "./send-message.ts";
@@ -81,6 +82,7 @@ const SOURCE = [
   TENANT_FUNCTIONS,
   RECOUNT_FUNCTIONS,
   SKIP_FUNCTIONS,
+  REWIND_FUNCTIONS,
 ].join("\n");
 
 /**

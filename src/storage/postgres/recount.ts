@@ -1,13 +1,12 @@
 import type { CounterFault } from "../storage.ts";
 import { roomOf } from "./counters.ts";
 import type { PostgresDatabase } from "./database.ts";
-import { maxOf } from "./settle-sessions.ts";
 import { tenantRoom } from "./share-out.ts";
 
 /** Counting more than this would hold up everybody else for what is a precaution. */
 const RECOUNTED_TASKS_MAX = 10_000;
 
-interface FaultRow {
+export interface FaultRow {
   readonly counter: string;
   readonly stored: string | null;
   readonly counted: string | null;
@@ -23,13 +22,7 @@ export async function recountOne(db: PostgresDatabase, params: { random: number 
   return rows.map(toFault);
 }
 
-/** Recounts everything and changes nothing. */
-export async function recountAll(db: PostgresDatabase): Promise<CounterFault[]> {
-  const rows = await db.read<FaultRow>({ text: RECOUNT_ALL, values: [] });
-  return rows.map(toFault);
-}
-
-function toFault({ counter, stored, counted }: FaultRow): CounterFault {
+export function toFault({ counter, stored, counted }: FaultRow): CounterFault {
   return { counter, stored: toNumber(stored), counted: toNumber(counted) };
 }
 
@@ -43,12 +36,27 @@ const PARKED = `
   union all select t.line, t.seq from turn u join task t on t.seq = u.task_seq where u.stage = 'parked'`;
 
 export const RECOUNT_FUNCTIONS = `
+-- What lines say of themselves that follows from their other columns, and from what is ready first.
+create function count_line_flags(p_lines bigint[]) returns table (
+  id bigint, column_name text, stored bigint, counted bigint) language sql stable as $$
+  select n.id, c.*
+    from line n
+    join lane l on l.name = n.lane
+    left join lateral (select rank, task_seq from ready where line = n.id order by rank, task_seq limit 1) f on true
+   cross join lateral (values
+     ('head_rank', n.head_rank, f.rank),
+     ('head_seq', n.head_seq, f.task_seq),
+     ('room', n.room::bigint, greatest(${roomOf("n", "l.per_agent")}, 0)::bigint),
+     ('ahead', n.ahead::integer::bigint,
+      (n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo'))::integer::bigint)) c
+   where n.id = any (p_lines)
+$$;
+
 -- What the rows say about lines, beside what the lines say.
 create function count_lines(p_lines bigint[]) returns table (
   id bigint, name text, lane text, column_name text, stored bigint, counted bigint) language sql stable as $$
   select n.id, 'line ' || n.lane || '/' || n.tenant || '/' || n.agent, n.lane, c.*
     from line n
-    join lane l on l.name = n.lane
     left join (select line, count(*) as tasks from ready where line = any (p_lines) group by line) r on r.line = n.id
     left join (select line, count(*) as tasks from lease where line = any (p_lines) group by line) h on h.line = n.id
     left join (select line, count(*) as tasks from task
@@ -61,19 +69,16 @@ create function count_lines(p_lines bigint[]) returns table (
                        union all select line, seq from (${PARKED}) t) w
                 where line = any (p_lines) and (select t.origin from task t where t.seq = w.task_seq) is not null
                 group by line) x on x.line = n.id
-    left join lateral (select rank, task_seq from ready where line = n.id order by rank, task_seq limit 1) f on true
    cross join lateral (values
      ('waiting', n.waiting::bigint, coalesce(r.tasks, 0) + coalesce(e.tasks, 0) + coalesce(p.tasks, 0)),
      ('exempt', n.exempt, coalesce(x.tasks, 0)),
      ('parked', n.parked, coalesce(p.tasks, 0)),
      ('ready', n.ready, coalesce(r.tasks, 0)),
-     ('inflight', n.inflight, coalesce(h.tasks, 0)),
-     ('head_rank', n.head_rank, f.rank),
-     ('head_seq', n.head_seq, f.task_seq),
-     ('room', n.room, greatest(${roomOf("n", "l.per_agent")}, 0)),
-     ('ahead', n.ahead::integer,
-      (n.head_rank is not null and (n.head_rank <= 0 or l.strategy = 'priority-fifo'))::integer)) c
+     ('inflight', n.inflight, coalesce(h.tasks, 0))) c
    where n.id = any (p_lines)
+  union all
+  select n.id, 'line ' || n.lane || '/' || n.tenant || '/' || n.agent, n.lane, f.column_name, f.stored, f.counted
+    from count_line_flags(p_lines) f join line n on n.id = f.id
 $$;
 
 create function recount_one(p_now bigint, p_random float8, p_tasks_max bigint)
@@ -174,103 +179,3 @@ begin
   perform refresh_tenants(array[v_own.tenant]);
 end $$;
 `;
-
-const RECOUNT_ALL = `
-select name || ' ' || column_name as counter, stored, counted
-  from count_lines(array(select id from line)) where stored is distinct from counted
-union all
-select 'lane ' || l.name || ' ' || c.name, c.stored, c.counted
-  from lane l
- cross join lateral (values
-   ('waiting', l.waiting, (select coalesce(sum(waiting), 0) from line where lane = l.name)),
-   ('exempt', l.exempt, (select coalesce(sum(exempt), 0) from line where lane = l.name)),
-   ('tenants', l.tenants, (select count(*) from tenant_line where lane = l.name)),
-   ('inflight', l.inflight, (select coalesce(sum(inflight), 0) from line where lane = l.name))) c(name, stored, counted)
- where c.stored <> c.counted
-union all
-select name || ' ' || column_name, stored, counted
-  from count_tenants(array(select id from tenant_line)) where stored is distinct from counted
-union all
-select 'tenants without lines, and lines without tenants', wrong, 0
-  from (select (select count(*) from tenant_line t where not exists (select 1 from line n where n.tenant = t.tenant))
-             + (select count(*) from line n
-                 where not exists (select 1 from tenant_line t where t.tenant = n.tenant and t.lane = n.lane)) as wrong) w
- where wrong > 0
-union all
-select 'tally ' || tenant || ' ' || state, sum(stored), sum(counted)
-  from (select tenant, state, tasks as stored, 0 as counted from tally
-        union all select tenant, resting_state, 0, count(*) from task group by tenant, resting_state) t
- group by tenant, state having sum(stored) <> sum(counted)
-union all
--- A ready task that is not queued, or a queued one that is neither ready nor held nor parked.
-select 'queued tasks that are ready, held or parked', placed, queued
-  from (select (select count(*) from ready r join task t
-                    on t.seq = r.task_seq and t.line = r.line and t.rank = r.rank and t.resting_state = 'queued'
-                   and t.parked is null)
-             + (select count(*) from lease l join task t
-                    on t.seq = l.task_seq and t.resting_state = 'queued' and t.parked is null)
-             + (select count(*) from (${PARKED}) p) as placed,
-               (select count(*) from task where resting_state = 'queued') as queued) q
- where placed <> queued
-union all
-select 'batch ' || b.id || ' ' || c.name, c.stored, c.counted
-  from batch b
-  left join (select t.batch, count(*) filter (where t.resting_state = 'queued' and t.parked is null and u.place is null) as active,
-                    count(*) filter (where t.completed_at is null) as open, count(t.parked) as parked
-               from task t left join turn u on u.session = t.session and u.stage = 'parked' and u.place = t.place
-              where t.batch is not null group by t.batch) t on t.batch = b.id
- cross join lateral (values
-   ('active', b.active, coalesce(t.active, 0)),
-   ('open', b.open, coalesce(t.open, 0)),
-   ('parked beside room', case when b.active < b.parallelism then t.parked else 0 end, 0),
-   ('over and untold', case when b.completed_at is null and t.open = 0 then 1 else 0 end, 0)) c(name, stored, counted)
- where c.stored <> c.counted
-union all
-select 'session ' || s.tenant || '/' || s.key || ' ' || c.name, c.stored, c.counted
-  from session s
-  left join (select session, count(*) filter (where stage = 'in') as active, count(*) filter (where stage = 'parked') as parked,
-                    count(*) as open, count(*) filter (where is_message) as messages, max(place) as last_place,
-                    min(place) filter (where stage = 'parked') as first_parked
-               from turn group by session) u on u.session = s.id
- cross join lateral (values
-   ('active', s.active, coalesce(u.active, 0)),
-   ('parked', s.parked, coalesce(u.parked, 0)),
-   ('open', s.open, coalesce(u.open, 0)),
-   ('messages', s.messages, coalesce(u.messages, 0)),
-   ('last_place', greatest(s.last_place, u.last_place), s.last_place),
-   ('first_parked', least(s.first_parked, u.first_parked), s.first_parked),
-   ('unsettled', case when s.parked > 0 and (s.active < ${maxOf("s")} or s.first_parked <= s.cutoff) then 1 else 0 end, 0))
-   c(name, stored, counted)
- where c.stored <> c.counted
-union all
--- Every task of a session that has not ended has the turn that it should have, and no other task has one.
-select 'turns', count(*) filter (where right_one), count(*)
-  from (select u.is_message = coalesce(t.origin = 'message', false) and case u.stage
-                 when 'early' then t.resting_state in ('waiting_dependency', 'delayed')
-                 when 'parked' then t.resting_state = 'queued' and t.parked is null
-                 else t.resting_state in ('queued', 'delayed') end as right_one
-          from (select * from task where session is not null and completed_at is null) t
-          full join turn u on u.task_seq = t.seq and u.session = t.session and u.place = t.place) f
-having count(*) filter (where right_one) <> count(*)
-union all
-select 'schedule ' || s.id || ' open_runs', s.open_runs, coalesce(r.runs, 0)
-  from schedule s
-  left join (select schedule, count(*) as runs from run where status = 'running' group by schedule) r on r.schedule = s.id
- where s.open_runs <> coalesce(r.runs, 0)
-union all
--- A run goes as long as its task does.
-select 'runs whose tasks go', count(*) filter (where t.completed_at is null and t.seq is not null), count(*)
-  from run r left join task t on t.id = r.task_id where r.status = 'running'
-having count(*) filter (where t.completed_at is null and t.seq is not null) <> count(*)
-union all
-select 'sessions of leases', count(*) filter (where l.session is not distinct from t.session), count(*)
-  from lease l join task t on t.seq = l.task_seq
-having count(*) filter (where l.session is not distinct from t.session) <> count(*)
-union all
--- Which attempts may be taken stands on their leases.
-select 'leases that may be taken', stored, counted
-  from (select count(l.priority) as stored, count(*) filter (where t.priority > 0 and t.preemptions_left > 0) as counted,
-               count(*) filter (where (l.priority is not null) <> (t.priority > 0 and t.preemptions_left > 0)
-                                   or l.priority <> t.priority or l.lane <> n.lane or l.tenant <> t.tenant) as wrong
-          from lease l join task t on t.seq = l.task_seq join line n on n.id = t.line) f
- where wrong > 0`;

@@ -14,6 +14,7 @@ import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these
 import type { PostgresDatabase } from "./database.ts";
 import { fireSchedules } from "./fire-schedules.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
+import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
 import { type ScheduleRow, toColumns, toScheduleRecord } from "./schedule-row.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
@@ -61,6 +62,8 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
       return next === undefined ? null : Number(next.next_fire_at);
     },
     fire: ({ fires }) => fireSchedules(db, fires),
+    dueRows: (params) => dueRows(db, params),
+    rewind: (params) => rewindSchedule(db, params),
     getRun: (params) => getRun(db, params),
     listRuns: (params) => listRuns(db, params),
     prune: (params) => pruneRuns(db, params),

@@ -98,6 +98,8 @@ begin
   joined as (
     update run o set due_at = l.due_at, moments = o.moments + l.moments, reason = l.reason, completed_at = p_now
       from last l where o.ctid = l.row and o.status = 'missed' and not o.forced and o.due_at < l.first_due_at
+       and not exists (select 1 from run b where b.schedule = l.schedule and b.due_at > o.due_at
+                          and b.due_at < l.first_due_at and not b.forced)
     returning l.n, l.fire, o.id)
   select coalesce(array_agg(row(n, fire, id, null)::written_run), '{}') into v_joined from joined;
   return v_joined;

@@ -107,7 +107,9 @@ function joinMissed(
     .prepare<RunRow>(
       `update run set due_at = @dueAt, moments = moments + @moments, reason = @reason, completed_at = @now
         where id = (select max(id) from run where schedule = @schedule)
-          and status = 'missed' and forced = 0 and due_at < @firstDueAt returning *`,
+          and status = 'missed' and forced = 0 and due_at < @firstDueAt
+          and not exists (select 1 from run b where b.schedule = @schedule and b.forced = 0
+                             and b.due_at > run.due_at and b.due_at < @firstDueAt) returning *`,
     )
     .get({ schedule, dueAt, firstDueAt, moments, reason, now });
   if (run !== undefined) notifyOfRun(db, "run.missed", run, now);
@@ -131,7 +133,12 @@ export function cancelOpenRuns(
     .map((task) => endNow(db, ledger, task, end));
 }
 
-function addRun(db: SqliteDatabase, { id, tenant, agent }: ScheduleRow, given: NewRun, now: number): RunRow {
+export function addRun(
+  db: SqliteDatabase,
+  { id, tenant, agent }: ScheduleRow,
+  given: NewRun,
+  now: number,
+): RunRow {
   const { dueAt, firstDueAt, moments, forced, status } = given;
   return db
     .prepare<RunRow>(

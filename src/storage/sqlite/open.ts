@@ -19,7 +19,8 @@ import { prune } from "./prune.ts";
 import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events.ts";
 import { readSituation } from "./read-situation.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
-import { recountAll, recountOne } from "./recount.ts";
+import { recountOne } from "./recount.ts";
+import { recountAll } from "./recount-all.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
@@ -70,7 +71,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     audit: sqliteAudit(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
-      recountAll: () => recountAll(db),
+      recountAll: (params) => recountAll(db, params),
     },
     now: async () => db.now(),
     check: () => db.check(),

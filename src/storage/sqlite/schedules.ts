@@ -15,6 +15,7 @@ import { cancelOpenRuns, fireSchedules } from "./fire-schedules.ts";
 import { Ledger } from "./ledger.ts";
 import { notifyOfSchedule } from "./notifications.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
+import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
 import { getRun, listRuns, pruneRuns } from "./runs.ts";
 import { type ScheduleRow, toColumns, toScheduleRecord } from "./schedule-row.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -56,6 +57,8 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
             .get()?.at ?? null,
       ),
     fire: ({ fires }) => durably(db, (now) => fireSchedules(db, fires, now)),
+    dueRows: (params) => db.read(() => dueRows(db, params)),
+    rewind: (params) => durably(db, (now) => rewindSchedule(db, params, now)),
     getRun: (params) => db.read(() => getRun(db, params)),
     listRuns: (params) => db.read(() => listRuns(db, params)),
     prune: (params) => durably(db, (now) => pruneRuns(db, params, now)),

@@ -1,0 +1,47 @@
+import type { ServerResponse } from "node:http";
+import type { DoctorProgress, DoctorReport } from "../interface/doctor.ts";
+import { RotaError } from "../model/errors.ts";
+import { STREAM_HEADERS } from "./event-stream.ts";
+
+/** Where it is not known how many there are, progress is reported after as many more. */
+const STEP = 100;
+
+/** How an examination goes on, as events: `progress` each time another percent is done, and `report` or `error` at the end. */
+export class ReportStream {
+  readonly #response: ServerResponse;
+  #said = "";
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.writeHead(200, STREAM_HEADERS).flushHeaders();
+    this.#write("open", {});
+  }
+
+  progress(progress: DoctorProgress): void {
+    const { check, done, total } = progress;
+    const step = Math.floor(total === null ? done / STEP : (100 * done) / Math.max(total, 1));
+    const said = `${check} ${step}`;
+    // A caller that does not read what is there already needs no more of it.
+    if (said === this.#said || this.#response.writableNeedDrain) return;
+    this.#said = said;
+    this.#write("progress", progress);
+  }
+
+  end(report: DoctorReport): void {
+    this.#write("report", report);
+    this.#response.end();
+  }
+
+  fail(error: unknown): void {
+    const known =
+      error instanceof RotaError
+        ? error
+        : new RotaError("internal_error", "the examination failed", { cause: error });
+    this.#write("error", known.toJSON());
+    this.#response.end();
+  }
+
+  #write(event: string, data: object): void {
+    if (!this.#response.destroyed) this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+}
