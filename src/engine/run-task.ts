@@ -35,6 +35,7 @@ export function toRunTask(schedule: ScheduleRecord, params: RunTaskParams): NewT
     schedule: schedule.id,
     session: sessionOf(schedule, params),
     preemptible: false,
+    concurrencyKey: null,
     batch: null,
     callbackUrl: null,
     dependsOn: [],

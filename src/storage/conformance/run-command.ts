@@ -180,7 +180,18 @@ async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, 
 }
 
 async function send(side: Side, command: Extract<Command, { do: "send" }>) {
-  const { agent, lane, session: key, priority, mode, maxConcurrent, cap, drop, debounceMs } = command;
+  const {
+    agent,
+    lane,
+    session: key,
+    priority,
+    mode,
+    maxConcurrent,
+    cap,
+    drop,
+    debounceMs,
+    concurrencyKey,
+  } = command;
   const id = `task-${side.tasks.length}`;
   const answer = await side.storage.sessions.send({
     task: newTask({
@@ -191,6 +202,7 @@ async function send(side: Side, command: Extract<Command, { do: "send" }>) {
       priority,
       origin: "message",
       session: { key, maxConcurrent: 1 },
+      concurrencyKey,
       spec: { ...customSpec(null), work: { kind: "message", message: id } },
     }),
     mode,
@@ -283,7 +295,7 @@ async function toFire(side: Side, fired: FiredSchedule): Promise<Fire> {
 }
 
 function toNewRun(side: Side, run: FiredRun, schedule: ScheduleRecord | null): NewRun {
-  const { status, dueMs, moments, forced, replaces, session } = run;
+  const { status, dueMs, moments, forced, replaces, session, concurrencyKey } = run;
   const dueAt = Math.floor(side.clock.now() / 10) * 10 + dueMs;
   const at = { dueAt, firstDueAt: dueAt - moments + 1, moments, forced };
   if (status === "skipped" || status === "missed") return { ...at, status, reason: `was ${status}` };
@@ -296,6 +308,7 @@ function toNewRun(side: Side, run: FiredRun, schedule: ScheduleRecord | null): N
     origin: "run",
     schedule: schedule?.id ?? 0,
     session: session === null ? null : { key: session, maxConcurrent: 1 },
+    concurrencyKey,
   });
   return { ...at, status, requestId: `req-${side.made}`, task, replaces };
 }

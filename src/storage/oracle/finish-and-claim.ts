@@ -8,17 +8,18 @@ import type {
   Held,
 } from "../storage.ts";
 import { chooseTask } from "./choose-task.ts";
+import { isAnyKeyWanted, passKeysOn } from "./concurrency-keys.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
+import { hasRoom } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
-  becomeReady,
+  askForKey,
   copyJson,
   endAttempt,
   endTask,
   failTask,
-  type OracleLane,
   type OracleState,
   type OracleTask,
   sessionOf,
@@ -50,8 +51,12 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   }
   const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
   settleMoves(state);
-  const claimed = claims.flatMap(({ lane, limit }) => claimFromLane(state, node, lane, limit));
+  const claimed = claims.flatMap((claim) =>
+    claimFromLane(state, { node, ...claim, hasEnded: finished.length > 0 }),
+  );
   preempt(state);
+  // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
+  if (claimed.length > 0 && isAnyKeyWanted(state)) tell(state, { kind: "work" });
   if (finished.length + claimed.length + expired.length + progress.length > 0)
     tell(state, { kind: "events" });
   if (finished.some((finish) => finish.state === "delayed")) tell(state, { kind: "due" });
@@ -104,19 +109,24 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
     case "queued": {
       const { error } = settlement;
       endAttempt(state, task, "interrupted", error);
-      becomeReady(state, task);
+      askForKey(state, task);
       addEvent(state, "task.retrying", task, { attempt, error, retryAt: state.clock.now(), state: "queued" });
       return;
     }
   }
 }
 
-function claimFromLane(state: OracleState, node: string, name: string, limit: number): ClaimedTask[] {
+function claimFromLane(
+  state: OracleState,
+  { node, lane: name, limit, hasEnded }: { node: string; lane: string; limit: number; hasEnded: boolean },
+): ClaimedTask[] {
   const lane = state.lanes.get(name);
   if (lane === undefined) return [];
   const claimed: ClaimedTask[] = [];
+  // Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
+  if (hasEnded && limit > 0) passKeysOn(state, lane);
   while (claimed.length < limit && hasRoom(state, lane)) {
-    const chosen = chooseTask(state, lane);
+    const chosen = chooseTask(state, lane) ?? (passKeysOn(state, lane) ? chooseTask(state, lane) : undefined);
     if (chosen === undefined) break;
     const token = startTask(state, node, chosen.head);
     chosen.line.lastServed = token;
@@ -124,13 +134,6 @@ function claimFromLane(state: OracleState, node: string, name: string, limit: nu
     claimed.push({ token, task: toRecord(chosen.head) });
   }
   return claimed;
-}
-
-function hasRoom(state: OracleState, lane: OracleLane): boolean {
-  return (
-    lane.total === null ||
-    state.tasks.filter((task) => task.held && task.lane === lane.name).length < lane.total
-  );
 }
 
 function startTask(state: OracleState, node: string, task: OracleTask): number {

@@ -1,10 +1,12 @@
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
+import { holderOf } from "./concurrency-keys.ts";
 import { inflightOfTenant } from "./room.ts";
 import { maxOf, tasksOfSession } from "./sessions.ts";
 import {
   agentKey,
   byRank,
   findTask,
+  isActive,
   isReady,
   isSameAgent,
   type OracleState,
@@ -49,6 +51,7 @@ export function readSituation(
     ahead: { ids: before.slice(0, AHEAD_MAX.named), count: Math.min(before.length, AHEAD_MAX.counted) },
     batch: batchOf(state, task),
     session: sessionSituation(state, task),
+    key: keyOf(state, task),
     parents: task.state === "rejected" ? [] : parents.map(({ id, state: found }) => ({ id, state: found })),
   };
 }
@@ -56,10 +59,13 @@ export function readSituation(
 function batchOf(state: OracleState, task: OracleTask): TaskSituation["batch"] {
   const parallelism = state.batches.find(({ id }) => id === task.batch)?.parallelism ?? null;
   if (task.parked !== "batch" || parallelism === null) return null;
-  const active = state.tasks.filter(
-    (other) => other.batch === task.batch && (isReady(other) || other.held !== null),
-  );
+  const active = state.tasks.filter((other) => other.batch === task.batch && isActive(other));
   return { parallelism, active: active.slice(0, AHEAD_MAX.named).map(({ id }) => id) };
+}
+
+function keyOf(state: OracleState, task: OracleTask): TaskSituation["key"] {
+  if (task.parked !== "key" || task.concurrencyKey === null) return null;
+  return { name: task.concurrencyKey, holder: holderOf(state, task)?.id ?? "" };
 }
 
 function sessionSituation(state: OracleState, task: OracleTask): TaskSituation["session"] {
