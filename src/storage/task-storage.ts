@@ -289,10 +289,11 @@ export interface TaskSituation {
 }
 
 /**
- * How many concurrency keys a claim looks at whose holder may be unable to start, and how many of those that wait for each:
- * what a claim costs does not grow with how many there are.
+ * How many concurrency keys a claim looks at whose holder may be unable to start, when it leaves slots unused and when
+ * something ended; and how many of those that wait for each. What a claim costs does not grow with how many there are: those
+ * that it does not look at have their turn at the next.
  */
-export const KEYS_LOOKED_AT = { keys: 100, waiting: 100 } as const;
+export const KEYS_LOOKED_AT = { keys: 100, afterEnd: 10, waiting: 100 } as const;
 
 /** How many tasks ahead of one are named, and how many are counted. */
 export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;

@@ -2,6 +2,7 @@ import { NEWCOMER_LEAD, type Strategy } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
 import type { TaskOrigin, TaskPlace } from "../storage.ts";
 import { BatchLedger } from "./batch-ledger.ts";
+import { ConcurrencyKeyLedger, type WantedTask } from "./concurrency-key-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
 import { SessionLedger } from "./session-ledger.ts";
@@ -55,6 +56,7 @@ export class Ledger {
   readonly batches: BatchLedger;
   readonly sessions: SessionLedger;
   readonly tenants: TenantLedger;
+  readonly keys = new ConcurrencyKeyLedger();
   /** Whether an end was written down of which dependants have yet to be told. */
   hasReleases = false;
   /** Critical tasks that became ready in this transaction. */
@@ -238,6 +240,13 @@ export class Ledger {
       line.head_rank !== null &&
       (isCritical(line.head_rank) || this.lane(line.lane).strategy === "priority-fifo")
     );
+  }
+
+  /** Nothing but limits and its concurrency key is in the way of a task: without one it is ready. */
+  askForKey(task: WantedTask): void {
+    const line = this.line(task.line);
+    if (task.concurrency_key === null) this.addReady(line, { rank: task.rank, task_seq: task.seq });
+    else this.keys.ask(line.tenant, task.concurrency_key, task);
   }
 
   addReady(line: Line, entry: ReadyEntry): void {

@@ -44,6 +44,7 @@ export async function recountAll(db: SqliteDatabase): Promise<CounterFault[]> {
     ...tallyFaults(db),
     ...batchFaults(db),
     ...sessionFaults(db),
+    ...keyFaults(db),
     ...exemptFaults(db),
     ...scheduleFaults(db),
   ];
@@ -289,6 +290,37 @@ function sessionFaults(db: SqliteDatabase): CounterFault[] {
       ...compare(`session ${id} queued`, queued, waiting),
       ...compare(`session ${id} messages`, messages, sent),
     ]);
+}
+
+/** Who has a key is ready or in flight, and alone; and nobody waits for a key that is free. */
+function keyFaults(db: SqliteDatabase): CounterFault[] {
+  const active = "t.resting_state = 'queued' and t.parked is null and t.concurrency_key is not null";
+  const count = (what: string, from: string) => {
+    const row = db.prepare<{ wrong: number }>(`select count(*) as wrong from ${from}`).get();
+    return compare(`concurrency keys: ${what}`, row?.wrong ?? 0, 0);
+  };
+  return [
+    ...count(
+      "holders that are neither ready nor in flight with that key",
+      `key_hold h left join task t on t.seq = h.task_seq and ${active}
+        where (t.tenant, t.concurrency_key) is not (h.tenant, h.key)`,
+    ),
+    ...count(
+      "tasks that are ready or in flight without having their key",
+      `task t where ${active} and not exists (
+         select 1 from key_hold h where h.tenant = t.tenant and h.key = t.concurrency_key and h.task_seq = t.seq)`,
+    ),
+    ...count(
+      "tasks that wait for a key that is free, or that a claim does not look at",
+      `task t left join key_hold h on h.tenant = t.tenant and h.key = t.concurrency_key
+         left join task o on o.seq = h.task_seq
+        where t.parked = 'key' and (h.key is null or (h.contested = 0 and o.line <> t.line))`,
+    ),
+    ...count(
+      "leases that say another key than their task",
+      "lease l join task t on t.seq = l.task_seq where l.concurrency_key is not t.concurrency_key",
+    ),
+  ];
 }
 
 /** Of the waiting, those that admission does not count. */

@@ -14,6 +14,7 @@ interface EndedTask {
   readonly line: number;
   readonly batch: string | null;
   readonly session: number | null;
+  readonly concurrency_key: string | null;
   readonly origin: TaskOrigin;
   readonly resting_state: TaskState;
   readonly created_at: number;
@@ -35,7 +36,7 @@ export async function retryTask(
   const retried = db.write((now): RetriedTask => {
     const task = db
       .prepare<EndedTask>(
-        `select t.seq, t.line, t.batch, t.session, t.origin, coalesce(l.state, t.resting_state) as resting_state, t.created_at, t.run_at,
+        `select t.seq, t.line, t.batch, t.session, t.concurrency_key, t.origin, coalesce(l.state, t.resting_state) as resting_state, t.created_at, t.run_at,
                 t.deadline, t.deadline_after_ms, t.executions,
                 t.dependencies - (select count(*) from dependency d join task p on p.seq = d.parent_seq
                                    where d.child_seq = t.seq and p.resting_state = 'done') as unmet,
