@@ -153,7 +153,7 @@ function contestedKeys(db: SqliteDatabase, limit: number): (KeyName & { task_seq
   const keys = db
     .prepare<KeyName & { task_seq: number }>(
       `select tenant, key, task_seq from key_hold indexed by key_contested
-        where contested = 1 order by looked_at, tenant, key limit +?`,
+        where contested = 1 and looked_at >= 0 order by looked_at, tenant, key limit +?`,
     )
     .all(limit);
   db.mayContest = keys.length > 0;
