@@ -6,7 +6,12 @@ import { tenantRoom } from "./share-out.ts";
  */
 /** How many more tasks line `n` may start, its tenant and its lane's total aside; below nothing where it runs too many. */
 export function roomOf(n: string, perAgent: string): string {
-  return `least(${n}.ready, ${perAgent} - ${n}.inflight, case when ${n}.agent_max is not null then
+  return `least(${n}.ready, ${agentRoomOf(n, perAgent)})`;
+}
+
+/** How many more tasks the limits of its agent allow in line `n`, however many are ready; null: any number. */
+export function agentRoomOf(n: string, perAgent: string): string {
+  return `least(${perAgent} - ${n}.inflight, case when ${n}.agent_max is not null then
     ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end)`;
 }
 

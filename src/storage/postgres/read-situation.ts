@@ -32,6 +32,10 @@ export async function readSituation(
       row.session_max === null || task.session === null
         ? null
         : { key: task.session, max: row.session_max, active: row.let_in },
+    key:
+      row.key_holder === null || task.concurrencyKey === null
+        ? null
+        : { name: task.concurrencyKey, holder: row.key_holder },
     parents: row.parents,
   };
 }
@@ -54,6 +58,8 @@ interface SituationRow {
   /** Null unless its session holds it. */
   readonly session_max: number | null;
   readonly let_in: string[];
+  /** Null unless it waits for its concurrency key. */
+  readonly key_holder: string | null;
   readonly parents: { id: string; state: TaskState }[];
 }
 
@@ -81,6 +87,8 @@ const SITUATION = `
            where u.session = t.session and u.stage = 'parked' and u.place = t.place) as session_max,
          array(select a.id from turn u join task a on a.seq = u.task_seq
                 where u.session = t.session and u.stage = 'in' order by u.place limit $2) as let_in,
+         (select o.id from key_hold h join task o on o.seq = h.task_seq
+           where t.parked = 'key' and h.tenant = t.tenant and h.key = t.concurrency_key) as key_holder,
          coalesce((select json_agg(json_build_object('id', p.id, 'state', coalesce(e.state, p.resting_state)) order by p.seq)
                      from dependency d join task p on p.seq = d.parent_seq left join lease e on e.task_seq = p.seq
                     where d.child_seq = t.seq), '[]') as parents

@@ -37,7 +37,7 @@ function toNumber(value: string | null): number | null {
   return value === null ? null : Number(value);
 }
 
-/** What its batch or its session holds back. */
+/** What its batch, its session or its key holds back. */
 const PARKED = `
   select line, seq from task where parked is not null
   union all select t.line, t.seq from turn u join task t on t.seq = u.task_seq where u.stage = 'parked'`;
@@ -216,7 +216,8 @@ union all
 select 'batch ' || b.id || ' ' || c.name, c.stored, c.counted
   from batch b
   left join (select t.batch, count(*) filter (where t.resting_state = 'queued' and t.parked is null and u.place is null) as active,
-                    count(*) filter (where t.completed_at is null) as open, count(t.parked) as parked
+                    count(*) filter (where t.completed_at is null) as open,
+                    count(*) filter (where t.parked = 'batch') as parked
                from task t left join turn u on u.session = t.session and u.stage = 'parked' and u.place = t.place
               where t.batch is not null group by t.batch) t on t.batch = b.id
  cross join lateral (values
@@ -262,6 +263,28 @@ union all
 select 'runs whose tasks go', count(*) filter (where t.completed_at is null and t.seq is not null), count(*)
   from run r left join task t on t.id = r.task_id where r.status = 'running'
 having count(*) filter (where t.completed_at is null and t.seq is not null) <> count(*)
+union all
+-- Who has a key is ready or in flight, and alone; and nobody waits for a key that is free, or that a claim does not look at.
+select 'concurrency keys: ' || what, wrong, 0
+  from (select 'holders that are neither ready nor in flight with that key' as what, count(*) as wrong
+          from key_hold h
+          left join task t on t.seq = h.task_seq and t.resting_state = 'queued' and t.parked is null
+                          and t.tenant = h.tenant and t.concurrency_key = h.key
+          left join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq
+          left join lease l on l.task_seq = t.seq
+         where r.task_seq is null and l.task_seq is null
+        union all
+        select 'tasks that are ready or in flight without having their key', count(*)
+          from (select task_seq from ready union all select task_seq from lease) a
+          join task t on t.seq = a.task_seq and t.concurrency_key is not null
+          left join key_hold h on h.tenant = t.tenant and h.key = t.concurrency_key and h.task_seq = t.seq
+         where h.task_seq is null
+        union all
+        select 'tasks that wait for a key that is free, or that a claim does not look at', count(*)
+          from task t left join key_hold h on h.tenant = t.tenant and h.key = t.concurrency_key
+          left join task o on o.seq = h.task_seq
+         where t.parked = 'asking' or (t.parked = 'key' and (h.task_seq is null or (not h.contested and o.line <> t.line)))) k
+ where wrong > 0
 union all
 select 'sessions of leases', count(*) filter (where l.session is not distinct from t.session), count(*)
   from lease l join task t on t.seq = l.task_seq

@@ -100,7 +100,7 @@ begin
     v_state := case when v_starts_at > v_now then 'delayed' else 'queued' end;
   end if;
   if v_state = 'queued' then
-    if v_task.session is null then v_parked := ${parkedBy("v_task.batch")}; end if;
+    if v_task.session is null then v_parked := ${parkedBy("v_task")}; end if;
     select sum(s.waiting)::integer + 1 into v_position
       from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = v_task.line;
   end if;
@@ -120,8 +120,9 @@ begin
       row(v_task.line, 1, v_exempt, (v_parked is not null)::integer, 0, 0, null, null, null)::line_delta]);
   end if;
   if v_task.batch is not null then
-    perform move_batches(array[row(v_task.batch, v_ready::integer, 1)::batch_delta]);
+    perform move_batches(array[row(v_task.batch, (v_ready or v_parked is not distinct from 'asking')::integer, 1)::batch_delta]);
   end if;
+  if v_parked = 'asking' then perform add_note('keys', array[v_task.seq::text]); end if;
   perform count_moves(array[p_tenant], array[v_task.resting_state], array[v_state]);
   if v_state = 'queued' and v_task.session is not null then perform take_turns(v_now, array[v_task.seq]); end if;
   perform tell(take_event_numbers(1), v_now, array['task.retrying'], array[p_tenant], array[v_task.seq],
