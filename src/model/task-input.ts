@@ -347,7 +347,7 @@ function parseKey(input: Fields): string | undefined {
 
 /** Actions in one tab of a browser go one at a time, unless they say otherwise. Null: nothing holds it back. */
 function parseConcurrencyKey(input: Fields, work: TaskWork): string | null {
-  const key = optionalText(input, "concurrencyKey");
+  const key = input["concurrencyKey"] === null ? undefined : optionalText(input, "concurrencyKey");
   if (key !== undefined) {
     if (key === "" || CONCURRENCY_KEY.test(key)) return key || null;
     throw invalidField(
