@@ -13,6 +13,8 @@ import type { Storage } from "./storage.ts";
 const folder = mkdtempSync(join(tmpdir(), "rota-sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const DONE = { to: "done", result: null } as const;
+
 let lastFile = 0;
 function newPath(): string {
   lastFile += 1;
@@ -128,6 +130,34 @@ describe("a SQLite file", () => {
     const { storage: again } = await open(path);
     expect(await again.counters.recountAll()).toEqual([]);
     expect((await claim(again, 9)).claimed.map(({ task }) => task.id)).toEqual(["urgent", "waits"]);
+  });
+
+  test("knows who has a concurrency key, and who waits for it, when it is opened again", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await storage.nodes.register({ node: NODE });
+    await storage.agents.configure({ tenant: TENANT, agent: "full", maxInflight: 1 });
+    const keyed = (id: string, concurrencyKey: string, more: object = {}) =>
+      newTask({ id, concurrencyKey, ...more });
+    await storage.tasks.insert({
+      tasks: [keyed("held", "a"), keyed("next", "a"), newTask({ id: "busy", agent: "full" })],
+      limits: ROOMY,
+    });
+    const { claimed } = await claim(storage, 9);
+    expect(idsOf(claimed)).toEqual(["held", "busy"]);
+    await storage.tasks.insert({
+      tasks: [keyed("stuck", "b", { agent: "full" }), keyed("free", "b"), keyed("ready", "c")],
+      limits: ROOMY,
+    });
+    await storage.close();
+    const { storage: again } = await open(path);
+    expect(await again.counters.recountAll()).toEqual([]);
+    expect(idsOf((await claim(again, 9)).claimed).sort()).toEqual(["free", "ready"]);
+    const [held] = claimed;
+    const finishes = [{ seq: held?.task.seq ?? 0, token: held?.token ?? 0, settlement: DONE }];
+    await again.tasks.finishAndClaim({ node: NODE, finishes, progress: [], claims: [] });
+    expect(idsOf((await claim(again, 9)).claimed)).toEqual(["next"]);
+    expect(await again.counters.recountAll()).toEqual([]);
   });
 
   test("that another program has locked is away until it lets go, and says so to whoever asks how it is", async () => {

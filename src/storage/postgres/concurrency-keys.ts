@@ -68,9 +68,10 @@ declare
   v_first record;
   v_next record;
 begin
-  perform 1 from key_hold h join task t on t.seq = h.task_seq
-    left join lease l on l.task_seq = h.task_seq
-    left join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq
+  perform 1 from key_hold h
+    cross join ${oneRow("seq, line, rank", "task", "seq = h.task_seq")} t
+    left join ${oneRow("task_seq", "lease", "task_seq = t.seq")} l on true
+    left join ${oneRow("task_seq", "ready", "line = t.line and rank = t.rank and task_seq = t.seq")} r on true
    where h.tenant = p_tenant and h.key = p_key and (l.task_seq is not null or r.task_seq is not null);
   if found then return; end if;
   select t.rank, t.seq into v_first from task t
@@ -102,20 +103,20 @@ begin
      cross join ${oneRow("seq, tenant, concurrency_key as key, line, rank, batch, parked", "task", "seq = u.seq")} t),
   -- Of each key: who has it, if anybody still does, the first that asks and the first that waits, if it is free.
   moved as materialized (
-    select k.*, h.task_seq is not null as known, coalesce(h.contested, false) as contested, o.*,
+    select k.*, h.place, coalesce(h.contested, false) as contested, o.*,
            a.seq as asks, a.line as asks_line, a.rank as asks_rank,
            w.seq as waits, w.line as waits_line, w.rank as waits_rank, w.batch as waits_batch
       from (select tenant, key, array_agg(seq) as seqs,
                    bool_or(parked = 'asking' and batch is not null) is true as asks_in_batch
               from named group by tenant, key) k
       left join lateral (
-        select task_seq, contested from key_hold where tenant = k.tenant and key = k.key offset 0) h on true
+        select task_seq, contested, ctid as place from key_hold where tenant = k.tenant and key = k.key offset 0) h on true
       left join lateral (
         select t.seq as holder, t.line as holder_line, t.rank as holder_rank, t.batch as holder_batch,
                l.task_seq is not null as claimed
           from ${oneRow("seq, line, rank, batch", "task", "seq = h.task_seq")} t
-          left join lease l on l.task_seq = t.seq
-          left join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq
+          left join ${oneRow("task_seq", "lease", "task_seq = t.seq")} l on true
+          left join ${oneRow("task_seq", "ready", "line = t.line and rank = t.rank and task_seq = t.seq")} r on true
          where l.task_seq is not null or r.task_seq is not null) o on true
       left join lateral (
         select n.seq, n.line, n.rank from named n
@@ -150,11 +151,11 @@ begin
   crowd as (
     select tenant, key, bool_or(line <> owner_line) as other_lines from waiting group by tenant, key),
   freed as (
-    delete from key_hold h using held d where h.tenant = d.tenant and h.key = d.key and d.owner is null),
+    delete from key_hold where ctid = any (array(select place from held where owner is null))),
   given as (
     insert into key_hold (tenant, key, task_seq, contested)
     select d.tenant, d.key, d.owner, coalesce(c.other_lines, false)
-      from held d left join crowd c on c.tenant = d.tenant and c.key = d.key where not d.known and d.owner is not null),
+      from held d left join crowd c on c.tenant = d.tenant and c.key = d.key where d.place is null and d.owner is not null),
   passed as (
     update key_hold h
        set task_seq = d.owner,
@@ -163,7 +164,7 @@ begin
                select 1 from task t where t.tenant = d.tenant and t.concurrency_key = d.key and t.parked = 'key'
                                       and t.seq <> d.winner)))
       from held d left join crowd c on c.tenant = d.tenant and c.key = d.key
-     where h.tenant = d.tenant and h.key = d.key and d.known and d.owner is not null
+     where h.ctid = d.place and d.owner is not null
        and (d.winner is not null or (c.other_lines and not d.contested))),
   winners as (
     select winner as seq, owner_line as line, case when winner = waits then waits_rank else asks_rank end as rank,
@@ -205,6 +206,7 @@ declare
   v_tenants text[];
   v_keys text[];
   v_holds bigint[];
+  v_places tid[];
   v_holder record;
   v_next record;
   v_passed boolean := false;
@@ -212,13 +214,12 @@ begin
   perform 1 from lane where name = p_lane and (total is null or inflight < total);
   if not found then return false; end if;
   select array_agg(tenant order by looked_at, tenant, key), array_agg(key order by looked_at, tenant, key),
-         array_agg(task_seq order by looked_at, tenant, key)
-    into v_tenants, v_keys, v_holds
-    from (select tenant, key, task_seq, looked_at from key_hold where contested order by looked_at, tenant, key limit p_max) k;
+         array_agg(task_seq order by looked_at, tenant, key), array_agg(place)
+    into v_tenants, v_keys, v_holds, v_places
+    from (select tenant, key, task_seq, looked_at, ctid as place from key_hold where contested order by looked_at, tenant, key limit p_max) k;
   if v_keys is null then return false; end if;
   if cardinality(v_keys) = p_max then
-    update key_hold h set looked_at = p_now from unnest(v_tenants, v_keys) k(tenant, key)
-     where h.tenant = k.tenant and h.key = k.key;
+    update key_hold set looked_at = p_now where ctid = any (v_places);
   end if;
   for v_holder in
     with holder as materialized (
