@@ -14,31 +14,49 @@ function isBatchFull(t: string): string {
  * sqlite/concurrency-keys.ts says the same in TypeScript.
  */
 export const CONCURRENCY_KEY_FUNCTIONS = `
--- Gives new tasks, which are about to be stored with numbers from p_first on, the keys that nobody has. Answers of each, by n,
--- whether it has to ask. p_alone: nothing else of this call can ask before them.
+-- Gives new tasks, which are about to be stored with numbers from p_first on, the keys that nobody has. Answers what each is
+-- parked as then, by n: 'asking' where it has to be settled. p_alone: nothing else of this call can ask before them.
 create function take_keys(
   p_forms task_form[], p_form_of integer[], p_fulls text[], p_let_in boolean[], p_first bigint, p_alone boolean)
-returns boolean[] language plpgsql as $$
+returns text[] language plpgsql as $$
 #variable_conflict use_column
 declare
   -- Whoever is let in by what follows may have been accepted before them.
   v_at_once boolean := p_alone and not (${isNoted("sessions")}) and not (${isNoted("keys")})
                        and not exists (select 1 from release);
-  v_asking boolean[];
+  v_parked text[];
 begin
   with wanting as materialized (
-    select n, (f).tenant, (f).concurrency_key as key, (f).rank, p_first + n - 1 as seq
+    select n, (f).tenant, (f).concurrency_key as key, (f).rank, (f).line, p_first + n - 1 as seq
       from (select u.*, p_forms[u.form] as f from unnest(p_form_of) with ordinality u(form, n) offset 0) u
      where p_fulls[n] is null and ((f).ready or coalesce(p_let_in[n], false)) and (f).concurrency_key is not null),
+  first as materialized (
+    select distinct on (w.tenant, w.key) w.*, l.low, l.high
+      from wanting w
+      join (select tenant, key, min(line) as low, max(line) as high from wanting group by tenant, key) l
+        on l.tenant = w.tenant and l.key = w.key
+     where v_at_once order by w.tenant, w.key, w.rank, w.seq),
+  held as materialized (
+    select f.tenant, f.key, h.place, l.task_seq is null and f.rank < t.rank as swaps,
+           not h.contested and (f.low <> t.line or f.high <> t.line) as contests
+      from first f
+     cross join ${oneRow("task_seq, contested, ctid as place", "key_hold", "tenant = f.tenant and key = f.key")} h
+     cross join ${oneRow("line, rank", "task", "seq = h.task_seq")} t
+      left join ${oneRow("task_seq", "lease", "task_seq = h.task_seq")} l on true),
   taken as (
-    insert into key_hold (tenant, key, task_seq)
-    select distinct on (tenant, key) tenant, key, seq from wanting where v_at_once order by tenant, key, rank, seq
-    on conflict do nothing
-    returning task_seq)
-  select array_agg(w.seq is not null and k.task_seq is null order by s.n) into v_asking
+    insert into key_hold (tenant, key, task_seq, contested)
+    select f.tenant, f.key, f.seq, f.low <> f.high from first f
+     where not exists (select 1 from held h where h.tenant = f.tenant and h.key = f.key)),
+  contested as (
+    update key_hold set contested = true where ctid = any (array(select place from held where contests and not swaps)))
+  select array_agg(case when w.seq is null then null
+                        when f.seq is null or h.swaps then 'asking'
+                        when h.place is not null or w.seq <> f.seq then 'key' end order by s.n) into v_parked
     from generate_series(1, cardinality(p_form_of)) s(n)
-    left join wanting w on w.n = s.n left join taken k on k.task_seq = w.seq;
-  return v_asking;
+    left join wanting w on w.n = s.n
+    left join first f on f.tenant = w.tenant and f.key = w.key
+    left join held h on h.tenant = w.tenant and h.key = w.key;
+  return v_parked;
 end $$;
 
 -- Decides who has the keys that tasks ask for or let go of. Answers whether anybody asked or waited.

@@ -54,7 +54,7 @@ const DEADLINE = `case when ${REFUSED} then coalesce((f).deadline, greatest(p_no
 /** Whether nothing but its concurrency key, if it has one, is in its way. */
 const ASKS = "v_fulls[n] is null and ((f).ready or coalesce(v_let_in[n], false))";
 /** Whether it can start. */
-const READY = `${ASKS} and v_asking[n] is not true`;
+const READY = `${ASKS} and v_held[n] is null`;
 const ERROR = "'rejected: ' || v_fulls[n] || ' queue full'";
 
 /** How tasks are taken in, whoever hands them in. */
@@ -98,7 +98,7 @@ declare
   v_sessioned boolean;
   v_dependent boolean;
   v_keyed boolean;
-  v_asking boolean[];
+  v_held text[];
   v_fulls text[];
   v_fulls_queued bigint[];
   v_places integer[] := p_places;
@@ -157,12 +157,12 @@ begin
     end if;
     select places, let_in into v_turns, v_let_in from places_of(v_admitted);
   end if;
-  if v_keyed then v_asking := take_keys(v_forms, p_form_of, v_fulls, v_let_in, v_first, not v_sessioned); end if;
+  if v_keyed then v_held := take_keys(v_forms, p_form_of, v_fulls, v_let_in, v_first, not v_sessioned); end if;
   insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, parked, position, created_at, run_at,
                     deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, completed_at, batch, session, place,
                     origin, schedule, concurrency_key, callback_url, dependencies, unmet, spec, error)
   select v_first + n - 1, id, (f).tenant, (f).agent, (f).line, (f).priority, (f).rank,
-         ${STATE}, case when ${REFUSED} then null when v_asking[n] then 'asking' else (f).parked end, ${POSITION}, p_now, (f).run_at,
+         ${STATE}, case when ${REFUSED} then null else coalesce(v_held[n], (f).parked) end, ${POSITION}, p_now, (f).run_at,
          ${DEADLINE}, (f).deadline_after_ms, (f).max_retries_if_lost, (f).preemptions_left,
          case when ${REFUSED} then p_now end, (f).batch, (f).session, v_turns[n], (f).origin, (f).schedule, (f).concurrency_key,
          (f).callback_url,
@@ -173,7 +173,7 @@ begin
     select (f).line, (f).rank, v_first + n - 1 from ${EACH} u where ${READY}),
   -- All of a form at once, but for critical ones, who may each need a slot that somebody else has.
   alike as (
-    select form, ${REFUSED} as refused, ${READY} as ready, ${ASKS} as active, count(*)::integer as tasks, min(n) as first
+    select form, ${REFUSED} as refused, ${READY} as ready, ${ASKS} and v_held[n] is distinct from 'key' as active, count(*)::integer as tasks, min(n) as first
       from ${EACH} u group by form, refused, ready, active, case when (f).rank <= 0 then n end)
   select array_agg(row((f).line, tasks, case when (f).origin is null then 0 else tasks end,
                        case when (f).state = 'queued' and not ready then tasks else 0 end,
@@ -187,8 +187,9 @@ begin
     from (select *, v_forms[form] as f from alike offset 0) a;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
-  if true = any (v_asking) then
-    perform add_note('keys', array(select (v_first + n - 1)::text from unnest(v_asking) with ordinality u(asks, n) where asks));
+  if 'asking' = any (v_held) then
+    perform add_note('keys', array(
+      select (v_first + n - 1)::text from unnest(v_held) with ordinality u(held, n) where held = 'asking'));
   end if;
   perform count_tasks(v_tenants, v_states, v_tasks);
   v_seqs := array(select generate_series(v_first, v_last));
