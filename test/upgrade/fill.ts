@@ -150,6 +150,7 @@ async function fillWaiting(rota: Rota): Promise<void> {
     ...worker,
     payload: "queued",
     priority: "high",
+    concurrencyKey: "shared",
     deadline: new Date(Date.now() + 86_400_000),
   });
   await tasks.submit({ ...worker, payload: "waits for another", dependsOn: [taskId] });
@@ -158,7 +159,7 @@ async function fillWaiting(rota: Rota): Promise<void> {
     agentId: "worker",
     parallelism: 1,
     tasks: [
-      { key: "first", instruction: "first" },
+      { key: "first", instruction: "first", concurrencyKey: "shared" },
       { key: "second", instruction: "second", dependsOn: ["first"] },
     ],
   });
