@@ -162,6 +162,30 @@ describe("nodes that finish and claim at once", () => {
     expect(await first.counters.recountAll()).toEqual([]);
   });
 
+  test("are told when a concurrency key is not with the task that it should be with", async () => {
+    const { first, admin } = await openNodes(1);
+    await submit(first, tasksOf(2, 2, { concurrencyKey: "k" }));
+    expect(await first.counters.recountAll()).toEqual([]);
+    const wrong = async (sql: string) => {
+      await admin.query(sql);
+      return (await first.counters.recountAll()).map(({ counter, stored }) => [counter, stored]);
+    };
+    const [ofHolders, ofActive, ofWaiting] = [
+      "concurrency keys: holders that are neither ready nor in flight with that key",
+      "concurrency keys: tasks that are ready or in flight without having their key",
+      "concurrency keys: tasks that wait for a key that is free, or that a claim does not look at",
+    ];
+    expect(await wrong("update rota.key_hold set contested = false")).toEqual([[ofWaiting, 1]]);
+    expect(await wrong("update rota.key_hold set contested = true, task_seq = task_seq + 1")).toEqual([
+      [ofHolders, 1],
+      [ofActive, 1],
+    ]);
+    expect(await wrong("delete from rota.key_hold")).toEqual([
+      [ofActive, 1],
+      [ofWaiting, 1],
+    ]);
+  });
+
   /** Ends some of what it holds, hands some back, and claims more. */
   async function workAtRandom(self: Node, random: (below: number) => number): Promise<void> {
     const { storage, node } = self;

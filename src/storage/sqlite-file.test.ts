@@ -280,6 +280,34 @@ describe("a SQLite file", () => {
     expect(await storage.counters.recountAll()).toEqual([]);
     expect(await storage.counters.recountOne({ random: 0.5 })).toEqual([]);
   });
+
+  test("in which a concurrency key is not with the task that it should be with says so", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    const tasks = ["a", "b"].map((agent) => newTask({ id: agent, agent, concurrencyKey: "k" }));
+    await storage.tasks.insert({ tasks, limits: ROOMY });
+    expect(await storage.counters.recountAll()).toEqual([]);
+    const wrong = async (sql: string) => {
+      const hand = new Sqlite(path);
+      hand.exec(sql);
+      hand.close();
+      return (await storage.counters.recountAll()).map(({ counter, stored }) => [counter, stored]);
+    };
+    const [ofHolders, ofActive, ofWaiting] = [
+      "concurrency keys: holders that are neither ready nor in flight with that key",
+      "concurrency keys: tasks that are ready or in flight without having their key",
+      "concurrency keys: tasks that wait for a key that is free, or that a claim does not look at",
+    ];
+    expect(await wrong("update key_hold set contested = 0")).toEqual([[ofWaiting, 1]]);
+    expect(await wrong("update key_hold set contested = 1, task_seq = 2")).toEqual([
+      [ofHolders, 1],
+      [ofActive, 1],
+    ]);
+    expect(await wrong("delete from key_hold")).toEqual([
+      [ofActive, 1],
+      [ofWaiting, 1],
+    ]);
+  });
 });
 
 describe("a power cut", () => {
