@@ -148,11 +148,11 @@ export function isAnyKeyContested(db: SqliteDatabase): boolean {
   return contestedKeys(db, 1).length > 0;
 }
 
-function contestedKeys(db: SqliteDatabase, limit: number): (KeyName & { task_seq: number })[] {
+function contestedKeys(db: SqliteDatabase, limit: number): KeyName[] {
   if (!db.mayContest) return [];
   const keys = db
-    .prepare<KeyName & { task_seq: number }>(
-      `select tenant, key, task_seq from key_hold indexed by key_contested
+    .prepare<KeyName>(
+      `select tenant, key from key_hold indexed by key_contested
         where contested = 1 and looked_at >= 0 order by looked_at, tenant, key limit +?`,
     )
     .all(limit);
@@ -202,13 +202,13 @@ function passOn(
   if (holder === undefined) throw new Error(`nobody has the key ${name.key}`);
   const held = ledger.line(holder.line);
   if (holder.claimed === 1 || ledger.tenants.isAtBound(held)) return false;
-  if (ledger.roomOfAgent(held) > 0 && !isFull(held.lane)) return false;
+  if (ledger.room(held) > 0 && !isFull(held.lane)) return false;
   const waiting = waitingFor(db, name, KEYS_LOOKED_AT.waiting);
   if (waiting.length === 0)
     db.prepare("update key_hold set contested = 0 where tenant = ? and key = ?").run(name.tenant, name.key);
   const next = waiting.find((task) => {
     const line = ledger.line(task.line);
-    if (line.lane !== lane.name || ledger.roomOfAgent(line) === 0) return false;
+    if (line.lane !== lane.name || !ledger.couldStart(line)) return false;
     return task.batch === holder.batch || ledger.batches.hasPlace(task);
   });
   if (next === undefined) return false;

@@ -206,6 +206,11 @@ export class Ledger {
     return Math.min(line.ready, this.roomOfAgent(line));
   }
 
+  /** Whether a line could start one more task if that were ready, its lane's total aside. */
+  couldStart(line: Line): boolean {
+    return this.room({ ...line, ready: line.ready + 1 }) > 0;
+  }
+
   /** Brings tenants up to date with what this transaction has moved in their lines. */
   countTenants(): void {
     this.#readSiblings();
