@@ -117,7 +117,8 @@ declare
   v_batches batch_delta[];
 begin
   with named as materialized (
-    select t.* from unnest(p_seqs) u(seq)
+    -- Each once: a task may let go of its key and ask for it again.
+    select t.* from (select distinct seq from unnest(p_seqs) u(seq)) u
      cross join ${oneRow("seq, tenant, concurrency_key as key, line, rank, batch, parked", "task", "seq = u.seq")} t),
   -- Of each key: who has it, if anybody still does, the first that asks and the first that waits, if it is free.
   moved as materialized (
