@@ -105,6 +105,12 @@ export const taskInput = z
       .describe(
         "It may be made to give way to a `critical` task that finds no free slot, and is run again then.",
       ),
+    concurrencyKey: z
+      .string()
+      .exactOptional()
+      .describe(
+        'Tasks with the same key run one at a time. An `action` with a `tabId` has `tab:<tabId>`; `""`: none.',
+      ),
     metadata: anyObject.exactOptional().describe("Yours: stored with the task and handed back."),
   })
   .meta({
@@ -144,6 +150,7 @@ export const taskInput = z
       { agentId: "support", message: "Where is my parcel?", sessionKey: "user:42" },
       { agentId: "writer", instruction: "Write it down", dependsOn: ["tsk_019a8f6e"] },
       { agentId: "archivist", instruction: "Sort the archive", priority: "low", preemptible: true },
+      { agentId: "deployer", instruction: "Deploy the site", concurrencyKey: "deploy:site" },
     ],
   });
 
@@ -214,6 +221,7 @@ export const task = z
       .boolean()
       .exactOptional()
       .describe("True: it may be made to give way to a `critical` task."),
+    concurrencyKey: z.string().exactOptional().describe("Tasks with the same key run one at a time."),
     runAt: time.exactOptional(),
     deadline: time.exactOptional(),
     timeout: z.int().exactOptional(),

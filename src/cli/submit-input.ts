@@ -23,6 +23,7 @@ export interface TaskFlags {
   readonly runAt?: string;
   readonly lane?: string;
   readonly session?: string;
+  readonly concurrencyKey?: string;
   readonly retries?: string;
   readonly callback?: string;
   readonly preemptible?: true;
@@ -48,6 +49,7 @@ const FIELDS: Readonly<Record<Exclude<keyof TaskFlags, "file" | "preemptible">, 
   runAt: (moment, now) => ({ runAt: momentFlag(moment, now) }),
   lane: (lane) => ({ lane }),
   session: (sessionKey) => ({ sessionKey }),
+  concurrencyKey: (concurrencyKey) => ({ concurrencyKey }),
   retries: (maxRetries) => ({ retryPolicy: { maxRetries: numberFlag(maxRetries) } }),
   callback: (callbackUrl) => ({ callbackUrl }),
   metadata: (json) => ({ metadata: jsonFlag("--metadata", json) }),
@@ -59,6 +61,7 @@ export const fieldFlags: Readonly<Record<string, string>> = {
   tabId: "--tab",
   runAt: "--run-at",
   sessionKey: "--session",
+  concurrencyKey: "--concurrency-key",
   callbackUrl: "--callback",
   "retryPolicy.maxRetries": "--retries",
 };

@@ -31,6 +31,10 @@ export function submitCommand(): Command {
     .option("--run-at <time>", "start not before: RFC 3339, or a span from now like 10m")
     .option("--lane <name>", "the pool of concurrency it runs in")
     .option("--session <key>", "the conversation it is part of")
+    .option(
+      "--concurrency-key <key>",
+      "tasks with the same key run one at a time (an action: its tab; '': none)",
+    )
     .option("--retries <number>", "how often it is tried again after a failure")
     .option("--callback <url>", "where its end is told")
     .option("--preemptible", "it may be made to give way to a critical task, and is run again then")

@@ -32,3 +32,10 @@ test("a task shows what it cost, if it told", () => {
     expect.stringMatching(/^used +12 tokens in, 3 out, of a context window of 128000$/),
   ]);
 });
+
+test("a task shows the key with which it runs one at a time", () => {
+  const keyed = (concurrencyKey: string | null) =>
+    sheet({ concurrencyKey }).filter((line) => line.startsWith("concurrency"));
+  expect(keyed(null)).toEqual([]);
+  expect(keyed("tab:8f9c7d4e")).toEqual([expect.stringMatching(/^concurrency +tab:8f9c7d4e$/)]);
+});

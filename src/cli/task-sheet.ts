@@ -20,6 +20,7 @@ export function taskSheet(task: Task, now: number): string[] {
       ["preemptible", task.preemptible ? "yes" : undefined],
       ["batch", task.batchId],
       ["session", text(task.sessionKey)],
+      ["concurrency", text(task.concurrencyKey)],
       ["schedule", task.scheduleId === undefined ? undefined : String(task.scheduleId)],
       ["action", text(task.action)],
       ["tab", text(task.tabId)],

@@ -38,6 +38,7 @@ export function toRunTask(schedule: ScheduleRecord, params: RunTaskParams): NewT
     schedule: schedule.id,
     session: sessionOf(schedule, params),
     preemptible: false,
+    concurrencyKey: null,
     batch: null,
     callbackUrl,
     dependsOn: [],

@@ -101,6 +101,37 @@ test("a task that waits is told for what, and until when", async () => {
   expect((await rota.tasks.explain(taskId)).reasons).toMatchObject([{ code: "retry_wait" }]);
 });
 
+test("a task whose concurrency key another has is told who that is", async () => {
+  const { rota } = await openTestRota();
+  const gate = new Gate();
+  rota.agent("a", () => gate.opened);
+  await rota.start();
+  const click = { agentId: "a", action: "click", tabId: "8f9c7d4e" };
+  const first = await rota.tasks.submit(click);
+  const second = await rota.tasks.submit(click);
+  const deploy = { agentId: "a", payload: 1, concurrencyKey: 'the "site"' };
+  const third = await rota.tasks.submit(deploy);
+  const fourth = await rota.tasks.submit(deploy);
+  expect([second.position, fourth.position].every((position) => position > 0)).toBe(true);
+  await until(async () => (await rota.tasks.get(third.taskId)).state === "running");
+  expect(await rota.tasks.explain(second.taskId)).toMatchObject({
+    state: "queued",
+    position: 0,
+    ahead: [],
+    reasons: [{ code: "key_busy", message: `tab 8f9c7d4e busy with ${first.taskId}`, taskId: first.taskId }],
+  });
+  expect((await rota.tasks.explain(fourth.taskId)).reasons).toMatchObject([
+    {
+      code: "key_busy",
+      message: `concurrency key "the \\"site\\"" busy with ${third.taskId}`,
+      taskId: third.taskId,
+    },
+  ]);
+  gate.open();
+  expect((await rota.tasks.wait(fourth.taskId)).state).toBe("done");
+  expect((await rota.tasks.wait(second.taskId)).state).toBe("done");
+});
+
 test("a process that starts nothing says so", async () => {
   const { rota } = await openTestRota({ options: { scheduler: { enabled: false } } });
   await expect(rota.tasks.explain("tsk_nobody")).rejects.toMatchObject({ code: "not_found" });

@@ -2,6 +2,7 @@ import type { RotaState } from "../interface/rota.ts";
 import type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
 import { quoted } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
+import { tabOf } from "../model/tab-key.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import { isTerminal } from "../model/task-state.ts";
 import type { TaskSituation } from "../storage/storage.ts";
@@ -18,8 +19,8 @@ export interface ProcessSituation {
 
 /** Says everything that holds a task. */
 export function explainTask(situation: TaskSituation, process: ProcessSituation): Explanation {
-  const { task, ahead, batch, session } = situation;
-  const couldStart = task.state === "queued" && batch === null && session === null;
+  const { task, ahead, batch, session, key } = situation;
+  const couldStart = task.state === "queued" && batch === null && session === null && key === null;
   return {
     taskId: task.id,
     state: task.state,
@@ -102,7 +103,7 @@ function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation):
 
 /** Why something that could start has not. */
 function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
-  const { task, lane, tenant, agent, ahead, batch, session } = situation;
+  const { task, lane, tenant, agent, ahead, batch, session, key } = situation;
   const here = process.lane;
   const { lane: name } = task;
   const reasons: Reason[] = [];
@@ -114,6 +115,7 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
   }
   if (batch !== null) add("batch_full", ...batchFull(batch));
   if (session !== null) add("session_busy", ...sessionBusy(session));
+  if (key !== null) add("key_busy", keyBusy(key), { taskId: key.holder });
   if (here === null) add("lane_not_served", `this process does not run the lane "${name}"`, { lane: name });
   else if (here.concurrency === 0) {
     add("lane_not_served", `the lane "${name}" rests in this process: it has no slots here`, { lane: name });
@@ -199,4 +201,9 @@ function sessionBusy({
     `the session ${quoted(key)} is busy with ${others}; it runs ${max} at once`,
     taskId === undefined ? {} : { taskId },
   ];
+}
+
+function keyBusy({ name, holder }: NonNullable<TaskSituation["key"]>): string {
+  const tab = tabOf(name);
+  return `${tab === undefined ? `concurrency key ${quoted(name)}` : `tab ${tab}`} busy with ${holder}`;
 }

@@ -47,6 +47,11 @@ interface CommonInput {
    * start. No attempt is counted; three times at most.
    */
   readonly preemptible?: boolean;
+  /**
+   * Tasks with the same key run one at a time, whatever their agents and lanes. An `action` with a `tabId` has `tab:<tabId>`
+   * unless it says otherwise; `""`: none.
+   */
+  readonly concurrencyKey?: string;
   /** Yours: stored with the task and handed back. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }

@@ -52,6 +52,19 @@ describe("what is left out is filled in by kind:", () => {
     });
   });
 
+  test("actions in one tab go one at a time unless they say otherwise, others only if they say so", () => {
+    const keyOf = (more: object) => parse({ agentId: "a", action: "click", ...more }).concurrencyKey;
+    expect(keyOf({ tabId: "t" })).toBe("tab:t");
+    expect(keyOf({ tabId: "t", concurrencyKey: null })).toBe("tab:t");
+    expect(keyOf({ tabId: "t", concurrencyKey: "k" })).toBe("k");
+    expect(keyOf({ tabId: "t", concurrencyKey: "" })).toBeNull();
+    expect(keyOf({})).toBeNull();
+    expect(keyOf({ tabId: "" })).toBeNull();
+    expect(parse({ payload: 1 }).concurrencyKey).toBeNull();
+    const longest = "ä 🎉".repeat(86).slice(0, 256);
+    expect(parse({ payload: 1, concurrencyKey: longest }).concurrencyKey).toBe(longest);
+  });
+
   test("any kind can be part of a session, and none is unless it says so", () => {
     expect(parse({ payload: 1, sessionKey: "user:42" }).session).toEqual({
       key: "user:42",
@@ -179,6 +192,11 @@ describe("refuses, naming the field and what to write instead:", () => {
     [{ agentId: "a", action: ["x"] }, "action", "must be a string, not an array"],
     [{ agentId: "a", action: "x", params: [] }, "params", "must be an object, not an array"],
     [{ agentId: "a", action: "x", tabId: 1 }, "tabId", "must be a string"],
+    [{ agentId: "a", action: "x", tabId: "t".repeat(253) }, "tabId", "at most 252 characters"],
+    [{ agentId: "a", action: "x", tabId: "t\0" }, "tabId", "without control characters"],
+    [{ payload: 1, concurrencyKey: 1 }, "concurrencyKey", "must be a string"],
+    [{ payload: 1, concurrencyKey: "k".repeat(257) }, "concurrencyKey", 'characters, or "" for none'],
+    [{ payload: 1, concurrencyKey: "a\nb" }, "concurrencyKey", "without control characters"],
     [{ instruction: "x", params: {} }, "params", "`params` goes with `action`, not with `instruction`"],
     [{ message: "x", llmConfig: {} }, "llmConfig", "`llmConfig` goes with `instruction`, not with `message`"],
     [{ instruction: "x", llmConfig: "gpt" }, "llmConfig", "must be an object, not a string"],

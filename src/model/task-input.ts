@@ -22,6 +22,7 @@ import { optionalPriority } from "./priority-input.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import { checkRetryPolicy } from "./retry-policy-input.ts";
 import { optionalSessionKey } from "./session-key.ts";
+import { tabKey } from "./tab-key.ts";
 import { DEFAULT_AGENT, type TaskKind, type TaskSpec, type TaskWork } from "./task.ts";
 import { isTaskId } from "./task-id.ts";
 
@@ -35,6 +36,7 @@ const ACTION_DEADLINE_MS = 60_000;
 /** Tasks that one can depend on. */
 const DEPENDS_ON_MAX = 100;
 const KEY = /^(?!\s)[^\p{Cc}\p{Cs}]{1,128}(?<!\s)$/u;
+const CONCURRENCY_KEY = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 // As a part of a path `.` and `..` mean folders, however they are encoded: what is called so could not be reached by URL.
 const AGENT_ID = /^(?!\.{1,2}$)[A-Za-z0-9._:@/-]{1,128}$/;
 /** What the id of an agent is, as a sentence goes on after "must be". */
@@ -53,6 +55,8 @@ export interface ParsedTask {
   /** The conversation that it is part of; `maxConcurrent` holds where that does not say. Null: none. */
   readonly session: { readonly key: string; readonly maxConcurrent: number } | null;
   readonly preemptible: boolean;
+  /** What it runs one at a time with others of; null: nothing. */
+  readonly concurrencyKey: string | null;
   readonly callbackUrl: string | null;
   /** As it was written: ids, or keys of others that are handed in with it. */
   readonly dependsOn: readonly string[];
@@ -100,6 +104,7 @@ const COMMON_FIELDS = [
   "lane",
   "sessionKey",
   "preemptible",
+  "concurrencyKey",
   "metadata",
 ] as const;
 
@@ -126,6 +131,7 @@ export function parseTaskInput(
   const metadata = optionalObject(input, "metadata");
   const key = parseKey(input);
   const preemptible = optionalBoolean(input, "preemptible") ?? false;
+  const work = parseWork(input, kind);
   return {
     agent,
     lane: parseLane(input, kind, agent, defaults),
@@ -137,11 +143,12 @@ export function parseTaskInput(
     maxQueued: defaults.maxQueuedOf(agent),
     session: parseSession(input, defaults),
     preemptible,
+    concurrencyKey: parseConcurrencyKey(input, work),
     callbackUrl: callbackUrlOf(input),
     dependsOn: parseDependsOn(input),
     idempotency: parseIdempotency(input),
     spec: {
-      work: parseWork(input, kind),
+      work,
       ...(metadata === undefined ? {} : { metadata }),
       retryPolicy,
       timeoutMs: parseTimeout(input, kind, defaults),
@@ -335,6 +342,25 @@ function parseKey(input: Fields): string | undefined {
   throw invalidField(
     "key",
     "`key` must be 1 to 128 characters without spaces at its ends, and not like the id of a task",
+  );
+}
+
+/** Actions in one tab of a browser go one at a time, unless they say otherwise. Null: nothing holds it back. */
+function parseConcurrencyKey(input: Fields, work: TaskWork): string | null {
+  const key = input["concurrencyKey"] === null ? undefined : optionalText(input, "concurrencyKey");
+  if (key !== undefined) {
+    if (key === "" || CONCURRENCY_KEY.test(key)) return key || null;
+    throw invalidField(
+      "concurrencyKey",
+      '`concurrencyKey` must be 1 to 256 characters without control characters, or "" for none',
+    );
+  }
+  const tab = work.kind === "action" ? work.tabId : undefined;
+  if (tab === undefined || tab === "") return null;
+  if (CONCURRENCY_KEY.test(tabKey(tab))) return tabKey(tab);
+  throw invalidField(
+    "tabId",
+    "`tabId` must be at most 252 characters without control characters: actions in one tab go one at a time",
   );
 }
 

@@ -32,6 +32,8 @@ export interface TaskRecord {
   readonly session: string | null;
   /** The schedule that it is a run of. */
   readonly schedule: number | null;
+  /** What it runs one at a time with others of; null: nothing. */
+  readonly concurrencyKey: string | null;
   readonly callbackUrl: string | null;
   readonly startedAt: number | null;
   readonly completedAt: number | null;
@@ -70,6 +72,7 @@ export function toTask(record: TaskRecord): Task {
     ...(dependsOn === undefined ? {} : { dependsOn }),
     ...(record.callbackUrl === null ? {} : { callbackUrl: record.callbackUrl }),
     ...(preemptible === undefined ? {} : { preemptible }),
+    ...(record.concurrencyKey === null ? {} : { concurrencyKey: record.concurrencyKey }),
     ...(record.runAt === null ? {} : { runAt: rfc3339(record.runAt) }),
     ...(record.deadline === null ? {} : { deadline: rfc3339(record.deadline) }),
     ...(timeoutMs === null ? {} : { timeout: timeoutMs }),

@@ -119,6 +119,8 @@ export interface Task {
   readonly callbackUrl?: string;
   /** It gives way to a critical task that finds no free slot. */
   readonly preemptible?: true;
+  /** Tasks of a tenant with the same key run one at a time. */
+  readonly concurrencyKey?: string;
 
   readonly runAt?: string;
   readonly deadline?: string;

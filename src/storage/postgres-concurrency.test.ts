@@ -139,6 +139,53 @@ describe("nodes that finish and claim at once", () => {
     expect(await first.counters.recountAll()).toEqual([]);
   });
 
+  test("keep tasks with one concurrency key apart at every moment, in all lanes, with and without batches", async () => {
+    const { nodes, first } = await openNodes(4);
+    await first.agents.configure({ tenant: TENANT, agent: "agent-1", maxInflight: 1 });
+    const keyOf = new Map<string, string>();
+    const keyed = (tasks: readonly Partial<NewTask>[], keys: number) =>
+      tasks.map((task, index) => {
+        const { id } = newTask();
+        keyOf.set(id, `key-${index % keys}`);
+        return { ...task, id, concurrencyKey: `key-${index % keys}` };
+      });
+    await submit(first, keyed(tasksOf(5, 200), 7));
+    await submit(first, keyed(tasksOf(3, 100, { lane: OTHER_LANE, priority: 1 }), 7));
+    for (const id of ["x", "y"]) await submitBatch(first, { id, parallelism: 2 }, keyed(tasksOf(4, 30), 5));
+    await submit(first, tasksOf(3, 60));
+    await Promise.all(nodes.map((node, index) => workAtRandom(node, chance(index + 11))));
+    expect(await first.counters.recountAll()).toEqual([]);
+    await drain(nodes[0] as Node, [LANE, OTHER_LANE], 50);
+    const events = (await allEvents(first)).filter(({ taskId }) => keyOf.has(taskId));
+    expect(new Set(peaks(events, ({ taskId }) => keyOf.get(taskId) ?? ""))).toEqual(new Set([1]));
+    expect(await first.tasks.counts({ tenant: TENANT })).toEqual({ done: 420 });
+    expect(await first.counters.recountAll()).toEqual([]);
+  });
+
+  test("are told when a concurrency key is not with the task that it should be with", async () => {
+    const { first, admin } = await openNodes(1);
+    await submit(first, tasksOf(2, 2, { concurrencyKey: "k" }));
+    expect(await first.counters.recountAll()).toEqual([]);
+    const wrong = async (sql: string) => {
+      await admin.query(sql);
+      return (await first.counters.recountAll()).map(({ counter, stored }) => [counter, stored]);
+    };
+    const [ofHolders, ofActive, ofWaiting] = [
+      "concurrency keys of tasks that are ready or in flight",
+      "ready tasks that have their concurrency key",
+      "tasks that wait for a concurrency key that another has",
+    ];
+    expect(await wrong("update rota.key_hold set contested = false")).toEqual([[ofWaiting, 0]]);
+    expect(await wrong("update rota.key_hold set contested = true, task_seq = task_seq + 1")).toEqual([
+      [ofHolders, 0],
+      [ofActive, 0],
+    ]);
+    expect(await wrong("delete from rota.key_hold")).toEqual([
+      [ofActive, 0],
+      [ofWaiting, 0],
+    ]);
+  });
+
   /** Ends some of what it holds, hands some back, and claims more. */
   async function workAtRandom(self: Node, random: (below: number) => number): Promise<void> {
     const { storage, node } = self;

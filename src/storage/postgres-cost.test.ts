@@ -8,7 +8,13 @@ import { EVENTS_AFTER } from "./postgres/read-events.ts";
 import { TURNS_BEFORE } from "./postgres/read-turns.ts";
 import { listOfRuns } from "./postgres/runs.ts";
 import { listOfSchedules, NEXT_SCHEDULE, PAGE_OF_SCHEDULES } from "./postgres/schedules.ts";
-import type { ClaimedTask, NewTask, ScheduleRecord, Storage } from "./storage.ts";
+import {
+  type ClaimedTask,
+  KEYS_LOOKED_AT,
+  type NewTask,
+  type ScheduleRecord,
+  type Storage,
+} from "./storage.ts";
 
 const CLAIM_MAX = 10;
 
@@ -187,6 +193,63 @@ describe("what an end touches in a batch with a bound", () => {
 
   test("does not grow with the tasks that it holds back", async () => {
     expect(await pagesOfEnd(5_000)).toBeLessThan(2 * (await pagesOfEnd(50)));
+  });
+});
+
+describe("what a step with concurrency keys touches", () => {
+  const MANY = 10_000;
+
+  function keyed(agents: number, count: number, keyOf: (index: number) => string): Partial<NewTask>[] {
+    return tasksOf(agents, count).map((task, index) => ({ ...task, concurrencyKey: keyOf(index) }));
+  }
+
+  /** Pages for an end and the starts that follow, with plans that were made while there was little. */
+  async function pagesOfStep(admin: Client, held: ClaimedTask | undefined): Promise<number> {
+    const step = stepOf(held, CLAIM_MAX);
+    for (let warm = 0; warm < 2; warm += 1) await pagesOf(admin, ...step);
+    return pagesOf(admin, ...step);
+  }
+
+  test.each([
+    ["what waits for the key", () => "k"],
+    ["the keys that there are", (index: number) => `key-${index}`],
+    ["the keys that somebody waits for", (index: number) => `key-${index % (MANY / 2)}`],
+  ])("does not grow with %s", async (_what, keyOf) => {
+    const { first, admin } = await openNodes(1);
+    await submit(
+      first,
+      keyed(1, 60, () => "k"),
+    );
+    const [held] = await claim(first, 1);
+    await submit(
+      first,
+      keyed(1, 60, (index) => `few-${index}`),
+    );
+    const small = await pagesOfStep(admin, held);
+    await submitAll(first, keyed(1, MANY, keyOf));
+    expect(await pagesOfStep(admin, held)).toBeLessThan(2 * small);
+  });
+
+  test("grows no further with the keys whose holders cannot start, nor with those that wait for them", async () => {
+    /** An agent that is full has all the keys, and as many tasks of another wait for them that is full, too. */
+    async function pagesOfStuck(keys: number, waiting: number): Promise<number> {
+      const { first, admin } = await openNodes(1);
+      for (const agent of ["agent-0", "other"])
+        await first.agents.configure({ tenant: TENANT, agent, maxInflight: 1 });
+      await submit(first, [{ agent: "agent-0" }, { agent: "other" }]);
+      await claim(first, 2);
+      const wanting = keyed(1, keys * (waiting + 1), (index) => `key-${index % keys}`);
+      await submitAll(
+        first,
+        wanting.map((task, index) => (index < keys ? task : { ...task, agent: "other" })),
+      );
+      for (let warm = 0; warm < 2; warm += 1) await pagesOfClaim(admin);
+      return pagesOfClaim(admin);
+    }
+
+    const { keys, waiting } = KEYS_LOOKED_AT;
+    expect(await pagesOfStuck(4 * keys, 5)).toBeLessThan(1.5 * (await pagesOfStuck(keys, 5)));
+    expect(await pagesOfStuck(5, 4 * waiting)).toBeLessThan(1.5 * (await pagesOfStuck(5, waiting)));
   });
 });
 

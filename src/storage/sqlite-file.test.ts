@@ -24,6 +24,8 @@ import type { Storage } from "./storage.ts";
 const folder = mkdtempSync(join(tmpdir(), "rota-sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const DONE = { to: "done", result: null } as const;
+
 let lastFile = 0;
 function newPath(): string {
   lastFile += 1;
@@ -160,6 +162,34 @@ describe("a SQLite file", () => {
     expect((await claim(again, 9)).claimed.map(({ task }) => task.id)).toEqual(["urgent", "waits"]);
   });
 
+  test("knows who has a concurrency key, and who waits for it, when it is opened again", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await storage.nodes.register({ node: NODE });
+    await storage.agents.configure({ tenant: TENANT, agent: "full", maxInflight: 1 });
+    const keyed = (id: string, concurrencyKey: string, more: object = {}) =>
+      newTask({ id, concurrencyKey, ...more });
+    await storage.tasks.insert({
+      tasks: [keyed("held", "a"), keyed("next", "a"), newTask({ id: "busy", agent: "full" })],
+      limits: ROOMY,
+    });
+    const { claimed } = await claim(storage, 9);
+    expect(idsOf(claimed)).toEqual(["held", "busy"]);
+    await storage.tasks.insert({
+      tasks: [keyed("stuck", "b", { agent: "full" }), keyed("free", "b"), keyed("ready", "c")],
+      limits: ROOMY,
+    });
+    await storage.close();
+    const { storage: again } = await open(path);
+    expect(await again.counters.recountAll()).toEqual([]);
+    expect(idsOf((await claim(again, 9)).claimed).sort()).toEqual(["free", "ready"]);
+    const [held] = claimed;
+    const finishes = [{ seq: held?.task.seq ?? 0, token: held?.token ?? 0, settlement: DONE }];
+    await again.tasks.finishAndClaim({ node: NODE, finishes, progress: [], claims: [] });
+    expect(idsOf((await claim(again, 9)).claimed)).toEqual(["next"]);
+    expect(await again.counters.recountAll()).toEqual([]);
+  });
+
   test("that another program has locked is away until it lets go, and says so to whoever asks how it is", async () => {
     const path = newPath();
     const { storage } = await open(path);
@@ -279,6 +309,34 @@ describe("a SQLite file", () => {
     expect(await storage.counters.recountOne({ random: 0.5 })).not.toEqual([]);
     expect(await storage.counters.recountAll()).toEqual([]);
     expect(await storage.counters.recountOne({ random: 0.5 })).toEqual([]);
+  });
+
+  test("in which a concurrency key is not with the task that it should be with says so", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    const tasks = ["a", "b"].map((agent) => newTask({ id: agent, agent, concurrencyKey: "k" }));
+    await storage.tasks.insert({ tasks, limits: ROOMY });
+    expect(await storage.counters.recountAll()).toEqual([]);
+    const wrong = async (sql: string) => {
+      const hand = new Sqlite(path);
+      hand.exec(sql);
+      hand.close();
+      return (await storage.counters.recountAll()).map(({ counter, stored }) => [counter, stored]);
+    };
+    const [ofHolders, ofActive, ofWaiting] = [
+      "concurrency keys of tasks that are ready or in flight",
+      "ready tasks that have their concurrency key",
+      "tasks that wait for a concurrency key that another has",
+    ];
+    expect(await wrong("update key_hold set contested = 0")).toEqual([[ofWaiting, 0]]);
+    expect(await wrong("update key_hold set contested = 1, task_seq = 2")).toEqual([
+      [ofHolders, 0],
+      [ofActive, 0],
+    ]);
+    expect(await wrong("delete from key_hold")).toEqual([
+      [ofActive, 0],
+      [ofWaiting, 0],
+    ]);
   });
 });
 

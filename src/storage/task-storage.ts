@@ -158,6 +158,17 @@ export interface NewTask {
   readonly session: { readonly key: string; readonly maxConcurrent: number } | null;
   /** Whether it gives way to a critical task, `PREEMPTIONS_MAX` times at most. */
   readonly preemptible: boolean;
+  /**
+   * Tasks of a tenant with the same key run one at a time, over all nodes, lanes and agents. Null: it has none.
+   *
+   * A task takes its key once its dependencies, its time, its session and its batch are out of the way; only then is it
+   * ready. While the task is only ready, it gives the key up to one of better rank that asks for it, and to any other that
+   * could start when it cannot itself: its agent or its lane is at its limit. `finishAndClaim` looks for the latter when it
+   * ended something or leaves slots unused. A claimed task keeps the key until its attempt ends, in whatever way. The next
+   * one is the first by rank, then by order of acceptance. A task that waits for its key holds no place in its batch and
+   * keeps its place in its session.
+   */
+  readonly concurrencyKey: string | null;
   /** Handed in together with others; null: by itself. */
   readonly batch: string | null;
   /** Where its end is told: ending it leaves a delivery. Null: nobody asked. */
@@ -297,9 +308,18 @@ export interface TaskSituation {
     readonly lastSeenAt: number | null;
     readonly since: number | null;
   } | null;
+  /** Its concurrency key, when that is what holds it: `holder` is the task that has the key. */
+  readonly key: { readonly name: string; readonly holder: string } | null;
   /** The tasks it depends on that are there. */
   readonly parents: readonly { readonly id: string; readonly state: TaskState }[];
 }
+
+/**
+ * How many concurrency keys a claim looks at whose holder may be unable to start, when it leaves slots unused and when
+ * something ended; and how many of those that wait for each. What a claim costs does not grow with how many there are: those
+ * that it does not look at have their turn at the next.
+ */
+export const KEYS_LOOKED_AT = { keys: 100, afterEnd: 10, waiting: 100 } as const;
 
 /** How many tasks ahead of one are named, and how many are counted. */
 export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;

@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import { describeAgents } from "./agents.ts";
 import { describeBatches } from "./batches.ts";
+import { describeConcurrencyKeys } from "./concurrency-keys.ts";
 import { describeEvents } from "./events.ts";
 import { describeKeys } from "./keys.ts";
 import { describeLanes } from "./lanes.ts";
@@ -25,6 +26,7 @@ export function describeRotaApi(name: string, open: Open): void {
     describeTasks(open);
     describeBatches(open);
     describePreemption(open);
+    describeConcurrencyKeys(open);
     describeSessions(open);
     describeSessionStops(open);
     describeSchedulePreview(open);

@@ -41,6 +41,28 @@ export const SPOILERS: Readonly<Record<string, (storage: Storage) => Storage>> =
     return { ...storage, tasks: { ...tasks, insert } };
   },
 
+  "runs tasks with one key side by side": (storage) => {
+    const { tasks } = storage;
+    const MARK = " of ";
+    const insert: typeof tasks.insert = (params) =>
+      tasks.insert({
+        ...params,
+        tasks: params.tasks.map((task) => ({
+          ...task,
+          concurrencyKey: task.concurrencyKey && `${task.concurrencyKey}${MARK}${task.id}`,
+        })),
+      });
+    const list: typeof tasks.list = async (params) => {
+      const page = await tasks.list(params);
+      const shown = page.tasks.map((task) => ({
+        ...task,
+        concurrencyKey: task.concurrencyKey?.split(MARK)[0] ?? null,
+      }));
+      return { ...page, tasks: shown };
+    };
+    return { ...storage, tasks: { ...tasks, insert, list } };
+  },
+
   "does not tell of an event": (storage) => {
     const { events } = storage;
     const isTime = every(40);

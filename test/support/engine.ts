@@ -125,6 +125,7 @@ export function newTask(overrides: TaskOverrides = {}): NewTask {
     schedule: null,
     session: null,
     preemptible: false,
+    concurrencyKey: null,
     batch: null,
     callbackUrl: null,
     dependsOn: [],

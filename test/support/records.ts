@@ -31,6 +31,7 @@ export function claimedTask(overrides: RecordOverrides = {}): ClaimedTask {
       batch: null,
       session: null,
       schedule: null,
+      concurrencyKey: null,
       callbackUrl: null,
       retryCount: 0,
       startedAt: 0,

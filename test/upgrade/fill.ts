@@ -163,6 +163,7 @@ async function fillWaiting(rota: Rota): Promise<void> {
     ...worker,
     payload: "queued",
     priority: "high",
+    concurrencyKey: "shared",
     deadline: new Date(Date.now() + 86_400_000),
   });
   await tasks.submit({ ...worker, payload: "waits for another", dependsOn: [taskId] });
@@ -171,7 +172,7 @@ async function fillWaiting(rota: Rota): Promise<void> {
     agentId: "worker",
     parallelism: 1,
     tasks: [
-      { key: "first", instruction: "first" },
+      { key: "first", instruction: "first", concurrencyKey: "shared" },
       { key: "second", instruction: "second", dependsOn: ["first"] },
     ],
   });

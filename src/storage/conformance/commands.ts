@@ -35,6 +35,7 @@ export type Command =
       cap: number;
       drop: DropPolicy;
       debounceMs: number;
+      concurrencyKey: string | null;
     }
   | { do: "stopSession"; session: string; scope: "oldest" | "all" | "reset"; limit: number }
   | { do: "updateSession"; session: string; maxConcurrent: number | null; tokens: number | null }
@@ -119,6 +120,7 @@ export interface SubmittedTask {
   /** Tasks that came before, or are unknown. */
   dependsOn: number[];
   key: string | null;
+  concurrencyKey: string | null;
 }
 
 export interface FiredSchedule {
@@ -138,6 +140,7 @@ export interface FiredRun {
   forced: boolean;
   replaces: boolean;
   session: string | null;
+  concurrencyKey: string | null;
 }
 
 /** `held`: only among attempts that may still hold their lease; else among all there ever were. */
@@ -164,6 +167,7 @@ const tenant = fc.constantFrom(...TENANTS);
 const agent = fc.constantFrom(...AGENTS);
 const lane = fc.constantFrom(...LANES);
 const session = fc.constantFrom("s1", "s2");
+const concurrencyKey = orNull(fc.constantFrom("c1", "c2", "c3"));
 const attempt = { pick, held: mostly(fc.constant(true), fc.constant(false)) };
 
 const submittedTask: fc.Arbitrary<SubmittedTask> = record({
@@ -180,6 +184,7 @@ const submittedTask: fc.Arbitrary<SubmittedTask> = record({
   inBatch: fc.boolean(),
   session: mostly(fc.constant(null), fc.constantFrom("s1", "s2")),
   preemptible: fc.boolean(),
+  concurrencyKey,
   callbackUrl: orNull(fc.constant("https://example.com/hook")),
   key: mostly(fc.constant(null), fc.constantFrom("k1", "k2")),
   dependsOn: mostly(
@@ -195,6 +200,7 @@ const firedRun: fc.Arbitrary<FiredRun> = record({
   forced: mostly(fc.constant(false), fc.constant(true)),
   replaces: fc.boolean(),
   session: orNull(session),
+  concurrencyKey,
 });
 
 const firedSchedule: fc.Arbitrary<FiredSchedule> = record({
@@ -280,6 +286,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       cap: fc.integer({ min: 1, max: 4 }),
       drop: fc.constantFrom(...DROP_POLICIES),
       debounceMs: fc.constantFrom(0, 5, 20),
+      concurrencyKey,
     }),
   },
   {

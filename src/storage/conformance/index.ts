@@ -8,6 +8,7 @@ import { describeBatches } from "./batches.ts";
 import { describeCancelTasks } from "./cancel-tasks.ts";
 import { describeClaimFairness } from "./claim-fairness.ts";
 import { describeClosing } from "./closing.ts";
+import { describeConcurrencyKeys } from "./concurrency-keys.ts";
 import { describeCounters } from "./counters.ts";
 import { describeDeliveries } from "./deliveries.ts";
 import { describeDependencies } from "./dependencies.ts";
@@ -59,6 +60,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeAgeing(open);
     describePreemption(open);
     describeBatches(open);
+    describeConcurrencyKeys(open);
     describeSessions(open);
     describeReadTurns(open);
     describeSchedules(open);

@@ -23,6 +23,7 @@ export function describeInsertTasks(open: OpenWorld): void {
         spec,
         deadline: clock.now() + 99,
         batch: "together",
+        concurrencyKey: "one at a time",
         callbackUrl,
       };
       const inserted = only(await submit(given));
@@ -53,6 +54,7 @@ export function describeInsertTasks(open: OpenWorld): void {
         batch: "together",
         session: null,
         schedule: null,
+        concurrencyKey: "one at a time",
         callbackUrl,
         startedAt: null,
         completedAt: null,

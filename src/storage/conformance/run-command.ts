@@ -195,7 +195,18 @@ async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, 
 }
 
 async function send(side: Side, command: Extract<Command, { do: "send" }>) {
-  const { agent, lane, session: key, priority, mode, maxConcurrent, cap, drop, debounceMs } = command;
+  const {
+    agent,
+    lane,
+    session: key,
+    priority,
+    mode,
+    maxConcurrent,
+    cap,
+    drop,
+    debounceMs,
+    concurrencyKey,
+  } = command;
   const id = `task-${side.tasks.length}`;
   const answer = await side.storage.sessions.send({
     task: newTask({
@@ -206,6 +217,7 @@ async function send(side: Side, command: Extract<Command, { do: "send" }>) {
       priority,
       origin: "message",
       session: { key, maxConcurrent: 1 },
+      concurrencyKey,
       spec: { ...customSpec(null), work: { kind: "message", message: id } },
     }),
     mode,
@@ -321,7 +333,7 @@ async function rewind(side: Side, command: Extract<Command, { do: "rewind" }>) {
 }
 
 function toNewRun(side: Side, run: FiredRun, schedule: ScheduleRecord | null): NewRun {
-  const { status, dueMs, moments, forced, replaces, session } = run;
+  const { status, dueMs, moments, forced, replaces, session, concurrencyKey } = run;
   const dueAt = Math.floor(side.clock.now() / 10) * 10 + dueMs;
   const at = { dueAt, firstDueAt: dueAt - moments + 1, moments, forced };
   if (status === "skipped" || status === "missed") return { ...at, status, reason: `was ${status}` };
@@ -334,6 +346,7 @@ function toNewRun(side: Side, run: FiredRun, schedule: ScheduleRecord | null): N
     origin: "run",
     schedule: schedule?.id ?? 0,
     session: session === null ? null : { key: session, maxConcurrent: 1 },
+    concurrencyKey,
   });
   return { ...at, status, requestId: `req-${side.made}`, task, replaces };
 }

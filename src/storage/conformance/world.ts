@@ -122,6 +122,7 @@ export function newTask(overrides: Partial<NewTask> = {}): NewTask {
     schedule: null,
     session: null,
     preemptible: false,
+    concurrencyKey: null,
     batch: null,
     callbackUrl: null,
     dependsOn: [],

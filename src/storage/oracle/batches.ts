@@ -2,10 +2,10 @@ import { isTerminal, type TaskState } from "../../model/task-state.ts";
 import type { BatchRecord } from "../storage.ts";
 import {
   addEvent,
-  becomeReady,
+  askForKey,
   byRank,
   deliver,
-  isReady,
+  isActive,
   type OracleBatch,
   type OracleState,
   tell,
@@ -18,9 +18,20 @@ export function getBatch(state: OracleState, params: { tenant: string; id: strin
   return { id, parallelism, createdAt, completedAt };
 }
 
-/** Lets in what batches have room for, and tells of those of which the last task has ended. */
-export function settleBatches(state: OracleState): void {
+/** Lets in what batches have room for. */
+export function fillBatches(state: OracleState): void {
   for (const batch of state.batches) letIn(state, batch);
+}
+
+/** Whether one more task of a batch may be active. */
+export function hasPlace(state: OracleState, id: string | null): boolean {
+  const batch = state.batches.find((each) => each.id === id);
+  if (batch === undefined || batch.parallelism === null) return true;
+  return tasksOf(state, batch).filter(isActive).length < batch.parallelism;
+}
+
+/** Tells of batches of which the last task has ended. */
+export function completeBatches(state: OracleState): void {
   const completed = state.batches
     .filter(
       (batch) => batch.completedAt === null && tasksOf(state, batch).every((task) => isTerminal(task.state)),
@@ -36,10 +47,10 @@ export function forgetEmptyBatches(state: OracleState): void {
 
 function letIn(state: OracleState, batch: OracleBatch): void {
   const tasks = tasksOf(state, batch);
-  const active = tasks.filter((task) => isReady(task) || task.held !== null).length;
+  const active = tasks.filter(isActive).length;
   const parked = tasks.filter((task) => task.parked === "batch").sort(byRank);
   const admitted = parked.slice(0, Math.max((batch.parallelism ?? 0) - active, 0));
-  for (const task of admitted) becomeReady(state, task);
+  for (const task of admitted) askForKey(state, task);
   if (admitted.length > 0) tell(state, { kind: "work" });
 }
 

@@ -9,17 +9,18 @@ import type {
   Held,
 } from "../storage.ts";
 import { chooseTask } from "./choose-task.ts";
+import { isAnyKeyWanted, passKeysOn } from "./concurrency-keys.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
+import { hasRoom } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
-  becomeReady,
+  askForKey,
   copyJson,
   endAttempt,
   endTask,
   failTask,
-  type OracleLane,
   type OracleState,
   type OracleTask,
   sessionOf,
@@ -51,8 +52,12 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   }
   const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
   settleMoves(state);
-  const claimed = claims.flatMap(({ lane, limit }) => claimFromLane(state, record, lane, limit));
+  const claimed = claims.flatMap((claim) =>
+    claimFromLane(state, { ...record, ...claim, hasEnded: finished.length > 0 }),
+  );
   preempt(state);
+  // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
+  if (claimed.length > 0 && isAnyKeyWanted(state)) tell(state, { kind: "work" });
   if (finished.length + claimed.length + expired.length + progress.length > 0)
     tell(state, { kind: "events" });
   if (finished.some((finish) => finish.state === "delayed")) tell(state, { kind: "due" });
@@ -105,7 +110,7 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
     case "queued": {
       const { error } = settlement;
       endAttempt(state, task, "interrupted", error);
-      becomeReady(state, task);
+      askForKey(state, task);
       addEvent(state, "task.retrying", task, { attempt, error, retryAt: state.clock.now(), state: "queued" });
       return;
     }
@@ -114,15 +119,22 @@ function applySettlement(state: OracleState, task: OracleTask, settlement: Settl
 
 function claimFromLane(
   state: OracleState,
-  { node, abilities }: { node: string; abilities: Abilities | null },
-  name: string,
-  limit: number,
+  {
+    node,
+    abilities,
+    lane: name,
+    limit,
+    hasEnded,
+  }: { node: string; abilities: Abilities | null; lane: string; limit: number; hasEnded: boolean },
 ): ClaimedTask[] {
   const lane = state.lanes.get(name);
   if (lane === undefined) return [];
   const claimed: ClaimedTask[] = [];
+  // Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
+  if (hasEnded && limit > 0) passKeysOn(state, lane);
   while (claimed.length < limit && hasRoom(state, lane)) {
-    const chosen = chooseTask(state, lane, abilities);
+    const choose = () => chooseTask(state, lane, abilities);
+    const chosen = choose() ?? (passKeysOn(state, lane) ? choose() : undefined);
     if (chosen === undefined) break;
     const token = startTask(state, node, chosen.head);
     chosen.line.lastServed = token;
@@ -130,13 +142,6 @@ function claimFromLane(
     claimed.push({ token, task: toRecord(chosen.head) });
   }
   return claimed;
-}
-
-function hasRoom(state: OracleState, lane: OracleLane): boolean {
-  return (
-    lane.total === null ||
-    state.tasks.filter((task) => task.held && task.lane === lane.name).length < lane.total
-  );
 }
 
 function startTask(state: OracleState, node: string, task: OracleTask): number {

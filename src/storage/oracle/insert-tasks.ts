@@ -90,6 +90,7 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
     batch: input.batch,
     session: input.session?.key ?? null,
     schedule: input.schedule,
+    concurrencyKey: input.concurrencyKey,
     callbackUrl: input.callbackUrl,
     startedAt: null,
     completedAt: rejection ? now : null,

@@ -1,12 +1,12 @@
 import { FRONT_RANK, isCritical } from "../../model/priority.ts";
 import { preemptionError } from "../preemption-error.ts";
 import { ableNodes, liveNodes } from "./abilities.ts";
-import { agentRoom } from "./room.ts";
+import { agentRoom, serving } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { shareOut } from "./share-out.ts";
 import {
   addEvent,
-  becomeReady,
+  askForKey,
   byRank,
   endAttempt,
   isReady,
@@ -36,7 +36,7 @@ export function preempt(state: OracleState): void {
     ),
   );
   if (tokens.length > 0) {
-    // Of a session that may run fewer by now, it steps back at once.
+    // Of a session that may run fewer by now it steps back at once, and its key may go to another.
     settleMoves(state);
     tell(state, { kind: "events" }, { kind: "fenced", tokens, reason: "preempted" });
     tell(state, { kind: "work" }, { kind: "due" });
@@ -117,19 +117,6 @@ function roomOf(state: OracleState, lane: OracleLane, task: OracleTask | undefin
   return task === undefined ? 0 : agentRoom(state, lane, task);
 }
 
-/**
- * How many slots of a lane are free on each node that would fill one that becomes free. One that has taken its slots
- * back, or more than it has left, would not.
- */
-function serving(state: OracleState, lane: OracleLane): ReadonlyMap<string, number> {
-  const nodes = [...state.nodes.values()].filter(({ dead }) => !dead);
-  const free = nodes.map(({ node, slots }) => {
-    const held = state.tasks.filter((task) => task.lane === lane.name && task.held?.node === node).length;
-    return [node, (slots[lane.name] ?? 0) - held] as const;
-  });
-  return new Map(free.filter(([, left]) => left >= 0));
-}
-
 /** Slots of a lane over all nodes that nobody has taken. */
 function freeSlots(state: OracleState, lane: OracleLane, nodes: ReadonlyMap<string, number>): number {
   const free = [...nodes.values()].reduce((sum, left) => sum + left, 0);
@@ -158,7 +145,7 @@ function giveWay(state: OracleState, task: OracleTask, to: OracleTask): number {
   endAttempt(state, task, "preempted", error);
   task.preemptionsLeft -= 1;
   task.rank = FRONT_RANK;
-  becomeReady(state, task);
+  askForKey(state, task);
   addEvent(state, "task.preempted", task, { attempt: task.attempts.length, error });
   return token;
 }

@@ -1,12 +1,14 @@
 import { isTerminal } from "../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
 import { isServed } from "./abilities.ts";
+import { holderOf } from "./concurrency-keys.ts";
 import { inflightOfTenant } from "./room.ts";
 import { maxOf, tasksOfSession } from "./sessions.ts";
 import {
   agentKey,
   byRank,
   findTask,
+  isActive,
   isReady,
   isSameAgent,
   lineOf,
@@ -54,6 +56,7 @@ export function readSituation(
     batch: batchOf(state, task),
     session: sessionSituation(state, task),
     noExecutor: noExecutorOf(state, task),
+    key: keyOf(state, task),
     parents: task.state === "rejected" ? [] : parents.map(({ id, state: found }) => ({ id, state: found })),
   };
 }
@@ -71,10 +74,13 @@ function noExecutorOf(state: OracleState, task: OracleTask): TaskSituation["noEx
 function batchOf(state: OracleState, task: OracleTask): TaskSituation["batch"] {
   const parallelism = state.batches.find(({ id }) => id === task.batch)?.parallelism ?? null;
   if (task.parked !== "batch" || parallelism === null) return null;
-  const active = state.tasks.filter(
-    (other) => other.batch === task.batch && (isReady(other) || other.held !== null),
-  );
+  const active = state.tasks.filter((other) => other.batch === task.batch && isActive(other));
   return { parallelism, active: active.slice(0, AHEAD_MAX.named).map(({ id }) => id) };
+}
+
+function keyOf(state: OracleState, task: OracleTask): TaskSituation["key"] {
+  if (task.parked !== "key" || task.concurrencyKey === null) return null;
+  return { name: task.concurrencyKey, holder: holderOf(state, task)?.id ?? "" };
 }
 
 function sessionSituation(state: OracleState, task: OracleTask): TaskSituation["session"] {

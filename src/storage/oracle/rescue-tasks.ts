@@ -3,7 +3,7 @@ import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
-  becomeReady,
+  askForKey,
   endAttempt,
   failTask,
   type OracleState,
@@ -37,7 +37,7 @@ function rescueTask(state: OracleState, task: OracleTask): boolean {
     failTask(state, task, error);
     return false;
   }
-  becomeReady(state, task);
+  askForKey(state, task);
   task.retryCount += 1;
   addEvent(state, "task.retrying", task, { attempt, error, retryAt: state.clock.now(), state: "queued" });
   return true;

@@ -24,3 +24,34 @@ export function tenantRoom(state: OracleState, id: string): number {
 export function inflightOfTenant(state: OracleState, id: string): number {
   return state.tasks.filter((task) => task.held !== null && task.tenant === id).length;
 }
+
+/** Whether one more task may run in a lane, over all nodes. */
+export function hasRoom(state: OracleState, lane: OracleLane): boolean {
+  return lane.total === null || inflightOfLane(state, lane) < lane.total;
+}
+
+function inflightOfLane(state: OracleState, { name }: OracleLane): number {
+  return state.tasks.filter((task) => task.held !== null && task.lane === name).length;
+}
+
+/**
+ * How many slots of a lane are free on each node that would fill one that becomes free. One that has taken its slots
+ * back, or more than it has left, would not.
+ */
+export function serving(state: OracleState, lane: OracleLane): ReadonlyMap<string, number> {
+  const nodes = [...state.nodes.values()].filter(({ dead }) => !dead);
+  const free = nodes.map(({ node, slots }) => {
+    const held = state.tasks.filter((task) => task.lane === lane.name && task.held?.node === node).length;
+    return [node, (slots[lane.name] ?? 0) - held] as const;
+  });
+  return new Map(free.filter(([, left]) => left >= 0));
+}
+
+/** Whether a lane is at a limit: its total, or the slots of every node that has said how many it has. */
+export function isFull(state: OracleState, lane: OracleLane): boolean {
+  if (!hasRoom(state, lane)) return true;
+  const isServed = [...state.nodes.values()].some(
+    ({ dead, slots }) => !dead && slots[lane.name] !== undefined,
+  );
+  return isServed && ![...serving(state, lane).values()].some((free) => free > 0);
+}

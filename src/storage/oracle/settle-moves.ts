@@ -1,9 +1,10 @@
-import { settleBatches } from "./batches.ts";
+import { completeBatches } from "./batches.ts";
+import { settlePlaces } from "./concurrency-keys.ts";
 import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 import { settleSessions } from "./sessions.ts";
 import { type OracleState, tell } from "./state.ts";
 
-/** What follows from the moves of an operation: dependants hear of ends, sessions and batches let others in. */
+/** What follows from the moves of an operation: dependants hear of ends, sessions, batches and keys let others in. */
 export function settleMoves(state: OracleState, limit = RELEASED_MAX): void {
   let left = limit;
   do {
@@ -11,6 +12,7 @@ export function settleMoves(state: OracleState, limit = RELEASED_MAX): void {
     // Others may depend on what a session ends as stale.
     settleSessions(state);
   } while (state.releases.length > 0 && left > 0);
-  settleBatches(state);
+  settlePlaces(state);
+  completeBatches(state);
   if (state.releases.length > 0) tell(state, { kind: "release" });
 }

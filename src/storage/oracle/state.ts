@@ -95,8 +95,11 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   readonly maxRetriesIfLost: number;
   /** Its place in line, the lowest first. */
   rank: number;
-  /** Queued, but its session or its batch runs as many at once as it may. */
-  parked: "session" | "batch" | null;
+  /**
+   * Queued, but its session or its batch runs as many at once as it may, or another task has its concurrency key.
+   * `asking`: only its key is missing, and whether it gets that is decided once all that the operation moves has moved.
+   */
+  parked: "session" | "batch" | "asking" | "key" | null;
   readonly origin: TaskOrigin;
   /** Its turn in its session. */
   place: number;
@@ -278,6 +281,21 @@ export function byRank(a: OracleTask, b: OracleTask): number {
   return a.rank - b.rank || a.seq - b.seq;
 }
 
+/** Whether it counts in its batch. */
+export function isActive(task: OracleTask): boolean {
+  return isReady(task) || task.parked === "asking" || task.held !== null;
+}
+
+/** Nothing but limits and its concurrency key is in its way any more. */
+export function askForKey(state: OracleState, task: OracleTask): void {
+  if (task.concurrencyKey === null) {
+    becomeReady(state, task);
+    return;
+  }
+  task.state = "queued";
+  task.parked = "asking";
+}
+
 /** Nothing but limits is in its way any more. */
 export function becomeReady(state: OracleState, task: OracleTask): void {
   task.state = "queued";
@@ -296,7 +314,7 @@ export function scheduleOf(state: OracleState, { tenant, id }: ScheduleName): Or
   return state.schedules.find((schedule) => schedule.tenant === tenant && schedule.id === id);
 }
 
-/** Nothing but limits, its session and its batch is in its way any more. */
+/** Nothing but limits, its session, its batch and its concurrency key is in its way any more. */
 export function enterQueue(state: OracleState, task: OracleTask): void {
   const session = sessionOf(state, task);
   // One that was let in before has kept its place.
@@ -324,11 +342,11 @@ export function endDebounce(state: OracleState, session: OracleSession): void {
   if (task?.state === "delayed") enterQueue(state, task);
 }
 
-/** Nothing but limits and its batch is in its way any more. */
+/** Nothing but limits, its batch and its concurrency key is in its way any more. */
 export function enterBatch(state: OracleState, task: OracleTask): void {
   const batch = state.batches.find(({ id }) => id === task.batch);
   if (batch === undefined || batch.parallelism === null) {
-    becomeReady(state, task);
+    askForKey(state, task);
     return;
   }
   // Whether there is room in its batch is decided once all that this operation moves has moved.

@@ -189,6 +189,9 @@ begin
     update moving m set target = n.id from line n
      where n.lane = m.lane and n.tenant = m.tenant and n.agent = m.agent and n.kind = m.kind;
     update task t set line = m.target from moving m where t.seq = m.seq;
+    -- Those that share a concurrency key may be of several lines now.
+    update key_hold h set contested = true
+      from moving m join task t on t.seq = m.seq where h.tenant = t.tenant and h.key = t.concurrency_key and not h.contested;
     update ready r set line = m.target from moving m where m.ready and r.line = m.source and r.rank = m.rank and r.task_seq = m.seq;
     update lease l set line = m.target from moving m where m.held and l.task_seq = m.seq;
     select array_agg(d) into v_deltas

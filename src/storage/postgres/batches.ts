@@ -26,13 +26,13 @@ export async function getBatch(
 }
 
 /**
- * What holds a task of `batch` back that enters the queue: the batch, where that has a bound. Whether there is room is
- * decided once all that the operation moves has moved. A subquery of one value: for `exists` the planner may read all
- * batches.
+ * What holds a task `t` back that enters the queue: its batch, where that has a bound, else its concurrency key. Whether there
+ * is room, or the key is free, is decided once all that the operation moves has moved. A subquery of one value: for `exists`
+ * the planner may read all batches.
  */
-export function parkedBy(batch: string): string {
-  return `case when ${batch} is not null and (select b.parallelism from batch b where b.id = ${batch}) is not null
-               then 'batch' end`;
+export function parkedBy(t: string): string {
+  return `case when ${t}.batch is not null and (select b.parallelism from batch b where b.id = ${t}.batch) is not null
+               then 'batch' when ${t}.concurrency_key is not null then 'asking' end`;
 }
 
 export const BATCH_FUNCTIONS = `
@@ -81,19 +81,12 @@ begin
   if v_unsettled is not null then perform add_note('batches', v_unsettled); end if;
 end $$;
 
--- Lets in what batches have room for, and tells of those of which the last task has ended.
-create function settle_batches(p_now bigint) returns void language plpgsql as $$
-declare
-  v_ids text[] := take_note('batches');
-begin
-  perform let_in(v_ids);
-  perform complete_batches(p_now, v_ids);
-end $$;
-
+-- Lets in what batches have room for.
 create function let_in(p_ids text[]) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_deltas line_delta[];
+  v_asking text[];
 begin
   with first as (
     select t.seq
@@ -103,13 +96,17 @@ begin
        select seq from task where tenant = b.tenant and batch = b.id and parked = 'batch'
         order by rank, seq limit b.room) t),
   entered as (
-    update task t set parked = null from first f where t.seq = f.seq returning t.seq, t.batch, t.line, t.rank),
-  placed as (insert into ready (line, rank, task_seq) select line, rank, seq from entered),
+    update task t set parked = case when t.concurrency_key is not null then 'asking' end from first f where t.seq = f.seq
+    returning t.seq, t.batch, t.line, t.rank, t.parked),
+  placed as (insert into ready (line, rank, task_seq) select line, rank, seq from entered where parked is null),
   counted as (
     update batch b set active = b.active + e.tasks
       from (select batch, count(*)::integer as tasks from entered group by batch) e where b.id = e.batch)
-  select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::line_delta) into v_deltas from entered;
+  select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::line_delta) filter (where parked is null),
+         array_agg(seq::text) filter (where parked is not null)
+    into v_deltas, v_asking from entered;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
+  if v_asking is not null then perform add_note('keys', v_asking); end if;
 end $$;
 
 -- The event and the callback of a batch go with the last of its tasks that was accepted, and in the order of those.

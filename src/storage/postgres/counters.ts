@@ -6,7 +6,15 @@ import { tenantRoom } from "./share-out.ts";
  */
 /** How many more tasks line `n` may start, its tenant and its lane's total aside; below nothing where it runs too many. */
 export function roomOf(n: string, perAgent: string): string {
-  return `case when ${n}.standing <> 0 then 0 else least(${n}.ready, ${perAgent} - case when ${n}.shared then
+  return `least(${n}.ready, ${agentRoomOf(n, perAgent)})`;
+}
+
+/**
+ * How many more tasks line `n` may start by the limits of its agent, however many are ready; none where no live node can execute
+ * them; null: any number.
+ */
+export function agentRoomOf(n: string, perAgent: string): string {
+  return `case when ${n}.standing <> 0 then 0 else least(${perAgent} - case when ${n}.shared then
     (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent and s.lane = ${n}.lane)
     else ${n}.inflight end, case when ${n}.agent_max is not null then
     ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end) end`;

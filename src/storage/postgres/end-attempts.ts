@@ -15,6 +15,7 @@ export const ENDING_VARIABLES = `
   v_context_windows bigint[];
   v_summaries text[];
   v_batches batch_delta[];
+  v_keys text[];
   v_in_sessions boolean;
   v_calls_back boolean;
   v_has_dependants boolean;
@@ -41,6 +42,7 @@ export function endAttempts(ended: string): string {
            last_node = case when e.final then e.node end,
            result = e.result,
            error = case when e.final then e.error end,
+           parked = case when e.state = 'queued' and t.concurrency_key is not null then 'asking' end,
            run_at = case when e.state = 'delayed' then e.run_at else t.run_at end,
            -- Whoever had to give way stays in front until it has failed by itself.
            rank = case when e.outcome = 'preempted' then ${FRONT_RANK}
@@ -54,15 +56,16 @@ export function endAttempts(ended: string): string {
            retry_count = t.retry_count + case when e.counted then 1 else 0 end
       from (select *, state in ('done', 'failed', 'cancelled') as final from ended) e where t.seq = e.task_seq
     returning e.n, t.seq, e.token, t.tenant, t.rank, e.line, e.node, e.attempt, e.started_at, e.state, e.final, e.outcome,
-              e.error, e.run_at, e.context_tokens, e.context_window, e.summary, t.batch, t.session,
+              e.error, e.run_at, e.context_tokens, e.context_window, e.summary, t.batch, t.session, t.concurrency_key, t.parked,
               (t.origin is not null)::integer as exempt, t.schedule, t.callback_url, t.has_dependants),
   tried as (
     insert into attempt (task_seq, number, started_at, ended_at, outcome, error, node)
     select seq, attempt, started_at, p_now, outcome, error, node from settled where not final),
   back as (
-    insert into ready (line, rank, task_seq) select line, rank, seq from settled where state = 'queued')
-  select array_agg(case when state = 'queued' then row(line, 1, exempt, 0, 1, -1, null, rank, seq)::line_delta
-                        else row(line, 1, exempt, 0, 0, -1, null, null, null)::line_delta end) filter (where not final),
+    insert into ready (line, rank, task_seq) select line, rank, seq from settled where state = 'queued' and parked is null)
+  select array_agg(case when state = 'queued' and parked is null
+                        then row(line, 1, exempt, 0, 1, -1, null, rank, seq)::line_delta
+                        else row(line, 1, exempt, (parked is not null)::integer, 0, -1, null, null, null)::line_delta end) filter (where not final),
          array_agg(line) filter (where final),
          array_agg(seq order by n), array_agg(token order by n), array_agg(tenant order by n), array_agg(state order by n),
          array_agg(case when outcome = 'preempted' then 'task.preempted'
@@ -75,10 +78,11 @@ export function endAttempts(ended: string): string {
          array_agg(context_tokens order by n), array_agg(context_window order by n), array_agg(summary order by n),
          -- Whoever goes back to the queue keeps its place in the batch.
          array_agg(row(batch, -1, -final::integer)::batch_delta) filter (where batch is not null and state <> 'queued'),
+         array_agg(seq::text) filter (where concurrency_key is not null),
          bool_or(session is not null), bool_or(final and callback_url is not null), bool_or(final and has_dependants),
          bool_or(final and schedule is not null)
     into v_deltas, v_freed, v_seqs, v_tokens, v_tenants, v_states, v_types, v_data, v_context_tokens, v_context_windows,
-         v_summaries, v_batches, v_in_sessions, v_calls_back, v_has_dependants, v_ends_runs
+         v_summaries, v_batches, v_keys, v_in_sessions, v_calls_back, v_has_dependants, v_ends_runs
     from settled;
   if v_seqs is not null then
     v_first := take_event_numbers(cardinality(v_seqs));
@@ -88,6 +92,7 @@ export function endAttempts(ended: string): string {
     if v_ends_runs then perform end_runs(p_now, v_seqs, v_summaries); end if;
     if v_in_sessions then perform leave_attempts(v_seqs, v_states, v_context_tokens, v_context_windows); end if;
     if v_batches is not null then perform move_batches(v_batches); end if;
+    if v_keys is not null then perform add_note('keys', v_keys); end if;
     perform count_moves(v_tenants, array_fill('queued'::text, array[cardinality(v_states)]), v_states);
   end if;`;
 }
@@ -126,6 +131,7 @@ declare
   v_tenants text[];
   v_from text[];
   v_batches batch_delta[];
+  v_keys text[];
   v_in_sessions boolean;
   v_calls_back boolean;
   v_has_dependants boolean;
@@ -134,7 +140,7 @@ declare
 begin
   with waiting as materialized (
     select t.seq, t.tenant, t.line, t.rank, t.resting_state, t.batch, t.session, t.origin, t.schedule, t.callback_url,
-           t.has_dependants, r.task_seq is not null as ready, u.place
+           t.has_dependants, r.task_seq is not null as ready, t.parked = 'asking' as asking, t.concurrency_key, u.place
       from unnest(p_seqs) with ordinality u(seq, place) join task t on t.seq = u.seq
       left join ready r on r.line = t.line and r.rank = t.rank and r.task_seq = t.seq),
   gone as (
@@ -146,10 +152,11 @@ begin
   select array_agg(row(line, -1, -(origin is not null)::integer, -(resting_state = 'queued' and not ready)::integer,
                        -ready::integer, 0, null, null, null)::line_delta),
          array_agg(tenant order by place), array_agg(resting_state order by place),
-         array_agg(row(batch, -ready::integer, -1)::batch_delta) filter (where batch is not null),
+         array_agg(row(batch, -(ready or coalesce(asking, false))::integer, -1)::batch_delta) filter (where batch is not null),
+         array_agg(seq::text) filter (where ready and concurrency_key is not null),
          bool_or(session is not null), bool_or(callback_url is not null), bool_or(has_dependants),
          bool_or(schedule is not null)
-    into v_deltas, v_tenants, v_from, v_batches, v_in_sessions, v_calls_back, v_has_dependants, v_ends_runs from waiting;
+    into v_deltas, v_tenants, v_from, v_batches, v_keys, v_in_sessions, v_calls_back, v_has_dependants, v_ends_runs from waiting;
   v_first := take_event_numbers(v_many[1]);
   perform tell(v_first, p_now, array_fill('task.' || p_state, v_many), v_tenants, p_seqs,
                array_fill(case when p_error is not null then json_build_object('error', p_error)::text end, v_many));
@@ -158,6 +165,7 @@ begin
   if v_ends_runs then perform end_runs(p_now, p_seqs, null); end if;
   if v_in_sessions then perform leave_turns(p_seqs); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
+  if v_keys is not null then perform add_note('keys', v_keys); end if;
   perform apply_deltas(v_deltas);
   perform count_moves(v_tenants, v_from, array_fill(p_state, v_many));
 end $$;

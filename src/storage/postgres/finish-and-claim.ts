@@ -1,4 +1,9 @@
-import type { FinishAndClaimParams, FinishedAndClaimed, FinishedAttempt } from "../storage.ts";
+import {
+  type FinishAndClaimParams,
+  type FinishedAndClaimed,
+  type FinishedAttempt,
+  KEYS_LOOKED_AT,
+} from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { ENDING_VARIABLES, endAttempts } from "./end-attempts.ts";
 import { isNoted } from "./notes.ts";
@@ -115,7 +120,8 @@ function toProgressRow(
 /** What of a task is not the same for every one that just started. */
 const STARTED_COLUMNS = `
   seq bigint, id text, tenant text, agent text, lane text, priority integer, "position" integer, created_at bigint,
-  run_at bigint, deadline bigint, retry_count integer, batch text, session text, schedule bigint, callback_url text, executions integer,
+  run_at bigint, deadline bigint, retry_count integer, batch text, session text, schedule bigint, concurrency_key text,
+  callback_url text, executions integer,
   started_at bigint, spec text, input_tokens bigint, output_tokens bigint, context_window bigint,
   held_attempt integer, held_since bigint`;
 
@@ -139,9 +145,14 @@ declare
   v_seqs bigint[];
   v_first bigint;
   v_ends boolean := cardinality(p_seqs) > 0;
+  v_ended boolean;
+  v_contested boolean;
+  v_left integer;
+  v_passed boolean;
+  v_started boolean := false;
 begin
   v_now := enter(p_now);
-  perform 1 from node where id = p_node and not dead;
+  select exists (select 1 from key_hold where contested) into v_contested from node where id = p_node and not dead;
   if not found then
     return query select 'lost', t.token, (null::started_task).* from unnest(p_tokens) t(token);
     return;
@@ -154,8 +165,10 @@ begin
       return query select 'lost', t.token, (null::started_task).* from unnest(v_lost) t(token);
     end if;
   end if;
+  v_ended := v_moved is not null or v_freed is not null;
   -- A busy node frees and fills the same lines: then both are written down together.
-  if v_moved is not null or (v_freed is not null and (cardinality(p_lanes) <> 1 or not can_wait(v_freed, p_lanes[1]))) then
+  if v_moved is not null
+     or (v_freed is not null and (v_contested or cardinality(p_lanes) <> 1 or not can_wait(v_freed, p_lanes[1]))) then
     perform apply_deltas(v_moved || freed_slots(v_freed));
     v_freed := null;
   end if;
@@ -169,26 +182,45 @@ begin
       return next;
     end loop;
   end if;
-  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} then
+  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} or ${isNoted("keys")} then
     v_ends := true;
-    perform settle_moves(v_now, ${RELEASED_MAX});
+    if settle_moves(v_now, ${RELEASED_MAX}) then
+      return query select 'settled', null::bigint, (null::started_task).*;
+    end if;
+    v_contested := exists (select 1 from key_hold where contested);
     -- Something may go ahead of fairness now.
-    if v_freed is not null and not can_wait(v_freed, p_lanes[1]) then
+    if v_freed is not null and (v_contested or not can_wait(v_freed, p_lanes[1])) then
       perform apply_deltas(freed_slots(v_freed));
       v_freed := null;
     end if;
-    return query select 'settled', null::bigint, (null::started_task).*;
   end if;
   for i in 1 .. cardinality(p_lanes) loop
-    -- A statement of its own: the next one would not see leases that are written while it runs.
-    select seqs, first_token into v_seqs, v_first from claim_tasks(v_now, p_node, p_lanes[i], p_limits[i], v_freed);
-    return query
-      select 'started', v_first + c.place - 1, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
-             t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.callback_url, t.executions, t.started_at,
-             t.spec, t.input_tokens, t.output_tokens, t.context_window, t.executions + 1, v_now
-        from unnest(v_seqs) with ordinality c(seq, place) join task t on t.seq = c.seq
-       order by c.place;
+    -- Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
+    if v_contested and v_ended and p_limits[i] > 0 then
+      perform pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.afterEnd});
+    end if;
+    v_left := p_limits[i];
+    v_passed := false;
+    loop
+      -- A statement of its own: the next one would not see leases that are written while it runs.
+      select seqs, first_token into v_seqs, v_first from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed);
+      return query
+        select 'started', v_first + c.place - 1, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
+               t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.concurrency_key, t.callback_url,
+               t.executions, t.started_at, t.spec, t.input_tokens, t.output_tokens, t.context_window, t.executions + 1, v_now
+          from unnest(v_seqs) with ordinality c(seq, place) join task t on t.seq = c.seq
+         order by c.place;
+      exit when not v_contested;
+      v_freed := null;
+      v_started := v_started or v_seqs is not null;
+      exit when v_passed and v_seqs is null;
+      v_left := v_left - coalesce(cardinality(v_seqs), 0);
+      v_passed := v_left > 0 and pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.keys});
+      exit when not v_passed;
+    end loop;
   end loop;
+  -- What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
+  if v_started then return query select 'settled', null::bigint, (null::started_task).*; end if;
   ${PREEMPT}
   -- A claim that is lost is merely made again, and whoever reads of it waits until it cannot be; see until-durable.ts.
   if not v_ends then set local synchronous_commit = off; end if;

@@ -107,7 +107,7 @@ begin
       return query select * from fire_these(v_now, array[v_fire], v_own, order_matters(array[v_fire], v_own));
     end loop;
   end if;
-  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} then
+  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} or ${isNoted("keys")} then
     perform settle_moves(v_now, ${RELEASED_MAX});
   end if;
   ${PREEMPT}

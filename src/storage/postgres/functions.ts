@@ -6,6 +6,7 @@ import { BATCH_FUNCTIONS } from "./batches.ts";
 import { CANCEL_FUNCTIONS } from "./cancel-tasks.ts";
 import { CANCEL_THESE_FUNCTIONS } from "./cancel-these.ts";
 import { CLAIM_FUNCTIONS } from "./claim-tasks.ts";
+import { CONCURRENCY_KEY_FUNCTIONS } from "./concurrency-keys.ts";
 import { COUNTER_FUNCTIONS } from "./counters.ts";
 import { DELIVERY_FUNCTIONS } from "./deliveries.ts";
 import { ENDING_FUNCTIONS } from "./end-attempts.ts";
@@ -58,6 +59,7 @@ const SOURCE = [
   FINISH_AND_CLAIM_FUNCTIONS,
   LINE_FUNCTIONS,
   TAKE_IN_FUNCTIONS,
+  CONCURRENCY_KEY_FUNCTIONS,
   INSERT_FUNCTIONS,
   TURN_FUNCTIONS,
   CANCEL_THESE_FUNCTIONS,

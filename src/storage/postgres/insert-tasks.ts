@@ -152,7 +152,7 @@ async function alreadyInserted(
 /** What follows once all are taken in. */
 const FOLLOW_UP = `
   if json_array_length(p_batches) > 0 then perform keep_batches(p_batches); end if;
-  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} then
+  if exists (select 1 from release) or ${isNoted("sessions")} or ${isNoted("batches")} or ${isNoted("keys")} then
     perform settle_moves(v_now, ${RELEASED_MAX});
   end if;
   ${PREEMPT}`;

@@ -11,7 +11,9 @@ export type Note =
   /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
   | "lanes"
   /** Batches that have room, or of which nothing is left to end, by id. */
-  | "batches";
+  | "batches"
+  /** Tasks that ask for their concurrency key or let go of it, by seq. */
+  | "keys";
 
 /** Whether there is such a note. */
 export function isNoted(note: Note): string {

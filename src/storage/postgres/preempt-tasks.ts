@@ -54,8 +54,8 @@ begin
     v_tokens := v_tokens || preempt_in(p_now, v_lane, v_arrivals);
   end loop;
   if cardinality(v_tokens) = 0 then return; end if;
-  -- Of a session that may run fewer by now, it steps back at once.
-  if ${isNoted("sessions")} then perform settle_moves(p_now, ${RELEASED_MAX}); end if;
+  -- Of a session that may run fewer by now it steps back at once, and its key may go to another.
+  if ${isNoted("sessions")} or ${isNoted("keys")} then perform settle_moves(p_now, ${RELEASED_MAX}); end if;
   -- Rare enough for a notification inside the transaction, and any node may run one of them.
   perform pg_notify('rota', json_build_object('from', '', 'signals', json_build_array(
     json_build_object('kind', 'events'),

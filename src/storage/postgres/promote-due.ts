@@ -71,18 +71,20 @@ declare
   v_deltas line_delta[];
   v_batches batch_delta[];
   v_tenants text[];
+  v_asking text[];
 begin
   with due as (
-    update task t set resting_state = 'queued', parked = ${parkedBy("t.batch")}
+    update task t set resting_state = 'queued', parked = ${parkedBy("t")}
      where t.seq = any (p_seqs) returning t.seq, t.tenant, t.line, t.rank, t.batch, t.parked),
   placed as (insert into ready (line, rank, task_seq) select line, rank, seq from due where parked is null)
   select array_agg(case when parked is null then row(line, 0, 0, 0, 1, 0, null, rank, seq)::line_delta
                         else row(line, 0, 0, 1, 0, 0, null, null, null)::line_delta end),
-         array_agg(row(batch, (parked is null)::integer, 0)::batch_delta) filter (where batch is not null),
-         array_agg(tenant)
-    into v_deltas, v_batches, v_tenants from due;
+         array_agg(row(batch, (parked is distinct from 'batch')::integer, 0)::batch_delta) filter (where batch is not null),
+         array_agg(tenant), array_agg(seq::text) filter (where parked = 'asking')
+    into v_deltas, v_batches, v_tenants, v_asking from due;
   perform apply_deltas(v_deltas);
   if v_batches is not null then perform move_batches(v_batches); end if;
+  if v_asking is not null then perform add_note('keys', v_asking); end if;
   perform count_moves(v_tenants, array_fill('delayed'::text, array[cardinality(p_seqs)]),
                       array_fill('queued'::text, array[cardinality(p_seqs)]));
 end $$;

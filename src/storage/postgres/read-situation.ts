@@ -34,6 +34,10 @@ export async function readSituation(
         ? null
         : { key: task.session, max: row.session_max, active: row.let_in },
     noExecutor: row.no_executor === null || !isWaiting(task) ? null : row.no_executor,
+    key:
+      row.key_holder === null || task.concurrencyKey === null
+        ? null
+        : { name: task.concurrencyKey, holder: row.key_holder },
     parents: row.parents,
   };
 }
@@ -62,6 +66,8 @@ interface SituationRow {
   readonly let_in: string[];
   /** Null when a live node can execute it. */
   readonly no_executor: { served: boolean; lastSeenAt: number | null; since: number | null } | null;
+  /** Null unless it waits for its concurrency key. */
+  readonly key_holder: string | null;
   readonly parents: { id: string; state: TaskState }[];
 }
 
@@ -93,6 +99,8 @@ const SITUATION = `
            where u.session = t.session and u.stage = 'parked' and u.place = t.place) as session_max,
          array(select a.id from turn u join task a on a.seq = u.task_seq
                 where u.session = t.session and u.stage = 'in' order by u.place limit $2) as let_in,
+         (select o.id from key_hold h join task o on o.seq = h.task_seq
+           where t.parked = 'key' and h.tenant = t.tenant and h.key = t.concurrency_key) as key_holder,
          coalesce((select json_agg(json_build_object('id', p.id, 'state', coalesce(e.state, p.resting_state)) order by p.seq)
                      from dependency d join task p on p.seq = d.parent_seq left join lease e on e.task_seq = p.seq
                     where d.child_seq = t.seq), '[]') as parents

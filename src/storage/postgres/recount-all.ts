@@ -339,7 +339,8 @@ const RECOUNT_BATCHES = `
 select 'batch ' || b.id || ' ' || c.name as counter, c.stored, c.counted
   from batch b
   left join (select t.batch, count(*) filter (where t.resting_state = 'queued' and t.parked is null and u.place is null) as active,
-                    count(*) filter (where t.completed_at is null) as open, count(t.parked) as parked
+                    count(*) filter (where t.completed_at is null) as open,
+                    count(*) filter (where t.parked = 'batch') as parked
                from task t ${PARKED_TURN}
               where t.batch = any ($1) group by t.batch) t on t.batch = b.id
  cross join lateral (values
@@ -355,6 +356,10 @@ const IS_RIGHT_TURN = `
              when 'early' then t.resting_state in ('waiting_dependency', 'delayed')
              when 'parked' then t.resting_state = 'queued' and t.parked is null
              else t.resting_state in ('queued', 'delayed') end, false)`;
+
+/** Whether task `t` has its concurrency key, where it has one. */
+const HAS_KEY = `(t.concurrency_key is null or exists (
+    select 1 from key_hold h where h.tenant = t.tenant and h.key = t.concurrency_key and h.task_seq = t.seq))`;
 
 const ROW_CHECKS: readonly RowCheck[] = [
   {
@@ -376,6 +381,42 @@ select count(*) as rows, count(*) filter (where t.session is null or t.completed
        array[max(t.seq)::text] as last_key
   from (select * from task where seq > $1 order by seq limit $2) t
   left join turn u on u.task_seq = t.seq and u.session = t.session and u.place = t.place`,
+  },
+  {
+    name: "concurrency keys of tasks that are ready or in flight",
+    first: ["", ""],
+    text: `
+select count(*) as rows, count(t.seq) as right_ones,
+       (array_agg(array[h.tenant, h.key] order by h.tenant desc, h.key desc))[1:1] as last_key
+  from (select * from key_hold where (tenant, key) > ($1, $2) order by tenant, key limit $3) h
+  left join task t on t.seq = h.task_seq and t.resting_state = 'queued' and t.parked is null and t.tenant = h.tenant
+   and t.concurrency_key = h.key
+   and (exists (select 1 from ready r where r.line = t.line and r.rank = t.rank and r.task_seq = t.seq)
+        or exists (select 1 from lease l where l.task_seq = t.seq))`,
+  },
+  {
+    name: "ready tasks that have their concurrency key",
+    first: ["-1", "0", "0"],
+    text: `
+select count(*) as rows, count(*) filter (where t.seq is null or ${HAS_KEY}) as right_ones,
+       (array_agg(array[r.line::text, r.rank::text, r.task_seq::text] order by r.line desc, r.rank desc, r.task_seq desc))[1:1]
+         as last_key
+  from (select * from ready where (line, rank, task_seq) > ($1, $2, $3) order by line, rank, task_seq limit $4) r
+  left join task t on t.seq = r.task_seq`,
+  },
+  {
+    name: "tasks that wait for a concurrency key that another has",
+    first: ["", "", "-9223372036854775808", "0"],
+    text: `
+select count(*) as rows,
+       count(*) filter (where h.task_seq is not null and (h.contested or o.line = t.line)) as right_ones,
+       (array_agg(array[t.tenant, t.concurrency_key, t.rank::text, t.seq::text]
+                  order by t.tenant desc, t.concurrency_key desc, t.rank desc, t.seq desc))[1:1] as last_key
+  from (select * from task
+         where parked = 'key' and (tenant, concurrency_key, rank, seq) > ($1, $2, $3, $4)
+         order by tenant, concurrency_key, rank, seq limit $5) t
+  left join key_hold h on h.tenant = t.tenant and h.key = t.concurrency_key
+  left join task o on o.seq = h.task_seq`,
   },
   {
     name: "turns of tasks",
@@ -427,6 +468,10 @@ select 'schedule ' || s.id || ' open_runs' as counter, s.open_runs as stored, r.
 
 /** These look at agent queues, or at what is in flight, and not at tasks that wait or have ended. */
 const WHOLE_CHECKS: readonly string[] = [
+  `
+select 'attempts that have their concurrency key' as counter, count(*) filter (where ${HAS_KEY}) as stored, count(*) as counted
+  from lease l join task t on t.seq = l.task_seq
+having count(*) filter (where ${HAS_KEY}) <> count(*)`,
   `
 select 'lane ' || l.name || ' ' || c.name as counter, c.stored, c.counted
   from lane l

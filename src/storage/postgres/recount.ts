@@ -30,7 +30,7 @@ function toNumber(value: string | null): number | null {
   return value === null ? null : Number(value);
 }
 
-/** What its batch or its session holds back. */
+/** What its batch, its session or its key holds back. */
 const PARKED = `
   select line, seq from task where parked is not null
   union all select t.line, t.seq from turn u join task t on t.seq = u.task_seq where u.stage = 'parked'`;

@@ -90,6 +90,7 @@ declare
   v_batches batch_delta[];
   v_tenants text[];
   v_states text[];
+  v_asking text[];
 begin
   if cardinality(v_turns) > 0 then
     update task t set deadline = greatest(p_now, t.run_at) + t.deadline_after_ms
@@ -101,7 +102,7 @@ begin
        set unmet = u.unmet,
            resting_state = case when u.unmet > 0 then t.resting_state
                                 when t.run_at > p_now then 'delayed' else 'queued' end,
-           parked = case when u.unmet = 0 and (t.run_at > p_now) is not true then ${parkedBy("t.batch")} end,
+           parked = case when u.unmet = 0 and (t.run_at > p_now) is not true then ${parkedBy("t")} end,
            deadline = case when u.unmet > 0 or t.deadline_after_ms is null then t.deadline
                            else greatest(p_now, t.run_at) + t.deadline_after_ms end
       from unnest(p_seqs, v_unmet) u(seq, unmet)
@@ -113,11 +114,14 @@ begin
   select array_agg(case when ready then row(line, 0, 0, 0, 1, 0, null, rank, seq)::line_delta
                         else row(line, 0, 0, 1, 0, 0, null, null, null)::line_delta end)
            filter (where resting_state = 'queued'),
-         array_agg(row(batch, ready::integer, 0)::batch_delta) filter (where batch is not null and resting_state = 'queued'),
-         array_agg(tenant) filter (where unmet = 0), array_agg(resting_state) filter (where unmet = 0)
-    into v_deltas, v_batches, v_tenants, v_states from met;
+         array_agg(row(batch, (parked is distinct from 'batch')::integer, 0)::batch_delta)
+           filter (where batch is not null and resting_state = 'queued'),
+         array_agg(tenant) filter (where unmet = 0), array_agg(resting_state) filter (where unmet = 0),
+         array_agg(seq::text) filter (where parked = 'asking')
+    into v_deltas, v_batches, v_tenants, v_states, v_asking from met;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
+  if v_asking is not null then perform add_note('keys', v_asking); end if;
   if v_tenants is not null then
     perform count_moves(v_tenants, array_fill('waiting_dependency'::text, array[cardinality(v_tenants)]), v_states);
   end if;

@@ -63,7 +63,7 @@ begin
     o_state := case when v_starts_at > p_now then 'delayed' else 'queued' end;
   end if;
   if o_state = 'queued' then
-    if p_task.session is null then v_parked := ${parkedBy("p_task.batch")}; end if;
+    if p_task.session is null then v_parked := ${parkedBy("p_task")}; end if;
     select sum(s.waiting)::integer + 1 into o_position
       from line n join line s on s.tenant = n.tenant and s.agent = n.agent where n.id = p_task.line;
   end if;
@@ -83,8 +83,10 @@ begin
       row(p_task.line, 1, v_exempt, (v_parked is not null)::integer, 0, 0, null, null, null)::line_delta]);
   end if;
   if p_task.batch is not null then
-    perform move_batches(array[row(p_task.batch, v_ready::integer, 1)::batch_delta]);
+    perform move_batches(array[
+      row(p_task.batch, (v_ready or v_parked is not distinct from 'asking')::integer, 1)::batch_delta]);
   end if;
+  if v_parked = 'asking' then perform add_note('keys', array[p_task.seq::text]); end if;
   perform count_moves(array[p_task.tenant], array[p_task.resting_state], array[o_state]);
   if o_state = 'queued' and p_task.session is not null then perform take_turns(p_now, array[p_task.seq]); end if;
   perform tell(take_event_numbers(1), p_now, array['task.retrying'], array[p_task.tenant], array[p_task.seq],

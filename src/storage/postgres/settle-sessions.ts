@@ -124,9 +124,11 @@ create function step_back(p_ids bigint[]) returns void language plpgsql as $$
 declare
   v_deltas line_delta[];
   v_batches batch_delta[];
+  v_freed text[];
 begin
   with last as materialized (
-    select u.session, u.place, u.turn, t.seq, t.line, t.rank, t.batch, t.parked is null as ready
+    select u.session, u.place, u.turn, t.seq, t.line, t.rank, t.batch, t.parked is null as ready,
+           t.parked is null or t.parked = 'asking' as active, t.concurrency_key is not null as keyed
       from (select s.id, s.active - ${maxOf("s")} as surplus from session s
              where s.id = any (p_ids) and s.active > ${maxOf("s")}) s
      cross join lateral (
@@ -144,10 +146,12 @@ begin
       from (select session, count(*)::integer as tasks, min(place) as first from last group by session) b
      where s.id = b.session)
   select array_agg(row(line, 0, 0, 1, -1, 0, null, null, null)::line_delta) filter (where ready),
-         array_agg(row(batch, -1, 0)::batch_delta) filter (where batch is not null and ready)
-    into v_deltas, v_batches from last;
+         array_agg(row(batch, -1, 0)::batch_delta) filter (where batch is not null and active),
+         array_agg(seq::text) filter (where ready and keyed)
+    into v_deltas, v_batches, v_freed from last;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
+  if v_freed is not null then perform add_note('keys', v_freed); end if;
 end $$;
 
 create function end_stale_parked(p_now bigint, p_ids bigint[]) returns void language plpgsql as $$
@@ -183,6 +187,7 @@ declare
   v_several boolean;
   v_deltas line_delta[];
   v_batches batch_delta[];
+  v_asking text[];
 begin
   select array_agg(s.id order by s.id, u.place), array_agg(u.place order by s.id, u.place),
          array_agg(u.task_seq order by s.id, u.place), array_agg(u.turn), bool_or(s.active > 0 or s.room > 1)
@@ -203,17 +208,19 @@ begin
       from (select session, count(*)::integer as tasks, max(place) as last from first group by session) f
      where s.id = f.session),
   entered as materialized (
-    select t.seq, t.line, t.batch, coalesce(f.rank, t.rank) as rank, t.rank as rank_before, ${parkedBy("t.batch")} as parked
+    select t.seq, t.line, t.batch, coalesce(f.rank, t.rank) as rank, t.rank as rank_before, ${parkedBy("t")} as parked
       from first f join task t on t.seq = f.seq),
   changed as (
     update task t set rank = e.rank, parked = e.parked
       from entered e where t.seq = e.seq and (e.parked is not null or e.rank <> e.rank_before)),
   placed as (insert into ready (line, rank, task_seq) select line, rank, seq from entered where parked is null)
   select array_agg(row(line, 0, 0, -1, 1, 0, null, rank, seq)::line_delta) filter (where parked is null),
-         array_agg(row(batch, (parked is null)::integer, 0)::batch_delta) filter (where batch is not null)
-    into v_deltas, v_batches from entered;
+         array_agg(row(batch, (parked is distinct from 'batch')::integer, 0)::batch_delta) filter (where batch is not null),
+         array_agg(seq::text) filter (where parked = 'asking')
+    into v_deltas, v_batches, v_asking from entered;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
+  if v_asking is not null then perform add_note('keys', v_asking); end if;
 end $$;
 
 -- Order beats priority: whoever is let in does not start before those of its session that were let in earlier. Answers the

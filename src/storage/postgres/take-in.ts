@@ -8,7 +8,7 @@ import { rankOf } from "./rank.ts";
 const FORMS = `rows from (json_to_recordset(p_forms) as (
         tenant text, agent text, lane text, kind text, priority integer, run_at bigint, deadline bigint, deadline_after_ms bigint,
         max_retries_if_lost integer, max_queued bigint, preemptible boolean, batch text, session text, session_max integer,
-        origin text, schedule bigint, callback_url text, depends_on json)) with ordinality`;
+        origin text, schedule bigint, concurrency_key text, callback_url text, depends_on json)) with ordinality`;
 
 /**
  * What is to be known of forms: the line and the session of those that have them, and who is there before them. None of this
@@ -22,14 +22,14 @@ const FORMED = `
                select count(*) from json_array_elements_text(k.depends_on) d(id)
                 where ${parentOf("d.id", "k.tenant", "p.resting_state")} is distinct from 'done') else 0 end as unmet,
              (select l.aging_ms from lane l where l.name = k.lane) as aging_ms,
-             ${parkedBy("k.batch")} as held_by,
+             ${parkedBy("k")} as held_by,
              case when k.session is not null
                   then (select s.id from session s where s.tenant = k.tenant and s.key = k.session) end as session_id,
              b.tenant_max, case when b.tenant_max is not null then (
                select sum(t.waiting - t.exempt) from tenant_line t where t.tenant = k.tenant) end as tenant_counted
         from ${FORMS} as k(
           tenant, agent, lane, kind, priority, run_at, deadline, deadline_after_ms, max_retries_if_lost, max_queued, preemptible,
-          batch, session, session_max, origin, schedule, callback_url, depends_on, n)
+          batch, session, session_max, origin, schedule, concurrency_key, callback_url, depends_on, n)
        cross join lateral (
          select max(l.id) filter (where l.lane = k.lane and l.kind = ${lineKind("k", "l.served")}) as line,
                 coalesce(bool_or(l.standing = 2 and l.lane = k.lane and l.kind = ${lineKind("k", "l.served")}), false) as unserved,
@@ -54,8 +54,10 @@ const POSITION = `case when ${REFUSED} or (f).state <> 'queued' then 0 else (f).
 /** One that is refused does not wait for what it depends on. */
 const DEADLINE = `case when ${REFUSED} then coalesce((f).deadline, greatest(p_now, (f).run_at) + (f).deadline_after_ms)
               else (f).deadline end`;
+/** Whether nothing but its concurrency key, if it has one, is in its way. */
+const ASKS = "v_fulls[n] is null and ((f).ready or coalesce(v_let_in[n], false))";
 /** Whether it can start. */
-const READY = "v_fulls[n] is null and ((f).ready or coalesce(v_let_in[n], false))";
+const READY = `${ASKS} and v_held[n] is null`;
 const ERROR = "'rejected: ' || v_fulls[n] || ' queue full'";
 
 /** How tasks are taken in, whoever hands them in. */
@@ -66,9 +68,9 @@ export const TAKE_IN_FUNCTIONS = `
 create type task_form as (
   tenant text, agent text, line bigint, priority integer, rank bigint, state text, parked text, ready boolean, run_at bigint,
   deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, preemptions_left integer, batch text,
-  session bigint, session_max integer, origin text, schedule bigint, callback_url text, dependencies integer, unmet integer,
-  waiting integer, agent_counted bigint, agent_max bigint, tenant_counted bigint, tenant_max bigint,
-  unserved boolean);
+  session bigint, session_max integer, origin text, schedule bigint, concurrency_key text, callback_url text,
+  dependencies integer, unmet integer, waiting integer, agent_counted bigint, agent_max bigint, tenant_counted bigint,
+  tenant_max bigint, unserved boolean);
 
 -- A new task to its session. n: order within the call, from 0. "full": which queue was, if one was.
 create type admitted_task as (
@@ -99,6 +101,8 @@ declare
   v_fit boolean;
   v_sessioned boolean;
   v_dependent boolean;
+  v_keyed boolean;
+  v_held text[];
   v_fulls text[];
   v_fulls_queued bigint[];
   v_places integer[] := p_places;
@@ -118,18 +122,18 @@ begin
   loop
     select array_agg(row(tenant, agent, line, priority,
                          ${rankOf({ priority: "priority", since: "greatest(p_now, run_at)", agingMs: "aging_ms" })},
-                         state, case when state = 'queued' and session is null then held_by end,
-                         state = 'queued' and session is null and held_by is null, run_at,
+                         state, case when state = 'queued' and session is null then nullif(held_by, 'asking') end,
+                         state = 'queued' and session is null and held_by is distinct from 'batch', run_at,
                          coalesce(deadline, case when unmet = 0 then greatest(p_now, run_at) + deadline_after_ms end),
                          case when deadline is null then deadline_after_ms end, max_retries_if_lost, preemptions_left, batch,
-                         session_id, session_max, origin, schedule, callback_url, dependencies, unmet, waiting, agent_counted,
-                         agent_max, tenant_counted, tenant_max, unserved)::task_form),
+                         session_id, session_max, origin, schedule, concurrency_key, callback_url, dependencies, unmet, waiting,
+                         agent_counted, agent_max, tenant_counted, tenant_max, unserved)::task_form),
            bool_and(line is not null and (session is null or session_id is not null)),
            min(tenant) = max(tenant) and min(state) = max(state),
            bool_and(origin is not null
                     or (agent_counted + v_count <= agent_max and (tenant_counted + v_count > tenant_max) is not true)),
-           bool_or(session is not null), bool_or(dependencies > 0), (select coalesce(sum(waiting - exempt), 0) from lane)
-      into v_forms, v_known, v_alike, v_fit, v_sessioned, v_dependent, v_queued
+           bool_or(session is not null), bool_or(dependencies > 0), bool_or(concurrency_key is not null), (select coalesce(sum(waiting - exempt), 0) from lane)
+      into v_forms, v_known, v_alike, v_fit, v_sessioned, v_dependent, v_keyed, v_queued
       from (select *, case when unmet > 0 then 'waiting_dependency'
                            when run_at > p_now then 'delayed' else 'queued' end as state
               from (${FORMED} order by k.n) k) k;
@@ -157,13 +161,15 @@ begin
     end if;
     select places, let_in into v_turns, v_let_in from places_of(v_admitted);
   end if;
+  if v_keyed then v_held := take_keys(v_forms, p_form_of, v_fulls, v_let_in, v_first, not v_sessioned); end if;
   insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, parked, position, created_at, run_at,
                     deadline, deadline_after_ms, max_retries_if_lost, preemptions_left, completed_at, batch, session, place,
-                    origin, schedule, callback_url, dependencies, unmet, spec, error)
+                    origin, schedule, concurrency_key, callback_url, dependencies, unmet, spec, error)
   select v_first + n - 1, id, (f).tenant, (f).agent, (f).line, (f).priority, (f).rank,
-         ${STATE}, case when ${REFUSED} then null else (f).parked end, ${POSITION}, p_now, (f).run_at,
+         ${STATE}, case when ${REFUSED} then null else coalesce(v_held[n], (f).parked) end, ${POSITION}, p_now, (f).run_at,
          ${DEADLINE}, (f).deadline_after_ms, (f).max_retries_if_lost, (f).preemptions_left,
-         case when ${REFUSED} then p_now end, (f).batch, (f).session, v_turns[n], (f).origin, (f).schedule, (f).callback_url,
+         case when ${REFUSED} then p_now end, (f).batch, (f).session, v_turns[n], (f).origin, (f).schedule, (f).concurrency_key,
+         (f).callback_url,
          (f).dependencies, case when ${REFUSED} then 0 else (f).unmet end, spec, ${ERROR}
     from ${EACH_WHOLE} u;
   with placed as (
@@ -171,20 +177,24 @@ begin
     select (f).line, (f).rank, v_first + n - 1 from ${EACH} u where ${READY}),
   -- All of a form at once, but for critical ones, who may each need a slot that somebody else has.
   alike as (
-    select form, ${REFUSED} as refused, ${READY} as ready, count(*)::integer as tasks, min(n) as first
-      from ${EACH} u group by form, refused, ready, case when (f).rank <= 0 then n end)
+    select form, ${REFUSED} as refused, ${READY} as ready, ${ASKS} and v_held[n] is distinct from 'key' as active, count(*)::integer as tasks, min(n) as first
+      from ${EACH} u group by form, refused, ready, active, case when (f).rank <= 0 then n end)
   select array_agg(row((f).line, tasks, case when (f).origin is null then 0 else tasks end,
                        case when (f).state = 'queued' and not ready then tasks else 0 end,
                        case when ready then tasks else 0 end, 0, null,
                        case when ready then (f).rank end, case when ready then v_first + first - 1 end)::line_delta)
            filter (where not refused),
-         array_agg(row((f).batch, case when ready then tasks else 0 end, tasks)::batch_delta)
+         array_agg(row((f).batch, case when active then tasks else 0 end, tasks)::batch_delta)
            filter (where (f).batch is not null and not refused),
          array_agg((f).tenant), array_agg(case when refused then 'rejected' else (f).state end), array_agg(tasks)
     into v_deltas, v_batches, v_tenants, v_states, v_tasks
     from (select *, v_forms[form] as f from alike offset 0) a;
   if v_deltas is not null then perform apply_deltas(v_deltas); end if;
   if v_batches is not null then perform move_batches(v_batches); end if;
+  if 'asking' = any (v_held) then
+    perform add_note('keys', array(
+      select (v_first + n - 1)::text from unnest(v_held) with ordinality u(held, n) where held = 'asking'));
+  end if;
   perform count_tasks(v_tenants, v_states, v_tasks);
   v_seqs := array(select generate_series(v_first, v_last));
   if v_alike and v_fulls is null then

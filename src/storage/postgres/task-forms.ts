@@ -48,6 +48,7 @@ function toForm(task: NewTask): object {
     session_max: session?.maxConcurrent,
     origin: origin === "task" ? undefined : origin,
     schedule: task.schedule ?? undefined,
+    concurrency_key: task.concurrencyKey ?? undefined,
     callback_url: task.callbackUrl ?? undefined,
     depends_on: dependsOn.length === 0 ? undefined : dependsOn,
   };

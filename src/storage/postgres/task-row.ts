@@ -20,6 +20,7 @@ export interface TaskRow {
   readonly batch: string | null;
   readonly session: string | null;
   readonly schedule: string | null;
+  readonly concurrency_key: string | null;
   readonly callback_url: string | null;
   readonly executions: number;
   readonly started_at: string | null;
@@ -46,7 +47,7 @@ export const SESSION_KEY =
   "case when t.session is not null then (select s.key from session s where s.id = t.session) end";
 
 export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.resting_state, t.position,
-  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY} as session, t.schedule, t.callback_url, t.executions,
+  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY} as session, t.schedule, t.concurrency_key, t.callback_url, t.executions,
   t.started_at, t.last_started_at, t.last_outcome, t.last_node, t.completed_at, t.spec, t.result, t.error, t.input_tokens,
   t.output_tokens, t.context_window,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
@@ -78,6 +79,7 @@ function toTaskRecord(row: TaskRow, earlier: readonly AttemptRecord[]): TaskReco
     batch: row.batch,
     session: row.session,
     schedule: toNumber(row.schedule),
+    concurrencyKey: row.concurrency_key,
     callbackUrl: row.callback_url,
     startedAt: toNumber(row.started_at ?? row.held_since),
     completedAt: toNumber(row.completed_at),

@@ -80,7 +80,7 @@ function splitLines(db: SqliteDatabase): void {
   for (const state of WAITING_STATES) {
     const tasks = db
       .prepare<MovingTask>(
-        `select ${WAITING_COLUMNS}, t.spec ->> '$.work.kind' as kind, l.task_seq is not null as held
+        `select ${WAITING_COLUMNS}, t.tenant, t.concurrency_key, t.spec ->> '$.work.kind' as kind, l.task_seq is not null as held
            from task t left join lease l on l.task_seq = t.seq
           where t.resting_state = '${state}' and t.line in (select value from json_each(?))`,
       )
@@ -90,7 +90,11 @@ function splitLines(db: SqliteDatabase): void {
   ledger.save();
 }
 
-type MovingTask = WaitingTask & { readonly kind: TaskKind; readonly held: 0 | 1 };
+interface MovingTask extends WaitingTask {
+  readonly tenant: string;
+  readonly kind: TaskKind;
+  readonly held: 0 | 1;
+}
 
 function moveToKind(db: SqliteDatabase, ledger: Ledger, task: MovingTask): void {
   const from = ledger.line(task.line);
@@ -114,6 +118,14 @@ function moveToKind(db: SqliteDatabase, ledger: Ledger, task: MovingTask): void 
       ledger.removeReady(from, entry);
       ledger.addReady(to, entry);
     }
+  }
+  if (task.concurrency_key !== null) {
+    // Those that share the key may be of several lines now.
+    db.prepare("update key_hold set contested = 1 where tenant = ? and key = ?").run(
+      task.tenant,
+      task.concurrency_key,
+    );
+    db.mayContest = true;
   }
   db.prepare("update task set line = ? where seq = ?").run(to.id, task.seq);
   db.prepare("update task_of_line set line = ? where line = ? and task_seq = ?").run(

@@ -31,6 +31,12 @@ export class BatchLedger {
     return row;
   }
 
+  /** Whether one more task of the batch of a task may be active. */
+  hasPlace(task: { readonly batch: string | null }): boolean {
+    const batch = this.of(task);
+    return batch === undefined || batch.parallelism === null || batch.active < batch.parallelism;
+  }
+
   /** All that were looked at. */
   touched(): Iterable<BatchRow> {
     return this.#rows.values();

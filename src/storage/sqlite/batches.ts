@@ -38,11 +38,15 @@ export function forgetEmptyBatch(db: SqliteDatabase, id: string): void {
   });
 }
 
-/** Lets in what batches have room for, and tells of those of which the last task has ended. */
-export function settleBatches(db: SqliteDatabase, ledger: Ledger, now: number): void {
+/** Lets in what batches have room for. */
+export function fillBatches(db: SqliteDatabase, ledger: Ledger): void {
+  for (const batch of ledger.batches.touched()) letIn(db, ledger, batch);
+}
+
+/** Tells of batches of which the last task has ended. */
+export function completeBatches(db: SqliteDatabase, ledger: Ledger, now: number): void {
   const completed: { batch: BatchRow; last: LastTask }[] = [];
   for (const batch of ledger.batches.touched()) {
-    letIn(db, ledger, batch);
     if (batch.open > 0 || batch.completed_at !== null) continue;
     const last = lastTask(db, batch);
     if (last !== undefined) completed.push({ batch, last });
@@ -54,14 +58,15 @@ export function settleBatches(db: SqliteDatabase, ledger: Ledger, now: number): 
 function letIn(db: SqliteDatabase, ledger: Ledger, batch: BatchRow): void {
   if (batch.parallelism === null || batch.active >= batch.parallelism) return;
   const parked = db
-    .prepare<{ seq: number; line: number; rank: number }>(
-      "select seq, line, rank from task where batch = ? and parked = 'batch' order by rank, seq limit +?",
+    .prepare<{ seq: number; line: number; rank: number; batch: string; concurrency_key: string | null }>(
+      `select seq, line, rank, batch, concurrency_key from task
+        where batch = ? and parked = 'batch' order by rank, seq limit +?`,
     )
     .all(batch.id, batch.parallelism - batch.active);
-  for (const { seq, line, rank } of parked) {
-    db.prepare("update task set parked = null where seq = ?").run(seq);
-    ledger.addReady(ledger.line(line), { rank, task_seq: seq });
+  for (const task of parked) {
+    db.prepare("update task set parked = null where seq = ?").run(task.seq);
     batch.active += 1;
+    ledger.askForKey(task);
   }
   if (parked.length > 0) db.signal({ kind: "work" });
 }

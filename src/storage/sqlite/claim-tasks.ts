@@ -198,11 +198,12 @@ interface QueuedTask {
   readonly session: number | null;
   readonly origin: TaskOrigin;
   readonly schedule: number | null;
+  readonly concurrency_key: string | null;
 }
 
 const QUEUED_TASK = `
   select id, priority, position, created_at, run_at, deadline, retry_count, executions, started_at, spec,
-         batch, callback_url, has_dependants, preemptions_left, session, origin, schedule
+         batch, callback_url, has_dependants, preemptions_left, session, origin, schedule, concurrency_key
     from task where seq = ? and resting_state = 'queued'`;
 
 function startAttempt(
@@ -231,6 +232,7 @@ function startAttempt(
     batch,
     session,
     origin,
+    concurrency_key: row.concurrency_key,
   });
   ledger.events.add({ seq: token, type: "task.started", at: now, tenant, taskSeq, data: { attempt } });
   const attempts = executions === 0 ? [] : earlierAttempts(db, taskSeq);
@@ -253,6 +255,7 @@ function startAttempt(
       batch,
       session: session === null ? null : ledger.sessions.get(session).key,
       schedule: row.schedule,
+      concurrencyKey: row.concurrency_key,
       callbackUrl: row.callback_url,
       startedAt: row.started_at ?? now,
       completedAt: null,
@@ -267,7 +270,7 @@ function startAttempt(
 
 const INSERT_LEASE = `
   insert into lease (${LEASE_COLUMNS}, state, priority, preemptible)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)`;
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)`;
 
 function writeLease(db: SqliteDatabase, { priority, preemptions_left }: QueuedTask, lease: Lease): void {
   db.prepare(INSERT_LEASE).run(
@@ -282,6 +285,7 @@ function writeLease(db: SqliteDatabase, { priority, preemptions_left }: QueuedTa
     lease.batch,
     lease.session,
     lease.origin,
+    lease.concurrency_key,
     priority,
     preemptions_left > 0 && !isCritical(priority) ? 1 : 0,
   );

@@ -53,6 +53,8 @@ export class SqliteDatabase {
   readonly abilities = new AbilityCache();
   /** What claims have written. */
   readonly leases = new LeaseCache();
+  /** Whether there may be a concurrency key that tasks of several lines want: most often there is none to look for. */
+  mayContest = true;
   readonly enterEvery: number;
   /** Up to which task `task_of_line` is complete. */
   enteredUpTo: number;
@@ -196,6 +198,7 @@ export class SqliteDatabase {
       this.lines.clear();
       this.leases.clear();
       this.abilities.clear();
+      this.mayContest = true;
       if (this.#db.inTransaction) this.#rollback.run();
       const told = toRotaError(error);
       this.#broken ||= told instanceof RotaError && told.cause === error;

@@ -95,7 +95,7 @@ export function returnTask(
   ledger.countWaiting(line, lease, 1);
   if (!isDelayed) {
     // It keeps its place in its session and in its batch.
-    ledger.addReady(line, { rank: task.rank, task_seq: lease.task_seq });
+    ledger.askForKey({ ...lease, seq: lease.task_seq, rank: task.rank });
   } else {
     leaveBatch(ledger, lease.batch, { ended: false });
     ledger.count(line.tenant, "queued", -1);
@@ -121,10 +121,11 @@ export function closeAttempt(
   ).run(lease.task_seq, lease.attempt, lease.started_at, now, outcome, error, lease.node);
 }
 
-/** The slot of an attempt is free again; answers the line it was taken from. */
+/** The slot of an attempt is free again, and so is its key; answers the line it was taken from. */
 export function freeSlot(db: SqliteDatabase, ledger: Ledger, lease: Lease): Line {
   db.leases.forget(lease.task_seq);
   const line = ledger.line(lease.line);
+  if (lease.concurrency_key !== null) ledger.keys.free(line.tenant, lease.concurrency_key);
   line.inflight -= 1;
   ledger.lane(line.lane).inflight -= 1;
   // A bound of its own spans lanes: what it frees in one may be what a task in another waits for.

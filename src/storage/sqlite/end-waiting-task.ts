@@ -5,6 +5,7 @@ import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { endRun } from "./end-run.ts";
 import { leaveBatch } from "./leave-batch.ts";
+import { leaveReady } from "./leave-ready.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** A task that no attempt holds and that has not ended. */
@@ -16,14 +17,15 @@ export interface WaitingTask {
   readonly callback_url: string | null;
   readonly has_dependants: 0 | 1;
   readonly batch: string | null;
-  readonly parked: "batch" | "session" | null;
+  readonly parked: "batch" | "session" | "key" | null;
   readonly session: number | null;
   readonly origin: TaskOrigin;
   readonly in_session: 0 | 1;
+  readonly concurrency_key: string | null;
 }
 
 export const WAITING_COLUMNS =
-  "t.seq, t.line, t.rank, t.resting_state, t.callback_url, t.has_dependants, t.batch, t.parked, t.session, t.origin, t.in_session";
+  "t.seq, t.line, t.rank, t.resting_state, t.callback_url, t.has_dependants, t.batch, t.parked, t.session, t.origin, t.in_session, t.concurrency_key";
 
 /** Ends a task without an attempt. */
 export function endWaitingTask(
@@ -36,7 +38,7 @@ export function endWaitingTask(
   ledger.countWaiting(line, task, -1);
   if (task.session !== null && task.in_session === 1) ledger.sessions.get(task.session).active -= 1;
   const isReady = task.resting_state === "queued" && task.parked === null;
-  if (isReady) ledger.removeReady(line, { rank: task.rank, task_seq: task.seq });
+  if (isReady) leaveReady(ledger, task);
   leaveBatch(ledger, task.batch, { ended: true, wasActive: isReady });
   db.prepare(
     "update task set resting_state = ?, parked = null, in_session = 0, completed_at = ?, error = ? where seq = ?",

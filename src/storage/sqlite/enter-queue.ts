@@ -13,13 +13,14 @@ export interface QueuedTask {
   readonly session: number | null;
   readonly place: number | null;
   readonly in_session: 0 | 1;
+  readonly concurrency_key: string | null;
 }
 
-export const QUEUED_COLUMNS = "seq, line, rank, batch, session, place, in_session";
+export const QUEUED_COLUMNS = "seq, line, rank, batch, session, place, in_session, concurrency_key";
 
 /**
- * Puts a task that was just queued where it waits: with what its session or its batch holds back, until `settleMoves` lets
- * in what there is room for; or into the ready set.
+ * Puts a task that was just queued where it waits: with what its session, its batch or its concurrency key holds back, until
+ * `settleMoves` lets in what there is room for; or into the ready set.
  */
 export function enterQueue(db: SqliteDatabase, ledger: Ledger, task: QueuedTask, now: number): void {
   if (task.session === null || task.in_session === 1) {
@@ -64,11 +65,11 @@ export function endDebounce(db: SqliteDatabase, ledger: Ledger, session: Session
 export function enterBatch(
   db: SqliteDatabase,
   ledger: Ledger,
-  task: Pick<QueuedTask, "seq" | "line" | "rank" | "batch">,
+  task: Pick<QueuedTask, "seq" | "line" | "rank" | "batch" | "concurrency_key">,
 ): void {
   const batch = ledger.batches.of(task);
   if (batch === undefined || batch.parallelism === null) {
-    ledger.addReady(ledger.line(task.line), { rank: task.rank, task_seq: task.seq });
+    ledger.askForKey(task);
     return;
   }
   db.prepare("update task set parked = 'batch' where seq = ?").run(task.seq);

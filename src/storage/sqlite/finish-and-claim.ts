@@ -1,5 +1,11 @@
-import type { FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
+import {
+  type ClaimedTask,
+  type FinishAndClaimParams,
+  type FinishedAndClaimed,
+  KEYS_LOOKED_AT,
+} from "../storage.ts";
 import { claimTasks } from "./claim-tasks.ts";
+import { isAnyKeyContested, passKeysOn } from "./concurrency-keys.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { finishHeldTasks, writeProgress } from "./finish-held-tasks.ts";
@@ -23,15 +29,36 @@ export async function finishAndClaim(
     const expired = params.claims.length > 0 ? expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now) : [];
     settleMoves(db, ledger, now);
     const claimed = params.claims.flatMap((claim) =>
-      claimTasks(db, ledger, { node: params.node, ...claim }, now),
+      claimFromLane(db, ledger, { node: params.node, ...claim, hasEnded: finished.length > 0 }, now),
     );
     preemptTasks(db, ledger, now);
+    // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
+    if (claimed.length > 0 && isAnyKeyContested(db)) db.signal({ kind: "work" });
     ledger.save();
     if (finished.length + claimed.length + expired.length + params.progress.length > 0)
       db.signal({ kind: "events" });
     if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
     return { finished, claimed, expired };
   });
+}
+
+/** Where everything is busy no slot is ever left: keys are passed on as often as something ends, too. */
+function claimFromLane(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  { hasEnded, ...params }: { node: string; lane: string; limit: number; hasEnded: boolean },
+  now: number,
+): ClaimedTask[] {
+  const lane = ledger.lane(params.lane);
+  if (hasEnded && params.limit > 0) passKeysOn(db, ledger, lane, KEYS_LOOKED_AT.afterEnd, now);
+  const claimed = claimTasks(db, ledger, params, now);
+  while (claimed.length < params.limit && passKeysOn(db, ledger, lane, KEYS_LOOKED_AT.keys, now)) {
+    const limit = params.limit - claimed.length;
+    const more = claimTasks(db, ledger, { ...params, limit }, now);
+    if (more.length === 0) break;
+    claimed.push(...more);
+  }
+  return claimed;
 }
 
 function isAlive(db: SqliteDatabase, node: string): boolean {

@@ -134,8 +134,9 @@ export function insertTask(
   db.prepare(
     `insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, run_at,
                        deadline, deadline_after_ms, max_retries_if_lost, completed_at, batch, callback_url, dependencies, unmet,
-                       preemptions_left, session, origin, place, in_session, schedule, spec, error, last_node)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+                       preemptions_left, session, origin, place, in_session, schedule, concurrency_key, spec, error,
+                       last_node)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   ).run(
     answer.seq,
     task.id,
@@ -162,6 +163,7 @@ export function insertTask(
     session?.last_place ?? null,
     inSession,
     task.schedule,
+    task.concurrencyKey,
     JSON.stringify(task.spec),
     error,
     rejection === null ? ROOM_FOR_END : null,
@@ -196,6 +198,7 @@ export function insertTask(
         session: session?.id ?? null,
         place: session?.last_place ?? null,
         in_session: inSession,
+        concurrency_key: task.concurrencyKey,
       },
       now,
     );

@@ -13,7 +13,8 @@ export interface Lease {
   readonly batch: string | null;
   readonly session: number | null;
   readonly origin: TaskOrigin;
+  readonly concurrency_key: string | null;
 }
 
 export const LEASE_COLUMNS =
-  "task_seq, token, node, line, attempt, started_at, calls_back, has_dependants, batch, session, origin";
+  "task_seq, token, node, line, attempt, started_at, calls_back, has_dependants, batch, session, origin, concurrency_key";

@@ -3,6 +3,7 @@ import { isCritical } from "../../model/priority.ts";
 import type { TaskKind } from "../../model/task.ts";
 import type { TaskOrigin, TaskPlace } from "../storage.ts";
 import { BatchLedger } from "./batch-ledger.ts";
+import { ConcurrencyKeyLedger, type WantedTask } from "./concurrency-key-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
 import { SessionLedger } from "./session-ledger.ts";
@@ -61,6 +62,7 @@ export class Ledger {
   readonly batches: BatchLedger;
   readonly sessions: SessionLedger;
   readonly tenants: TenantLedger;
+  readonly keys = new ConcurrencyKeyLedger();
   /** Whether an end was written down of which dependants have yet to be told. */
   hasReleases = false;
   /** Critical tasks that became ready in this transaction. */
@@ -210,7 +212,12 @@ export class Ledger {
 
   /** How many more tasks this line may start, its lane's total aside. */
   room(line: Line): number {
-    return line.standing === 0 ? Math.min(line.ready, this.roomOfAgent(line)) : 0;
+    return Math.min(line.ready, this.roomOfAgent(line));
+  }
+
+  /** Whether a line could start one more task if that were ready, its lane's total aside. */
+  couldStart(line: Line): boolean {
+    return this.room({ ...line, ready: line.ready + 1 }) > 0;
   }
 
   /** Brings tenants up to date with what this transaction has moved in their lines. */
@@ -225,9 +232,9 @@ export class Ledger {
     return now;
   }
 
-  /** How many more tasks the limits of its agent allow in this line, however many are ready. */
+  /** How many more tasks the limits of its agent allow in this line, however many are ready: none that no node can execute. */
   roomOfAgent(line: Line): number {
-    return Math.max(this.#agentRoom(line), 0);
+    return line.standing === 0 ? Math.max(this.#agentRoom(line), 0) : 0;
   }
 
   #agentRoom(line: Line): number {
@@ -248,6 +255,13 @@ export class Ledger {
       line.head_rank !== null &&
       (isCritical(line.head_rank) || this.lane(line.lane).strategy === "priority-fifo")
     );
+  }
+
+  /** Nothing but limits and its concurrency key is in the way of a task: without one it is ready. */
+  askForKey(task: WantedTask): void {
+    const line = this.line(task.line);
+    if (task.concurrency_key === null) this.addReady(line, { rank: task.rank, task_seq: task.seq });
+    else this.keys.ask(line.tenant, task.concurrency_key, task);
   }
 
   addReady(line: Line, entry: ReadyEntry): void {

@@ -5,6 +5,7 @@ import type { SqliteDatabase } from "./database.ts";
 import { closeAttempt, freeSlot } from "./end-attempt.ts";
 import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
+import { nodesOfLane, type ServingNode } from "./nodes-of-lane.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { shareOut } from "./share-out.ts";
 import type { TenantLine } from "./tenant-ledger.ts";
@@ -34,7 +35,7 @@ export function preemptTasks(db: SqliteDatabase, ledger: Ledger, now: number): v
   ledger.arrivals.length = 0;
   ledger.shaken.clear();
   if (tokens.length === 0) return;
-  // Of a session that may run fewer by now, it steps back at once.
+  // Of a session that may run fewer by now it steps back at once, and its key may go to another.
   settleMoves(db, ledger, now);
   db.signal({ kind: "events" });
   db.signal({ kind: "fenced", tokens, reason: "preempted" });
@@ -54,7 +55,8 @@ function preemptIn(
 ): number[] {
   const yielding = yieldingTasks(db, lane);
   if (yielding.length === 0) return [];
-  const nodes = servingNodes(db, lane);
+  // One that has taken its slots back, or more than it has left, would not fill one that becomes free.
+  const nodes = nodesOfLane(db, lane.name).filter(({ free }) => free >= 0);
   const heldByAgent = new Set(
     arrivals.filter(
       (arrival) =>
@@ -87,27 +89,6 @@ function yieldingTasks(db: SqliteDatabase, lane: LaneRow): { tenant: string; tas
         where l.preemptible = 1 and n.lane = ? group by n.tenant`,
     )
     .all(lane.name);
-}
-
-interface ServingNode {
-  readonly node: string;
-  readonly free: number;
-}
-
-/**
- * How many slots of a lane are free on each node that would fill one that becomes free. One that has taken its slots
- * back, or more than it has left, would not.
- */
-function servingNodes(db: SqliteDatabase, lane: LaneRow): ServingNode[] {
-  return db
-    .prepare<ServingNode>(
-      `select s.node, s.slots - coalesce(h.held, 0) as free
-         from node_slot s join node n on n.id = s.node
-         left join (select l.node, count(*) as held from lease l join line on line.id = l.line
-                     where line.lane = @lane group by l.node) h on h.node = s.node
-        where s.lane = @lane and n.dead = 0 and free >= 0`,
-    )
-    .all({ lane: lane.name });
 }
 
 /** Slots of a lane over all nodes that nobody has taken. */
@@ -203,7 +184,7 @@ function giveWay(db: SqliteDatabase, ledger: Ledger, lease: Lease, to: ReadyEntr
       where seq = ?`,
   ).run(FRONT_RANK, attempt, lease.started_at, taskSeq);
   ledger.countWaiting(line, lease, 1);
-  ledger.addReady(line, { rank: FRONT_RANK, task_seq: taskSeq });
+  ledger.askForKey({ ...lease, seq: taskSeq, rank: FRONT_RANK });
   ledger.events.add({
     type: "task.preempted",
     at: now,

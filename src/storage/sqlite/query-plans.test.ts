@@ -85,6 +85,29 @@ test("the turns of a session are found through their index, and read by their nu
   );
 });
 
+test("a task with a concurrency key goes its way without a table being scanned, sorted or built", async () => {
+  await storage.agents.configure({ tenant: TENANT, agent: "full", maxInflight: 1 });
+  statements.clear();
+  const keyed = { concurrencyKey: "tab:1" };
+  await storage.tasks.insert({
+    tasks: [
+      newTask({ agent: "full", priority: 1 }),
+      newTask({ agent: "full", ...keyed }),
+      newTask(keyed),
+      newTask({ priority: 1, ...keyed }),
+    ],
+    limits: ROOMY,
+  });
+  for (let step = 0; step < 6; step += 1) await exchange();
+  await storage.tasks.expire({ limit: 10 });
+  for (const table of ["key_hold", "parked = 'key'", "key_contested"]) {
+    expect([...statements.keys()].some((sql) => sql.includes(table))).toBe(true);
+  }
+  const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
+  // Nodes are few; lines that nobody has read lately are read in one go.
+  expect(steps.filter((step) => !/node_slot|json_each/.test(step))).toEqual([]);
+});
+
 test("a task of one of many tenants goes its way without a table being scanned, sorted or built", async () => {
   const crowd = Array.from({ length: 100 }, (_, n) => newTask({ tenant: `tenant-${n}` }));
   await storage.tasks.insert({ tasks: crowd, limits: ROOMY });

@@ -34,6 +34,7 @@ export async function readSituation(
       batch: readBatch(db, task),
       session: readSession(db, task),
       noExecutor: readNoExecutor(db, task),
+      key: readKey(db, task),
       parents,
     };
   });
@@ -87,6 +88,18 @@ function readSession(db: SqliteDatabase, { seq, session: key }: TaskRecord): Tas
     )
     .all(session.id, AHEAD_MAX.named);
   return { key, max: maxOf(session), active: active.map(({ id }) => id) };
+}
+
+/** Only a task that waits for its key has something to tell of it. */
+function readKey(db: SqliteDatabase, { seq, concurrencyKey: name }: TaskRecord): TaskSituation["key"] {
+  if (name === null) return null;
+  const holder = db
+    .prepare<{ id: string }>(
+      `select o.id from task t join key_hold h on h.tenant = t.tenant and h.key = t.concurrency_key
+         join task o on o.seq = h.task_seq where t.seq = ? and t.parked = 'key'`,
+    )
+    .get(seq);
+  return holder === undefined ? null : { name, holder: holder.id };
 }
 
 interface Limits {

@@ -56,6 +56,7 @@ class Recount {
       await this.#checkTally();
       await this.#checkBatches();
       await this.#checkSessions();
+      await this.#checkKeys();
       await this.#checkSchedules();
       return this.#faults;
     } finally {
@@ -274,6 +275,61 @@ class Recount {
         }
       },
     );
+  }
+
+  /** Who has a key is ready or in flight, and alone; and no task waits for a key that is free, or that a claim does not look at. */
+  async #checkKeys(): Promise<void> {
+    const active = "t.resting_state = 'queued' and t.parked is null";
+    const hasKey = `(t.concurrency_key is null or exists (
+      select 1 from key_hold h where h.tenant = t.tenant and h.key = t.concurrency_key and h.task_seq = t.seq))`;
+    await this.#checkRows<{ tenant: string; key: string }>(
+      "concurrency keys of tasks that are ready or in flight",
+      `select h.tenant, h.key, exists (
+                select 1 from task t where t.seq = h.task_seq and ${active} and t.tenant = h.tenant and t.concurrency_key = h.key)
+                as right
+         from key_hold h where (h.tenant, h.key) > (?, ?) order by h.tenant, h.key limit +?`,
+      ["", ""],
+      ({ tenant, key }) => [tenant, key],
+    );
+    await this.#checkRows<{ line: number; rank: number; task_seq: number }>(
+      "ready tasks that have their concurrency key",
+      `select r.line, r.rank, r.task_seq, coalesce((select ${hasKey} from task t where t.seq = r.task_seq), 1) as right
+         from ready r where (r.line, r.rank, r.task_seq) > (?, ?, ?) order by r.line, r.rank, r.task_seq limit +?`,
+      [-1, 0, 0],
+      ({ line, rank, task_seq: seq }) => [line, rank, seq],
+    );
+    await this.#checkRows<{ task_seq: number }>(
+      "attempts that have their concurrency key",
+      `select l.task_seq, l.concurrency_key is t.concurrency_key and ${hasKey} as right
+         from lease l join task t on t.seq = l.task_seq where l.task_seq > ? order by l.task_seq limit +?`,
+      [-1],
+      ({ task_seq: seq }) => [seq],
+    );
+    await this.#checkRows<{ tenant: string; key: string; rank: number; seq: number }>(
+      "tasks that wait for a concurrency key that another has",
+      `select t.tenant, t.concurrency_key as key, t.rank, t.seq,
+              coalesce(h.contested = 1 or o.line = t.line, 0) as right
+         from task t left join key_hold h on h.tenant = t.tenant and h.key = t.concurrency_key
+         left join task o on o.seq = h.task_seq
+        where t.parked = 'key' and (t.tenant, t.concurrency_key, t.rank, t.seq) > (?, ?, ?, ?)
+        order by t.tenant, t.concurrency_key, t.rank, t.seq limit +?`,
+      ["", "", Number.MIN_SAFE_INTEGER, 0],
+      ({ tenant, key, rank, seq }) => [tenant, key, rank, seq],
+    );
+  }
+
+  /** Rows that say something about each other, a page at a time. */
+  async #checkRows<Row>(
+    name: string,
+    sql: string,
+    first: readonly (number | string)[],
+    keyOf: (row: Row) => readonly (number | string)[],
+  ): Promise<void> {
+    const found = { rows: 0, right: 0 };
+    await this.#eachPage<Row & { right: 0 | 1 }>(this.#limit, sql, first, keyOf, (page) => {
+      for (const { right } of page) add(found, { rows: 1, right });
+    });
+    this.#compare(name, found.right, found.rows);
   }
 
   async #checkSchedules(): Promise<void> {

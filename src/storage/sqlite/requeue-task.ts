@@ -16,6 +16,7 @@ export interface EndedTask {
   readonly line: number;
   readonly batch: string | null;
   readonly session: number | null;
+  readonly concurrency_key: string | null;
   readonly origin: TaskOrigin;
   readonly resting_state: TaskState;
   readonly created_at: number;
@@ -31,7 +32,7 @@ export interface EndedTask {
   readonly kind: TaskKind;
 }
 
-export const ENDED_COLUMNS = `t.seq, t.id, t.line, t.batch, t.session, t.origin, t.resting_state, t.created_at, t.run_at, t.deadline,
+export const ENDED_COLUMNS = `t.seq, t.id, t.line, t.batch, t.session, t.concurrency_key, t.origin, t.resting_state, t.created_at, t.run_at, t.deadline,
   t.deadline_after_ms, t.executions, t.dependencies, t.has_dependants, t.last_started_at, t.last_outcome, t.error,
   t.spec ->> '$.work.kind' as kind`;
 

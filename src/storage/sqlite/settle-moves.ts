@@ -1,12 +1,13 @@
-import { settleBatches } from "./batches.ts";
+import { completeBatches } from "./batches.ts";
+import { settlePlaces } from "./concurrency-keys.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { Ledger } from "./ledger.ts";
 import { RELEASED_MAX, releaseDependants } from "./release-dependants.ts";
 import { settleSessions } from "./settle-sessions.ts";
 
 /**
- * What follows from the moves of a transaction: dependants hear of ends, `limit` of them at most, sessions and batches let
- * others in. Answers how many heard.
+ * What follows from the moves of a transaction: dependants hear of ends, `limit` of them at most, sessions, batches and
+ * keys let others in. Answers how many heard.
  */
 export function settleMoves(db: SqliteDatabase, ledger: Ledger, now: number, limit = RELEASED_MAX): number {
   let told = 0;
@@ -15,7 +16,8 @@ export function settleMoves(db: SqliteDatabase, ledger: Ledger, now: number, lim
     // Others may depend on what a session ends as stale.
     settleSessions(db, ledger, now);
   } while (ledger.hasReleases && told < limit);
-  settleBatches(db, ledger, now);
+  settlePlaces(db, ledger);
+  completeBatches(db, ledger, now);
   if (ledger.hasReleases) db.signal({ kind: "release" });
   return told;
 }

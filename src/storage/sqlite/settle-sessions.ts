@@ -3,6 +3,7 @@ import type { SqliteDatabase } from "./database.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { enterBatch } from "./enter-queue.ts";
 import { leaveBatch } from "./leave-batch.ts";
+import { leaveReady } from "./leave-ready.ts";
 import type { Ledger, ReadyEntry } from "./ledger.ts";
 import type { SessionRow } from "./session-ledger.ts";
 
@@ -44,18 +45,19 @@ const UNSTARTED = `
 interface SessionTask extends ReadyEntry {
   readonly line: number;
   readonly batch: string | null;
-  readonly parked: "batch" | null;
+  readonly parked: "batch" | "key" | null;
+  readonly concurrency_key: string | null;
 }
 
 function stepBack(db: SqliteDatabase, ledger: Ledger, session: SessionRow, count: number): void {
   const last = db
     .prepare<SessionTask>(
-      `select seq as task_seq, line, rank, batch, parked from task where ${UNSTARTED} order by place desc limit +?`,
+      `select seq as task_seq, line, rank, batch, parked, concurrency_key from task where ${UNSTARTED} order by place desc limit +?`,
     )
     .all(session.id, count);
   for (const task of last) {
     if (task.parked === null) {
-      ledger.removeReady(ledger.line(task.line), task);
+      leaveReady(ledger, { ...task, seq: task.task_seq });
       leaveBatch(ledger, task.batch, { ended: false });
     }
     db.prepare("update task set parked = 'session', in_session = 0 where seq = ?").run(task.task_seq);
@@ -79,7 +81,7 @@ function endStale(db: SqliteDatabase, ledger: Ledger, session: SessionRow, now: 
 function letIn(db: SqliteDatabase, ledger: Ledger, session: SessionRow, room: number): void {
   const parked = db
     .prepare<SessionTask>(
-      `select seq as task_seq, line, rank, batch, parked from task
+      `select seq as task_seq, line, rank, batch, parked, concurrency_key from task
         where session = ? and in_session = 0 and completed_at is null and parked = 'session' order by place limit +?`,
     )
     .all(session.id, room);
@@ -92,7 +94,7 @@ function letIn(db: SqliteDatabase, ledger: Ledger, session: SessionRow, room: nu
     );
     session.active += 1;
     last = { rank, task_seq: task.task_seq };
-    enterBatch(db, ledger, { seq: task.task_seq, line: task.line, rank, batch: task.batch });
+    enterBatch(db, ledger, { ...task, seq: task.task_seq, rank });
   }
   if (parked.length > 0) db.signal({ kind: "work" });
 }

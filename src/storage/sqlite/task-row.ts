@@ -20,6 +20,7 @@ export interface TaskRow {
   readonly batch: string | null;
   readonly session_key: string | null;
   readonly schedule: number | null;
+  readonly concurrency_key: string | null;
   readonly callback_url: string | null;
   readonly executions: number;
   readonly started_at: number | null;
@@ -41,7 +42,7 @@ export interface TaskRow {
 }
 
 export const TASK_COLUMNS = `t.seq, t.id, t.tenant, t.agent, n.lane, t.priority, t.resting_state, t.position,
-  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, s.key as session_key, t.schedule, t.callback_url, t.executions, t.started_at, t.last_started_at, t.last_outcome,
+  t.created_at, t.run_at, t.deadline, t.retry_count, t.batch, s.key as session_key, t.schedule, t.concurrency_key, t.callback_url, t.executions, t.started_at, t.last_started_at, t.last_outcome,
   t.last_node, t.completed_at, t.spec, t.result, t.error, t.input_tokens, t.output_tokens, t.context_window,
   l.state as held_state, l.attempt as held_attempt, l.node as held_node, l.started_at as held_since`;
 
@@ -68,6 +69,7 @@ export function toTaskRecord(db: SqliteDatabase, row: TaskRow): TaskRecord {
     batch: row.batch,
     session: row.session_key,
     schedule: row.schedule,
+    concurrencyKey: row.concurrency_key,
     callbackUrl: row.callback_url,
     startedAt: row.started_at ?? row.held_since,
     completedAt: row.completed_at,

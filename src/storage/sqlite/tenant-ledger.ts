@@ -164,6 +164,14 @@ export class TenantLedger {
     return Math.max(Math.min(line.supply, line.max_inflight - inflight), 0);
   }
 
+  /** Whether its bounds keep a tenant from starting anything, in any lane. */
+  isAtBound(tenant: { readonly lane: string; readonly tenant: string }): boolean {
+    const line = this.of(tenant);
+    if (line.disabled === 1 || line.max_inflight === null) return line.disabled === 1;
+    const inflight = this.ofTenant(line.tenant).reduce((sum, each) => sum + each.inflight, 0);
+    return inflight >= line.max_inflight;
+  }
+
   /** What a tenant has waiting in all lanes, as far as admission counts it. */
   queued(tenant: string): number {
     return this.ofTenant(tenant).reduce((sum, { waiting, exempt }) => sum + waiting - exempt, 0);

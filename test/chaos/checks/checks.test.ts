@@ -303,6 +303,11 @@ describe("no limit is exceeded", () => {
       { log: two, tasks: same({ sessionKey: "s" }) },
       given({ sessions: { s: 2 } }),
     ),
+    made("a concurrency key", /concurrency key k: 2 at once, of 1/, {
+      log: two,
+      tasks: same({ concurrencyKey: "k" }),
+    }),
+    made("a concurrency key in turn", null, { log: inTurn, tasks: same({ concurrencyKey: "k" }) }),
     made("a batch", /batch x: 2 at once, of 1/, {
       log: two,
       tasks: same({ batchId: "x", metadata: { parallelism: 1 } }),

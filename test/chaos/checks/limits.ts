@@ -84,5 +84,6 @@ function boundsOf(
   bound(`tenant ${tenantId}`, given.tenants?.[tenantId]?.maxInflight);
   if (sessionKey !== undefined) bound(`session ${whose}${sessionKey}`, given.sessions[sessionKey] ?? 1);
   if (batchId !== undefined) bound(`batch ${batchId}`, markOf(task).parallelism);
+  if (task?.concurrencyKey !== undefined) bound(`concurrency key ${whose}${task.concurrencyKey}`, 1);
   return bounds;
 }

@@ -1,5 +1,6 @@
 import type { Marked } from "../history.ts";
 import { Client } from "./client.ts";
+import { KEYS } from "./submitter.ts";
 
 /** Hands in batches whose tasks depend on each other, and cancels one now and then. */
 export class Batcher extends Client {
@@ -37,6 +38,7 @@ export class Batcher extends Client {
       retryPolicy: { maxRetries: 3, backoffMs: 20, backoffMultiplier: 2, maxBackoffMs: 200 },
       metadata: { marker, ...ofBatch },
       ...(before.length === 0 ? {} : { dependsOn: before }),
+      ...(this.chance.oneIn(3) ? { concurrencyKey: this.chance.pick(KEYS) } : {}),
     };
   }
 }

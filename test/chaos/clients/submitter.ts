@@ -2,6 +2,9 @@ import { Client } from "./client.ts";
 
 const QUICK = { backoffMs: 20, backoffMultiplier: 2, maxBackoffMs: 300 };
 
+/** So few that tasks of all kinds wait for each other. */
+export const KEYS = ["c1", "c2", "c3"];
+
 /** Submits tasks of all kinds one by one, each until it knows that it was accepted. */
 export class Submitter extends Client {
   protected readonly pauseMs = 120;
@@ -11,6 +14,7 @@ export class Submitter extends Client {
     const json = {
       ...this.#task(marker),
       ...this.callbackUrl("callbackUrl", 3),
+      ...(this.chance.oneIn(3) ? { concurrencyKey: this.chance.pick(KEYS) } : {}),
       metadata: { marker },
       idempotencyKey: marker,
     };

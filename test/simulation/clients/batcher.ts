@@ -1,5 +1,6 @@
 import { Receiver } from "../receiver.ts";
 import { Client } from "./client.ts";
+import { KEYS } from "./submitter.ts";
 
 const QUICK = { backoffMs: 20, backoffMultiplier: 2, maxBackoffMs: 300, jitter: 0.5 };
 
@@ -36,6 +37,7 @@ export class Batcher extends Client {
       retryPolicy: { ...QUICK, maxRetries: 3 },
       metadata: { marker, ...ofBatch },
       ...(before.length === 0 ? {} : { dependsOn: before }),
+      ...(this.chance.oneIn(3) ? { concurrencyKey: this.chance.pick(KEYS) } : {}),
     };
   }
 }

@@ -17,12 +17,22 @@ const KINDS = {
   said: 1,
 } as const;
 
+/** So few that tasks of all kinds wait for each other. */
+export const KEYS = ["c1", "c2", "c3"];
+
 /** Submits tasks of all kinds one by one, each until it knows that it was accepted. */
 export class Submitter extends Client {
   protected step(): void {
     const marker = this.ledger.marker("submit");
     const callback = this.chance.oneIn(3) ? { callbackUrl: Receiver.url } : {};
-    const input = { ...this.#task(marker), ...callback, metadata: { marker }, idempotencyKey: marker };
+    const key = this.chance.oneIn(3) ? { concurrencyKey: this.chance.pick(KEYS) } : {};
+    const input = {
+      ...this.#task(marker),
+      ...callback,
+      ...key,
+      metadata: { marker },
+      idempotencyKey: marker,
+    };
     this.askUntilAnswered(
       `submit ${marker}`,
       (rota) => rota.tasks.submit(input),

@@ -1,0 +1,20 @@
+import type { SqliteDatabase } from "./database.ts";
+
+export interface ServingNode {
+  readonly node: string;
+  /** Below nothing where it runs more than it has slots by now. */
+  readonly free: number;
+}
+
+/** The nodes that have said how many slots they have in a lane, with how many of those are free. */
+export function nodesOfLane(db: SqliteDatabase, lane: string): ServingNode[] {
+  return db
+    .prepare<ServingNode>(
+      `select s.node, s.slots - coalesce(h.held, 0) as free
+         from node_slot s join node n on n.id = s.node
+         left join (select l.node, count(*) as held from lease l join line on line.id = l.line
+                     where line.lane = @lane group by l.node) h on h.node = s.node
+        where s.lane = @lane and n.dead = 0`,
+    )
+    .all({ lane });
+}
