@@ -348,7 +348,7 @@ describe("one tenant", () => {
     expect((await submit(acme)).result).toBe("echoed");
     expect((await submit(other)).result).toBe("from the server");
     const lost = await rota.tasks.submit({ agentId: "twin", payload: 1 });
-    expect(await rota.tasks.wait(lost.taskId)).toMatchObject({ error: 'no executor for agent "twin"' });
+    expect((await rota.tasks.explain(lost.taskId)).reasons).toMatchObject([{ code: "no_executor" }]);
     await acme.agents.delete("twin");
     expect((await submit(other)).result).toBe("from the server");
   });

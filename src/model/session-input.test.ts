@@ -18,7 +18,9 @@ describe("a message", () => {
     ["\n /stop ", "oldest"],
     ["/stopall", "all"],
     ["/stop all", null],
-    ["/Stop", null],
+    ["/Stop", "oldest"],
+    ["/STOPALL@bot", "all"],
+    ["/stop@", null],
     ["please /stop", null],
     ["constructor", null],
   ])("%j asks to stop %j", (message, stop) => {

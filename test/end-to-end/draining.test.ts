@@ -104,7 +104,7 @@ test("who waits for what does not end within the grace is answered with what is 
 });
 
 test("nothing new is taken while it drains, whichever way it comes, and all can be looked at", async () => {
-  const { program, server } = await startBusy();
+  const { program, server } = await startBusy({ ROTA_SCHEDULER_NO_EXECUTOR_SEC: "0" });
   const failed = await submit(server, { agentId: "nobody", payload: 1 });
   await eventually(async () => (await server.ask(`/tasks/${failed}`)).body.state === "failed", "a failure");
   const running = await submit(server, { payload: 1 });

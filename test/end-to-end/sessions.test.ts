@@ -23,7 +23,8 @@ async function startChat(): Promise<Chat> {
   const program = await startAgentProgram();
   const folder = newFolder();
   const agents = { slow: { executor: { type: "http", url: program.url } } };
-  writeFileSync(join(folder, "rota.config.json"), JSON.stringify({ agents, sessions: { debounceMs: 0 } }));
+  const config = { agents, sessions: { debounceMs: 0 }, scheduler: { noExecutorSec: 0 } };
+  writeFileSync(join(folder, "rota.config.json"), JSON.stringify(config));
   return { program, folder, server: await startServer({ folder, storage: "sqlite:rota.db" }) };
 }
 

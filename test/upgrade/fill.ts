@@ -27,6 +27,11 @@ export async function fill(storage: string): Promise<Filled> {
   });
   await rota.start();
 
+  // An agent that was there, and an executor for a kind.
+  await rota.reload({ agents: { left: { executor: { type: "echo" } } } });
+  await until(() => isServed(rota, "left"), "an agent that is there for a while");
+  await rota.reload({ agents: {}, executors: { message: { type: "echo" } } });
+
   await rota.agents.create({ id: "stored", executor: { type: "echo" }, lane: "team", maxInflight: 2 });
   await rota.lanes.put("night", { concurrency: 2, total: 5 });
   const keys = await fillTenants(rota);
@@ -36,6 +41,11 @@ export async function fill(storage: string): Promise<Filled> {
   await fillWaiting(rota);
   await fillCallbacks(rota);
   return { rota, keys };
+}
+
+async function isServed(rota: Rota, agentId: string): Promise<boolean> {
+  const { taskId } = await rota.tasks.submit({ agentId, payload: 1 });
+  return (await rota.tasks.wait(taskId)).state === "done";
 }
 
 /** Two tenants besides the first, one of them disabled, with work of their own; a key for each role; what was done. */

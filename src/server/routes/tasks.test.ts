@@ -32,6 +32,9 @@ test("every kind of task is shown as the schema says, waiting, running, done and
   const { ask, rota } = await openTestServer();
   const gate = new Gate();
   rota.agent("slow", () => gate.opened);
+  rota.agent("broken", () => {
+    throw new Error("broken");
+  });
   const inputs = [
     {
       agentId: "index",
@@ -45,7 +48,7 @@ test("every kind of task is shown as the schema says, waiting, running, done and
     { instruction: "do it", llmConfig: { model: "m" }, deadline: "2030-01-31T09:00:00+01:00" },
     { message: "hello", runAt: "2030-01-31T09:00:00Z" },
     { payload: null },
-    { agentId: "nobody", payload: 1, retryPolicy: { maxRetries: 0, jitter: 0.5 } },
+    { agentId: "broken", payload: 1, retryPolicy: { maxRetries: 0, jitter: 0.5 } },
     { agentId: "slow", payload: [1], timeout: 1_000 },
   ];
   const ids = await Promise.all(inputs.map(async (json) => (await ask("/tasks", { json })).body.taskId));
