@@ -94,7 +94,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   await laneCatalogue.open();
   const guard = new CurrentGuard({ allow: () => current.value.allow, clock });
   const withWrits = (executor: Executor, tenant: string) => rota.tenant(tenant).writAnswers.after(executor);
-  const withoutWrits = (executor: Executor) => refusingWrits(executor, log);
+  const withoutWrits = refusingWrits(log);
   const agents = new AgentTable({ current, surroundings, withWrits, withoutWrits });
   const tenants = new TenantCatalogue({
     ...service,

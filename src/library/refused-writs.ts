@@ -5,11 +5,23 @@ import { errorBlock } from "../schedules/writ-answer.ts";
 import { ANSWER_WRITS_MAX, withBlocks, writsInAnswer } from "./answer-writs.ts";
 
 /**
- * An executor that does the same, for an agent without `writs`: nothing that its answer asks for is carried out, and the
- * answer says so, since a model that hears nothing takes its reminder for made.
+ * Makes executors for agents without `writs`. They do the same, but nothing that an answer asks for is carried out, and the answer
+ * says so: a model that gets no reply assumes that its reminder is set. Every task comes through here, so each executor is wrapped
+ * once, and a result that is there at once is not awaited.
  */
-export function refusingWrits(executor: Executor, log: Log): Executor {
-  return async (task, context) => withRefusals(task, await executor(task, context), log);
+export function refusingWrits(log: Log): (executor: Executor) => Executor {
+  const wrapped = new WeakMap<Executor, Executor>();
+  return (executor) => {
+    const known = wrapped.get(executor);
+    if (known !== undefined) return known;
+    const refusing: Executor = (task, context) => {
+      const result: unknown = executor(task, context);
+      if (!(result instanceof Promise)) return withRefusals(task, result, log);
+      return result.then((value: unknown) => withRefusals(task, value, log));
+    };
+    wrapped.set(executor, refusing);
+    return refusing;
+  };
 }
 
 /** Never throws: the work is done. */

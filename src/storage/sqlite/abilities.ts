@@ -148,8 +148,8 @@ function relabelLines(db: SqliteDatabase, now: number): void {
     db.lines.clear();
     refreshLines(db, "id in (select value from json_each(?))", [JSON.stringify(changed.map(({ id }) => id))]);
     db.prepare(
-      `update task set unserved_at = null
-        where unserved_at is not null and completed_at is null and line not in (select id from line where standing = ${UNSERVED})`,
+      `delete from unserved where not exists (
+         select 1 from task t join line n on n.id = t.line where t.seq = task_seq and n.standing = ${UNSERVED})`,
     ).run();
   }
   const found = changed.filter(({ standing }) => standing === 0).map(({ lane }) => lane);
@@ -167,11 +167,15 @@ export async function failUnserved(
     return { failed: [], nextAt: null };
   }
   const answer = db.write((now) => {
+    // What ended in another way is of no interest any more.
+    db.prepare(
+      "delete from unserved where not exists (select 1 from task t where t.seq = task_seq and t.completed_at is null)",
+    ).run();
     const marked = markUnserved(db, limit, now);
     const due = db
       .prepare<WaitingTask & { kind: TaskKind }>(
-        `select ${WAITING_COLUMNS}, t.spec ->> '$.work.kind' as kind from task t
-          where t.unserved_at <= ? and t.completed_at is null order by t.unserved_at, t.seq limit +?`,
+        `select ${WAITING_COLUMNS}, t.spec ->> '$.work.kind' as kind from unserved u join task t on t.seq = u.task_seq
+          where u.at <= ? order by u.at, u.task_seq limit +?`,
       )
       .all(now - afterMs, limit + 1);
     const ledger = new Ledger(db);
@@ -182,17 +186,14 @@ export async function failUnserved(
         error: noExecutorError(line.agent, task.kind),
         now,
       });
+      db.prepare("delete from unserved where task_seq = ?").run(task.seq);
       return placeOf(line);
     });
     settleMoves(db, ledger, now);
     preemptTasks(db, ledger, now);
     ledger.save();
     if (failed.length > 0) db.signal({ kind: "events" });
-    const next = db
-      .prepare<{ at: number | null }>(
-        "select min(unserved_at) as at from task where unserved_at is not null and completed_at is null",
-      )
-      .get();
+    const next = db.prepare<{ at: number | null }>("select min(at) as at from unserved").get();
     const nextAt = next?.at == null ? null : next.at + afterMs;
     return { failed, nextAt: marked > limit || due.length > limit ? now : nextAt };
   });
@@ -204,15 +205,15 @@ export async function failUnserved(
 function markUnserved(db: SqliteDatabase, limit: number, now: number): number {
   const unmarked = db
     .prepare<{ seq: number }>(
-      `with unserved as materialized (select id from line where standing = ${UNSERVED})
-       select t.seq from unserved n join ready r on r.line = n.id join task t on t.seq = r.task_seq and t.unserved_at is null
-       union all
-       select t.seq from unserved n join task t indexed by task_parked
-                      on t.line = n.id and t.parked is not null and t.unserved_at is null
-       order by 1 limit +?`,
+      `with waiting as (
+         select r.task_seq as seq from line n join ready r on r.line = n.id where n.standing = ${UNSERVED}
+         union all
+         select t.seq from line n join task t indexed by task_parked on t.line = n.id and t.parked is not null
+          where n.standing = ${UNSERVED})
+       select seq from waiting where not exists (select 1 from unserved u where u.task_seq = seq) order by seq limit +?`,
     )
     .all(limit + 1);
-  const mark = db.prepare("update task set unserved_at = ? where seq = ?");
-  for (const { seq } of unmarked.slice(0, limit)) mark.run(now, seq);
+  const mark = db.prepare("insert into unserved (task_seq, at) values (?, ?)");
+  for (const { seq } of unmarked.slice(0, limit)) mark.run(seq, now);
   return unmarked.length;
 }

@@ -48,7 +48,7 @@ function readNoExecutor(
   if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
   const row = db
     .prepare<{ since: number | null; at: number | null }>(
-      `select t.unserved_at as since, (select at from agent_seen where agent = n.agent) as at
+      `select (select at from unserved where task_seq = t.seq) as since, (select at from agent_seen where agent = n.agent) as at
          from task t join line n on n.id = t.line where t.seq = ? and n.standing <> 0`,
     )
     .get(seq);

@@ -99,11 +99,12 @@ export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask,
        select seq, executions, last_started_at, completed_at, last_outcome, error, last_node from task where seq = ?`,
     ).run(task.seq);
   }
+  db.prepare("delete from unserved where task_seq = ?").run(task.seq);
   const place = acceptInSession(ledger, task.session);
   const { rank } = db
     .prepare<{ rank: number }>(
       `update task set resting_state = @state, unmet = @unmet, position = @position, deadline = @deadline,
-                       line = @line, unserved_at = null, rank = ${RANK}, place = @place, retry_count = 0, completed_at = null, last_started_at = null, last_outcome = null,
+                       line = @line, rank = ${RANK}, place = @place, retry_count = 0, completed_at = null, last_started_at = null, last_outcome = null,
                        last_node = null, error = null
         where seq = @seq returning rank`,
     )

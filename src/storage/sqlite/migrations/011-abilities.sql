@@ -41,9 +41,12 @@ create view task_state as
          t.run_at, t.deadline, t.retry_count, t.error, l.node, l.token
     from task t join line n on n.id = t.line left join lease l on l.task_seq = t.seq;
 
--- Since when it is known that no live node can execute it, where its agent is not served.
-alter table task add column unserved_at integer;
-create index task_unserved on task (unserved_at, seq) where unserved_at is not null and completed_at is null;
+-- Tasks of agents that are not served and that no live node can execute, and since when that is known.
+create table unserved (
+  task_seq  integer primary key,
+  at        integer not null
+) strict;
+create index unserved_by_age on unserved (at, task_seq);
 
 -- The kinds that a node can execute for agents that are not served, as a JSON array; null: it can execute everything.
 alter table node add column kinds text;
