@@ -111,6 +111,18 @@ test.each(programs)("the program at $place runs", async ({ text }) => {
   if (promised !== undefined) expect(output).toBe(promised);
 });
 
+test("the program of the README runs in the folder of a server that was started as the README says", async () => {
+  const folder = newFolder();
+  await startServer({ folder, storage: configSchema.parse({}).storage });
+  const args = [
+    "--import",
+    join(ROOT, "scripts", "from-source.ts"),
+    join(ROOT, "examples", "quick-start.ts"),
+  ];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder });
+  expect(stdout).toBe("done Hello, world!\n");
+});
+
 test("the program of the README is the first example, and that of the page on embedding too", () => {
   for (const page of ["README.md", "docs/embedding.md"]) {
     expect(codeBlocks(read(page)).find(({ language }) => language === "ts")?.text).toBe(

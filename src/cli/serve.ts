@@ -4,7 +4,7 @@ import type { Rota } from "../interface/rota.ts";
 import type { Log } from "../model/log.ts";
 import { shownStorageUrl } from "../model/storage-url.ts";
 import { createRota } from "../rota.ts";
-import { type ListenOptions, listen, type RunningServer } from "../server/listen.ts";
+import { checkAddress, type ListenOptions, listen, type RunningServer } from "../server/listen.ts";
 import { type ConfigFlags, configSource, withConfigFlags } from "./config-flags.ts";
 import { howToMakeKey } from "./first-key.ts";
 import { createLog } from "./log.ts";
@@ -31,6 +31,7 @@ async function serve(flags: ConfigFlags): Promise<void> {
   for (const hint of loaded.hints) log.warn({}, hint);
 
   const signalled = stopSignal();
+  await checkAddress(config.server);
   const rota = await unlessStopped(createRota({ ...rotaOptions(loaded), log }), signalled);
   let current: () => object = () => config;
   const server = await startUnlessStopped(

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startAgentProgram } from "./agent-program.ts";
@@ -79,6 +79,13 @@ describe("what stops it from starting is said in a sentence:", () => {
     expect(await refusal(["--port", port, "--storage", "sqlite::memory:"])).toBe(
       `Rota cannot start: port ${port} of 127.0.0.1 is taken: stop the program that uses it, or choose another with --port\n`,
     );
+  });
+
+  test("a port that is taken, and no database is left behind", async () => {
+    const { url } = await startServer();
+    const folder = newFolder();
+    await refusal(["--port", new URL(url).port, "--storage", "sqlite:other.db"], folder);
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   test("another Rota on the same file, which goes on undisturbed", async () => {
