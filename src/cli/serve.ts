@@ -27,7 +27,7 @@ async function serve(flags: ConfigFlags): Promise<void> {
   const source = configSource(flags);
   const loaded = source.load();
   const { config } = loaded;
-  const log = createLog();
+  const log = createLog(config.log);
   for (const hint of loaded.hints) log.warn({}, hint);
 
   const signalled = stopSignal();
@@ -48,7 +48,8 @@ async function serve(flags: ConfigFlags): Promise<void> {
   current = () => watch.config;
   process.stdout.write(`Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})\n`);
 
-  log.info({ signal: await signalled }, "stopping");
+  const signal = await signalled;
+  log.info({ signal }, signal === "SIGINT" ? "stopping; Ctrl-C again ends it at once" : "stopping");
   watch.stop();
   endInTime(watch.config.shutdownGraceSec, log);
   await rota.drain();

@@ -7,6 +7,7 @@ import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts
 import { audit } from "./audit-schema.ts";
 import { executor } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";
+import { log } from "./log-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
 import { schedules } from "./schedules-schema.ts";
 import { server } from "./server-schema.ts";
@@ -123,6 +124,7 @@ export const configSchema = section({
     ),
   webhooks: webhooks.prefault({}),
   audit: audit.prefault({}),
+  log: log.prefault({}),
   shutdownGraceSec: numberIn({ ...SECONDS, integer: false })
     .default(30)
     .describe("How long running work may go on after SIGTERM or `stop()`."),

@@ -350,7 +350,10 @@ describe("a stored agent", () => {
         /^the agent "odd" is stored in a way that cannot be used: `executor.type` must/,
       ),
     });
-    expect(log.messages("warn")).toHaveLength(1);
+    expect(log.messages("warn")).toEqual([
+      expect.stringMatching(/^the agent "odd"/),
+      "an attempt failed, and with it the task",
+    ]);
     await rota.agents.update("odd", { executor: { type: "echo" } });
     const mended = await rota.tasks.submit({ agentId: "odd", payload: 1 });
     expect((await rota.tasks.wait(mended.taskId)).state).toBe("done");

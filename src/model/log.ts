@@ -11,6 +11,10 @@ export interface Log {
   child(fields: Readonly<Record<string, unknown>>): Log;
 }
 
+/** How much of it is written: a level and those after it. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 /** Says nothing: what the library uses when nobody hands it a log. */
 export const silentLog: Log = {
   debug() {},
