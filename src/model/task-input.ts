@@ -7,6 +7,7 @@ import {
   invalidField,
   isObject,
   list,
+  type NumberRange,
   optionalBoolean,
   optionalMoment,
   optionalNumber,
@@ -106,6 +107,7 @@ const COMMON_FIELDS = [
 const ALL_FIELDS: readonly string[] = [...Object.values(KIND_FIELDS).flat(), ...COMMON_FIELDS];
 /** A task that is handed in with others can be given a name for them to depend on. */
 const KEYED_FIELDS: readonly string[] = [...ALL_FIELDS, "key"];
+const SCHEDULE_FIELDS = ["cron", "schedule", "every", "tz", "timezone"] as const;
 const ONE_OF = list(["action", "instruction", "message", "payload"]);
 
 /**
@@ -118,6 +120,7 @@ export function parseTaskInput(
   { keyed = false }: { keyed?: boolean } = {},
 ): ParsedTask {
   const input = asJson(given);
+  refuseScheduleFields(input);
   checkKnown(input, keyed ? KEYED_FIELDS : ALL_FIELDS);
   const kind = kindOf(input);
   const agent = parseAgent(input, kind);
@@ -205,6 +208,16 @@ function kindOf(input: Fields): TaskKind {
   }
   refuseFieldsOfOthers(input, kind);
   return kind;
+}
+
+/** A task runs once; whoever writes these wants a schedule. */
+function refuseScheduleFields(input: Fields): void {
+  const field = SCHEDULE_FIELDS.find((name) => input[name] !== undefined);
+  if (field === undefined) return;
+  throw invalidField(
+    field,
+    `unknown field \`${field}\`: a task runs once; send \`schedule\` to POST /v1/schedules for what is to run again and again`,
+  );
 }
 
 function refuseFieldsOfOthers(input: Fields, kind: TaskKind): void {
@@ -338,10 +351,17 @@ function parseKey(input: Fields): string | undefined {
   );
 }
 
+/** What a `timeout` may be. */
+export function timeoutRange(max: number): NumberRange {
+  return { min: TIMEOUT_MIN_MS, max, unit: "milliseconds", maxOption: "timeouts.maxMs" };
+}
+
 /** An action is bounded by its deadline; everything else by how long an attempt may take. */
 function parseTimeout(input: Fields, kind: TaskKind, defaults: TaskDefaults): number | null {
-  const range = { min: TIMEOUT_MIN_MS, max: defaults.timeoutMaxMs, unit: "milliseconds" };
-  return optionalNumber(input, "timeout", range) ?? (kind === "action" ? null : defaults.timeoutMs);
+  return (
+    optionalNumber(input, "timeout", timeoutRange(defaults.timeoutMaxMs)) ??
+    (kind === "action" ? null : defaults.timeoutMs)
+  );
 }
 
 function parseRetryPolicy(input: Fields, kind: TaskKind, base: RetryPolicy): RetryPolicy {

@@ -10,7 +10,7 @@ import {
 } from "../model/field-checks.ts";
 import { CATCH_UPS, type CatchUp, OVERLAPS, type Overlap } from "../model/schedule.ts";
 import { checkSessionKey } from "../model/session-key.ts";
-import { AGENT_ID_FORM, isAgentId, TASK_BYTES_MAX, TIMEOUT_MIN_MS } from "../model/task-input.ts";
+import { AGENT_ID_FORM, isAgentId, TASK_BYTES_MAX, timeoutRange } from "../model/task-input.ts";
 import { parseRetry, type RetryInput } from "./retry-input.ts";
 
 /** What its owner says of a schedule besides when it is due. */
@@ -55,7 +55,7 @@ const USEFUL_FOR = { min: 1, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as 
 
 /** Checks those of the fields that are there. Throws `invalid_field`. */
 export function readScheduleFields(given: Fields, { timeoutMaxMs }: FieldLimits): Partial<ScheduleFields> {
-  const timeout = { min: TIMEOUT_MIN_MS, max: timeoutMaxMs, unit: "milliseconds" };
+  const timeout = timeoutRange(timeoutMaxMs);
   const retry = optionalObject(given, "retry");
   const read = {
     name: orNull(given, "name", () => readLine(given, "name", NAME_LENGTH_MAX)),
