@@ -219,7 +219,10 @@ test.each([
     { agents: { a: { executor: { type: "http", url: "http://user:secret@x/" } } } },
     /^`agents.a.executor.url` must have no user or password in it: write them as an `authorization` header/,
   ],
-  [{ agents: { "two words": {} } }, /^`agents.two words`: the id of an agent is 1 to 128 of the characters/],
+  [
+    { agents: { "a\u202eb": {} } },
+    /^`agents.a\u202eb`: the id of an agent is 1 to 128 characters of any script/,
+  ],
   [{ agents: [] }, /^`agents` must be an object of agents, not an array/],
   [{ timeouts: { maxMs: 10 } }, /^`timeouts.maxMs` must be an integer of milliseconds from 1000 to/],
   [{ retry: { maxRetries: 101 } }, /^`retry.maxRetries` must be an integer from 0 to 100, not 101/],

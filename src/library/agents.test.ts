@@ -232,7 +232,7 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     expect(await rota.agents.get("a")).toEqual({ id: "a", maxInflight: 7, source: "stored" });
   });
 
-  test.each([undefined, null, "two words", "", 5, "x".repeat(129)])("the id %s", async (id) => {
+  test.each([undefined, null, "two\nlines", "", 5, "x".repeat(129)])("the id %s", async (id) => {
     const { rota } = await started();
     await expect(rota.agents.create({ id } as never)).rejects.toMatchObject({
       code: "invalid_field",

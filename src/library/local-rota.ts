@@ -22,6 +22,7 @@ import type { Tenants } from "../interface/tenants.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
+import { checkAgentId } from "../model/agent-id.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
@@ -224,8 +225,9 @@ export class LocalRota implements Rota {
     return this.#drainBegins.signal;
   }
 
-  agent(id: string, first: Executor | AgentOptions, handler?: Executor): void {
+  agent(given: string, first: Executor | AgentOptions, handler?: Executor): void {
     const { agents, bounds, engine } = this.#parts;
+    const id = checkAgentId(given);
     const options = typeof first === "function" ? { executor: first } : first;
     bounds.changeForAll(id, () =>
       agents.set(id, handler === undefined ? options : { ...options, executor: handler }),

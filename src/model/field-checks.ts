@@ -20,6 +20,16 @@ export function checkKnown(fields: Fields, known: readonly string[], prefix = ""
   }
 }
 
+/**
+ * What is handed in to make something, where null counts as left out: many programs send null for what they do not have.
+ * Call it after `checkKnown`, which refuses unknown fields whatever they hold. `values`: fields for which null is a value.
+ */
+export function withoutNulls(fields: Fields, values: readonly string[] = []): Fields {
+  const entries = Object.entries(fields);
+  if (!entries.some(([, value]) => value === null)) return fields;
+  return Object.fromEntries(entries.filter(([name, value]) => value !== null || values.includes(name)));
+}
+
 export function optionalText(fields: Fields, field: string): string | undefined {
   const value = fields[field];
   if (value === undefined) return undefined;

@@ -1,10 +1,10 @@
+import { checkAgentId } from "./agent-id.ts";
 import { checkKnown, checkName, type Fields, invalidField } from "./field-checks.ts";
 import { meantName } from "./nearest-name.ts";
 import { type Page, parsePage } from "./page-input.ts";
 import { optionalPriority } from "./priority-input.ts";
 import { optionalScheduleId } from "./serial-id.ts";
 import { optionalSessionKey } from "./session-key.ts";
-import { checkAgentId } from "./task-input.ts";
 import { TASK_STATES, type TaskState } from "./task-state.ts";
 
 /** What other systems call these states. */

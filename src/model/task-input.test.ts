@@ -165,24 +165,24 @@ describe("refuses, naming the field and what to write instead:", () => {
     [{ instruction: "a", message: "b" }, undefined, "there are `instruction`, `message`"],
     [{ message: "b", payload: null }, undefined, "there are `message`, `payload`"],
     [{ action: "click" }, "agentId", "`agentId` is required for an `action`"],
-    [{ agentId: "", payload: 1 }, "agentId", "1 to 128 of the characters"],
-    [{ agentId: "a b", payload: 1 }, "agentId", "1 to 128 of the characters"],
-    [{ agentId: "x".repeat(129), payload: 1 }, "agentId", "1 to 128 of the characters"],
+    [{ agentId: "", payload: 1 }, "agentId", "1 to 128 characters of any script"],
+    [{ agentId: " a", payload: 1 }, "agentId", "1 to 128 characters of any script"],
+    [{ agentId: "x".repeat(129), payload: 1 }, "agentId", "1 to 128 characters of any script"],
     [{ agentId: ".", payload: 1 }, "agentId", "but not . or .. alone"],
     [{ agentId: "..", payload: 1 }, "agentId", "but not . or .. alone"],
     [{ agentId: 7, payload: 1 }, "agentId", "must be a string, not a number"],
-    [{ agentId: "a\n", payload: 1 }, "agentId", "1 to 128 of the characters"],
+    [{ agentId: "a\n", payload: 1 }, "agentId", "1 to 128 characters of any script"],
     [{ instruction: "" }, "instruction", "must be a string that is not empty"],
     [{ message: "  " }, "message", "must be a string that is not empty"],
     [{ message: 5 }, "message", "must be a string, not a number"],
-    [{ message: null }, "message", "must be a string, not null"],
+    [{ message: null }, undefined, "exactly one of"],
     [{ agentId: "a", action: ["x"] }, "action", "must be a string, not an array"],
     [{ agentId: "a", action: "x", params: [] }, "params", "must be an object, not an array"],
     [{ agentId: "a", action: "x", tabId: 1 }, "tabId", "must be a string"],
     [{ instruction: "x", params: {} }, "params", "`params` goes with `action`, not with `instruction`"],
     [{ message: "x", llmConfig: {} }, "llmConfig", "`llmConfig` goes with `instruction`, not with `message`"],
     [{ instruction: "x", llmConfig: "gpt" }, "llmConfig", "must be an object, not a string"],
-    [{ payload: 1, metadata: null }, "metadata", "must be an object, not null"],
+    [{ payload: 1, metadata: [null] }, "metadata", "must be an object, not an array"],
     [{ payload: 1, priority: "urgent" }, "priority", "one of critical, high, normal, low"],
     [{ payload: 1, priority: "toString" }, "priority", "one of critical, high, normal, low"],
     [{ payload: 1, priority: 1.5 }, "priority", "must be an integer"],
@@ -206,7 +206,6 @@ describe("refuses, naming the field and what to write instead:", () => {
     [{ payload: 1, deadline: "2026-03-09T12:00:00" }, "deadline", "with a zone"],
     [{ payload: 1, deadline: 1_800_000_000 }, "deadline", "RFC 3339"],
     [{ payload: 1, deadline: new Date(Number.NaN) }, "deadline", "names no moment"],
-    [{ payload: 1, runAt: null }, "runAt", "RFC 3339"],
     [{ payload: 1, runAt: "9999-12-31T23:59:59-23:59" }, "runAt", "in the years 0000 to 9999 of UTC"],
     [{ payload: 1, deadline: "9999-12-31T23:59:59-23:59" }, "deadline", "in the years 0000 to 9999 of UTC"],
     [
@@ -275,5 +274,45 @@ describe("refuses, naming the field and what to write instead:", () => {
 
   test("an own `__proto__` like any other unknown field", () => {
     expect(refusal(JSON.parse('{"payload":1,"__proto__":{"agentId":"x"}}')).error).toContain("unknown field");
+  });
+});
+
+describe("null", () => {
+  test("counts as left out, but for `payload`", () => {
+    const nulls = {
+      agentId: null,
+      priority: null,
+      deadline: null,
+      timeout: null,
+      runAt: null,
+      retryPolicy: null,
+      callbackUrl: null,
+      webhookUrl: null,
+      dependsOn: null,
+      idempotencyKey: null,
+      lane: null,
+      sessionKey: null,
+      preemptible: null,
+      metadata: null,
+      action: null,
+      instruction: null,
+    };
+    expect(parse({ message: "hello", ...nulls })).toEqual(parse({ message: "hello" }));
+    expect(parse({ message: "hello", retryPolicy: { maxRetries: null, backoffMs: 5 } })).toEqual(
+      parse({ message: "hello", retryPolicy: { backoffMs: 5 } }),
+    );
+    expect(parse({ payload: null, message: null }).spec.work).toEqual({ kind: "custom", payload: null });
+    expect(parse({ payload: { inner: null } }).spec.work).toEqual({
+      kind: "custom",
+      payload: { inner: null },
+    });
+    expect(refusal({ payload: null, message: "hello" }).error).toContain("exactly one of");
+    expect(refusal({ message: null }).error).toContain("exactly one of");
+    expect(refusal({ message: "hello", mesage: null }).error).toContain("did you mean `message`?");
+  });
+
+  test("makes no other request of one with an idempotency key", () => {
+    const key = { message: "hello", idempotencyKey: "a" };
+    expect(parse({ ...key, lane: null }).idempotency).toEqual(parse(key).idempotency);
   });
 });

@@ -1,3 +1,4 @@
+import { checkAgentId } from "./agent-id.ts";
 import { callbackUrlOf } from "./callback-url.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { RotaError } from "./errors.ts";
@@ -14,6 +15,7 @@ import {
   optionalObject,
   optionalText,
   requiredText,
+  withoutNulls,
 } from "./field-checks.ts";
 import { isDeeperThan } from "./json-depth.ts";
 import { FALLBACK_LANE, LANE_NAME_FORM, TASKS_LANE } from "./lane.ts";
@@ -36,11 +38,6 @@ const ACTION_DEADLINE_MS = 60_000;
 /** Tasks that one can depend on. */
 const DEPENDS_ON_MAX = 100;
 const KEY = /^(?!\s)[^\p{Cc}\p{Cs}]{1,128}(?<!\s)$/u;
-// As a part of a path `.` and `..` mean folders, however they are encoded: what is called so could not be reached by URL.
-const AGENT_ID = /^(?!\.{1,2}$)[A-Za-z0-9._:@/-]{1,128}$/;
-/** What the id of an agent is, as a sentence goes on after "must be". */
-export const AGENT_ID_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -, but not . or .. alone";
-
 /** A task as it was asked for, with everything that was left out filled in. Times are milliseconds since 1970. */
 export interface ParsedTask {
   readonly agent: string;
@@ -119,9 +116,10 @@ export function parseTaskInput(
   defaults: TaskDefaults,
   { keyed = false }: { keyed?: boolean } = {},
 ): ParsedTask {
-  const input = asJson(given);
-  refuseScheduleFields(input);
-  checkKnown(input, keyed ? KEYED_FIELDS : ALL_FIELDS);
+  const all = asJson(given);
+  refuseScheduleFields(all);
+  checkKnown(all, keyed ? KEYED_FIELDS : ALL_FIELDS);
+  const input = withoutNulls(all, ["payload"]);
   const kind = kindOf(input);
   const agent = parseAgent(input, kind);
   const { runAt, deadline } = parseMoments(input, defaults.now);
@@ -269,16 +267,6 @@ function parseAgent(input: Fields, kind: TaskKind): string {
   return agent === undefined ? DEFAULT_AGENT : checkAgentId(agent);
 }
 
-/** Refuses what cannot be the id of an agent. */
-export function checkAgentId(agent: unknown): string {
-  if (isAgentId(agent)) return agent;
-  throw invalidField("agentId", `\`agentId\` must be ${AGENT_ID_FORM}`);
-}
-
-export function isAgentId(agent: unknown): agent is string {
-  return typeof agent === "string" && AGENT_ID.test(agent);
-}
-
 /** Refuses what nobody can have meant as a name. A name that no lane has, or could have, is no fault: it means `main`. */
 export function optionalLane(fields: Fields): string | undefined {
   const lane = optionalText(fields, "lane");
@@ -312,7 +300,7 @@ function parseMoments(input: Fields, now: number): { runAt: number | null; deadl
 /** Those that a task waits for, each once. Throws `invalid_field`. */
 export function parseDependsOn(input: Fields): string[] {
   const names = input["dependsOn"];
-  if (names === undefined) return [];
+  if (names === undefined || names === null) return [];
   if (!Array.isArray(names) || names.some((name) => typeof name !== "string" || name === "")) {
     throw invalidField(
       "dependsOn",
@@ -372,6 +360,6 @@ function parseRetryPolicy(input: Fields, kind: TaskKind, base: RetryPolicy): Ret
 
 /** A message is not retried by itself, but one whose node was lost gets a second chance unless it declined. */
 function retriesIfLost(input: Fields, kind: TaskKind, { maxRetries }: RetryPolicy): number {
-  const said = (input["retryPolicy"] as Fields | undefined)?.["maxRetries"] !== undefined;
+  const said = ((input["retryPolicy"] as Fields | undefined)?.["maxRetries"] ?? undefined) !== undefined;
   return kind === "message" && !said ? 1 : maxRetries;
 }

@@ -5,6 +5,7 @@ import {
   isObject,
   optionalBoolean,
   requiredText,
+  withoutNulls,
 } from "../model/field-checks.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import { type Rule, scheduleKind } from "../model/rule.ts";
@@ -12,7 +13,14 @@ import { DEFAULT_AGENT } from "../model/task.ts";
 import { canonicalForm } from "./canonical-form.ts";
 import type { When } from "./phrase.ts";
 import { RUN_RETRY_POLICY, retryPolicyOf } from "./retry-input.ts";
-import { FIELD_NAMES, type FieldLimits, readScheduleFields, type ScheduleFields } from "./schedule-fields.ts";
+import {
+  DEFAULT_CATCH_UP,
+  DEFAULT_OVERLAP,
+  FIELD_NAMES,
+  type FieldLimits,
+  readScheduleFields,
+  type ScheduleFields,
+} from "./schedule-fields.ts";
 import { parseZonedSchedule, phraseOf } from "./zoned-schedule.ts";
 
 /** A schedule as it was asked for, with everything that was left out filled in. */
@@ -33,23 +41,24 @@ export function parseNewSchedule(input: unknown, when: When & FieldLimits): Pars
     throw invalidField("schedule", `a schedule takes an object, like ${example}${insteadOf(input)}`);
   }
   checkKnown(input, KNOWN);
-  const rule = parseZonedSchedule(input, when);
-  const message = requiredText(input, "message");
-  const enabled = optionalBoolean(input, "enabled") ?? true;
-  const { retry = {}, ...fields } = readScheduleFields(input, when);
+  const given = withoutNulls(input);
+  const rule = parseZonedSchedule(given, when);
+  const message = requiredText(given, "message");
+  const enabled = optionalBoolean(given, "enabled") ?? true;
+  const { retry = {}, ...fields } = readScheduleFields(given, when);
   return checkDeletion({
     name: null,
     agent: DEFAULT_AGENT,
     conversationId: null,
     sessionKey: null,
     deleteAfterRun: false,
-    overlap: "skip",
-    catchUp: "one",
+    overlap: DEFAULT_OVERLAP,
+    catchUp: DEFAULT_CATCH_UP,
     usefulForMs: null,
     timeoutMs: null,
     message,
     ...fields,
-    phrase: phraseOf(input["schedule"], rule),
+    phrase: phraseOf(given["schedule"], rule),
     rule,
     retryPolicy: retryPolicyOf(retry, RUN_RETRY_POLICY),
     enabled,

@@ -1,3 +1,4 @@
+import { checkAgentId } from "../model/agent-id.ts";
 import { optionalChoice } from "../model/choice-input.ts";
 import {
   type Fields,
@@ -10,7 +11,7 @@ import {
 } from "../model/field-checks.ts";
 import { CATCH_UPS, type CatchUp, OVERLAPS, type Overlap } from "../model/schedule.ts";
 import { checkSessionKey } from "../model/session-key.ts";
-import { AGENT_ID_FORM, isAgentId, TASK_BYTES_MAX, timeoutRange } from "../model/task-input.ts";
+import { TASK_BYTES_MAX, timeoutRange } from "../model/task-input.ts";
 import { parseRetry, type RetryInput } from "./retry-input.ts";
 
 /** What its owner says of a schedule besides when it is due. */
@@ -42,6 +43,9 @@ export const FIELD_NAMES = [
   "useful_for",
   "timeout",
 ] as const;
+
+export const DEFAULT_OVERLAP: Overlap = "skip";
+export const DEFAULT_CATCH_UP: CatchUp = "one";
 
 export interface FieldLimits {
   /** The longest `timeout` that may be asked for. */
@@ -88,8 +92,7 @@ function toMs(seconds: number | undefined): number | undefined {
 }
 
 function readAgent({ agent }: Fields): string | undefined {
-  if (agent === undefined || isAgentId(agent)) return agent;
-  throw invalidField("agent", `\`agent\` must be ${AGENT_ID_FORM}, not ${quoted(agent)}`);
+  return agent === undefined ? undefined : checkAgentId(agent, "agent");
 }
 
 /** As long as a task may be, since that is what becomes of it. */

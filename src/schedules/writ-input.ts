@@ -1,6 +1,14 @@
-import { checkKnown, type Fields, insteadOf, invalidField, isObject, quoted } from "../model/field-checks.ts";
+import { checkAgentId } from "../model/agent-id.ts";
+import {
+  checkKnown,
+  type Fields,
+  insteadOf,
+  invalidField,
+  isObject,
+  quoted,
+  withoutNulls,
+} from "../model/field-checks.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
-import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
 import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
 import { writsIn } from "./writs-in.ts";
 
@@ -22,9 +30,11 @@ export function parseWritInput(input: unknown): ParsedWrits {
     throw invalidField("text", `writs take an object, like ${example}${insteadOf(input)}`);
   }
   checkKnown(input, ["agent", "text"]);
-  const { agent = DEFAULT_AGENT } = input;
-  if (!isAgentId(agent)) throw invalidField("agent", `\`agent\` must be ${AGENT_ID_FORM}`);
-  return { agent, writs: readWrits(input) };
+  const { agent } = withoutNulls(input);
+  return {
+    agent: agent === undefined ? DEFAULT_AGENT : checkAgentId(agent, "agent"),
+    writs: readWrits(input),
+  };
 }
 
 /** A text without any is one that was not understood. */

@@ -196,7 +196,7 @@ export function describeWrits(open: Open): void {
         [{ text: 5 }, "text"],
         [{}, "text"],
         [undefined, "text"],
-        [{ text: "/schedule list", agent: "two words" }, "agent"],
+        [{ text: "/schedule list", agent: "two\nlines" }, "agent"],
         [{ text: "/schedule list", agnt: "a" }, "agnt"],
         [{ text: "/schedule every hour: x\n".repeat(51) }, "text"],
       ] as const) {
