@@ -178,6 +178,24 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
   );
 });
 
+test.skipIf(!hasCurl)(
+  "whoever reads on from the first key to tenants has one key, and it is a real one",
+  async () => {
+    const { url } = await startServer();
+    const commandsOf = (page: string) =>
+      codeBlocks(read(page)).find(({ language, text }) => language === "sh" && text.includes("/v1/keys"))
+        ?.text ?? "";
+    const first = runCommands(commandsOf("docs/keys.md"), { url, kept: { TASK: "", ROTA_KEY: "" } });
+    const next = runCommands(commandsOf("docs/tenants.md"), { url, kept: first.kept });
+    expect(next.kept.ROTA_KEY).toBe(first.kept.ROTA_KEY);
+    expect(JSON.parse(next.output)).toMatchObject({ name: "acme" });
+    // In another shell, which does not know the key, what the server answers is not taken for one.
+    const other = runCommands(commandsOf("docs/tenants.md"), { url, kept: { TASK: "", ROTA_KEY: "" } });
+    expect(other.output).not.toContain("acme");
+    expect(other.kept.ROTA_KEY).toBe("");
+  },
+);
+
 const browserPrograms = PAGES.flatMap((page) =>
   codeBlocks(read(page))
     .filter(({ language }) => language === "js")

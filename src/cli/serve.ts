@@ -30,6 +30,9 @@ async function serve(flags: ConfigFlags): Promise<void> {
   const log = createLog(config.log);
   for (const hint of loaded.hints) log.warn({}, hint);
 
+  process.on("SIGUSR1", () =>
+    log.info({}, "SIGUSR1 does nothing here; SIGHUP reads the configuration again"),
+  );
   const signalled = stopSignal();
   await checkAddress(config.server);
   const rota = await unlessStopped(createRota({ ...rotaOptions(loaded), log }), signalled);

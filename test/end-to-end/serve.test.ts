@@ -118,6 +118,16 @@ test.each([
   expect(server.stderr()).toBe("");
 });
 
+test("SIGUSR1 opens no port for a debugger: it does nothing, and the log says so", async () => {
+  const server = await startServer();
+  server.kill("SIGUSR1");
+  await eventually(() => server.stderr().includes("SIGUSR1"), "a line of the log");
+  expect(logOf(server).map(({ level, msg }) => [level, msg])).toEqual([
+    ["info", "SIGUSR1 does nothing here; SIGHUP reads the configuration again"],
+  ]);
+  expect((await server.ask("/ready")).status).toBe(200);
+});
+
 describe("what stops it from starting is said in a sentence:", () => {
   async function refusal(args: readonly string[], folder = newFolder(), code = 1): Promise<string> {
     const process = runRota(["serve", ...args], { folder });
