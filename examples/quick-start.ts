@@ -1,6 +1,6 @@
 import { createRota } from "rota";
 
-const rota = await createRota({ storage: "sqlite:rota.db" });
+const rota = await createRota({ storage: "sqlite:quick-start.db" });
 rota.agent("greeter", async (task) => `Hello, ${task.message}!`);
 await rota.start();
 

@@ -280,7 +280,7 @@ describe("agents", () => {
 
   test("with an id that cannot be are refused", async () => {
     const { rota } = await openTestRota();
-    expect(() => rota.agent("two words", () => {})).toThrow("1 to 128 of the characters");
+    expect(() => rota.agent("two\nlines", () => {})).toThrow("1 to 128 characters of any script");
   });
 
   test("that never end hold up only themselves", async () => {

@@ -25,7 +25,7 @@ import { TenantCatalogue } from "./library/tenant-catalogue.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
 import { invalidField } from "./model/field-checks.ts";
-import { type Log, silentLog } from "./model/log.ts";
+import { asLog, type Log, silentLog } from "./model/log.ts";
 import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
 import { StorageClock } from "./services/storage-clock.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -45,7 +45,8 @@ import { signature } from "./webhooks/signature.ts";
  * await rota.stop();
  */
 export async function createRota(options: RotaOptions = {}): Promise<Rota> {
-  const { clock = systemClock, log = silentLog } = options;
+  const { clock = systemClock, log: given = silentLog } = options;
+  const log = asLog(given);
   const environment = processEnvironment();
   const settings = resolveSettings(options, { clock, environment });
   const { storageWaitMs: waitMs } = settings;
@@ -73,7 +74,8 @@ export interface RotaParts {
 
 /** Joins all parts around a storage. */
 export async function joinRota({ options, settings, storage, environment = {} }: RotaParts): Promise<Rota> {
-  const { clock = systemClock, random = Math.random, log = silentLog } = options;
+  const { clock = systemClock, random = Math.random } = options;
+  const log = asLog(options.log ?? silentLog);
   const storageClock = new StorageClock({ clock, storage });
   await storageClock.sync();
   const service = { clock, random, log };

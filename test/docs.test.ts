@@ -111,6 +111,18 @@ test.each(programs)("the program at $place runs", async ({ text }) => {
   if (promised !== undefined) expect(output).toBe(promised);
 });
 
+test("the program of the README runs in the folder of a server that was started as the README says", async () => {
+  const folder = newFolder();
+  await startServer({ folder, storage: configSchema.parse({}).storage });
+  const args = [
+    "--import",
+    join(ROOT, "scripts", "from-source.ts"),
+    join(ROOT, "examples", "quick-start.ts"),
+  ];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder });
+  expect(stdout).toBe("done Hello, world!\n");
+});
+
 test("the program of the README is the first example, and that of the page on embedding too", () => {
   for (const page of ["README.md", "docs/embedding.md"]) {
     expect(codeBlocks(read(page)).find(({ language }) => language === "ts")?.text).toBe(
@@ -173,6 +185,24 @@ describe.skipIf(!hasCurl)("where curl is installed:", () => {
     },
   );
 });
+
+test.skipIf(!hasCurl)(
+  "whoever reads on from the first key to tenants has one key, and it is a real one",
+  async () => {
+    const { url } = await startServer();
+    const commandsOf = (page: string) =>
+      codeBlocks(read(page)).find(({ language, text }) => language === "sh" && text.includes("/v1/keys"))
+        ?.text ?? "";
+    const first = runCommands(commandsOf("docs/keys.md"), { url, kept: { TASK: "", ROTA_KEY: "" } });
+    const next = runCommands(commandsOf("docs/tenants.md"), { url, kept: first.kept });
+    expect(next.kept.ROTA_KEY).toBe(first.kept.ROTA_KEY);
+    expect(JSON.parse(next.output)).toMatchObject({ name: "acme" });
+    // In another shell, which does not know the key, what the server answers is not taken for one.
+    const other = runCommands(commandsOf("docs/tenants.md"), { url, kept: { TASK: "", ROTA_KEY: "" } });
+    expect(other.output).not.toContain("acme");
+    expect(other.kept.ROTA_KEY).toBe("");
+  },
+);
 
 const browserPrograms = PAGES.flatMap((page) =>
   codeBlocks(read(page))

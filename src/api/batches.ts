@@ -2,34 +2,44 @@ import { z } from "zod";
 import { BATCH_MAX, PARALLELISM } from "../model/batch-input.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswers } from "./error.ts";
+import { orNull } from "./nullable.ts";
 import { taskInput, warnings } from "./tasks.ts";
 import { time } from "./time.ts";
 
-const batchTask = taskInput.extend({
-  key: z.string().exactOptional().describe("A name by which others of the batch can depend on it."),
-});
+const batchTask = taskInput.extend(
+  orNull({
+    key: z.string().exactOptional().describe("A name by which others of the batch can depend on it."),
+  }),
+);
 
 export const batchInput = z
-  .strictObject({
-    agentId: z.string().exactOptional().describe("Who does those tasks that do not say."),
-    callbackUrl: z.string().exactOptional().describe("Where the end of each task is told that does not say."),
-    webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
-    batchCallbackUrl: z
-      .string()
-      .exactOptional()
-      .describe("Where it is told, once, that all tasks have ended, and how."),
-    parallelism: z
-      .int()
-      .min(PARALLELISM.min)
-      .max(PARALLELISM.max)
-      .exactOptional()
-      .describe("How many of the tasks run at once, over all nodes; left out: no bound of the batch's own."),
-    tasks: z
-      .array(batchTask)
-      .min(1)
-      .max(BATCH_MAX.others)
-      .describe(`At most ${BATCH_MAX.actions} with an action among them, else ${BATCH_MAX.others}.`),
-  })
+  .strictObject(
+    orNull({
+      agentId: z.string().exactOptional().describe("Who does those tasks that do not say."),
+      callbackUrl: z
+        .string()
+        .exactOptional()
+        .describe("Where the end of each task is told that does not say."),
+      webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
+      batchCallbackUrl: z
+        .string()
+        .exactOptional()
+        .describe("Where it is told, once, that all tasks have ended, and how."),
+      parallelism: z
+        .int()
+        .min(PARALLELISM.min)
+        .max(PARALLELISM.max)
+        .exactOptional()
+        .describe(
+          "How many of the tasks run at once, over all nodes; left out: no bound of the batch's own.",
+        ),
+      tasks: z
+        .array(batchTask)
+        .min(1)
+        .max(BATCH_MAX.others)
+        .describe(`At most ${BATCH_MAX.actions} with an action among them, else ${BATCH_MAX.others}.`),
+    }),
+  )
   .meta({
     id: "NewBatch",
     description: "Tasks handed in together.",

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { errorAnswers } from "./error.ts";
+import { time } from "./time.ts";
 
 export const health = z
   .strictObject({
     status: z.literal("ok"),
     version: z.string(),
     state: z.enum(["created", "running", "draining", "drained", "stopped"]),
+    startedAt: time.describe("From when on this process counts what it does."),
     storage: z
       .enum(["ok", "unavailable"])
       .describe("Whether something can be written to the storage, and survives a power cut."),
@@ -20,7 +22,16 @@ export const health = z
   .meta({
     id: "Health",
     description: "How the process is.",
-    examples: [{ status: "ok", version: "0.1.0", state: "running", storage: "ok", config: { ok: true } }],
+    examples: [
+      {
+        status: "ok",
+        version: "0.1.0",
+        state: "running",
+        startedAt: "2026-03-08T12:00:00.000Z",
+        storage: "ok",
+        config: { ok: true },
+      },
+    ],
   });
 
 export const ready = z

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ROLES } from "../model/role.ts";
 import { errorAnswersWith } from "./error.ts";
+import { orNull } from "./nullable.ts";
 import { time } from "./time.ts";
 
 const role = z
@@ -10,13 +11,15 @@ const role = z
   );
 
 const keyInput = z
-  .strictObject({
-    role,
-    name: z.string().describe("Whom it is for, to find it again."),
-    agentId: z.string().exactOptional().describe("With the role `agent`, and only there: its agent."),
-    expiresAt: time.exactOptional().describe("From when on it is refused; left out: it does not expire."),
-    tenantId: z.string().exactOptional().describe("Whose it is; left out: the tenant of whoever asks."),
-  })
+  .strictObject(
+    orNull({
+      role,
+      name: z.string().describe("Whom it is for, to find it again."),
+      agentId: z.string().exactOptional().describe("With the role `agent`, and only there: its agent."),
+      expiresAt: time.exactOptional().describe("From when on it is refused; left out: it does not expire."),
+      tenantId: z.string().exactOptional().describe("Whose it is; left out: the tenant of whoever asks."),
+    }),
+  )
   .meta({
     id: "NewKey",
     description: "What a key allows, and to whom.",

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CATCH_UPS, OVERLAPS, PREVIEW_COUNT, RUN_STATUSES, SCHEDULE_STATUSES } from "../model/schedule.ts";
 import { errorAnswersWith } from "./error.ts";
+import { orNull } from "./nullable.ts";
 import { runPage, runQuery } from "./runs.ts";
 import { priority } from "./tasks.ts";
 import { seconds, time } from "./time.ts";
@@ -13,17 +14,17 @@ const schedule = z
     z.strictObject({
       kind: z.literal("at"),
       atMs: z.int().min(0).describe("Milliseconds since 1970."),
-      tz: tz.exactOptional(),
+      tz: tz.nullable().exactOptional(),
     }),
     z.strictObject({
       kind: z.literal("every"),
       everyMs: z.int().min(1_000).describe("Milliseconds."),
-      tz: tz.exactOptional(),
+      tz: tz.nullable().exactOptional(),
     }),
     z.strictObject({
       kind: z.literal("cron"),
       expr: z.string().describe("Five or six fields, or a nickname like `@daily`."),
-      tz: tz.exactOptional(),
+      tz: tz.nullable().exactOptional(),
     }),
   ])
   .meta({
@@ -38,19 +39,21 @@ const schedule = z
   });
 
 const previewInput = z
-  .strictObject({
-    schedule,
-    tz: tz.exactOptional().describe("An IANA time zone, like Europe/Berlin; left out: the server's."),
-    from: time
-      .exactOptional()
-      .describe("As if it was made then, RFC 3339, in the years 1970 to 2999; left out: now."),
-    count: z
-      .int()
-      .min(PREVIEW_COUNT.min)
-      .max(PREVIEW_COUNT.max)
-      .exactOptional()
-      .describe(`How many moments to list; left out: ${PREVIEW_COUNT.default}.`),
-  })
+  .strictObject(
+    orNull({
+      schedule,
+      tz: tz.exactOptional().describe("An IANA time zone, like Europe/Berlin; left out: the server's."),
+      from: time
+        .exactOptional()
+        .describe("As if it was made then, RFC 3339, in the years 1970 to 2999; left out: now."),
+      count: z
+        .int()
+        .min(PREVIEW_COUNT.min)
+        .max(PREVIEW_COUNT.max)
+        .exactOptional()
+        .describe(`How many moments to list; left out: ${PREVIEW_COUNT.default}.`),
+    }),
+  )
   .meta({
     id: "PreviewRequest",
     description: "A schedule to look at.",
@@ -148,7 +151,7 @@ const work = {
 };
 
 /** What can be said of a schedule, at first and later. The library checks it, and says what is wrong. */
-const settings = {
+const settings = orNull({
   agent: z.string().exactOptional().describe("Who is told: an agent that is listed, `index` unless named."),
   name: z.string().nullable().exactOptional().describe("What people call it, 200 characters at most."),
   tz: tz
@@ -169,7 +172,10 @@ const settings = {
     .boolean()
     .exactOptional()
     .describe("True: it goes once it has succeeded; only for one that is due once."),
-  retry: retry.partial().exactOptional().describe("How a run that fails is tried again."),
+  retry: z
+    .strictObject(orNull(retry.partial().shape))
+    .exactOptional()
+    .describe("How a run that fails is tried again."),
   overlap: overlap
     .exactOptional()
     .describe(
@@ -226,7 +232,7 @@ const settings = {
     .nullable()
     .exactOptional()
     .describe("After how many failed runs in a row it is paused; left out, null or 0: never."),
-};
+});
 
 export const newSchedule = z
   .strictObject({
@@ -274,14 +280,18 @@ export const newSchedule = z
 
 const scheduleChanges = z
   .strictObject({
-    status: z.enum(["active", "paused"]).exactOptional().describe("The same as `enabled`, in a word."),
+    status: z
+      .enum(["active", "paused"])
+      .nullable()
+      .exactOptional()
+      .describe("The same as `enabled`, in a word."),
     schedule: schedule.exactOptional().describe("Another time: it is counted from now."),
     ...work,
     ...settings,
   })
   .meta({
     id: "ScheduleChanges",
-    description: "What is left out stays; null takes it away.",
+    description: "What is left out stays; null takes it back, so that the default holds again.",
     examples: [
       { status: "paused" },
       { schedule: "every weekday at 8:30", tz: "Europe/Berlin", name: null, enabled: true },
@@ -383,12 +393,14 @@ export const deletedSchedule = z.strictObject({ deleted: z.literal(true) }).meta
 
 /** Nothing at all means `force`. */
 const runRequest = z
-  .strictObject({
-    mode: z
-      .enum(["force", "due"])
-      .exactOptional()
-      .describe("`force` (default): out of turn; `due`: only if one of its moments has come."),
-  })
+  .strictObject(
+    orNull({
+      mode: z
+        .enum(["force", "due"])
+        .exactOptional()
+        .describe("`force` (default): out of turn; `due`: only if one of its moments has come."),
+    }),
+  )
   .nullish()
   .meta({
     id: "RunRequest",

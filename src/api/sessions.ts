@@ -2,6 +2,7 @@ import { z } from "zod";
 import { DROP_POLICIES, SESSION_MODES, SESSION_RANGES } from "../model/session.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswersWith } from "./error.ts";
+import { orNull } from "./nullable.ts";
 import { TASK_EXAMPLE, task, warnings } from "./tasks.ts";
 
 const { cap, debounceMs, maxConcurrent } = SESSION_RANGES;
@@ -33,31 +34,33 @@ const STOPPED_EXAMPLE = { stopped: ["tsk_019a8f6e"], cancelled: ["tsk_019a8f70",
 
 /** The library checks it, and says what is wrong. */
 export const sessionMessage = z
-  .strictObject({
-    message: z
-      .string()
-      .describe(
-        "What is said. `/stop` and `/stopall` alone, in any case, are not passed on: they end tasks.",
-      ),
-    agentId: z.string().exactOptional().describe("Who is told: left out, whoever was last, else `index`."),
-    lane: z
-      .string()
-      .exactOptional()
-      .describe("Where it runs: left out, where the last one did, else where the agent does, else `main`."),
-    mode: mode
-      .exactOptional()
-      .describe("For this message: `interrupt` takes the place of all that runs or waits in the session."),
-    maxConcurrent: maxConcurrentNumber
-      .exactOptional()
-      .describe("How many tasks of the session may run at once; stays on the session."),
-    wait: z.boolean().exactOptional().describe("True: answer once the run has ended, with the whole task."),
-    cancelOnDisconnect: z
-      .boolean()
-      .exactOptional()
-      .describe(
-        "True: when whoever waits or reads its events goes away, cancel what is of this message alone.",
-      ),
-  })
+  .strictObject(
+    orNull({
+      message: z
+        .string()
+        .describe(
+          "What is said. `/stop` and `/stopall` alone, in any case, are not passed on: they end tasks.",
+        ),
+      agentId: z.string().exactOptional().describe("Who is told: left out, whoever was last, else `index`."),
+      lane: z
+        .string()
+        .exactOptional()
+        .describe("Where it runs: left out, where the last one did, else where the agent does, else `main`."),
+      mode: mode
+        .exactOptional()
+        .describe("For this message: `interrupt` takes the place of all that runs or waits in the session."),
+      maxConcurrent: maxConcurrentNumber
+        .exactOptional()
+        .describe("How many tasks of the session may run at once; stays on the session."),
+      wait: z.boolean().exactOptional().describe("True: answer once the run has ended, with the whole task."),
+      cancelOnDisconnect: z
+        .boolean()
+        .exactOptional()
+        .describe(
+          "True: when whoever waits or reads its events goes away, cancel what is of this message alone.",
+        ),
+    }),
+  )
   .meta({
     id: "SessionMessage",
     description: "Something said in a conversation.",

@@ -4,6 +4,7 @@ import { PRIORITY_NAMES, type PriorityName } from "../model/priority.ts";
 import { ATTEMPT_OUTCOMES, TASK_KINDS } from "../model/task.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswers } from "./error.ts";
+import { orNull } from "./nullable.ts";
 import { time } from "./time.ts";
 
 const anyObject = z.record(z.string(), z.unknown());
@@ -63,56 +64,61 @@ const work = {
 };
 
 export const taskInput = z
-  .strictObject({
-    ...work,
-    agentId: z
-      .string()
-      .exactOptional()
-      .describe("Who does it: `index` unless named; an `action` has to name it."),
-    priority: priority
-      .exactOptional()
-      .describe("Lower goes first: `critical` 0, `high` 1, `normal` 2 (default), `low` 3, or any integer."),
-    deadline: time
-      .exactOptional()
-      .describe("When the whole task must have ended, waiting and retries included."),
-    timeout: z.int().exactOptional().describe("Milliseconds for each attempt, 1 000 to 600 000."),
-    runAt: time.exactOptional().describe("Start not before."),
-    retryPolicy: retryPolicy.partial().exactOptional().describe("How it is tried again after a failure."),
-    dependsOn: z
-      .array(z.string())
-      .readonly()
-      .exactOptional()
-      .describe("Tasks that must be done before it starts, by id, or by `key` in a batch."),
-    idempotencyKey: z
-      .string()
-      .exactOptional()
-      .describe(
-        "The same key within 24 hours gives the task that it made first; also as the header `Idempotency-Key`.",
-      ),
-    callbackUrl: z
-      .string()
-      .exactOptional()
-      .describe("Where its end is told, with a `POST` of the task as it then is."),
-    webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
-    lane: z.string().exactOptional().describe("The pool of concurrency it runs in."),
-    sessionKey: z
-      .string()
-      .exactOptional()
-      .describe("The conversation it is part of: tasks of one start in the order they were accepted."),
-    preemptible: z
-      .boolean()
-      .exactOptional()
-      .describe(
-        "It may be made to give way to a `critical` task that finds no free slot, and is run again then.",
-      ),
-    concurrencyKey: z
-      .string()
-      .exactOptional()
-      .describe(
-        'Tasks with the same key run one at a time. An `action` with a `tabId` has `tab:<tabId>`; `""`: none.',
-      ),
-    metadata: anyObject.exactOptional().describe("Yours: stored with the task and handed back."),
-  })
+  .strictObject(
+    orNull({
+      ...work,
+      agentId: z
+        .string()
+        .exactOptional()
+        .describe("Who does it: `index` unless named; an `action` has to name it."),
+      priority: priority
+        .exactOptional()
+        .describe("Lower goes first: `critical` 0, `high` 1, `normal` 2 (default), `low` 3, or any integer."),
+      deadline: time
+        .exactOptional()
+        .describe("When the whole task must have ended, waiting and retries included."),
+      timeout: z.int().exactOptional().describe("Milliseconds for each attempt, 1 000 to 600 000."),
+      runAt: time.exactOptional().describe("Start not before."),
+      retryPolicy: z
+        .strictObject(orNull(retryPolicy.partial().shape))
+        .exactOptional()
+        .describe("How it is tried again after a failure."),
+      dependsOn: z
+        .array(z.string())
+        .readonly()
+        .exactOptional()
+        .describe("Tasks that must be done before it starts, by id, or by `key` in a batch."),
+      idempotencyKey: z
+        .string()
+        .exactOptional()
+        .describe(
+          "The same key within 24 hours gives the task that it made first; also as the header `Idempotency-Key`.",
+        ),
+      callbackUrl: z
+        .string()
+        .exactOptional()
+        .describe("Where its end is told, with a `POST` of the task as it then is."),
+      webhookUrl: z.string().exactOptional().describe("Another name for `callbackUrl`."),
+      lane: z.string().exactOptional().describe("The pool of concurrency it runs in."),
+      sessionKey: z
+        .string()
+        .exactOptional()
+        .describe("The conversation it is part of: tasks of one start in the order they were accepted."),
+      preemptible: z
+        .boolean()
+        .exactOptional()
+        .describe(
+          "It may be made to give way to a `critical` task that finds no free slot, and is run again then.",
+        ),
+      concurrencyKey: z
+        .string()
+        .exactOptional()
+        .describe(
+          'Tasks with the same key run one at a time. An `action` with a `tabId` has `tab:<tabId>`; `""`: none.',
+        ),
+      metadata: anyObject.exactOptional().describe("Yours: stored with the task and handed back."),
+    }),
+  )
   .meta({
     id: "NewTask",
     description:

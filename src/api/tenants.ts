@@ -18,14 +18,16 @@ const limitsInput = z.strictObject({
   maxStreams: limits.maxStreams.exactOptional(),
 });
 
-const tenantInput = z.strictObject({ name: z.string(), limits: limitsInput.exactOptional() }).meta({
-  id: "NewTenant",
-  description: "Whose work is kept apart from everybody else's. What has no limit is left out, or null.",
-  examples: [{ name: "acme" }, { name: "acme", limits: { maxQueued: 500, maxInflight: 10 } }],
-});
+const tenantInput = z
+  .strictObject({ name: z.string(), limits: limitsInput.nullable().exactOptional() })
+  .meta({
+    id: "NewTenant",
+    description: "Whose work is kept apart from everybody else's. What has no limit is left out, or null.",
+    examples: [{ name: "acme" }, { name: "acme", limits: { maxQueued: 500, maxInflight: 10 } }],
+  });
 
 const tenantChanges = z
-  .strictObject({ name: z.string().exactOptional(), limits: limitsInput.exactOptional() })
+  .strictObject({ name: z.string().exactOptional(), limits: limitsInput.nullable().exactOptional() })
   .meta({
     id: "TenantChanges",
     description: "What is left out stays; a limit that is null is no limit.",

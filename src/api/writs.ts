@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { errorAnswersWith } from "./error.ts";
+import { orNull } from "./nullable.ts";
 
 const OUTPUT_EXAMPLE = `[/schedule create in 1 hour: review the deploy]
 OK: scheduled #17 in 1 hour (2026-05-08 14:23) → research
@@ -7,29 +8,31 @@ OK: scheduled #17 in 1 hour (2026-05-08 14:23) → research
 [END SCHEDULE]`;
 
 const writInput = z
-  .strictObject({
-    agent: z
-      .string()
-      .exactOptional()
-      .describe("Whose schedules these are; left out: `index`. It sees and touches its own alone."),
-    session_key: z
-      .string()
-      .nullable()
-      .exactOptional()
-      .describe("The session that this was written in: the runs of what it schedules are part of it."),
-    conversation_id: z
-      .union([z.string(), z.int()])
-      .nullable()
-      .exactOptional()
-      .describe(
-        "The conversation that this was written in, as the agent's side knows it: runs return there.",
-      ),
-    text: z
-      .string()
-      .describe(
-        "Its lines that begin with `/schedule` are carried out, one after the other: 50 at most, in 65536 characters.",
-      ),
-  })
+  .strictObject(
+    orNull({
+      agent: z
+        .string()
+        .exactOptional()
+        .describe("Whose schedules these are; left out: `index`. It sees and touches its own alone."),
+      session_key: z
+        .string()
+        .nullable()
+        .exactOptional()
+        .describe("The session that this was written in: the runs of what it schedules are part of it."),
+      conversation_id: z
+        .union([z.string(), z.int()])
+        .nullable()
+        .exactOptional()
+        .describe(
+          "The conversation that this was written in, as the agent's side knows it: runs return there.",
+        ),
+      text: z
+        .string()
+        .describe(
+          "Its lines that begin with `/schedule` are carried out, one after the other: 50 at most, in 65536 characters.",
+        ),
+    }),
+  )
   .meta({
     id: "WritRequest",
     description: "What an agent asks for.",

@@ -1,11 +1,14 @@
 import type { Command } from "commander";
 import { ConfigSource } from "../config/config-source.ts";
+import { or } from "../model/field-checks.ts";
+import { LOG_LEVELS } from "../model/log.ts";
 
 /** What every command takes that reads the configuration. */
 export interface ConfigFlags {
   readonly port?: string;
   readonly host?: string;
   readonly storage?: string;
+  readonly logLevel?: string;
   readonly config?: string;
 }
 
@@ -21,9 +24,13 @@ export function withConfigFlags(command: Command): Command {
       "--storage <url>",
       'where tasks are kept: sqlite:FILE, sqlite::memory: or postgres://… (default: "sqlite:rota.db")',
     )
+    .option("--log-level <level>", `how much the log says: ${or(LOG_LEVELS)} (default: info)`)
     .option("--config <file>", "configuration to read (default: rota.config.json or .yaml, if there is one)");
 }
 
-export function configSource({ port, host, storage, config }: ConfigFlags): ConfigSource {
-  return new ConfigSource({ file: config, flags: { "server.port": port, "server.host": host, storage } });
+export function configSource({ port, host, storage, logLevel, config }: ConfigFlags): ConfigSource {
+  return new ConfigSource({
+    file: config,
+    flags: { "server.port": port, "server.host": host, storage, "log.level": logLevel },
+  });
 }

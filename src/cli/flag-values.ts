@@ -16,9 +16,9 @@ export function numberFlag(text: string): number | string {
   return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-/** A moment as it is, or a span from now: `10m`. */
+/** A moment as it is, or a span from now: `10m`, also `+10m` or `in 10m`. */
 export function momentFlag(text: string, now: number): string {
-  const ms = parseSpan(text);
+  const ms = parseSpan(text.replace(/^\s*(?:\+|in\s)\s*/i, ""));
   return ms === undefined ? text : new Date(now + ms).toISOString();
 }
 

@@ -5,4 +5,7 @@ import { join } from "node:path";
 // time. Beside the dependencies, which nobody writes but whoever may change the program; where that is not possible, without.
 enableCompileCache(join(import.meta.dirname, "..", "..", "node_modules", ".cache", "rota"));
 
+// Node would open a port for a debugger, to whoever may send a signal, and to everybody on this machine.
+process.on("SIGUSR1", () => {});
+
 await import("./command-line.ts");

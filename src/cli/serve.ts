@@ -4,7 +4,7 @@ import type { Rota } from "../interface/rota.ts";
 import type { Log } from "../model/log.ts";
 import { shownStorageUrl } from "../model/storage-url.ts";
 import { createRota } from "../rota.ts";
-import { type ListenOptions, listen, type RunningServer } from "../server/listen.ts";
+import { checkAddress, type ListenOptions, listen, type RunningServer } from "../server/listen.ts";
 import { type ConfigFlags, configSource, withConfigFlags } from "./config-flags.ts";
 import { howToMakeKey } from "./first-key.ts";
 import { createLog } from "./log.ts";
@@ -27,10 +27,14 @@ async function serve(flags: ConfigFlags): Promise<void> {
   const source = configSource(flags);
   const loaded = source.load();
   const { config } = loaded;
-  const log = createLog();
+  const log = createLog(config.log);
   for (const hint of loaded.hints) log.warn({}, hint);
 
+  process.on("SIGUSR1", () =>
+    log.info({}, "SIGUSR1 does nothing here; SIGHUP reads the configuration again"),
+  );
   const signalled = stopSignal();
+  await checkAddress(config.server);
   const rota = await unlessStopped(createRota({ ...rotaOptions(loaded), log }), signalled);
   let current: () => object = () => config;
   const server = await startUnlessStopped(
@@ -47,7 +51,8 @@ async function serve(flags: ConfigFlags): Promise<void> {
   current = () => watch.config;
   process.stdout.write(`Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})\n`);
 
-  log.info({ signal: await signalled }, "stopping");
+  const signal = await signalled;
+  log.info({ signal }, signal === "SIGINT" ? "stopping; Ctrl-C again ends it at once" : "stopping");
   watch.stop();
   endInTime(watch.config.shutdownGraceSec, log);
   await rota.drain();

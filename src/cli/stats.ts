@@ -5,22 +5,31 @@ import { lineWidth, print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 import { sheetLines } from "./sheet.ts";
 import { tableLines } from "./table.ts";
-import { shownSpan } from "./times.ts";
+import { shownMoment, shownSpan } from "./times.ts";
 
 /** `rota stats`: how much waits, runs and was done. */
 export function statsCommand(): Command {
   const command = new Command("stats").description("Show how much waits, runs and was done.");
   return withServerOptions(command).action(async (flags: ServerFlags) => {
-    const stats = await openClient(flags).stats();
-    if (flags.json) printJson(stats);
-    else for (const line of statsLines(stats, { width: lineWidth() })) print(line);
+    const client = openClient(flags);
+    if (flags.json) return printJson(await client.stats());
+    const [stats, { startedAt }] = await Promise.all([client.stats(), client.health()]);
+    const shown = { width: lineWidth(), startedAt, now: Date.now() };
+    for (const line of statsLines(stats, shown)) print(line);
   });
+}
+
+interface StatsLinesParams {
+  readonly width?: number | undefined;
+  /** From when on the process counts. */
+  readonly startedAt: string;
+  readonly now: number;
 }
 
 /** The queue is the whole tenant's, what was done is that process's since it started. */
 export function statsLines(
   { queue, metrics, config }: SchedulerStats,
-  { width }: { readonly width?: number | undefined } = {},
+  { width, startedAt, now }: StatsLinesParams,
 ): string[] {
   const agents = new Set([...Object.keys(queue.agentCounts), ...Object.keys(metrics.agents)]);
   const rows = [...agents].sort().map((agent) => {
@@ -40,6 +49,7 @@ export function statsLines(
     ...sheetLines([
       ["queued", `${queue.totalQueued} of ${config.maxQueueSize}`],
       ["running", `${queue.totalInflight} (up to ${config.maxInflight} in the lane tasks)`],
+      ["counted", `by this process since ${shownMoment(startedAt, now)}:`],
       ["submitted", String(metrics.tasksSubmitted)],
       ["done", String(metrics.tasksCompleted)],
       ["failed", `${metrics.tasksFailed}, ${metrics.tasksExpired} of them too late to start`],

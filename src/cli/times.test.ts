@@ -63,6 +63,12 @@ test.each([
   ["5 min", 300_000],
   ["1.5h", 5_400_000],
   ["2d", 172_800_000],
+  ["1h30m", 5_400_000],
+  ["1h 30m", 5_400_000],
+  ["10 minutes", 600_000],
+  ["1 hour", 3_600_000],
+  ["1h and 5m", undefined],
+  ["5constructor", undefined],
   ["30", undefined],
   ["-5m", undefined],
   ["5 weeks", undefined],
@@ -72,7 +78,9 @@ test.each([
 });
 
 test("moments and spans on the command line become what the API takes", () => {
-  expect(momentFlag("10m", NOW)).toBe("2026-03-08T12:10:00.000Z");
+  for (const text of ["10m", "+10m", "in 10m", "in 10 minutes"]) {
+    expect(momentFlag(text, NOW)).toBe("2026-03-08T12:10:00.000Z");
+  }
   expect(momentFlag("2030-01-01T00:00:00Z", NOW)).toBe("2030-01-01T00:00:00Z");
   expect([spanFlag("30s"), spanFlag("5000"), spanFlag("soon")]).toEqual([30_000, 5_000, "soon"]);
   expect([numberFlag("-3"), numberFlag("high"), numberFlag("")]).toEqual([-3, "high", ""]);

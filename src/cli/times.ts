@@ -81,18 +81,31 @@ export function clockTime(date: Date): string {
     .join(":");
 }
 
-const UNITS_MS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: SECOND,
-  m: MINUTE,
-  min: MINUTE,
-  h: HOUR,
-  d: DAY,
-};
+const UNITS_MS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    ms: 1,
+    s: SECOND,
+    sec: SECOND,
+    second: SECOND,
+    seconds: SECOND,
+    m: MINUTE,
+    min: MINUTE,
+    minute: MINUTE,
+    minutes: MINUTE,
+    h: HOUR,
+    hour: HOUR,
+    hours: HOUR,
+    d: DAY,
+    day: DAY,
+    days: DAY,
+  }),
+);
 
-/** What `30s`, `5m` or `1.5h` stand for, in milliseconds; undefined for what is no span. */
+/** What `30s`, `5m`, `1.5h`, `1h30m` or `10 minutes` stand for, in milliseconds; undefined for what is no span. */
 export function parseSpan(text: string): number | undefined {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)$/.exec(text.trim()) ?? [];
-  const unitMs = UNITS_MS[unit ?? ""];
-  return unitMs === undefined ? undefined : Number(number) * unitMs;
+  const parts = [...text.trim().matchAll(/\s*(\d+(?:\.\d+)?)\s*([a-z]+)/gy)];
+  if (parts.length === 0 || parts.map(([part]) => part).join("") !== text.trim()) return undefined;
+  const spans = parts.map(([, number, unit]) => Number(number) * (UNITS_MS.get(unit ?? "") ?? Number.NaN));
+  const ms = spans.reduce((sum, span) => sum + span, 0);
+  return Number.isNaN(ms) ? undefined : ms;
 }

@@ -6,7 +6,7 @@ import { rotaOptions } from "../config/rota-options.ts";
 import type { Config } from "../config/schema.ts";
 import { watchFiles } from "../config/watch-files.ts";
 import type { Rota } from "../interface/rota.ts";
-import type { Log } from "../model/log.ts";
+import type { ServerLog } from "./log.ts";
 
 /** How often the configuration is read, whether or not anything says that it changed. */
 const READ_EVERY_MS = 30_000;
@@ -16,7 +16,8 @@ export interface WatchConfigParams {
   readonly rota: Rota;
   /** What the server was started with. */
   readonly config: Config;
-  readonly log: Log;
+  /** Its level follows the configuration. */
+  readonly log: ServerLog;
 }
 
 export interface ConfigWatch {
@@ -85,7 +86,8 @@ class ServedConfig implements Reloadable<LoadedConfig> {
     const { changed, needsRestart } = await rota.reload(rotaOptions(loaded));
     this.config = loaded.config;
     this.#tellOfServer(loaded.config.server);
-    if (!this.#answering || changed.length > 0) return;
+    const isLevelNew = this.#changeLevel(loaded.config.log);
+    if (!this.#answering || changed.length > 0 || isLevelNew) return;
     if (needsRestart.length === 0) log.info({}, "the configuration is as it was: nothing changes");
     else log.info({ needsRestart }, "nothing changes until Rota is started again");
   }
@@ -99,6 +101,14 @@ class ServedConfig implements Reloadable<LoadedConfig> {
       log.warn({}, `the configuration still cannot be used, so that nothing changes: ${fault}`);
     }
     this.#fault = fault;
+  }
+
+  #changeLevel({ level }: Config["log"]): boolean {
+    const { log } = this.#params;
+    if (level === log.level) return false;
+    log.level = level;
+    log.info({ changed: ["log.level"] }, `the log has the level ${level} from now on`);
+    return true;
   }
 
   #tellOfServer(wanted: Config["server"]): void {

@@ -1,6 +1,6 @@
 import type { Clock } from "../model/clock.ts";
 import { checkKnown, invalidField, optionalNumber, optionalObject } from "../model/field-checks.ts";
-import { type Log, silentLog } from "../model/log.ts";
+import { asLog, type ConsoleLog, type Log, silentLog } from "../model/log.ts";
 import { realTime } from "./timers.ts";
 
 export interface RotaClientOptions {
@@ -12,8 +12,8 @@ export interface RotaClientOptions {
   readonly retry?: false | RetryOptions;
   /** How long one answer may take, in milliseconds: 30 000 unless told. */
   readonly timeoutMs?: number;
-  /** Told of handlers that throw and of connections that were lost; silent when left out. A pino logger fits. */
-  readonly log?: Log;
+  /** Told of handlers that throw and of connections that were lost; silent when left out. A pino logger fits, and so does `console`. */
+  readonly log?: Log | ConsoleLog;
   /** Sends the requests, in place of the global `fetch`. */
   readonly fetch?: typeof fetch;
   /** For tests: where time comes from. */
@@ -57,7 +57,7 @@ export function checkOptions(options: RotaClientOptions): ClientSettings {
     headers: checkKey(options.key),
     retry: checkRetry(options.retry),
     timeoutMs: optionalNumber(fields, "timeoutMs", { min: 1, max: 3_600_000 }) ?? DEFAULT_TIMEOUT_MS,
-    log: options.log ?? silentLog,
+    log: asLog(options.log ?? silentLog),
     // Looked up anew for each request: in a browser it must be called by its own name, and tests replace it.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     clock: options.clock ?? realTime,

@@ -16,7 +16,16 @@ export function clientAddress(
   flags: ClientFlags,
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): ClientAddress {
-  const url = flags.url ?? (environment["ROTA_URL"] || DEFAULT_URL);
+  const url = withScheme(flags.url ?? (environment["ROTA_URL"] || DEFAULT_URL));
   const key = flags.key ?? (environment["ROTA_KEY"] || undefined);
   return { url, ...(key === undefined ? {} : { key }) };
+}
+
+/** `localhost:7682`, `rota.example.com/path`, `:7682` and `7682` are what people write of a server. A word alone is none. */
+function withScheme(url: string): string {
+  const [, port] = /^:?(\d{1,5})$/.exec(url) ?? [];
+  if (port !== undefined) return `http://127.0.0.1:${port}`;
+  return /^(?:localhost|[\w-]+(?=:\d)|[\w-]+(?:\.[\w-]+)+|\[[\da-f:.]+\])(?::\d{1,5})?(?:\/.*)?$/i.test(url)
+    ? `http://${url}`
+    : url;
 }

@@ -1,17 +1,33 @@
-import { isObject } from "../model/field-checks.ts";
+import { isObject, shown } from "../model/field-checks.ts";
 import { nearestName } from "../model/nearest-name.ts";
 import type { Layers } from "./layers.ts";
 import { fromText, inCapitals, OPTIONS } from "./options.ts";
 import { DEFAULT_SECRET_ENV } from "./webhooks-schema.ts";
 
 const PREFIX = "ROTA_";
+/** Short names for what is set most often. */
+const SHORT_NAMES: Readonly<Record<string, string>> = {
+  ROTA_PORT: "ROTA_SERVER_PORT",
+  ROTA_HOST: "ROTA_SERVER_HOST",
+};
+/** Variables of Rota that are no options: where commands find a server, and what `command` executors hand to their programs. */
+const OTHER_NAMES = ["ROTA_URL", "ROTA_KEY", "ROTA_TASK_ID", "ROTA_AGENT_ID", "ROTA_TENANT", "ROTA_ATTEMPT"];
+/** What people call the options elsewhere. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  ROTA_DB: "ROTA_STORAGE",
+  ROTA_DATABASE: "ROTA_STORAGE",
+  ROTA_DATABASE_URL: "ROTA_STORAGE",
+  ROTA_API_KEY: "ROTA_KEY",
+};
+/** What Kubernetes sets for a service called rota. */
+const KUBERNETES = /^ROTA_(?:SERVICE_(?:HOST|PORT)(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)$/;
+const KUBERNETES_PORT = /^(?:tcp|udp|sctp):\/\//;
 /** Also as the path of the option is written, like all others. */
 const LANE_PREFIX = /^ROTA_LANES?_/;
 
 /**
  * Sets what `ROTA_…` variables say. An empty one counts as not set. One that means nothing is no fault, since other
- * programs choose such names too (Kubernetes makes `ROTA_PORT` for a service called rota); if it looks like one of
- * ours, a hint is returned.
+ * programs choose such names too, but a hint names it. What Kubernetes sets for a service called rota is passed over.
  */
 export function applyEnvironment(
   layers: Layers,
@@ -21,7 +37,11 @@ export function applyEnvironment(
   const unknown: string[] = [];
   for (const [variable, text] of Object.entries(environment)) {
     if (!variable.startsWith(PREFIX) || text === undefined || text === "") continue;
-    const option = byVariable.get(variable);
+    if (KUBERNETES.test(variable) || (variable === "ROTA_PORT" && KUBERNETES_PORT.test(text))) continue;
+    const long = SHORT_NAMES[variable];
+    // The name that says more counts when both are set.
+    if (long !== undefined && environment[long]) continue;
+    const option = byVariable.get(long ?? variable);
     if (option !== undefined) {
       layers.set(option.path, fromText(text, option.kind), variable);
     } else if (LANE_PREFIX.test(variable)) {
@@ -30,8 +50,8 @@ export function applyEnvironment(
       unknown.push(variable);
     }
   }
-  const secret = secretVariable(layers);
-  return unknown.filter((variable) => variable !== secret).flatMap(hintFor);
+  const meant = new Set([...OTHER_NAMES, DEFAULT_SECRET_ENV, ...namedVariables(layers.values)]);
+  return unknown.filter((variable) => !meant.has(variable)).map(hintFor);
 }
 
 /** A lane of the file whose name in capitals is this one, else a new lane. */
@@ -41,15 +61,25 @@ function laneName(variable: string, { values }: Layers): string {
   return known.find((lane) => inCapitals(lane) === name) ?? name.toLowerCase();
 }
 
-/** The variable that is no option but holds the secret of callbacks. */
-function secretVariable({ values }: Layers): unknown {
-  const webhooks = isObject(values["webhooks"]) ? values["webhooks"] : {};
-  return webhooks["secretEnv"] ?? DEFAULT_SECRET_ENV;
+/** The variables that the configuration says to look at: `webhooks.secretEnv`, `apiKeyEnv` of an executor. */
+function namedVariables(values: unknown): string[] {
+  if (Array.isArray(values)) return values.flatMap(namedVariables);
+  if (!isObject(values)) return [];
+  return Object.entries(values).flatMap(([name, value]) =>
+    typeof value === "string" ? (name.endsWith("Env") ? [value] : []) : namedVariables(value),
+  );
 }
 
-function hintFor(variable: string): string[] {
-  const names = OPTIONS.map((option) => option.variable.slice(PREFIX.length));
-  const nearest = nearestName(variable.slice(PREFIX.length), names);
-  if (nearest === undefined) return [];
-  return [`${variable} is not an option of Rota: did you mean ${PREFIX}${nearest}?`];
+function hintFor(variable: string): string {
+  const names = [...OPTIONS.map((option) => option.variable), ...Object.keys(SHORT_NAMES), ...OTHER_NAMES];
+  const meant = SYNONYMS[variable] ?? nearest(variable, names);
+  const hint =
+    meant === undefined ? "`rota config show` lists what can be configured" : `did you mean ${meant}?`;
+  return `${shown(variable)} is not an option of Rota and changes nothing: ${hint}`;
+}
+
+function nearest(variable: string, names: readonly string[]): string | undefined {
+  const short = names.map((name) => name.slice(PREFIX.length));
+  const name = nearestName(variable.slice(PREFIX.length), short);
+  return name === undefined ? undefined : `${PREFIX}${name}`;
 }

@@ -58,6 +58,7 @@ test("without a file, variables and flags everything has its default", () => {
     timeouts: { defaultMs: 120_000, maxMs: 600_000 },
     executors: {},
     agents: {},
+    log: { level: "info" },
     webhooks: { allow: [], secretEnv: "ROTA_WEBHOOK_SECRET" },
     audit: { retentionDays: 90 },
     shutdownGraceSec: 30,
@@ -220,7 +221,10 @@ test.each([
     { agents: { a: { executor: { type: "http", url: "http://user:secret@x/" } } } },
     /^`agents.a.executor.url` must have no user or password in it: write them as an `authorization` header/,
   ],
-  [{ agents: { "two words": {} } }, /^`agents.two words`: the id of an agent is 1 to 128 of the characters/],
+  [
+    { agents: { "a\u202eb": {} } },
+    /^`agents.a\u202eb`: the id of an agent is 1 to 128 characters of any script/,
+  ],
   [{ agents: [] }, /^`agents` must be an object of agents, not an array/],
   [{ timeouts: { maxMs: 10 } }, /^`timeouts.maxMs` must be an integer of milliseconds from 1000 to/],
   [{ retry: { maxRetries: 101 } }, /^`retry.maxRetries` must be an integer from 0 to 100, not 101/],
@@ -264,13 +268,75 @@ test("a file that is named has to be there", () => {
   );
 });
 
-test("a variable that is none of ours is no fault, but one that nearly is gets a hint", () => {
-  const { hints } = load({
-    environment: { ROTA_SCHEDULER_MAX_INFLITE: "1", ROTA_PORT: "tcp://10.0.0.1:80", ROTATE: "1" },
+test.each([
+  ["ROTA_SCHEDULER_MAX_INFLITE", "did you mean ROTA_SCHEDULER_MAX_INFLIGHT?"],
+  ["ROTA_LOGLEVEL", "did you mean ROTA_LOG_LEVEL?"],
+  ["ROTA_PROT", "did you mean ROTA_PORT?"],
+  ["ROTA_DATABASE_URL", "did you mean ROTA_STORAGE?"],
+  ["ROTA_API_KEY", "did you mean ROTA_KEY?"],
+  ["ROTA_UNLIKE_ANYTHING_THERE_IS", "`rota config show` lists what can be configured"],
+])("the variable %s, which is none of ours, is no fault but gets a hint", (variable, hint) => {
+  const { hints } = load({ environment: { [variable]: "1" } });
+  expect(hints).toEqual([`${variable} is not an option of Rota and changes nothing: ${hint}`]);
+});
+
+test("variables of commands, of other programs and those that the configuration names get no hint", () => {
+  const executor = {
+    type: "openai",
+    baseUrl: "http://127.0.0.1:1/",
+    model: "m",
+    apiKeyEnv: "ROTA_MODEL_KEY",
+  };
+  const { hints, config } = load({
+    file: { agents: { a: { executor } } },
+    environment: {
+      ROTA_URL: "http://127.0.0.1:1",
+      ROTA_KEY: "rota_x",
+      ROTA_MODEL_KEY: "secret",
+      ROTA_TASK_ID: "tsk_1",
+      ROTATE: "1",
+      // As Kubernetes does for a service called rota.
+      ROTA_PORT: "tcp://10.0.0.1:7682",
+      ROTA_PORT_7682_TCP_ADDR: "10.0.0.1",
+      ROTA_SERVICE_HOST: "10.0.0.1",
+      ROTA_SERVICE_PORT: "7682",
+    },
   });
-  expect(hints).toEqual([
-    "ROTA_SCHEDULER_MAX_INFLITE is not an option of Rota: did you mean ROTA_SCHEDULER_MAX_INFLIGHT?",
+  expect(hints).toEqual([]);
+  expect(config.server.port).toBe(7682);
+});
+
+test("ROTA_PORT, ROTA_HOST, ROTA_STORAGE and ROTA_LOG_LEVEL set what they say", () => {
+  const environment = {
+    ROTA_PORT: "8001",
+    ROTA_HOST: "::1",
+    ROTA_STORAGE: "sqlite:a.db",
+    ROTA_LOG_LEVEL: "warn",
+  };
+  const file = { server: { port: 1, host: "127.0.0.1" }, storage: "sqlite:b.db", log: { level: "debug" } };
+  const { config, hints } = load({ file, environment });
+  expect(config).toMatchObject({
+    server: { port: 8001, host: "::1" },
+    storage: "sqlite:a.db",
+    log: { level: "warn" },
+  });
+  expect(hints).toEqual([]);
+  expect(faultsOf({ environment: { ROTA_PORT: "high" } })).toEqual([
+    '`server.port` must be an integer from 0 to 65535, not "high" (ROTA_PORT)',
   ]);
+  expect(faultsOf({ environment: { ROTA_LOG_LEVEL: "loud" } })).toEqual([
+    '`log.level` must be one of debug, info, warn, error, silent, not "loud" (ROTA_LOG_LEVEL)',
+  ]);
+  expect(faultsOf({ flags: { "log.level": "loud" } })[0]).toMatch(/ \(--log-level\)$/);
+});
+
+test("of a short and a long variable for one option the long one counts", () => {
+  for (const environment of [
+    { ROTA_PORT: "1", ROTA_SERVER_PORT: "2" },
+    { ROTA_SERVER_PORT: "2", ROTA_PORT: "1" },
+  ]) {
+    expect(load({ environment }).config.server.port).toBe(2);
+  }
 });
 
 test("a section that is no object keeps its fault when a variable would set something in it", () => {

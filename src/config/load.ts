@@ -72,6 +72,11 @@ export function checkConfig({ file, layers, environment }: ReadConfig): CheckedC
 function applyFlags(layers: Layers, flags: Readonly<Record<string, string | undefined>>): void {
   for (const { path, kind } of OPTIONS) {
     const text = flags[path.join(".")];
-    if (text !== undefined) layers.set(path, fromText(text, kind), `--${path.at(-1)}`);
+    if (text !== undefined) layers.set(path, fromText(text, kind), flagOf(path));
   }
+}
+
+/** `--port` for `server.port`, `--log-level` for `log.level`. */
+function flagOf([section = "", ...rest]: readonly string[]): string {
+  return `--${(section === "server" ? rest : [section, ...rest]).join("-")}`;
 }

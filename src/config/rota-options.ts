@@ -4,7 +4,7 @@ import type { Config } from "./schema.ts";
 
 /** What `createRota` and `rota.reload` are told. */
 export interface ConfiguredOptions
-  extends Omit<CheckedConfig, "server" | "scheduler" | "lanes" | "webhooks"> {
+  extends Omit<CheckedConfig, "server" | "log" | "scheduler" | "lanes" | "webhooks"> {
   readonly scheduler: Partial<CheckedConfig["scheduler"]>;
   readonly lanes: Readonly<Record<string, Config["lanes"][string]>>;
   readonly webhooks: Omit<CheckedConfig["webhooks"], "secretEnv">;
@@ -16,7 +16,7 @@ export interface ConfiguredOptions
  * and a lane that is not may be changed by users.
  */
 export function rotaOptions({ config, layers }: Pick<LoadedConfig, "config" | "layers">): ConfiguredOptions {
-  const { server: _, webhooks: withVariable, ...options } = config;
+  const { server: _server, log: _log, webhooks: withVariable, ...options } = config;
   const { secretEnv: __, ...webhooks } = withVariable;
   return {
     ...options,

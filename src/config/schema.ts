@@ -1,12 +1,14 @@
 import { z } from "zod";
+import { AGENT_ID_FORM, toAgentId } from "../model/agent-id.ts";
 import { STRATEGIES } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
 import { isStorageUrl, STORAGE_FORMS } from "../model/storage-url.ts";
-import { AGENT_ID_FORM, isAgentId, TIMEOUT_MIN_MS } from "../model/task-input.ts";
+import { TIMEOUT_MIN_MS } from "../model/task-input.ts";
 import { audit } from "./audit-schema.ts";
 import { executor } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";
+import { log } from "./log-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
 import { schedules } from "./schedules-schema.ts";
 import { server } from "./server-schema.ts";
@@ -116,13 +118,18 @@ export const configSchema = section({
   timeouts: timeouts.prefault({}),
   executors: executors.prefault({}),
   agents: z
-    .record(z.string().refine(isAgentId), agent, { error: agentsFault })
+    .record(
+      z.string().refine((id) => toAgentId(id) !== null),
+      agent,
+      { error: agentsFault },
+    )
     .default({})
     .describe(
       "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued`, `contextWindow` and `writs` of its own, all optional.",
     ),
   webhooks: webhooks.prefault({}),
   audit: audit.prefault({}),
+  log: log.prefault({}),
   shutdownGraceSec: numberIn({ ...SECONDS, integer: false })
     .default(30)
     .describe("How long running work may go on after SIGTERM or `stop()`."),

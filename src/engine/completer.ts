@@ -51,7 +51,8 @@ export class Completer {
     return this.#finishes.length;
   }
 
-  finish(attempt: Attempt, outcome: Outcome): void {
+  /** Returns what the outcome does to the task. */
+  finish(attempt: Attempt, outcome: Outcome): Settlement {
     const { record, token } = attempt;
     const settlement = settle(outcome, {
       retryPolicy: record.spec.retryPolicy,
@@ -65,6 +66,7 @@ export class Completer {
       ...(attempt.used === null ? {} : { usage: attempt.used }),
       ...summaryOf(record, settlement),
     });
+    return settlement;
   }
 
   /** Hands a task back that was claimed but never started: its place in the queue is the old one. */

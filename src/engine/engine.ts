@@ -24,6 +24,7 @@ import { Heartbeat } from "./heartbeat.ts";
 import { Incarnation } from "./incarnation.ts";
 import { Intake } from "./intake.ts";
 import { LaneSlots } from "./lane-slots.ts";
+import { logFailure } from "./log-failure.ts";
 import { MetricsByTenant } from "./metrics-by-tenant.ts";
 import { Orphans } from "./orphans.ts";
 import { Pruner } from "./pruner.ts";
@@ -45,6 +46,9 @@ const LAST_FLUSH_PAUSE_MS = 500;
  * deadlines pour in, and each look costs three queries; what this process does itself it need not be told of.
  */
 const DUE_SIGNAL_MS = 50;
+
+/** How many of the tasks that a drain waits for are named in the log. */
+const WAITED_FOR_SHOWN_MAX = 5;
 
 /** What an executor hears whose task had to give way. */
 const PREEMPTED = "pre-empted by a critical task";
@@ -128,7 +132,7 @@ export class Engine {
       dependencyResults: ({ seq }, signal) => readDependencyResults({ clock, random, storage, seq, signal }),
       onOutcome: (attempt, outcome) => {
         this.#ran(attempt);
-        this.#completer.finish(attempt, outcome);
+        logFailure(attempt, this.#completer.finish(attempt, outcome));
         this.#dispatcher.wake();
         this.#ifIdle();
       },
@@ -393,6 +397,7 @@ export class Engine {
 
   async #idle(graceMs: number): Promise<void> {
     if (this.#runner.size === 0 || graceMs <= 0) return;
+    this.#logWait(graceMs);
     await new Promise<void>((resolve) => {
       const timer = this.#options.clock.setTimer(graceMs, resolve);
       this.#onIdle = () => {
@@ -401,6 +406,13 @@ export class Engine {
       };
     });
     this.#onIdle = null;
+  }
+
+  #logWait(graceMs: number): void {
+    const running = this.#runner.size;
+    const tasks = running === 1 ? "1 running task" : `${running} running tasks`;
+    const taskIds = this.#runner.taskIds(WAITED_FOR_SHOWN_MAX);
+    this.#options.log.info({ running, taskIds }, `waiting up to ${graceMs / 1_000} s for ${tasks} to end`);
   }
 
   async #lastFlush(): Promise<void> {

@@ -79,6 +79,11 @@ export class Runner {
     return [...this.#running.keys()];
   }
 
+  /** The ids of up to `max` of the tasks that run, those that began first. */
+  taskIds(max: number): string[] {
+    return [...this.#running.values()].slice(0, max).map(({ record }) => record.id);
+  }
+
   run({ token, task: record }: ClaimedTask): void {
     const attempt = this.#begin(token, record);
     const executor = this.#options.findExecutor(record);

@@ -1,7 +1,7 @@
 import type { Executor, ExecutorConfig } from "../executors/executor.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Strategy } from "../model/lane.ts";
-import type { Log } from "../model/log.ts";
+import type { ConsoleLog, Log } from "../model/log.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { SessionSettings } from "../model/session.ts";
 import type { TaskKind } from "../model/task.ts";
@@ -33,8 +33,8 @@ export interface RotaOptions {
    * at a time. Asked before a message is taken in, and when a task of the session has ended in this process.
    */
   readonly estimateTokens?: EstimateTokens;
-  /** Silent when left out. A pino logger fits. */
-  readonly log?: Log;
+  /** Silent when left out. A pino logger fits, and so does `console`. */
+  readonly log?: Log | ConsoleLog;
   /** For tests: where time comes from. */
   readonly clock?: Clock;
   /** For tests: chance, in [0, 1). */

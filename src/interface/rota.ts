@@ -186,6 +186,8 @@ export interface Health {
   readonly status: "ok";
   readonly version: string;
   readonly state: RotaState;
+  /** From when on this process counts what it does, RFC 3339. */
+  readonly startedAt: string;
   /** Whether something can be written to it, and survives a power cut. */
   readonly storage: "ok" | "unavailable";
   /** Why it is unavailable. */

@@ -109,7 +109,7 @@ test("finds the agent's executor, else that of the kind, else the echo of `index
 });
 
 test.each([
-  ["two words", {}, "`agentId` must be 1 to 128 of the characters"],
+  ["two\nlines", {}, "`agentId` must be 1 to 128 characters"],
   ["a", { maxInFlight: 1 }, "did you mean `agents.a.maxInflight`?"],
   ["a", { maxInflight: 0 }, "`agents.a.maxInflight` must be an integer from 1"],
   ["a", { lane: 5 }, "`agents.a.lane` must be a string"],

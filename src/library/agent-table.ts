@@ -3,9 +3,9 @@ import { echo } from "../executors/echo.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { AgentInfo } from "../interface/agents.ts";
 import type { AgentOptions } from "../interface/options.ts";
+import { checkAgentId } from "../model/agent-id.ts";
 import type { RotaError } from "../model/errors.ts";
 import { DEFAULT_AGENT, NO_QUEUE_LIMIT } from "../model/task.ts";
-import { checkAgentId } from "../model/task-input.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { Abilities } from "../storage/storage.ts";
 import { type Agent, readAgent, type Surroundings, UNDESCRIBED } from "./agent.ts";
@@ -48,10 +48,11 @@ export class AgentTable {
   }
 
   /** What the program says of an agent. Throws `invalid_field` for what cannot be. */
-  set(id: string, options: AgentOptions): void {
+  set(given: string, options: AgentOptions): void {
+    const id = checkAgentId(given);
     const faults: RotaError[] = [];
     const { surroundings } = this.#options;
-    const agent = readAgent(options, { ...surroundings, prefix: `agents.${checkAgentId(id)}.`, faults });
+    const agent = readAgent(options, { ...surroundings, prefix: `agents.${id}.`, faults });
     const [fault] = faults;
     if (fault !== undefined) throw fault;
     this.#ofProgram.set(id, agent);

@@ -232,7 +232,7 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     expect(await rota.agents.get("a")).toEqual({ id: "a", maxInflight: 7, source: "stored" });
   });
 
-  test.each([undefined, null, "two words", "", 5, "x".repeat(129)])("the id %s", async (id) => {
+  test.each([undefined, null, "two\nlines", "", 5, "x".repeat(129)])("the id %s", async (id) => {
     const { rota } = await started();
     await expect(rota.agents.create({ id } as never)).rejects.toMatchObject({
       code: "invalid_field",
@@ -350,7 +350,10 @@ describe("a stored agent", () => {
         /^the agent "odd" is stored in a way that cannot be used: `executor.type` must/,
       ),
     });
-    expect(log.messages("warn")).toHaveLength(1);
+    expect(log.messages("warn")).toEqual([
+      expect.stringMatching(/^the agent "odd"/),
+      "an attempt failed, and with it the task",
+    ]);
     await rota.agents.update("odd", { executor: { type: "echo" } });
     const mended = await rota.tasks.submit({ agentId: "odd", payload: 1 });
     expect((await rota.tasks.wait(mended.taskId)).state).toBe("done");

@@ -1,10 +1,10 @@
 import { masked } from "../config/masked.ts";
 import type { AgentInfo, Agents } from "../interface/agents.ts";
 import type { AgentOptions } from "../interface/options.ts";
+import { checkAgentId, toAgentId } from "../model/agent-id.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
-import { type Fields, invalidField } from "../model/field-checks.ts";
-import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
+import type { Fields } from "../model/field-checks.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import type { AgentRecord, Storage } from "../storage/storage.ts";
 import { AGENT_FIELDS } from "./agent.ts";
@@ -38,11 +38,12 @@ export function createAgents(options: AgentsOptions): Agents {
   const { tenant, storage, table, catalogue, lanes, laneCatalogue, guard, turns, clock } = options;
   const { checkNotGone } = options;
 
-  async function find(id: string): Promise<KnownAgent> {
+  async function find(given: string): Promise<KnownAgent & { readonly id: string }> {
     await catalogue.read();
-    const known = isAgentId(id) ? table.find({ tenant, agent: id }) : undefined;
-    if (known === undefined) throw notFound();
-    return known;
+    const id = toAgentId(given);
+    const known = id === null ? undefined : table.find({ tenant, agent: id });
+    if (id === null || known === undefined) throw notFound();
+    return { ...known, id };
   }
 
   async function toRecord(id: string, before: AgentOptions, given: Fields): Promise<AgentRecord> {
@@ -74,12 +75,13 @@ export function createAgents(options: AgentsOptions): Agents {
     },
 
     async get(id) {
-      return shownAgent(id, await find(id));
+      const known = await find(id);
+      return shownAgent(known.id, known);
     },
 
     async create(input) {
-      const { id, ...given } = checkFields(input, ["id", ...AGENT_FIELDS]);
-      if (!isAgentId(id)) throw invalidField("id", `\`id\` must be ${AGENT_ID_FORM}`);
+      const { id: written, ...given } = checkFields(input, ["id", ...AGENT_FIELDS]);
+      const id = checkAgentId(written, "id");
       return turns.run(async () => {
         await catalogue.read();
         const known = table.find({ tenant, agent: id });
@@ -92,10 +94,10 @@ export function createAgents(options: AgentsOptions): Agents {
       });
     },
 
-    async update(id, changes) {
+    async update(written, changes) {
       const given = checkFields(changes, AGENT_FIELDS);
       return turns.run(async () => {
-        const { agent, source } = changeable(id, await find(id));
+        const { id, agent, source } = changeable(await find(written));
         const record = await toRecord(id, agent.options, given);
         checkNotGone();
         // Of two nodes that say something of `index` for the first time, one comes second.
@@ -105,9 +107,9 @@ export function createAgents(options: AgentsOptions): Agents {
       });
     },
 
-    async delete(id) {
+    async delete(written) {
       return turns.run(async () => {
-        const { source } = changeable(id, await find(id));
+        const { id, source } = changeable(await find(written));
         if (source === "built-in") {
           throw new RotaError("conflict", `the agent "${id}" is always there and cannot be deleted`);
         }
@@ -138,9 +140,9 @@ function toInfo(id: string, options: AgentOptions, source: AgentInfo["source"]):
   };
 }
 
-function changeable(id: string, known: KnownAgent): KnownAgent {
+function changeable<Known extends KnownAgent & { readonly id: string }>(known: Known): Known {
   if (known.source !== "config") return known;
-  throw new RotaError("conflict", `the agent "${id}" is set by the configuration: change it there`);
+  throw new RotaError("conflict", `the agent "${known.id}" is set by the configuration: change it there`);
 }
 
 function alreadyThere(id: string, source: AgentInfo["source"]): RotaError {

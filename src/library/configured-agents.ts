@@ -1,9 +1,9 @@
 import { dotted } from "../config/option-kinds.ts";
 import type { RotaOptions } from "../interface/options.ts";
+import { AGENT_ID_FORM, toAgentId } from "../model/agent-id.ts";
 import type { RotaError } from "../model/errors.ts";
 import { checkKnown, isObject, quoted } from "../model/field-checks.ts";
 import { TASK_KINDS, type TaskKind } from "../model/task.ts";
-import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
 import {
   type Agent,
   attempt,
@@ -27,9 +27,11 @@ export function readAgents(
 ): ReadonlyMap<string, Agent> {
   if (given === undefined) return before;
   const agents = new Map<string, Agent>();
-  for (const [id, options] of entriesOf("agents", given, faults)) {
-    const path = dotted(["agents", id]);
-    if (!isAgentId(id)) faults.push(`\`${path}\`: the id of an agent is ${AGENT_ID_FORM}`);
+  for (const [written, options] of entriesOf("agents", given, faults)) {
+    const path = dotted(["agents", written]);
+    const id = toAgentId(written);
+    if (id === null) faults.push(`\`${path}\`: the id of an agent is ${AGENT_ID_FORM}`);
+    else if (agents.has(id)) faults.push(`\`${path}\` is there twice, typed in two ways: keep one of them`);
     else {
       const errors: RotaError[] = [];
       const params = { ...surroundings, prefix: `${path}.`, before: before.get(id)?.made, faults: errors };

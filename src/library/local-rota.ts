@@ -22,9 +22,11 @@ import type { Tenants } from "../interface/tenants.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
+import { checkAgentId } from "../model/agent-id.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
+import { rfc3339 } from "../model/rfc3339.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
@@ -118,6 +120,7 @@ export class LocalRota implements Rota {
   readonly #tenants: TenantRotas;
   /** What stands directly on this object. */
   readonly #own: TenantRota;
+  readonly #startedAt: string;
   #state: RotaState = "created";
   #starting: Promise<void> | null = null;
   #draining: Promise<void> | null = null;
@@ -129,6 +132,7 @@ export class LocalRota implements Rota {
   constructor(parts: LocalRotaParts) {
     const { storage, engine, eventLog, clock, tenants } = parts;
     this.#parts = parts;
+    this.#startedAt = rfc3339(clock.now());
     this.keys = parts.access.keys;
     this.audit = parts.access.audit;
     this.#configHealth = new ConfigHealth(parts.log);
@@ -235,8 +239,9 @@ export class LocalRota implements Rota {
     return this.#drainBegins.signal;
   }
 
-  agent(id: string, first: Executor | AgentOptions, handler?: Executor): void {
+  agent(given: string, first: Executor | AgentOptions, handler?: Executor): void {
     const { agents, bounds, engine } = this.#parts;
+    const id = checkAgentId(given);
     const options = typeof first === "function" ? { executor: first } : first;
     bounds.changeForAll(id, () =>
       agents.set(id, handler === undefined ? options : { ...options, executor: handler }),
@@ -323,6 +328,7 @@ export class LocalRota implements Rota {
       status: "ok",
       version: VERSION,
       state: this.#state,
+      startedAt: this.#startedAt,
       storage: trouble === null ? "ok" : "unavailable",
       ...(trouble === null ? {} : { storageError: trouble }),
       config: this.#configHealth.state,

@@ -87,7 +87,7 @@ const REFUSED: [unknown, string][] = [
   [{ estimateTokens: {} }, "`estimateTokens` must be a function"],
   [{ shutdownGraceSec: -1 }, "`shutdownGraceSec` must be a number of seconds from 0"],
   [{ storage: "mysql://user:secret@x/" }, '`storage` must be "sqlite:rota.db"'],
-  [{ agents: { "two words": {} } }, "`agents.two words`: the id of an agent is 1 to 128 of the characters"],
+  [{ agents: { "..": {} } }, "`agents...`: the id of an agent is 1 to 128 characters"],
   [{ agents: { a: { maxInFlight: 1 } } }, "did you mean `agents.a.maxInflight`?"],
   [{ agents: { a: { contextWindow: 0 } } }, "`agents.a.contextWindow` must be an integer from 1"],
   [{ agents: { a: { maxQueued: 0 } } }, "`agents.a.maxQueued` must be an integer from 1"],
@@ -116,12 +116,18 @@ test.each(REFUSED)("refuses %j, at the start and later", (options, message) => {
   expect(() => resolveAgain(options as ReloadOptions, resolve({}), { clock })).toThrow(message);
 });
 
+test("an agent that is configured twice, typed in two ways, is refused; one is known by its normal form", () => {
+  const agents = { "U\u0308ber": { lane: "main" } };
+  expect([...resolve({ agents }).agents.keys()]).toEqual(["Über"]);
+  expect(() => resolve({ agents: { ...agents, Über: {} } })).toThrow("typed in two ways: keep one of them");
+});
+
 test("everything that is wrong is told at once", () => {
   const options = {
     schduler: {},
     scheduler: { maxInflight: -1 },
     lanes: { main: "x" },
-    agents: { a: { maxInflight: 0, maxQueued: 0, lane: 1, executor: { type: "x" } }, "b c": {} },
+    agents: { a: { maxInflight: 0, maxQueued: 0, lane: 1, executor: { type: "x" } }, "..": {} },
     executors: { mesage: {}, custom: {} },
   };
   try {

@@ -49,7 +49,7 @@ export interface Settings {
 
 /** What the library shares with the configuration file; executors may be functions here and are checked where they are made. */
 const sharedSchema = configSchema
-  .omit({ server: true, agents: true, executors: true })
+  .omit({ server: true, log: true, agents: true, executors: true })
   .extend({ lanes: saidLanes.prefault({}), webhooks: webhookOptions.prefault({}) });
 type SharedOptions = z.output<typeof sharedSchema>;
 

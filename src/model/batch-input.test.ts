@@ -60,7 +60,6 @@ describe("a batch", () => {
     [{ parallelism: 11 }, "parallelism", "from 1 to 10, not 11"],
     [{ parallelism: 1.5 }, "parallelism", "must be an integer"],
     [{ parallelism: "2" }, "parallelism", 'not "2"'],
-    [{ parallelism: null }, "parallelism", "not null"],
     [{ paralelism: 2 }, "paralelism", "did you mean `parallelism`?"],
     [{ batchCallbackUrl: 5 }, "batchCallbackUrl", "`batchCallbackUrl` must be a string"],
     [{ batchCallbackUrl: "ftp://example.com" }, "batchCallbackUrl", "must be an http or https URL"],

@@ -1,7 +1,16 @@
+import { checkAgentId } from "./agent-id.ts";
 import { callbackUrlOf, optionalCallbackUrl } from "./callback-url.ts";
 import { RotaError } from "./errors.ts";
-import { checkKnown, invalidField, isObject, optionalNumber, optionalText, quoted } from "./field-checks.ts";
-import { checkAgentId, type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
+import {
+  checkKnown,
+  invalidField,
+  isObject,
+  optionalNumber,
+  optionalText,
+  quoted,
+  withoutNulls,
+} from "./field-checks.ts";
+import { type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
 
 /** Tasks of one batch, with an action among them and without. */
 export const BATCH_MAX = { actions: 50, others: 100 } as const;
@@ -25,12 +34,13 @@ export function parseBatchInput(given: unknown, defaults: TaskDefaults): ParsedB
     throw new RotaError("invalid_field", "a batch must be an object with `tasks`, an array");
   }
   checkKnown(given, ["agentId", "callbackUrl", "webhookUrl", "batchCallbackUrl", "parallelism", "tasks"]);
-  const agentId = optionalText(given, "agentId");
+  const input = withoutNulls(given);
+  const agentId = optionalText(input, "agentId");
   if (agentId !== undefined) checkAgentId(agentId);
-  const callbackUrl = callbackUrlOf(given);
-  const parallelism = optionalNumber(given, "parallelism", PARALLELISM) ?? null;
-  const batchCallbackUrl = optionalCallbackUrl(given, "batchCallbackUrl");
-  const inputs = checkTasks(given["tasks"]).map((task) => withDefaults(task, { agentId, callbackUrl }));
+  const callbackUrl = callbackUrlOf(input);
+  const parallelism = optionalNumber(input, "parallelism", PARALLELISM) ?? null;
+  const batchCallbackUrl = optionalCallbackUrl(input, "batchCallbackUrl");
+  const inputs = checkTasks(input["tasks"]).map((task) => withDefaults(task, { agentId, callbackUrl }));
   return { tasks: parseTaskInputs(inputs, defaults), parallelism, callbackUrl: batchCallbackUrl };
 }
 
@@ -58,7 +68,7 @@ export function checkTasks(tasks: unknown): readonly unknown[] {
     throw invalidField("tasks", `\`tasks\` must be an array of tasks, not ${quoted(tasks)}`);
   }
   if (tasks.length === 0) throw invalidField("tasks", "`tasks` is empty: a batch has one task at least");
-  const hasAction = tasks.some((task) => isObject(task) && task["action"] !== undefined);
+  const hasAction = tasks.some((task) => isObject(task) && isThere(task["action"]));
   const max = hasAction ? BATCH_MAX.actions : BATCH_MAX.others;
   if (tasks.length > max) {
     throw new RotaError(
@@ -75,10 +85,14 @@ function withDefaults(
   { agentId, callbackUrl }: { agentId: string | undefined; callbackUrl: string | null },
 ): unknown {
   if (!isObject(task)) return task;
-  const hasUrl = task["callbackUrl"] !== undefined || task["webhookUrl"] !== undefined;
+  const hasUrl = isThere(task["callbackUrl"]) || isThere(task["webhookUrl"]);
   return {
     ...task,
-    ...(agentId === undefined || task["agentId"] !== undefined ? {} : { agentId }),
+    ...(agentId === undefined || isThere(task["agentId"]) ? {} : { agentId }),
     ...(callbackUrl === null || hasUrl ? {} : { callbackUrl }),
   };
+}
+
+function isThere(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }

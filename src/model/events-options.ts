@@ -1,7 +1,7 @@
+import { checkAgentId } from "./agent-id.ts";
 import { checkKnown, checkName, optionalNumber } from "./field-checks.ts";
 import { optionalScheduleId } from "./serial-id.ts";
 import { optionalSessionKey } from "./session-key.ts";
-import { checkAgentId } from "./task-input.ts";
 
 /** Checks which events somebody wants to read. Throws `invalid_field`. */
 export function checkEventsOptions<Options extends object>(options: Options): Options {
@@ -17,11 +17,11 @@ export function checkEventsOptions<Options extends object>(options: Options): Op
     "onBehind",
   ]);
   optionalNumber(fields, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
-  if (fields["agentId"] !== undefined) checkAgentId(fields["agentId"]);
+  const agentId = fields["agentId"] === undefined ? undefined : checkAgentId(fields["agentId"]);
   checkName(fields, "batchId", "the id of a batch");
   optionalSessionKey(fields);
   optionalScheduleId(fields);
-  return options;
+  return agentId === undefined ? options : { ...options, agentId };
 }
 
 /** The same for notifications. */

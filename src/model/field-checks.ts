@@ -1,5 +1,5 @@
 import { RotaError } from "./errors.ts";
-import { nearestName } from "./nearest-name.ts";
+import { meantName } from "./nearest-name.ts";
 import { parseRfc3339 } from "./rfc3339.ts";
 
 /** What somebody handed in, before anything is known about it. */
@@ -14,10 +14,20 @@ export function invalidField(field: string, message: string): RotaError {
 export function checkKnown(fields: Fields, known: readonly string[], prefix = ""): void {
   for (const key of Object.keys(fields)) {
     if (known.includes(key) || fields[key] === undefined) continue;
-    const nearest = nearestName(key, known);
+    const nearest = meantName(key, known);
     const hint = nearest === undefined ? `known are ${list(known)}` : `did you mean \`${prefix}${nearest}\`?`;
     throw invalidField(`${prefix}${key}`, `unknown field \`${prefix}${shown(key)}\`: ${hint}`);
   }
+}
+
+/**
+ * What is handed in to make something, where null counts as left out: many programs send null for what they do not have.
+ * Call it after `checkKnown`, which refuses unknown fields whatever they hold. `values`: fields for which null is a value.
+ */
+export function withoutNulls(fields: Fields, values: readonly string[] = []): Fields {
+  const entries = Object.entries(fields);
+  if (!entries.some(([, value]) => value === null)) return fields;
+  return Object.fromEntries(entries.filter(([name, value]) => value !== null || values.includes(name)));
 }
 
 export function optionalText(fields: Fields, field: string): string | undefined {
@@ -61,6 +71,8 @@ export interface NumberRange {
   readonly max: number;
   readonly integer?: boolean;
   readonly unit?: string;
+  /** The option of the configuration that sets `max`. */
+  readonly maxOption?: string;
 }
 
 export function optionalNumber(
@@ -71,14 +83,17 @@ export function optionalNumber(
 ): number | undefined {
   const value = fields[field];
   if (value === undefined) return undefined;
-  const { min, max, integer = true, unit } = range;
+  const { min, max, integer = true, unit, maxOption } = range;
   const fits =
     typeof value === "number" && value >= min && value <= max && (!integer || Number.isInteger(value));
   if (fits) return value;
   const what = `${integer ? "an integer" : "a number"}${unit === undefined ? "" : ` of ${unit}`}`;
+  const isOver = typeof value === "number" && value > max;
+  const raise =
+    isOver && maxOption !== undefined ? `: \`${maxOption}\` of the configuration sets the limit` : "";
   throw invalidField(
     `${prefix}${field}`,
-    `\`${prefix}${field}\` must be ${what} from ${min} to ${max}, not ${quoted(value)}`,
+    `\`${prefix}${field}\` must be ${what} from ${min} to ${max}, not ${quoted(value)}${raise}`,
   );
 }
 

@@ -31,7 +31,7 @@ test.each([
     "a",
     { concurrency: null },
     "concurrency",
-    "`concurrency` must be an integer from 0 to 10000000, not null",
+    "`concurrency` is missing: it must be an integer from 0 to 10000000",
   ],
   ["a", { concurrency: "5" }, "concurrency", 'not "5"'],
   ["a", { concurrency: -1 }, "concurrency", "not -1"],

@@ -1,4 +1,12 @@
-import { checkKnown, invalidField, isObject, optionalNumber, quoted, shown } from "./field-checks.ts";
+import {
+  checkKnown,
+  invalidField,
+  isObject,
+  optionalNumber,
+  quoted,
+  shown,
+  withoutNulls,
+} from "./field-checks.ts";
 import { isLaneName, LANE_NAME_FORM, LANE_RANGES, type Lane } from "./lane.ts";
 
 /** What is to hold for a lane. Throws `invalid_field`. */
@@ -10,7 +18,8 @@ export function parseLaneInput(name: unknown, input: unknown): Pick<Lane, "name"
     throw invalidField("lane", `a lane must be an object, like {"concurrency": 5}, not ${shown(input)}`);
   }
   checkKnown(input, ["concurrency", "total"]);
-  const concurrency = optionalNumber(input, "concurrency", LANE_RANGES.concurrency);
+  const given = withoutNulls(input);
+  const concurrency = optionalNumber(given, "concurrency", LANE_RANGES.concurrency);
   if (concurrency === undefined) {
     const { min, max } = LANE_RANGES.concurrency;
     throw invalidField(
@@ -18,6 +27,5 @@ export function parseLaneInput(name: unknown, input: unknown): Pick<Lane, "name"
       `\`concurrency\` is missing: it must be an integer from ${min} to ${max}`,
     );
   }
-  const total = input["total"] === null ? undefined : optionalNumber(input, "total", LANE_RANGES.total);
-  return { name, concurrency, total: total ?? null };
+  return { name, concurrency, total: optionalNumber(given, "total", LANE_RANGES.total) ?? null };
 }

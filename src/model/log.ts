@@ -1,3 +1,5 @@
+import { invalidField } from "./field-checks.ts";
+
 /**
  * Where Rota writes what happens inside: pino's shape, so that a pino logger can be handed over as it is. The fields
  * come first, the sentence second.
@@ -10,6 +12,43 @@ export interface Log {
   /** A log that adds these fields to every line. */
   child(fields: Readonly<Record<string, unknown>>): Log;
 }
+
+/** What has these methods but no children, and takes the sentence first: `console`, say. */
+export type ConsoleLog = Readonly<Record<"debug" | "info" | "warn" | "error", (...data: unknown[]) => void>>;
+
+const METHODS = ["debug", "info", "warn", "error"] as const;
+
+/** A log of either shape as Rota uses it. Throws `invalid_field` for what is neither. */
+export function asLog(given: Log | ConsoleLog): Log {
+  const log = given as Partial<Log>;
+  if (METHODS.some((method) => typeof log?.[method] !== "function")) {
+    throw invalidField(
+      "log",
+      "`log` must have the methods debug, info, warn and error, as pino loggers and console do",
+    );
+  }
+  return typeof log.child === "function" ? (given as Log) : sentenceFirst(given as ConsoleLog, {});
+}
+
+function sentenceFirst(log: ConsoleLog, inherited: Readonly<Record<string, unknown>>): Log {
+  const at =
+    (method: (typeof METHODS)[number]): Log["info"] =>
+    (given, message) => {
+      const fields = { ...inherited, ...given };
+      log[method](message, ...(Object.keys(fields).length === 0 ? [] : [fields]));
+    };
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    child: (fields) => sentenceFirst(log, { ...inherited, ...fields }),
+  };
+}
+
+/** How much of it is written: a level and those after it. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Says nothing: what the library uses when nobody hands it a log. */
 export const silentLog: Log = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nearestName } from "./nearest-name.ts";
+import { meantName, nearestName } from "./nearest-name.ts";
 
 const KNOWN = ["agentId", "instruction", "message", "priority", "timeout"];
 
@@ -20,4 +20,21 @@ test.each(["", "x", "webhook", "zzzzzzzzzzz"])("nothing known is near %j", (unkn
 
 test("a name of a megabyte is answered at once", () => {
   expect(nearestName("x".repeat(1_000_000), KNOWN)).toBeUndefined();
+});
+
+test.each([
+  ["timezone", ["schedule", "tz"], "tz"],
+  ["timeZone", ["schedule", "tz"], "tz"],
+  ["prompt", ["message", "priority"], "message"],
+  ["delay", ["deadline", "runAt"], "runAt"],
+  ["retries", ["retryPolicy", "ref"], "retryPolicy"],
+  ["retries", ["retry", "message"], "retry"],
+  ["cron", ["schedule", "name"], "schedule"],
+  ["finished", ["done", "failed"], "done"],
+  ["name", ["id", "lane"], "id"],
+  ["cron", ["message"], undefined],
+  ["constructor", ["message"], undefined],
+  ["mesage", ["message"], "message"],
+])("%s is what others call a field, of %j", (unknown, known, meant) => {
+  expect(meantName(unknown, known)).toBe(meant);
 });

@@ -17,6 +17,34 @@ export function nearestName(
   return nearest;
 }
 
+/** What other systems call our fields and states, in small letters without `_` and `-`. Of several names, the first that is known. */
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  timezone: ["tz"],
+  prompt: ["message"],
+  text: ["message"],
+  delay: ["runAt"],
+  startat: ["runAt"],
+  scheduledat: ["runAt"],
+  retries: ["retryPolicy", "retry"],
+  maxretries: ["retryPolicy", "retry"],
+  attempts: ["retryPolicy", "retry"],
+  cron: ["schedule"],
+  finished: ["done"],
+  success: ["done"],
+  succeeded: ["done"],
+  active: ["running"],
+  error: ["failed"],
+  scheduled: ["delayed"],
+  name: ["id"],
+};
+
+/** The same for a field or a state, which other systems may call by another word. */
+export function meantName(unknown: string, known: readonly string[]): string | undefined {
+  const word = unknown.slice(0, NAME_LENGTH_MAX).toLowerCase().replaceAll(/[_-]/g, "");
+  const synonyms = Object.hasOwn(SYNONYMS, word) ? SYNONYMS[word] : undefined;
+  return synonyms?.find((name) => known.includes(name)) ?? nearestName(unknown, known);
+}
+
 /** Keys are the caller's: a megabyte of one must not be compared letter by letter. */
 const NAME_LENGTH_MAX = 64;
 

@@ -1,4 +1,4 @@
-import { checkKnown, type Fields, optionalNumber } from "./field-checks.ts";
+import { checkKnown, type Fields, optionalNumber, withoutNulls } from "./field-checks.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 
 /** A day: a retry that waits longer than this is a schedule. */
@@ -17,9 +17,10 @@ export const RETRY_FIELDS = {
 export function checkRetryPolicy(fields: Fields, prefix: string): Partial<RetryPolicy> {
   const names = Object.keys(RETRY_FIELDS) as (keyof RetryPolicy)[];
   checkKnown(fields, names, prefix);
+  const said = withoutNulls(fields);
   const policy: { -readonly [K in keyof RetryPolicy]?: number } = {};
   for (const name of names) {
-    const value = optionalNumber(fields, name, RETRY_FIELDS[name], prefix);
+    const value = optionalNumber(said, name, RETRY_FIELDS[name], prefix);
     if (value !== undefined) policy[name] = value;
   }
   return policy;

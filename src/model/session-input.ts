@@ -1,3 +1,4 @@
+import { checkAgentId } from "./agent-id.ts";
 import { optionalChoice } from "./choice-input.ts";
 import { RotaError } from "./errors.ts";
 import {
@@ -9,6 +10,7 @@ import {
   optionalBoolean,
   optionalNumber,
   requiredText,
+  withoutNulls,
 } from "./field-checks.ts";
 import { isLaneName, LANE_NAME_FORM } from "./lane.ts";
 import { type Page, parsePage } from "./page-input.ts";
@@ -20,7 +22,7 @@ import {
   SESSION_RANGES,
   type SessionMode,
 } from "./session.ts";
-import { checkAgentId, optionalLane } from "./task-input.ts";
+import { optionalLane } from "./task-input.ts";
 
 export type StopScope = "oldest" | "all";
 
@@ -43,8 +45,9 @@ const REQUEST_FIELDS = [...MESSAGE_FIELDS, "wait", "cancelOnDisconnect"];
 
 /** Checks what somebody says to a session. Throws `invalid_field`. */
 export function parseSessionMessage(given: unknown): ParsedMessage {
-  const input = asFields(given, "a message");
-  checkKnown(input, MESSAGE_FIELDS);
+  const all = asFields(given, "a message");
+  checkKnown(all, MESSAGE_FIELDS);
+  const input = withoutNulls(all);
   const message = requiredText(input, "message");
   const agentId = input["agentId"];
   return {
@@ -74,8 +77,9 @@ export interface MessageRequest {
 }
 
 export function parseMessageRequest(body: unknown): MessageRequest {
-  const fields = asFields(body, "a message");
-  checkKnown(fields, REQUEST_FIELDS);
+  const all = asFields(body, "a message");
+  checkKnown(all, REQUEST_FIELDS);
+  const fields = withoutNulls(all);
   const { wait: _wait, cancelOnDisconnect: _cancel, ...input } = fields;
   return {
     input,

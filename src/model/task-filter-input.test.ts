@@ -44,8 +44,8 @@ test("takes `critical` for 0 and below, and a number for itself", () => {
 
 test.each([
   [{ priority: "urgent" }, "must be an integer, lower first, or one of critical, high, normal, low"],
-  [{ agentId: "two words" }, "`agentId` must be 1 to 128 of the characters"],
-  [{ agentId: ["a", "b"] }, "`agentId` must be 1 to 128 of the characters"],
+  [{ agentId: "two\nlines" }, "`agentId` must be 1 to 128 characters of any script"],
+  [{ agentId: ["a", "b"] }, "`agentId` must be 1 to 128 characters of any script"],
   [{ lane: "a\0b" }, "`lane` must be the name of a lane"],
   [{ state: "finished" }, "unknown `state`"],
   [{ state: "dine" }, "did you mean `done`?"],

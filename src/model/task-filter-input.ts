@@ -1,10 +1,10 @@
+import { checkAgentId } from "./agent-id.ts";
 import { checkKnown, checkName, type Fields, invalidField } from "./field-checks.ts";
-import { nearestName } from "./nearest-name.ts";
+import { meantName } from "./nearest-name.ts";
 import { type Page, parsePage } from "./page-input.ts";
 import { optionalPriority } from "./priority-input.ts";
 import { optionalScheduleId } from "./serial-id.ts";
 import { optionalSessionKey } from "./session-key.ts";
-import { checkAgentId } from "./task-input.ts";
 import { TASK_STATES, type TaskState } from "./task-state.ts";
 
 /** What other systems call these states. */
@@ -75,7 +75,7 @@ function parseState(value: unknown): TaskState {
   if ((TASK_STATES as readonly string[]).includes(word)) return word as TaskState;
   const alias = Object.hasOwn(STATE_ALIASES, word) ? STATE_ALIASES[word] : undefined;
   if (alias !== undefined) return alias;
-  const nearest = nearestName(word, TASK_STATES);
+  const nearest = meantName(word, TASK_STATES);
   const hint = nearest === undefined ? "" : `; did you mean \`${nearest}\`?`;
   throw invalidField("state", `unknown \`state\`: it is one of ${TASK_STATES.join(", ")}${hint}`);
 }

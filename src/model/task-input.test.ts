@@ -178,17 +178,17 @@ describe("refuses, naming the field and what to write instead:", () => {
     [{ instruction: "a", message: "b" }, undefined, "there are `instruction`, `message`"],
     [{ message: "b", payload: null }, undefined, "there are `message`, `payload`"],
     [{ action: "click" }, "agentId", "`agentId` is required for an `action`"],
-    [{ agentId: "", payload: 1 }, "agentId", "1 to 128 of the characters"],
-    [{ agentId: "a b", payload: 1 }, "agentId", "1 to 128 of the characters"],
-    [{ agentId: "x".repeat(129), payload: 1 }, "agentId", "1 to 128 of the characters"],
+    [{ agentId: "", payload: 1 }, "agentId", "1 to 128 characters of any script"],
+    [{ agentId: " a", payload: 1 }, "agentId", "1 to 128 characters of any script"],
+    [{ agentId: "x".repeat(129), payload: 1 }, "agentId", "1 to 128 characters of any script"],
     [{ agentId: ".", payload: 1 }, "agentId", "but not . or .. alone"],
     [{ agentId: "..", payload: 1 }, "agentId", "but not . or .. alone"],
     [{ agentId: 7, payload: 1 }, "agentId", "must be a string, not a number"],
-    [{ agentId: "a\n", payload: 1 }, "agentId", "1 to 128 of the characters"],
+    [{ agentId: "a\n", payload: 1 }, "agentId", "1 to 128 characters of any script"],
     [{ instruction: "" }, "instruction", "must be a string that is not empty"],
     [{ message: "  " }, "message", "must be a string that is not empty"],
     [{ message: 5 }, "message", "must be a string, not a number"],
-    [{ message: null }, "message", "must be a string, not null"],
+    [{ message: null }, undefined, "exactly one of"],
     [{ agentId: "a", action: ["x"] }, "action", "must be a string, not an array"],
     [{ agentId: "a", action: "x", params: [] }, "params", "must be an object, not an array"],
     [{ agentId: "a", action: "x", tabId: 1 }, "tabId", "must be a string"],
@@ -200,14 +200,22 @@ describe("refuses, naming the field and what to write instead:", () => {
     [{ instruction: "x", params: {} }, "params", "`params` goes with `action`, not with `instruction`"],
     [{ message: "x", llmConfig: {} }, "llmConfig", "`llmConfig` goes with `instruction`, not with `message`"],
     [{ instruction: "x", llmConfig: "gpt" }, "llmConfig", "must be an object, not a string"],
-    [{ payload: 1, metadata: null }, "metadata", "must be an object, not null"],
+    [{ payload: 1, metadata: [null] }, "metadata", "must be an object, not an array"],
     [{ payload: 1, priority: "urgent" }, "priority", "one of critical, high, normal, low"],
     [{ payload: 1, priority: "toString" }, "priority", "one of critical, high, normal, low"],
     [{ payload: 1, priority: 1.5 }, "priority", "must be an integer"],
     [{ payload: 1, priority: "1" }, "priority", "must be an integer"],
     [{ payload: 1, priority: 1e9 }, "priority", "from -1000000 to 1000000"],
     [{ payload: 1, timeout: 999 }, "timeout", "an integer of milliseconds from 1000 to 600000, not 999"],
-    [{ payload: 1, timeout: 600_001 }, "timeout", "from 1000 to 600000"],
+    [
+      { payload: 1, timeout: 600_001 },
+      "timeout",
+      "from 1000 to 600000, not 600001: `timeouts.maxMs` of the configuration sets the limit",
+    ],
+    [{ prompt: "hello" }, "prompt", "did you mean `message`?"],
+    [{ payload: 1, delay: 5 }, "delay", "did you mean `runAt`?"],
+    [{ payload: 1, retries: 5 }, "retries", "did you mean `retryPolicy`?"],
+    [{ payload: 1, cron: "* * * * *" }, "cron", "a task runs once; send `schedule` to POST /v1/schedules"],
     [{ payload: 1, timeout: "5s" }, "timeout", 'not "5s"'],
     [{ payload: 1, timeout: "5000" }, "timeout", 'milliseconds from 1000 to 600000, not "5000"'],
     [{ payload: 1, deadline: "2026-03-08T11:59:59Z" }, "deadline", "in the past"],
@@ -216,7 +224,6 @@ describe("refuses, naming the field and what to write instead:", () => {
     [{ payload: 1, deadline: "2026-03-09T12:00:00" }, "deadline", "with a zone"],
     [{ payload: 1, deadline: 1_800_000_000 }, "deadline", "RFC 3339"],
     [{ payload: 1, deadline: new Date(Number.NaN) }, "deadline", "names no moment"],
-    [{ payload: 1, runAt: null }, "runAt", "RFC 3339"],
     [{ payload: 1, runAt: "9999-12-31T23:59:59-23:59" }, "runAt", "in the years 0000 to 9999 of UTC"],
     [{ payload: 1, deadline: "9999-12-31T23:59:59-23:59" }, "deadline", "in the years 0000 to 9999 of UTC"],
     [
@@ -285,5 +292,45 @@ describe("refuses, naming the field and what to write instead:", () => {
 
   test("an own `__proto__` like any other unknown field", () => {
     expect(refusal(JSON.parse('{"payload":1,"__proto__":{"agentId":"x"}}')).error).toContain("unknown field");
+  });
+});
+
+describe("null", () => {
+  test("counts as left out, but for `payload`", () => {
+    const nulls = {
+      agentId: null,
+      priority: null,
+      deadline: null,
+      timeout: null,
+      runAt: null,
+      retryPolicy: null,
+      callbackUrl: null,
+      webhookUrl: null,
+      dependsOn: null,
+      idempotencyKey: null,
+      lane: null,
+      sessionKey: null,
+      preemptible: null,
+      metadata: null,
+      action: null,
+      instruction: null,
+    };
+    expect(parse({ message: "hello", ...nulls })).toEqual(parse({ message: "hello" }));
+    expect(parse({ message: "hello", retryPolicy: { maxRetries: null, backoffMs: 5 } })).toEqual(
+      parse({ message: "hello", retryPolicy: { backoffMs: 5 } }),
+    );
+    expect(parse({ payload: null, message: null }).spec.work).toEqual({ kind: "custom", payload: null });
+    expect(parse({ payload: { inner: null } }).spec.work).toEqual({
+      kind: "custom",
+      payload: { inner: null },
+    });
+    expect(refusal({ payload: null, message: "hello" }).error).toContain("exactly one of");
+    expect(refusal({ message: null }).error).toContain("exactly one of");
+    expect(refusal({ message: "hello", mesage: null }).error).toContain("did you mean `message`?");
+  });
+
+  test("makes no other request of one with an idempotency key", () => {
+    const key = { message: "hello", idempotencyKey: "a" };
+    expect(parse({ ...key, lane: null }).idempotency).toEqual(parse(key).idempotency);
   });
 });

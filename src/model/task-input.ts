@@ -1,3 +1,4 @@
+import { checkAgentId } from "./agent-id.ts";
 import { callbackUrlOf } from "./callback-url.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { RotaError } from "./errors.ts";
@@ -7,12 +8,14 @@ import {
   invalidField,
   isObject,
   list,
+  type NumberRange,
   optionalBoolean,
   optionalMoment,
   optionalNumber,
   optionalObject,
   optionalText,
   requiredText,
+  withoutNulls,
 } from "./field-checks.ts";
 import { isDeeperThan } from "./json-depth.ts";
 import { FALLBACK_LANE, LANE_NAME_FORM, TASKS_LANE } from "./lane.ts";
@@ -37,11 +40,6 @@ const ACTION_DEADLINE_MS = 60_000;
 const DEPENDS_ON_MAX = 100;
 const KEY = /^(?!\s)[^\p{Cc}\p{Cs}]{1,128}(?<!\s)$/u;
 const CONCURRENCY_KEY = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
-// As a part of a path `.` and `..` mean folders, however they are encoded: what is called so could not be reached by URL.
-const AGENT_ID = /^(?!\.{1,2}$)[A-Za-z0-9._:@/-]{1,128}$/;
-/** What the id of an agent is, as a sentence goes on after "must be". */
-export const AGENT_ID_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ : @ / -, but not . or .. alone";
-
 /** A task as it was asked for, with everything that was left out filled in. Times are milliseconds since 1970. */
 export interface ParsedTask {
   readonly agent: string;
@@ -111,6 +109,7 @@ const COMMON_FIELDS = [
 const ALL_FIELDS: readonly string[] = [...Object.values(KIND_FIELDS).flat(), ...COMMON_FIELDS];
 /** A task that is handed in with others can be given a name for them to depend on. */
 const KEYED_FIELDS: readonly string[] = [...ALL_FIELDS, "key"];
+const SCHEDULE_FIELDS = ["cron", "schedule", "every", "tz", "timezone"] as const;
 const ONE_OF = list(["action", "instruction", "message", "payload"]);
 
 /**
@@ -122,8 +121,10 @@ export function parseTaskInput(
   defaults: TaskDefaults,
   { keyed = false }: { keyed?: boolean } = {},
 ): ParsedTask {
-  const input = asJson(given);
-  checkKnown(input, keyed ? KEYED_FIELDS : ALL_FIELDS);
+  const all = asJson(given);
+  refuseScheduleFields(all);
+  checkKnown(all, keyed ? KEYED_FIELDS : ALL_FIELDS);
+  const input = withoutNulls(all, ["payload"]);
   const kind = kindOf(input);
   const agent = parseAgent(input, kind);
   const { runAt, deadline } = parseMoments(input, defaults.now);
@@ -214,6 +215,16 @@ function kindOf(input: Fields): TaskKind {
   return kind;
 }
 
+/** A task runs once; whoever writes these wants a schedule. */
+function refuseScheduleFields(input: Fields): void {
+  const field = SCHEDULE_FIELDS.find((name) => input[name] !== undefined);
+  if (field === undefined) return;
+  throw invalidField(
+    field,
+    `unknown field \`${field}\`: a task runs once; send \`schedule\` to POST /v1/schedules for what is to run again and again`,
+  );
+}
+
 function refuseFieldsOfOthers(input: Fields, kind: TaskKind): void {
   for (const other of KINDS) {
     const fields: readonly string[] = KIND_FIELDS[other];
@@ -263,16 +274,6 @@ function parseAgent(input: Fields, kind: TaskKind): string {
   return agent === undefined ? DEFAULT_AGENT : checkAgentId(agent);
 }
 
-/** Refuses what cannot be the id of an agent. */
-export function checkAgentId(agent: unknown): string {
-  if (isAgentId(agent)) return agent;
-  throw invalidField("agentId", `\`agentId\` must be ${AGENT_ID_FORM}`);
-}
-
-export function isAgentId(agent: unknown): agent is string {
-  return typeof agent === "string" && AGENT_ID.test(agent);
-}
-
 /** Refuses what nobody can have meant as a name. A name that no lane has, or could have, is no fault: it means `main`. */
 export function optionalLane(fields: Fields): string | undefined {
   const lane = optionalText(fields, "lane");
@@ -306,7 +307,7 @@ function parseMoments(input: Fields, now: number): { runAt: number | null; deadl
 /** Those that a task waits for, each once. Throws `invalid_field`. */
 export function parseDependsOn(input: Fields): string[] {
   const names = input["dependsOn"];
-  if (names === undefined) return [];
+  if (names === undefined || names === null) return [];
   if (!Array.isArray(names) || names.some((name) => typeof name !== "string" || name === "")) {
     throw invalidField(
       "dependsOn",
@@ -364,10 +365,17 @@ function parseConcurrencyKey(input: Fields, work: TaskWork): string | null {
   );
 }
 
+/** What a `timeout` may be. */
+export function timeoutRange(max: number): NumberRange {
+  return { min: TIMEOUT_MIN_MS, max, unit: "milliseconds", maxOption: "timeouts.maxMs" };
+}
+
 /** An action is bounded by its deadline; everything else by how long an attempt may take. */
 function parseTimeout(input: Fields, kind: TaskKind, defaults: TaskDefaults): number | null {
-  const range = { min: TIMEOUT_MIN_MS, max: defaults.timeoutMaxMs, unit: "milliseconds" };
-  return optionalNumber(input, "timeout", range) ?? (kind === "action" ? null : defaults.timeoutMs);
+  return (
+    optionalNumber(input, "timeout", timeoutRange(defaults.timeoutMaxMs)) ??
+    (kind === "action" ? null : defaults.timeoutMs)
+  );
 }
 
 function parseRetryPolicy(input: Fields, kind: TaskKind, base: RetryPolicy): RetryPolicy {
@@ -378,6 +386,6 @@ function parseRetryPolicy(input: Fields, kind: TaskKind, base: RetryPolicy): Ret
 
 /** A message is not retried by itself, but one whose node was lost gets a second chance unless it declined. */
 function retriesIfLost(input: Fields, kind: TaskKind, { maxRetries }: RetryPolicy): number {
-  const said = (input["retryPolicy"] as Fields | undefined)?.["maxRetries"] !== undefined;
+  const said = ((input["retryPolicy"] as Fields | undefined)?.["maxRetries"] ?? undefined) !== undefined;
   return kind === "message" && !said ? 1 : maxRetries;
 }

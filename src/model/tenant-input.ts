@@ -19,6 +19,13 @@ const LIMIT_NAMES = ["maxQueued", "maxInflight", "maxSchedules", "maxStreams"] a
 /** Null: no limit. */
 export type ParsedTenantLimits = Readonly<Record<(typeof LIMIT_NAMES)[number], number | null>>;
 
+const NO_LIMITS: ParsedTenantLimits = {
+  maxQueued: null,
+  maxInflight: null,
+  maxSchedules: null,
+  maxStreams: null,
+};
+
 export interface ParsedTenantChanges {
   readonly name?: string;
   readonly limits?: Partial<ParsedTenantLimits>;
@@ -43,8 +50,7 @@ export function parseTenantInput(input: unknown): { name: string; limits: Parsed
   if (name === undefined) {
     throw invalidField("name", '`name` is missing: say what the tenant is called, like {"name": "Acme"}');
   }
-  const none = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
-  return { name, limits: { ...none, ...limits } };
+  return { name, limits: { ...NO_LIMITS, ...limits } };
 }
 
 /** What is to change of one. Throws `invalid_field`. */
@@ -70,6 +76,8 @@ function parseName(fields: Fields): string | undefined {
 }
 
 function parseLimits(fields: Fields): Partial<ParsedTenantLimits> | undefined {
+  // Takes all of them back.
+  if (fields["limits"] === null) return NO_LIMITS;
   const limits = optionalObject(fields, "limits");
   if (limits === undefined) return undefined;
   checkKnown(limits, LIMIT_NAMES, "limits.");

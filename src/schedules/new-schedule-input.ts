@@ -1,5 +1,12 @@
 import type { RotaError } from "../model/errors.ts";
-import { checkKnown, insteadOf, invalidField, isObject, optionalBoolean } from "../model/field-checks.ts";
+import {
+  checkKnown,
+  insteadOf,
+  invalidField,
+  isObject,
+  optionalBoolean,
+  withoutNulls,
+} from "../model/field-checks.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import { type Rule, scheduleKind } from "../model/rule.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
@@ -7,7 +14,14 @@ import { canonicalForm } from "./canonical-form.ts";
 import { nextDue } from "./limits.ts";
 import type { When } from "./phrase.ts";
 import { RUN_RETRY_POLICY, retryPolicyOf } from "./retry-input.ts";
-import { FIELD_NAMES, type FieldLimits, readScheduleFields, type ScheduleFields } from "./schedule-fields.ts";
+import {
+  DEFAULT_CATCH_UP,
+  DEFAULT_OVERLAP,
+  FIELD_NAMES,
+  type FieldLimits,
+  readScheduleFields,
+  type ScheduleFields,
+} from "./schedule-fields.ts";
 import { requiredWork } from "./schedule-work.ts";
 import { parseZonedSchedule, phraseOf } from "./zoned-schedule.ts";
 
@@ -29,18 +43,19 @@ export function parseNewSchedule(input: unknown, when: When & FieldLimits): Pars
     throw invalidField("schedule", `a schedule takes an object, like ${example}${insteadOf(input)}`);
   }
   checkKnown(input, KNOWN);
-  const rule = parseZonedSchedule(input, when);
-  const work = requiredWork(input);
-  const enabled = optionalBoolean(input, "enabled") ?? true;
-  const { retry = {}, ...fields } = readScheduleFields(input, when);
+  const given = withoutNulls(input, ["payload"]);
+  const rule = parseZonedSchedule(given, when);
+  const work = requiredWork(given);
+  const enabled = optionalBoolean(given, "enabled") ?? true;
+  const { retry = {}, ...fields } = readScheduleFields(given, when);
   const parsed = checkDeletion<ParsedSchedule>({
     name: null,
     agent: DEFAULT_AGENT,
     conversationId: null,
     sessionKey: null,
     deleteAfterRun: false,
-    overlap: "skip",
-    catchUp: "one",
+    overlap: DEFAULT_OVERLAP,
+    catchUp: DEFAULT_CATCH_UP,
     usefulForMs: null,
     timeoutMs: null,
     lane: null,
@@ -52,7 +67,7 @@ export function parseNewSchedule(input: unknown, when: When & FieldLimits): Pars
     pauseAfterFailures: null,
     work,
     ...fields,
-    phrase: phraseOf(input["schedule"], rule),
+    phrase: phraseOf(given["schedule"], rule),
     rule,
     retryPolicy: retryPolicyOf(retry, RUN_RETRY_POLICY),
     enabled,

@@ -5,6 +5,7 @@ import {
   isObject,
   optionalMoment,
   optionalNumber,
+  withoutNulls,
 } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { Rule } from "../model/rule.ts";
@@ -27,10 +28,11 @@ export function parsePreviewInput(input: unknown, when: When): PreviewInput {
     throw invalidField("schedule", `a preview takes an object, like ${example}${insteadOf(input)}`);
   }
   checkKnown(input, ["schedule", "tz", "from", "count"]);
-  const count = optionalNumber(input, "count", PREVIEW_COUNT) ?? PREVIEW_COUNT.default;
-  const from = optionalMoment(input, "from") ?? when.now;
+  const given = withoutNulls(input);
+  const count = optionalNumber(given, "count", PREVIEW_COUNT) ?? PREVIEW_COUNT.default;
+  const from = optionalMoment(given, "from") ?? when.now;
   if (from < 0 || from >= END_OF_TIME_MS) {
     throw invalidField("from", `\`from\` must be in the years 1970 to 2999 of UTC, not ${rfc3339(from)}`);
   }
-  return { rule: parseZonedSchedule(input, { now: from, tz: when.tz }), from, count };
+  return { rule: parseZonedSchedule(given, { now: from, tz: when.tz }), from, count };
 }

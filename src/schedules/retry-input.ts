@@ -1,4 +1,10 @@
-import { checkKnown, type Fields, invalidField, optionalNumber } from "../model/field-checks.ts";
+import {
+  checkKnown,
+  type Fields,
+  invalidField,
+  optionalNumber,
+  withoutNulls,
+} from "../model/field-checks.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
 
@@ -19,9 +25,10 @@ export interface RetryInput {
 }
 
 /** Checks the `retry` of a schedule. Throws `invalid_field`. */
-export function parseRetry(retry: Fields): RetryInput {
+export function parseRetry(given: Fields): RetryInput {
   const prefix = "retry.";
-  checkKnown(retry, ["max_retries", "base_delay_ms", "max_delay_ms"], prefix);
+  checkKnown(given, ["max_retries", "base_delay_ms", "max_delay_ms"], prefix);
+  const retry = withoutNulls(given);
   const maxRetries = optionalNumber(retry, "max_retries", RETRY_FIELDS.maxRetries, prefix);
   const backoffMs = optionalNumber(retry, "base_delay_ms", RETRY_FIELDS.backoffMs, prefix);
   const maxBackoffMs = optionalNumber(retry, "max_delay_ms", RETRY_FIELDS.maxBackoffMs, prefix);

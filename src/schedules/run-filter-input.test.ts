@@ -43,9 +43,11 @@ test("schedules are looked for by their status", () => {
 });
 
 test("a schedule is run at any rate unless only what is due is wanted", () => {
-  expect([undefined, null, {}, { mode: "force" }].map(parseRunMode)).toEqual(Array(4).fill("force"));
+  expect([undefined, null, {}, { mode: null }, { mode: "force" }].map(parseRunMode)).toEqual(
+    Array(5).fill("force"),
+  );
   expect(parseRunMode({ mode: "due" })).toBe("due");
-  for (const wrong of [{ mode: "now" }, { mode: null }, { force: true }, "due", []]) {
+  for (const wrong of [{ mode: "now" }, { moed: null }, { force: true }, "due", []]) {
     expect(() => parseRunMode(wrong), JSON.stringify(wrong)).toThrow();
   }
 });

@@ -8,6 +8,7 @@ import {
   optionalNumber,
   optionalText,
   shown,
+  withoutNulls,
 } from "../model/field-checks.ts";
 import { type Page, type PageRules, parsePage } from "../model/page-input.ts";
 import { RUN_STATUSES, type RunStatus, SCHEDULE_STATUSES, type ScheduleStatus } from "../model/schedule.ts";
@@ -46,7 +47,7 @@ export interface ParsedScheduleFilter {
 export function parseScheduleFilter(filter: Fields): ParsedScheduleFilter {
   checkKnown(filter, ["status", "agent", "limit", "cursor"]);
   const status = optionalChoice(filter, "status", SCHEDULE_STATUSES);
-  const agent = checkName(filter, "agent", "the id of an agent");
+  const agent = checkName(filter, "agent", "the id of an agent")?.normalize("NFC");
   const cursor = optionalText(filter, "cursor");
   const limit = optionalNumber(filter, "limit", { min: 1, max: SCHEDULE_PAGE_MAX });
   return {
@@ -64,5 +65,5 @@ export function parseRunMode(options: unknown): "force" | "due" {
     throw invalidField("mode", `what to run is an object like {"mode": "due"}, not ${shown(given)}`);
   }
   checkKnown(given, ["mode"]);
-  return optionalChoice(given, "mode", ["force", "due"]) ?? "force";
+  return optionalChoice(withoutNulls(given), "mode", ["force", "due"]) ?? "force";
 }

@@ -62,8 +62,6 @@ test.each([
   [undefined, "schedule", "must be an object"],
   [[], "schedule", "must be an object"],
   [{ status: "completed" }, "status", 'must be active or paused, not "completed"'],
-  [{ status: null }, "status", "must be active or paused, not null"],
-  [{ enabled: null }, "enabled", "true or false"],
   [
     { enabled: true, status: "paused" },
     "enabled",
@@ -75,7 +73,7 @@ test.each([
   [{ message: "x", payload: 1 }, "payload", "there are `message`, `payload`"],
   [{ max_runs: 0 }, "max_runs", "an integer from 1"],
   [{ message: "" }, "message", "not empty"],
-  [{ overlap: null }, "overlap", "must be skip, queue, replace or allow, not null"],
+  [{ schdule: null }, "schdule", "did you mean `schedule`?"],
   [{ phrase: "hourly" }, "phrase", "unknown field `phrase`"],
   [{ next_fire_at: 1 }, "next_fire_at", "unknown field `next_fire_at`"],
 ] as const)("%j is refused with the field that is wrong: %s", (input, field, sentence) => {

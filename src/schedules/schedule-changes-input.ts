@@ -7,9 +7,18 @@ import {
   isObject,
   optionalBoolean,
 } from "../model/field-checks.ts";
-import { FIELD_NAMES, type FieldLimits, readScheduleFields, type ScheduleFields } from "./schedule-fields.ts";
+import { DEFAULT_AGENT } from "../model/task.ts";
+import { RUN_RETRY_POLICY } from "./retry-input.ts";
+import {
+  DEFAULT_CATCH_UP,
+  DEFAULT_OVERLAP,
+  FIELD_NAMES,
+  type FieldLimits,
+  readScheduleFields,
+  type ScheduleFields,
+} from "./schedule-fields.ts";
 import { optionalWork } from "./schedule-work.ts";
-import { checkZone } from "./zone.ts";
+import { checkZone, localZone } from "./zone.ts";
 
 /** What somebody wants to change of a schedule: what is left out stays. */
 export interface ParsedScheduleChanges {
@@ -31,14 +40,46 @@ export function parseScheduleChanges(input: unknown, limits: FieldLimits): Parse
     );
   }
   checkKnown(input, KNOWN);
-  const { schedule, tz } = input;
-  const work = optionalWork(input);
+  const changes = withDefaults(input);
+  const { schedule, tz } = changes;
+  const work = optionalWork(changes);
   return {
-    fields: { ...(work === undefined ? {} : { work }), ...readScheduleFields(input, limits) },
-    status: readStatus(input),
+    fields: { ...(work === undefined ? {} : { work }), ...readScheduleFields(changes, limits) },
+    status: readStatus(changes),
     schedule,
     tz: tz === undefined ? undefined : checkZone(tz),
   };
+}
+
+const RETRY_DEFAULTS: Fields = {
+  max_retries: RUN_RETRY_POLICY.maxRetries,
+  base_delay_ms: RUN_RETRY_POLICY.backoffMs,
+  max_delay_ms: RUN_RETRY_POLICY.maxBackoffMs,
+};
+
+/** Null takes back what was said: the default holds again. */
+function withDefaults(input: Fields): Fields {
+  const { retry } = input;
+  const nested = isObject(retry) ? { retry: takenBack(retry, RETRY_DEFAULTS) } : {};
+  const defaults = {
+    agent: DEFAULT_AGENT,
+    tz: localZone(),
+    status: "active",
+    enabled: true,
+    delete_after_run: false,
+    overlap: DEFAULT_OVERLAP,
+    catch_up: DEFAULT_CATCH_UP,
+    retry: RETRY_DEFAULTS,
+  };
+  return takenBack({ ...input, ...nested }, defaults);
+}
+
+/** Where the default is null itself, and where there is none, null stays. */
+function takenBack(fields: Fields, defaults: Fields): Fields {
+  const entries = Object.entries(fields);
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, value === null ? (defaults[name] ?? null) : value]),
+  );
 }
 
 /** `enabled` is another way to say it. */

@@ -1,3 +1,4 @@
+import { checkAgentId } from "../model/agent-id.ts";
 import { optionalCallbackUrl } from "../model/callback-url.ts";
 import { optionalChoice } from "../model/choice-input.ts";
 import {
@@ -13,7 +14,7 @@ import { optionalPriority } from "../model/priority-input.ts";
 import { parseRfc3339 } from "../model/rfc3339.ts";
 import { CATCH_UPS, type CatchUp, OVERLAPS, type Overlap, type ScheduleWork } from "../model/schedule.ts";
 import { checkSessionKey } from "../model/session-key.ts";
-import { AGENT_ID_FORM, isAgentId, optionalLane, TIMEOUT_MIN_MS } from "../model/task-input.ts";
+import { optionalLane, timeoutRange } from "../model/task-input.ts";
 import { parseRetry, type RetryInput } from "./retry-input.ts";
 import { WORK_FIELDS } from "./schedule-work.ts";
 
@@ -61,6 +62,9 @@ export const FIELD_NAMES = [
   "pause_after_failures",
 ] as const;
 
+export const DEFAULT_OVERLAP: Overlap = "skip";
+export const DEFAULT_CATCH_UP: CatchUp = "one";
+
 export interface FieldLimits {
   /** The longest `timeout` that may be asked for. */
   readonly timeoutMaxMs: number;
@@ -82,7 +86,7 @@ export function readScheduleFields(
   given: Fields,
   { timeoutMaxMs }: FieldLimits,
 ): Partial<Omit<ScheduleFields, "work">> {
-  const timeout = { min: TIMEOUT_MIN_MS, max: timeoutMaxMs, unit: "milliseconds" };
+  const timeout = timeoutRange(timeoutMaxMs);
   const retry = optionalObject(given, "retry");
   const read = {
     name: orNull(given, "name", () => readLine(given, "name", NAME_LENGTH_MAX)),
@@ -128,8 +132,7 @@ function toMs(seconds: number | undefined): number | undefined {
 }
 
 function readAgent({ agent }: Fields): string | undefined {
-  if (agent === undefined || isAgentId(agent)) return agent;
-  throw invalidField("agent", `\`agent\` must be ${AGENT_ID_FORM}, not ${quoted(agent)}`);
+  return agent === undefined ? undefined : checkAgentId(agent, "agent");
 }
 
 function readMetadata(given: Fields): Fields | undefined {

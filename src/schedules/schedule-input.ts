@@ -38,7 +38,8 @@ function parseObject(fields: Fields, when: When, field: string): Rule {
   if (fault !== null) throw invalidField(`${field}.kind`, `\`${field}.kind\` must ${fault}`);
   const prefix = `${field}.`;
   checkKnown(fields, FIELDS_OF_KIND[kind as string] as readonly string[], prefix);
-  const tz = fields["tz"] === undefined ? when.tz : checkZone(fields["tz"], `${prefix}tz`);
+  const tz =
+    fields["tz"] === undefined || fields["tz"] === null ? when.tz : checkZone(fields["tz"], `${prefix}tz`);
   const { now } = when;
   if (kind === "at") {
     const atMs = requiredNumber(fields, "atMs", { min: 0, max: Number.MAX_SAFE_INTEGER }, prefix);

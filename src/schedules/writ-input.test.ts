@@ -49,12 +49,11 @@ describe("writs", () => {
     [{ text: null }, "text"],
     [{ text: "x".repeat(65_537) }, "text"],
     [{ text: "/schedule list\n".repeat(51) }, "text"],
-    [{ text: "/schedule list", agent: "no spaces" }, "agent"],
+    [{ text: "/schedule list", agent: "two\nlines" }, "agent"],
     [{ text: "/schedule list", session_key: 5 }, "session_key"],
     [{ text: "/schedule list", conversation_id: 1.5 }, "conversation_id"],
     [{ text: "/schedule list", conversation_id: "" }, "conversation_id"],
     [{ text: "/schedule list", agent: "" }, "agent"],
-    [{ text: "/schedule list", agent: null }, "agent"],
     [{ text: "/schedule list", agentId: "a" }, "agentId"],
   ])("are refused as %j, by name", (input, field) => {
     expect(errorOf(input)).toMatchObject({ code: "invalid_field", details: { field } });

@@ -1,7 +1,15 @@
-import { checkKnown, type Fields, insteadOf, invalidField, isObject, quoted } from "../model/field-checks.ts";
+import { checkAgentId } from "../model/agent-id.ts";
+import {
+  checkKnown,
+  type Fields,
+  insteadOf,
+  invalidField,
+  isObject,
+  quoted,
+  withoutNulls,
+} from "../model/field-checks.ts";
 import { checkSessionKey } from "../model/session-key.ts";
 import { DEFAULT_AGENT } from "../model/task.ts";
-import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
 import { readConversationId } from "./schedule-fields.ts";
 import { type InvalidWrit, parseWrit, type Writ } from "./writ.ts";
 import { writsIn } from "./writs-in.ts";
@@ -27,12 +35,12 @@ export function parseWritInput(input: unknown): ParsedWrits {
     throw invalidField("text", `writs take an object, like ${example}${insteadOf(input)}`);
   }
   checkKnown(input, ["agent", "text", "session_key", "conversation_id"]);
-  const { agent = DEFAULT_AGENT, session_key: key = null } = input;
-  if (!isAgentId(agent)) throw invalidField("agent", `\`agent\` must be ${AGENT_ID_FORM}`);
+  const given = withoutNulls(input);
+  const { agent, session_key: key } = given;
   return {
-    agent,
-    sessionKey: key === null ? null : checkSessionKey(key, "session_key"),
-    conversationId: readConversationId(input) ?? null,
+    agent: agent === undefined ? DEFAULT_AGENT : checkAgentId(agent, "agent"),
+    sessionKey: key === undefined ? null : checkSessionKey(key, "session_key"),
+    conversationId: readConversationId(given) ?? null,
     writs: readWrits(input),
   };
 }

@@ -1,4 +1,5 @@
-import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, createServer as createSocketServer } from "node:net";
 import { systemClock } from "../engine/system-clock.ts";
 import { RotaError } from "../model/errors.ts";
 import { createServer, type ServerOptions } from "./create-server.ts";
@@ -22,6 +23,22 @@ export interface ListenOptions extends Omit<ServerOptions, "isLocal"> {
   readonly howToMakeKey?: string;
 }
 
+/**
+ * Throws what `listen` would throw at an address that cannot be listened on. Called before a storage is opened, so that a
+ * server that cannot start does not create a database.
+ */
+export async function checkAddress({ host, port }: Pick<ListenOptions, "host" | "port">): Promise<void> {
+  const probe = createSocketServer();
+  try {
+    probe.listen({ host: boundHost(host), port });
+    await once(probe, "listening");
+  } catch (error) {
+    throw cannotListen(error as NodeJS.ErrnoException, host, port);
+  }
+  probe.close();
+  await once(probe, "close");
+}
+
 /** Listens for requests. Port 0 picks a free one. Where other machines reach it, there must be a key that has not expired: `forbidden`. */
 export async function listen(options: ListenOptions): Promise<RunningServer> {
   const { host, port } = options;
@@ -31,8 +48,7 @@ export async function listen(options: ListenOptions): Promise<RunningServer> {
   if (!isLocal && !(hasKeys && (await hasValidKey(options)))) throw keyNeeded(options);
   const app = createServer({ ...options, isLocal });
   try {
-    // By its name Fastify would listen with a second server for IPv6, which none of our settings reach.
-    await app.listen({ host: host === "localhost" ? "127.0.0.1" : host, port });
+    await app.listen({ host: boundHost(host), port });
   } catch (error) {
     await app.close();
     throw cannotListen(error as NodeJS.ErrnoException, host, port);
@@ -46,6 +62,11 @@ export async function listen(options: ListenOptions): Promise<RunningServer> {
       clearTimeout(cut);
     },
   };
+}
+
+/** By its name Fastify would listen with a second server for IPv6, which none of our settings reach. */
+function boundHost(host: string): string {
+  return host === "localhost" ? "127.0.0.1" : host;
 }
 
 /** One that has expired lets nobody in. Whoever starts a server looks at all keys, once; requests are let in one by one. */

@@ -21,7 +21,12 @@ async function openForScout(meddler?: TestRotaParams["meddler"]) {
 describe("a key of the role agent", () => {
   test("hands in work for its agent, whether it names it or not", async () => {
     const { ask, rota } = await openForScout();
-    for (const input of [{ message: "hi" }, { message: "hi", agentId: "scout" }, { action: "click" }]) {
+    for (const input of [
+      { message: "hi" },
+      { message: "hi", agentId: "scout" },
+      { message: "hi", agentId: null },
+      { action: "click" },
+    ]) {
       const { status, body } = await ask("/tasks", { json: input });
       expect(status).toBe(202);
       expect((await rota.tasks.get(body.taskId)).agentId).toBe("scout");
@@ -190,6 +195,7 @@ describe("a key of the role agent", () => {
     expect((await say("full", { message: "hi" })).status).toBe(404);
     await rota.sessions.update("mixed", { mode: "interrupt" });
     expect((await say("mixed", { message: "hi" })).status).toBe(404);
+    expect((await say("mixed", { message: "hi", mode: null, agentId: null })).status).toBe(404);
     expect((await rota.tasks.counts()).counts).not.toHaveProperty("cancelled");
     await rota.sessions.send("own", { message: "ours", agentId: "scout" });
     expect((await say("own", { message: "hi", mode: "interrupt" })).status).toBe(202);

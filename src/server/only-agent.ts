@@ -5,6 +5,7 @@ import type { LocalTenant } from "../interface/rota.ts";
 import type { RunFilter, RunPage, Runs, Schedules } from "../interface/schedules.ts";
 import type { Session, SessionMessage, Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
+import { toAgentId } from "../model/agent-id.ts";
 import type { BatchInput } from "../model/batch.ts";
 import { atIndex, checkTasks } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
@@ -45,7 +46,7 @@ export function onlyAgent(rota: LocalTenant, agent: string): LocalTenant {
     lanes: { list: refuse, put: refuse, clear: refuse },
     webhooks: { deliveries: refuse, get: refuse, resend: refuse },
     events(options = {}) {
-      if (options.agentId !== undefined && options.agentId !== agent) throw notFound("agent");
+      if (options.agentId !== undefined && toAgentId(options.agentId) !== agent) throw notFound("agent");
       return rota.events({ ...options, agentId: agent });
     },
     notifications: (options) => ownNotifications(rota.notifications(options), agent),
@@ -116,7 +117,7 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     },
     async list(filter = {}) {
       const own = await tasks.list({ ...filter, agentId: agent });
-      const isOther = filter.agentId !== undefined && filter.agentId !== agent;
+      const isOther = filter.agentId !== undefined && toAgentId(filter.agentId) !== agent;
       return isOther ? { tasks: [], count: 0, nextCursor: null } : own;
     },
     async wait(taskId, options) {
@@ -160,9 +161,11 @@ function ownSessions({ sessions, tasks }: LocalTenant, agent: string): Sessions 
   }
 
   /** What is said can take the place of what was said before, of whomever: by interrupting it, or where there is no room left. */
-  async function checkAlone(session: Session, { mode = session.mode }: SessionMessage): Promise<void> {
+  async function checkAlone(session: Session, { mode }: SessionMessage): Promise<void> {
     const { key: sessionKey, running, queued, cap, drop } = session;
-    const replaces = mode === "interrupt" ? running + queued > 0 : drop === "old" && queued >= cap;
+    // Over HTTP null counts as left out.
+    const replaces =
+      (mode ?? session.mode) === "interrupt" ? running + queued > 0 : drop === "old" && queued >= cap;
     if (!replaces) return;
     const { found, next } = await fillPage(
       { limit: 1 },
@@ -228,7 +231,7 @@ function ownSchedules({ schedules }: LocalTenant, agent: string): Schedules {
     get,
     async list(filter = {}) {
       const own = await schedules.list({ ...filter, agent });
-      const isOther = filter.agent !== undefined && filter.agent !== agent;
+      const isOther = filter.agent !== undefined && toAgentId(filter.agent) !== agent;
       return isOther ? { schedules: [], count: 0, next_cursor: null } : own;
     },
     async runs(id, filter) {
@@ -295,7 +298,7 @@ async function fillPage<Item, Filter extends { readonly limit?: number; readonly
 function ownAgents({ agents }: LocalTenant, agent: string): Agents {
   return {
     async get(id) {
-      if (id !== agent) throw notFound("agent");
+      if (toAgentId(id) !== agent) throw notFound("agent");
       return agents.get(id);
     },
     async list() {
@@ -347,7 +350,7 @@ function batchForAgent(input: BatchInput, agent: string): BatchInput {
 }
 
 function checkAgent(named: unknown, agent: string): void {
-  if (named === undefined || named === agent) return;
+  if (named === undefined || named === null || toAgentId(named) === agent) return;
   throw new RotaError("forbidden", `this API key is for the agent "${agent}" alone: name that one, or none`);
 }
 

@@ -13,6 +13,7 @@ import { laneRoutes } from "./routes/lanes.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { notificationRoutes } from "./routes/notifications.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
+import { rootRoutes } from "./routes/root.ts";
 import { runRoutes } from "./routes/runs.ts";
 import { schedulerRoutes } from "./routes/scheduler.ts";
 import { scheduleRoutes } from "./routes/schedules.ts";
@@ -56,6 +57,7 @@ const VERSIONED = [
 ];
 
 export function registerRoutes(app: FastifyInstance, parts: RouteParts): void {
+  app.register(rootRoutes, parts);
   for (const routes of EVERYWHERE) app.register(routes, parts);
   for (const routes of [...EVERYWHERE, ...VERSIONED]) app.register(routes, { prefix: "/v1", ...parts });
 }

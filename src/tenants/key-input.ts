@@ -1,3 +1,4 @@
+import { AGENT_ID_FORM, toAgentId } from "../model/agent-id.ts";
 import {
   checkKnown,
   type Fields,
@@ -6,9 +7,9 @@ import {
   optionalMoment,
   quoted,
   requiredText,
+  withoutNulls,
 } from "../model/field-checks.ts";
 import { ROLES, type Role } from "../model/role.ts";
-import { AGENT_ID_FORM, isAgentId } from "../model/task-input.ts";
 
 const FIELDS = ["role", "name", "agentId", "expiresAt", "tenantId"];
 const NAME_LENGTH_MAX = 200;
@@ -27,13 +28,14 @@ export function parseKeyInput(input: unknown, { now }: { readonly now: number })
     throw invalidField("role", 'a key is an object, like {"role": "operator", "name": "laptop"}');
   }
   checkKnown(input, FIELDS);
-  const role = parseRole(input);
+  const fields = withoutNulls(input);
+  const role = parseRole(fields);
   return {
     role,
-    name: parseName(input),
-    agent: parseAgent(input, role),
-    expiresAt: parseExpiry(input, now),
-    tenant: parseTenantId(input),
+    name: parseName(fields),
+    agent: parseAgent(fields, role),
+    expiresAt: parseExpiry(fields, now),
+    tenant: parseTenantId(fields),
   };
 }
 
@@ -64,18 +66,18 @@ function parseName(fields: Fields): string {
 
 function parseAgent({ agentId }: Fields, role: Role): string | null {
   if (role === "agent") {
-    if (isAgentId(agentId)) return agentId;
+    const id = toAgentId(agentId);
+    if (id !== null) return id;
     throw invalidField(
       "agentId",
       `\`agentId\` must name the agent that a key of the role \`agent\` is for: ${AGENT_ID_FORM}`,
     );
   }
-  if (agentId === undefined || agentId === null) return null;
+  if (agentId === undefined) return null;
   throw invalidField("agentId", "`agentId` is for the role `agent` alone: leave it out, or choose that role");
 }
 
 function parseExpiry(fields: Fields, now: number): number | null {
-  if (fields["expiresAt"] === null) return null;
   const expiresAt = optionalMoment(fields, "expiresAt");
   if (expiresAt === undefined) return null;
   if (expiresAt > now) return expiresAt;

@@ -225,7 +225,13 @@ test("gives up after the fourth try, and the log says so without the URL", async
   await clock.advance(600_000);
   expect(received).toHaveLength(4);
   expect(results.map(({ outcome }) => outcome)).toEqual(["retried", "retried", "retried", "failed"]);
-  const [line] = log.lines.filter(({ level }) => level === "warn");
+  const [first, line, ...more] = log.lines.filter(({ level }) => level === "warn");
+  expect(more).toEqual([]);
+  // Whoever waits for a callback need not wait for the fourth try to find out why it does not come.
+  expect(first).toMatchObject({
+    message: "a callback failed; it is tried again",
+    fields: { deliveryId: deliveryId(given), taskId, tries: 1, error: "HTTP 503" },
+  });
   expect(line).toMatchObject({
     message: "a callback could not be made",
     fields: { deliveryId: deliveryId(given), taskId, tries: 4, error: "HTTP 503" },

@@ -158,17 +158,25 @@ export class Deliverer extends Service {
   }
 
   #end(each: Try, outcome: TryOutcome, ms: number): void {
-    const { delivery } = each.claimed;
     const now = this.#options.storageClock.now();
     const verdict = settleTry(outcome, { tries: each.number, now, random: this.random });
     each.verdict = verdict;
     this.#options.onResult?.({ outcome: verdict.status === "pending" ? "retried" : verdict.status, ms });
-    if (verdict.status === "failed") {
-      const { taskId, tries } = delivery;
-      const fields = { deliveryId: deliveryId(delivery), taskId, tries, error: verdict.error };
-      this.log.warn(fields, "a callback could not be made");
-    }
+    this.#logFailure(each, verdict);
     this.wake();
+  }
+
+  /** The first failure and the last of a delivery are warnings: whoever waits for a callback finds out soon why it does not come. */
+  #logFailure({ claimed, number: tries }: Try, { status, error, dueAt }: ReturnType<typeof settleTry>): void {
+    if (status === "delivered") return;
+    const { delivery } = claimed;
+    const fields = { deliveryId: deliveryId(delivery), taskId: delivery.taskId, tries, error };
+    if (status === "failed") {
+      this.log.warn(fields, "a callback could not be made");
+      return;
+    }
+    const retryAt = new Date(dueAt ?? 0).toISOString();
+    this.log[tries === 1 ? "warn" : "debug"]({ ...fields, retryAt }, "a callback failed; it is tried again");
   }
 
   /** Nothing is forgotten before it is stored. */
@@ -197,6 +205,10 @@ export class Deliverer extends Service {
 
   async #quiet(graceMs: number): Promise<void> {
     if (graceMs <= 0) return;
+    const callbacks = this.#tries.size;
+    if (callbacks > 0) {
+      this.log.info({ callbacks }, `waiting up to ${Math.ceil(graceMs / 1_000)} s for callbacks under way`);
+    }
     await new Promise<void>((resolve) => {
       const timer = this.clock.setTimer(graceMs, resolve);
       this.#onQuiet = () => {

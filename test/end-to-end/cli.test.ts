@@ -223,9 +223,24 @@ describe("rota stats and rota agents", () => {
     await submit("--message", "hello", "--wait");
     const { stdout } = await rota(["stats"]);
     expect(stdout).toMatch(/^queued +0 of 1000\nrunning +0 /);
+    expect(stdout).toMatch(
+      /^counted +by this process since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \((?:now|\d+ s ago)\):\nsubmitted +1$/m,
+    );
+    const { startedAt } = (await server.ask("/health")).body;
+    expect(Date.now() - Date.parse(startedAt)).toBeLessThan(60_000);
     expect(stdout).toMatch(/^index +0 +1 +1 +0 +0 +0$/m);
     const stats = JSON.parse((await rota(["stats", "--json"])).stdout);
     expect(stats).toEqual((await server.ask("/scheduler/stats")).body);
+  });
+
+  test("find the server where --url says, also without http://, and start a task later with --run-at 10m", async () => {
+    const { server } = await withServer();
+    const { host } = new URL(server.url);
+    const { stdout, code } = await run(["submit", "--message", "hello", "--run-at", "10m", "--url", host]);
+    expect(code).toBe(0);
+    const { body } = await server.ask(`/tasks/${stdout.trim()}`);
+    expect(body.state).toBe("delayed");
+    expect(Math.abs(Date.parse(body.runAt) - Date.now() - 600_000)).toBeLessThan(60_000);
   });
 
   test("list, create, show, change and delete agents", async () => {

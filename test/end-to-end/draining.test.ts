@@ -38,6 +38,16 @@ test.each(["SIGTERM", "SIGINT"] as const)(
       "5",
     ]);
     expect((await server.ask("/health")).body).toMatchObject({ status: "ok", state: "draining" });
+    const waiting = server
+      .stderr()
+      .split("\n")
+      .find((line) => line.includes("waiting"));
+    expect(JSON.parse(waiting ?? "null")).toMatchObject({
+      level: "info",
+      msg: "waiting up to 30 s for 1 running task to end",
+      taskIds: [taskId],
+    });
+    expect(server.stderr().includes("Ctrl-C again ends it at once")).toBe(signal === "SIGINT");
     expect((await server.ask(`/tasks/${taskId}`)).body.state).toBe("running");
 
     program.release();

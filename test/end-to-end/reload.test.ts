@@ -194,3 +194,16 @@ test("SIGHUP at any moment ends nothing", async () => {
   server.kill("SIGHUP");
   expect(await server.ended).toEqual({ code: 0, signal: null });
 });
+
+test("the level of the log changes while it runs", async () => {
+  const { server, change, log } = await served({ log: { level: "warn" } });
+  change({ log: { level: "debug" } });
+  await eventually(
+    () => log().some(({ msg }) => msg === "the log has the level debug from now on"),
+    "the level",
+  );
+  // SIGHUP asked for an answer, which was below the level when it came.
+  expect(log().map(({ msg }) => msg)).toEqual(["the log has the level debug from now on"]);
+  server.kill("SIGHUP");
+  await eventually(() => log().some(({ msg }) => msg.includes("nothing changes")), "an answer");
+});

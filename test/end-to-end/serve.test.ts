@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { serve } from "../support/http-server.ts";
 import { startAgentProgram } from "./agent-program.ts";
 import {
   eventually,
@@ -64,6 +65,69 @@ test("reads rota.config.json where it is started, and variables and flags over i
   expect(server.stderr()).toContain("did you mean ROTA_SCHEDULER_MAX_INFLIGHT?");
 });
 
+function logOf(server: ServerProcess): { level: string; msg: string; [field: string]: unknown }[] {
+  return server
+    .stderr()
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
+
+test("is where ROTA_PORT, ROTA_HOST and ROTA_STORAGE say, and names a variable that means nothing once", async () => {
+  const { url } = await startServer();
+  const { port } = new URL(url);
+  const environment = { ROTA_PORT: port, ROTA_HOST: "127.0.0.1", ROTA_STORAGE: "sqlite::memory:" };
+  const taken = runRota(["serve"], { environment: { ...environment, ROTA_LOGLEVEL: "warn" } });
+  expect(await taken.ended).toEqual({ code: 1, signal: null });
+  expect(taken.stderr()).toContain(`port ${port} of 127.0.0.1 is taken`);
+  expect(
+    taken.stderr().match(/ROTA_LOGLEVEL is not an option of Rota .* did you mean ROTA_LOG_LEVEL\?/g),
+  ).toHaveLength(1);
+});
+
+test("the log has a line for each attempt that failed", async () => {
+  const program = await serve((_, response) => response.writeHead(500).end("out of paper"));
+  const agents = { printer: { executor: { type: "http", url: program } } };
+  const server = await startServer({ environment: { ROTA_AGENTS: JSON.stringify(agents) } });
+  const json = { agentId: "printer", payload: 1, retryPolicy: { maxRetries: 1, backoffMs: 1 } };
+  const { body } = await server.ask("/tasks", { json });
+  await eventually(
+    async () => (await server.ask(`/tasks/${body.taskId}`)).body.state === "failed",
+    "the task",
+  );
+  const error = expect.stringContaining("500");
+  const fields = { level: "warn", taskId: body.taskId, agentId: "printer", error };
+  expect(logOf(server)).toEqual([
+    expect.objectContaining({
+      ...fields,
+      attempt: 1,
+      msg: "an attempt failed; the task is tried again",
+      retryAt: expect.stringMatching(/^\d{4}-.*Z$/),
+    }),
+    expect.objectContaining({ ...fields, attempt: 2, msg: "an attempt failed, and with it the task" }),
+  ]);
+});
+
+test.each([
+  ["--log-level", { args: ["--log-level", "error"] }],
+  ["ROTA_LOG_LEVEL", { environment: { ROTA_LOG_LEVEL: "error" } }],
+])("%s says how much the log says", async (_, params) => {
+  const server = await startServer(params);
+  server.kill("SIGTERM");
+  await server.ended;
+  expect(server.stderr()).toBe("");
+});
+
+test("SIGUSR1 opens no port for a debugger: it does nothing, and the log says so", async () => {
+  const server = await startServer();
+  server.kill("SIGUSR1");
+  await eventually(() => server.stderr().includes("SIGUSR1"), "a line of the log");
+  expect(logOf(server).map(({ level, msg }) => [level, msg])).toEqual([
+    ["info", "SIGUSR1 does nothing here; SIGHUP reads the configuration again"],
+  ]);
+  expect((await server.ask("/ready")).status).toBe(200);
+});
+
 describe("what stops it from starting is said in a sentence:", () => {
   async function refusal(args: readonly string[], folder = newFolder(), code = 1): Promise<string> {
     const process = runRota(["serve", ...args], { folder });
@@ -79,6 +143,13 @@ describe("what stops it from starting is said in a sentence:", () => {
     expect(await refusal(["--port", port, "--storage", "sqlite::memory:"])).toBe(
       `Rota cannot start: port ${port} of 127.0.0.1 is taken: stop the program that uses it, or choose another with --port\n`,
     );
+  });
+
+  test("a port that is taken, and no database is left behind", async () => {
+    const { url } = await startServer();
+    const folder = newFolder();
+    await refusal(["--port", new URL(url).port, "--storage", "sqlite:other.db"], folder);
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   test("another Rota on the same file, which goes on undisturbed", async () => {

@@ -19,6 +19,24 @@ export function describeAgents(open: Open): void {
       expect(await errorOf(api.agents.get(input.id))).toMatchObject({ code: "not_found" });
     });
 
+    test("have ids of any script, which are the same however they are typed", async () => {
+      const { api } = await open();
+      const typed = "Ru\u0308ckfragen 研究/%";
+      const id = typed.normalize("NFC");
+      expect(await api.agents.create({ id: typed, executor: { type: "echo" } })).toMatchObject({ id });
+      expect(await errorOf(api.agents.create({ id }))).toMatchObject({ code: "conflict" });
+      expect((await api.agents.get(typed)).id).toBe(id);
+      const { taskId } = await api.tasks.submit({ agentId: typed, message: "hello" });
+      expect(await api.tasks.wait(taskId)).toMatchObject({ agentId: id, state: "done", result: "hello" });
+      const { tasks } = await api.tasks.list({ agentId: typed });
+      expect(tasks.map((task) => task.taskId)).toEqual([taskId]);
+      const made = await api.schedules.create({ schedule: "every day", message: "x", agent: typed });
+      expect(made.scheduled_task.agent_id).toBe(id);
+      expect((await api.schedules.list({ agent: typed })).count).toBe(1);
+      expect(await api.metrics()).toContain(`agent="${id}"`);
+      expect(await api.agents.delete(typed)).toEqual({ deleted: true });
+    });
+
     test("are listed by their ids, with where they come from", async () => {
       const { api } = await open({ options: { agents: { zoe: { lane: "main" } } } });
       await api.agents.create({ id: "adam" });
@@ -47,7 +65,7 @@ export function describeAgents(open: Open): void {
       await api.agents.create({ id: "a" });
       const { agents } = api;
       for (const [call, code] of [
-        [() => agents.create({ id: "no spaces" }), "invalid_field"],
+        [() => agents.create({ id: "two\nlines" }), "invalid_field"],
         [() => agents.create({ id: "b", maxInflight: 0 }), "invalid_field"],
         [() => agents.create({ id: "b", lanes: "x" } as never), "invalid_field"],
         [() => agents.create({ id: "a" }), "conflict"],

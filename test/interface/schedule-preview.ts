@@ -71,7 +71,7 @@ export function describeSchedulePreview(open: Open): void {
         [{}, "schedule", "must be a phrase"],
         [{ schedule: { kind: "every", everyMs: 1 } }, "schedule.everyMs", "from 1000"],
         [{ schedule, tz: "Berlin" }, "tz", "did you mean Europe/Berlin?"],
-        [{ schedule, tz: null }, "tz", "IANA time zone"],
+        [{ schedule, tz: 5 }, "tz", "IANA time zone"],
         [{ schedule: { kind: "every", everyMs: 9_000, tz: "UTC" }, tz: "Asia/Tokyo" }, "tz", "is Asia/Tokyo"],
         [{ schedule, from: "tomorrow" }, "from", "RFC 3339"],
         [{ schedule, from: 1_893_456_000_000 }, "from", "RFC 3339"],

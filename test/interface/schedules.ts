@@ -23,6 +23,56 @@ async function create({ api }: Opened, input: Partial<NewScheduleInput> = {}): P
 
 export function describeSchedules(open: Open): void {
   describe("schedules", () => {
+    test("count null as left out when they are made, and take a value back by it when they are changed", async () => {
+      const opened = await open();
+      const nulls = {
+        agent: null,
+        name: null,
+        tz: null,
+        conversation_id: null,
+        session_key: null,
+        enabled: null,
+        delete_after_run: null,
+        retry: null,
+        overlap: null,
+        catch_up: null,
+        useful_for: null,
+        timeout: null,
+      } as unknown as Partial<NewScheduleInput>;
+      const least = { schedule: LEAST.schedule, message: LEAST.message ?? "x" };
+      const { api } = opened;
+      const { id: _, ...plain } = (await api.schedules.create(least)).scheduled_task;
+      const { id: __, ...made } = (await api.schedules.create({ ...least, ...nulls })).scheduled_task;
+      expect(made).toEqual(plain);
+
+      const set = await create(opened, {
+        name: "mine",
+        tz: "Asia/Tokyo",
+        overlap: "queue",
+        catch_up: "all",
+        retry: { max_retries: 9 },
+        timeout: 5_000,
+      });
+      const back = await api.schedules.update(set.id, nulls);
+      const shown = ({ name, tz, overlap, catch_up, retry, timeout, agent_id }: ScheduledTask) => ({
+        name,
+        tz,
+        overlap,
+        catch_up,
+        retry,
+        timeout,
+        agent_id,
+      });
+      expect(shown(back)).toEqual(shown({ ...plain, id: 0 }));
+      const again = await api.schedules.update(set.id, { retry: { max_retries: 9, base_delay_ms: 5 } });
+      const half = { max_retries: null } as unknown as NonNullable<NewScheduleInput["retry"]>;
+      expect(again.retry).toMatchObject({ max_retries: 9, base_delay_ms: 5 });
+      expect((await api.schedules.update(set.id, { retry: half })).retry).toMatchObject({
+        max_retries: 3,
+        base_delay_ms: 5,
+      });
+    });
+
     test("are made of when and what, and filled in", async () => {
       const { api } = await open();
       const { scheduled_task, normalized } = await api.schedules.create({

@@ -104,7 +104,7 @@ export function describeSessions(open: Open): void {
       [KEY, {}, "message"],
       [KEY, { message: " " }, "message"],
       [KEY, { message: 5 }, "message"],
-      [KEY, { message: "hi", agentId: "no agent" }, "agentId"],
+      [KEY, { message: "hi", agentId: "no\nagent" }, "agentId"],
       [KEY, { message: "hi", lane: 1 }, "lane"],
       [KEY, { message: "hi", mode: "interupt" }, "mode"],
       [KEY, { message: "hi", maxConcurrent: 0 }, "maxConcurrent"],

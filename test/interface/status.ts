@@ -24,6 +24,7 @@ export function describeStatus(open: Open): void {
         status: "ok",
         version: expect.stringMatching(/^\d+\.\d+\.\d+/),
         state: "running",
+        startedAt: "2026-01-01T00:00:00.000Z",
         storage: "ok",
         config: { ok: true },
       });

@@ -28,7 +28,7 @@ export function describeTasks(open: Open): void {
     test.each([
       [{}, undefined],
       [{ message: "a", payload: 1 }, undefined],
-      [{ message: "a", agentId: "no agent" }, "agentId"],
+      [{ message: "a", agentId: "no\nagent" }, "agentId"],
       [{ message: "a", priority: "urgent" }, "priority"],
       [{ message: "a", deadline: "2001-01-01T00:00:00Z" }, "deadline"],
       [{ mesage: "a" }, "mesage"],

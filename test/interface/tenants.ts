@@ -34,6 +34,8 @@ export function describeTenants(open: Open): void {
       expect(changed.updatedAt > changed.createdAt).toBe(true);
       expect(await api.tenants.update(id, { name: "Acme Ltd" })).toMatchObject({ name: "Acme Ltd" });
       expect(await api.tenants.update(id, {})).toMatchObject({ name: "Acme Ltd", limits: changed.limits });
+      const back = await api.tenants.update(id, { limits: null } as never);
+      expect(back).toMatchObject({ name: "Acme Ltd", limits: NONE });
       expect(await api.tenants.update("default", { limits: { maxQueued: 9 } })).toMatchObject({
         id: "default",
         limits: { maxQueued: 9 },

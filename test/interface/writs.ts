@@ -207,7 +207,7 @@ export function describeWrits(open: Open): void {
         [{ text: 5 }, "text"],
         [{}, "text"],
         [undefined, "text"],
-        [{ text: "/schedule list", agent: "two words" }, "agent"],
+        [{ text: "/schedule list", agent: "two\nlines" }, "agent"],
         [{ text: "/schedule list", agnt: "a" }, "agnt"],
         [{ text: "/schedule list", session_key: ".." }, "session_key"],
         [{ text: "/schedule list", conversation_id: 1.5 }, "conversation_id"],

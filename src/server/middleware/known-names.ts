@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { RotaError } from "../../model/errors.ts";
 import { invalidField, isObject, list, shown } from "../../model/field-checks.ts";
-import { nearestName } from "../../model/nearest-name.ts";
+import { meantName } from "../../model/nearest-name.ts";
 
 const noQuery = z.strictObject({});
 const noBody = z.undefined();
@@ -32,7 +32,7 @@ export function refuseUnknownNames(app: FastifyInstance): void {
 }
 
 function unknownParameter(name: string, known: readonly string[]): RotaError {
-  const nearest = nearestName(name, known);
+  const nearest = meantName(name, known);
   const hint =
     nearest !== undefined
       ? `did you mean \`${nearest}\`?`

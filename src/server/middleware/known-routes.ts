@@ -1,6 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { RotaError } from "../../model/errors.ts";
 import { shown } from "../../model/field-checks.ts";
+import { nearestName } from "../../model/nearest-name.ts";
+
+/** A path that is longer is not compared with all routes: whoever sends it pays nothing for that. */
+const HINTED_LENGTH_MAX = 64;
+/** Paths have much in common: with more letters wrong it is another one. */
+const SLIPS_MAX = 4;
 
 /** The methods of each path, as `/tasks/:id`. */
 type Paths = ReadonlyMap<string, ReadonlySet<string>>;
@@ -32,7 +38,11 @@ function refuse(request: FastifyRequest, reply: FastifyReply, paths: Paths): nev
   const path = pathOf(request.url);
   const methods = paths.get(path) ?? [...paths].find(([pattern]) => matches(pattern, path))?.[1];
   if (methods === undefined) {
-    throw new RotaError("not_found", `there is no route ${shown(`${request.method} ${path}`)}`);
+    const route = `${request.method} ${path}`;
+    throw new RotaError(
+      "not_found",
+      `there is no route ${shown(route)}: ${hintFor(request.method, path, paths)}`,
+    );
   }
   const allowed = [...methods].sort().join(", ");
   reply.header("allow", allowed);
@@ -40,6 +50,40 @@ function refuse(request: FastifyRequest, reply: FastifyReply, paths: Paths): nev
     "method_not_allowed",
     `${shown(path)} does not take ${request.method}, only ${allowed}`,
   );
+}
+
+function hintFor(method: string, path: string, paths: Paths): string {
+  const nearest = nearestRoute(method, path, paths);
+  if (nearest === undefined) return "`GET /openapi.json` describes all there are";
+  return `did you mean ${nearest.replaceAll(/:(\w+)/g, "{$1}")}?`;
+}
+
+/** The path under `/v1`, else a route for this method whose path is close, else one for another method. */
+function nearestRoute(method: string, path: string, paths: Paths): string | undefined {
+  if (path.length > HINTED_LENGTH_MAX) return undefined;
+  const versioned = [...paths.keys()].find((pattern) => matches(pattern, `/v1${path}`));
+  const pattern = versioned ?? nearestPattern(method, path, paths);
+  if (pattern === undefined) return undefined;
+  const methods = paths.get(pattern) ?? new Set();
+  return `${methods.has(method) ? method : [...methods].sort()[0]} ${pattern}`;
+}
+
+function nearestPattern(method: string, path: string, paths: Paths): string | undefined {
+  // With the parts of the path in place of parameters, so that `/task/tsk_1` is as close to `/tasks/:id` as it looks.
+  const patterns = new Map([...paths.keys()].map((pattern) => [filledIn(pattern, path), pattern]));
+  const own = [...patterns]
+    .filter(([, pattern]) => paths.get(pattern)?.has(method))
+    .map(([filled]) => filled);
+  const slipsMax = Math.min(Math.floor(path.length / 3), SLIPS_MAX);
+  const near = nearestName(path, own, slipsMax) ?? nearestName(path, patterns.keys(), slipsMax);
+  return near === undefined ? undefined : patterns.get(near);
+}
+
+function filledIn(pattern: string, path: string): string {
+  const parts = path.split("/");
+  const wanted = pattern.split("/");
+  if (parts.length !== wanted.length) return pattern;
+  return wanted.map((part, index) => (part.startsWith(":") ? parts[index] : part)).join("/");
 }
 
 function pathOf(url: string): string {

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { openTestServer, sendRaw } from "../../../test/support/http.ts";
 import { errorAnswer } from "../../api/error.ts";
+import { VERSION } from "../../version.ts";
 import { answerBrokenRequest } from "./broken-requests.ts";
 
 /** The status and the body of an answer on a bare connection. */
@@ -118,6 +119,7 @@ describe("which route:", () => {
     ["DELETE", "/health?x=1", "GET, HEAD"],
     ["PATCH", "/tasks/batch", "POST"],
     ["GET", "/tasks/batch", "POST"],
+    ["POST", "/", "GET, HEAD"],
     ["DELETE", "/tasks/stats", "GET, HEAD"],
     ["DELETE", "/v1/tasks/events/", "GET, HEAD"],
     ["POST", "/tasks/events", "GET, HEAD"],
@@ -134,24 +136,43 @@ describe("which route:", () => {
     expect(body.error).toContain(`does not take ${method}, only ${allowed}`);
   });
 
+  const NOT_NEAR = "`GET /openapi.json` describes all there are";
+
   test.each([
-    "/",
-    "/nope",
-    "/v1",
-    "/v2/tasks",
-    "/tasks/a/b/c",
-    "/TASKS",
-    "//tasks",
-    "/agents",
-    "/webhooks/deliveries",
-    "/v1/agents/a/b",
-  ])("%s does not exist, whatever the body", async (path) => {
-    const { ask } = await openTestServer({ start: false });
-    const { status, body } = await ask(path, { method: "POST", body: "no JSON" });
-    expect([status, errorAnswer.parse(body)]).toEqual([
-      404,
-      { code: "not_found", error: `there is no route POST ${path}` },
-    ]);
+    ["/nope", NOT_NEAR],
+    ["/v1", NOT_NEAR],
+    ["/v2/tasks", "did you mean POST /v1/tasks?"],
+    ["/api/tasks", "did you mean POST /v1/tasks?"],
+    ["/task", "did you mean POST /tasks?"],
+    ["/v1/task/tsk_1/cancel", "did you mean POST /v1/tasks/{id}/cancel?"],
+    ["/tasks/a/b/c", NOT_NEAR],
+    ["/TASKS", "did you mean POST /tasks?"],
+    ["//tasks", "did you mean POST /tasks?"],
+    ["/agents", "did you mean POST /v1/agents?"],
+    ["/webhooks/deliveries", "did you mean GET /v1/webhooks/deliveries?"],
+    ["/metric", "did you mean GET /metrics?"],
+    [`/${"tasks".repeat(20)}`, NOT_NEAR],
+  ])(
+    "%s does not exist, whatever the body, and the answer names the nearest that does",
+    async (path, hint) => {
+      const { ask } = await openTestServer({ start: false });
+      const { status, body } = await ask(path, { method: "POST", body: "no JSON" });
+      const { code, error } = errorAnswer.parse(body);
+      expect([status, code]).toEqual([404, "not_found"]);
+      expect(error).toBe(
+        `there is no route ${`POST ${path}`.slice(0, 60)}${path.length > 55 ? "…" : ""}: ${hint}`,
+      );
+    },
+  );
+
+  test("GET / says what there is, and every link leads somewhere", async () => {
+    const { ask } = await openTestServer();
+    const { status, body } = await ask("/");
+    expect([status, body]).toMatchObject([200, { name: "rota", version: VERSION }]);
+    for (const path of Object.values<string>(body.links)) {
+      if (path !== "/tasks/events") expect([path, (await ask(path)).status]).toEqual([path, 200]);
+    }
+    expect(body.links).toMatchObject({ tasks: "/tasks", openapi: "/openapi.json", health: "/health" });
   });
 
   test("a path that is no URL is refused", async () => {
@@ -182,7 +203,7 @@ describe("which query:", () => {
     ["/tasks?limit=1e2", '`limit` must be an integer from 1 to 1000, not "1e2"'],
     ["/tasks?limit=1&limit=2", "`limit` must be an integer from 1 to 1000, not an array"],
     ["/tasks?priority=urgent", "`priority` must be an integer, lower first, or one of critical"],
-    ["/tasks?agentId=a&agentId=b", "`agentId` must be 1 to 128 of the characters"],
+    ["/tasks?agentId=a&agentId=b", "`agentId` must be 1 to 128 characters of any script"],
     ["/tasks?state=dne", "did you mean `done`?"],
     ["/tasks?cursor=x", "`cursor` must be the `nextCursor` of the page before"],
   ])("%s is refused", async (path, message) => {

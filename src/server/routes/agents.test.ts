@@ -65,7 +65,7 @@ test.each([
   ["GET", "/v1/agents/a%00b", undefined, 404, "not_found"],
   ["GET", "/v1/agents/%F0%9F%A6%89", undefined, 404, "not_found"],
   ["POST", "/v1/agents", {}, 400, "invalid_field"],
-  ["POST", "/v1/agents", { id: "a b" }, 400, "invalid_field"],
+  ["POST", "/v1/agents", { id: "a\nb" }, 400, "invalid_field"],
   ["POST", "/v1/agents", { id: "a", source: "stored" }, 400, "invalid_field"],
   ["POST", "/v1/agents", { id: "a", maxInflight: 0 }, 400, "invalid_field"],
   ["POST", "/v1/agents", { id: "a", executor: { type: "command" } }, 400, "invalid_field"],

@@ -4,7 +4,8 @@ import { invalidField, isObject } from "../../model/field-checks.ts";
 export function withKey(body: unknown, header: string | string[]): unknown {
   if (!isObject(body)) return body;
   const key = String(header);
-  if (body["idempotencyKey"] === undefined) return { ...body, idempotencyKey: key };
+  if (body["idempotencyKey"] === undefined || body["idempotencyKey"] === null)
+    return { ...body, idempotencyKey: key };
   if (body["idempotencyKey"] === key) return body;
   throw invalidField(
     "idempotencyKey",

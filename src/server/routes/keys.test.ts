@@ -66,7 +66,7 @@ describe("what no key can be is refused, and makes none:", () => {
     [{ role: "admin", name: "x".repeat(201) }, "name"],
     [{ role: "admin", name: "a\0b" }, "name"],
     [{ role: "agent", name: "x" }, "agentId"],
-    [{ role: "agent", name: "x", agentId: "no spaces" }, "agentId"],
+    [{ role: "agent", name: "x", agentId: "two\nlines" }, "agentId"],
     [{ role: "viewer", name: "x", agentId: "scout" }, "agentId"],
     [{ role: "viewer", name: "x", expiresAt: "soon" }, "expiresAt"],
     [{ role: "viewer", name: "x", expiresAt: "2001-01-01T00:00:00Z" }, "expiresAt"],

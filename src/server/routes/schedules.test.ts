@@ -93,6 +93,18 @@ describe("what cannot be is refused in the one shape:", () => {
   test.each([
     ["POST", "/v1/schedules", { ...SCHEDULE, schedule: "now and then" }, 400, "was not understood"],
     ["POST", "/v1/schedules", { ...SCHEDULE, shedule: 1 }, 400, "did you mean `schedule`?"],
+    ["POST", "/v1/schedules", { ...SCHEDULE, timezone: "UTC" }, 400, "did you mean `tz`?"],
+    ["POST", "/v1/schedules", { cron: "0 9 * * *", message: "x" }, 400, "did you mean `schedule`?"],
+    ["POST", "/v1/schedules", { ...SCHEDULE, prompt: "x" }, 400, "did you mean `message`?"],
+    [
+      "POST",
+      "/v1/schedules",
+      { ...SCHEDULE, timeout: 600_001 },
+      400,
+      "`timeouts.maxMs` of the configuration",
+    ],
+    ["GET", "/tasks?state=finished", undefined, 400, "did you mean `done`?"],
+    ["POST", "/v1/agents", { name: "research" }, 400, "did you mean `id`?"],
     ["POST", "/v1/schedules", { ...SCHEDULE, agent: "nobody" }, 404, 'agent "nobody" not found'],
     ["POST", "/v1/schedules", { message: "x" }, 400, "`schedule`"],
     ["POST", "/v1/schedules", [SCHEDULE], 400, "takes an object"],

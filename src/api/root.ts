@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { errorAnswers } from "./error.ts";
+
+const root = z
+  .strictObject({
+    name: z.literal("rota"),
+    version: z.string(),
+    links: z.record(z.string(), z.string()).describe("Where to look next, by what is there."),
+  })
+  .meta({
+    id: "Root",
+    description: "What answers here, and where to look next.",
+    examples: [{ name: "rota", version: "0.1.0", links: { tasks: "/tasks", openapi: "/openapi.json" } }],
+  });
+
+export const getRoot = {
+  operationId: "getRoot",
+  tags: ["node"],
+  summary: "What there is",
+  description: "For whoever opens the address of the server: its name, its version and links.",
+  response: { 200: root, ...errorAnswers() },
+};

@@ -1,0 +1,29 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { getRoot } from "../../api/root.ts";
+import { VERSION } from "../../version.ts";
+import type { RouteParts } from "../routes.ts";
+import { may } from "./may.ts";
+
+/** What a look at the address alone shows. */
+const LINKS = {
+  health: "/health",
+  ready: "/ready",
+  tasks: "/tasks",
+  events: "/tasks/events",
+  sessions: "/v1/sessions",
+  schedules: "/v1/schedules",
+  runs: "/v1/runs",
+  agents: "/v1/agents",
+  lanes: "/v1/lanes",
+  stats: "/scheduler/stats",
+  metrics: "/metrics",
+  openapi: "/openapi.json",
+} as const;
+
+export const rootRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
+  app.get("/", may("known", getRoot), async () => ({
+    name: "rota" as const,
+    version: VERSION,
+    links: LINKS,
+  }));
+};
