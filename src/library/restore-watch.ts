@@ -38,6 +38,8 @@ export class RestoreWatch extends Service {
       this.#options.onRestored();
     }
     const { newest } = await events.range();
+    // The restore came between the two looks: the next one finds it.
+    if (newest < this.#cursor.seq) return 0;
     this.#cursor.moveTo(newest, await events.mark({ seq: newest }));
     return LOOK_MS;
   }

@@ -31,10 +31,12 @@ export async function submitWarnings(
 
 function warning(agent: string, kind: TaskKind, known: readonly string[], seconds: number): string {
   const others = known.filter((name) => name !== agent);
-  const nearest = nearestName(agent, others);
+  const isWhole = known.length <= NAMES_MAX;
+  const nearest = isWhole ? nearestName(agent, others) : undefined;
+  const more = others.length > WARNINGS_MAX ? " and more" : "";
   const hint =
     nearest === undefined
-      ? `known agents: ${others.slice(0, WARNINGS_MAX).join(", ")}`
+      ? `known agents: ${others.slice(0, WARNINGS_MAX).join(", ")}${more}`
       : `did you mean "${nearest}"?`;
   return (
     `agent "${agent}" has no executor and no live node has \`executors.${kind}\`: ` +

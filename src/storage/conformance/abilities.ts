@@ -90,6 +90,21 @@ export function describeAbilities(open: OpenWorld, { nodesDiffer }: { nodesDiffe
       expect(idsOf(await world.claim({ limit: 5 }))).toEqual(["x"]);
     });
 
+    test("an agent that its node still names, but without an executor, is run by that of the kind", async () => {
+      const world = await open();
+      await allAble(world, able(["writer"], ["instruction"]));
+      await world.submit(
+        ofKind("custom", { id: "p", agent: "writer" }),
+        ofKind("instruction", { id: "i", agent: "writer" }),
+      );
+      await allAble(world, { agents: new Map([["writer", false]]), kinds: ["instruction"] });
+      expect(idsOf(await world.claim({ limit: 5 }))).toEqual(["i"]);
+      expect(await world.storage.tasks.failUnserved({ afterMs: 0, limit: 5 })).toMatchObject({
+        failed: [{ agent: "writer" }],
+      });
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
     test("a stored agent with an executor can be run by every node", async () => {
       const world = await open();
       await allAble(world, able([]));

@@ -118,6 +118,14 @@ export function rememberAgents(state: OracleState, abilities: Abilities | null):
   }
 }
 
+/** A node that names an agent and has no executor for it says that it needs none: that ends what is remembered. */
+export function endMemory(state: OracleState, abilities: Abilities | null): void {
+  for (const [agent, serves] of abilities?.agents ?? []) {
+    const seen = state.agentsSeen.get(agent);
+    if (!serves && seen !== undefined) state.agentsSeen.set(agent, { ...seen, serves: false });
+  }
+}
+
 /** Forgets what no node has named for long. */
 export function forgetAgents(state: OracleState): void {
   const before = state.clock.now() - AGENT_MEMORY_MS;

@@ -1,5 +1,5 @@
 import type { Abilities, Held, NodeRecord, Slots } from "../storage.ts";
-import { abilitiesChanged, rememberAgents } from "./abilities.ts";
+import { abilitiesChanged, endMemory, rememberAgents } from "./abilities.ts";
 import { preempt } from "./preempt-tasks.ts";
 import type { OracleState } from "./state.ts";
 
@@ -8,6 +8,7 @@ export function registerNode(
   { node, slots = {}, abilities = null }: { node: string; slots?: Slots; abilities?: Abilities | null },
 ): void {
   state.nodes.set(node, { node, beat: 0, dead: false, slots, abilities });
+  endMemory(state, abilities);
   abilitiesChanged(state);
 }
 
@@ -20,6 +21,7 @@ export function setNodeAbilities(
   const before = record.abilities;
   record.abilities = abilities;
   rememberAgents(state, before);
+  endMemory(state, abilities);
   abilitiesChanged(state);
 }
 

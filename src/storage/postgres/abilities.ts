@@ -26,7 +26,7 @@ export async function failUnserved(
   // Mostly there is no such line, and then the write lock is left alone.
   const some = await db.read({
     name: "has_unserved",
-    text: "select 1 from line where standing = 2 limit 1",
+    text: "select 1 from line where standing = 2 and waiting > 0 limit 1",
     values: [],
   });
   if (some.length === 0) return { failed: [], nextAt: null };
@@ -49,7 +49,7 @@ export async function failUnserved(
 
 const STORED = (n: string) => `exists (
   select 1 from agent stored
-   where stored.tenant = ${n}.tenant and stored.agent = ${n}.agent and stored.definition::json -> 'executor' is not null)`;
+   where stored.tenant = ${n}.tenant and stored.agent = ${n}.agent and stored.definition::json ->> 'executor' is not null)`;
 
 /** Whether an executor of its own runs the tasks of the agent of `n`, on a live node or on one that is away. */
 const SERVED = (n: string) => `(
@@ -105,7 +105,8 @@ begin
 end $$;
 
 -- Writes down what a node can execute. What it named before is remembered.
-create function save_abilities(p_now bigint, p_node text, p_profile text, p_kinds text[], p_agents json) returns void
+-- Answers whether an agent may be served no longer.
+create function save_abilities(p_now bigint, p_node text, p_profile text, p_kinds text[], p_agents json) returns boolean
 language plpgsql as $$
 #variable_conflict use_column
 begin
@@ -119,6 +120,10 @@ begin
   end if;
   update node set profile = p_profile where id = p_node;
   perform forget_profiles();
+  -- A node that names an agent and has no executor for it says that it needs none: that ends what is remembered.
+  update agent_seen s set serves = false
+    from profile_agent x where x.profile = p_profile and not x.serves and s.agent = x.agent and s.serves;
+  return found;
 end $$;
 
 -- Keeps in mind what a node names that is about to say something else, or is gone.
@@ -159,12 +164,25 @@ begin
   select common_kinds into v_before from ability;
   update ability set common_kinds = v_common, live = v_live
    where common_kinds is distinct from v_common or live is distinct from v_live;
-  if p_less_served or not v_before <@ v_common then perform split_lines(v_common); end if;
-  perform label_lines(p_now, v_live);
+  if p_less_served or not v_before <@ v_common then perform split_lines(v_common, null, null); end if;
+  perform label_lines(p_now, v_live, null, null);
+end $$;
+
+-- The same for one stored agent that was made, changed or deleted: what others can execute stays as it is.
+create function agent_changed(p_now bigint, p_tenant text, p_agent text) returns void language plpgsql as $$
+declare
+  v_ability ability;
+begin
+  perform 1 from node where not dead limit 1;
+  if not found then return; end if;
+  select * into v_ability from ability;
+  perform split_lines(v_ability.common_kinds, p_tenant, p_agent);
+  perform label_lines(p_now, v_ability.live, p_tenant, p_agent);
 end $$;
 
 -- Moves tasks out of lines of all kinds that not every live node can execute any more. Costs what waits and runs.
-create function split_lines(p_common text[]) returns void language plpgsql as $$
+-- p_tenant, p_agent: only of this agent; null: of all.
+create function split_lines(p_common text[], p_tenant text, p_agent text) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_forms json;
@@ -178,7 +196,8 @@ begin
            t.parked is not null or exists (select 1 from turn u where u.session = t.session and u.stage = 'parked' and u.place = t.place)
              as parked
       from line n join task t on t.tenant = n.tenant and t.agent = n.agent and t.line = n.id and t.completed_at is null
-     where n.kind = '' and n.waiting + n.inflight > 0 and n.agent <> '${DEFAULT_AGENT}' and not ${SERVED("n")};
+     where (p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent))
+       and n.kind = '' and n.waiting + n.inflight > 0 and n.agent <> '${DEFAULT_AGENT}' and not ${SERVED("n")};
   delete from moving where kind = any (p_common);
   select json_agg(json_build_object('lane', lane, 'tenant', tenant, 'agent', agent, 'kind', kind)) into v_forms
     from (select lane, tenant, agent, kind, min(seq) as first from moving group by lane, tenant, agent, kind order by first) f;
@@ -228,23 +247,27 @@ begin
   return v_id;
 end $$;
 
--- Says of every line anew which nodes can execute its tasks.
-create function label_lines(p_now bigint, p_live text[]) returns void language plpgsql as $$
+-- Says anew which nodes can execute the tasks of lines. p_tenant, p_agent: only of this agent; null: of all.
+create function label_lines(p_now bigint, p_live text[], p_tenant text, p_agent text) returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_changed bigint[];
   v_found text[];
 begin
-  update line n set served = not n.served where n.served <> ${SERVED("n")};
+  update line n set served = not n.served
+   where (p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent)) and n.served <> ${SERVED("n")};
   insert into pool (profiles)
-  select distinct able from (select n.kind, ${ABLE("n", "p_live")} as able from line n) l
+  select distinct able
+    from (select n.kind, ${ABLE("n", "p_live")} as able from line n
+           where p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent)) l
    where able <> '{}' and (able <> p_live or kind <> '')
   on conflict (profiles) do nothing;
   with fresh as (
     select l.id, case when l.able = '{}' then case when l.served then 1 else 2 end else 0 end as standing,
            case when l.able = '{}' or (l.able = p_live and l.kind = '') then 0
                 else (select p.id from pool p where p.profiles = l.able) end as pool
-      from (select n.id, n.kind, n.served, ${ABLE("n", "p_live")} as able from line n) l),
+      from (select n.id, n.kind, n.served, ${ABLE("n", "p_live")} as able from line n
+             where p_tenant is null or (n.tenant = p_tenant and n.agent = p_agent)) l),
   changed as (
     update line n set standing = f.standing, pool = f.pool,
                       room = case when f.standing = 0 then n.room else 0 end,
@@ -260,7 +283,9 @@ begin
        and not exists (select 1 from line n where n.id = t.line and n.standing = 2);
     if v_found is not null then perform add_note('lanes', v_found); end if;
   end if;
-  delete from pool p where not exists (select 1 from line n where n.pool = p.id);
+  if p_tenant is null then
+    delete from pool p where not exists (select 1 from line n where n.pool = p.id);
+  end if;
   ${preemptAt("p_now")}
 end $$;
 
@@ -290,13 +315,13 @@ declare
 begin
   delete from unserved u where not exists (select 1 from task t where t.seq = u.task_seq and t.completed_at is null);
   with waiting as (
-    select r.task_seq as seq from line n join ready r on r.line = n.id where n.standing = 2
+    select r.task_seq as seq from line n join ready r on r.line = n.id where n.standing = 2 and n.waiting > 0
     union all
     select t.seq from line n join task t on t.tenant = n.tenant and t.parked is not null and t.line = n.id
-     where n.standing = 2 and n.parked > 0
+     where n.standing = 2 and n.waiting > 0 and n.parked > 0
     union all
     select t.seq from turn u join task t on t.seq = u.task_seq join line n on n.id = t.line and n.standing = 2
-     where u.stage = 'parked' and exists (select 1 from line where standing = 2 and parked > 0)),
+     where u.stage = 'parked' and exists (select 1 from line where standing = 2 and waiting > 0 and parked > 0)),
   marked as (
     insert into unserved (task_seq, at)
     select w.seq, v_now from waiting w where not exists (select 1 from unserved u where u.task_seq = w.seq)

@@ -118,7 +118,7 @@ language plpgsql as $$
 begin
   perform save_bound(p_now, p_tenant, p_agent, p_max);
   update agent set definition = p_definition where tenant = p_tenant and agent = p_agent;
-  perform abilities_changed(p_now, true);
+  perform agent_changed(p_now, p_tenant, p_agent);
 end $$;
 
 create function create_agent(p_now bigint, p_tenant text, p_agent text, p_max integer, p_definition text)
@@ -148,7 +148,7 @@ begin
   if not is_listed(p_tenant, p_agent) then return false; end if;
   perform save_bound(v_now, p_tenant, p_agent, null);
   delete from agent where tenant = p_tenant and agent = p_agent;
-  perform abilities_changed(v_now, true);
+  perform agent_changed(v_now, p_tenant, p_agent);
   return true;
 end $$;
 `;

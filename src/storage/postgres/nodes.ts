@@ -73,13 +73,14 @@ returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
+  v_less_served boolean;
 begin
   insert into node (id, beat_at) values (p_node, v_now);
   perform save_slots(p_node, p_slots);
-  perform save_abilities(v_now, p_node, p_profile, p_kinds, p_agents);
+  v_less_served := save_abilities(v_now, p_node, p_profile, p_kinds, p_agents);
   -- One more of the same changes nothing.
   perform 1 from node where profile = p_profile and not dead and id <> p_node;
-  if not found then perform abilities_changed(v_now, false); end if;
+  if not found or v_less_served then perform abilities_changed(v_now, v_less_served); end if;
 end $$;
 
 create function set_abilities(p_now bigint, p_node text, p_profile text, p_kinds text[], p_agents json)
@@ -90,8 +91,7 @@ declare
 begin
   perform 1 from node where id = p_node and not dead;
   if not found then return; end if;
-  perform save_abilities(v_now, p_node, p_profile, p_kinds, p_agents);
-  perform abilities_changed(v_now, false);
+  perform abilities_changed(v_now, save_abilities(v_now, p_node, p_profile, p_kinds, p_agents));
 end $$;
 
 create function set_slots(p_now bigint, p_node text, p_slots json) returns void language plpgsql as $$

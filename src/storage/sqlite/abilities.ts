@@ -10,19 +10,30 @@ import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { commonKinds, isServed, STANDING, UNSERVED } from "./standing.ts";
 
-/** Writes down what a node can execute; null: everything. What it named before is remembered. */
+/**
+ * Writes down what a node can execute; null: everything. What it named before is remembered. `lessServed`: an agent may be
+ * served no longer.
+ */
 export function writeAbilities(
   db: SqliteDatabase,
   node: string,
   abilities: Abilities | null,
   now: number,
-): void {
+): { lessServed: boolean } {
   rememberAgents(db, node, now);
   db.prepare("delete from node_agent where node = ?").run(node);
   const add = db.prepare("insert into node_agent (agent, node, serves) values (?, ?, ?)");
   for (const [agent, serves] of abilities?.agents ?? []) add.run(agent, node, serves ? 1 : 0);
+  // A node that names an agent and has no executor for it says that it needs none: that ends what is remembered.
+  const unserved = db
+    .prepare(
+      `update agent_seen set serves = 0
+        where serves = 1 and agent in (select agent from node_agent where node = ? and serves = 0)`,
+    )
+    .run(node);
   const kinds = abilities === null ? null : JSON.stringify(abilities.kinds);
   db.prepare("update node set kinds = ? where id = ?").run(kinds, node);
+  return { lessServed: unserved.changes > 0 };
 }
 
 /** Keeps in mind what a node names that is about to say something else, or is gone. */
@@ -62,17 +73,39 @@ export function abilitiesChanged(
   db.prepare("delete from common_kind").run();
   for (const kind of common) db.prepare("insert into common_kind (kind) values (?)").run(kind);
   const isLost = [...before].some((kind) => !common.includes(kind));
-  if (lessServed || isLost) splitLines(db);
-  relabelLines(db, now);
+  if (lessServed || isLost) splitLines(db, ANY);
+  relabelLines(db, ANY, now);
 }
 
+/** The same for one stored agent that was made, changed or deleted: what others can execute stays as it is. */
+export function agentChanged(
+  db: SqliteDatabase,
+  { tenant, agent }: { tenant: string; agent: string },
+  now: number,
+): void {
+  db.abilities.served.clear();
+  if (db.prepare("select 1 from node where dead = 0 and past = 0 limit 1").get() === undefined) return;
+  const only = { where: "tenant = ? and agent = ?", values: [tenant, agent] };
+  splitLines(db, only);
+  relabelLines(db, only, now);
+}
+
+/** Some of the lines. */
+interface Selection {
+  readonly where: string;
+  readonly values: readonly string[];
+}
+
+const ANY: Selection = { where: "true", values: [] };
+
 /** Moves tasks out of lines of all kinds that not every live node can execute any more. Costs what waits. */
-function splitLines(db: SqliteDatabase): void {
+function splitLines(db: SqliteDatabase, { where, values }: Selection): void {
   const mixed = db
     .prepare<{ id: number; tenant: string; agent: string }>(
-      `select id, tenant, agent from line where kind = '' and waiting + inflight > 0 and agent <> '${DEFAULT_AGENT}'`,
+      `select id, tenant, agent from line
+        where kind = '' and waiting + inflight > 0 and agent <> '${DEFAULT_AGENT}' and ${where}`,
     )
-    .all()
+    .all(...values)
     .filter((line) => !isServed(db, line));
   if (mixed.length === 0) return;
   const ledger = new Ledger(db);
@@ -135,13 +168,14 @@ function moveToKind(db: SqliteDatabase, ledger: Ledger, task: MovingTask): void 
   );
 }
 
-function relabelLines(db: SqliteDatabase, now: number): void {
+function relabelLines(db: SqliteDatabase, { where, values }: Selection, now: number): void {
   const changed = db
     .prepare<{ id: number; lane: string; was: number; standing: number }>(
-      `select id, lane, was, standing from (select id, lane, standing as was, ${STANDING} as standing from line)
+      `select id, lane, was, standing
+         from (select id, lane, standing as was, ${STANDING} as standing from line where ${where})
         where was <> standing`,
     )
-    .all();
+    .all(...values);
   if (changed.length > 0) {
     const set = db.prepare("update line set standing = ? where id = ?");
     for (const { id, standing } of changed) set.run(standing, id);
@@ -163,7 +197,9 @@ export async function failUnserved(
   { afterMs, limit }: { afterMs: number; limit: number },
 ): Promise<{ failed: TaskPlace[]; nextAt: number | null }> {
   // Mostly there is no such line, and then nothing is written.
-  if (db.prepare(`select 1 from line where standing = ${UNSERVED} limit 1`).get() === undefined) {
+  if (
+    db.prepare(`select 1 from line where standing = ${UNSERVED} and waiting > 0 limit 1`).get() === undefined
+  ) {
     return { failed: [], nextAt: null };
   }
   const answer = db.write((now) => {
@@ -206,10 +242,10 @@ function markUnserved(db: SqliteDatabase, limit: number, now: number): number {
   const unmarked = db
     .prepare<{ seq: number }>(
       `with waiting as (
-         select r.task_seq as seq from line n join ready r on r.line = n.id where n.standing = ${UNSERVED}
+         select r.task_seq as seq from line n join ready r on r.line = n.id where n.standing = ${UNSERVED} and n.waiting > 0
          union all
          select t.seq from line n join task t indexed by task_parked on t.line = n.id and t.parked is not null
-          where n.standing = ${UNSERVED})
+          where n.standing = ${UNSERVED} and n.waiting > 0)
        select seq from waiting where not exists (select 1 from unserved u where u.task_seq = seq) order by seq limit +?`,
     )
     .all(limit + 1);

@@ -1,5 +1,5 @@
 import type { AgentRecord, AgentStorage } from "../storage.ts";
-import { abilitiesChanged, forgetAgents } from "./abilities.ts";
+import { agentChanged, forgetAgents } from "./abilities.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { preemptAfterChange, refreshLines } from "./lanes.ts";
 import { Ledger } from "./ledger.ts";
@@ -27,7 +27,7 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
         if (!isListed(db, agent)) return false;
         saveBound(db, { ...agent, maxInflight: null }, now);
         db.prepare("delete from agent where tenant = ? and agent = ?").run(agent.tenant, agent.agent);
-        abilitiesChanged(db, now, { lessServed: true });
+        agentChanged(db, agent, now);
         return true;
       }),
     async list() {
@@ -96,7 +96,7 @@ function save(db: SqliteDatabase, { definition, ...bound }: AgentRecord, now: nu
     bound.tenant,
     bound.agent,
   );
-  abilitiesChanged(db, now, { lessServed: true });
+  agentChanged(db, bound, now);
   return true;
 }
 

@@ -14,7 +14,7 @@ export function nodesOfLane(db: SqliteDatabase, lane: string): ServingNode[] {
          from node_slot s join node n on n.id = s.node
          left join (select l.node, count(*) as held from lease l join line on line.id = l.line
                      where line.lane = @lane group by l.node) h on h.node = s.node
-        where s.lane = @lane and n.dead = 0`,
+        where s.lane = @lane and n.dead = 0 and n.past = 0`,
     )
     .all({ lane });
 }

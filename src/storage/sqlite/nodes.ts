@@ -10,15 +10,13 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
       db.write((now) => {
         db.prepare("insert into node (id, beat_at) values (?, ?)").run(node, now);
         writeSlots(db, node, slots);
-        writeAbilities(db, node, abilities, now);
-        abilitiesChanged(db, now, { lessServed: false });
+        abilitiesChanged(db, now, writeAbilities(db, node, abilities, now));
       });
     },
     async setAbilities({ node, abilities }) {
       db.write((now) => {
         if (db.prepare("select 1 from node where id = ? and dead = 0").get(node) === undefined) return;
-        writeAbilities(db, node, abilities, now);
-        abilitiesChanged(db, now, { lessServed: false });
+        abilitiesChanged(db, now, writeAbilities(db, node, abilities, now));
       });
     },
     async setSlots({ node, slots }) {

@@ -89,7 +89,7 @@ export class WalSync {
     readSync(this.#file, bytes, 0, bytes.length, 0);
     // The system may also have dropped what it could not write: then what is read here is what the disk has.
     if (!isWholeWal(bytes, end)) throw new LostPagesError();
-    writeSync(this.#file, bytes, 0, bytes.length, 0);
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at, bytes.length - at, at);
     await this.#flush(this.#file);
     checkpoint();
     this.#durable = covered;

@@ -34,7 +34,7 @@ drop table line;
 alter table new_line rename to line;
 create index line_by_fairness on line (lane, tenant, inflight, last_served, id) where startable = 1;
 create index line_by_head on line (lane, tenant, head_rank, head_seq) where startable = 1 and ahead = 1;
-create index line_by_kind on line (lane) where kind <> '';
+create index line_by_kind on line (lane) where kind <> '' and standing = 0;
 create index line_unserved on line (id) where standing = 2;
 create view task_state as
   select t.id, t.tenant, t.agent, n.lane, coalesce(l.state, t.resting_state) as state, t.priority, t.created_at,
