@@ -89,7 +89,7 @@ export class Rewinder extends Service {
       const { tenant, id } = read;
       this.log.error(
         { tenant, schedule: id, error },
-        "a schedule does not follow the clock that was set back",
+        "could not make due times of a schedule due again after the clock was set back",
       );
     }
   }
@@ -167,7 +167,7 @@ interface Left {
 }
 
 function reasonFor(runId: number): string {
-  return `run ${runId} stood for it, which was due later: the clock was set back`;
+  return `covered by run ${runId}, which was due later: the clock was set back`;
 }
 
 /** Whether something of it was written at a time that has not come: the clock was set back since. */

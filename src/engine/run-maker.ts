@@ -334,7 +334,7 @@ function changesOfHeld(schedule: ScheduleRecord, now: number) {
 function spent({ id, maxRuns }: ScheduleRecord): RotaError {
   return new RotaError(
     "conflict",
-    `schedule ${id} has had its ${maxRuns} runs: give it a larger \`max_runs\`, or null for any number`,
+    `schedule ${id} has reached \`max_runs\` (${maxRuns}): raise it, or set it to null for no limit`,
   );
 }
 

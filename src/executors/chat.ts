@@ -119,6 +119,8 @@ async function readEvents(
 function addTruncated(message: UiMessage, text: string): void {
   const type = /^\s*\{\s*"type"\s*:\s*"([a-z-]+)"/.exec(text)?.[1];
   if (type === "text-delta") throw tooLong();
+  if (type === "error" || type === "abort")
+    message.add({ type, errorText: "an error that is too long to keep" });
   if (type?.startsWith("tool-")) message.add({ type });
 }
 

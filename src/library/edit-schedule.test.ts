@@ -128,14 +128,14 @@ describe("another number of runs, or another end", () => {
     const spent = { ...PAUSED, maxRuns: 3, runCount: 3 };
     expect(edit(record("every hour", spent), { max_runs: 4 })).toEqual({ maxRuns: 4 });
     expect(() => edit(record("every hour", spent), { status: "active" })).toThrow(
-      "schedule 7 has had its 3 runs: give it a larger `max_runs`",
+      "schedule 7 has reached `max_runs` (3): raise it",
     );
     expect(() => edit(record("every hour", { ...PAUSED, untilAt: NOW }), { status: "active" })).toThrow(
       "schedule 7 is not due any more before its `until`: give it a later one",
     );
     expect(() =>
       edit(record("every hour", { ...spent, status: "completed" }), { schedule: "hourly" }),
-    ).toThrow("has had its 3 runs");
+    ).toThrow("has reached `max_runs` (3)");
   });
 
   test("of one that is due once leaves it to its run, or nothing", () => {

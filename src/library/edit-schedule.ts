@@ -76,7 +76,7 @@ function course(record: ScheduleRecord, wanted: Course, now: number): Partial<Ch
   }
   const nextFireAt = schedule === undefined ? resumed(record, now) : nextDue(record, now);
   if (runsLeft(record) === 0)
-    throw conflict(record, `has had its ${record.maxRuns} runs: give it a larger \`max_runs\``);
+    throw conflict(record, `has reached \`max_runs\` (${record.maxRuns}): raise it`);
   if (nextFireAt === null && record.rule.kind !== "once") {
     throw conflict(record, "is not due any more before its `until`: give it a later one");
   }

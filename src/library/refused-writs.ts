@@ -29,7 +29,7 @@ function withRefusals({ taskId, agentId }: Task, result: unknown, log: Log): unk
   try {
     const found = writsInAnswer(result);
     if (found === null) return result;
-    const reason = `agent "${agentId}" may not schedule anything in its answers: its \`writs\` must be true for that`;
+    const reason = `agent "${agentId}" is not allowed to schedule work: set \`writs: true\` on the agent`;
     const blocks = found.writs.slice(0, ANSWER_WRITS_MAX).map((writ) => errorBlock(writ, reason));
     return withBlocks(found.value, blocks) ?? result;
   } catch (error) {

@@ -30,7 +30,8 @@ export class RestoreWatch extends Service {
 
   async tick(): Promise<number> {
     const { events } = this.#options.storage;
-    if (await this.#cursor.isTakenBack()) {
+    const isTakenBack = await this.#cursor.isTakenBack();
+    if (isTakenBack) {
       this.log.warn(
         { lastEvent: this.#cursor.seq },
         "the database was restored to an earlier state; reading everything anew",
@@ -39,7 +40,7 @@ export class RestoreWatch extends Service {
     }
     const { newest } = await events.range();
     // The restore came between the two looks: the next one finds it.
-    if (newest < this.#cursor.seq) return 0;
+    if (!isTakenBack && newest < this.#cursor.seq) return 0;
     this.#cursor.moveTo(newest, await events.mark({ seq: newest }));
     return LOOK_MS;
   }

@@ -17,7 +17,7 @@ export interface WarnParams {
 /** What the caller should know of tasks that were accepted although no live node can execute them. */
 export async function submitWarnings(
   { tenant, storage, noExecutorMs }: WarnParams,
-  tasks: readonly NewTask[],
+  tasks: readonly Pick<NewTask, "agent" | "spec">[],
   inserted: readonly InsertedTask[],
 ): Promise<{ warnings?: readonly string[] }> {
   const unserved = tasks.filter((_, place) => inserted[place]?.unserved);

@@ -260,7 +260,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
         );
       }
       engine.wakeFor(retried.task);
-      return toSubmitted(retried.task);
+      const record = retried.task.unserved ? await storage.tasks.get({ tenant, id: taskId }) : null;
+      const warnings = record === null ? {} : await submitWarnings(options, [record], [retried.task]);
+      return { ...toSubmitted(retried.task), ...warnings };
     },
 
     async wait(taskId, waitOptions = {}) {
@@ -303,12 +305,12 @@ function rejectionOf(task: InsertedTask): { error?: string } {
 function blockedError(dependency: string, state: BlockingDependency["state"] | null): RotaError {
   const [why, instead] =
     state === null
-      ? ["is no longer kept", "submit both anew"]
+      ? ["is no longer stored", "submit both again"]
       : state === "rejected"
-        ? ["was rejected", "submit both anew"]
+        ? ["was rejected", "submit both again"]
         : [
             state === "failed" ? "failed" : "was cancelled",
-            "retry that one first, with its `dependants` to bring this one back too",
+            "retry that one with `dependants=true`, which brings this task back too",
           ];
   return new RotaError("conflict", `the task depends on ${dependency}, which ${why}: ${instead}`, {
     details: { dependency },

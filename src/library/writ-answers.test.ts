@@ -91,7 +91,7 @@ describe("the writs in an answer", () => {
     const block = (agent: string) =>
       [
         "[/schedule create in 1 hour: look again]",
-        `ERR: agent "${agent}" may not schedule anything in its answers: its \`writs\` must be true for that`,
+        `ERR: agent "${agent}" is not allowed to schedule work: set \`writs: true\` on the agent`,
         "[END SCHEDULE]",
       ].join("\n");
     for (const agentId of ["plain", "forbidden", "index", "unlisted"]) {

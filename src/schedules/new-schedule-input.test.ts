@@ -218,7 +218,6 @@ const BAD: readonly (readonly [input: unknown, field: string, sentence: string])
   [{ ...LEAST, name: "two\nlines" }, "name", "without control characters"],
   [{ ...LEAST, name: 5 }, "name", "not 5"],
   [{ ...LEAST, tz: "Berlin" }, "tz", "did you mean Europe/Berlin?"],
-  [{ ...LEAST, message: null }, "message", "must be a string that is not empty"],
   [{ ...LEAST, conversation_id: "x".repeat(257) }, "conversation_id", "1 to 256 characters"],
   [{ ...LEAST, session_key: ".." }, "session_key", "`session_key` must be 1 to 256 characters"],
   [{ ...LEAST, enabled: "yes" }, "enabled", 'true or false, not "yes"'],

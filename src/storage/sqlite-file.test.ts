@@ -565,7 +565,7 @@ describe("a disk that cannot be written", () => {
     writeSync(openSync(`${path}-wal`, "r+"), Buffer.alloc(16, 0xff), 0, 16, size - 2_000);
     mend();
     for (let tries = 0; tries < 2; tries += 1) {
-      await expect(storage.check()).rejects.toThrow("restart this process");
+      await expect(storage.check()).rejects.toThrow("restart Rota");
       await expect(insert(storage, "c")).rejects.toMatchObject(away);
     }
   });

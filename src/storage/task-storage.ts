@@ -319,7 +319,7 @@ export interface TaskSituation {
  * something ended; and how many of those that wait for each. What a claim costs does not grow with how many there are: those
  * that it does not look at have their turn at the next.
  */
-export const KEYS_LOOKED_AT = { keys: 100, afterEnd: 10, waiting: 100 } as const;
+export const KEYS_LOOKED_AT = { keys: 20, afterEnd: 5, waiting: 1_000 } as const;
 
 /** How many tasks ahead of one are named, and how many are counted. */
 export const AHEAD_MAX = { named: 10, counted: 10_000 } as const;

@@ -165,7 +165,7 @@ export function describeScheduleLimits(open: Open): void {
       expect((await api.schedules.runs(id)).count).toBe(2);
       expect(await errorOf(api.schedules.run(id))).toMatchObject({
         code: "conflict",
-        message: expect.stringContaining("has had its 2 runs"),
+        message: expect.stringContaining("has reached `max_runs` (2)"),
       });
       expect(await api.schedules.run(id, { mode: "due" })).toMatchObject({ ran: false, reason: "not-due" });
       expect(await errorOf(api.schedules.update(id, { status: "active" }))).toMatchObject({

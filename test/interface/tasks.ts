@@ -272,7 +272,7 @@ export function describeTasks(open: Open): void {
       });
       expect(await errorOf(api.tasks.retry(second))).toMatchObject({
         code: "conflict",
-        message: `the task depends on ${first}, which failed: retry that one first, with its \`dependants\` to bring this one back too`,
+        message: `the task depends on ${first}, which failed: retry that one with \`dependants=true\`, which brings this task back too`,
         details: { dependency: first },
       });
       expect(await errorOf(api.tasks.retry(third, { dependants: true }))).toMatchObject({
@@ -289,7 +289,7 @@ export function describeTasks(open: Open): void {
       await api.tasks.cancel(taskId);
       expect(await errorOf(api.tasks.retry(taskId))).toMatchObject({
         code: "conflict",
-        message: "the task depends on tsk_gone, which is no longer kept: submit both anew",
+        message: "the task depends on tsk_gone, which is no longer stored: submit both again",
       });
       expect(await errorOf(api.tasks.retry(taskId, { dependants: "yes" as never }))).toMatchObject({
         code: "invalid_field",

@@ -365,6 +365,14 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       await expectRight(world);
     });
 
+    test("gives it up also where hundreds wait before the one that could start", async () => {
+      const world = await open();
+      await fillAgent(world, "full");
+      await world.submit(...Array.from({ length: 300 }, () => ({ agent: "full", concurrencyKey: "z" })));
+      await world.submit({ id: "free", agent: "b", concurrencyKey: "z" });
+      expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["free"]);
+    });
+
     test("is told of as work, so that another lane is claimed from again", async () => {
       const world = await open();
       await world.storage.agents.configure({ tenant: TENANT, agent: "full", maxInflight: 1 });

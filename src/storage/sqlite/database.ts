@@ -341,14 +341,10 @@ function reasonFor(code: string, path: string): string | undefined {
 function notDurable(error: unknown): RotaError {
   const { message } = error as Error;
   const isOver = error instanceof LostPagesError;
-  const next = isOver ? "" : "; nothing is accepted until all of it was written again";
-  return new RotaError(
-    "storage_unavailable",
-    `SQLite: the disk did not take what was written (${message})${next}`,
-    {
-      cause: error,
-    },
-  );
+  const next = isOver ? "" : "; Rota accepts nothing until it has rewritten its log";
+  return new RotaError("storage_unavailable", `SQLite: fsync failed (${message})${next}`, {
+    cause: error,
+  });
 }
 
 function isFlushError(error: unknown): boolean {

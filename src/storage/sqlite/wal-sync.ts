@@ -101,7 +101,7 @@ export class WalSync {
 export class LostPagesError extends Error {
   constructor() {
     super(
-      "what could not be forced to the disk is gone: restart this process, which then goes on from what is on the disk; nothing that was accepted is missing there",
+      "the operating system lost the last writes: restart Rota, which continues from the disk; no acknowledged task is missing there",
     );
   }
 }
