@@ -53,7 +53,8 @@ const STORED = (n: string) => `exists (
 
 /** Whether an executor of its own runs the tasks of the agent of `n`, on a live node or on one that is away. */
 const SERVED = (n: string) => `(
-  exists (select 1 from profile_agent named where named.agent = ${n}.agent and named.serves)
+  exists (select 1 from profile_agent named where named.agent = ${n}.agent and named.serves
+             and exists (select 1 from node live where live.profile = named.profile and not live.dead))
   or exists (select 1 from agent_seen seen where seen.agent = ${n}.agent and seen.serves) or ${STORED(n)})`;
 
 /** The live profiles, of all `live`, whose nodes can execute the tasks of line `n`. */

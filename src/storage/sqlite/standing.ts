@@ -32,7 +32,8 @@ const SERVED_MAX = 20_000;
 const LIVE = "n.dead = 0 and n.past = 0";
 const STORED = `exists (select 1 from agent a where a.tenant = line.tenant and a.agent = line.agent
                           and a.definition ->> '$.executor' is not null)`;
-const SERVED = `(exists (select 1 from node_agent x where x.agent = line.agent and x.serves = 1)
+const SERVED = `(exists (select 1 from node_agent x join node n on n.id = x.node
+                           where x.agent = line.agent and x.serves = 1 and n.dead = 0)
                  or exists (select 1 from agent_seen x where x.agent = line.agent and x.serves = 1))`;
 
 /** `standing` of a row of `line` as it should be, as long as there is a live node. */
