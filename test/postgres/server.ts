@@ -70,9 +70,14 @@ async function startOnPort(port: number, settings: Settings): Promise<PostgresSe
       folder,
     });
     let pid = await keeper.ready();
-    const startAgain = async (how: "restart" | "crash") => {
-      keeper.send(how);
-      pid = await keeper.ready();
+    // One at a time: a server that is ended while it starts never says that it is ready.
+    let isUp = Promise.resolve();
+    const startAgain = (how: "restart" | "crash") => {
+      isUp = isUp.then(async () => {
+        keeper.send(how);
+        pid = await keeper.ready();
+      });
+      return isUp;
     };
     return {
       url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,

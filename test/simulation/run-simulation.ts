@@ -101,7 +101,6 @@ async function live(world: World): Promise<History> {
     calls: agents.calls,
     callbacks: [],
     deliveries: [],
-    callbacksOver: true,
     strikes,
     fickle: ledger.fickle,
     followed: followers.map(({ seqs }) => ({ tenantId: DEFAULT_TENANT, seqs })),
