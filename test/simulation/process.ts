@@ -5,7 +5,7 @@ import { joinRota } from "../../src/rota.ts";
 import { RecordingLog } from "../support/recording-log.ts";
 import type { Actor } from "./agenda.ts";
 import { Link } from "./link.ts";
-import { agentsOf, type LocalAgent, localAgentOf, optionsIn } from "./settings.ts";
+import { AGENT_IDS, LOCAL_AGENTS, type LocalAgent, localAgentOf, optionsIn } from "./settings.ts";
 import { BEGAN_AT, type World } from "./world.ts";
 
 const DRAIN_GRACE_MS = 2_000;
@@ -108,9 +108,10 @@ export class SimulatedProcess {
       const settings = resolveSettings(options, { clock });
       const rota = await joinRota({ options, settings, storage: this.link.storage });
       const executor = agents.executorIn(this.actor);
-      for (const id of agentsOf(this.#number)) rota.agent(id, { ...options.agents?.[id], executor });
+      const local = this.#world.isShared ? [this.localAgent] : LOCAL_AGENTS;
+      for (const id of [...AGENT_IDS, ...local]) rota.agent(id, { ...options.agents?.[id], executor });
       await rota.start();
-      this.#world.served.add(this.localAgent);
+      for (const id of local) this.#world.served.add(id);
       this.link.trouble();
       this.rota = rota;
     } catch (error) {

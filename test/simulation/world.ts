@@ -49,6 +49,8 @@ export class World {
   readonly ledger = new Ledger();
   readonly witness: Witness;
   readonly strikes: Strike[] = [];
+  /** Whether processes may differ in their agents: only one program at a time can open an SQLite database. */
+  readonly isShared: boolean;
   /** The agents of only some processes that a process has made known: others nobody may name yet. */
   readonly served = new Set<LocalAgent>();
   /** What was found wrong on the way. */
@@ -72,12 +74,13 @@ export class World {
   #clockOff = { ms: 0, mostMs: 0 };
 
   static async open({ seed, storage, spoil }: WorldParams): Promise<World> {
-    const world = new World(seed);
+    const world = new World(seed, storage === "oracle");
     world.#storage = spoil(await STORAGES[storage](world.clock));
     return world;
   }
 
-  private constructor(seed: number) {
+  private constructor(seed: number, isShared: boolean) {
+    this.isShared = isShared;
     this.chance = new Chance(seed);
     this.agenda = new Agenda(this.chance.fork("turns"));
     this.network = this.agenda.actor("network");
@@ -108,6 +111,7 @@ export class World {
 
   /** The processes that have an agent, of agents that not all have. */
   get homes(): Readonly<Record<string, readonly string[]>> {
+    if (!this.isShared) return {};
     return Object.fromEntries(
       LOCAL_AGENTS.map((agent) => [
         agent,
