@@ -18,7 +18,15 @@ import { createTestDatabase } from "../postgres/database.ts";
 import { serve } from "../support/http-server.ts";
 import { loadPostgres } from "./dump-postgres.ts";
 import { loadSqlite } from "./dump-sqlite.ts";
-import { DRIVERS, type Driver, type Fixture, OPTIONS, RECEIVER_URL, readFixtures, SOON_MS } from "./fixture.ts";
+import {
+  DRIVERS,
+  type Driver,
+  type Fixture,
+  OPTIONS,
+  RECEIVER_URL,
+  readFixtures,
+  SOON_MS,
+} from "./fixture.ts";
 import { readAll } from "./read-all.ts";
 
 /**
