@@ -17,5 +17,8 @@ test.concurrent.each([
     const { calls, callbacks, edits, knocks } = history;
     for (const seen of [calls, callbacks, edits, knocks]) expect(seen).not.toEqual([]);
     expect(plan).not.toEqual([]);
+    expect(history.deliveries.map(({ status }) => status)).toContain("delivered");
+    const agents = [...history.tasks.values()].map(({ agentId }) => agentId);
+    expect(agents).toEqual(expect.arrayContaining(Object.keys(history.homes ?? {})));
   },
 );

@@ -20,10 +20,15 @@ export interface History {
   readonly callbacks: readonly Callback[];
   /** What is said to have become of callbacks. */
   readonly deliveries: readonly Delivery[];
-  /** Whether it was waited until none could still be on its way. */
-  readonly callbacksOver: boolean;
   /** What was done to processes that may keep them from hanging up in time. */
   readonly strikes: readonly Strike[];
+  /**
+   * Crashes of the database, each from when a start could be forgotten until nothing that was forgotten can still call.
+   * Left out: there was none.
+   */
+  readonly crashes?: readonly Span[];
+  /** The processes that can execute an agent's tasks, of agents that not every process can. Left out: every process can. */
+  readonly homes?: Readonly<Record<string, readonly string[]>>;
   /** The log, as it was read at the end. */
   readonly events: readonly RotaEvent[];
   readonly followed: readonly Followed[];
@@ -147,14 +152,15 @@ export interface Callback {
   readonly answered: number | null;
 }
 
-/**
- * A fault that struck a process, and the time it needed to get over it, as places in the order of what the agents' program
- * saw; `until` is null while it has not.
- */
-export interface Strike {
-  readonly process: string;
+/** A while, as places in the order of what the agents' program saw; `until` is null while it is not over. */
+export interface Span {
   readonly from: number;
   readonly until: number | null;
+}
+
+/** A fault that struck a process, and the time it needed to get over it. */
+export interface Strike extends Span {
+  readonly process: string;
 }
 
 /** What is wrong with a history: a sentence each; none when all is well. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import type { Chance } from "./chance.ts";
-import type { Mutable, Strike } from "./history.ts";
+import type { Mutable, Span, Strike } from "./history.ts";
 import { describeStep, type Fault, type FaultKind, type Step } from "./plan.ts";
 import type { RotaProcess } from "./rota-process.ts";
 import type { World } from "./world.ts";
@@ -12,16 +12,22 @@ import type { World } from "./world.ts";
  */
 const AFTERMATH_MS: Partial<Record<FaultKind, number>> = { kill: 10_000, pause: 10_000, cut: 45_000 };
 
+/** For so long PostgreSQL may leave in memory what nobody waits for: three times its `wal_writer_delay`. */
+const UNWRITTEN_MS = 600;
+/** A node that stands still after its claim calls its agent when it wakes, unless its lease has run out. */
+const FORGOTTEN_MS = 15_000;
+
 export interface InflictParams {
   readonly world: World;
   readonly plan: readonly Step[];
   readonly chance: Chance;
   readonly strikes: Strike[];
+  readonly crashes: Span[];
   readonly say: (line: string) => void;
 }
 
 /** Does to a world what the plan says; resolves when all of it is over and every node is up. */
-export async function inflict({ world, plan, chance, strikes, say }: InflictParams): Promise<void> {
+export async function inflict({ plan, say, ...rest }: InflictParams): Promise<void> {
   const begunAt = performance.now();
   const underWay = new Map<number | Step, Promise<void>>();
   for (const step of plan) {
@@ -30,7 +36,7 @@ export async function inflict({ world, plan, chance, strikes, say }: InflictPara
     // What is done to a node waits until it is up again from what was done before.
     const key = "node" in step.fault ? step.fault.node : step;
     const before = underWay.get(key) ?? Promise.resolve();
-    const done = before.then(() => carryOut(step.fault, { world, chance, strikes }));
+    const done = before.then(() => carryOut(step.fault, rest));
     underWay.set(key, done);
     // It is thrown where all are waited for.
     done.catch(() => {});
@@ -40,7 +46,7 @@ export async function inflict({ world, plan, chance, strikes, say }: InflictPara
 
 async function carryOut(
   fault: Fault,
-  { world, chance, strikes }: Pick<InflictParams, "world" | "chance" | "strikes">,
+  { world, chance, strikes, crashes }: Omit<InflictParams, "plan" | "say">,
 ): Promise<void> {
   const node = "node" in fault ? world.nodes[fault.node] : undefined;
   const strike = (struck: RotaProcess) => {
@@ -91,6 +97,16 @@ async function carryOut(
       return terminate(world, chance);
     case "restart-database":
       return world.postgres?.restart();
+    case "crash-database": {
+      const crash: Mutable<Span> = { from: world.program.now, until: null };
+      crashes.push(crash);
+      await delay(UNWRITTEN_MS);
+      await world.postgres?.crash();
+      setTimeout(() => {
+        crash.until = world.program.now;
+      }, FORGOTTEN_MS).unref();
+      return;
+    }
     case "upstream":
       world.program.outage(fault.how);
       await delay(fault.forMs);

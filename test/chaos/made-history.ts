@@ -51,7 +51,6 @@ export function madeHistory(story: Story, faults: Partial<History> = {}): Histor
     calls: [],
     callbacks: [],
     deliveries: [],
-    callbacksOver: true,
     strikes: [],
     events,
     followed: [{ tenantId: DEFAULT_TENANT, seqs: events.map(({ seq }) => seq) }],

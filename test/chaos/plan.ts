@@ -12,6 +12,8 @@ export type Fault =
   | { readonly kind: "terminate" }
   /** PostgreSQL stops and starts again. */
   | { readonly kind: "restart-database" }
+  /** PostgreSQL crashes, which loses what is not on the disk, and recovers. */
+  | { readonly kind: "crash-database" }
   /** The database file may not grow. */
   | { readonly kind: "fill"; readonly node: number; readonly forMs: number }
   /** The clock of a node jumps ahead, then back further than it came from, and is right again after a while. */
@@ -25,6 +27,7 @@ export const FAULT_KINDS = [
   "cut",
   "terminate",
   "restart-database",
+  "crash-database",
   "fill",
   "clock",
   "upstream",
@@ -50,18 +53,30 @@ export interface PlanParams {
   readonly brief: boolean;
 }
 
-/** How often each kind comes in a long run, next to the others. */
+/** How often each kind comes in a long run, next to the others, once each has come. */
 const WEIGHTS: Readonly<Record<StorageName, Partial<Record<FaultKind, number>>>> = {
   sqlite: { kill: 5, pause: 2, fill: 3, upstream: 2 },
   // On SQLite, whose only node has the only clock, the moments that checks go by would jump with it.
-  postgres: { kill: 4, pause: 3, cut: 3, terminate: 3, "restart-database": 1, clock: 2, upstream: 2 },
+  postgres: {
+    kill: 4,
+    pause: 3,
+    cut: 3,
+    terminate: 3,
+    "restart-database": 1,
+    "crash-database": 2,
+    clock: 2,
+    upstream: 2,
+  },
 };
 
-/** Those that take a lease to get over come first, so that the others come meanwhile. */
+/**
+ * Those that take a lease to get over come first, so that the others come meanwhile. A callback that was under way then is
+ * made again half a minute later.
+ */
 const BRIEF: Readonly<Record<StorageName, { first: readonly FaultKind[]; later: readonly FaultKind[] }>> = {
-  sqlite: { first: [], later: ["kill", "fill", "kill", "pause", "upstream"] },
+  sqlite: { first: ["kill", "kill"], later: ["fill", "pause", "upstream"] },
   postgres: {
-    first: ["kill", "cut"],
+    first: ["kill", "cut", "crash-database"],
     later: ["terminate", "pause", "restart-database", "clock", "upstream", "terminate"],
   },
 };
@@ -78,36 +93,50 @@ const LASTS_MS: Readonly<
   upstream: { brief: [500, 1_000], long: [500, 5_000] },
   terminate: { brief: [0, 0], long: [0, 0] },
   "restart-database": { brief: [0, 0], long: [0, 0] },
+  "crash-database": { brief: [0, 0], long: [0, 0] },
 };
+
+/** What is done to all nodes alike. */
+const NODELESS: readonly FaultKind[] = ["terminate", "restart-database", "crash-database", "upstream"];
 
 const GAP_MS = [800, 4_000] as const;
 /** A node that was struck has this long to come back before it is struck again. */
 const REST_MS = 2_000;
 
-/** The faults of a run, in order: the same for the same seed. */
+/** The faults of a run, in order: the same for the same seed. Each kind that the storage knows is among them. */
 export function makePlan(params: PlanParams): Step[] {
   const { chance, storage, lastsMs, brief } = params;
+  const weights = WEIGHTS[storage] as Record<FaultKind, number>;
   const steps: Step[] = [];
   const freeAt = Array.from({ length: params.nodes }, () => 0);
   let upstreamFreeAt = 0;
-  const kinds = brief ? briefKinds(BRIEF[storage], chance) : null;
-  const gapMs = kinds === null ? null : Math.floor(lastsMs / (kinds.length + 1));
-  for (let atMs = gapMs ?? GAP_MS[0]; atMs < lastsMs; atMs += gapMs ?? chance.between(...GAP_MS)) {
-    const kind =
-      kinds === null ? chance.weighted(WEIGHTS[storage] as Record<FaultKind, number>) : kinds.shift();
-    if (kind === undefined) break;
+  /** The kinds that are still to come in any case. */
+  const owed = brief
+    ? briefKinds(BRIEF[storage], chance)
+    : chance.shuffle(Object.keys(weights) as FaultKind[]);
+  const briefGapMs = Math.floor(lastsMs / (owed.length + 1));
+  for (let atMs = 0; ; ) {
+    const gapMs = brief ? briefGapMs : chance.between(...GAP_MS);
+    // Each of them has to fit into what is left.
+    const fitMs = Math.floor((lastsMs - atMs) / (owed.length + 1));
+    atMs += Math.min(gapMs, fitMs);
+    if (atMs >= lastsMs || (brief && owed.length === 0)) return steps;
+    const free = freeAt.flatMap((free, node) => (free <= atMs ? [node] : []));
+    const isPossible = (kind: FaultKind) =>
+      NODELESS.includes(kind) ? kind !== "upstream" || upstreamFreeAt <= atMs : free.length > 0;
+    // Where there is no time to wait for a node, one is as good as another: what is done to it waits for it.
+    const mustCome = brief || fitMs <= gapMs;
+    const next = mustCome ? 0 : owed.findIndex(isPossible);
+    const [kind = chance.weighted(weights)] = next < 0 ? [] : owed.splice(next, 1);
+    if (!mustCome && !isPossible(kind)) continue;
     const [least, most] = LASTS_MS[kind][brief ? "brief" : "long"];
     const forMs = chance.between(least, most);
-    const free = freeAt.flatMap((free, node) => (free <= atMs ? [node] : []));
-    // In a brief run, one node is as good as another, and each kind is to come.
-    const node = free.length > 0 ? chance.pick(free) : brief ? freeAt.indexOf(Math.min(...freeAt)) : null;
+    const node = free.length > 0 ? chance.pick(free) : freeAt.indexOf(Math.min(...freeAt));
     const fault = makeFault(kind, { node, forMs, chance });
-    if (fault === null || (kind === "upstream" && upstreamFreeAt > atMs)) continue;
     if ("node" in fault) freeAt[fault.node] = atMs + forMs + REST_MS;
     if (kind === "upstream") upstreamFreeAt = atMs + forMs;
     steps.push({ atMs, fault });
   }
-  return steps;
 }
 
 function briefKinds({ first, later }: (typeof BRIEF)[StorageName], chance: Chance): FaultKind[] {
@@ -116,11 +145,11 @@ function briefKinds({ first, later }: (typeof BRIEF)[StorageName], chance: Chanc
 
 function makeFault(
   kind: FaultKind,
-  { node, forMs, chance }: { node: number | null; forMs: number; chance: Chance },
-): Fault | null {
-  if (kind === "terminate" || kind === "restart-database") return { kind };
+  { node, forMs, chance }: { node: number; forMs: number; chance: Chance },
+): Fault {
+  if (kind === "terminate" || kind === "restart-database" || kind === "crash-database") return { kind };
   if (kind === "upstream") return { kind, how: chance.pick(OUTAGES), forMs };
-  return node === null ? null : { kind, node, forMs };
+  return { kind, node, forMs };
 }
 
 /** One line for people. */

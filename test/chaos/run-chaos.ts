@@ -3,12 +3,12 @@ import { Chance } from "./chance.ts";
 import { check, type Finding } from "./checks/index.ts";
 import { makeClients } from "./clients/make-clients.ts";
 import { type Follower, follow } from "./follower.ts";
-import type { History, Strike } from "./history.ts";
+import type { History, Span, Strike } from "./history.ts";
 import { inflict } from "./inflict.ts";
 import type { Ledger } from "./ledger.ts";
 import { makePlan, type Step, type StorageName } from "./plan.ts";
 import { readHistory } from "./read-history.ts";
-import { LIMITS } from "./settings.ts";
+import { homesOf, LIMITS } from "./settings.ts";
 import { PATIENCE_MS, settle, untilTold } from "./settle.ts";
 import { makeTenants } from "./tenancy.ts";
 import { openWorld, type World } from "./world.ts";
@@ -17,7 +17,7 @@ import { openWorld, type World } from "./world.ts";
 const PONDER_MS = { brief: 1_500, long: 8_000 } as const;
 /** Of which each has users of its own, and there is little time in a brief run. */
 const TENANTS_COUNT = { brief: 2, long: 3 } as const;
-/** How many tries of a callback may go wrong: a third and a fourth come too late for a brief run. */
+/** How many tries of a callback may go wrong: a third and a fourth would make a brief run half a minute longer. */
 const CALLBACK_FAILURES = { brief: 2, long: 4 } as const;
 
 export interface ChaosOptions {
@@ -80,11 +80,12 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
   const followers = urls.flatMap((url) => tenancies.map((tenancy) => follow(url, tenancy)));
 
   const strikes: Strike[] = [];
+  const crashes: Span[] = [];
   const stop = AbortSignal.timeout(lastsMs);
   const ponderMs = PONDER_MS[brief ? "brief" : "long"];
   const clients = makeClients({ tenancies, ponderMs, chance, receivers, urls, stop });
   const working = clients.map((client) => client.run());
-  await inflict({ world, plan, chance: chance.fork("inflict"), strikes, say });
+  await inflict({ world, plan, chance: chance.fork("inflict"), strikes, crashes, say });
   await Promise.all(working);
 
   const healedAt = performance.now();
@@ -93,9 +94,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
   receivers.behave();
   const doctor = await settle(first, tenancies);
   phase("all has ended");
-  // One that was on its way when its node was killed comes half a minute later: too late for a brief run.
-  const callbacksOver = !brief;
-  if (callbacksOver) await untilTold(first, tenancies);
+  await untilTold(first, tenancies);
   phase("all has been told");
   const seen = await readHistory(first, tenancies);
   phase("all has been read");
@@ -112,8 +111,9 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
       limits: { ...LIMITS, tenants: Object.fromEntries(tenancies.map(({ id, bounds }) => [id, bounds])) },
       calls,
       callbacks,
-      callbacksOver,
       strikes,
+      crashes,
+      homes: homesOf(world.nodes.length),
       followed: followers.map(({ tenantId, seqs }) => ({ tenantId, seqs })),
       doctor,
     },

@@ -29,8 +29,31 @@ export const TENANTS: Readonly<Record<string, TenantBounds>> = {
   globex: { maxInflight: 1, maxQueued: 3 },
 };
 
-/** The configuration of a node whose agents are at `programUrl`. */
-export function configFor(programUrl: string): object {
+/** The name of the node with this number. */
+export const nodeName = (index: number) => `node-${index}`;
+
+/** The agent that only the node with this number has. */
+export const localAgent = (index: number) => `local-${index}`;
+
+/**
+ * The nodes that have an agent, of agents that not all have: each has one of its own, and `helper` is missing on the last of
+ * several.
+ */
+export function homesOf(nodes: number): Readonly<Record<string, readonly string[]>> {
+  const names = Array.from({ length: nodes }, (_, index) => nodeName(index));
+  return {
+    ...Object.fromEntries(names.map((name, index) => [localAgent(index), [name]])),
+    helper: nodes > 1 ? names.slice(0, -1) : names,
+  };
+}
+
+/** The configuration of one of so many nodes; its agents are at `programUrl`. */
+export function configFor(
+  programUrl: string,
+  { name, nodes }: { readonly name: string; readonly nodes: number },
+): object {
+  const homes = Object.entries(homesOf(nodes));
+  const ownAgents = homes.filter(([, home]) => home.includes(name)).map(([agent]) => agent);
   const { lanes, agents } = LIMITS;
   const executor = { type: "http", url: programUrl };
   const { tasks, main, cron, subagent } = lanes;
@@ -51,7 +74,7 @@ export function configFor(programUrl: string): object {
     timeouts: { defaultMs: 2_000 },
     agents: {
       worker: { executor, maxInflight: agents["worker"] },
-      helper: { executor },
+      ...Object.fromEntries(ownAgents.map((agent) => [agent, { executor }])),
       talker: { executor, maxInflight: agents["talker"] },
       ticker: { executor },
       ponderer: { executor, lane: "subagent", maxInflight: agents["ponderer"] },

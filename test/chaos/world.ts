@@ -8,7 +8,7 @@ import type { Chance } from "./chance.ts";
 import type { StorageName } from "./plan.ts";
 import { type Receivers, startReceivers } from "./receivers.ts";
 import { RotaProcess } from "./rota-process.ts";
-import { configFor } from "./settings.ts";
+import { configFor, nodeName } from "./settings.ts";
 
 /** Everything that a run consists of, but for the clients. */
 export interface World {
@@ -50,9 +50,12 @@ export async function openWorld(params: {
     // Found at the same time, so that no two are the same.
     const ports = await Promise.all(Array.from({ length: params.nodes }, () => findFreePort()));
     for (const [index, port] of ports.entries()) {
-      const name = `node-${index}`;
+      const name = nodeName(index);
       const configFile = join(folder, `${name}.json`);
-      await writeFile(configFile, JSON.stringify(configFor(program.urlFor(name))));
+      await writeFile(
+        configFile,
+        JSON.stringify(configFor(program.urlFor(name), { name, nodes: params.nodes })),
+      );
       let storage = `sqlite:${join(folder, "rota.db")}`;
       if (postgres !== null) {
         const proxy = await startCuttingProxy(postgres.url);

@@ -26,6 +26,13 @@ export interface Command {
   gid?: number;
 }
 
+/**
+ * How the server ends before it starts again. SIGINT is PostgreSQL's "fast" shutdown: connections are cut, data is written.
+ * SIGQUIT is "immediate", which is a crash: every process exits at once, what was only in memory is lost, and the next
+ * start recovers from the write-ahead log.
+ */
+const SHUTDOWNS: Readonly<Record<string, "SIGINT" | "SIGQUIT">> = { restart: "SIGINT", crash: "SIGQUIT" };
+
 const orders = JSON.parse(process.argv[2] ?? "") as KeeperOrders;
 // The test process may be gone before it has read what we say.
 process.stdout.on("error", () => {});
@@ -38,10 +45,10 @@ preparing.once("close", (code) => {
 });
 
 for await (const word of createInterface({ input: process.stdin })) {
-  if (word !== "restart") continue;
+  const signal = SHUTDOWNS[word];
+  if (signal === undefined) continue;
   isEnding = true;
-  // SIGINT is PostgreSQL's "fast" shutdown: connections are cut, data is written.
-  await end(child, "SIGINT");
+  await end(child, signal);
   isEnding = false;
   serve();
 }

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type PostgresServer, startPostgres } from "./server.ts";
 
 // These tests are about starting a server of our own, so they do so also where ROTA_TEST_POSTGRES_URL is set.
@@ -54,6 +54,24 @@ describe("startPostgres", () => {
     expect(server.pid).not.toBe(pidBefore);
     const after = await connect(server.url);
     expect((await after.query("SELECT port FROM kept")).rows).toEqual([{ port: 7682 }]);
+    await after.end();
+  });
+
+  test("keeps over a crash what waited for the disk, and loses what did not", async () => {
+    // Else the server would write by itself what nobody waits for, a moment later.
+    const forgetful = await startPostgres({ durable: true, settings: { wal_writer_delay: "10s" } });
+    onTestFinished(() => forgetful.stop());
+    const before = await connect(forgetful.url);
+    const lost = connectionLost(before);
+    await before.query("CREATE TABLE kept (waited bool)");
+    await before.query("INSERT INTO kept VALUES (true)");
+    await before.query("SET synchronous_commit = off");
+    await before.query("INSERT INTO kept VALUES (false)");
+
+    await forgetful.crash();
+    await lost;
+    const after = await connect(forgetful.url);
+    expect((await after.query("SELECT waited FROM kept")).rows).toEqual([{ waited: true }]);
     await after.end();
   });
 

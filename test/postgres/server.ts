@@ -18,6 +18,8 @@ export interface PostgresServer {
   readonly pid: number;
   /** Ends every connection and comes back on the same port with the same data. */
   restart(): Promise<void>;
+  /** As `restart`, but what is not on the disk is lost: an immediate shutdown, and recovery at the next start. */
+  crash(): Promise<void>;
   /** Ends the server and removes its data. Stopping twice is fine. */
   stop(): Promise<void>;
 }
@@ -26,12 +28,20 @@ export interface PostgresServer {
  * Starts a PostgreSQL of our own on a free port of 127.0.0.1, with an empty data folder.
  *
  * `durable: false` is for tests, which lose nothing in a power cut. `durable: true` waits for the disk at
- * every commit, as a production server does, and is what benchmarks must measure.
+ * every commit, as a production server does, and is what benchmarks must measure. `settings` come on top.
  */
-export async function startPostgres({ durable }: { durable: boolean }): Promise<PostgresServer> {
+export async function startPostgres(params: {
+  durable: boolean;
+  settings?: Settings;
+}): Promise<PostgresServer> {
+  const settings = {
+    ...COMMON_SETTINGS,
+    ...(params.durable ? DURABLE_SETTINGS : QUICK_SETTINGS),
+    ...params.settings,
+  };
   for (let tries = 1; ; tries += 1) {
     try {
-      return await startOnPort(await findFreePort(), durable);
+      return await startOnPort(await findFreePort(), settings);
     } catch (error) {
       const isTaken = error instanceof Error && error.message.includes("could not bind");
       if (isTaken && tries < PORT_TRIES_MAX) continue;
@@ -45,7 +55,9 @@ export async function startPostgres({ durable }: { durable: boolean }): Promise<
 // Between our finding a free port and the server's taking it, another process can be quicker.
 const PORT_TRIES_MAX = 5;
 
-async function startOnPort(port: number, durable: boolean): Promise<PostgresServer> {
+type Settings = Readonly<Record<string, string>>;
+
+async function startOnPort(port: number, settings: Settings): Promise<PostgresServer> {
   const account = await chooseAccount();
   const folder = await makeFolder(account);
   const password = randomBytes(16).toString("hex");
@@ -54,19 +66,26 @@ async function startOnPort(port: number, durable: boolean): Promise<PostgresServ
     const passwordFile = await writePassword({ account, folder, password });
     const keeper = startKeeper({
       prepare: commandAs(account, binaries.initdb, initdbArgs(folder, passwordFile)),
-      serve: commandAs(account, binaries.postgres, postgresArgs(folder, port, durable)),
+      serve: commandAs(account, binaries.postgres, postgresArgs(folder, port, settings)),
       folder,
     });
     let pid = await keeper.ready();
+    // One at a time: a server that is ended while it starts never says that it is ready.
+    let isUp = Promise.resolve();
+    const startAgain = (how: "restart" | "crash") => {
+      isUp = isUp.then(async () => {
+        keeper.send(how);
+        pid = await keeper.ready();
+      });
+      return isUp;
+    };
     return {
       url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
       get pid() {
         return pid;
       },
-      async restart() {
-        keeper.send("restart");
-        pid = await keeper.ready();
-      },
+      restart: () => startAgain("restart"),
+      crash: () => startAgain("crash"),
       stop: () => keeper.stop(),
     };
   } catch (error) {
@@ -111,8 +130,7 @@ function initdbArgs(folder: string, passwordFile: string): string[] {
   ];
 }
 
-function postgresArgs(folder: string, port: number, durable: boolean): string[] {
-  const settings = { ...COMMON_SETTINGS, ...(durable ? DURABLE_SETTINGS : QUICK_SETTINGS) };
+function postgresArgs(folder: string, port: number, settings: Settings): string[] {
   const args = ["-D", join(folder, "data"), "-p", String(port)];
   for (const [name, value] of Object.entries(settings)) args.push("-c", `${name}=${value}`);
   return args;

@@ -5,7 +5,7 @@ import { joinRota } from "../../src/rota.ts";
 import { RecordingLog } from "../support/recording-log.ts";
 import type { Actor } from "./agenda.ts";
 import { Link } from "./link.ts";
-import { AGENT_IDS, optionsIn } from "./settings.ts";
+import { AGENT_IDS, LOCAL_AGENTS, type LocalAgent, localAgentOf, optionsIn } from "./settings.ts";
 import { BEGAN_AT, type World } from "./world.ts";
 
 const DRAIN_GRACE_MS = 2_000;
@@ -18,16 +18,18 @@ export class SimulatedProcess {
   readonly link: Link;
   readonly log = new RecordingLog();
   readonly #world: World;
+  readonly #number: number;
   /** Null: it does not take requests yet, or no longer. */
   rota: Rota | null = null;
   /** How far its wall clock is off. */
   #skewMs: number;
 
-  constructor(world: World, name: string) {
+  constructor(world: World, number: number) {
     const { agenda, network, storage, witness } = world;
     const climate = () => world.climate;
     this.#world = world;
-    this.actor = agenda.actor(name);
+    this.#number = number;
+    this.actor = agenda.actor(`process-${number}`);
     this.link = new Link({ storage, network, process: this.actor, climate, witness });
     this.#skewMs = this.actor.chance.between(-climate().skewMs, climate().skewMs);
     this.actor.plan(0, "starts", () => void this.#start());
@@ -35,6 +37,11 @@ export class SimulatedProcess {
 
   get name(): string {
     return this.actor.name;
+  }
+
+  /** The agent that only every other process has. */
+  get localAgent(): LocalAgent {
+    return localAgentOf(this.#number);
   }
 
   /** Since when it could do all that it has to; Infinity: it cannot right now. */
@@ -101,8 +108,10 @@ export class SimulatedProcess {
       const settings = resolveSettings(options, { clock });
       const rota = await joinRota({ options, settings, storage: this.link.storage });
       const executor = agents.executorIn(this.actor);
-      for (const id of AGENT_IDS) rota.agent(id, { ...options.agents?.[id], executor });
+      const local = this.#world.isShared ? [this.localAgent] : LOCAL_AGENTS;
+      for (const id of [...AGENT_IDS, ...local]) rota.agent(id, { ...options.agents?.[id], executor });
       await rota.start();
+      for (const id of local) this.#world.served.add(id);
       this.link.trouble();
       this.rota = rota;
     } catch (error) {

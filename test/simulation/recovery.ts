@@ -19,13 +19,15 @@ const REST_MS = 11_000;
 const LOOK_MS = 500;
 
 /**
- * Lets all go well from now on, and answers a process that has just started. It does so only when the others had the time
- * to recover by themselves: a new one looks at everything, and would do what they have forgotten.
+ * Lets all go well from now on, and answers a process that has just started, one of two. It does so only when the others had the
+ * time to recover by themselves: a new one looks at everything, and would do what they have forgotten.
  */
 export async function recover(world: World): Promise<SimulatedProcess> {
   world.clearUp();
   await world.pass(RECOVERY_MS);
   await bequeath(world);
+  // One after the other, so that every agent has a process.
+  world.start();
   const last = world.start();
   await world.pass(START_MS);
   for (const { name, rota } of world.processes)

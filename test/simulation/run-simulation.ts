@@ -17,13 +17,15 @@ import { fillEverySlot, recover, rest, untilDelivered, untilQuiet } from "./reco
 import { enterSandbox } from "./sandbox.ts";
 import { limitsIn, SESSIONS } from "./settings.ts";
 import { prepareGuests, readGuests } from "./tenants.ts";
-import { World } from "./world.ts";
+import { type SimulatedStorage, World } from "./world.ts";
 
 /** How long clients work and things go wrong. */
 const LASTS_MS = 32_000;
 
 export interface SimulationOptions {
   readonly seed: number;
+  /** What processes share; left out: the model of a storage. */
+  readonly storage?: SimulatedStorage;
   /** For who wants to see promises broken: makes of a storage that keeps them one that does not. */
   readonly spoil?: (storage: Storage) => Storage;
   /** Told of everything that happens. */
@@ -32,6 +34,7 @@ export interface SimulationOptions {
 
 export interface SimulationReport {
   readonly seed: number;
+  readonly storage: SimulatedStorage;
   readonly climate: Climate;
   readonly findings: readonly Finding[];
   /** Stands for everything that happened, and is the same for the same seed. */
@@ -44,9 +47,10 @@ export interface SimulationReport {
  * Lets processes share a storage in a world that goes wrong as the seed has it, and looks afterwards whether they have kept
  * their promises. Nothing in it waits for real time, and nothing is left to real chance.
  */
-export async function runSimulation({ seed, spoil, say }: SimulationOptions): Promise<SimulationReport> {
+export async function runSimulation(options: SimulationOptions): Promise<SimulationReport> {
+  const { seed, storage = "oracle", spoil = (unspoiled) => unspoiled, say } = options;
   await loadOutbound();
-  const world = new World(seed, spoil);
+  const world = await World.open({ seed, storage, spoil });
   const { agenda, receiver } = world;
   const leave = enterSandbox((actor) => receiver.dispatcherIn(actor));
   try {
@@ -55,6 +59,7 @@ export async function runSimulation({ seed, spoil, say }: SimulationOptions): Pr
     const findings = checkAll(history, world);
     return {
       seed,
+      storage,
       climate: world.worst,
       findings,
       trace: traceOf(world, history),
@@ -63,6 +68,7 @@ export async function runSimulation({ seed, spoil, say }: SimulationOptions): Pr
     };
   } finally {
     leave();
+    await world.storage.close();
   }
 }
 
@@ -101,8 +107,8 @@ async function live(world: World): Promise<History> {
     calls: agents.calls,
     callbacks: [],
     deliveries: [],
-    callbacksOver: true,
     strikes,
+    homes: world.homes,
     fickle: ledger.fickle,
     followed: followers.map(({ seqs }) => ({ tenantId: DEFAULT_TENANT, seqs })),
     views: [],

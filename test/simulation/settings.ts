@@ -9,8 +9,17 @@ const PER_NODE = 2;
 const PER_AGENT = 3;
 const AGENTS = { worker: 2, talker: 4 } as const;
 
-/** Every agent there is. */
+/** The agents that every process has. */
 export const AGENT_IDS = ["worker", "helper", "talker", "ticker", "holder", "guest", "stranger"] as const;
+
+/** Agents that only every other process has. */
+export const LOCAL_AGENTS = ["even", "odd"] as const;
+export type LocalAgent = (typeof LOCAL_AGENTS)[number];
+
+/** Which of them the process with this number has. */
+export function localAgentOf(number: number): LocalAgent {
+  return LOCAL_AGENTS[number % 2] as LocalAgent;
+}
 
 /** Tenants besides the one that is always there, by the agent that works for them alone, and what bounds them. */
 export const GUESTS = {

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { runSimulation, type SimulationReport } from "./run-simulation.ts";
+import { LOCAL_AGENTS } from "./settings.ts";
 import { SPOILERS } from "./spoilers.ts";
+import type { SimulatedStorage } from "./world.ts";
+
+const STORAGES = ["oracle", "sqlite"] as const satisfies readonly SimulatedStorage[];
 
 /** A slow machine looks at fewer worlds, rather than holding up the whole run. `SIMULATION_SECONDS` looks at more. */
-const TIME_LIMIT_MS = Number(process.env["SIMULATION_SECONDS"] ?? 12) * 1_000;
+const TIME_LIMIT_MS = Number(process.env["SIMULATION_SECONDS"] ?? 9) * 1_000;
 const TEST_TIMEOUT_MS = TIME_LIMIT_MS + 120_000;
 /** The first of the worlds to look at: others than those that everybody has looked at already. */
 const FROM = Number(process.env["SIMULATION_FROM"] ?? 1);
@@ -11,31 +15,40 @@ const FROM = Number(process.env["SIMULATION_FROM"] ?? 1);
 const ASKED_FOR = process.env["SIMULATION_SEED"];
 
 /** Says what is needed to see it again. */
-function expectKept({ seed, climate, findings }: SimulationReport): void {
+function expectKept({ seed, storage, climate, findings }: SimulationReport): void {
   const again = `SIMULATION_SEED=${seed} npx vitest run test/simulation`;
-  expect(findings, `${again}\n${JSON.stringify(climate)}`).toEqual([]);
+  expect(findings, `${storage}: ${again}\n${JSON.stringify(climate)}`).toEqual([]);
 }
 
 describe("nodes in a world that goes wrong", { timeout: TEST_TIMEOUT_MS }, () => {
-  test.runIf(ASKED_FOR !== undefined)("keep every promise in the world that was asked for", async () => {
-    expectKept(await runSimulation({ seed: Number(ASKED_FOR) }));
-  });
+  test.runIf(ASKED_FOR !== undefined).each(STORAGES)(
+    "keep every promise in the world that was asked for, on %s",
+    async (storage) => {
+      expectKept(await runSimulation({ seed: Number(ASKED_FOR), storage }));
+    },
+  );
 
-  test.skipIf(ASKED_FOR !== undefined)("keep every promise, as long as there is time to look", async () => {
-    const end = performance.now() + TIME_LIMIT_MS;
-    for (let seed = FROM; performance.now() < end; seed += 1) expectKept(await runSimulation({ seed }));
-  });
+  test.skipIf(ASKED_FOR !== undefined).each(STORAGES)(
+    "keep every promise on %s, as long as there is time to look",
+    async (storage) => {
+      const end = performance.now() + TIME_LIMIT_MS;
+      for (let seed = FROM; performance.now() < end; seed += 1)
+        expectKept(await runSimulation({ seed, storage }));
+    },
+  );
 
-  test("do the same, step by step, for the same seed", async () => {
-    const once = await runSimulation({ seed: 7 });
-    const again = await runSimulation({ seed: 7 });
-    const other = await runSimulation({ seed: 8 });
+  test.each(STORAGES)("do the same on %s, step by step, for the same seed", async (storage) => {
+    const once = await runSimulation({ seed: 7, storage });
+    const again = await runSimulation({ seed: 7, storage });
+    const other = await runSimulation({ seed: 8, storage });
     expect(again.trace).toBe(once.trace);
     expect(other.trace).not.toBe(once.trace);
     // Nothing would prove nothing.
     for (const { steps, history } of [once, other]) {
       expect(steps).toBeGreaterThan(1_000);
       expect(history.tasks.size).toBeGreaterThan(20);
+      const agents: string[] = [...history.tasks.values()].map(({ agentId }) => agentId);
+      expect(LOCAL_AGENTS.some((agent) => agents.includes(agent))).toBe(true);
     }
   });
 });

@@ -1,5 +1,6 @@
 import { DEFAULT_AGENT, DEFAULT_TENANT } from "../../src/model/task.ts";
-import type { ClaimedTask, Storage } from "../../src/storage/storage.ts";
+import type { Abilities, ClaimedTask, Storage } from "../../src/storage/storage.ts";
+import { LOCAL_AGENTS } from "./settings.ts";
 
 /** Storages that break a promise now and then, by what they do. */
 export const SPOILERS: Readonly<Record<string, (storage: Storage) => Storage>> = {
@@ -39,6 +40,14 @@ export const SPOILERS: Readonly<Record<string, (storage: Storage) => Storage>> =
       return [{ ...unknown, id: task.id, state: "queued", runAt: null, deadline: null }];
     };
     return { ...storage, tasks: { ...tasks, insert } };
+  },
+
+  "hands a node what it cannot execute": (storage) => {
+    const { nodes } = storage;
+    const register: typeof nodes.register = ({ abilities, ...params }) =>
+      nodes.register(abilities === undefined ? params : { ...params, abilities: claimingAll(abilities) });
+    const setAbilities: typeof nodes.setAbilities = async () => {};
+    return { ...storage, nodes: { ...nodes, register, setAbilities } };
   },
 
   "runs tasks with one key side by side": (storage) => {
@@ -133,6 +142,11 @@ export const SPOILERS: Readonly<Record<string, (storage: Storage) => Storage>> =
     return { ...storage, schedules: { ...schedules, fire } };
   },
 };
+
+/** As if a node had every agent that only some have. */
+function claimingAll({ agents, kinds }: Abilities): Abilities {
+  return { agents: new Map([...agents, ...LOCAL_AGENTS.map((agent) => [agent, true] as const)]), kinds };
+}
 
 /** True once in so many times. */
 function every(times: number): () => boolean {

@@ -2,6 +2,7 @@ import type { Rota } from "../../src/interface/rota.ts";
 import type { Clock } from "../../src/model/clock.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import { openOracle } from "../../src/storage/oracle.ts";
+import { openSqlite } from "../../src/storage/sqlite/open.ts";
 import type { RunRecord, Storage } from "../../src/storage/storage.ts";
 import { Chance } from "../chaos/chance.ts";
 import type { Mutable, Strike } from "../chaos/history.ts";
@@ -11,6 +12,7 @@ import { Agents } from "./agents.ts";
 import { type Climate, chooseClimate, fairWeather } from "./climate.ts";
 import { SimulatedProcess } from "./process.ts";
 import { Receiver } from "./receiver.ts";
+import { LOCAL_AGENTS, type LocalAgent } from "./settings.ts";
 import type { Guest, readGuests } from "./tenants.ts";
 import { Witness } from "./witness.ts";
 
@@ -20,6 +22,20 @@ export const BEGAN_AT = Date.UTC(2026, 0, 1);
 /** Nobody has to wait longer than this for an answer. */
 const ANSWER_MS = 180_000;
 
+/** What processes can share: the model of a storage, and a real one that lives in memory. */
+const STORAGES = {
+  oracle: async (clock: Clock) => openOracle({ clock }),
+  sqlite: (clock: Clock) => openSqlite({ path: ":memory:", clock }),
+} as const;
+export type SimulatedStorage = keyof typeof STORAGES;
+
+export interface WorldParams {
+  readonly seed: number;
+  readonly storage: SimulatedStorage;
+  /** Makes the storage another one. */
+  readonly spoil: (storage: Storage) => Storage;
+}
+
 /** One storage, processes that share it, those who do their work, and those who use it. */
 export class World {
   readonly chance: Chance;
@@ -28,12 +44,15 @@ export class World {
   readonly network: Actor;
   /** On its time, clients act and things go wrong. */
   readonly outside: Actor;
-  readonly storage: Storage;
   readonly agents: Agents;
   readonly receiver: Receiver;
   readonly ledger = new Ledger();
   readonly witness: Witness;
   readonly strikes: Strike[] = [];
+  /** Whether processes may differ in their agents: only one program at a time can open an SQLite database. */
+  readonly isShared: boolean;
+  /** The agents of only some processes that a process has made known: others nobody may name yet. */
+  readonly served = new Set<LocalAgent>();
   /** What was found wrong on the way. */
   readonly complained: string[] = [];
   /** The tenants besides the one that is always there, and what each sees at the end. */
@@ -49,12 +68,19 @@ export class World {
   climate: Climate;
   /** How bad it gets. */
   readonly worst: Climate;
+  #storage: Storage | null = null;
   #processes: SimulatedProcess[] = [];
   /** How far the storage's clock is off, and how far it ever was. */
   #clockOff = { ms: 0, mostMs: 0 };
 
-  /** `spoil`: makes the storage another one. */
-  constructor(seed: number, spoil: (storage: Storage) => Storage = (storage) => storage) {
+  static async open({ seed, storage, spoil }: WorldParams): Promise<World> {
+    const world = new World(seed, storage === "oracle");
+    world.#storage = spoil(await STORAGES[storage](world.clock));
+    return world;
+  }
+
+  private constructor(seed: number, isShared: boolean) {
+    this.isShared = isShared;
     this.chance = new Chance(seed);
     this.agenda = new Agenda(this.chance.fork("turns"));
     this.network = this.agenda.actor("network");
@@ -67,7 +93,11 @@ export class World {
       now: () => this.agents.now,
       newestEvent: async () => (await this.storage.events.range()).newest,
     });
-    this.storage = spoil(openOracle({ clock: this.clock }));
+  }
+
+  get storage(): Storage {
+    if (this.#storage === null) throw new Error("This world has no storage yet.");
+    return this.#storage;
   }
 
   /** The storage's. */
@@ -77,6 +107,17 @@ export class World {
       monotonic: () => this.agenda.now,
       setTimer: (delayMs, callback) => this.outside.plan(delayMs, "timer", callback),
     };
+  }
+
+  /** The processes that have an agent, of agents that not all have. */
+  get homes(): Readonly<Record<string, readonly string[]>> {
+    if (!this.isShared) return {};
+    return Object.fromEntries(
+      LOCAL_AGENTS.map((agent) => [
+        agent,
+        this.all.filter(({ localAgent }) => localAgent === agent).map(({ name }) => name),
+      ]),
+    );
   }
 
   /** Those that have begun to start and have not ended. */
@@ -90,7 +131,7 @@ export class World {
   }
 
   start(): SimulatedProcess {
-    const process = new SimulatedProcess(this, `process-${this.all.length}`);
+    const process = new SimulatedProcess(this, this.all.length);
     this.all.push(process);
     this.#processes.push(process);
     return process;

@@ -18,11 +18,24 @@ import { createTestDatabase } from "../postgres/database.ts";
 import { serve } from "../support/http-server.ts";
 import { loadPostgres } from "./dump-postgres.ts";
 import { loadSqlite } from "./dump-sqlite.ts";
-import { DRIVERS, type Fixture, OPTIONS, RECEIVER_URL, readFixtures, SOON_MS } from "./fixture.ts";
+import {
+  DRIVERS,
+  type Driver,
+  type Fixture,
+  OPTIONS,
+  RECEIVER_URL,
+  readFixtures,
+  SOON_MS,
+} from "./fixture.ts";
 import { readAll } from "./read-all.ts";
 
 /** Tables that only large numbers, deleting, or nodes that differ put something into. */
 const EMPTY_UNTIL_LATER = ["release", "task_of_line", "high_water", "pool", "unserved"];
+/**
+ * The schema of the first release, which every later version has to open. Its fixtures are never removed; schemas before it
+ * were never released.
+ */
+const FIRST_RELEASED: Readonly<Record<Driver, number>> = { sqlite: 9, postgres: 9 };
 
 for (const driver of DRIVERS) {
   const fixtures = readFixtures(driver);
@@ -30,6 +43,10 @@ for (const driver of DRIVERS) {
   test(`every migration of ${driver} is kept with data in it (else: npm run keep:schema)`, () => {
     const folder = new URL(`../../src/storage/${driver}/migrations/`, import.meta.url);
     expect(fixtures.at(-1)?.version).toBe(readMigrations(folder).length);
+  });
+
+  test(`the upgrade of ${driver} starts at the first released schema`, () => {
+    expect(fixtures[0]?.version).toBe(FIRST_RELEASED[driver]);
   });
 
   describe.each(fixtures)("a database that schema $version of $driver left behind", (fixture) => {

@@ -89,7 +89,7 @@ function unproved(delivery: Delivery, list: readonly Callback[], history: Histor
   if (status === "failed" && list.length === 0) findings.push("it is given up, and nobody was told");
   if (status === "failed" && tries < TRIES_MAX && !answers.includes(GONE))
     findings.push(`it is given up after ${tries} tries`);
-  if (status === "pending" && history.callbacksOver) findings.push("it is still pending");
+  if (status === "pending") findings.push("it is still pending");
   // One that is pending may have been tried once more since that was read.
   const isCounted = status !== "pending" && !history.resendsAsked.includes(deliveryId);
   if (isCounted && list.length > tries)

@@ -11,6 +11,9 @@ const ENDED_FROM_OUTSIDE = ["cancelled", "preempted", "interrupted"];
  *
  * Two calls of a task may overlap, but only so: the older attempt was taken back before the newer one was granted, and
  * its node could not yet know or was struck by a fault. A node that sleeps or is cut off cannot be made to hang up.
+ *
+ * A start is not on the disk when it is made: a crash of the database may forget it, and the task starts once more with the
+ * same number. What the forgotten one was answered changes nothing.
  */
 export function calls(history: History): string[] {
   const called = Map.groupBy(history.calls, (call) => call.taskId);
@@ -18,11 +21,31 @@ export function calls(history: History): string[] {
   for (const taskId of called.keys())
     if (!history.tasks.has(taskId)) findings.push(`${taskId} was called for, and is not there`);
   for (const task of history.tasks.values()) {
-    const list = called.get(task.taskId) ?? [];
+    const all = called.get(task.taskId) ?? [];
+    const list = all.filter((call) => !isForgotten(call, task, all, history));
     const said = [...granted(task, list), ...apart(task, list, history), ...answered(task, list)];
     findings.push(...said.map((finding) => `${task.taskId}: ${finding}`));
   }
   return findings;
+}
+
+/** Whether a crash of the database explains that this call is of no attempt, and another stands in its place. */
+function isForgotten(
+  call: Call,
+  task: Task,
+  all: readonly Call[],
+  { crashes = [] }: Pick<History, "crashes">,
+): boolean {
+  const isReplaced =
+    task.attempts[call.attempt - 1]?.node !== call.node ||
+    all.some(({ attempt, began }) => attempt === call.attempt && began > call.began);
+  return (
+    isReplaced &&
+    crashes.some(
+      ({ from, until }) =>
+        (until === null || call.began < until) && (call.ended === null || call.ended > from),
+    )
+  );
 }
 
 function granted(task: Task, list: readonly Call[]): string[] {

@@ -4,6 +4,7 @@ import type { Delivery } from "../../../src/model/delivery.ts";
 import type { Task } from "../../../src/model/task.ts";
 import type { Callback, Check, Edit, History } from "../history.ts";
 import { madeCall, madeCallback, madeDelivery, madeHistory, type Story } from "../made-history.ts";
+import { abilities } from "./abilities.ts";
 import { acceptedOnce } from "./accepted-once.ts";
 import { attempts } from "./attempts.ts";
 import { batches } from "./batches.ts";
@@ -53,7 +54,7 @@ test("a history in which all is well passes every check", () => {
   const acknowledged = [{ what: "task", taskId: "a", marker: "m" } as const];
   const answered = [madeCall({ taskId: "a", began: 1, ended: 2, answer: { result: "result of a" } })];
   expect(check(madeHistory(story, { acknowledged, calls: answered }))).toEqual([]);
-  expect(Object.keys(CHECKS)).toHaveLength(15);
+  expect(Object.keys(CHECKS)).toHaveLength(16);
 });
 
 describe("nothing acknowledged is lost", () => {
@@ -181,6 +182,58 @@ describe("what agents saw is what was granted", () => {
     made("an attempt that was lost before its call", null, { log: RETRIED }, told([second])),
     made("an attempt calls twice", /attempt 1 called twice/, { log: RETRIED }, told([first, first, second])),
     made(
+      "an attempt calls twice, since a crash of the database forgot its start",
+      null,
+      { log: DONE },
+      told([first, { ...first, began: 3, ended: 4, answer }], { crashes: [{ from: 1, until: 2 }] }),
+    ),
+    made(
+      "a call from another node, since a crash of the database forgot its start",
+      null,
+      { log: DONE },
+      told(
+        [
+          { ...first, node: "m", ended: null },
+          { ...first, began: 3, ended: 4, answer },
+        ],
+        {
+          crashes: [{ from: 2, until: null }],
+        },
+      ),
+    ),
+    made(
+      "an attempt calls twice long before the database crashes",
+      /attempt 1 called twice/,
+      { log: DONE },
+      told([first, { ...first, began: 3, ended: 4, answer }], { crashes: [{ from: 2, until: 9 }] }),
+    ),
+    made(
+      "an attempt calls twice long after the database crashed",
+      /attempt 1 called twice/,
+      { log: DONE },
+      told(
+        [
+          { ...first, began: 3, ended: 4 },
+          { ...first, began: 5, ended: 6, answer },
+        ],
+        {
+          crashes: [{ from: 1, until: 3 }],
+        },
+      ),
+    ),
+    made(
+      "a crash of the database does not excuse the result of the attempt that was forgotten",
+      /its result is not/,
+      { log: DONE },
+      told(
+        [
+          { ...first, answer },
+          { ...first, began: 3, ended: 4 },
+        ],
+        { crashes: [{ from: 1, until: 3 }] },
+      ),
+    ),
+    made(
       "a call that nobody granted",
       /attempt 3 called and was never granted/,
       { log: RETRIED },
@@ -245,6 +298,35 @@ describe("what agents saw is what was granted", () => {
       { log: ["a created", "a started", "a preempted", "a started", "a completed"] },
       told([lingering, second]),
     ),
+  ]);
+});
+
+describe("a node starts only what it can execute", () => {
+  const call = madeCall({ taskId: "a", began: 1, ended: 2 });
+  const homes = { worker: ["node-0"] };
+  const failed = { log: FAILED, tasks: { a: { error: 'no executor for agent "worker": add the agent' } } };
+  expectOf(abilities, [
+    made("by the process that has the agent", null, { log: DONE }, { calls: [call], homes }),
+    made(
+      "an agent that every process has",
+      null,
+      { log: DONE },
+      { calls: [{ ...call, process: "node-1" }], homes: { other: [] } },
+    ),
+    made(
+      "by a process that does not have the agent",
+      /a: node-1 started it, and does not have worker/,
+      { log: DONE },
+      { calls: [{ ...call, process: "node-1" }], homes },
+    ),
+    made(
+      "by a process that does not have the agent, and therefore did not call it",
+      /a: node-1 started it/,
+      { log: DONE },
+      { calls: [{ ...call, taskId: "b", process: "node-1" }], homes },
+    ),
+    made("a task that failed for want of an executor", /for want of an executor/, failed),
+    made("a task that failed for another reason", null, { log: FAILED, tasks: { a: { error: "it broke" } } }),
   ]);
 });
 
@@ -543,15 +625,7 @@ describe("every end is told to who asked for it", () => {
     made("one is given up too early", /given up after 1 tries/, story, listed({ status: "failed" })),
     made("one is given up untold", /nobody was told/, story, listed(givenUp, [])),
     made("one is never told", /still pending/, story, listed({ status: "pending" }, [])),
-    made("one is on its way when time is up", null, story, {
-      ...listed({ status: "pending" }, []),
-      callbacksOver: false,
-    }),
     made("one is told more often than it was tried", /told 2 times, and tried 1 times/, story, heard({}, {})),
-    made("one is told again while what became of it is read", null, story, {
-      ...listed({ status: "pending" }, [{ ...told, ...failed }, told]),
-      callbacksOver: false,
-    }),
     made("one is told once more when asked", null, story, {
       ...heard({}, {}),
       ...resent,

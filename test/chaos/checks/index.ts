@@ -1,4 +1,5 @@
 import type { Check, History } from "../history.ts";
+import { abilities } from "./abilities.ts";
 import { acceptedOnce } from "./accepted-once.ts";
 import { attempts } from "./attempts.ts";
 import { batches } from "./batches.ts";
@@ -22,6 +23,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   "every task ends, once": oneEnd,
   "no task has two live attempts": attempts,
   "what agents saw is what was granted": calls,
+  "a node starts only what it can execute": abilities,
   "no limit is exceeded": limits,
   "sessions keep their order": sessionOrder,
   "dependants go by what they depend on": dependants,

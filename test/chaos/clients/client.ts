@@ -72,6 +72,11 @@ export abstract class Client {
     return this.#stop.aborted && this.#achieved;
   }
 
+  /** How many nodes there are, up or not. */
+  protected get nodes(): number {
+    return this.#urls.length;
+  }
+
   /** Writes down what it was told. */
   protected note(acknowledgement: Acknowledgement): void {
     this.#achieved = true;

@@ -3,6 +3,7 @@ import type { Tenancy } from "../tenancy.ts";
 import { Batcher } from "./batcher.ts";
 import type { Client, Surroundings } from "./client.ts";
 import { Editor } from "./editor.ts";
+import { LocalSubmitter } from "./local-submitter.ts";
 import { Meddler } from "./meddler.ts";
 import { Planner } from "./planner.ts";
 import { Ponderer } from "./ponderer.ts";
@@ -37,6 +38,7 @@ export function makeClients({ tenancies, ponderMs, ...shared }: ClientsParams): 
 function manyUsers(ponderMs: number, surroundings: Surroundings): Client[] {
   return [
     new Submitter({ ...surroundings, chance: surroundings.chance.fork("another") }),
+    new LocalSubmitter(surroundings),
     new Batcher(surroundings),
     new Resender(surroundings),
     new Planner(5, surroundings),

@@ -15,6 +15,7 @@ const KINDS = {
   preemptible: 4,
   dependant: 4,
   said: 1,
+  local: 3,
 } as const;
 
 /** So few that tasks of all kinds wait for each other. */
@@ -63,6 +64,12 @@ export class Submitter extends Client {
       }),
       dependant: () => ({ ...worker, payload: marker, dependsOn: this.#some(), retryPolicy }),
       said: () => ({ agentId: "talker", message: marker, timeout, sessionKey: "in-order" }),
+      local: () => ({
+        agentId: this.chance.pick([...this.world.served]),
+        payload: marker,
+        timeout,
+        retryPolicy,
+      }),
     };
     return tasks[this.chance.weighted(KINDS)]();
   }
