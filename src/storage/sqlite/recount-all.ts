@@ -28,8 +28,6 @@ class Recount {
   readonly #params: RecountParams;
   readonly #faults: CounterFault[] = [];
   readonly #census: TaskCensus;
-  /** The lanes of the agent queues that were looked at, for the sums over them. */
-  readonly #laneOf = new Map<number, string>();
   readonly #limit: number;
   readonly #counters: number;
   #rows = 0;
@@ -148,7 +146,6 @@ class Recount {
         const held = this.#heldByLine();
         const ledger = new Ledger(this.#db);
         for (const line of page) {
-          this.#laneOf.set(line.id, line.lane);
           this.#checkLine(line, held, ledger);
           if (!this.#isTenantIn(line)) strays += 1;
         }
@@ -399,10 +396,11 @@ class Recount {
 
   #sumsByLane(): Map<string, Sum> {
     this.#catchUp();
-    this.#readNewLines();
     const held = this.#heldByLine();
+    // Read anew: the id of an agent queue that was deleted meanwhile may be another's now, in another lane.
+    const lines = this.#db.prepare<{ id: number; lane: string }>("select id, lane from line").all();
     const sums = new Map<string, Sum>();
-    for (const [id, lane] of this.#laneOf) {
+    for (const { id, lane } of lines) {
       const counted = this.#inLine(id, held);
       const sum = sums.get(lane) ?? { ...NO_SUM };
       sum.waiting += counted.waiting;
@@ -411,12 +409,6 @@ class Recount {
       sums.set(lane, sum);
     }
     return sums;
-  }
-
-  #readNewLines(): void {
-    const newest = [...this.#laneOf.keys()].at(-1) ?? -1;
-    const added = this.#db.prepare<{ id: number; lane: string }>("select id, lane from line where id > ?");
-    for (const { id, lane } of added.all(newest)) this.#laneOf.set(id, lane);
   }
 
   #one<Row>(sql: string, ...values: number[]): Row {
