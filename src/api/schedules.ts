@@ -212,7 +212,7 @@ const settings = orNull({
     .string()
     .nullable()
     .exactOptional()
-    .describe("Where the end of each run is told, as that of a task with a `callbackUrl`."),
+    .describe("URL that receives a callback when each run ends."),
   max_runs: z
     .int()
     .nullable()
