@@ -334,3 +334,7 @@ describe("null", () => {
     expect(parse({ ...key, lane: null }).idempotency).toEqual(parse(key).idempotency);
   });
 });
+
+test("a number that is too large for JSON is not a field that was left out", () => {
+  expect(() => parse({ message: "x", agentId: Number.POSITIVE_INFINITY })).toThrow("`agentId` must be");
+});

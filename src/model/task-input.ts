@@ -124,7 +124,7 @@ export function parseTaskInput(
   const all = asJson(given);
   refuseScheduleFields(all);
   checkKnown(all, keyed ? KEYED_FIELDS : ALL_FIELDS);
-  const input = withoutNulls(all, ["payload"]);
+  const input = Object.values(all).includes(null) ? withoutNullsOf(all, given as Fields) : all;
   const kind = kindOf(input);
   const agent = parseAgent(input, kind);
   const { runAt, deadline } = parseMoments(input, defaults.now);
@@ -163,6 +163,12 @@ export function parseTaskInput(
  * The input as JSON makes it: a copy, which the caller can no longer change under our hands, without anything that
  * could not be stored.
  */
+/** A number that is too large to be one becomes null in JSON, but was not left out. */
+function withoutNullsOf(all: Fields, given: Fields): Fields {
+  const written = Object.keys(all).filter((name) => given[name] !== null);
+  return withoutNulls(all, ["payload", ...written]);
+}
+
 function asJson(given: unknown): Fields {
   if (!isObject(given)) {
     throw new RotaError("invalid_field", `a task must be an object with exactly one of ${ONE_OF}`);

@@ -97,7 +97,7 @@ describe("rota submit", () => {
     const { rota, server } = await withServer();
     for (const [args, sentence] of [
       [["--message", "x", "--timeout", "5"], /^error: `timeout` must be /],
-      [["--message", "x", "--agent", "a b"], /^error: `agentId` must be .* \(--agent\)\n$/],
+      [["--message", "x", "--agent", ".."], /^error: `agentId` must be .* \(--agent\)\n$/],
       [[], /^error: .*`action`.*`instruction`.*`message`.*`payload`/],
       [["--payload", "{"], /^error: --payload must be JSON/],
       [["--file", "none.json"], /^error: cannot read none\.json: there is no such file\n$/],
