@@ -336,5 +336,11 @@ describe("null", () => {
 });
 
 test("a number that is too large for JSON is not a field that was left out", () => {
-  expect(() => parse({ message: "x", agentId: Number.POSITIVE_INFINITY })).toThrow("`agentId` must be");
+  for (const field of ["agentId", "timeout", "dependsOn", "concurrencyKey"]) {
+    expect(() => parse({ message: "x", [field]: 1e999 })).toThrow(
+      `\`${field}\` must be a value that JSON can hold`,
+    );
+  }
+  expect(() => parse({ message: "x", retryPolicy: { jitter: 1e999 } })).toThrow("`retryPolicy.jitter`");
+  expect(parse({ payload: 1e999 }).spec.work).toEqual({ kind: "custom", payload: null });
 });

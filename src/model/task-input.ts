@@ -124,7 +124,7 @@ export function parseTaskInput(
   const all = asJson(given);
   refuseScheduleFields(all);
   checkKnown(all, keyed ? KEYED_FIELDS : ALL_FIELDS);
-  const input = Object.values(all).includes(null) ? withoutNullsOf(all, given as Fields) : all;
+  const input = withoutNulls(all, ["payload"]);
   const kind = kindOf(input);
   const agent = parseAgent(input, kind);
   const { runAt, deadline } = parseMoments(input, defaults.now);
@@ -163,10 +163,15 @@ export function parseTaskInput(
  * The input as JSON makes it: a copy, which the caller can no longer change under our hands, without anything that
  * could not be stored.
  */
-/** A number that is too large to be one becomes null in JSON, but was not left out. */
-function withoutNullsOf(all: Fields, given: Fields): Fields {
-  const written = Object.keys(all).filter((name) => given[name] !== null);
-  return withoutNulls(all, ["payload", ...written]);
+/** JSON would make null of a number like 1e999, and that counts as left out. */
+function refuseInfinite(fields: Fields, prefix = ""): void {
+  for (const [name, value] of Object.entries(fields)) {
+    const field = `${prefix}${name}`;
+    if (typeof value === "number" && !Number.isFinite(value) && field !== "payload") {
+      throw invalidField(field, `\`${field}\` must be a value that JSON can hold, not ${value}`);
+    }
+    if (field === "retryPolicy" && isObject(value)) refuseInfinite(value, "retryPolicy.");
+  }
 }
 
 function asJson(given: unknown): Fields {
@@ -175,6 +180,7 @@ function asJson(given: unknown): Fields {
   }
   const copy = copyPlainJson(given);
   if (copy !== undefined) return copy as Fields;
+  refuseInfinite(given);
   // A Date is a fine moment; as JSON it is the text that names the same.
   const text = stringify(given);
   if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
