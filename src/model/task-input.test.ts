@@ -337,10 +337,12 @@ describe("null", () => {
 
 test("a number that is too large for JSON is not a field that was left out", () => {
   for (const field of ["agentId", "timeout", "dependsOn", "concurrencyKey"]) {
-    expect(() => parse({ message: "x", [field]: 1e999 })).toThrow(
+    expect(() => parse({ message: "x", [field]: Number.POSITIVE_INFINITY })).toThrow(
       `\`${field}\` must be a value that JSON can hold`,
     );
   }
-  expect(() => parse({ message: "x", retryPolicy: { jitter: 1e999 } })).toThrow("`retryPolicy.jitter`");
-  expect(parse({ payload: 1e999 }).spec.work).toEqual({ kind: "custom", payload: null });
+  expect(() => parse({ message: "x", retryPolicy: { jitter: Number.POSITIVE_INFINITY } })).toThrow(
+    "`retryPolicy.jitter`",
+  );
+  expect(parse({ payload: Number.POSITIVE_INFINITY }).spec.work).toEqual({ kind: "custom", payload: null });
 });
