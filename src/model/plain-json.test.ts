@@ -14,6 +14,8 @@ function throughText(value: unknown): unknown {
 test("what is JSON is copied as its text would be", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
+      // Of this key there is no copy: see below.
+      fc.pre(!JSON.stringify(value).includes('"__proto__"'));
       expect(copyPlainJson(value)).toStrictEqual(throughText(value));
     }),
   );
