@@ -4,8 +4,10 @@ import type { Acknowledgement } from "../history.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Receivers } from "../receivers.ts";
 
-/** What a client that hears nothing waits for before it takes the answer for lost. */
+/** A client that has heard nothing for so long takes the answer for lost. */
 const PATIENCE_MS = 2_500;
+/** Longer than any node waits for its database before it answers. */
+const LAST_ANSWER_MS = 60_000;
 const AWAY_PAUSE_MS = 100;
 
 export interface Surroundings {
@@ -42,6 +44,8 @@ export abstract class Client {
   protected readonly ledger: Ledger;
   protected readonly receivers: Receivers;
   #achieved = false;
+  /** Requests whose answer was taken for lost: a node may still carry them out. */
+  readonly #givenUp: Promise<unknown>[] = [];
   readonly #urls: readonly string[];
   readonly #key: string;
   readonly #stop: AbortSignal;
@@ -60,12 +64,16 @@ export abstract class Client {
 
   protected abstract step(): Promise<void>;
 
-  /** However slow the machine is, each has been told something before it stops. */
+  /**
+   * However slow the machine is, each client has been answered something before it stops, and when it stops no node has a
+   * request of it left to carry out: the checks read the log once and for all.
+   */
   async run(): Promise<void> {
     while (!this.#isOver) {
       await this.step();
       await delay(this.chance.between(1, this.pauseMs));
     }
+    await Promise.allSettled(this.#givenUp);
   }
 
   get #isOver(): boolean {
@@ -112,22 +120,16 @@ export abstract class Client {
   }
 
   async #send(path: string, { method, json, key }: Sent): Promise<Answered | null> {
+    const url = this.chance.pick(this.#urls) + path;
+    const asked = request(url, { method, json, key });
     try {
-      const response = await fetch(this.chance.pick(this.#urls) + path, {
-        method,
-        signal: AbortSignal.timeout(PATIENCE_MS),
-        headers: {
-          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-          ...(json === undefined ? {} : { "content-type": "application/json" }),
-        },
-        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-      });
-      const body = await response.json();
+      const { response, body } = await Promise.race([asked, lost()]);
       // A full disk or a lost connection: it may have been carried out all the same.
       if (response.status === 503) this.ledger.unanswered += 1;
       else if (response.status >= 400) this.ledger.refused += 1;
       return response.status === 503 ? null : { status: response.status, body };
     } catch {
+      this.#givenUp.push(asked);
       this.ledger.unanswered += 1;
       await delay(AWAY_PAUSE_MS);
       return null;
@@ -150,4 +152,24 @@ export abstract class Client {
     }
     return null;
   }
+}
+
+async function request(url: string, { method, json, key }: Sent) {
+  const response = await fetch(url, {
+    method,
+    signal: AbortSignal.timeout(LAST_ANSWER_MS),
+    headers: {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...(json === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: a client knows what it asked for.
+  const body: any = await response.json();
+  return { response, body };
+}
+
+async function lost(): Promise<never> {
+  await delay(PATIENCE_MS, undefined, { ref: false });
+  throw new Error(`no answer within ${PATIENCE_MS} ms`);
 }
