@@ -10,9 +10,12 @@ import {
   settle,
   submit,
   tasksOf,
+  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "./conformance/world.ts";
 import type { ClaimedTask, NewTask, Storage, StorageSignal } from "./storage.ts";
+
+useDatabaseCopies();
 
 describe("nodes that claim at once", () => {
   test("are handed every task once", async () => {

@@ -4,18 +4,21 @@ import { startCuttingProxy } from "../../test/postgres/cutting-proxy.ts";
 import { createTestDatabase } from "../../test/postgres/database.ts";
 import {
   allEvents,
-  copies,
+  copyDatabase,
   drain,
   type Node,
   openNodes,
   settle,
   submit,
   tasksOf,
+  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { openPostgres } from "./postgres/open.ts";
 import type { StorageSignal } from "./storage.ts";
+
+useDatabaseCopies();
 
 test("a database that does not answer at all is away, and does not keep the storage from closing", async () => {
   const { url } = await openNodes(1);
@@ -262,7 +265,7 @@ describe("a database", () => {
   });
 
   test("of a newer Rota is refused and left as it is", async () => {
-    const database = await copies.copy();
+    const database = await copyDatabase();
     const admin = new Client({ connectionString: database.url });
     await admin.connect();
     onTestFinished(async () => {

@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openNodes, settle, submit, tasksOf } from "../../test/postgres/several-nodes.ts";
+import { openNodes, settle, submit, tasksOf, useDatabaseCopies } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
@@ -15,6 +15,8 @@ import {
   type ScheduleRecord,
   type Storage,
 } from "./storage.ts";
+
+useDatabaseCopies();
 
 const CLAIM_MAX = 10;
 

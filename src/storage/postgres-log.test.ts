@@ -8,9 +8,12 @@ import {
   openNodes,
   submit,
   tasksOf,
+  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { LANE } from "./conformance/world.ts";
 import type { StoredEvent } from "./storage.ts";
+
+useDatabaseCopies();
 
 describe("readers of the log", () => {
   test("miss nothing while four nodes write, and see at once what was answered", async () => {

@@ -1,8 +1,10 @@
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openNodes } from "../../test/postgres/several-nodes.ts";
+import { openNodes, useDatabaseCopies } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
+
+useDatabaseCopies();
 
 /** What cannot be stored any more was stored by an older version. */
 const NO_CHECKS = `

@@ -7,6 +7,7 @@ import {
   type Node,
   openNodes,
   settle,
+  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, TENANT } from "./conformance/world.ts";
@@ -21,6 +22,8 @@ import type {
   StorageSignal,
   StoredNotification,
 } from "./storage.ts";
+
+useDatabaseCopies();
 
 /** One whose first moment is the number 1. */
 function create(storage: Storage, definition: Partial<ScheduleDefinition> = {}): Promise<ScheduleRecord> {

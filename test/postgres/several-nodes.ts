@@ -1,17 +1,33 @@
 import { Client } from "pg";
-import { afterAll, onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { LANE, newTask, OTHER_LANE, ROOMY } from "../../src/storage/conformance/world.ts";
 import { openPostgres } from "../../src/storage/postgres/open.ts";
 import type { ClaimedTask, NewTask, Storage, StoredEvent } from "../../src/storage/storage.ts";
-import { prepareDatabaseCopies } from "./database-copies.ts";
+import type { TestDatabase } from "./database.ts";
+import { type DatabaseCopies, prepareDatabaseCopies } from "./database-copies.ts";
 
-/** Databases that are set up and empty; they go when the test file that imports this has ended. */
-export const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
-afterAll(() => copies.drop());
+let copies: DatabaseCopies | null = null;
+
+/** For the top of a test file: prepares an empty Rota database to copy, and drops all copies when the file has ended. */
+export function useDatabaseCopies(): void {
+  beforeAll(async () => {
+    copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
+  });
+  afterAll(async () => {
+    await copies?.drop();
+    copies = null;
+  });
+}
+
+/** A database of its own that is set up and empty. */
+export async function copyDatabase(): Promise<TestDatabase> {
+  if (copies === null) throw new Error("Call useDatabaseCopies() at the top of the test file.");
+  return copies.copy();
+}
 
 /** Several processes on one database: a storage and a node for each, and a connection to look behind the scenes. */
 export async function openNodes(count: number) {
-  const database = await copies.copy();
+  const database = await copyDatabase();
   const admin = new Client({ connectionString: database.url });
   await admin.connect();
   const storages = await Promise.all(
