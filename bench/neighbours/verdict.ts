@@ -1,0 +1,103 @@
+import { type Figure, figure, type Goal, isMet, percentile } from "../figure.ts";
+import type { FloodCount } from "./flood.ts";
+import type { VictimReport } from "./victim-watch.ts";
+
+/** What was measured in one scene: without an attack, or under one. */
+export interface Scene {
+  /** `quiet`, or the attack. */
+  readonly name: string;
+  readonly victim: VictimReport;
+  /** Null: nobody attacked. */
+  readonly attacker: FloodCount | null;
+  readonly deaths: number;
+  /** Null where the system does not say. */
+  readonly peakRssMib: number | null;
+}
+
+export type Column =
+  | "submit p50"
+  | "submit p99"
+  | "list p50"
+  | "list p99"
+  | "start p99"
+  | "schedule late"
+  | "callback p99"
+  | "refused"
+  | "memory"
+  | "deaths";
+
+/** The values of a scene; what could not be measured is left out. */
+export type Values = Partial<Record<Column, number>>;
+
+export function valuesOf({ victim, deaths, peakRssMib }: Scene): Values {
+  const all: Record<Column, number> = {
+    "submit p50": percentile(victim.submitMs, 50),
+    "submit p99": percentile(victim.submitMs, 99),
+    "list p50": percentile(victim.listMs, 50),
+    "list p99": percentile(victim.listMs, 99),
+    "start p99": percentile(victim.startMs, 99),
+    // So few in a window that the worst is the only one to look at.
+    "schedule late": percentile(victim.scheduleMs, 100),
+    "callback p99": percentile(victim.callbackMs, 99),
+    refused: victim.refused,
+    memory: peakRssMib ?? Number.NaN,
+    deaths,
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => !Number.isNaN(value)));
+}
+
+/** An attack may make it so many times as slow. */
+const TIMES_MAX = 3;
+/** Beyond that it is too slow whatever it was when quiet. */
+const REQUEST_MS_MAX = 250;
+const SCHEDULE_MS_MAX = 500;
+const MEMORY_MIB_MAX = 1_024;
+/**
+ * Where quiet takes a millisecond, three are no harm and any other program on the machine is enough for them: up to here
+ * the ratio does not count.
+ */
+const REQUEST_FLOOR_MS = 25;
+const DELIVERY_FLOOR_MS = 100;
+
+/** What an attack is held to, by what it was when quiet; null: it is only shown. */
+export function goalOf(column: Column, quiet: Values): Goal | null {
+  const slower = (floorMs: number) => Math.max(TIMES_MAX * (quiet[column] ?? 0), floorMs);
+  switch (column) {
+    case "submit p50":
+    case "list p50":
+      return null;
+    case "submit p99":
+    case "list p99":
+      return { below: Math.min(slower(REQUEST_FLOOR_MS), REQUEST_MS_MAX) };
+    case "start p99":
+    case "callback p99":
+      return { below: slower(DELIVERY_FLOOR_MS) };
+    case "schedule late":
+      return { below: SCHEDULE_MS_MAX };
+    case "memory":
+      return { below: MEMORY_MIB_MAX };
+    case "refused":
+    case "deaths":
+      return { below: 1 };
+  }
+}
+
+/** The figures of a scene, each with its goal. Quiet is not held to its own figures. */
+export function figuresOf(scene: Scene, quiet: Scene): { column: Column; figure: Figure }[] {
+  const base = valuesOf(quiet);
+  return Object.entries(valuesOf(scene)).map(([name, value]) => {
+    const column = name as Column;
+    const goal = scene === quiet ? null : goalOf(column, base);
+    return { column, figure: figure(`${scene.name}: ${column}`, unitOf(column), [value], goal) };
+  });
+}
+
+/** The columns whose goal is missed. */
+export function missedBy(scene: Scene, quiet: Scene): Column[] {
+  return figuresOf(scene, quiet).flatMap((each) => (isMet(each.figure) === false ? [each.column] : []));
+}
+
+function unitOf(column: Column): Figure["unit"] {
+  if (column === "memory") return "MiB";
+  return column === "refused" || column === "deaths" ? "count" : "ms";
+}
