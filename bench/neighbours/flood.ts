@@ -58,7 +58,7 @@ export async function flood({
       if (perSecond !== undefined) {
         const at = Math.max(nextAt, performance.now());
         nextAt = at + 1_000 / perSecond;
-        await delay(at - performance.now());
+        await delay(Math.max(0, at - performance.now()));
       }
       const { accepted, refused, unanswered } = await request(sent++);
       counted.accepted += accepted;

@@ -9,10 +9,10 @@ import type { FloodCount } from "./flood.ts";
 import { NodeProcess } from "./node-process.ts";
 import { Program } from "./program.ts";
 import type { NeighbourSizes } from "./sizes.ts";
-import { makeTenants } from "./tenants.ts";
+import { makeTenants, type TenantKeys } from "./tenants.ts";
 import type { Scene } from "./verdict.ts";
 import type { VictimOrders } from "./victim-program.ts";
-import type { VictimReport } from "./victim-watch.ts";
+import { failedReport, type VictimReport } from "./victim-watch.ts";
 
 export interface SceneParams {
   /** Null: the victim is alone. */
@@ -33,35 +33,51 @@ export function measureScene(newPlace: NewPlace, { attack, sizes, folder }: Scen
     const configFile = join(folder, "rota.config.json");
     await writeFile(configFile, JSON.stringify(CONFIG));
     const node = new NodeProcess({ folder, port: await findFreePort(), storage: place.url, configFile });
-    const programs: Program[] = [];
-    const start = (name: string, orders: AttackerOrders | VictimOrders) => {
-      const program = new Program(name, orders);
-      programs.push(program);
-      return program;
-    };
     try {
       await node.start();
-      const { url } = node;
-      const attacker =
-        attack === null ? null : start("attacker-program.ts", { attack, url, key: keys.attacker, sizes });
-      await attacker?.hear();
-      const victim = start("victim-program.ts", { url, key: keys.victim, windowSec: sizes.windowSec });
-      await victim.hear();
-      attacker?.goOn();
-      victim.goOn();
-      const [report, counted] = await Promise.all([
-        victim.hear<VictimReport>(),
-        attacker?.hear<FloodCount>() ?? null,
-      ]);
+      const seen = await play(node.url, keys, { attack, sizes });
       if (attack === "memory") {
         await node.killAndRestart();
         await delay(sizes.afterRestartSec * 1_000);
       }
       const { deaths, peakRssMib } = node;
-      return { name: attack ?? "quiet", victim: report, attacker: counted, deaths, peakRssMib };
+      return { name: attack ?? "quiet", ...seen, deaths, peakRssMib };
     } finally {
-      await Promise.all(programs.map((program) => program.end()));
       await node.stop();
     }
   });
+}
+
+/** The attacker prepares, the victim warms up, and then both begin. */
+async function play(
+  url: string,
+  keys: TenantKeys,
+  { attack, sizes }: Pick<SceneParams, "attack" | "sizes">,
+): Promise<Pick<Scene, "victim" | "attacker">> {
+  const programs: Program[] = [];
+  const start = (name: string, orders: AttackerOrders | VictimOrders) => {
+    const program = new Program(name, orders);
+    programs.push(program);
+    return program;
+  };
+  try {
+    const attacker =
+      attack === null ? null : start("attacker-program.ts", { attack, url, key: keys.attacker, sizes });
+    await attacker?.hear();
+    const victim = start("victim-program.ts", { url, key: keys.victim, windowSec: sizes.windowSec });
+    await victim.hear();
+    attacker?.goOn();
+    victim.goOn();
+    const [report, counted] = await Promise.all([
+      victim.hear<VictimReport>(),
+      attacker?.hear<FloodCount>() ?? null,
+    ]);
+    return { victim: report, attacker: counted };
+  } catch (error) {
+    // A node that is dead or stalled for minutes is a result, too.
+    if (attack === null) throw error;
+    return { victim: failedReport(error instanceof Error ? error.message : String(error)), attacker: null };
+  } finally {
+    await Promise.all(programs.map((program) => program.end()));
+  }
 }

@@ -30,7 +30,7 @@ function rowOf(scene: Scene, quiet: Scene): string[] {
   const missed = missedBy(scene, quiet);
   const shown = COLUMNS.map((column) => {
     const cell = cells.get(column);
-    if (cell === undefined) return "?";
+    if (cell === undefined) return "none";
     const before = base[column];
     const ratio =
       cell.unit !== "ms" || scene === quiet || before === undefined || before <= 0

@@ -17,6 +17,12 @@ export interface VictimReport {
   readonly refusal: string | null;
 }
 
+/** Of a victim that could not even begin, or did not get to the end. */
+export function failedReport(reason: string): VictimReport {
+  const none = { submitMs: [], listMs: [], startMs: [], scheduleMs: [], callbackMs: [] };
+  return { ...none, refused: 1, refusal: reason };
+}
+
 export interface RunOfSchedule {
   /** In seconds since 1970. */
   readonly due_at: number;
@@ -36,7 +42,12 @@ interface Submitted {
 
 const SCHEDULE_STEP_MS = 2_000;
 
-/** Keeps what happens to the victim's requests, tasks, runs and callbacks. Times are `Date.now()`. */
+/** Milliseconds since 1970, with fractions. */
+export function preciseNow(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** Keeps what happens to the victim's requests, tasks, runs and callbacks. Times are those of `preciseNow`. */
 export class VictimWatch {
   #begunAt = 0;
   #tasks = new Map<number, Submitted>();
@@ -48,13 +59,13 @@ export class VictimWatch {
   #number = 0;
   readonly #now: () => number;
 
-  constructor(now: () => number = Date.now) {
+  constructor(now: () => number = preciseNow) {
     this.#now = now;
   }
 
   /** Forgets requests from before. */
-  begin(at: number): void {
-    this.#begunAt = at;
+  begin(): void {
+    this.#begunAt = this.#now();
     this.#tasks = new Map();
     this.#lists = [];
     this.#refused = 0;
@@ -107,7 +118,8 @@ export class VictimWatch {
 
   calledBack(number: number, completedAt: number): void {
     const task = this.#tasks.get(number);
-    if (task !== undefined) task.callbackMs ??= this.#now() - completedAt;
+    // The end is rounded to milliseconds, possibly to a later one than this.
+    if (task !== undefined) task.callbackMs ??= Math.max(0, this.#now() - completedAt);
   }
 
   /** Whether nothing is missing any more. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { countOf, flood } from "../flood.ts";
+import { countOfBatch, flood } from "../flood.ts";
 import { ATTACKER_HOST, serveOn } from "../loopback-server.ts";
 import { makeAgent, makeHangingAgent } from "./agents.ts";
 import type { Attack, Scene } from "./attack.ts";
@@ -25,22 +25,22 @@ export function memoryAttack(): Attack {
       parents = await submitParents(scene);
     },
 
-    async run({ node, counted, hasTime }) {
-      let left = DEPENDANTS;
+    async run({ node, counted }) {
+      // Retries are what brings them back after each crash.
+      const task = {
+        agentId: "hanging",
+        lane: LANE,
+        payload: null,
+        timeout: 600_000,
+        retryPolicy: { maxRetries: 10 },
+      };
+      const tasks = Array.from({ length: DEPENDANTS }, () => ({ ...task, dependsOn: parents }));
+      let left = 1;
       await flood({
         counted,
         connections: 1,
-        goesOn: () => hasTime() && left-- > 0,
-        request: async () => {
-          const task = { agentId: "hanging", lane: LANE, payload: null, dependsOn: parents };
-          // Retries are what brings it back after each crash.
-          const called = await node.post("/tasks", {
-            ...task,
-            timeout: 600_000,
-            retryPolicy: { maxRetries: 10 },
-          });
-          return countOf(called);
-        },
+        goesOn: () => left-- > 0,
+        request: async () => countOfBatch(await node.post("/tasks/batch", { tasks }), DEPENDANTS),
       });
     },
   };

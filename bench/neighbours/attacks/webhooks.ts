@@ -40,7 +40,7 @@ async function submitWithCallbacks(
 ): Promise<void> {
   await flood({
     counted,
-    connections: 2,
+    connections: 1,
     goesOn: () => hasTime() && counted.accepted < total,
     request: async (n) => {
       const tasks = Array.from({ length: BATCH }, (_, place) => ({
