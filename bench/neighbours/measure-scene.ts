@@ -5,7 +5,7 @@ import { findFreePort } from "../../test/postgres/server.ts";
 import { inPlace, type NewPlace } from "../place.ts";
 import type { AttackName } from "./attack-names.ts";
 import type { AttackerOrders } from "./attacker-program.ts";
-import type { FloodCount } from "./flood.ts";
+import { type FloodCount, noRequests } from "./flood.ts";
 import { NodeProcess } from "./node-process.ts";
 import { Program } from "./program.ts";
 import type { NeighbourSizes } from "./sizes.ts";
@@ -76,7 +76,8 @@ async function play(
   } catch (error) {
     // A node that is dead or stalled for minutes is a result, too.
     if (attack === null) throw error;
-    return { victim: failedReport(error instanceof Error ? error.message : String(error)), attacker: null };
+    const reason = error instanceof Error ? error.message : String(error);
+    return { victim: failedReport(reason), attacker: noRequests() };
   } finally {
     await Promise.all(programs.map((program) => program.end()));
   }

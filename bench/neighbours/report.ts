@@ -1,5 +1,5 @@
 import { formatTable, show } from "../report.ts";
-import { type Column, figuresOf, missedBy, type Scene, valuesOf } from "./verdict.ts";
+import { type Column, figuresOf, missedBy, quietValues, type Scene, type Values } from "./verdict.ts";
 
 const COLUMNS: readonly Column[] = [
   "submit p50",
@@ -15,8 +15,9 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** Attack × figure, each time with how many times that of quiet, and whether the goals are met. */
-export function formatNeighbours(storage: string, scenes: readonly Scene[], quiet: Scene): string {
+export function formatNeighbours(storage: string, scenes: readonly Scene[]): string {
   const header = [storage, ...COLUMNS, "attacker: accepted", "refused", "unanswered", "verdict"];
+  const quiet = quietValues(scenes);
   const rows = scenes.map((scene) => rowOf(scene, quiet));
   const table = formatTable([header, ...rows], {
     numbers: (column) => column > 0 && column < header.length - 1,
@@ -24,24 +25,19 @@ export function formatNeighbours(storage: string, scenes: readonly Scene[], quie
   return [table, ...refusals(scenes)].join("\n");
 }
 
-function rowOf(scene: Scene, quiet: Scene): string[] {
-  const cells = new Map(figuresOf(scene, quiet).map(({ column, figure }) => [column, figure]));
-  const base = valuesOf(quiet);
-  const missed = missedBy(scene, quiet);
+function rowOf(scene: Scene, quiet: Values): string[] {
+  const { name, attacker } = scene;
+  const figures = new Map(figuresOf(scene, quiet).map(({ column, figure }) => [column, figure]));
   const shown = COLUMNS.map((column) => {
-    const cell = cells.get(column);
-    if (cell === undefined) return "none";
-    const before = base[column];
-    const ratio =
-      cell.unit !== "ms" || scene === quiet || before === undefined || before <= 0
-        ? ""
-        : ` (${show(cell.value / before, "times")})`;
-    return `${show(cell.value, cell.unit)}${ratio}`;
+    const found = figures.get(column);
+    if (found === undefined) return "none";
+    const base = quiet[column] ?? 0;
+    const isCompared = found.unit === "ms" && attacker !== null && base > 0;
+    return show(found.value, found.unit) + (isCompared ? ` (${show(found.value / base, "times")})` : "");
   });
-  const { attacker } = scene;
-  const asked =
-    attacker === null ? ["", "", ""] : [attacker.accepted, attacker.refused, attacker.unanswered].map(String);
-  return [scene.name, ...shown, ...asked, scene === quiet ? "" : verdict(missed)];
+  if (attacker === null) return [name, ...shown, "", "", "", ""];
+  const { accepted, refused, unanswered } = attacker;
+  return [name, ...shown, ...[accepted, refused, unanswered].map(String), verdict(missedBy(scene, quiet))];
 }
 
 function verdict(missed: readonly Column[]): string {

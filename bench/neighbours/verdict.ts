@@ -82,19 +82,36 @@ export function goalOf(column: Column, quiet: Values): Goal | null {
   }
 }
 
-/** The figures of a scene, each with its goal. Quiet is not held to its own figures. */
-export function figuresOf(scene: Scene, quiet: Scene): { column: Column; figure: Figure }[] {
-  const base = valuesOf(quiet);
+/** What attacks are compared with: of each figure the slowest that was measured without one. */
+export function quietValues(scenes: readonly Scene[]): Values {
+  const quiet: Values = {};
+  for (const scene of scenes) {
+    if (scene.attacker !== null) continue;
+    for (const [name, value] of Object.entries(valuesOf(scene))) {
+      const column = name as Column;
+      quiet[column] = Math.max(quiet[column] ?? value, value);
+    }
+  }
+  return quiet;
+}
+
+/** The figures of a scene, each with its goal. Quiet scenes have none. */
+export function figuresOf(scene: Scene, quiet: Values): { column: Column; figure: Figure }[] {
   return Object.entries(valuesOf(scene)).map(([name, value]) => {
     const column = name as Column;
-    const goal = scene === quiet ? null : goalOf(column, base);
+    const goal = scene.attacker === null ? null : goalOf(column, quiet);
     return { column, figure: figure(`${scene.name}: ${column}`, unitOf(column), [value], goal) };
   });
 }
 
-/** The columns whose goal is missed. */
-export function missedBy(scene: Scene, quiet: Scene): Column[] {
-  return figuresOf(scene, quiet).flatMap((each) => (isMet(each.figure) === false ? [each.column] : []));
+/** The columns whose goal is missed; so is one that has nothing to measure any more under the attack. */
+export function missedBy(scene: Scene, quiet: Values): Column[] {
+  if (scene.attacker === null) return [];
+  const figures = new Map(figuresOf(scene, quiet).map(({ column, figure }) => [column, figure]));
+  return (Object.keys(quiet) as Column[]).filter((column) => {
+    const found = figures.get(column);
+    return found === undefined || isMet(found) === false;
+  });
 }
 
 function unitOf(column: Column): Figure["unit"] {
