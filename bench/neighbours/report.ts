@@ -1,5 +1,13 @@
 import { formatTable, show } from "../report.ts";
-import { type Column, figuresOf, missedBy, quietValues, type Scene, type Values } from "./verdict.ts";
+import {
+  type Column,
+  figuresOf,
+  missedBy,
+  noisyColumns,
+  quietValues,
+  type Scene,
+  type Values,
+} from "./verdict.ts";
 
 const COLUMNS: readonly Column[] = [
   "submit p50",
@@ -22,7 +30,7 @@ export function formatNeighbours(storage: string, scenes: readonly Scene[]): str
   const table = formatTable([header, ...rows], {
     numbers: (column) => column > 0 && column < header.length - 1,
   });
-  return [table, ...refusals(scenes)].join("\n");
+  return [table, ...noise(scenes), ...refusals(scenes)].join("\n");
 }
 
 function rowOf(scene: Scene, quiet: Values): string[] {
@@ -42,6 +50,12 @@ function rowOf(scene: Scene, quiet: Values): string[] {
 
 function verdict(missed: readonly Column[]): string {
   return missed.length === 0 ? "ok" : `MISSED: ${missed.join(", ")}`;
+}
+
+function noise(scenes: readonly Scene[]): string[] {
+  const noisy = noisyColumns(scenes);
+  if (noisy.length === 0) return [];
+  return [`\nThe machine is too busy to trust the verdicts: quiet alone misses ${noisy.join(", ")}.`];
 }
 
 /** Why the victim was refused, where it was. */

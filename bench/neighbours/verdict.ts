@@ -82,14 +82,17 @@ export function goalOf(column: Column, quiet: Values): Goal | null {
   }
 }
 
-/** What attacks are compared with: of each figure the slowest that was measured without one. */
+/**
+ * What attacks are compared with: of each figure the best that was measured without one. What else the machine did
+ * meanwhile must not loosen the goals.
+ */
 export function quietValues(scenes: readonly Scene[]): Values {
   const quiet: Values = {};
   for (const scene of scenes) {
     if (scene.attacker !== null) continue;
     for (const [name, value] of Object.entries(valuesOf(scene))) {
       const column = name as Column;
-      quiet[column] = Math.max(quiet[column] ?? value, value);
+      quiet[column] = Math.min(quiet[column] ?? value, value);
     }
   }
   return quiet;
@@ -104,13 +107,27 @@ export function figuresOf(scene: Scene, quiet: Values): { column: Column; figure
   });
 }
 
-/** The columns whose goal is missed; so is one that has nothing to measure any more under the attack. */
+/** The columns whose goal an attack misses; so is one that has nothing to measure any more. */
 export function missedBy(scene: Scene, quiet: Values): Column[] {
-  if (scene.attacker === null) return [];
-  const figures = new Map(figuresOf(scene, quiet).map(({ column, figure }) => [column, figure]));
+  return scene.attacker === null ? [] : missedColumns(scene, quiet);
+}
+
+/** The columns of quiet scenes that miss what attacks are held to: the machine is too busy for the figures to mean much. */
+export function noisyColumns(scenes: readonly Scene[]): Column[] {
+  const quiet = quietValues(scenes);
+  const missed = scenes
+    .filter(({ attacker }) => attacker === null)
+    .flatMap((scene) => missedColumns(scene, quiet));
+  return [...new Set(missed)];
+}
+
+function missedColumns(scene: Scene, quiet: Values): Column[] {
+  const values = valuesOf(scene);
   return (Object.keys(quiet) as Column[]).filter((column) => {
-    const found = figures.get(column);
-    return found === undefined || isMet(found) === false;
+    const value = values[column];
+    const goal = goalOf(column, quiet);
+    if (value === undefined) return true;
+    return isMet(figure(column, unitOf(column), [value], goal)) === false;
   });
 }
 
