@@ -1,4 +1,6 @@
 import type { Figure } from "./figure.ts";
+import type { AttackName } from "./neighbours/attack-names.ts";
+import { FULL_NEIGHBOURS, type NeighbourSizes, QUICK_NEIGHBOURS } from "./neighbours/sizes.ts";
 import { FULL_PEERS, type PeerSizes, QUICK_PEERS } from "./peers/sizes.ts";
 
 /** One storage's share of a part, run in a process of its own so that no measurement inherits another's memory. */
@@ -18,6 +20,14 @@ export interface Setting {
   readonly postgresUrl: string | null;
   readonly turns: number;
   readonly sizes: Sizes;
+  readonly neighbours: NeighbourOrders;
+}
+
+/** What of the part `neighbours` was asked for. */
+export interface NeighbourOrders {
+  readonly attacks: readonly AttackName[];
+  /** In place of those that belong to the sizes. */
+  readonly sizes: Partial<NeighbourSizes>;
 }
 
 export interface Sizes {
@@ -40,6 +50,7 @@ export interface Sizes {
   /** Streams that are open at once. */
   readonly streams: number;
   readonly peers: PeerSizes;
+  readonly neighbours: NeighbourSizes;
 }
 
 export const FULL: Sizes = {
@@ -55,6 +66,7 @@ export const FULL: Sizes = {
   dueSchedules: 1_000,
   streams: 2_000,
   peers: FULL_PEERS,
+  neighbours: FULL_NEIGHBOURS,
 };
 
 export const QUICK: Sizes = {
@@ -70,4 +82,5 @@ export const QUICK: Sizes = {
   dueSchedules: 1_000,
   streams: 500,
   peers: QUICK_PEERS,
+  neighbours: QUICK_NEIGHBOURS,
 };

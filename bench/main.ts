@@ -11,9 +11,7 @@ import { formatMachine, formatPart, type PartReport } from "./report.ts";
 
 /** Measures what was asked for and prints it. Progress goes to stderr, the report to stdout. */
 async function main(orders: Orders): Promise<void> {
-  const jobs = JOBS.filter(
-    ({ part, needsPostgres }) => orders.parts.includes(part) && (orders.postgres || !needsPostgres),
-  );
+  const jobs = JOBS.filter((job) => isWanted(job, orders));
   const interrupted = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"]) process.once(name, () => interrupted.abort(new Error(name)));
   const folder = await makeBenchFolder();
@@ -21,8 +19,8 @@ async function main(orders: Orders): Promise<void> {
   try {
     const machine = await describeMachine(postgres?.url ?? null);
     console.log(formatMachine(machine));
-    const { sizes, turns } = orders;
-    const setting = { folder: folder.path, postgresUrl: postgres?.url ?? null, sizes, turns };
+    const { sizes, turns, neighbours } = orders;
+    const setting = { folder: folder.path, postgresUrl: postgres?.url ?? null, sizes, turns, neighbours };
     const reports = await runJobs(jobs, setting, interrupted.signal);
     if (orders.jsonFile !== null) {
       const parts = reports.map(({ part, figures }) => ({
@@ -37,6 +35,12 @@ async function main(orders: Orders): Promise<void> {
   }
 }
 
+function isWanted({ part, needsPostgres }: JobEntry, orders: Orders): boolean {
+  if (!orders.parts.includes(part)) return false;
+  if (part === "neighbours") return orders.storages.includes(needsPostgres ? "postgres" : "sqlite");
+  return orders.postgres || !needsPostgres;
+}
+
 /** Each part is printed as soon as all its jobs have ended. */
 async function runJobs(
   jobs: readonly JobEntry[],
@@ -46,13 +50,14 @@ async function runJobs(
   const reports: PartReport[] = [];
   for (const part of new Set(jobs.map((job) => job.part))) {
     const figures: Figure[] = [];
-    let text: string | null = null;
+    const texts: string[] = [];
     for (const { name } of jobs.filter((job) => job.part === part)) {
       console.error(name);
       const found = await runInProcess(name, setting, stop);
       figures.push(...("figures" in found ? found.figures : found));
-      if ("text" in found) text = found.text;
+      if ("text" in found) texts.push(found.text);
     }
+    const text = texts.length === 0 ? null : texts.join("\n\n");
     const report: PartReport = { part, figures, text };
     console.log(`\n${text ?? formatPart(report)}`);
     reports.push(report);

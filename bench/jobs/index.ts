@@ -6,6 +6,7 @@ import { httpJob } from "./http.ts";
 import { idleOnPostgres, idleOnSqlite } from "./idle.ts";
 import { idleSchedulesOnPostgres, idleSchedulesOnSqlite } from "./idle-schedules.ts";
 import { latencyInMemory, latencyOnPostgres, latencyOnSqlite } from "./latency.ts";
+import { neighboursOnPostgres, neighboursOnSqlite } from "./neighbours.ts";
 import { nodesJob } from "./nodes.ts";
 import { postgresJob } from "./postgres.ts";
 import { schedulesJob } from "./schedules.ts";
@@ -23,12 +24,13 @@ export const PARTS = [
   "growth",
   "sessions",
   "schedules",
+  "neighbours",
   "peers",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
-/** What is measured when nothing is asked for: the peers take an hour, and have to be installed. */
-export const USUAL_PARTS: readonly Part[] = PARTS.filter((part) => part !== "peers");
+/** What is measured when no part is named: the peers take an hour and have to be installed, the neighbours take minutes. */
+export const USUAL_PARTS: readonly Part[] = PARTS.filter((part) => part !== "peers" && part !== "neighbours");
 
 export interface JobEntry {
   readonly part: Part;
@@ -63,5 +65,7 @@ export const JOBS: readonly JobEntry[] = [
   { part: "schedules", name: "streams", needsPostgres: false, run: streamsJob },
   { part: "sessions", name: "sessions on SQLite", needsPostgres: false, run: sessionsOnSqlite },
   { part: "sessions", name: "sessions on PostgreSQL", needsPostgres: true, run: sessionsOnPostgres },
+  { part: "neighbours", name: "neighbours on SQLite", needsPostgres: false, run: neighboursOnSqlite },
+  { part: "neighbours", name: "neighbours on PostgreSQL", needsPostgres: true, run: neighboursOnPostgres },
   { part: "peers", name: "peers", needsPostgres: true, run: peersJob },
 ];
