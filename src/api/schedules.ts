@@ -439,6 +439,34 @@ export const schedulesStatus = z
 
 // ------------------------------------------------------------------------------------------------------ operations
 
+const upcomingMoments = z
+  .strictObject({
+    moments: z
+      .array(
+        z.strictObject({
+          schedule_id: z.int(),
+          name: z.string().nullable(),
+          agent: z.string(),
+          at: seconds,
+          zone: tz.describe("The time zone of the schedule."),
+        }),
+      )
+      .readonly(),
+    truncated: z.boolean().describe("Whether there are more in the range than `limit`."),
+  })
+  .meta({
+    id: "UpcomingMoments",
+    description: "The next due times.",
+    examples: [
+      {
+        moments: [
+          { schedule_id: 17, name: "the week", agent: "research", at: 1_778_482_800, zone: "Europe/Berlin" },
+        ],
+        truncated: false,
+      },
+    ],
+  });
+
 const tags = ["schedules"];
 const errorAnswers = errorAnswersWith({
   invalid_field:
@@ -490,6 +518,23 @@ export const getSchedulesStatus = {
   summary: "Count schedules",
   description: "How many there are, how many of their runs go, and when the next is due.",
   response: { 200: schedulesStatus, ...errorAnswers("storage_unavailable") },
+};
+
+export const listUpcoming = {
+  operationId: "listUpcoming",
+  tags,
+  summary: "List the next due times",
+  description:
+    "The due times of all active schedules within a range, earliest first. They are computed; nothing is stored.",
+  querystring: z.strictObject({
+    from: z
+      .string()
+      .exactOptional()
+      .describe("Seconds since 1970 or RFC 3339; left out or in the past: now."),
+    to: z.string().exactOptional().describe("Seconds since 1970 or RFC 3339; left out: 7 days after `from`."),
+    limit: z.string().exactOptional().describe("1 to 2000; left out: 100."),
+  }),
+  response: { 200: upcomingMoments, ...errorAnswers("storage_unavailable") },
 };
 
 export const getSchedule = {

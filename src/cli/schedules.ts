@@ -6,6 +6,7 @@ import { previewCommand } from "./schedules-preview.ts";
 import { runCommand } from "./schedules-run.ts";
 import { showCommand } from "./schedules-show.ts";
 import { statusCommand } from "./schedules-status.ts";
+import { upcomingCommand } from "./schedules-upcoming.ts";
 
 /** `rota schedules`: what is to be done when. */
 export function schedulesCommand(): Command {
@@ -19,5 +20,6 @@ export function schedulesCommand(): Command {
     .addCommand(runCommand())
     .addCommand(deleteCommand())
     .addCommand(statusCommand())
+    .addCommand(upcomingCommand())
     .addCommand(previewCommand());
 }

@@ -22,6 +22,9 @@ export type {
   ScheduleRetry,
   Schedules,
   SchedulesStatus,
+  UpcomingFilter,
+  UpcomingMoment,
+  UpcomingMoments,
 } from "../interface/schedules.ts";
 export type {
   SentMessage,

@@ -12,6 +12,8 @@ import type {
   SchedulePreviewInput,
   Schedules,
   SchedulesStatus,
+  UpcomingFilter,
+  UpcomingMoments,
 } from "../interface/schedules.ts";
 import { RotaError } from "../model/errors.ts";
 import type { SchedulePreview } from "../model/schedule.ts";
@@ -89,10 +91,19 @@ export class HttpSchedules implements Schedules {
   status({ signal }: CallOptions = {}): Promise<SchedulesStatus> {
     return this.#connection.ask({ path: "/v1/schedules/status", signal });
   }
+
+  upcoming({ from, to, limit }: UpcomingFilter = {}, { signal }: CallOptions = {}): Promise<UpcomingMoments> {
+    const query = { from: timeText(from), to: timeText(to), limit };
+    return this.#connection.ask({ path: "/v1/schedules/upcoming", query, signal });
+  }
 }
 
 interface ShownSchedule {
   readonly scheduled_task: ScheduledTask;
+}
+
+function timeText(time: number | string | Date | undefined): number | string | undefined {
+  return time instanceof Date ? time.toJSON() : time;
 }
 
 /** What cannot be an id would lead to another route, so it is not asked for. */

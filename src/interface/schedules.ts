@@ -48,6 +48,13 @@ export interface Schedules {
   /** Newest first. */
   runs(id: number, filter?: RunFilter): Promise<RunPage>;
   status(): Promise<SchedulesStatus>;
+  /**
+   * The due times of all active schedules within a range, earliest first; computed, nothing is stored.
+   *
+   * @example
+   * const { moments } = await rota.schedules.upcoming({ limit: 10 });
+   */
+  upcoming(filter?: UpcomingFilter): Promise<UpcomingMoments>;
 }
 
 /** Every due moment and what became of it. */
@@ -245,6 +252,32 @@ export interface SchedulesStatus {
   /** Runs that go. */
   readonly running: number;
   readonly next_fire_at: number;
+}
+
+export interface UpcomingFilter {
+  /** Seconds since 1970, or RFC 3339 as a text; left out or in the past: now. */
+  readonly from?: number | string | Date;
+  /** Left out: 7 days after `from`. */
+  readonly to?: number | string | Date;
+  /** 100 unless told, 2000 at most. */
+  readonly limit?: number;
+}
+
+export interface UpcomingMoments {
+  /** Earliest first. */
+  readonly moments: readonly UpcomingMoment[];
+  /** Whether there are more in the range than `limit`. */
+  readonly truncated: boolean;
+}
+
+export interface UpcomingMoment {
+  readonly schedule_id: number;
+  readonly name: string | null;
+  readonly agent: string;
+  /** Seconds since 1970. */
+  readonly at: number;
+  /** The time zone of the schedule. */
+  readonly zone: string;
 }
 
 export interface SchedulePreviewInput {

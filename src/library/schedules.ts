@@ -13,7 +13,12 @@ import { parseNewSchedule } from "../schedules/new-schedule-input.ts";
 import { openSpans } from "../schedules/open-spans.ts";
 import { preview } from "../schedules/preview.ts";
 import { parsePreviewInput } from "../schedules/preview-input.ts";
-import { parseRunFilter, parseRunMode, parseScheduleFilter } from "../schedules/run-filter-input.ts";
+import {
+  parseRunFilter,
+  parseRunMode,
+  parseScheduleFilter,
+  parseUpcomingFilter,
+} from "../schedules/run-filter-input.ts";
 import { type ParsedScheduleChanges, parseScheduleChanges } from "../schedules/schedule-changes-input.ts";
 import { scheduleCursorText } from "../schedules/schedule-cursor.ts";
 import { localZone } from "../schedules/zone.ts";
@@ -25,6 +30,7 @@ import type { OneAtATime } from "./one-at-a-time.ts";
 import { toRunPage } from "./runs.ts";
 import { schedulePage } from "./schedule-page.ts";
 import { toScheduledTask } from "./schedule-view.ts";
+import { upcomingMoments } from "./upcoming-moments.ts";
 
 /** Due times that have run already and are stepped over; behind them, the next fire steps over more. */
 const TAKEN_MAX = 1_000;
@@ -219,6 +225,11 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     async status() {
       const { nextFireAt, ...counts } = await storage.schedules.status({ tenant });
       return { ...counts, next_fire_at: toSeconds(nextFireAt) };
+    },
+
+    async upcoming(filter = {}) {
+      const range = parseUpcomingFilter({ ...filter }, storageClock.now());
+      return upcomingMoments(storage, tenant, range);
     },
   };
 }

@@ -13,6 +13,8 @@ import {
 import { type Page, type PageRules, parsePage } from "../model/page-input.ts";
 import { RUN_STATUSES, type RunStatus, SCHEDULE_STATUSES, type ScheduleStatus } from "../model/schedule.ts";
 import { parseScheduleCursor, SCHEDULE_PAGE_MAX, type ScheduleCursor } from "./schedule-cursor.ts";
+import { optionalTime } from "./schedule-fields.ts";
+import type { UpcomingRange } from "./upcoming.ts";
 
 /** Milliseconds, which are a thousand times as many, do not pass for seconds. */
 const SINCE = { min: 0, max: 253_402_300_799, unit: "seconds since 1970" } as const;
@@ -56,6 +58,22 @@ export function parseScheduleFilter(filter: Fields): ParsedScheduleFilter {
     ...(cursor === undefined ? {} : { cursor: parseScheduleCursor(cursor) }),
     limit: limit ?? SCHEDULE_PAGE_MAX,
   };
+}
+
+const UPCOMING_DAYS = 7;
+const UPCOMING_LIMIT = { min: 1, max: 2_000 } as const;
+const UPCOMING_LIMIT_DEFAULT = 100;
+
+/** Checks which due times the caller wants to see. Throws `invalid_field`. */
+export function parseUpcomingFilter(filter: Fields, now: number): UpcomingRange {
+  checkKnown(filter, ["from", "to", "limit"]);
+  const given = withoutNulls(filter);
+  // What lies in the past has its runs.
+  const from = Math.max(optionalTime(given, "from") ?? now, now);
+  const to = optionalTime(given, "to") ?? from + UPCOMING_DAYS * 24 * 60 * 60 * 1_000;
+  if (to < from) throw invalidField("to", "`to` must not be before `from`, nor before now");
+  const limit = optionalNumber(given, "limit", UPCOMING_LIMIT) ?? UPCOMING_LIMIT_DEFAULT;
+  return { from, to, limit };
 }
 
 /** Checks how a schedule is to be run out of turn; nothing at all means at any rate. */

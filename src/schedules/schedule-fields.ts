@@ -79,7 +79,7 @@ const USEFUL_FOR = { min: 1, max: 10 * 365 * 24 * 60 * 60, unit: "seconds" } as 
 const MAX_RUNS = { min: 1, max: 1_000_000_000 } as const;
 const PAUSE_AFTER_FAILURES = { min: 0, max: 1_000_000 } as const;
 /** Milliseconds, which are a thousand times as many, do not pass for seconds. */
-const UNTIL_SECONDS_MAX = 253_402_300_799;
+const SECONDS_MAX = 253_402_300_799;
 
 /** Checks those of the fields that are there, but for what the agent is handed. Throws `invalid_field`. */
 export function readScheduleFields(
@@ -104,7 +104,7 @@ export function readScheduleFields(
     metadata: orNull(given, "metadata", () => readMetadata(given)),
     callbackUrl: orNull(given, "callback_url", () => optionalCallbackUrl(given, "callback_url")),
     maxRuns: orNull(given, "max_runs", () => optionalNumber(given, "max_runs", MAX_RUNS)),
-    untilAt: orNull(given, "until", readUntil),
+    untilAt: orNull(given, "until", () => optionalTime(given, "until")),
     pauseAfterFailures: orNull(given, "pause_after_failures", () =>
       optionalNumber(given, "pause_after_failures", PAUSE_AFTER_FAILURES),
     ),
@@ -140,16 +140,18 @@ function readMetadata(given: Fields): Fields | undefined {
   return metadata === undefined ? undefined : (jsonValue(metadata, "metadata") as Fields);
 }
 
-/** A moment, as seconds since 1970 or as RFC 3339. */
-function readUntil(until: unknown): number {
-  const text = until instanceof Date ? until.toJSON() : until;
-  const isSeconds = typeof until === "number" && Number.isInteger(until);
-  if (isSeconds && until >= 0 && until <= UNTIL_SECONDS_MAX) return until * 1_000;
+/** A time, as seconds since 1970 or as RFC 3339. */
+export function optionalTime(given: Fields, field: string): number | undefined {
+  const time = given[field];
+  if (time === undefined) return undefined;
+  const text = time instanceof Date ? time.toJSON() : time;
+  const isSeconds = typeof time === "number" && Number.isInteger(time);
+  if (isSeconds && time >= 0 && time <= SECONDS_MAX) return time * 1_000;
   const moment = typeof text === "string" ? parseRfc3339(text) : null;
   if (moment !== null) return moment;
   throw invalidField(
-    "until",
-    `\`until\` must be an integer of seconds since 1970, or an RFC 3339 time like "2030-01-31T09:00:00Z", not ${quoted(until)}`,
+    field,
+    `\`${field}\` must be an integer of seconds since 1970, or an RFC 3339 time like "2030-01-31T09:00:00Z", not ${quoted(time)}`,
   );
 }
 

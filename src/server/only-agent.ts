@@ -244,6 +244,7 @@ function ownSchedules({ schedules }: LocalTenant, agent: string): Schedules {
     delete: refuse,
     run: refuse,
     status: refuse,
+    upcoming: refuse,
   };
 }
 

@@ -2,7 +2,7 @@ const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 /** Numbers that are different each time. */
 const MEASURED = ["latencyMs", "executionTimeMs", "avgDispatchLatencyMs"];
 /** Times in seconds, where 0 stands for never. */
-const SECONDS = /_at$|^timestamp$/;
+const SECONDS = /_at$|^at$|^timestamp$/;
 /** Times as writs show them. */
 const MINUTE = /\d{4}-\d{2}-\d{2} \d{2}:\d{2}/g;
 

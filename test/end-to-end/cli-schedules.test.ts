@@ -182,6 +182,9 @@ describe("rota schedules", () => {
     expect((await rota(["schedules", "status"])).stdout).toMatch(
       /^active +1\npaused +1\nrunning +0 runs\nnext +in \d+ \w+, Tue .*\n$/,
     );
+    expect((await rota(["schedules", "upcoming", "--to", "60d", "--limit", "2"])).stdout).toMatch(
+      /^DUE .*\n(in \d+ \w+, Tue .*\n){2}There are more: .*\n$/,
+    );
   });
 
   test("pauses, resumes and deletes several, and does what can be done", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { NewScheduleInput, ScheduledTask } from "../../src/interface/schedules.ts";
+import type { NewScheduleInput, ScheduledTask, UpcomingFilter } from "../../src/interface/schedules.ts";
 import { ACCEPTED_FORMS } from "../../src/schedules/accepted-forms.ts";
 import { localZone } from "../../src/schedules/zone.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
@@ -279,6 +279,57 @@ export function describeSchedules(open: Open): void {
         paused: 1,
         running: 1,
         next_fire_at: MIDNIGHT + 60,
+      });
+    });
+
+    test("show the next due times of all of them, earliest first, whatever bounds them", async () => {
+      const opened = await open();
+      const { api } = opened;
+      expect(await api.schedules.upcoming()).toEqual({ moments: [], truncated: false });
+      await create(opened, { schedule: "every 20 minutes", name: "often", max_runs: 2 });
+      await create(opened, { schedule: "in 30 minutes" });
+      await create(opened, { schedule: "every 15 minutes", until: MIDNIGHT + 20 * 60 });
+      await create(opened, { enabled: false });
+      const due = async (filter?: UpcomingFilter) => {
+        const { moments, truncated } = await api.schedules.upcoming(filter);
+        return { due: moments.map(({ schedule_id: id, at }) => [id, (at - MIDNIGHT) / 60]), truncated };
+      };
+      const all = [
+        [3, 15],
+        [1, 20],
+        [2, 30],
+        [1, 40],
+      ];
+      expect(await due()).toEqual({ due: all, truncated: false });
+      expect(await due({ limit: 2 })).toEqual({ due: all.slice(0, 2), truncated: true });
+      expect(await due({ limit: 4 })).toEqual({ due: all, truncated: false });
+      const from = MIDNIGHT + 25 * 60;
+      expect(await due({ from, to: new Date((MIDNIGHT + 30 * 60) * 1_000) })).toEqual({
+        due: [[2, 30]],
+        truncated: false,
+      });
+      // The run at 20 minutes counts, although it lies before the range.
+      expect(await due({ from })).toEqual({ due: all.slice(2), truncated: false });
+      const [often] = (await api.schedules.upcoming({ from: MIDNIGHT + 16 * 60, limit: 1 })).moments;
+      expect(often).toEqual({
+        schedule_id: 1,
+        name: "often",
+        agent: "index",
+        at: MIDNIGHT + 20 * 60,
+        zone: expect.any(String),
+      });
+    });
+
+    test.each([
+      [{ limit: 0 }, "limit"],
+      [{ limit: 2_001 }, "limit"],
+      [{ from: "tomorrow" }, "from"],
+      [{ from: MIDNIGHT + 60, to: MIDNIGHT }, "to"],
+    ])("refuse a range of due times like %j", async (filter, field) => {
+      const { api } = await open();
+      await expect(api.schedules.upcoming(filter as UpcomingFilter)).rejects.toMatchObject({
+        code: "invalid_field",
+        details: { field },
       });
     });
 

@@ -6,6 +6,7 @@ import {
   getSchedulesStatus,
   listRunsOfSchedule,
   listSchedules,
+  listUpcoming,
   previewSchedule,
   runSchedule,
   updateSchedule,
@@ -17,6 +18,7 @@ import type {
   ScheduleChanges,
   ScheduleFilter,
   SchedulePreviewInput,
+  UpcomingFilter,
 } from "../../interface/schedules.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey } from "./idempotency-header.ts";
@@ -40,6 +42,10 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
   );
 
   app.get("/schedules/status", may("read", getSchedulesStatus), async ({ rota }) => rota.schedules.status());
+
+  app.get("/schedules/upcoming", may("read", listUpcoming), async ({ rota, query }) =>
+    rota.schedules.upcoming(withNumbers(query, "from", "to", "limit") as UpcomingFilter),
+  );
 
   app.get("/schedules/:id", may("readOwn", getSchedule), async ({ rota, params }) => ({
     scheduled_task: await rota.schedules.get(toSerialId(params.id)),
