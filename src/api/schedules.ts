@@ -412,7 +412,10 @@ export const runAnswer = z
   .strictObject({
     ok: z.literal(true),
     ran: z.boolean(),
-    reason: z.enum(["not-due", "already-running"]).exactOptional().describe("Why it did not run."),
+    reason: z
+      .enum(["not-due", "already-running", "too_many_waiting"])
+      .exactOptional()
+      .describe("Why it did not run."),
     run_id: z.int().exactOptional().describe("The run, if it ran."),
   })
   .meta({

@@ -246,7 +246,7 @@ describe("a turn", () => {
     for (let made = 0; made < 10; made++) await create({ catchUp: "all" });
     await clock.advance(3 * HOUR);
     const fires = await maker.plan(await storage.schedules.due({ limit: 100 }));
-    expect(fires.map(({ runs }) => runs.length)).toEqual([101, 101, 101, 101]);
+    expect(fires.map(({ runs }) => runs.length)).toEqual([101]);
   });
 });
 
