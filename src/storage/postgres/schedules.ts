@@ -284,7 +284,7 @@ begin
          revision = s.revision + 1,
          updated_at = v_now
    where s.id = p_id
-  returning s into saved;
+  returning s.* into saved;
   if (saved).status = 'paused' and v_was <> 'paused' then
     perform tell_of_schedules(v_now, 'schedule.paused', array[p_id], array[p_reason]);
   end if;
