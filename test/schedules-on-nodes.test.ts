@@ -146,3 +146,35 @@ test("a schedule made on one node for a moment that is near is fired by another"
   const [run] = await runsOf(asking, scheduled_task.id);
   expect(run).toMatchObject({ status: "succeeded", due_at: Math.floor(atMs / 1_000), attempt: 1 });
 });
+
+test("nodes that make schedules at once never go beyond those that a tenant may have", async () => {
+  const nodes = await openNodes(3);
+  const [first] = nodes as [Rota];
+  const { id } = await first.tenants.create({ name: "acme", limits: { maxSchedules: 7 } });
+  const made = await Promise.allSettled(
+    nodes.flatMap((rota) =>
+      Array.from({ length: 8 }, () =>
+        rota.tenant(id).schedules.create({ schedule: "every hour", message: "x" }),
+      ),
+    ),
+  );
+  expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(7);
+  expect(await first.tenant(id).schedules.status()).toMatchObject({ active: 7 });
+});
+
+test("nodes that run a schedule at once never have more than a hundred of its runs wait", async () => {
+  const nodes = await openNodes(3);
+  const [first] = nodes as [Rota];
+  const input = { schedule: "every hour", message: "x", overlap: "allow" } as const;
+  const { id } = (await first.schedules.create(input)).scheduled_task;
+  const answers = await Promise.all(
+    nodes.map(async (rota) => {
+      const own: string[] = [];
+      for (let asked = 0; asked < 38; asked++) own.push((await rota.schedules.run(id)).reason ?? "ran");
+      return own;
+    }),
+  );
+  expect(answers.flat().filter((answer) => answer === "ran")).toHaveLength(100);
+  expect(answers.flat().filter((answer) => answer === "too_many_waiting")).toHaveLength(14);
+  expect(await first.schedules.get(id)).toMatchObject({ run_count: 100 });
+});

@@ -156,7 +156,9 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       delete: on(deleteSchedule),
       status: on(countSchedules),
       due: on(dueSchedules),
-      nextDueAt: on<void, number | null>(nextScheduleAt),
+      nextDueAt: on<{ tenant?: string } | void, number | null>((at, params) =>
+        nextScheduleAt(at, params ?? {}),
+      ),
       fire: on(fireSchedules),
       dueRows: on(dueRows),
       rewind: on(rewindSchedule),

@@ -44,8 +44,8 @@ export interface ScheduleStorage {
    * neither delays the others nor makes the call cost more.
    */
   due(params: DueParams): Promise<ScheduleRecord[]>;
-  /** When the next one of any tenant is due; null: none ever is. */
-  nextDueAt(): Promise<number | null>;
+  /** When the next one is due, of one tenant or of any; null: none ever is. */
+  nextDueAt(params?: { tenant?: string }): Promise<number | null>;
   /**
    * Writes down what became of moments, makes the tasks of those that fire, and moves the schedules on. A schedule whose
    * `revision` is another by now stays as it is: somebody else was faster, or it was changed. A moment that has its row never

@@ -18,6 +18,8 @@ export function describeDueSchedules(open: OpenWorld): void {
       const { schedules } = world.storage;
       expect(await schedules.due({ limit: 9 })).toEqual([]);
       expect(await schedules.nextDueAt()).toBe(now + 5);
+      expect(await schedules.nextDueAt({ tenant: TENANT })).toBe(now + 10);
+      expect(await schedules.nextDueAt({ tenant: "beta" })).toBeNull();
       world.clock.step(10);
       expect(await schedules.due({ limit: 9 })).toEqual([later, soon]);
       expect(await schedules.due({ limit: 9, after: TENANT })).toEqual([soon, later]);

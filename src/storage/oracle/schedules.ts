@@ -170,8 +170,8 @@ export function dueSchedules(state: OracleState, { limit, after = "" }: DueParam
   return taken.map(toScheduleRecord);
 }
 
-export function nextScheduleAt(state: OracleState): number | null {
-  return earliest(state.schedules);
+export function nextScheduleAt(state: OracleState, { tenant }: { tenant?: string } = {}): number | null {
+  return earliest(state.schedules.filter((schedule) => schedule.tenant === (tenant ?? schedule.tenant)));
 }
 
 function earliest(schedules: readonly OracleSchedule[]): number | null {

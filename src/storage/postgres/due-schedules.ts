@@ -33,7 +33,7 @@ declare
   v_tenants text[];
 begin
   -- Looking for their tenants is for when more are due than fit: it takes a step for each tenant with schedules.
-  if (select count(*) from (select 1 from schedule s where s.next_fire_at <= v_now limit p_limit + 1) d) <= p_limit then
+  if not exists (select 1 from schedule s where s.next_fire_at <= v_now order by s.next_fire_at, s.id limit 1 offset p_limit) then
     return query select * from schedule s where s.next_fire_at <= v_now order by s.next_fire_at, s.id;
     return;
   end if;

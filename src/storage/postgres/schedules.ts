@@ -48,12 +48,12 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
     delete: (params) => deleteSchedule(db, params),
     status: ({ tenant }) => countSchedules(db, tenant),
     due: (params) => dueSchedules(db, params),
-    async nextDueAt() {
-      const [next] = await db.read<{ next_fire_at: string }>({
-        name: "next_schedule",
-        text: NEXT_SCHEDULE,
-        values: [],
-      });
+    async nextDueAt({ tenant } = {}) {
+      const [next] = await db.read<{ next_fire_at: string }>(
+        tenant === undefined
+          ? { name: "next_schedule", text: NEXT_SCHEDULE, values: [] }
+          : { name: "next_schedule_of_tenant", text: NEXT_SCHEDULE_OF_TENANT, values: [tenant] },
+      );
       return next === undefined ? null : Number(next.next_fire_at);
     },
     fire: ({ fires }) => fireSchedules(db, fires),
@@ -75,6 +75,9 @@ export const PAGE_OF_SCHEDULES =
 
 export const NEXT_SCHEDULE =
   "select next_fire_at from schedule where next_fire_at is not null order by next_fire_at, id limit 1";
+
+export const NEXT_SCHEDULE_OF_TENANT = `select next_fire_at from schedule where tenant = $1 and next_fire_at is not null
+                                           order by next_fire_at + 0, id limit 1`;
 
 async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promise<ScheduleRecord> {
   const { tenant, definition, status, nextFireAt, source, maxSchedules = null } = params;

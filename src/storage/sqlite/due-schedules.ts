@@ -11,10 +11,8 @@ export function dueSchedules(db: SqliteDatabase, { limit, after = "" }: DueParam
 
 /** Whether more are due than fit. Looking for their tenants is for that case: it takes a step for each tenant with schedules. */
 function hasMore(db: SqliteDatabase, now: number, limit: number): boolean {
-  const due = db.prepare<{ n: number }>(
-    "select count(*) as n from (select 1 from schedule where next_fire_at <= ? limit +?)",
-  );
-  return (due.get(now, limit + 1)?.n ?? 0) > limit;
+  const beyond = db.prepare("select 1 from schedule where next_fire_at <= ? limit 1 offset +?");
+  return beyond.get(now, limit) !== undefined;
 }
 
 function allDue(db: SqliteDatabase, now: number): ScheduleRow[] {
@@ -58,4 +56,13 @@ function dueTenants(
     )
     .all(params)
     .map(({ tenant }) => tenant);
+}
+
+export function nextDueAt(db: SqliteDatabase, tenant: string | undefined): number | null {
+  const next = "select min(next_fire_at) as at from schedule where next_fire_at is not null";
+  const row =
+    tenant === undefined
+      ? db.prepare<{ at: number | null }>(next).get()
+      : db.prepare<{ at: number | null }>(`${next} and tenant = ?`).get(tenant);
+  return row?.at ?? null;
 }

@@ -13,7 +13,7 @@ import type {
 import { tooManySchedules } from "../too-many-schedules.ts";
 import { tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
-import { dueSchedules } from "./due-schedules.ts";
+import { dueSchedules, nextDueAt } from "./due-schedules.ts";
 import { cancelOpenRuns, fireSchedules } from "./fire-schedules.ts";
 import { Ledger } from "./ledger.ts";
 import { notifyOfSchedule } from "./notifications.ts";
@@ -42,15 +42,7 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
     delete: (params) => durably(db, (now) => deleteSchedule(db, params, now)),
     status: ({ tenant }) => db.read(() => countSchedules(db, tenant)),
     due: (params) => db.read(() => dueSchedules(db, params)),
-    nextDueAt: () =>
-      db.read(
-        () =>
-          db
-            .prepare<{ at: number | null }>(
-              "select min(next_fire_at) as at from schedule where next_fire_at is not null",
-            )
-            .get()?.at ?? null,
-      ),
+    nextDueAt: ({ tenant } = {}) => db.read(() => nextDueAt(db, tenant)),
     fire: ({ fires }) => durably(db, (now) => fireSchedules(db, fires, now)),
     dueRows: (params) => db.read(() => dueRows(db, params)),
     rewind: (params) => durably(db, (now) => rewindSchedule(db, params, now)),
