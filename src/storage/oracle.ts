@@ -156,9 +156,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       delete: on(deleteSchedule),
       status: on(countSchedules),
       due: on(dueSchedules),
-      nextDueAt: on<{ tenant?: string } | void, number | null>((at, params) =>
-        nextScheduleAt(at, params ?? {}),
-      ),
+      nextDueAt: on(nextScheduleAt),
       fire: on(fireSchedules),
       dueRows: on(dueRows),
       rewind: on(rewindSchedule),
