@@ -1,5 +1,5 @@
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import { createRota, type Rota, type Run } from "../src/index.ts";
+import { createRota, type LocalTenant, type Rota, type Run, type Tenant } from "../src/index.ts";
 import { openPostgres } from "../src/storage/postgres/open.ts";
 import { until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
@@ -177,4 +177,23 @@ test("nodes that run a schedule at once never have more than a hundred of its ru
   expect(answers.flat().filter((answer) => answer === "ran")).toHaveLength(100);
   expect(answers.flat().filter((answer) => answer === "too_many_waiting")).toHaveLength(14);
   expect(await first.schedules.get(id)).toMatchObject({ run_count: 100 });
+});
+
+test("due times of one tenant, however many, come in turn with those of another", async () => {
+  const [rota] = (await openNodes(1)) as [Rota];
+  const tenants: Tenant[] = [];
+  for (const name of ["many", "one"]) tenants.push(await rota.tenants.create({ name }));
+  const [many, one] = tenants.map(({ id }) => rota.tenant(id)) as [LocalTenant, LocalTenant];
+  const input = { schedule: everySecond, message: "x" };
+  for (let made = 0; made < 300; made += 20) {
+    await Promise.all(Array.from({ length: 20 }, () => many.schedules.create(input)));
+  }
+  const { id, next_fire_at } = (await one.schedules.create(input)).scheduled_task;
+  // All of them have come by the time it starts, that of the other tenant last.
+  await until(() => Date.now() > (next_fire_at + 1) * 1_000, "the due time");
+  await rota.start();
+  await until(async () => (await one.schedules.get(id)).run_count > 0, "the other's run");
+  const first = (await one.runs.list()).runs.at(-1);
+  const before = await many.runs.list({ cursor: String(first?.id) });
+  expect(before.count).toBeLessThanOrEqual(50);
 });

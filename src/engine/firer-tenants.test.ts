@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { makeScheduler, SECOND } from "../../test/support/schedules.ts";
+import { HOUR, makeScheduler, SECOND } from "../../test/support/schedules.ts";
 import type { Fire, RunRecord, Storage } from "../storage/storage.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { until } from "../testing/signals.ts";
@@ -44,6 +44,17 @@ describe("a tenant with more due times than can be fired", () => {
     expect(Math.max(...lags)).toBeLessThanOrEqual(200);
     const waited = await storage.schedules.due({ limit: 1, after: "a" });
     expect(clock.now() - (waited[0]?.nextFireAt ?? 0)).toBeGreaterThan(5 * SECOND);
+  });
+
+  test("does not go first again where a single schedule of it fills a whole slice", async () => {
+    const { engine, clock, create, slices } = await makeWatched();
+    for (let made = 0; made < 5; made++) await create({ tenant: "attacker", catchUp: "all" });
+    for (let made = 0; made < 3; made++) await create({ tenant: "victim" });
+    clock.set(clock.now() + 3 * HOUR);
+    await engine.start();
+    await until(() => slices.flat().length >= 8, "all of them");
+    expect(slices.slice(0, 2).map((fires) => fires[0]?.tenant)).toEqual(["attacker", "victim"]);
+    expect(slices[0]).toHaveLength(1);
   });
 
   test("is one of many in turn: none is left out, also where more have something due than fit", async () => {
