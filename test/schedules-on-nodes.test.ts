@@ -1,5 +1,5 @@
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import { createRota, type Rota, type Run } from "../src/index.ts";
+import { createRota, type LocalTenant, type Rota, type Run, type Tenant } from "../src/index.ts";
 import { openPostgres } from "../src/storage/postgres/open.ts";
 import { until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
@@ -145,4 +145,55 @@ test("a schedule made on one node for a moment that is near is fired by another"
   await until(async () => (await asking.schedules.get(scheduled_task.id)).status === "completed", "its end");
   const [run] = await runsOf(asking, scheduled_task.id);
   expect(run).toMatchObject({ status: "succeeded", due_at: Math.floor(atMs / 1_000), attempt: 1 });
+});
+
+test("nodes that make schedules at once never go beyond those that a tenant may have", async () => {
+  const nodes = await openNodes(3);
+  const [first] = nodes as [Rota];
+  const { id } = await first.tenants.create({ name: "acme", limits: { maxSchedules: 7 } });
+  const made = await Promise.allSettled(
+    nodes.flatMap((rota) =>
+      Array.from({ length: 8 }, () =>
+        rota.tenant(id).schedules.create({ schedule: "every hour", message: "x" }),
+      ),
+    ),
+  );
+  expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(7);
+  expect(await first.tenant(id).schedules.status()).toMatchObject({ active: 7 });
+});
+
+test("nodes that run a schedule at once never have more than a hundred of its runs wait", async () => {
+  const nodes = await openNodes(3);
+  const [first] = nodes as [Rota];
+  const input = { schedule: "every hour", message: "x", overlap: "allow" } as const;
+  const { id } = (await first.schedules.create(input)).scheduled_task;
+  const answers = await Promise.all(
+    nodes.map(async (rota) => {
+      const own: string[] = [];
+      for (let asked = 0; asked < 38; asked++) own.push((await rota.schedules.run(id)).reason ?? "ran");
+      return own;
+    }),
+  );
+  expect(answers.flat().filter((answer) => answer === "ran")).toHaveLength(100);
+  expect(answers.flat().filter((answer) => answer === "too_many_waiting")).toHaveLength(14);
+  expect(await first.schedules.get(id)).toMatchObject({ run_count: 100 });
+});
+
+test("due times of one tenant, however many, come in turn with those of another", async () => {
+  const [rota] = (await openNodes(1)) as [Rota];
+  const tenants: Tenant[] = [];
+  for (const name of ["many", "one"]) tenants.push(await rota.tenants.create({ name }));
+  const [many, one] = tenants.map(({ id }) => rota.tenant(id)) as [LocalTenant, LocalTenant];
+  const input = { schedule: everySecond, message: "x" };
+  for (let made = 0; made < 300; made += 20) {
+    await Promise.all(Array.from({ length: 20 }, () => many.schedules.create(input)));
+  }
+  const { id, next_fire_at } = (await one.schedules.create(input)).scheduled_task;
+  // All of them have come by the time it starts, that of the other tenant last.
+  await until(() => Date.now() > (next_fire_at + 1) * 1_000, "the due time");
+  await rota.start();
+  await until(async () => (await one.schedules.get(id)).run_count > 0, "the other's run");
+  const first = (await one.runs.list()).runs.at(-1);
+  const before = await many.runs.list({ cursor: String(first?.id) });
+  expect(before.count).toBeLessThanOrEqual(50);
 });

@@ -412,7 +412,10 @@ export const runAnswer = z
   .strictObject({
     ok: z.literal(true),
     ran: z.boolean(),
-    reason: z.enum(["not-due", "already-running"]).exactOptional().describe("Why it did not run."),
+    reason: z
+      .enum(["not-due", "already-running", "too_many_waiting"])
+      .exactOptional()
+      .describe("Why it did not run."),
     run_id: z.int().exactOptional().describe("The run, if it ran."),
   })
   .meta({
@@ -574,7 +577,7 @@ export const runSchedule = {
   tags,
   summary: "Run a schedule now",
   description:
-    "Out of turn, also if it is paused or over, or with `due` only if one of its moments has come. When it is due next does not change. With `overlap` `skip` it does not run while a run of it still goes.",
+    "Out of turn, also if it is paused or over, or with `due` only if one of its moments has come. When it is due next does not change. With `overlap` `skip` it does not run while a run of it still goes, and in no case while 100 of its runs wait (`too_many_waiting`).",
   params,
   body: runRequest,
   response: {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DEFAULT_MAX_SCHEDULES } from "../model/max-schedules.ts";
 import { errorAnswersWith } from "./error.ts";
 import { time } from "./time.ts";
 
@@ -7,7 +8,9 @@ const bound = z.int().min(0).nullable();
 const limits = {
   maxQueued: bound.describe("Tasks that wait: one more is refused with `queue_full`."),
   maxInflight: bound.describe("Tasks that run, over all lanes and nodes."),
-  maxSchedules: bound.describe("Schedules it has."),
+  maxSchedules: bound.describe(
+    `Schedules it has that are active or paused. Unless it is given: ${DEFAULT_MAX_SCHEDULES}, and none for the tenant \`default\`.`,
+  ),
   maxStreams: bound.describe("Event and notification streams that are open, on each node."),
 };
 
@@ -22,7 +25,8 @@ const tenantInput = z
   .strictObject({ name: z.string(), limits: limitsInput.nullable().exactOptional() })
   .meta({
     id: "NewTenant",
-    description: "Whose work is kept apart from everybody else's. What has no limit is left out, or null.",
+    description:
+      "Whose work is kept apart from everybody else's. A limit that is left out, or null, is the default.",
     examples: [{ name: "acme" }, { name: "acme", limits: { maxQueued: 500, maxInflight: 10 } }],
   });
 
@@ -30,7 +34,7 @@ const tenantChanges = z
   .strictObject({ name: z.string().exactOptional(), limits: limitsInput.nullable().exactOptional() })
   .meta({
     id: "TenantChanges",
-    description: "What is left out stays; a limit that is null is no limit.",
+    description: "What is left out stays; a limit that is null is the default again.",
     examples: [{ name: "Acme Ltd" }, { limits: { maxInflight: null } }],
   });
 
@@ -38,7 +42,7 @@ const TENANT_EXAMPLE = {
   id: "ten_019a8f6e",
   name: "acme",
   disabled: false,
-  limits: { maxQueued: 500, maxInflight: 10, maxSchedules: null, maxStreams: null },
+  limits: { maxQueued: 500, maxInflight: 10, maxSchedules: 1_000, maxStreams: null },
   createdAt: "2026-03-08T12:00:01.005Z",
   updatedAt: "2026-03-08T12:00:01.005Z",
 };

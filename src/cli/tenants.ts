@@ -96,7 +96,7 @@ function withLimitOptions(command: Command): Command {
   return command
     .option("--max-queued <number>", 'how many of its tasks may wait, or "none"')
     .option("--max-inflight <number>", 'how many of its tasks run at once, or "none"')
-    .option("--max-schedules <number>", 'how many schedules it may have, or "none"')
+    .option("--max-schedules <number>", 'how many schedules it may have, or "none" for the default, 1000')
     .option("--max-streams <number>", 'how many streams it may have open on each node, or "none"');
 }
 

@@ -3,8 +3,8 @@ import type { StorageClock } from "../services/storage-clock.ts";
 import type { ScheduleRecord, Storage, StorageSignal } from "../storage/storage.ts";
 import type { RanNow, RunMaker, RunNowParams } from "./run-maker.ts";
 
-/** Schedules that are looked at in one turn. */
-const SLICE = 100;
+/** Schedules that are fired in one transaction: on SQLite, requests wait until it ends. */
+const SLICE = 50;
 /** How often the clock is looked at: one that jumps, or a machine that slept, is noticed after this at the latest. */
 const LOOK_MS = 1_000;
 /** Signals can be lost: on a shared storage, what other nodes changed is seen at least this often. */
@@ -52,6 +52,8 @@ export class Firer extends Service implements ScheduleRunner {
   /** By the monotonic clock. */
   #askedAt = Number.NEGATIVE_INFINITY;
   #closed = false;
+  /** The tenant that the last slice ended with: the next slice begins after it, so that none is left out. */
+  #lastTenant = "";
 
   constructor(options: FirerOptions) {
     super(options);
@@ -96,10 +98,11 @@ export class Firer extends Service implements ScheduleRunner {
 
   async #fireSlice(): Promise<number> {
     const { storage, runs } = this.#options;
-    const due = await storage.schedules.due({ limit: SLICE });
+    const due = await storage.schedules.due({ limit: SLICE, after: this.#lastTenant });
     const fires = await runs.plan(due);
     // It may have been told to stop while it looked.
     if (this.#closed) return LOOK_MS;
+    this.#lastTenant = fires.at(-1)?.tenant ?? this.#lastTenant;
     const moved = await runs.write(fires);
     const isMore = fires.length < due.length || due.length === SLICE;
     if (!isMore) await this.#ask();

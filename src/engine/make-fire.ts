@@ -1,3 +1,4 @@
+import { WAITING_RUNS_MAX } from "../model/schedule.ts";
 import { openSpans, type TakenTimes } from "../schedules/open-spans.ts";
 import { type PlannedMoments, type PlannedRun, planFire, upTo } from "../schedules/plan-fire.ts";
 import { goesOn, pushed, type Standstill } from "../schedules/stand-still.ts";
@@ -134,8 +135,12 @@ function pausing(schedule: ScheduleRecord, runs: readonly NewRun[], reason: stri
   return { ...nameOf(schedule), runs, nextFireAt: null, pauses: reason };
 }
 
-function nameOf({ tenant, id, revision }: ScheduleRecord): Pick<Fire, "tenant" | "id" | "revision"> {
-  return { tenant, id, revision };
+function nameOf({
+  tenant,
+  id,
+  revision,
+}: ScheduleRecord): Pick<Fire, "tenant" | "id" | "revision" | "waitingMax"> {
+  return { tenant, id, revision, waitingMax: WAITING_RUNS_MAX };
 }
 
 /** What a row says of moments that did not fire since their tenant was disabled, and whoever hears of a pause. */

@@ -54,6 +54,18 @@ describe("a run that somebody asks for", () => {
     expect(await runs()).toHaveLength(1);
   });
 
+  test("is not made while a hundred wait, and leaves no row; one that is due then is skipped", async () => {
+    const { engine, clock, create, runs } = await makeScheduler({ executor: forEver });
+    const { id } = await create({ overlap: "allow" });
+    for (let made = 0; made < 100; made++) await engine.firer.runNow({ tenant, id, mode: "force" });
+    const refused = { ran: false, reason: "too_many_waiting" };
+    expect(await engine.firer.runNow({ tenant, id, mode: "force" })).toEqual(refused);
+    expect(await runs()).toHaveLength(100);
+    await clock.advance(MINUTE);
+    expect(await engine.firer.runNow({ tenant, id, mode: "due" })).toEqual(refused);
+    expect((await runs()).at(-1)).toMatchObject({ status: "skipped", reason: "too_many_waiting" });
+  });
+
   test.each([
     ["queue", ["running", "running"]],
     ["allow", ["running", "running"]],
@@ -246,7 +258,7 @@ describe("a turn", () => {
     for (let made = 0; made < 10; made++) await create({ catchUp: "all" });
     await clock.advance(3 * HOUR);
     const fires = await maker.plan(await storage.schedules.due({ limit: 100 }));
-    expect(fires.map(({ runs }) => runs.length)).toEqual([101, 101, 101, 101]);
+    expect(fires.map(({ runs }) => runs.length)).toEqual([101]);
   });
 });
 

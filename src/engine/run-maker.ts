@@ -1,6 +1,7 @@
 import type { RunMetrics } from "../metrics/run-metrics.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
+import { TOO_MANY_WAITING } from "../model/schedule.ts";
 import { runsLeft } from "../schedules/limits.ts";
 import type { TakenTimes } from "../schedules/open-spans.ts";
 import { heldUntil } from "../schedules/stand-still.ts";
@@ -28,8 +29,8 @@ import {
 } from "./make-fire.ts";
 import { type RunDefaults, toRunTask } from "./run-task.ts";
 
-/** Rows that one transaction writes: others want their turn, too. */
-const ROWS_MAX = 500;
+/** Rows that one transaction writes, unless one schedule alone has more: others want their turn, too. */
+const ROWS_MAX = 100;
 /** How long moments are worked out in one turn: after a long time away there may be many to count. */
 const PLANNING_MS = 20;
 /** Due times that one plan looks at which have run already. */
@@ -79,7 +80,7 @@ export interface RunNowParams extends ScheduleName {
 /** What came of it. A run whose agent is missing counts as one, since it left its row. */
 export type RanNow =
   | { readonly ran: true; readonly runId: number }
-  | { readonly ran: false; readonly reason: "not-due" | "already-running" };
+  | { readonly ran: false; readonly reason: "not-due" | "already-running" | "too_many_waiting" };
 
 /**
  * Makes runs of schedules. What becomes of moments is worked out from a schedule as it was read, and written only if that
@@ -282,8 +283,8 @@ export class RunMaker {
     for (const answer of answers) {
       const fire = byName.get(scheduleKey(answer));
       if (fire === undefined || !answer.fired) continue;
-      this.#count(fire);
       const made = new Map(answer.runs.map(({ task }) => [task?.id, task]));
+      this.#count(fire, made);
       for (const run of fire.runs) {
         const task = run.status === "running" ? made.get(run.task.id) : undefined;
         if (run.status !== "running" || !task) continue;
@@ -300,11 +301,16 @@ export class RunMaker {
     return answers;
   }
 
-  #count({ runs }: Fire): void {
+  /** `made`: the tasks, by id. A run that was to fire and has none was skipped. */
+  #count({ runs }: Fire, made: ReadonlyMap<string | undefined, unknown>): void {
     const { metrics, storageClock } = this.#options;
-    for (const { status, forced, dueAt } of runs) {
-      metrics.wrote(status === "running" ? "fired" : status);
-      if (status === "running" && !forced) metrics.lagged(storageClock.now() - dueAt);
+    for (const run of runs) {
+      const { status, forced, dueAt } = run;
+      const fires = run.status === "running" && made.has(run.task.id);
+      if (fires && !forced) metrics.lagged(storageClock.now() - dueAt);
+      if (fires) metrics.wrote("fired");
+      else if (status !== "running") metrics.wrote(status);
+      else if (!forced) metrics.wrote("skipped");
     }
   }
 
@@ -344,6 +350,10 @@ function ranNow({ runs }: Fire, answer: FiredSchedule): RanNow {
   const last =
     runs.at(-1)?.status === "failed" ? answer.runs.at(-1) : answer.runs.findLast(({ task }) => task);
   if (last !== undefined) return { ran: true, runId: last.id };
+  // What has a row already is not written: then it did not fire for another reason.
+  const isWhole = answer.runs.length === runs.length || runs.every(({ forced }) => forced);
+  if (isWhole && runs.some(({ status }) => status === "running"))
+    return { ran: false, reason: TOO_MANY_WAITING };
   const isSkipped = runs.some(({ status }) => status === "skipped");
   return { ran: false, reason: isSkipped ? "already-running" : "not-due" };
 }

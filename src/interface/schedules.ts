@@ -242,7 +242,7 @@ export interface RunPage {
 export interface RunAnswer {
   readonly ok: true;
   readonly ran: boolean;
-  readonly reason?: "not-due" | "already-running";
+  readonly reason?: "not-due" | "already-running" | "too_many_waiting";
   readonly run_id?: number;
 }
 

@@ -5,7 +5,7 @@ export interface Tenants {
   list(): Promise<TenantList>;
   /** Throws `not_found`, as do all that take an id. */
   get(id: string): Promise<Tenant>;
-  /** What is left out stays; a limit that is null is no limit. */
+  /** What is left out stays; a limit that is null is the default again. */
   update(id: string, changes: TenantChanges): Promise<Tenant>;
   /** Nothing of it fires or starts any more; what runs ends by itself. */
   disable(id: string): Promise<Tenant>;
@@ -25,6 +25,7 @@ export interface TenantLimits {
   readonly maxQueued: number | null;
   /** Tasks that run, over all lanes and nodes. */
   readonly maxInflight: number | null;
+  /** Schedules that are active or paused. Unless it is given: 1000, and none for the tenant `default`. */
   readonly maxSchedules: number | null;
   /** Open event and notification streams, on each node. */
   readonly maxStreams: number | null;

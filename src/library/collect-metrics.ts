@@ -49,9 +49,15 @@ async function lookAtQueue({ tenant, storage, engine, clock }: CollectMetricsPar
   const late = Promise.withResolvers<never>();
   const timer = clock.setTimer(STORAGE_MS, () => late.reject(new Error("the storage does not answer")));
   try {
-    const look = Promise.all([storage.lanes.list(), storage.tasks.queueDepth({ tenant })]);
-    const [lanes, depth] = await Promise.race([look, late.promise]);
-    return queueMetrics({ lanes, depth, labels: engine.metrics.shownTo(tenant).labels });
+    const look = Promise.all([
+      storage.lanes.list(),
+      storage.tasks.queueDepth({ tenant }),
+      storage.schedules.nextDueAt({ tenant }),
+      storage.now(),
+    ]);
+    const [lanes, depth, dueAt, now] = await Promise.race([look, late.promise]);
+    const scheduleLagMs = Math.max(now - (dueAt ?? now), 0);
+    return queueMetrics({ lanes, depth, labels: engine.metrics.shownTo(tenant).labels, scheduleLagMs });
   } finally {
     timer.cancel();
   }

@@ -97,7 +97,9 @@ async function examineSchedule(
     if (rule.kind !== "once" && nextMoment(rule, { after: nextFireAt - 1, anchor }) !== nextFireAt)
       findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is next, but is no moment of it.`);
     if (fires && now - nextFireAt > OVERDUE_MS)
-      findings.push(`${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and nobody fires it.`);
+      findings.push(
+        `${name}: ${isoText(rule.tz, nextFireAt)} is overdue, and nobody fires it: no node does, or more of its tenant is due than they can fire.`,
+      );
   }
   findings.push(...boundFaults(schedule).map((fault) => `${name} ${fault}`));
   const doubled = doubledMoments(rows).slice(0, NAMED_MAX);

@@ -142,6 +142,25 @@ test("an edit of what is deleted meanwhile finds nothing", async () => {
   await expect(rota.schedules.update(1, { name: "x" })).rejects.toMatchObject({ code: "not_found" });
 });
 
+test("a schedule with very many runs is deleted a slice at a time, with everything of it", async () => {
+  const slices: Call[] = [];
+  const clock = new ManualClock();
+  const storage = await openMemory(clock);
+  const after = (call: Call) => void (call.operation === "schedules.delete" && slices.push(call));
+  const { rota } = await openTestRota({ clock, storage, meddler: { after } });
+  const { id, next_fire_at } = (await rota.schedules.create(HOURLY)).scheduled_task;
+  const runs = Array.from({ length: 1_200 }, (_, place) => {
+    const dueAt = next_fire_at * 1_000 + place;
+    return { dueAt, firstDueAt: dueAt, moments: 1, forced: false, status: "skipped", reason: "r" } as const;
+  });
+  const fire = { tenant: "default", id, revision: 1, runs, nextFireAt: clock.now() + HOUR, pauses: null };
+  await storage.schedules.fire({ fires: [fire] });
+  expect(await rota.schedules.delete(id)).toEqual({ deleted: true });
+  expect(slices).toHaveLength(3);
+  expect((await rota.runs.list()).count).toBe(0);
+  await expect(rota.schedules.delete(id)).rejects.toMatchObject({ code: "not_found" });
+});
+
 test("an agent that another node made a moment ago is listed", async () => {
   const clock = new ManualClock();
   const storage = await openMemory(clock);

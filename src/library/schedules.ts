@@ -26,7 +26,6 @@ import type { StorageClock } from "../services/storage-clock.ts";
 import type { NewSchedule, ScheduleRecord, Storage } from "../storage/storage.ts";
 import { type Changes, editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
-import type { OneAtATime } from "./one-at-a-time.ts";
 import { toRunPage } from "./runs.ts";
 import { schedulePage } from "./schedule-page.ts";
 import { toScheduledTask } from "./schedule-view.ts";
@@ -39,6 +38,9 @@ const TAKEN_MAX = 1_000;
  * its moments, of which there is one a second at most: nobody loses so often by chance.
  */
 const EDIT_TRIES_MAX = 20;
+
+/** Runs that are deleted in one transaction, so that a schedule with very many holds up nobody for long. */
+const DELETE_SLICE = 500;
 
 export interface SchedulesOptions {
   readonly tenant: string;
@@ -57,8 +59,6 @@ export interface SchedulesOptions {
   readonly checkCallback: (url: string, field: "callback_url") => Promise<void>;
   /** How many may be active or paused; null: any number. */
   readonly maxSchedules: () => Promise<number | null>;
-  /** Those who make some take turns, so that they can be counted. */
-  readonly turns: OneAtATime;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
 }
@@ -74,7 +74,7 @@ export interface WrittenSchedules extends Schedules {
 /** One tenant's schedules, as its users handle them. */
 export function createSchedules(options: SchedulesOptions): WrittenSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
-  const { isKnown, agentIds, timeoutMaxMs, checkCallback, maxSchedules, turns, checkOpen } = options;
+  const { isKnown, agentIds, timeoutMaxMs, checkCallback, maxSchedules, checkOpen } = options;
 
   async function find(id: number): Promise<ScheduleRecord> {
     const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
@@ -100,7 +100,9 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       // A moment that has come is due, whatever is decided now: nobody may have been there to fire it, and a pause or another
       // rule would leave it without its row.
       const unlessDue = changes.status !== undefined || changes.nextFireAt !== undefined;
-      const updated = await storage.schedules.update({ tenant, id, revision, changes, unlessDue });
+      const max = await maxSchedules();
+      const edited = { tenant, id, revision, changes, unlessDue, maxSchedules: max };
+      const updated = await storage.schedules.update(edited);
       if (updated !== null) return updated;
       if (!unlessDue) continue;
       const { paused } = await runner.seeTo(record);
@@ -110,21 +112,11 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     throw new RotaError("conflict", `schedule ${id} keeps changing while it is edited: try again`);
   }
 
-  /** Only where there is a limit anybody waits for another. On several nodes a few more may slip in at the same time. */
   async function store(schedule: NewSchedule): Promise<ScheduleRecord> {
     const max = await maxSchedules();
-    if (max === null) return make(schedule);
-    return turns.run(async () => {
-      const { active, paused } = await storage.schedules.status({ tenant });
-      if (active + paused >= max) throw tooMany(max);
-      return make(schedule);
-    });
-  }
-
-  function make(schedule: NewSchedule): Promise<ScheduleRecord> {
     // It may have begun to stop, or the tenant may have been deleted, while this looked.
     checkOpen();
-    return storage.schedules.create(schedule);
+    return storage.schedules.create({ ...schedule, maxSchedules: max });
   }
 
   /** A due time that has run already is not the next one, which only a clock that was set back could make it. */
@@ -198,10 +190,15 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
 
     async delete(id, { sparesRunning = false } = {}) {
       await notificationLog.tried;
-      const deleted = isSerialId(id) ? await storage.schedules.delete({ tenant, id, sparesRunning }) : null;
-      if (deleted === null) throw notFound();
-      ended.note(deleted.cancelled);
-      return { deleted: true };
+      if (!isSerialId(id)) throw notFound();
+      const params = { tenant, id, sparesRunning, limit: DELETE_SLICE };
+      for (let slices = 0; ; slices += 1) {
+        const deleted = await storage.schedules.delete(params);
+        // After the first slice: another caller has done the rest.
+        if (deleted === null && slices === 0) throw notFound();
+        ended.note(deleted?.cancelled ?? []);
+        if (deleted?.more !== true) return { deleted: true };
+      }
     },
 
     async run(id, runOptions) {
@@ -232,13 +229,6 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       return upcomingMoments(storage, tenant, range);
     },
   };
-}
-
-function tooMany(max: number): RotaError {
-  const schedules = max === 1 ? "1 schedule that is" : `${max} schedules that are`;
-  return new RotaError("conflict", `the tenant may have ${schedules} not over: delete one first`, {
-    details: { maxSchedules: max },
-  });
 }
 
 function notFound(): RotaError {

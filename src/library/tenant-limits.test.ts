@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
 import { createTenant, startedRota, stateOf } from "../../test/support/tenants.ts";
+import type { LocalTenant } from "../interface/rota.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -63,6 +64,40 @@ describe("a limit of a tenant", () => {
     await rota.tenants.update(id, { limits: { maxSchedules: 3 } });
     await make("every hour");
     expect((await tenant.schedules.status()).active).toBe(3);
+  });
+
+  test("on schedules holds for one that is over and is to go on, and for writs", async () => {
+    const { rota, clock } = await startedRota();
+    const { tenant } = await createTenant(rota, { maxSchedules: 1 });
+    const { scheduled_task } = await tenant.schedules.create({ schedule: "in 1 minute", message: "hello" });
+    await clock.advance(MINUTE + SECOND);
+    expect((await tenant.schedules.get(scheduled_task.id)).status).toBe("completed");
+    await tenant.schedules.create({ schedule: "every hour", message: "hello" });
+    const full = { code: "conflict", details: { maxSchedules: 1 } };
+    const again = { schedule: "in 1 minute" };
+    await expect(tenant.schedules.update(scheduled_task.id, again)).rejects.toMatchObject(full);
+    expect((await tenant.schedules.get(scheduled_task.id)).status).toBe("completed");
+    const { ok, output } = await tenant.writs.carryOut({ text: "/schedule every day: hello" });
+    expect(ok).toBe(false);
+    expect(output).toContain("ERR: the tenant may have 1 schedule that is not over: delete one first");
+  });
+
+  test("on schedules is 1000 unless its limits say otherwise, and none for the default tenant", async () => {
+    const { rota } = await openTestRota();
+    const { id, tenant } = await createTenant(rota);
+    expect((await rota.tenants.get(id)).limits.maxSchedules).toBe(1_000);
+    expect((await rota.tenants.get("default")).limits.maxSchedules).toBeNull();
+    const make = ({ schedules }: Pick<LocalTenant, "schedules">) =>
+      schedules.create({ schedule: "every hour", message: "hello" });
+    const all = await Promise.allSettled(Array.from({ length: 1_005 }, () => make(tenant)));
+    expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1_000);
+    for (let made = 0; made <= 1_000; made++) await make(rota);
+    await rota.tenants.update(id, { limits: { maxSchedules: 1_001 } });
+    await make(tenant);
+    expect((await rota.tenants.update(id, { limits: { maxSchedules: null } })).limits.maxSchedules).toBe(
+      1_000,
+    );
+    await expect(make(tenant)).rejects.toMatchObject({ code: "conflict" });
   });
 
   test("on streams counts those of events and notifications that are open", async () => {

@@ -17,6 +17,7 @@ import type { Clock } from "../model/clock.ts";
 import { checkEventsOptions, checkNotificationsOptions } from "../model/events-options.ts";
 import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
+import { maxSchedulesOf } from "../model/max-schedules.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { TaskDefaults } from "../model/task-input.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
@@ -32,7 +33,7 @@ import { EndedTasks } from "./ended-tasks.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
 import { createLanes } from "./lanes.ts";
-import { OneAtATime } from "./one-at-a-time.ts";
+import type { OneAtATime } from "./one-at-a-time.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { createRuns } from "./runs.ts";
 import { createSchedules } from "./schedules.ts";
@@ -173,8 +174,10 @@ export class TenantRota implements LocalTenant {
       agentIds,
       timeoutMaxMs: () => current.value.timeoutMaxMs,
       checkCallback: (url: string, field: "callback_url") => guard.value.check(url, field),
-      maxSchedules: async () => (await storage.tenants.get({ id: tenant }))?.limits.maxSchedules ?? null,
-      turns: new OneAtATime(),
+      maxSchedules: async () => {
+        const record = await storage.tenants.get({ id: tenant });
+        return record === null ? null : maxSchedulesOf(record);
+      },
     };
     const schedules = createSchedules({ ...scheduling, checkOpen });
     const clerk = { tenant, storage, log };

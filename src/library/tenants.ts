@@ -1,6 +1,7 @@
 import type { Tenant, Tenants } from "../interface/tenants.ts";
 import { RotaError } from "../model/errors.ts";
 import { quoted } from "../model/field-checks.ts";
+import { maxSchedulesOf } from "../model/max-schedules.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import { isTenantId, parseTenantChanges, parseTenantInput } from "../model/tenant-input.ts";
@@ -114,7 +115,8 @@ export function createTenants(options: TenantsOptions): Tenants {
 const NOT_FOUND = { found: false } as const;
 
 function toTenant({ id, name, disabled, limits, createdAt, updatedAt }: TenantRecord): Tenant {
-  return { id, name, disabled, limits, createdAt: rfc3339(createdAt), updatedAt: rfc3339(updatedAt) };
+  const shown = { ...limits, maxSchedules: maxSchedulesOf({ id, limits }) };
+  return { id, name, disabled, limits: shown, createdAt: rfc3339(createdAt), updatedAt: rfc3339(updatedAt) };
 }
 
 function nameTaken(name: string): RotaError {

@@ -6,10 +6,12 @@ export interface QueueLook {
   readonly lanes: readonly LaneRecord[];
   readonly depth: QueueDepth;
   readonly labels: AgentLabels;
+  /** How long the tenant's schedule that is due for longest has been so; 0: none is due. */
+  readonly scheduleLagMs: number;
 }
 
 /** The queue as it is in the storage, over all nodes: every node that is asked says the same. */
-export function queueMetrics({ lanes, depth, labels }: QueueLook): Metric[] {
+export function queueMetrics({ lanes, depth, labels, scheduleLagMs }: QueueLook): Metric[] {
   return [
     {
       name: "rota_lane_waiting_tasks",
@@ -28,6 +30,12 @@ export function queueMetrics({ lanes, depth, labels }: QueueLook): Metric[] {
       help: "Tasks of an agent that could start, over all nodes.",
       type: "gauge",
       series: [...byLabel(depth, labels)].map(([agent, value]) => ({ labels: { agent }, value })),
+    },
+    {
+      name: "rota_schedule_lag_seconds",
+      help: "How long the schedule that is due for longest has waited to fire, over all nodes; 0: none is due.",
+      type: "gauge",
+      series: [{ labels: {}, value: scheduleLagMs / 1_000 }],
     },
   ];
 }

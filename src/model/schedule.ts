@@ -64,6 +64,10 @@ export type CatchUp = (typeof CATCH_UPS)[number];
 export const RUN_STATUSES = ["running", "succeeded", "failed", "skipped", "missed"] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
+/** How many runs of one schedule may wait, their tasks neither running nor ended; a due time beyond that is skipped. */
+export const WAITING_RUNS_MAX = 100;
+/** The reason of a due time that was skipped because so many wait. */
+export const TOO_MANY_WAITING = "too_many_waiting";
 /** What a run that was cancelled in favour of the next one gives as its reason. */
 export const REPLACED = "replaced";
 /** Why a schedule is paused whose runs failed too often in a row; how many did follows. */

@@ -16,7 +16,7 @@ const LIMIT = { min: 0, max: 10_000_000 } as const;
 
 const LIMIT_NAMES = ["maxQueued", "maxInflight", "maxSchedules", "maxStreams"] as const;
 
-/** Null: no limit. */
+/** Null: the default. */
 export type ParsedTenantLimits = Readonly<Record<(typeof LIMIT_NAMES)[number], number | null>>;
 
 const NO_LIMITS: ParsedTenantLimits = {

@@ -156,7 +156,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       delete: on(deleteSchedule),
       status: on(countSchedules),
       due: on(dueSchedules),
-      nextDueAt: on<void, number | null>(nextScheduleAt),
+      nextDueAt: on(nextScheduleAt),
       fire: on(fireSchedules),
       dueRows: on(dueRows),
       rewind: on(rewindSchedule),

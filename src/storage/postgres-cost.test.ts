@@ -7,7 +7,12 @@ import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";
 import { TURNS_BEFORE } from "./postgres/read-turns.ts";
 import { listOfRuns } from "./postgres/runs.ts";
-import { listOfSchedules, NEXT_SCHEDULE, PAGE_OF_SCHEDULES } from "./postgres/schedules.ts";
+import {
+  listOfSchedules,
+  NEXT_SCHEDULE,
+  NEXT_SCHEDULE_OF_TENANT,
+  PAGE_OF_SCHEDULES,
+} from "./postgres/schedules.ts";
 import {
   type ClaimedTask,
   KEYS_LOOKED_AT,
@@ -381,12 +386,12 @@ describe("what schedules and their runs touch", () => {
         fire([busy], { status: "running", request_id: "r", replaces: true, task: task(busy.agent) }),
       miss: () => fire([busy], { status: "missed", reason: "r" }),
       "miss several": () => fire(others, { status: "missed", reason: "r" }),
-      "find what is due": () => ["due_schedules(2, 100)", []],
+      "find what is due": () => ["due_schedules(2, 100, '')", []],
       change: () => [
-        'update_schedule(null, $1, $2, $3, \'{"status":"paused"}\', null, true)',
+        'update_schedule(null, $1, $2, $3, \'{"status":"paused"}\', null, true, 1000)',
         [TENANT, busy.id, busy.revision],
       ],
-      delete: () => ["delete_schedule(null, $1, $2, $3)", [TENANT, busy.id, false]],
+      delete: () => ["delete_schedule(null, $1, $2, $3, 500)", [TENANT, busy.id, false]],
       "end a run": () => stepOf(held, 1, { summary: "s" }),
       "cancel a run": () => ["cancel_tasks(null, $1, $2, null)", [TENANT, [held?.task.id]]],
       prune: () => ["prune_runs(null, 1000000000, 100)", []],
@@ -413,6 +418,54 @@ describe("what schedules and their runs touch", () => {
     expect(await first.counters.recountAll()).toEqual([]);
   });
 
+  test("does not grow with how many are due of one tenant", async () => {
+    const { first, admin, calls } = await openFew();
+    await admin.query(`set search_path = ${FUNCTION_SCHEMA}, rota`);
+    // Of another tenant, before and after this one.
+    for (const tenant of ["aaa", "zzz"]) {
+      const definition = newDefinition();
+      await first.schedules.create({ tenant, definition, status: "active", nextFireAt: 1, source: null });
+    }
+    const due = (): [string, unknown[]] => ["due_schedules(2, 10, 'mmm')", []];
+    const few = await pagesOnceWarm(admin, due);
+    await admin.query(
+      `insert into schedule (tenant, agent, message, phrase, rule, kind, anchor_at, delete_after_run, retry_policy, overlap,
+                             catch_up, status, created_at, updated_at, next_fire_at)
+       select '${TENANT}', 'a', '""', '', '{}', 'recurring', 0, false, '{}', 'skip', 'one', 'active', i, i, 1
+         from generate_series(1, 20000) i`,
+    );
+    for (const replan of REPLANS) {
+      await admin.query(replan);
+      expect(await pagesOnceWarm(admin, due), `after ${replan}`).toBeLessThan(few + 30);
+      const all = await pagesOnceWarm(admin, calls["find what is due"] as () => [string, unknown[]]);
+      expect(all, `a hundred after ${replan}`).toBeLessThan(400);
+    }
+  });
+
+  test("of a schedule whose runs wait does not grow with how many are over", async () => {
+    const { first, admin } = await openNodes(1);
+    const schedule = await createSchedule(first, "agent");
+    const runs = Array.from({ length: 100 }, (_, hour) => {
+      const at = { dueAt: hour, firstDueAt: hour, moments: 1, forced: false };
+      const task = newTask({ agent: "agent", origin: "run", schedule: schedule.id });
+      return { ...at, status: "running", requestId: "r", replaces: false, task } as const;
+    });
+    await first.schedules.fire({ fires: [{ ...schedule, runs, nextFireAt: 200, pauses: null }] });
+    await admin.query(`set search_path = ${FUNCTION_SCHEMA}, rota`);
+    const count = (): [string, unknown[]] => [`count_waiting(${schedule.id}, 100)`, []];
+    const few = await pagesOnceWarm(admin, count);
+    await admin.query(
+      `insert into run (id, tenant, schedule, agent, task_id, due_at, first_due_at, moments, forced, status, started_at,
+                        completed_at)
+       select nextval('run_id'), '${TENANT}', ${schedule.id}, 'a', 'ended-' || i, 1000 + i, 1000 + i, 1, false, 'succeeded', i, i
+         from generate_series(1, ${MANY_RUNS}) i`,
+    );
+    for (const replan of REPLANS) {
+      await admin.query(replan);
+      expect(await pagesOnceWarm(admin, count), `after ${replan}`).toBeLessThan(few + 100);
+    }
+  });
+
   /** Making plans takes pages of its own, and vacuum may have them made anew at any time. */
   async function pagesOnceWarm(admin: Client, call: () => [string, unknown[]]): Promise<number> {
     return Math.min(await pagesOf(admin, ...call()), await pagesOf(admin, ...call()));
@@ -420,6 +473,7 @@ describe("what schedules and their runs touch", () => {
 
   const READINGS: Record<string, { readonly text: string; readonly values: readonly unknown[] }> = {
     "the next moment": { text: NEXT_SCHEDULE, values: [] },
+    "the next moment of a tenant": { text: NEXT_SCHEDULE_OF_TENANT, values: [TENANT] },
     "a page of schedules": { text: PAGE_OF_SCHEDULES, values: [TENANT, 7, 20] },
     "a page of nothing": { text: PAGE_OF_SCHEDULES, values: ["none", 7, 20] },
     schedules: listOfSchedules({ tenant: TENANT, limit: 20 }),
@@ -464,7 +518,7 @@ describe("what schedules and their runs touch", () => {
       await admin.query(replan);
       for (const [place, [what, { values }]] of Object.entries(READINGS).entries()) {
         const pages = await pagesOfReading(place, values);
-        expect(pages, `${what} after ${replan}`).toBeLessThan(what === "the next moment" ? 6 : 100);
+        expect(pages, `${what} after ${replan}`).toBeLessThan(what.startsWith("the next moment") ? 6 : 100);
       }
     }
   });

@@ -11,7 +11,10 @@ import type { InsertedTask, NewTask } from "./task-storage.ts";
  * worked out from an older one is not carried out.
  */
 export interface ScheduleStorage {
-  /** With a `source` that was used before, nothing is made: the answer is the schedule that was made then, if it is still there. */
+  /**
+   * With a `source` that was used before, nothing is made: the answer is the schedule that was made then, if it is still there.
+   * Throws `conflict` when its tenant has `maxSchedules` already.
+   */
   create(params: NewSchedule): Promise<ScheduleRecord>;
   get(params: ScheduleName): Promise<ScheduleRecord | null>;
   /** The one that was changed last first; with `below` those with a smaller id, by id, newest first. */
@@ -22,27 +25,34 @@ export interface ScheduleStorage {
   /**
    * Changes what is named. A schedule that is no longer active has nothing due, and one whose status is named is not held. Going to `paused` is told of, with
    * `pauseReason`. Null: it is gone, `revision` is no longer its own, or it is due and that matters; then nothing changed.
+   * Throws `conflict` when it was over, is to be active or paused, and its tenant has `maxSchedules` already.
    */
   update(params: UpdateScheduleParams): Promise<ScheduleRecord | null>;
   /**
-   * Takes it away with its runs, and cancels those of their tasks that have not ended; with `sparesRunning`, only those that
-   * have not started. Null: there was none.
+   * Deletes it with its runs, and cancels those of their tasks that have not ended; with `sparesRunning`, only those that
+   * have not started. With more than `limit` runs that are over, only so many of them go; `more`: call again. Until the last
+   * call it is paused, and then the notification is written. Null: there was none.
    */
-  delete(
-    params: ScheduleName & { sparesRunning?: boolean },
-  ): Promise<{ cancelled: readonly EndedTask[] } | null>;
+  delete(params: DeleteScheduleParams): Promise<DeletedSchedule | null>;
   /** How many there are, how many of their runs go, and when the next is due. */
   status(params: { tenant: string }): Promise<ScheduleCounts>;
 
-  /** Those of all tenants that are due, the longest due first. */
-  due(params: { limit: number }): Promise<ScheduleRecord[]>;
-  /** When the next one of any tenant is due; null: none ever is. */
-  nextDueAt(): Promise<number | null>;
+  /**
+   * Schedules that are due, at most `limit`, taken from their tenants in turn: the longest due of each tenant, then the second
+   * of each, and so on. The turn begins with the first tenant after `after`, by id, and goes round. If more than `limit` are
+   * due, each of the first `limit` tenants in that order gives an equal share of `limit`, rounded down: what one tenant has due
+   * neither delays the others nor makes the call cost more.
+   */
+  due(params: DueParams): Promise<ScheduleRecord[]>;
+  /** When the next one is due, of one tenant or of any; null: none ever is. */
+  nextDueAt(params?: { tenant?: string }): Promise<number | null>;
   /**
    * Writes down what became of moments, makes the tasks of those that fire, and moves the schedules on. A schedule whose
    * `revision` is another by now stays as it is: somebody else was faster, or it was changed. A moment that has its row never
    * gets another: what was to become of it is left out. Moments that were missed join the row of those missed right before
-   * them, unless one that lies in between has a row of its own. A run that `replaces` ends those that go, with `REPLACED` as the
+   * them, unless one that lies in between has a row of its own. A run that fires while `waitingMax` of its schedule wait, their
+   * tasks without an attempt that runs, is skipped with `TOO_MANY_WAITING` as its reason, unless it replaces them; so skipped
+   * ones in a row share a row as missed ones do, and notify only of the first. One out of turn is left out instead. A run that `replaces` ends those that go, with `REPLACED` as the
    * error of their tasks. A schedule that recurs is `completed` once it has fired `maxRuns` times, or nothing more is due; then
    * it is not paused. What has fired goes on.
    */
@@ -78,6 +88,23 @@ export interface ListSchedulesParams extends ScheduleSelection {
 export interface ScheduleName {
   readonly tenant: string;
   readonly id: number;
+}
+
+export interface DeleteScheduleParams extends ScheduleName {
+  readonly sparesRunning?: boolean;
+  /** Left out: any number. */
+  readonly limit?: number;
+}
+
+export interface DeletedSchedule {
+  readonly cancelled: readonly EndedTask[];
+  readonly more: boolean;
+}
+
+export interface DueParams {
+  readonly limit: number;
+  /** The tenant whose turn was last; left out: the turn begins with the first. */
+  readonly after?: string;
 }
 
 /** What its owner says of a schedule. */
@@ -127,6 +154,8 @@ export interface NewSchedule {
   readonly nextFireAt: number | null;
   /** What it was made for, so that it is made only once; null: nobody minds. */
   readonly source: string | null;
+  /** How many of its tenant may be active or paused, this one included; left out or null: any number. */
+  readonly maxSchedules?: number | null;
 }
 
 export interface ScheduleRecord extends ScheduleDefinition, ScheduleName {
@@ -167,6 +196,8 @@ export interface UpdateScheduleParams extends ScheduleName {
   readonly pauseReason?: string;
   /** Nothing changes while one of its moments has come and has no row yet. */
   readonly unlessDue?: boolean;
+  /** As for a new one. */
+  readonly maxSchedules?: number | null;
 }
 
 export interface ScheduleCounts {
@@ -191,6 +222,8 @@ export interface Fire extends ScheduleName {
    * is held until then.
    */
   readonly whileDisabled?: boolean;
+  /** How many of its runs may wait; left out: any number. */
+  readonly waitingMax?: number;
 }
 
 export type NewRun = NewRunMoments &
@@ -219,7 +252,7 @@ export interface NewRunMoments {
 export interface FiredSchedule extends ScheduleName {
   /** False: somebody else was faster, or it was changed, and nothing happened. */
   readonly fired: boolean;
-  /** Those that were written, in order. */
+  /** Those that were written, in order; one that was to fire and has no task was skipped. */
   readonly runs: readonly { readonly id: number; readonly task: InsertedTask | null }[];
   /** What had to give way. */
   readonly cancelled: readonly EndedTask[];

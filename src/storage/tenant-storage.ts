@@ -28,6 +28,7 @@ export interface TenantLimits {
   readonly maxQueued: number | null;
   /** Tasks in flight, over all lanes and nodes. */
   readonly maxInflight: number | null;
+  /** Schedules that are active or paused; null: what `maxSchedulesOf` says. */
   readonly maxSchedules: number | null;
   readonly maxStreams: number | null;
 }

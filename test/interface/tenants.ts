@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { errorOf, type Open } from "./opened.ts";
 
-const NONE = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+const NONE = { maxQueued: null, maxInflight: null, maxSchedules: 1_000, maxStreams: null };
 
 export function describeTenants(open: Open): void {
   describe("tenants", () => {
@@ -21,11 +21,14 @@ export function describeTenants(open: Open): void {
       expect(await api.tenants.get(acme.id)).toEqual(acme);
       expect(await api.tenants.list()).toMatchObject({
         count: 2,
-        tenants: [{ id: "default", name: "default", disabled: false, limits: NONE }, acme],
+        tenants: [
+          { id: "default", name: "default", disabled: false, limits: { ...NONE, maxSchedules: null } },
+          acme,
+        ],
       });
     });
 
-    test("change in what is named, and null is no limit", async () => {
+    test("change in what is named, and null takes a limit back", async () => {
       const { api, clock } = await open();
       const { id } = await api.tenants.create({ name: "Acme", limits: { maxQueued: 5, maxInflight: 2 } });
       await clock.advance(1_000);

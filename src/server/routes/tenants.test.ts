@@ -10,7 +10,7 @@ test("a tenant is made, listed, shown, changed, disabled, enabled and deleted", 
     {
       name: "acme",
       disabled: false,
-      limits: { maxQueued: 5, maxInflight: null, maxSchedules: null, maxStreams: null },
+      limits: { maxQueued: 5, maxInflight: null, maxSchedules: 1_000, maxStreams: null },
     },
   ]);
   const path = `/v1/tenants/${made.body.id}`;

@@ -50,6 +50,7 @@ export type Command =
       maxRuns: number | null;
       pauseAfterFailures: number | null;
       source: string | null;
+      maxSchedules: number | null;
     }
   | {
       do: "updateSchedule";
@@ -59,8 +60,9 @@ export type Command =
       afterMs: number;
       stale: boolean;
       unlessDue: boolean;
+      maxSchedules: number | null;
     }
-  | { do: "deleteSchedule"; pick: number; sparesRunning: boolean }
+  | { do: "deleteSchedule"; pick: number; sparesRunning: boolean; limit: number | null }
   | { do: "fire"; fires: FiredSchedule[] }
   | { do: "rewind"; pick: number; keeps: number; afterMs: number; reopens: boolean; stale: boolean }
   | { do: "pruneRuns"; retentionMs: number; limit: number }
@@ -130,6 +132,7 @@ export interface FiredSchedule {
   pauses: boolean;
   whileDisabled: boolean;
   stale: boolean;
+  waitingMax: number | null;
 }
 
 export interface FiredRun {
@@ -210,6 +213,7 @@ const firedSchedule: fc.Arbitrary<FiredSchedule> = record({
   pauses: mostly(fc.constant(false), fc.constant(true)),
   whileDisabled: mostly(fc.constant(false), fc.constant(true)),
   stale: mostly(fc.constant(false), fc.constant(true)),
+  waitingMax: orNull(fc.integer({ min: 1, max: 3 })),
 });
 
 const finish: fc.Arbitrary<Finish> = record({
@@ -327,6 +331,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       maxRuns: orNull(fc.integer({ min: 1, max: 4 })),
       pauseAfterFailures: orNull(fc.nat({ max: 2 })),
       source: mostly(fc.constant(null), fc.constantFrom("w1", "w2")),
+      maxSchedules: mostly(fc.constant(null), fc.nat({ max: 3 })),
     }),
   },
   {
@@ -339,9 +344,18 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       afterMs: fc.nat({ max: 30 }),
       stale: mostly(fc.constant(false), fc.constant(true)),
       unlessDue: fc.boolean(),
+      maxSchedules: mostly(fc.constant(null), fc.nat({ max: 3 })),
     }),
   },
-  { weight: 1, arbitrary: record({ do: fc.constant("deleteSchedule"), pick, sparesRunning: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: record({
+      do: fc.constant("deleteSchedule"),
+      pick,
+      sparesRunning: fc.boolean(),
+      limit: orNull(fc.integer({ min: 1, max: 3 })),
+    }),
+  },
   {
     weight: 5,
     arbitrary: record({

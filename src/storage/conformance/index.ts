@@ -12,6 +12,7 @@ import { describeConcurrencyKeys } from "./concurrency-keys.ts";
 import { describeCounters } from "./counters.ts";
 import { describeDeliveries } from "./deliveries.ts";
 import { describeDependencies } from "./dependencies.ts";
+import { describeDueSchedules } from "./due-schedules.ts";
 import { describeEvents } from "./events.ts";
 import { describeExpireTasks } from "./expire-tasks.ts";
 import { describeFinishAndClaim } from "./finish-and-claim.ts";
@@ -21,6 +22,7 @@ import { describeInsertTasks } from "./insert-tasks.ts";
 import { describeKeys } from "./keys.ts";
 import { describeLanesAndAgents } from "./lanes-and-agents.ts";
 import { describeListTasks } from "./list-tasks.ts";
+import { describeMaxSchedules } from "./max-schedules.ts";
 import { describeNodes } from "./nodes.ts";
 import { describePreemption } from "./preemption.ts";
 import { describePromoteDue } from "./promote-due.ts";
@@ -42,6 +44,7 @@ import { describeTenantFairness } from "./tenant-fairness.ts";
 import { describeTenantRecords } from "./tenant-records.ts";
 import { describeTenants } from "./tenants.ts";
 import { describeText } from "./text.ts";
+import { describeWaitingRuns } from "./waiting-runs.ts";
 import { type StorageHarness, worldOpener } from "./world.ts";
 
 /** Every promise of the storage contract, kept by one driver. */
@@ -64,10 +67,13 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeSessions(open);
     describeReadTurns(open);
     describeSchedules(open);
+    describeDueSchedules(open);
     describeFireSchedules(open);
+    describeWaitingRuns(open);
     describeRewindSchedule(open);
     describeRuns(open);
     describeScheduleLimits(open);
+    describeMaxSchedules(open);
     describeLanesAndAgents(open);
     describeAgents(open);
     describeAbilities(open, harness);

@@ -57,9 +57,10 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "updateSchedule":
       return updateSchedule(side, command);
     case "deleteSchedule": {
-      const { pick, sparesRunning } = command;
-      const deleted = await side.storage.schedules.delete({ ...side.chooseSchedule(pick), sparesRunning });
-      return deleted?.cancelled.map((each) => comparableEnd(side, each));
+      const { pick, sparesRunning, limit } = command;
+      const params = { ...side.chooseSchedule(pick), sparesRunning, ...(limit === null ? {} : { limit }) };
+      const deleted = await side.storage.schedules.delete(params);
+      return deleted && { ...deleted, cancelled: deleted.cancelled.map((each) => comparableEnd(side, each)) };
     }
     case "fire":
       return fire(side, command);
@@ -250,34 +251,51 @@ async function createSchedule(side: Side, command: Extract<Command, { do: "creat
   const rule = once
     ? ({ kind: "once", atMs: now + (afterMs ?? 0), phrase: "once", tz: "UTC" } as const)
     : ({ kind: "every", everyMs: 1_000, tz: "UTC" } as const);
-  const schedule = await side.storage.schedules.create({
-    tenant,
-    definition: newDefinition({ agent, rule, deleteAfterRun, maxRuns, pauseAfterFailures, anchorAt: now }),
-    status: afterMs === null ? "paused" : "active",
-    nextFireAt: afterMs === null ? null : now + afterMs,
-    source,
-  });
+  const schedule = await orConflict(
+    side.storage.schedules.create({
+      tenant,
+      definition: newDefinition({ agent, rule, deleteAfterRun, maxRuns, pauseAfterFailures, anchorAt: now }),
+      status: afterMs === null ? "paused" : "active",
+      nextFireAt: afterMs === null ? null : now + afterMs,
+      source,
+      maxSchedules: command.maxSchedules,
+    }),
+  );
+  if (typeof schedule === "string") return schedule;
   side.addSchedule(schedule);
   return side.comparableSchedule(schedule);
 }
 
 async function updateSchedule(side: Side, command: Extract<Command, { do: "updateSchedule" }>) {
-  const { pick, status, maxRuns, afterMs, stale, unlessDue } = command;
+  const { pick, status, maxRuns, afterMs, stale, unlessDue, maxSchedules } = command;
   const name = side.chooseSchedule(pick);
   const schedule = await side.storage.schedules.get(name);
-  const updated = await side.storage.schedules.update({
-    ...name,
-    revision: (schedule?.revision ?? 1) - (stale ? 1 : 0),
-    changes: {
-      work: { kind: "message", message: `after ${afterMs}` },
-      maxRuns,
-      ...(status === null ? {} : { status }),
-      ...(status === "active" ? { nextFireAt: side.clock.now() + afterMs } : {}),
-    },
-    pauseReason: "asked to",
-    unlessDue,
-  });
-  return updated && side.comparableSchedule(updated);
+  const updated = await orConflict(
+    side.storage.schedules.update({
+      ...name,
+      revision: (schedule?.revision ?? 1) - (stale ? 1 : 0),
+      changes: {
+        work: { kind: "message", message: `after ${afterMs}` },
+        maxRuns,
+        ...(status === null ? {} : { status }),
+        ...(status === "active" ? { nextFireAt: side.clock.now() + afterMs } : {}),
+      },
+      pauseReason: "asked to",
+      unlessDue,
+      maxSchedules,
+    }),
+  );
+  return typeof updated === "string" ? updated : updated && side.comparableSchedule(updated);
+}
+
+/** What is refused because a tenant has too many schedules is an answer like any other. */
+async function orConflict<Answer>(answer: Promise<Answer>): Promise<Answer | string> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof RotaError && error.code === "conflict") return error.message;
+    throw error;
+  }
 }
 
 async function fire(side: Side, command: Extract<Command, { do: "fire" }>) {
@@ -297,7 +315,7 @@ async function fire(side: Side, command: Extract<Command, { do: "fire" }>) {
 }
 
 async function toFire(side: Side, fired: FiredSchedule): Promise<Fire> {
-  const { pick, runs, afterMs, pauses, whileDisabled, stale } = fired;
+  const { pick, runs, afterMs, pauses, whileDisabled, stale, waitingMax } = fired;
   const name = side.chooseSchedule(pick);
   const schedule = await side.storage.schedules.get(name);
   return {
@@ -307,6 +325,7 @@ async function toFire(side: Side, fired: FiredSchedule): Promise<Fire> {
     nextFireAt: schedule?.status !== "active" || afterMs === null ? null : side.clock.now() + afterMs,
     pauses: pauses ? "cannot be" : null,
     whileDisabled,
+    ...(waitingMax === null ? {} : { waitingMax }),
   };
 }
 

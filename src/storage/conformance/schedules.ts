@@ -7,6 +7,7 @@ import {
   DONE,
   FAILED,
   fire,
+  HOUR,
   newDefinition,
   read,
   running,
@@ -191,20 +192,6 @@ export function describeSchedules(open: OpenWorld): void {
       expect(await world.storage.schedules.nextDueAt()).toBe(500);
     });
 
-    test("is due when its moment comes, the longest due first, of all tenants", async () => {
-      const world = await open();
-      const now = world.clock.now();
-      const later = await create(world, { nextFireAt: now + 10 });
-      const soon = await create(world, { nextFireAt: now + 5, tenant: "zeta" });
-      await create(world, { nextFireAt: null, status: "paused" });
-      await create(world, { nextFireAt: now + 11 });
-      expect(await world.storage.schedules.due({ limit: 9 })).toEqual([]);
-      expect(await world.storage.schedules.nextDueAt()).toBe(now + 5);
-      world.clock.step(10);
-      expect(await world.storage.schedules.due({ limit: 9 })).toEqual([soon, later]);
-      expect(await world.storage.schedules.due({ limit: 1 })).toEqual([soon]);
-    });
-
     test("goes with its runs, whose tasks are cancelled", async () => {
       const world = await open();
       const schedule = await create(world, { definition: { overlap: "allow" } });
@@ -252,6 +239,48 @@ export function describeSchedules(open: OpenWorld): void {
       expect((await world.finish(held, DONE)).finished).toMatchObject([{ state: "done" }]);
       expect((await told(world)).at(-1)).toMatchObject({ kind: "schedule.canceled" });
       expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+  });
+
+  describe("a schedule with many runs", () => {
+    test("is deleted in slices, the oldest first, and fires nothing meanwhile", async () => {
+      const world = await open();
+      const schedule = await create(world, { definition: { overlap: "allow" } });
+      for (let hour = 0; hour < 4; hour += 1)
+        await fire(world, schedule, { runs: [unfired("skipped", hour * HOUR)] });
+      world.clock.step(HOUR);
+      await fire(world, schedule, { runs: [running(world, schedule, { task: { id: "r1" } })] });
+      const { schedules } = world.storage;
+      const first = await schedules.delete({ ...schedule, limit: 3 });
+      expect(first).toMatchObject({ more: true, cancelled: [{ id: "r1" }] });
+      expect((await runsOf(world)).map(({ dueAt }) => dueAt)).toEqual([world.clock.now(), 3 * HOUR]);
+      expect(await read(world, schedule)).toMatchObject({
+        status: "paused",
+        nextFireAt: null,
+        pausedReason: SCHEDULE_DELETED,
+      });
+      expect((await told(world)).map(({ kind }) => kind)).not.toContain("schedule.canceled");
+      expect(await schedules.delete({ ...schedule, limit: 3 })).toEqual({ more: false, cancelled: [] });
+      expect(await schedules.get(schedule)).toBeNull();
+      expect(await runsOf(world)).toEqual([]);
+      const kinds = (await told(world)).map(({ kind }) => kind);
+      expect(kinds.filter((kind) => kind.startsWith("schedule."))).toEqual(["schedule.canceled"]);
+      expect(await schedules.delete({ ...schedule, limit: 3 })).toBeNull();
+    });
+
+    test("keeps those that run until the last slice, so that every counter is right", async () => {
+      const world = await open();
+      const schedule = await create(world, { definition: { overlap: "allow" } });
+      await fire(world, schedule, { runs: [running(world, schedule)] });
+      const held = only(await world.claim());
+      for (let hour = 1; hour < 4; hour += 1)
+        await fire(world, schedule, { runs: [unfired("skipped", hour * HOUR)] });
+      const params = { ...schedule, sparesRunning: true, limit: 3 };
+      expect(await world.storage.schedules.delete(params)).toEqual({ more: true, cancelled: [] });
+      expect(await read(world, schedule)).toMatchObject({ openRuns: 1 });
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+      expect(await world.storage.schedules.delete(params)).toEqual({ more: false, cancelled: [] });
+      expect((await world.finish(held, DONE)).finished).toMatchObject([{ state: "done" }]);
     });
   });
 

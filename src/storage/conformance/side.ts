@@ -164,7 +164,11 @@ export class Side {
       this.storage.tenants.list(),
       counters.recountAll(),
       schedules.nextDueAt(),
-      schedules.due({ limit: 100 }),
+      Promise.all([
+        schedules.due({ limit: 100 }),
+        schedules.due({ limit: 1, after: "tiny" }),
+        schedules.due({ limit: 3, after: "acme" }),
+      ]),
       this.storage.notifications.read({ after: this.#told.at(-1) ?? 0, limit: 10_000 }),
     ]);
     this.#told.push(...notifications.map(({ seq }) => seq));
@@ -181,7 +185,7 @@ export class Side {
       dueAt,
       deliveryAt,
       scheduleAt,
-      due: due.map((schedule) => this.comparableSchedule(schedule)),
+      due: due.map((found) => found.map((schedule) => this.comparableSchedule(schedule))),
       notifications: (after.inOrder ? notifications : notifications.toSorted(byRun)).map((notification) =>
         this.#comparableNotification(notification),
       ),

@@ -1,4 +1,4 @@
-import { REPLACED } from "../../model/schedule.ts";
+import { REPLACED, TOO_MANY_WAITING } from "../../model/schedule.ts";
 import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../storage.ts";
 import { endNow, tellOf } from "./cancel-tasks.ts";
 import { insertTask, toInserted } from "./insert-tasks.ts";
@@ -38,7 +38,19 @@ function fireSchedule(state: OracleState, fire: Fire): FiredSchedule {
   const cancelled: EndedTask[] = [];
   // Before its runs end: what ends below may be what it was waiting for.
   schedule.nextFireAt = fire.nextFireAt;
-  const runs = fire.runs.flatMap((run) => writeRun(state, schedule, run, cancelled) ?? []);
+  const runs = fire.runs.flatMap((run) => {
+    if (!isCrowdedOut(state, schedule, run, fire)) return writeRun(state, schedule, run, cancelled) ?? [];
+    const { dueAt, firstDueAt, moments, forced } = run;
+    const skipped = {
+      dueAt,
+      firstDueAt,
+      moments,
+      forced,
+      status: "skipped",
+      reason: TOO_MANY_WAITING,
+    } as const;
+    return forced ? [] : (writeRun(state, schedule, skipped, cancelled) ?? []);
+  });
   schedule.revision += 1;
   if (completeIfSpent(state, schedule)) return { tenant, id, fired: true, runs, cancelled };
   if (fire.pauses !== null) pause(state, schedule, { ...fire, pauses: fire.pauses });
@@ -53,6 +65,17 @@ function isOutdated(state: OracleState, { tenant, whileDisabled = false }: Fire)
   return whileDisabled && !state.tenants.get(tenant)?.disabled;
 }
 
+/** Whether a run is to fire while as many wait as may. */
+function isCrowdedOut(
+  state: OracleState,
+  schedule: OracleSchedule,
+  run: NewRun,
+  { waitingMax = Number.POSITIVE_INFINITY }: Fire,
+): boolean {
+  if (run.status !== "running" || run.replaces) return false;
+  return openTasksOfRuns(state, schedule).filter(({ held }) => held === null).length >= waitingMax;
+}
+
 /** Null: its moment has its row. */
 function writeRun(
   state: OracleState,
@@ -64,7 +87,8 @@ function writeRun(
     schedule.lastDueAt = Math.max(schedule.lastDueAt ?? given.dueAt, given.dueAt);
     if (rowOf(state, schedule, given) !== undefined) return null;
   }
-  const joined = given.status === "missed" ? joinMissed(state, schedule, given) : null;
+  const joined =
+    given.status === "skipped" || given.status === "missed" ? join(state, schedule, given) : null;
   if (joined !== null) return { id: joined.id, task: null };
   if (given.status === "running" && given.replaces) {
     cancelled.push(...openTasksOfRuns(state, schedule).map((task) => endNow(state, task, REPLACED)));
@@ -93,21 +117,24 @@ function rowOf(state: OracleState, { id }: OracleSchedule, { dueAt }: NewRun): O
   return state.runs.find((run) => run.scheduleId === id && run.dueAt === dueAt && !run.forced);
 }
 
-/** Moments that were missed right after others share their row. */
-function joinMissed(
+/** Moments that were missed, or skipped because too many wait, right after others share their row. */
+function join(
   state: OracleState,
   { id }: OracleSchedule,
   given: NewRun & { status: "skipped" | "missed" },
 ): OracleRun | null {
   const last = state.runs.findLast((run) => run.scheduleId === id);
-  if (last?.status !== "missed" || last.forced || given.forced || last.dueAt >= given.firstDueAt) return null;
+  if (last?.status !== given.status || last.forced || given.forced || last.dueAt >= given.firstDueAt)
+    return null;
+  if (given.status === "skipped" && (given.reason !== TOO_MANY_WAITING || last.reason !== given.reason))
+    return null;
   const isBetween = ({ dueAt }: OracleRun) => dueAt > last.dueAt && dueAt < given.firstDueAt;
   if (state.runs.some((run) => run.scheduleId === id && !run.forced && isBetween(run))) return null;
   last.dueAt = given.dueAt;
   last.moments += given.moments;
   last.reason = given.reason;
   last.completedAt = state.clock.now();
-  notifyOfRun(state, "run.missed", last);
+  if (given.status === "missed") notifyOfRun(state, "run.missed", last);
   return last;
 }
 

@@ -1,6 +1,8 @@
-import { SCHEDULE_DELETED } from "../../model/schedule.ts";
+import { SCHEDULE_DELETED, type ScheduleStatus } from "../../model/schedule.ts";
 import type {
-  EndedTask,
+  DeletedSchedule,
+  DeleteScheduleParams,
+  DueParams,
   ListSchedulesParams,
   NewSchedule,
   ScheduleCounts,
@@ -9,6 +11,7 @@ import type {
   ScheduleSelection,
   UpdateScheduleParams,
 } from "../storage.ts";
+import { tooManySchedules } from "../too-many-schedules.ts";
 import { cancelThese } from "./cancel-tasks.ts";
 import { notifyOfSchedule } from "./notifications.ts";
 import { openTasksOfRuns, removeSchedule } from "./runs.ts";
@@ -20,6 +23,7 @@ export function createSchedule(state: OracleState, params: NewSchedule): Schedul
     (schedule) => source !== null && schedule.source === source && schedule.tenant === tenant,
   );
   if (made !== undefined) return toScheduleRecord(made);
+  checkRoom(state, params);
   state.lastScheduleId += 1;
   const now = state.clock.now();
   const schedule: OracleSchedule = {
@@ -46,6 +50,14 @@ export function createSchedule(state: OracleState, params: NewSchedule): Schedul
   state.schedules.push(schedule);
   tell(state, { kind: "schedules" });
   return toScheduleRecord(schedule);
+}
+
+function checkRoom(
+  state: OracleState,
+  { tenant, maxSchedules = null }: Pick<NewSchedule, "tenant" | "maxSchedules">,
+): void {
+  const { active, paused } = countSchedules(state, { tenant });
+  if (maxSchedules !== null && active + paused >= maxSchedules) throw tooManySchedules(maxSchedules);
 }
 
 export function getSchedule(state: OracleState, params: ScheduleName): ScheduleRecord | null {
@@ -91,6 +103,7 @@ export function updateSchedule(state: OracleState, params: UpdateScheduleParams)
   const isDue = schedule.nextFireAt !== null && schedule.nextFireAt <= state.clock.now();
   if (params.unlessDue === true && isDue) return null;
   const wasPaused = schedule.status === "paused";
+  if (isOver(schedule.status) && !isOver(params.changes.status ?? schedule.status)) checkRoom(state, params);
   Object.assign(schedule, copyJson(params.changes));
   if (schedule.status !== "active") schedule.nextFireAt = null;
   if (params.changes.status !== undefined) {
@@ -107,17 +120,29 @@ export function updateSchedule(state: OracleState, params: UpdateScheduleParams)
   return toScheduleRecord(schedule);
 }
 
-export function deleteSchedule(
-  state: OracleState,
-  params: ScheduleName & { sparesRunning?: boolean },
-): { cancelled: readonly EndedTask[] } | null {
+function isOver(status: ScheduleStatus): boolean {
+  return status === "completed" || status === "failed";
+}
+
+export function deleteSchedule(state: OracleState, params: DeleteScheduleParams): DeletedSchedule | null {
   const schedule = scheduleOf(state, params);
   if (schedule === undefined) return null;
   const open = openTasksOfRuns(state, schedule).filter(({ held }) => !params.sparesRunning || held === null);
   const cancelled = cancelThese(state, open, SCHEDULE_DELETED);
-  removeSchedule(state, schedule);
-  notifyOfSchedule(state, "schedule.canceled", schedule, null);
-  return { cancelled };
+  const over = state.runs.filter((run) => run.scheduleId === schedule.id && run.status !== "running");
+  const { limit = Number.POSITIVE_INFINITY } = params;
+  if (over.length < limit) {
+    removeSchedule(state, schedule);
+    notifyOfSchedule(state, "schedule.canceled", schedule, null);
+    return { cancelled, more: false };
+  }
+  const gone = new Set(over.sort((a, b) => a.id - b.id).slice(0, limit));
+  state.runs = state.runs.filter((run) => !gone.has(run));
+  if (schedule.status === "active") {
+    Object.assign(schedule, { status: "paused", nextFireAt: null, pausedReason: SCHEDULE_DELETED });
+    schedule.revision += 1;
+  }
+  return { cancelled, more: true };
 }
 
 export function countSchedules(state: OracleState, { tenant }: { tenant: string }): ScheduleCounts {
@@ -130,17 +155,23 @@ export function countSchedules(state: OracleState, { tenant }: { tenant: string 
   };
 }
 
-export function dueSchedules(state: OracleState, { limit }: { limit: number }): ScheduleRecord[] {
+export function dueSchedules(state: OracleState, { limit, after = "" }: DueParams): ScheduleRecord[] {
   const now = state.clock.now();
-  return state.schedules
+  const due = state.schedules
     .filter(({ nextFireAt }) => nextFireAt !== null && nextFireAt <= now)
-    .sort((a, b) => (a.nextFireAt ?? 0) - (b.nextFireAt ?? 0) || a.id - b.id)
-    .slice(0, limit)
-    .map(toScheduleRecord);
+    .sort((a, b) => (a.nextFireAt ?? 0) - (b.nextFireAt ?? 0) || a.id - b.id);
+  const ids = [...new Set(due.map(({ tenant }) => tenant))].sort();
+  const inTurn = [...ids.filter((id) => id > after), ...ids.filter((id) => id <= after)].slice(0, limit);
+  const share = due.length <= limit ? limit : Math.floor(limit / inTurn.length);
+  const taken: OracleSchedule[] = [];
+  for (let round = 0; round < share; round += 1) {
+    for (const id of inTurn) taken.push(...due.filter(({ tenant }) => tenant === id).slice(round, round + 1));
+  }
+  return taken.map(toScheduleRecord);
 }
 
-export function nextScheduleAt(state: OracleState): number | null {
-  return earliest(state.schedules);
+export function nextScheduleAt(state: OracleState, { tenant }: { tenant?: string } = {}): number | null {
+  return earliest(state.schedules.filter((schedule) => schedule.tenant === (tenant ?? schedule.tenant)));
 }
 
 function earliest(schedules: readonly OracleSchedule[]): number | null {

@@ -3,11 +3,12 @@ import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these
 import type { PostgresDatabase } from "./database.ts";
 import { type InsertedRow, toInserted } from "./insert-tasks.ts";
 import { isNoted } from "./notes.ts";
-import { addressOf } from "./one-row.ts";
+import { addressOf, oneRow } from "./one-row.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { toTaskRow } from "./task-forms.ts";
 import { cleanText } from "./text.ts";
+import { sharesRow } from "./write-runs.ts";
 
 /** Writes down what became of moments, and makes the tasks of those that fire. */
 export async function fireSchedules(db: PostgresDatabase, fires: readonly Fire[]): Promise<FiredSchedule[]> {
@@ -57,7 +58,9 @@ function toFireRow(fire: Fire, n: number): object {
 /** All runs in order. */
 function toRunRows(fires: readonly Fire[]): object[] {
   return fires
-    .flatMap(({ id, runs }, fire) => runs.map((run) => ({ fire, schedule: id, ...toRunRow(run) })))
+    .flatMap(({ id, runs, waitingMax }, fire) =>
+      runs.map((run) => ({ fire, schedule: id, waiting_max: waitingMax, ...toRunRow(run) })),
+    )
     .map((run, n) => ({ n, ...run }));
 }
 
@@ -113,15 +116,22 @@ begin
   ${PREEMPT}
 end $$;
 
--- Whether one is named twice, several moments of one were missed, or a run ends another that is made with it.
-create function order_matters(p_fires new_fire[], p_runs new_run[]) returns boolean language plpgsql immutable as $$
+-- Whether one is named twice, several moments of one share a row, a run ends another that is made with it, or more than one
+-- is made of a schedule of which some may have to be skipped.
+create function order_matters(p_fires new_fire[], p_runs new_run[]) returns boolean language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return (select count(*) > count(distinct id) from unnest(p_fires))
       or exists (
            select 1 from (select *, row_number() over (partition by fire order by n) as place from unnest(p_runs)) r
             group by fire
-           having count(*) filter (where status = 'missed') > 1 or bool_or(replaces and place > 1));
+           having count(*) filter (where ${sharesRow("r")}) > 1 or bool_or(replaces and place > 1))
+      or exists (
+           select 1
+             from (select schedule, max(waiting_max) as waiting_max, count(*) filter (where status = 'running') as running
+                     from unnest(p_runs) group by fire, schedule having count(*) > 1) r
+            cross join ${oneRow("open_runs", "schedule", "id = r.schedule")} s
+            where s.open_runs + r.running > r.waiting_max);
 end $$;
 
 create function fire_these(p_now bigint, p_fires new_fire[], p_runs new_run[], p_in_order boolean)

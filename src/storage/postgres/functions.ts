@@ -9,6 +9,7 @@ import { CLAIM_FUNCTIONS } from "./claim-tasks.ts";
 import { CONCURRENCY_KEY_FUNCTIONS } from "./concurrency-keys.ts";
 import { COUNTER_FUNCTIONS } from "./counters.ts";
 import { DELIVERY_FUNCTIONS } from "./deliveries.ts";
+import { DUE_FUNCTIONS } from "./due-schedules.ts";
 import { ENDING_FUNCTIONS } from "./end-attempts.ts";
 import { RUN_FUNCTIONS } from "./end-run.ts";
 import { EXPIRE_FUNCTIONS } from "./expire-tasks.ts";
@@ -67,6 +68,7 @@ const SOURCE = [
   SESSION_FUNCTIONS,
   NOTIFICATION_FUNCTIONS,
   SCHEDULE_FUNCTIONS,
+  DUE_FUNCTIONS,
   WRITE_RUN_FUNCTIONS,
   FIRE_FUNCTIONS,
   RUN_FUNCTIONS,

@@ -1,17 +1,19 @@
 import { SCHEDULE_DELETED } from "../../model/schedule.ts";
 import type {
-  EndedTask,
+  DeletedSchedule,
+  DeleteScheduleParams,
   ListSchedulesParams,
   NewSchedule,
   ScheduleCounts,
-  ScheduleName,
   ScheduleRecord,
   ScheduleSelection,
   ScheduleStorage,
   UpdateScheduleParams,
 } from "../storage.ts";
+import { tooManySchedules } from "../too-many-schedules.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { dueSchedules } from "./due-schedules.ts";
 import { fireSchedules } from "./fire-schedules.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 import { dueRows, rewindSchedule } from "./rewind-schedule.ts";
@@ -45,20 +47,13 @@ export function postgresSchedules(db: PostgresDatabase): ScheduleStorage {
     update: (params) => updateSchedule(db, params),
     delete: (params) => deleteSchedule(db, params),
     status: ({ tenant }) => countSchedules(db, tenant),
-    async due({ limit }) {
-      const rows = await db.write<ScheduleRow>({
-        name: "due_schedules",
-        text: "select * from due_schedules($1, $2)",
-        values: [limit],
-      });
-      return rows.map(toScheduleRecord);
-    },
-    async nextDueAt() {
-      const [next] = await db.read<{ next_fire_at: string }>({
-        name: "next_schedule",
-        text: NEXT_SCHEDULE,
-        values: [],
-      });
+    due: (params) => dueSchedules(db, params),
+    async nextDueAt({ tenant } = {}) {
+      const [next] = await db.read<{ next_fire_at: string }>(
+        tenant === undefined
+          ? { name: "next_schedule", text: NEXT_SCHEDULE, values: [] }
+          : { name: "next_schedule_of_tenant", text: NEXT_SCHEDULE_OF_TENANT, values: [tenant] },
+      );
       return next === undefined ? null : Number(next.next_fire_at);
     },
     fire: ({ fires }) => fireSchedules(db, fires),
@@ -81,15 +76,18 @@ export const PAGE_OF_SCHEDULES =
 export const NEXT_SCHEDULE =
   "select next_fire_at from schedule where next_fire_at is not null order by next_fire_at, id limit 1";
 
+export const NEXT_SCHEDULE_OF_TENANT = `select next_fire_at from schedule where tenant = $1 and next_fire_at is not null
+                                           order by next_fire_at + 0, id limit 1`;
+
 async function createSchedule(db: PostgresDatabase, params: NewSchedule): Promise<ScheduleRecord> {
-  const { tenant, definition, status, nextFireAt, source } = params;
+  const { tenant, definition, status, nextFireAt, source, maxSchedules = null } = params;
   const columns = { ...toColumns({ ...definition, status, nextFireAt }), tenant, source };
   const [row] = await db.write<ScheduleRow>({
     name: "create_schedule",
-    text: "select * from create_schedule($1, $2)",
-    values: [JSON.stringify(columns)],
+    text: "select * from create_schedule($1, $2, $3)",
+    values: [JSON.stringify(columns), maxSchedules],
   });
-  if (row === undefined) throw new Error("there is a schedule after it was made");
+  if (row === undefined) throw tooManySchedules(maxSchedules ?? 0);
   db.signal({ kind: "schedules" });
   return toScheduleRecord(row);
 }
@@ -135,11 +133,12 @@ async function countSelected(
 
 async function updateSchedule(
   db: PostgresDatabase,
-  { tenant, id, revision, changes, pauseReason, unlessDue = false }: UpdateScheduleParams,
+  params: UpdateScheduleParams,
 ): Promise<ScheduleRecord | null> {
-  const [row] = await db.write<ScheduleRow>({
+  const { tenant, id, revision, changes, pauseReason, unlessDue = false, maxSchedules = null } = params;
+  const [row] = await db.write<ScheduleRow & { is_full: boolean }>({
     name: "update_schedule",
-    text: "select * from update_schedule($1, $2, $3, $4, $5, $6, $7)",
+    text: "select is_full, (saved).* from update_schedule($1, $2, $3, $4, $5, $6, $7, $8)",
     values: [
       tenant,
       id,
@@ -147,25 +146,27 @@ async function updateSchedule(
       JSON.stringify(toColumns(changes)),
       pauseReason === undefined ? null : cleanText(pauseReason),
       unlessDue,
+      maxSchedules,
     ],
   });
   if (row === undefined) return null;
+  if (row.is_full) throw tooManySchedules(maxSchedules ?? 0);
   db.signal({ kind: "schedules" });
   return toScheduleRecord(row);
 }
 
 async function deleteSchedule(
   db: PostgresDatabase,
-  { tenant, id, sparesRunning = false }: ScheduleName & { sparesRunning?: boolean },
-): Promise<{ cancelled: readonly EndedTask[] } | null> {
-  const [row] = await db.write<{ cancelled: CancelledJson[] }>({
+  { tenant, id, sparesRunning = false, limit }: DeleteScheduleParams,
+): Promise<DeletedSchedule | null> {
+  const [row] = await db.write<{ cancelled: CancelledJson[]; more: boolean }>({
     name: "delete_schedule",
-    text: "select * from delete_schedule($1, $2, $3, $4)",
-    values: [tenant, id, sparesRunning],
+    text: "select * from delete_schedule($1, $2, $3, $4, $5)",
+    values: [tenant, id, sparesRunning, limit ?? null],
   });
   if (row === undefined) return null;
   signalCancelled(db, row.cancelled);
-  return { cancelled: row.cancelled.map(toEndedTask) };
+  return { cancelled: row.cancelled.map(toEndedTask), more: row.more };
 }
 
 async function countSchedules(db: PostgresDatabase, tenant: string): Promise<ScheduleCounts> {
@@ -229,14 +230,15 @@ function changed([column, type]: readonly [string, string]): string {
 }
 
 export const SCHEDULE_FUNCTIONS = `
-create function create_schedule(p_now bigint, p_schedule json) returns setof schedule language plpgsql as $$
+-- Nothing: the tenant has p_max that are not over. Null: it may have any number.
+create function create_schedule(p_now bigint, p_schedule json, p_max integer) returns setof schedule language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
 begin
   return query
     select s.* from schedule s where s.tenant = p_schedule ->> 'tenant' and s.source = p_schedule ->> 'source';
-  if found then return; end if;
+  if found or not has_room(p_schedule ->> 'tenant', p_max) then return; end if;
   return query
     insert into schedule (${DEFINED}, tenant, source, next_fire_at, created_at, updated_at)
     select ${DEFINED}, tenant, source, next_fire_at, v_now, v_now
@@ -244,20 +246,34 @@ begin
     returning *;
 end $$;
 
+-- Whether a tenant may have another schedule that is active or paused. The caller holds the write lock, so that it still may
+-- when it is made.
+create function has_room(p_tenant text, p_max integer) returns boolean language plpgsql as $$
+begin
+  if p_max is null then return true; end if;
+  return (select count(*) from (select 1 from schedule where tenant = p_tenant and status = 'active' limit p_max) a)
+       + (select count(*) from (select 1 from schedule where tenant = p_tenant and status = 'paused' limit p_max) p) < p_max;
+end $$;
+
 create function update_schedule(
   p_now bigint, p_tenant text, p_id bigint, p_revision bigint, p_changes jsonb, p_reason text,
-  p_unless_due boolean)
-returns setof schedule language plpgsql as $$
+  p_unless_due boolean, p_max integer)
+returns table (is_full boolean, saved schedule) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
   v_was text;
-  v_schedule schedule;
 begin
   select s.status into v_was from schedule s
    where s.id = p_id and ${isOf("s", "p_tenant")} and s.revision = p_revision
      and not (p_unless_due and coalesce(s.next_fire_at <= v_now, false));
   if not found then return; end if;
+  is_full := v_was in ('completed', 'failed')
+             and coalesce(p_changes ->> 'status', v_was) in ('active', 'paused') and not has_room(p_tenant, p_max);
+  if is_full then
+    return next;
+    return;
+  end if;
   update schedule s
      set ${Object.entries(DEFINITION).map(changed).join(",\n         ")},
          next_fire_at = case when coalesce(p_changes ->> 'status', s.status) <> 'active' then null
@@ -271,18 +287,19 @@ begin
          revision = s.revision + 1,
          updated_at = v_now
    where s.id = p_id
-  returning * into v_schedule;
-  if v_schedule.status = 'paused' and v_was <> 'paused' then
+  returning s.* into saved;
+  if (saved).status = 'paused' and v_was <> 'paused' then
     perform tell_of_schedules(v_now, 'schedule.paused', array[p_id], array[p_reason]);
   end if;
-  return next v_schedule;
+  return next;
 end $$;
 
-create function delete_schedule(p_now bigint, p_tenant text, p_id bigint, p_spares_running boolean)
-returns table (cancelled json) language plpgsql as $$
+create function delete_schedule(p_now bigint, p_tenant text, p_id bigint, p_spares_running boolean, p_limit integer)
+returns table (cancelled json, more boolean) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
+  v_deleted integer;
 begin
   perform 1 from schedule s where s.id = p_id and ${isOf("s", "p_tenant")};
   if not found then return; end if;
@@ -291,8 +308,21 @@ begin
      where not (p_spares_running and exists (select 1 from lease l where l.task_seq = o.seq)) order by o.run), '${SCHEDULE_DELETED}');
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
-  perform tell_of_schedules(v_now, 'schedule.canceled', array[p_id], null);
-  perform remove_schedules(array[p_id]);
+  more := false;
+  if p_limit is not null then
+    delete from run where id = any (array(
+      select r.id from run r where r.schedule = p_id and r.status <> 'running' order by r.id + 0 limit p_limit));
+    get diagnostics v_deleted = row_count;
+    more := v_deleted = p_limit;
+  end if;
+  if more then
+    -- Nothing of it fires while the rest of its runs are deleted, nor if that is never done.
+    update schedule s set status = 'paused', next_fire_at = null, paused_reason = '${SCHEDULE_DELETED}', revision = s.revision + 1
+     where s.id = p_id and (s.status = 'active') is true;
+  else
+    perform tell_of_schedules(v_now, 'schedule.canceled', array[p_id], null);
+    perform remove_schedules(array[p_id]);
+  end if;
   return next;
 end $$;
 
@@ -301,12 +331,5 @@ create function remove_schedules(p_ids bigint[]) returns void language plpgsql a
 begin
   delete from run where schedule = any (p_ids);
   delete from schedule where id = any (p_ids);
-end $$;
-
-create function due_schedules(p_now bigint, p_limit integer) returns setof schedule language plpgsql stable as $$
-declare
-  v_now bigint := coalesce(p_now, floor(extract(epoch from clock_timestamp()) * 1000)::bigint);
-begin
-  return query select * from schedule s where s.next_fire_at <= v_now order by s.next_fire_at, s.id limit p_limit;
 end $$;
 `;

@@ -1,4 +1,4 @@
-import { REPLACED } from "../../model/schedule.ts";
+import { REPLACED, TOO_MANY_WAITING } from "../../model/schedule.ts";
 import { takenUp } from "./end-run.ts";
 import { addressOf, oneRow } from "./one-row.ts";
 
@@ -8,40 +8,60 @@ export function openTasksOf(schedule: string): string {
             from run r where r.schedule + 0 = ${schedule} and r.status = 'running'`;
 }
 
+/** Whether a run that does not fire shares the row of those like it right before it. */
+export function sharesRow(run: string): string {
+  return `(${run}.status = 'missed' or (${run}.status = 'skipped' and ${run}.reason = '${TOO_MANY_WAITING}'))`;
+}
+
 /** Runs are bounded by their schedule, not by the queue. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
+/** Whether a run may have to be skipped because others wait: with a bound, one that fires and takes no place of theirs. */
+function mayBeCrowdedOut(run: string): string {
+  return `(${run}.status = 'running' and ${run}.waiting_max is not null and ${run}.replaces is not true)`;
+}
+
 /** How runs are written: what has become of moments, and the tasks of those that fire. */
 export const WRITE_RUN_FUNCTIONS = `
--- n: order within the call. task: as JSON, without a number of its own.
+-- n: order within the call. task: as JSON, without a number of its own. waiting_max: how many of its schedule may wait; null:
+-- any number.
 create type new_run as (
   n integer, fire integer, schedule bigint, due_at bigint, first_due_at bigint, moments integer, forced boolean,
-  status text, reason text, error text, request_id text, replaces boolean, task json);
+  status text, reason text, error text, request_id text, replaces boolean, task json, waiting_max integer);
 
 -- A run that was written, or that a missed one has joined.
 create type written_run as (n integer, fire integer, id bigint, task inserted_task);
 
 -- Writes runs down and makes their tasks, in this order. A moment that has its row gets no other. Several are only given
--- where of each schedule one at most was missed, and none ends another.
+-- where of each schedule one at most was missed, none ends another, and none but the only one may have to be skipped.
 create function write_runs(p_now bigint, p_runs new_run[], out written written_run[], out cancelled jsonb)
 language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_given new_run[] := p_runs;
   v_runs new_run[];
   v_joined written_run[] := '{}';
+  v_quiet bigint[] := '{}';
   v_tasks inserted_task[] := '{}';
   v_first bigint;
 begin
   cancelled := '[]';
+  if exists (select 1 from unnest(p_runs) r cross join ${oneRow("open_runs", "schedule", "id = r.schedule")} s
+              where ${mayBeCrowdedOut("r")} and s.open_runs >= r.waiting_max) then
+    v_given := skip_crowded_out(p_runs);
+  end if;
   v_runs := array(
     select r
       from (select r, r.n, r.forced, r.schedule, r.due_at,
                    row_number() over (partition by r.schedule, r.due_at, r.forced order by r.n) as times
-              from unnest(p_runs) r) g
+              from unnest(v_given) r) g
      where g.forced or (g.times = 1 and (
              select o.id from run o where o.schedule = g.schedule and o.due_at = g.due_at and not o.forced) is null)
      order by g.n);
-  if exists (select 1 from unnest(v_runs) where status = 'missed') then v_joined := join_missed(p_now, v_runs); end if;
+  if exists (select 1 from unnest(v_runs) r where ${sharesRow("r")}) then
+    v_joined := join_last(p_now, v_runs);
+    v_quiet := array(select j.id from unnest(v_joined) j join unnest(v_runs) r on r.n = j.n and r.status = 'skipped');
+  end if;
   if exists (select 1 from unnest(v_runs) where replaces) then cancelled := cancel_replaced(p_now, v_runs); end if;
   if exists (select 1 from unnest(v_runs) where status = 'running') then
     v_tasks := array(select i from take_in(p_now, tasks_of(v_runs), ${NO_LIMIT}, ${NO_LIMIT}) i);
@@ -62,10 +82,37 @@ begin
   select v_joined || array_agg(
            row(p.n, p.fire, p.id, case when p.status = 'running' then v_tasks[p.task_place] end)::written_run)
     into written from placed p;
-  perform count_fires(p_now, p_runs, written);
-  if cardinality(written) > 0 then
-    perform tell_of_runs(p_now, array(select w.id from unnest(written) w order by w.n));
+  perform count_fires(p_now, v_given, written);
+  if cardinality(written) > cardinality(v_quiet) then
+    perform tell_of_runs(p_now, array(select w.id from unnest(written) w where w.id <> all (v_quiet) order by w.n));
   end if;
+end $$;
+
+-- These runs, those that are to fire while as many of their schedule wait as may being skipped; where no due time is behind
+-- one, it is left out.
+create function skip_crowded_out(p_runs new_run[]) returns new_run[] language plpgsql as $$
+#variable_conflict use_column
+begin
+  return array(
+    select case when g.is_crowded_out then row(g.n, g.fire, g.schedule, g.due_at, g.first_due_at, g.moments, g.forced,
+                                               'skipped', '${TOO_MANY_WAITING}', null, null, false, null, g.waiting_max)::new_run
+                else g.r end
+      from (select r, r.*, ${mayBeCrowdedOut("r")} and count_waiting(r.schedule, r.waiting_max) >= r.waiting_max as is_crowded_out
+              from unnest(p_runs) r) g
+     where not (g.is_crowded_out and g.forced)
+     order by g.n);
+end $$;
+
+-- How many runs of a schedule wait, up to p_max. The newest first: those that run are among the oldest.
+create function count_waiting(p_schedule bigint, p_max integer) returns bigint language plpgsql as $$
+#variable_conflict use_column
+begin
+  return (
+    select count(*)
+      from (select 1 from run r cross join ${oneRow("seq", "task", "id = r.task_id")} t
+             where r.schedule + 0 = p_schedule and r.status = 'running'
+               and (select l.task_seq from lease l where l.task_seq = t.seq) is null
+             order by r.id + 0 desc limit p_max) w);
 end $$;
 
 -- The first of p_count ids of runs that are now this transaction's own.
@@ -85,8 +132,8 @@ begin
             from (select task, row_number() over (order by n) - 1 as n from unnest(p_runs) where task is not null) t);
 end $$;
 
--- Moments that were missed right after others share their row.
-create function join_missed(p_now bigint, p_runs new_run[]) returns written_run[] language plpgsql as $$
+-- Moments that did not fire right after others like them share their row.
+create function join_last(p_now bigint, p_runs new_run[]) returns written_run[] language plpgsql as $$
 #variable_conflict use_column
 declare
   v_joined written_run[];
@@ -94,10 +141,11 @@ begin
   with first as (select distinct on (schedule) * from unnest(p_runs) order by schedule, n),
   last as materialized (
     select f.*, ${addressOf("run", "schedule = f.schedule order by a.id + 0 desc limit 1")} as row
-      from first f where f.status = 'missed' and not f.forced),
+      from first f where ${sharesRow("f")} and not f.forced),
   joined as (
     update run o set due_at = l.due_at, moments = o.moments + l.moments, reason = l.reason, completed_at = p_now
-      from last l where o.ctid = l.row and o.status = 'missed' and not o.forced and o.due_at < l.first_due_at
+      from last l where o.ctid = l.row and o.status = l.status and ${sharesRow("o")} and not o.forced
+       and o.due_at < l.first_due_at
        and not exists (select 1 from run b where b.schedule = l.schedule and b.due_at > o.due_at
                           and b.due_at < l.first_due_at and not b.forced)
     returning l.n, l.fire, o.id)

@@ -1,4 +1,4 @@
-import { REPLACED } from "../../model/schedule.ts";
+import { REPLACED, TOO_MANY_WAITING } from "../../model/schedule.ts";
 import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../storage.ts";
 import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
@@ -49,12 +49,42 @@ function fireSchedule(db: SqliteDatabase, ledger: Ledger, fire: Fire, now: numbe
     .get({ tenant, id, revision, nextFireAt, whileDisabled: whileDisabled ? 1 : 0 });
   if (schedule === undefined) return { tenant, id, fired: false, runs: [], cancelled: [] };
   const cancelled: EndedTask[] = [];
-  const runs = fire.runs.flatMap((run) => writeRun(db, ledger, schedule, run, cancelled, now) ?? []);
+  const { waitingMax = Number.POSITIVE_INFINITY } = fire;
+  const runs = fire.runs.flatMap((run) => {
+    const given = isCrowdedOut(db, schedule.id, run, waitingMax) ? crowdedOut(run) : run;
+    return (given && writeRun(db, ledger, schedule, given, cancelled, now)) ?? [];
+  });
   if (completeIfSpent(db, schedule, now)) return { tenant, id, fired: true, runs, cancelled };
   if (fire.pauses !== null) pauseSchedule(db, schedule, { reason: fire.pauses, held: whileDisabled, now });
   else if (schedule.kind === "once") failIfMissed(db, schedule, fire.runs.at(-1), now);
   else completeIfNeverDue(db, schedule, now);
   return { tenant, id, fired: true, runs, cancelled };
+}
+
+/** Whether a run is to fire while as many wait as may. */
+function isCrowdedOut(db: SqliteDatabase, schedule: number, run: NewRun, waitingMax: number): boolean {
+  if (run.status !== "running" || run.replaces) return false;
+  const { open } = db
+    .prepare<{ open: number }>("select open_runs as open from schedule where id = ?")
+    .get(schedule) ?? { open: 0 };
+  if (open < waitingMax) return false;
+  // The newest first: those that run are among the oldest.
+  const waiting = db
+    .prepare<{ n: number }>(
+      `select count(*) as n from (
+         select 1 from run r indexed by run_open cross join task t on t.id = r.task_id
+          where r.schedule = @schedule and r.status = 'running'
+            and not exists (select 1 from lease l where l.task_seq = t.seq)
+          order by r.id desc limit +@waitingMax)`,
+    )
+    .get({ schedule, waitingMax });
+  return (waiting?.n ?? 0) >= waitingMax;
+}
+
+/** What is written instead; null: nothing, since no due time is behind it. */
+function crowdedOut({ dueAt, firstDueAt, moments, forced }: NewRun): NewRun | null {
+  if (forced) return null;
+  return { dueAt, firstDueAt, moments, forced, status: "skipped", reason: TOO_MANY_WAITING };
 }
 
 /** Null: its moment has its row. */
@@ -72,7 +102,7 @@ function writeRun(
     ).run({ dueAt: given.dueAt, id: schedule.id });
     if (hasRow(db, schedule.id, given.dueAt)) return null;
   }
-  const joined = given.status === "missed" ? joinMissed(db, schedule.id, given, now) : undefined;
+  const joined = sharesRow(given) ? joinLast(db, schedule.id, given, now) : undefined;
   if (joined !== undefined) return { id: joined.id, task: null };
   if (given.status === "running" && given.replaces) {
     cancelled.push(...cancelOpenRuns(db, ledger, schedule.id, { error: REPLACED, now }));
@@ -95,11 +125,17 @@ function hasRow(db: SqliteDatabase, schedule: number, dueAt: number): boolean {
   );
 }
 
-/** Moments that were missed right after others share their row. */
-function joinMissed(
+type UnfiredRun = NewRun & { readonly status: "skipped" | "missed" };
+
+function sharesRow(run: NewRun): run is UnfiredRun {
+  return run.status === "missed" || (run.status === "skipped" && run.reason === TOO_MANY_WAITING);
+}
+
+/** Moments that did not fire right after others like them share their row. */
+function joinLast(
   db: SqliteDatabase,
   schedule: number,
-  { dueAt, firstDueAt, moments, reason, forced }: NewRun & { status: "skipped" | "missed" },
+  { dueAt, firstDueAt, moments, status, reason, forced }: UnfiredRun,
   now: number,
 ): RunRow | undefined {
   if (forced) return undefined;
@@ -107,12 +143,12 @@ function joinMissed(
     .prepare<RunRow>(
       `update run set due_at = @dueAt, moments = moments + @moments, reason = @reason, completed_at = @now
         where id = (select max(id) from run where schedule = @schedule)
-          and status = 'missed' and forced = 0 and due_at < @firstDueAt
+          and status = @status and (status = 'missed' or reason = @reason) and forced = 0 and due_at < @firstDueAt
           and not exists (select 1 from run b where b.schedule = @schedule and b.forced = 0
                              and b.due_at > run.due_at and b.due_at < @firstDueAt) returning *`,
     )
-    .get({ schedule, dueAt, firstDueAt, moments, reason, now });
-  if (run !== undefined) notifyOfRun(db, "run.missed", run, now);
+    .get({ schedule, dueAt, firstDueAt, moments, status, reason, now });
+  if (run !== undefined && status === "missed") notifyOfRun(db, "run.missed", run, now);
   return run;
 }
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SteppedClock } from "../conformance/clock.ts";
 import { newDefinition } from "../conformance/schedule-world.ts";
 import { LANE, NODE, newTask, ROOMY, TENANT } from "../conformance/world.ts";
-import type { Storage } from "../storage.ts";
+import type { ScheduleRecord, Storage } from "../storage.ts";
 import { openSqlite } from "./open.ts";
 
 /** Tables of a handful of rows, whatever the backlog: reading one whole is the cheapest way. */
@@ -178,6 +178,42 @@ test("a schedule is found, fired and ended without a table being scanned", async
   // Returned rows are kept; how sessions are settled is looked at above. Notifications go from the oldest, a slice at a time.
   const harmless = /^OpenEphemeral|FOR (ORDER|GROUP) BY|^SCAN notification: .* order by seq limit/;
   expect(steps.filter((step) => !harmless.test(step))).toEqual([]);
+});
+
+test("what is due of many tenants, who may have another, and what waits is found through indexes", async () => {
+  const schedules = await Promise.all(
+    ["a", "b", "c"].map((tenant) =>
+      storage.schedules.create({
+        tenant,
+        definition: newDefinition(),
+        status: "active",
+        nextFireAt: 1,
+        source: null,
+        maxSchedules: 5,
+      }),
+    ),
+  );
+  expect(await storage.schedules.due({ limit: 2, after: "b" })).toHaveLength(2);
+  const { tenant, id } = schedules[0] as ScheduleRecord;
+  for (const revision of [1, 2]) {
+    const task = newTask({ tenant, origin: "run", schedule: id });
+    const at = { dueAt: revision, firstDueAt: revision, moments: 1, forced: false };
+    const run = { ...at, status: "running", requestId: "r", task, replaces: false } as const;
+    const fire = { tenant, id, revision, runs: [run], nextFireAt: 9, pauses: null, waitingMax: 1 };
+    await storage.schedules.fire({ fires: [fire] });
+  }
+  await storage.schedules.delete({ tenant, id, limit: 1 });
+  const own = [...statements].filter(([sql]) =>
+    /with recursive owner|indexed by schedule_by_status|indexed by run_|where tenant = \? and next_fire_at|where next_fire_at <= \? limit/.test(
+      sql,
+    ),
+  );
+  expect(own).toHaveLength(6);
+  const steps = own.flatMap(([sql, db]) => expensiveSteps(db, sql));
+  // What the tenants were found to be, and the ids of a slice, which are as many as were asked for.
+  expect(steps.filter((step) => !/^(SCAN owner|SCAN \(subquery|OpenEphemeral)/.test(step))).toEqual([]);
+  const plans = own.flatMap(([sql, db]) => plan(db, sql)).filter((step) => /SEARCH/.test(step));
+  for (const step of plans) expect(step).toMatch(/USING (COVERING )?INDEX|USING INTEGER PRIMARY KEY/);
 });
 
 test("lists of schedules and runs sort nothing, but for those of a span of time", async () => {

@@ -1,6 +1,7 @@
 import { SCHEDULE_DELETED } from "../../model/schedule.ts";
 import type {
-  EndedTask,
+  DeletedSchedule,
+  DeleteScheduleParams,
   ListSchedulesParams,
   NewSchedule,
   ScheduleName,
@@ -9,8 +10,10 @@ import type {
   ScheduleStorage,
   UpdateScheduleParams,
 } from "../storage.ts";
+import { tooManySchedules } from "../too-many-schedules.ts";
 import { tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { dueSchedules, nextDueAt } from "./due-schedules.ts";
 import { cancelOpenRuns, fireSchedules } from "./fire-schedules.ts";
 import { Ledger } from "./ledger.ts";
 import { notifyOfSchedule } from "./notifications.ts";
@@ -38,24 +41,8 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
     update: (params) => durably(db, (now) => updateSchedule(db, params, now)),
     delete: (params) => durably(db, (now) => deleteSchedule(db, params, now)),
     status: ({ tenant }) => db.read(() => countSchedules(db, tenant)),
-    due: ({ limit }) =>
-      db.read(() =>
-        db
-          .prepare<ScheduleRow>(
-            "select * from schedule where next_fire_at <= ? order by next_fire_at, id limit +?",
-          )
-          .all(db.clock.now(), limit)
-          .map(toScheduleRecord),
-      ),
-    nextDueAt: () =>
-      db.read(
-        () =>
-          db
-            .prepare<{ at: number | null }>(
-              "select min(next_fire_at) as at from schedule where next_fire_at is not null",
-            )
-            .get()?.at ?? null,
-      ),
+    due: (params) => db.read(() => dueSchedules(db, params)),
+    nextDueAt: ({ tenant } = {}) => db.read(() => nextDueAt(db, tenant)),
     fire: ({ fires }) => durably(db, (now) => fireSchedules(db, fires, now)),
     dueRows: (params) => db.read(() => dueRows(db, params)),
     rewind: (params) => durably(db, (now) => rewindSchedule(db, params, now)),
@@ -82,6 +69,7 @@ function createSchedule(db: SqliteDatabase, params: NewSchedule, now: number): S
     .prepare<ScheduleRow>("select * from schedule where tenant = ? and source = ?")
     .get(tenant, source);
   if (made !== undefined) return toScheduleRecord(made);
+  checkRoom(db, params);
   const columns = {
     ...toColumns(definition),
     tenant,
@@ -99,6 +87,20 @@ function createSchedule(db: SqliteDatabase, params: NewSchedule, now: number): S
     .get(columns) as ScheduleRow;
   db.signal({ kind: "schedules" });
   return toScheduleRecord(row);
+}
+
+/** Throws when a tenant has as many that are not over as it may. */
+function checkRoom(
+  db: SqliteDatabase,
+  { tenant, maxSchedules = null }: Pick<NewSchedule, "tenant" | "maxSchedules">,
+): void {
+  if (maxSchedules === null) return;
+  const count = db.prepare<{ n: number }>(
+    `select count(*) as n from (
+       select 1 from schedule indexed by schedule_by_status
+        where tenant = @tenant and status in ('active', 'paused') limit +@maxSchedules)`,
+  );
+  if ((count.get({ tenant, maxSchedules })?.n ?? 0) >= maxSchedules) throw tooManySchedules(maxSchedules);
 }
 
 /** Each filter has its index, in the order of the list without `below`. */
@@ -133,13 +135,15 @@ function selection({ status, agent }: ScheduleSelection): string {
 
 function updateSchedule(
   db: SqliteDatabase,
-  { tenant, id, revision, changes, pauseReason, unlessDue = false }: UpdateScheduleParams,
+  params: UpdateScheduleParams,
   now: number,
 ): ScheduleRecord | null {
+  const { tenant, id, revision, changes, pauseReason, unlessDue = false } = params;
   const schedule = findSchedule(db, { tenant, id });
   if (schedule?.revision !== revision) return null;
   if (unlessDue && schedule.nextFireAt !== null && schedule.nextFireAt <= now) return null;
   const changed = { ...schedule, ...changes };
+  if (isOver(schedule) && !isOver(changed)) checkRoom(db, params);
   const columns = {
     ...toColumns(changed),
     status: changed.status,
@@ -163,6 +167,10 @@ function updateSchedule(
   return toScheduleRecord(row);
 }
 
+function isOver({ status }: Pick<ScheduleRecord, "status">): boolean {
+  return status === "completed" || status === "failed";
+}
+
 /** Whoever names a status says why, or wishes it. */
 function pausedReason(
   before: ScheduleRecord,
@@ -175,9 +183,9 @@ function pausedReason(
 
 function deleteSchedule(
   db: SqliteDatabase,
-  params: ScheduleName & { sparesRunning?: boolean },
+  params: DeleteScheduleParams,
   now: number,
-): { cancelled: readonly EndedTask[] } | null {
+): DeletedSchedule | null {
   const schedule = findSchedule(db, params);
   if (schedule === null) return null;
   const ledger = new Ledger(db);
@@ -186,13 +194,35 @@ function deleteSchedule(
     now,
     sparesRunning: params.sparesRunning,
   });
-  removeSchedule(db, schedule.id);
-  notifyOfSchedule(db, "schedule.canceled", schedule, { reason: null, now });
+  const more = params.limit !== undefined && deleteOldRuns(db, schedule.id, params.limit) === params.limit;
+  if (more) restUntilDeleted(db, schedule.id);
+  else {
+    removeSchedule(db, schedule.id);
+    notifyOfSchedule(db, "schedule.canceled", schedule, { reason: null, now });
+  }
   settleMoves(db, ledger, now);
   preemptTasks(db, ledger, now);
   ledger.save();
   tellOfCancelled(db, cancelled);
-  return { cancelled };
+  return { cancelled, more };
+}
+
+/** A slice of the runs of a schedule that are over; how many that were. */
+function deleteOldRuns(db: SqliteDatabase, schedule: number, limit: number): number {
+  return db
+    .prepare(
+      `delete from run where id in (
+         select id from run indexed by run_by_schedule where schedule = ? and status <> 'running' order by id limit +?)`,
+    )
+    .run(schedule, limit).changes;
+}
+
+/** Nothing of it fires while the rest of its runs are deleted, nor if that is never done. */
+function restUntilDeleted(db: SqliteDatabase, id: number): void {
+  db.prepare(
+    `update schedule set status = 'paused', next_fire_at = null, paused_reason = ?, revision = revision + 1
+      where id = ? and status = 'active'`,
+  ).run(SCHEDULE_DELETED, id);
 }
 
 /** With all that is known of its runs. */
