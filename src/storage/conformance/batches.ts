@@ -10,8 +10,8 @@ import {
   OTHER_LANE,
   OTHER_NODE,
   only,
-  ROOMY_SHARES,
   ROOMY,
+  ROOMY_SHARES,
   TENANT,
   type World,
 } from "./world.ts";

@@ -13,8 +13,15 @@ export function describeDeliveries(open: OpenWorld): void {
       await world.storage.tasks.cancel({ tenant: task.tenant ?? TENANT, ids: [id], error: "stop" });
     }
 
-    async function claim({ storage }: World, { slots = 100, holdMs = 30_000 } = {}): Promise<ClaimedDelivery[]> {
-      const { claimed } = await storage.deliveries.claim({ ...HOLD, shares: { ...ROOMY_SHARES, slots }, holdMs });
+    async function claim(
+      { storage }: World,
+      { slots = 100, holdMs = 30_000 } = {},
+    ): Promise<ClaimedDelivery[]> {
+      const { claimed } = await storage.deliveries.claim({
+        ...HOLD,
+        shares: { ...ROOMY_SHARES, slots },
+        holdMs,
+      });
       return claimed;
     }
 

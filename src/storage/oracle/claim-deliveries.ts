@@ -13,11 +13,12 @@ export function claimDeliveries(
   const count = new DeliveryCount(shares, held);
   const claimed: ClaimedDelivery[] = [];
   for (;;) {
-    const receiver = chances(state, count).find(({ turn, host }) => turn <= last && host.turn <= last)?.host.receiver;
+    const receiver = chances(state, count).find(({ turn, host }) => turn <= last && host.turn <= last)?.host
+      .receiver;
     if (receiver === undefined) break;
     const { tenant, host } = receiver;
     const proven = isProven(receiver);
-    receiver.served = now * TURNS_PER_MS + Math.min(claimed.length, TURNS_PER_MS - 1);
+    receiver.served = now * TURNS_PER_MS + Math.min(claimed.length + 1, TURNS_PER_MS - 1);
     deliveryTurnOf(state, { tenant, proven }).served = receiver.served;
     claimed.push(...handOut(state, receiver, { now, holdMs }));
     count.add({ tenant, host, proven });

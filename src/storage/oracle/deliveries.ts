@@ -1,5 +1,11 @@
 import { FAILURES_MAX } from "../../model/delivery-shares.ts";
-import type { DeliveryRecord, ListDeliveriesParams, PutBackClaim, ResentDelivery, SettledTry } from "../storage.ts";
+import type {
+  DeliveryRecord,
+  ListDeliveriesParams,
+  PutBackClaim,
+  ResentDelivery,
+  SettledTry,
+} from "../storage.ts";
 import { isProven, receiverOf, refreshReceiver } from "./receivers.ts";
 import type { OracleDelivery, OracleState } from "./state.ts";
 

@@ -136,7 +136,7 @@ begin
       select d.seq from delivery d where d.tenant = v_turn.tenant and d.host = v_host and d.due_at <= v_now
        order by d.due_at, d.seq limit 1);
     if v_seq is not null then
-      v_served := v_now * ${TURNS_PER_MS} + least(cardinality(v_seqs), ${TURNS_PER_MS - 1});
+      v_served := v_now * ${TURNS_PER_MS} + least(cardinality(v_seqs) + 1, ${TURNS_PER_MS - 1});
       update delivery set tries = tries + 1, due_at = v_now + p_hold_ms, last_try_at = v_now where seq = v_seq;
       update receiver set served = v_served where tenant = v_turn.tenant and host = v_host;
       update delivery_turn set served = v_served where tenant = v_turn.tenant and proven = v_turn.proven;

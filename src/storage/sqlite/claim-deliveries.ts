@@ -17,7 +17,7 @@ export function claimDeliveries(
   const claim = new Claim(db, count, now);
   const claimed: ClaimedDelivery[] = [];
   for (let next = claim.next(); next !== null; next = claim.next()) {
-    const served = now * TURNS_PER_MS + Math.min(claimed.length, TURNS_PER_MS - 1);
+    const served = now * TURNS_PER_MS + Math.min(claimed.length + 1, TURNS_PER_MS - 1);
     const delivery = hold(db, next, { now, until: now + holdMs, served });
     if (delivery !== null) {
       claimed.push(delivery);

@@ -26,7 +26,8 @@ export function refreshReceiver(db: SqliteDatabase, receiver: Receiver, now: num
 
 /** Brings a tenant up to date of which a host was changed, or which was disabled or enabled. */
 export function refreshTurns(db: SqliteDatabase, tenant: string, now: number): void {
-  const isDisabled = db.prepare("select 1 from tenant where id = ? and disabled = 1").get(tenant) !== undefined;
+  const isDisabled =
+    db.prepare("select 1 from tenant where id = ? and disabled = 1").get(tenant) !== undefined;
   for (const proven of [0, 1]) {
     const first = isDisabled
       ? undefined
