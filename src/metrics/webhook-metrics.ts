@@ -31,7 +31,7 @@ export class WebhookMetrics {
     return [
       {
         name: "rota_webhook_inflight_deliveries",
-        help: "Callbacks that this process is making, to hosts that answer (proven) and to those that are new or fail (unproven).",
+        help: "Callbacks that this process is making, by whether their host is known to answer.",
         type: "gauge",
         series: [
           { labels: { host: "proven" }, value: proven },

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { callbackHost } from "../../model/callback-host.ts";
 import type { DeliveryStatus } from "../../model/delivery.ts";
 import {
   type DeliveryShares,
@@ -113,6 +114,15 @@ export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld
       }
       const { claimed } = await claim(world, { perUnprovenHost: 1 });
       expect(receiversOf(claimed).sort()).toEqual(["a/[::1]", "a/x.test"]);
+    });
+
+    test.each(URLS)("read the host off %j as the program does", async (callbackUrl) => {
+      const world = await open();
+      const task = newTask({ tenant: "a", callbackUrl });
+      await world.storage.tasks.insert({ tasks: [task], limits: ROOMY });
+      await world.storage.tasks.cancel({ tenant: "a", ids: [task.id], error: null });
+      const { claimed } = await claim(world);
+      expect(claimed.map(({ delivery }) => delivery.host)).toEqual([callbackHost(callbackUrl)]);
     });
 
     test("give a tenant less the less is free, so that the next finds room", async () => {
@@ -340,6 +350,18 @@ export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld
     }
   });
 }
+
+/** Some of them were stored before hosts had to be plain. */
+const URLS = [
+  "https://Hooks.Example.:8443/a:b?c#d",
+  "http://hooks.example?a/b",
+  "http://hooks.example\\a",
+  "http://[2001:DB8::1]:80/",
+  "http://[::1",
+  "http:hooks.example",
+  "http://bücher.example/",
+  `http://${"long.".repeat(400)}example/`,
+];
 
 const TENANTS = ["a", "b", "c"];
 
