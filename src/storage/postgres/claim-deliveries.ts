@@ -103,7 +103,6 @@ declare
   v_shares delivery_shares := json_populate_record(null::delivery_shares, p_shares);
   v_held held_delivery[] := array(select h from json_populate_recordset(null::held_delivery, p_held) h);
   v_seqs bigint[] := '{}';
-  v_kinds boolean[] := '{}';
   v_full text[];
   v_full_unproven text[];
   -- By kind: tenants with room of which every host that is due has its share.
@@ -111,6 +110,7 @@ declare
   v_passed_over_unproven text[] := '{}';
   v_turn delivery_turn;
   v_unproven delivery_turn;
+  v_full_hosts text[];
   v_host text;
   v_seq bigint;
   v_served bigint;
@@ -122,10 +122,10 @@ begin
     v_unproven := next_turn(v_full_unproven, v_passed_over_unproven, false, v_last);
     if v_turn.turn is null or v_unproven.turn < v_turn.turn then v_turn := v_unproven; end if;
     exit when v_turn.turn is null;
+    v_full_hosts := full_hosts(v_shares, v_held, v_turn.tenant, v_turn.proven);
     v_host := (
       select r.host from receiver r
-       where r.tenant = v_turn.tenant and r.proven = v_turn.proven and r.turn <= v_last
-         and r.host <> all (full_hosts(v_shares, v_held, v_turn.tenant, v_turn.proven))
+       where r.tenant = v_turn.tenant and r.proven = v_turn.proven and r.turn <= v_last and r.host <> all (v_full_hosts)
        order by r.turn, r.host limit 1);
     if v_host is null then
       if v_turn.proven then v_passed_over := v_passed_over || v_turn.tenant;
@@ -135,16 +135,24 @@ begin
     v_seq := (
       select d.seq from delivery d where d.tenant = v_turn.tenant and d.host = v_host and d.due_at <= v_now
        order by d.due_at, d.seq limit 1);
-    if v_seq is not null then
-      v_served := v_now * ${TURNS_PER_MS} + least(cardinality(v_seqs) + 1, ${TURNS_PER_MS - 1});
-      update delivery set tries = tries + 1, due_at = v_now + p_hold_ms, last_try_at = v_now where seq = v_seq;
-      update receiver set served = v_served where tenant = v_turn.tenant and host = v_host;
-      update delivery_turn set served = v_served where tenant = v_turn.tenant and proven = v_turn.proven;
-      v_seqs := v_seqs || v_seq;
-      v_held := v_held || row(v_turn.tenant, v_host, v_turn.proven)::held_delivery;
+    if v_seq is null then
+      -- It was deleted behind Rota's back: the turn is put right.
+      perform refresh_receivers(v_now, array[v_turn.tenant], array[v_host]);
+      continue;
     end if;
-    -- Also where somebody deleted what was due behind Rota's back: the turn is put right.
-    perform refresh_receivers(v_now, array[v_turn.tenant], array[v_host]);
+    v_served := v_now * ${TURNS_PER_MS} + least(cardinality(v_seqs) + 1, ${TURNS_PER_MS - 1});
+    update delivery set tries = tries + 1, due_at = v_now + p_hold_ms, last_try_at = v_now where seq = v_seq;
+    -- As refresh_receivers does it, but for what is idle: something is pending here, if only what is held.
+    update receiver r
+       set served = v_served,
+           turn = greatest(v_served, ${TURNS_PER_MS} * (
+             select d.due_at from delivery d where d.tenant = v_turn.tenant and d.host = v_host and d.due_at is not null
+              order by d.due_at, d.seq limit 1))
+     where r.tenant = v_turn.tenant and r.host = v_host;
+    update delivery_turn set served = v_served where tenant = v_turn.tenant and proven = v_turn.proven;
+    perform refresh_turns(v_now, array[v_turn.tenant]);
+    v_seqs := v_seqs || v_seq;
+    v_held := v_held || row(v_turn.tenant, v_host, v_turn.proven)::held_delivery;
   end loop;
   next_at := (
     select min(n.turn) / ${TURNS_PER_MS} from (
