@@ -293,6 +293,23 @@ test("leaves a receiver that hangs after ten seconds, and tries again", async ()
   await untilOnly({ status: "delivered", tries: 2 });
 });
 
+test("leaves a receiver whose answer drips in without beginning, after ten seconds as well", async () => {
+  const { end, untilOnly, clock, deliverer } = await makeDeliverer();
+  const { url, received, open } = await receiver((response) => {
+    response.socket?.write("HTTP/1.1 200 OK\r\nx-drip: a");
+  });
+  await end(url);
+  await until(() => received.length === 1, "the first try");
+  for (let second = 1; second < 10; second += 1) {
+    for (const response of open) response.socket?.write("a");
+    await clock.advance(1_000);
+  }
+  expect(deliverer.inFlight).toEqual({ proven: 0, unproven: 1 });
+  await clock.advance(1_000);
+  await untilOnly({ status: "pending", tries: 1, error: "no answer within 10 s", responseStatus: null });
+  await until(() => open.size === 0, "the connection to be dropped");
+});
+
 test("takes a connection that breaks for a failure", async () => {
   const { end, untilOnly, clock } = await makeDeliverer();
   const { url, received } = await receiver(reset, status(200));
