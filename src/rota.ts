@@ -111,7 +111,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const onRestored = () => rota.storageRestored();
   const eventLog = new EventLog({ storage, clock, log, onRestored });
   const notificationLog = new NotificationLog({ storage, clock, log, onRestored });
-  const webhookMetrics = new WebhookMetrics();
+  const webhookMetrics = new WebhookMetrics({ inFlight: () => deliverer.inFlight });
   const access = new Access({
     ...service,
     storage,

@@ -208,7 +208,13 @@ export class TenantRota implements LocalTenant {
       ended,
       checkNotDraining,
     });
-    this.webhooks = createWebhooks({ tenant, storage, onResend: () => deliverer.wake() });
+    this.webhooks = createWebhooks({
+      tenant,
+      storage,
+      storageClock,
+      isDisabled: () => tenants.isDisabled(tenant),
+      onResend: () => deliverer.wake(),
+    });
   }
 
   events(options: EventsOptions & LocalReading = {}): EventReader {

@@ -17,11 +17,10 @@ import {
 import { appendAudit, listAudit, pruneAudit } from "./oracle/audit.ts";
 import { getBatch } from "./oracle/batches.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
+import { claimDeliveries } from "./oracle/claim-deliveries.ts";
 import {
-  claimDeliveries,
   getDelivery,
   listDeliveries,
-  nextDeliveryAt,
   putBackDeliveries,
   resendDelivery,
   settleDeliveries,
@@ -185,7 +184,6 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       claim: on(claimDeliveries),
       settle: on(settleDeliveries),
       putBack: on(putBackDeliveries),
-      nextDueAt: on<void, number | null>(nextDeliveryAt),
       list: on(listDeliveries),
       get: on(getDelivery),
       resend: on(resendDelivery),

@@ -12,7 +12,7 @@ import {
   tasksOf,
   useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
-import { LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "./conformance/world.ts";
+import { LANE, newTask, OTHER_LANE, ROOMY, ROOMY_SHARES, TENANT } from "./conformance/world.ts";
 import type { ClaimedTask, NewTask, Storage, StorageSignal } from "./storage.ts";
 
 useDatabaseCopies();
@@ -40,6 +40,34 @@ describe("nodes that claim at once", () => {
     expect(handedOut.flat()).toHaveLength(1200);
     expect(new Set(handedOut.flat()).size).toBe(1200);
     expect(await first.counters.recountAll()).toEqual([]);
+  });
+
+  test("are handed every delivery once, by whoever claims it first", async () => {
+    const { nodes, first } = await openNodes(4);
+    const tenants = ["one", "two", "three"];
+    for (const tenant of tenants) {
+      const tasks = Array.from({ length: 60 }, (_, n) =>
+        newTask({ tenant, callbackUrl: `https://host-${n % 7}.test/` }),
+      );
+      await first.tasks.insert({ tasks, limits: ROOMY });
+      await first.tasks.cancel({ tenant, ids: tasks.map(({ id }) => id), error: null });
+    }
+    const shares = { ...ROOMY_SHARES, slots: 5, perUnprovenHost: 2 };
+    const handedOut = await Promise.all(
+      nodes.map(async ({ storage }) => {
+        const mine: number[] = [];
+        for (;;) {
+          const { claimed } = await storage.deliveries.claim({ shares, held: [], holdMs: 60_000 });
+          if (claimed.length === 0) return mine;
+          mine.push(...claimed.map(({ delivery }) => delivery.seq));
+          const outcome = { status: "delivered", dueAt: null, responseStatus: 200, error: null } as const;
+          const tries = claimed.map(({ delivery: { seq, tries } }) => ({ seq, tries, ...outcome }));
+          await storage.deliveries.settle({ tries });
+        }
+      }),
+    );
+    expect(handedOut.flat()).toHaveLength(180);
+    expect(new Set(handedOut.flat()).size).toBe(180);
   });
 
   test("keep the limits of lane and agent at every moment", async () => {

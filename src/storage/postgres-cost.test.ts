@@ -714,3 +714,112 @@ describe("what a claim touches", () => {
     expect(await pagesOfClaim(admin)).toBeLessThan(before + wentBy);
   });
 });
+
+describe("what a claim of deliveries touches", () => {
+  const SHARES = {
+    slots: 16,
+    tenantFactor: 3,
+    unprovenSlots: 8,
+    unprovenFactor: 1,
+    perHost: 4,
+    perUnprovenHost: 1,
+  };
+
+  /** Ends tasks of these tenants that call hosts back, as the storage does it. */
+  async function end(storage: Storage, tenant: string, hosts: readonly string[]): Promise<void> {
+    const tasks = hosts.map((host) => newTask({ tenant, callbackUrl: `https://${host}.test/` }));
+    await storage.tasks.insert({ tasks, limits: ROOMY });
+    await storage.tasks.cancel({ tenant, ids: tasks.map(({ id }) => id), error: null });
+  }
+
+  /** Behind the storage's back, as it would leave them: deliveries of one task to so many hosts. */
+  async function addPending(
+    admin: Client,
+    params: { tenant: string; hosts: number; each: number; dueAt: number },
+  ) {
+    const { tenant, hosts, each, dueAt } = params;
+    await admin.query("begin; set local search_path = rota");
+    await admin.query(
+      `insert into delivery (seq, tenant, task_seq, url, task_state, task_retries, task_attempts, created_at, due_at)
+       select nextval('event_seq'), $1, (select min(seq) from task), 'https://h-' || h || '.test:' || e || '/', 'done', 0, 1, $4, $4
+         from generate_series(1, $2::integer) h cross join generate_series(1, $3::integer) e`,
+      [tenant, hosts, each, dueAt],
+    );
+    await admin.query(
+      `insert into receiver (tenant, host, turn) select tenant, host, min(due_at) * 1000 from delivery
+        where tenant = $1 and due_at is not null group by tenant, host on conflict do nothing`,
+      [tenant],
+    );
+    await admin.query(
+      "insert into delivery_turn (tenant, proven, turn) values ($1, false, $2) on conflict do nothing",
+      [tenant, dueAt * 1_000],
+    );
+    await admin.query("commit");
+  }
+
+  function pagesOfClaimed(admin: Client, held: readonly object[] = []): Promise<number> {
+    return pagesOf(admin, "claim_deliveries(null, $1, $2, 30000)", [
+      JSON.stringify(SHARES),
+      JSON.stringify(held),
+    ]);
+  }
+
+  test.each([
+    ["deliveries to one host", { hosts: 1, each: 30_000 }],
+    ["hosts", { hosts: 30_000, each: 1 }],
+  ])(
+    "does not grow with the %s that a tenant has pending, due or not, whenever that was planned",
+    async (_, many) => {
+      const { first, admin } = await openNodes(1);
+      await end(first, "victim", ["a", "b", "c", "d", "e", "f"]);
+      await end(first, "other", ["a", "b", "c", "d", "e", "f"]);
+      await pagesOfClaimed(admin);
+      const few = await pagesOfClaimed(admin);
+      await addPending(admin, { tenant: "due", dueAt: 1, ...many });
+      await addPending(admin, { tenant: "later", dueAt: 4e12, ...many });
+      for (const replan of ["discard plans", "analyze; discard plans"]) {
+        for (const statement of replan.split("; ")) await admin.query(statement);
+        await pagesOfClaimed(admin);
+        expect(await pagesOfClaimed(admin), `after ${replan}`).toBeLessThan(2 * few + 50);
+        // A tenant whose hosts all have their share is passed over, and so is one that has its own.
+        const held = Array.from({ length: 4 }, (_, n) => ({
+          tenant: "due",
+          host: `h-${n + 1}.test`,
+          proven: false,
+        }));
+        expect(await pagesOfClaimed(admin, held), `beside what is held, after ${replan}`).toBeLessThan(
+          2 * few + 50,
+        );
+      }
+    },
+  );
+
+  test("does not grow with tenants that have something pending", async () => {
+    const { first, admin } = await openNodes(1);
+    await end(first, "victim", ["a", "b", "c", "d"]);
+    await pagesOfClaimed(admin);
+    const few = await pagesOfClaimed(admin);
+    await admin.query("set search_path = rota");
+    await admin.query(
+      `insert into delivery_turn (tenant, proven, turn) select 'later-' || n, n % 2 = 0, 4e15 + n from generate_series(1, 20000) n`,
+    );
+    await admin.query("analyze rota.delivery_turn");
+    await admin.query("discard plans");
+    await pagesOfClaimed(admin);
+    expect(await pagesOfClaimed(admin)).toBeLessThan(2 * few + 20);
+  });
+
+  test("goes on when deliveries were deleted behind its back", async () => {
+    const { first, admin } = await openNodes(1);
+    await end(first, "gone", ["a", "b"]);
+    await end(first, "victim", ["a"]);
+    await admin.query("delete from rota.delivery where tenant = 'gone'");
+    const { claimed, nextAt } = await first.deliveries.claim({ shares: SHARES, held: [], holdMs: 30_000 });
+    expect(claimed.map(({ delivery }) => delivery.tenant)).toEqual(["victim"]);
+    expect(nextAt).toBe(claimed[0]?.delivery.dueAt);
+    const { rows } = await admin.query(
+      "select count(*)::integer as left from rota.receiver where tenant = 'gone'",
+    );
+    expect(rows).toEqual([{ left: 0 }]);
+  });
+});

@@ -1,5 +1,6 @@
 import { DEFAULT_TENANT } from "../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
+import { pendingDeliveries } from "./pending-deliveries.ts";
 import type { SimulatedProcess } from "./process.ts";
 import { limitsIn } from "./settings.ts";
 import type { World } from "./world.ts";
@@ -67,7 +68,7 @@ export async function untilQuiet(world: World): Promise<void> {
 /** Until every callback was made, or given up. */
 export async function untilDelivered(world: World): Promise<void> {
   for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += REST_MS) {
-    if ((await world.storage.deliveries.nextDueAt()) === null) return;
+    if ((await pendingDeliveries(world)).length === 0) return;
     await world.pass(REST_MS);
   }
 }

@@ -11,6 +11,7 @@ import {
   OTHER_NODE,
   only,
   ROOMY,
+  ROOMY_SHARES,
   TENANT,
   type World,
 } from "./world.ts";
@@ -261,7 +262,12 @@ export function describeBatches(open: OpenWorld): void {
       await world.finish(only(await world.claim()), { to: "done", result: null });
       await world.storage.tasks.prune(prune);
       expect(await completions(world)).toMatchObject([{ taskId: "2", counts: { done: 1, rejected: 1 } }]);
-      const [claimed] = await world.storage.deliveries.claim({ limit: 9, holdMs: 10 });
+      const { claimed: all } = await world.storage.deliveries.claim({
+        shares: ROOMY_SHARES,
+        held: [],
+        holdMs: 10,
+      });
+      const [claimed] = all;
       const { seq, tries } = claimed?.delivery ?? { seq: 0, tries: 0 };
       const told = {
         seq,

@@ -6,6 +6,7 @@ import { describeAgents } from "./agents.ts";
 import { describeAudit } from "./audit.ts";
 import { describeBatches } from "./batches.ts";
 import { describeCancelTasks } from "./cancel-tasks.ts";
+import { describeClaimDeliveries } from "./claim-deliveries.ts";
 import { describeClaimFairness } from "./claim-fairness.ts";
 import { describeClosing } from "./closing.ts";
 import { describeConcurrencyKeys } from "./concurrency-keys.ts";
@@ -95,6 +96,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeText(open);
     describeEvents(open);
     describeDeliveries(open);
+    describeClaimDeliveries(harness, open);
     describeNodes(open);
     describeCounters(open);
     describeSignals(open);

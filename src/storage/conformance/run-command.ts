@@ -21,7 +21,7 @@ import {
 } from "./commands.ts";
 import { newDefinition } from "./schedule-world.ts";
 import { batchId, byEnd, choose, comparableDelivery, comparableSession, type Side } from "./side.ts";
-import { customSpec, newTask } from "./world.ts";
+import { customSpec, newTask, ROOMY_SHARES } from "./world.ts";
 
 const [BATCH_TENANT = "", SESSION_TENANT = ""] = TENANTS;
 
@@ -139,10 +139,11 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       return deleteTenant(side, command);
     case "deliver": {
       // All that are due: of several that ended at once, which one goes first is nobody's promise.
-      const claimed = await deliveries.claim({ limit: 10_000, holdMs: command.holdMs });
+      const { holdMs } = command;
+      const { claimed, nextAt } = await deliveries.claim({ shares: ROOMY_SHARES, held: [], holdMs });
       const handedOut = claimed.map(({ delivery }) => delivery).sort(byEnd);
       side.tries.push(...handedOut.map(({ seq, tries, dueAt }) => ({ seq, tries, heldUntil: dueAt ?? 0 })));
-      return handedOut.map(comparableDelivery);
+      return { handedOut: handedOut.map(comparableDelivery), nextAt };
     }
     case "settleDelivery": {
       const { status, afterMs } = command;

@@ -135,13 +135,12 @@ export class Side {
    * `after` says whether what just happened had one: tasks that are cancelled together are told of in any order.
    */
   async look(after: { inOrder: boolean } = { inOrder: true }) {
-    const { tasks, nodes, lanes, agents, deliveries, counters, events, schedules } = this.storage;
+    const { tasks, nodes, lanes, agents, counters, events, schedules } = this.storage;
     const [
       tenants,
       { events: newEvents },
       range,
       dueAt,
-      deliveryAt,
       nodeList,
       laneList,
       catalogue,
@@ -156,7 +155,6 @@ export class Side {
       events.read({ after: this.#eventsSeen.at(-1) ?? 0, limit: 10_000, bytesMax: 1e9 }),
       events.range(),
       tasks.nextDueAt(),
-      deliveries.nextDueAt(),
       nodes.list(),
       lanes.list(),
       agents.list(),
@@ -183,7 +181,6 @@ export class Side {
         newest: this.#eventsSeen.indexOf(range.newest),
       },
       dueAt,
-      deliveryAt,
       scheduleAt,
       due: due.map((found) => found.map((schedule) => this.comparableSchedule(schedule))),
       notifications: (after.inOrder ? notifications : notifications.toSorted(byRun)).map((notification) =>

@@ -144,7 +144,8 @@ function refuseConflicts(
 
 /** All that an insert may change. */
 function copyOf(state: OracleState): Partial<OracleState> {
-  const { tasks, lines, tenantLines, events, releases, keys, deliveries, batches, sessions } = state;
+  const { tasks, lines, tenantLines, events, releases, keys, batches, sessions } = state;
+  const { deliveries, receivers, deliveryTurns } = state;
   const { lastTaskSeq, lastEventSeq, lastSessionSeq } = state;
   const copies = structuredClone({
     tasks,
@@ -154,6 +155,8 @@ function copyOf(state: OracleState): Partial<OracleState> {
     releases,
     keys,
     deliveries,
+    receivers,
+    deliveryTurns,
     batches,
     sessions,
   });

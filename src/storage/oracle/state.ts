@@ -1,3 +1,4 @@
+import { callbackHost } from "../../model/callback-host.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { EventType } from "../../model/event.ts";
 import { type Lane, NEWCOMER_LEAD } from "../../model/lane.ts";
@@ -30,6 +31,7 @@ import type {
   TaskOrigin,
   TenantRecord,
 } from "../storage.ts";
+import { refreshReceiver } from "./receivers.ts";
 import { endRun } from "./runs.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -57,7 +59,11 @@ export interface OracleState {
   apiKeys: Mutable<KeyRecord>[];
   /** In the order of `seq`. */
   audit: AuditEntry[];
-  deliveries: Mutable<DeliveryRecord>[];
+  deliveries: Mutable<OracleDelivery>[];
+  /** What is known of the hosts that deliveries go to, by tenant and host. */
+  receivers: OracleReceiver[];
+  /** The same of all hosts of one kind that a tenant has. */
+  deliveryTurns: OracleDeliveryTurn[];
   batches: OracleBatch[];
   sessions: OracleSession[];
   /** In the order of their ids, as are the runs. */
@@ -189,6 +195,8 @@ export function emptyState(clock: Clock): OracleState {
     apiKeys: [],
     audit: [],
     deliveries: [],
+    receivers: [],
+    deliveryTurns: [],
     batches: [],
     sessions: [],
     schedules: [],
@@ -372,6 +380,26 @@ export function addEvent(
   return seq;
 }
 
+export type OracleDelivery = Omit<DeliveryRecord, "hostProven">;
+
+/** In microseconds: when it was handed a delivery, and when it may be handed the next. Null: nothing is pending. */
+interface Served {
+  served: number;
+  turn: number | null;
+}
+
+export interface OracleReceiver extends Served {
+  readonly tenant: string;
+  readonly host: string;
+  /** In a row. */
+  failures: number;
+}
+
+export interface OracleDeliveryTurn extends Served {
+  readonly tenant: string;
+  readonly proven: boolean;
+}
+
 /** The end of a task that has a callback leaves a delivery. */
 function addDelivery(state: OracleState, task: OracleTask): void {
   if (task.callbackUrl === null || task.completedAt === null) return;
@@ -388,12 +416,14 @@ export function deliver(
   if (completedAt === null) throw new Error("Only an end is told of.");
   const now = batch?.completedAt ?? completedAt;
   tell(state, { kind: "deliveries" });
+  const host = callbackHost(url);
   state.deliveries.push({
     seq: state.lastEventSeq,
     tenant,
     taskSeq,
     taskId,
     url,
+    host,
     batch,
     end:
       batch !== null
@@ -413,6 +443,7 @@ export function deliver(
     responseStatus: null,
     error: null,
   });
+  refreshReceiver(state, { tenant, host });
 }
 
 /** Moves a task to its end, and leaves word for those that depend on it: `reason`, or that it is done. */

@@ -11,6 +11,7 @@ import type {
 import { cancelThese } from "./cancel-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { remove } from "./prune.ts";
+import { refreshTurns } from "./receivers.ts";
 import { agentKey, copyJson, type OracleState, tell } from "./state.ts";
 
 export function createTenant(state: OracleState, { id, name, limits }: NewTenant): CreatedTenant {
@@ -104,6 +105,8 @@ function forget(state: OracleState, id: string): void {
   const isOwn = (key: string) => key.startsWith(agentKey({ tenant: id, agent: "" }).slice(0, -2));
   for (const key of state.agentLimits.keys()) if (isOwn(key)) state.agentLimits.delete(key);
   for (const key of state.catalogue.keys()) if (isOwn(key)) state.catalogue.delete(key);
+  state.receivers = state.receivers.filter(({ tenant }) => tenant !== id);
+  state.deliveryTurns = state.deliveryTurns.filter(({ tenant }) => tenant !== id);
   state.tenants.delete(id);
   tell(state, { kind: "tenants" }, { kind: "agents" });
 }
@@ -116,7 +119,8 @@ function isNameTaken(state: OracleState, { id, name }: { id: string; name: strin
 function changed(state: OracleState, id: string): void {
   for (const line of state.tenantLines) if (line.tenant === id) state.shaken.add(line.lane);
   preempt(state);
-  tell(state, { kind: "tenants" }, { kind: "work" });
+  refreshTurns(state, id);
+  tell(state, { kind: "tenants" }, { kind: "work" }, { kind: "deliveries" });
 }
 
 function recordOf(state: OracleState, id: string): TenantRecord {

@@ -5,6 +5,7 @@ import { AGENT_FUNCTIONS } from "./agents.ts";
 import { BATCH_FUNCTIONS } from "./batches.ts";
 import { CANCEL_FUNCTIONS } from "./cancel-tasks.ts";
 import { CANCEL_THESE_FUNCTIONS } from "./cancel-these.ts";
+import { CLAIM_DELIVERY_FUNCTIONS } from "./claim-deliveries.ts";
 import { CLAIM_FUNCTIONS } from "./claim-tasks.ts";
 import { CONCURRENCY_KEY_FUNCTIONS } from "./concurrency-keys.ts";
 import { COUNTER_FUNCTIONS } from "./counters.ts";
@@ -24,6 +25,7 @@ import { PREEMPT_FUNCTIONS } from "./preempt-tasks.ts";
 import { PROMOTE_FUNCTIONS } from "./promote-due.ts";
 import { PRUNE_FUNCTIONS } from "./prune.ts";
 import { NOTIFICATION_FUNCTIONS } from "./read-notifications.ts";
+import { RECEIVER_FUNCTIONS } from "./receivers.ts";
 import { RECOUNT_FUNCTIONS } from "./recount.ts";
 import { RELEASE_FUNCTIONS } from "./release-dependants.ts";
 import { REQUEUE_FUNCTIONS } from "./requeue-task.ts";
@@ -47,7 +49,9 @@ const SOURCE = [
   NOTE_FUNCTIONS,
   COUNTER_FUNCTIONS,
   BATCH_FUNCTIONS,
+  RECEIVER_FUNCTIONS,
   DELIVERY_FUNCTIONS,
+  CLAIM_DELIVERY_FUNCTIONS,
   ENDING_FUNCTIONS,
   REQUEUE_FUNCTIONS,
   RELEASE_FUNCTIONS,

@@ -83,6 +83,7 @@ function answered<Taken extends string, Answer>(
 function signalChanged(db: PostgresDatabase): void {
   db.signal({ kind: "tenants" });
   db.signal({ kind: "work" });
+  db.signal({ kind: "deliveries" });
 }
 
 interface TenantRow {
@@ -175,6 +176,7 @@ begin
   update tenant_line set max_inflight = v_tenant.max_inflight, disabled = v_tenant.disabled, startable = false
    where tenant = p_id;
   perform refresh_tenants(array[p_id]);
+  perform refresh_turns(p_now, array[p_id]);
   perform add_note('lanes', array(select lane from tenant_line where tenant = p_id));
   ${preemptAt("p_now")}
   return v_tenant;
@@ -199,13 +201,15 @@ begin
     select t.seq from task t where t.seq = any (v_seqs) and t.completed_at is null order by t.seq), 'tenant deleted');
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
-  perform delete_ended(v_seqs, null, null, true);
+  perform delete_ended(v_now, v_seqs, null, null, true);
   more := cardinality(v_seqs) = p_limit or delete_other(p_id, p_limit);
   if not more then
     delete from agent where tenant = p_id;
     delete from line where tenant = p_id;
     perform forget_empty_tenants(array[p_id]);
     delete from tally where tenant = p_id;
+    delete from receiver where tenant = p_id;
+    delete from delivery_turn where tenant = p_id;
     delete from tenant where id = p_id;
   end if;
   return next;

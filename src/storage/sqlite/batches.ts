@@ -98,7 +98,7 @@ function complete(db: SqliteDatabase, ledger: Ledger, batch: BatchRow, last: Las
   });
   db.signal({ kind: "events" });
   const end: BatchEnd = { id, parallelism, createdAt, completedAt: now, counts };
-  if (url !== null) addBatchDelivery(db, { event, taskSeq: last.seq, url, end });
+  if (url !== null) addBatchDelivery(db, { event, tenant, taskSeq: last.seq, url, end });
 }
 
 function countStates(db: SqliteDatabase, id: string): Partial<Record<TaskState, number>> {

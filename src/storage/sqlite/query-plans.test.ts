@@ -2,7 +2,7 @@ import Sqlite from "better-sqlite3";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SteppedClock } from "../conformance/clock.ts";
 import { newDefinition } from "../conformance/schedule-world.ts";
-import { LANE, NODE, newTask, ROOMY, TENANT } from "../conformance/world.ts";
+import { LANE, NODE, newTask, ROOMY, ROOMY_SHARES, TENANT } from "../conformance/world.ts";
 import type { ScheduleRecord, Storage } from "../storage.ts";
 import { openSqlite } from "./open.ts";
 
@@ -140,12 +140,42 @@ test("a list of tasks sorts nothing, whatever it asks for", async () => {
   );
 });
 
+test("a callback goes its way without a table being scanned, sorted or built", async () => {
+  const { deliveries } = storage;
+  for (const tenant of ["one", "two"]) {
+    const tasks = ["x", "x", "y"].map((host) => newTask({ tenant, callbackUrl: `https://${host}.test/` }));
+    await storage.tasks.insert({ tasks, limits: ROOMY });
+    await storage.tasks.cancel({ tenant, ids: tasks.map(({ id }) => id), error: null });
+  }
+  const shares = { ...ROOMY_SHARES, perUnprovenHost: 1 };
+  const { claimed } = await deliveries.claim({ shares, held: [], holdMs: 10 });
+  const [first, second, third] = claimed.map(({ delivery: { seq, tries, dueAt } }) => ({
+    seq,
+    tries,
+    dueAt,
+  }));
+  if (!first || !second || !third) throw new Error("Too few were claimed.");
+  const outcome = { dueAt: null, responseStatus: 200, error: null };
+  await deliveries.settle({
+    tries: [
+      { ...first, ...outcome, status: "delivered" },
+      { ...second, ...outcome, status: "failed" },
+    ],
+  });
+  await deliveries.putBack({ claims: [{ ...third, heldUntil: third.dueAt ?? 0, dueAt: 1 }] });
+  await deliveries.resend({ tenant: "one", seq: second.seq });
+  await storage.tasks.prune({ retentionMs: 0, rejectedMax: 1, limit: 100 });
+  const ofDeliveries = [...statements].filter(([sql]) => /delivery|receiver/.test(sql));
+  expect(ofDeliveries.length).toBeGreaterThan(15);
+  const steps = ofDeliveries.flatMap(([sql, db]) => expensiveSteps(db, sql));
+  // Returned rows are kept.
+  expect(steps.filter((step) => !step.startsWith("OpenEphemeral"))).toEqual([]);
+});
+
 test("callbacks and events are found without a table being scanned or sorted", async () => {
-  await storage.deliveries.claim({ limit: 10, holdMs: 10 });
-  await storage.deliveries.nextDueAt();
   await storage.deliveries.list({ tenant: TENANT, limit: 10, status: "failed" });
   await storage.events.read({ after: 0, limit: 10, bytesMax: 1_000 });
-  expect(statements.size).toBeGreaterThanOrEqual(4);
+  expect(statements.size).toBeGreaterThanOrEqual(2);
   const steps = [...statements].flatMap(([sql, db]) => expensiveSteps(db, sql));
   // Which tasks a row of the log tells of is read off the row itself.
   expect(steps.filter((step) => !step.startsWith("SCAN j "))).toEqual([]);

@@ -15,6 +15,7 @@ import { preemptAfterChange } from "./lanes.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { deleteTask, forgetEmptyAgents } from "./prune.ts";
+import { forgetReceivers, refreshTurns } from "./receivers.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 export function sqliteTenants(db: SqliteDatabase): TenantStorage {
@@ -94,8 +95,10 @@ function changed(db: SqliteDatabase, id: string, now: number): TenantRecord {
     lines.map(({ lane }) => lane),
     now,
   );
+  refreshTurns(db, id, now);
   db.signal({ kind: "tenants" });
   db.signal({ kind: "work" });
+  db.signal({ kind: "deliveries" });
   return toRecord(row);
 }
 
@@ -153,6 +156,7 @@ function forget(db: SqliteDatabase, id: string): void {
   for (const table of ["agent", "line", "tenant_line", "tally"]) {
     db.prepare(`delete from ${table} where tenant = ?`).run(id);
   }
+  forgetReceivers(db, id);
   db.prepare("delete from tenant where id = ?").run(id);
   db.lines.clear();
   db.signal({ kind: "tenants" });
