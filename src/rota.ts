@@ -22,12 +22,14 @@ import { refusingWrits } from "./library/refused-writs.ts";
 import { Reloader } from "./library/reloader.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
 import { TenantCatalogue } from "./library/tenant-catalogue.ts";
+import { RequestMetrics } from "./metrics/request-metrics.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
 import { invalidField } from "./model/field-checks.ts";
 import { asLog, type Log, silentLog } from "./model/log.ts";
 import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
 import { StorageClock } from "./services/storage-clock.ts";
+import { WorkTurns } from "./services/work-turns.ts";
 import type { Storage } from "./storage/storage.ts";
 import { checkNode, VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
@@ -196,6 +198,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     notificationLog,
     deliverer,
     webhookMetrics,
+    requestMetrics: new RequestMetrics(),
+    work: new WorkTurns(),
     access,
     estimateTokens: options.estimateTokens,
     clock,

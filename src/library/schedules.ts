@@ -11,13 +11,14 @@ import { canonicalForm } from "../schedules/canonical-form.ts";
 import { nextMoment } from "../schedules/moments.ts";
 import { parseNewSchedule } from "../schedules/new-schedule-input.ts";
 import { openSpans } from "../schedules/open-spans.ts";
-import { preview } from "../schedules/preview.ts";
+import { previewSteps } from "../schedules/preview.ts";
 import { parsePreviewInput } from "../schedules/preview-input.ts";
 import { parseRunFilter, parseRunMode, parseScheduleFilter } from "../schedules/run-filter-input.ts";
 import { type ParsedScheduleChanges, parseScheduleChanges } from "../schedules/schedule-changes-input.ts";
 import { scheduleCursorText } from "../schedules/schedule-cursor.ts";
 import { localZone } from "../schedules/zone.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
+import type { WorkTurns } from "../services/work-turns.ts";
 import type { NewSchedule, ScheduleRecord, Storage } from "../storage/storage.ts";
 import { type Changes, editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
@@ -53,6 +54,8 @@ export interface SchedulesOptions {
   readonly maxSchedules: () => Promise<number | null>;
   /** Those who make some take turns, so that they can be counted. */
   readonly turns: OneAtATime;
+  /** Where long computations let other work through. */
+  readonly work: WorkTurns;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
 }
@@ -68,7 +71,7 @@ export interface WrittenSchedules extends Schedules {
 /** One tenant's schedules, as its users handle them. */
 export function createSchedules(options: SchedulesOptions): WrittenSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
-  const { isKnown, agentIds, timeoutMaxMs, checkCallback, maxSchedules, turns, checkOpen } = options;
+  const { isKnown, agentIds, timeoutMaxMs, checkCallback, maxSchedules, turns, work, checkOpen } = options;
 
   async function find(id: number): Promise<ScheduleRecord> {
     const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
@@ -159,7 +162,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
 
     async preview(input) {
       const { rule, ...range } = parsePreviewInput(input, { now: storageClock.now(), tz: localZone() });
-      return preview(rule, range);
+      return work.run(previewSteps(rule, range));
     },
 
     async list(filter = {}) {

@@ -12,6 +12,7 @@ import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
+import type { RequestMetrics } from "../metrics/request-metrics.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { Clock } from "../model/clock.ts";
 import { checkEventsOptions, checkNotificationsOptions } from "../model/events-options.ts";
@@ -20,6 +21,7 @@ import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { TaskDefaults } from "../model/task-input.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
+import type { WorkTurns } from "../services/work-turns.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
@@ -61,11 +63,14 @@ export interface TenantRotaParts {
   readonly waiter: TaskWaiter;
   readonly guard: CurrentGuard;
   readonly turns: OneAtATime;
+  /** Where long computations of all tenants let other work through. */
+  readonly work: WorkTurns;
   readonly engine: Engine;
   readonly eventLog: EventLog;
   readonly notificationLog: NotificationLog;
   readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
+  readonly requestMetrics: RequestMetrics;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
   readonly state: () => RotaState;
@@ -175,6 +180,7 @@ export class TenantRota implements LocalTenant {
       checkCallback: (url: string, field: "callback_url") => guard.value.check(url, field),
       maxSchedules: async () => (await storage.tenants.get({ id: tenant }))?.limits.maxSchedules ?? null,
       turns: new OneAtATime(),
+      work: parts.work,
     };
     const schedules = createSchedules({ ...scheduling, checkOpen });
     const clerk = { tenant, storage, log };

@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { Temporal } from "temporal-polyfill";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { isoText } from "./moment-text.ts";
 import { nextMoments } from "./moments.ts";
 import { parseSchedule } from "./schedule-input.ts";
@@ -180,4 +181,20 @@ test("in Kathmandu, where no clock changes, quarters of an hour from UTC make no
     "2026-03-30T09:00:00+05:45",
     "2026-03-31T09:00:00+05:45",
   ]);
+});
+
+test.each([
+  ["in a hundred years", "every 36525 days", "America/Boise", 1],
+  ["by the hour", "0 * 29 2 *", "America/Juneau", 24],
+  ["at a time of the day", "30 2 29 2 *", "America/Nome", 1],
+])("the clock changes of the years before a due time are not looked at, %s", (_when, schedule, tz, limit) => {
+  const look = vi.spyOn(Temporal.ZonedDateTime.prototype, "getTimeZoneTransition");
+  onTestFinished(() => look.mockRestore());
+  const expr = schedule.startsWith("every") ? schedule : { kind: "cron", expr: schedule };
+  const after = Date.parse("2096-03-01T00:00:00Z");
+  const rule = parseSchedule(expr, { now: after, tz });
+  look.mockClear();
+  expect(nextMoments(rule, { after, anchor: after, limit })).toHaveLength(limit);
+  // Eight years have sixteen; each span takes two looks.
+  expect(look.mock.calls.length).toBeLessThanOrEqual(12);
 });
