@@ -184,17 +184,16 @@ test("in Kathmandu, where no clock changes, quarters of an hour from UTC make no
 });
 
 test.each([
-  ["in a hundred years", "every 36525 days", "America/Boise", 1],
+  ["many years ahead", "every 9000 days", "America/Boise", 2],
   ["by the hour", "0 * 29 2 *", "America/Juneau", 24],
   ["at a time of the day", "30 2 29 2 *", "America/Nome", 1],
 ])("the clock changes of the years before a due time are not looked at, %s", (_when, schedule, tz, limit) => {
   const look = vi.spyOn(Temporal.ZonedDateTime.prototype, "getTimeZoneTransition");
   onTestFinished(() => look.mockRestore());
   const expr = schedule.startsWith("every") ? schedule : { kind: "cron", expr: schedule };
-  const after = Date.parse("2096-03-01T00:00:00Z");
+  const after = Date.parse("2032-03-01T00:00:00Z");
   const rule = parseSchedule(expr, { now: after, tz });
-  look.mockClear();
   expect(nextMoments(rule, { after, anchor: after, limit })).toHaveLength(limit);
-  // Eight years have sixteen; each span takes two looks.
+  // Four years have eight; each takes two looks.
   expect(look.mock.calls.length).toBeLessThanOrEqual(12);
 });
