@@ -10,6 +10,7 @@ import type { AgentRecord, Storage } from "../storage/storage.ts";
 import { AGENT_FIELDS } from "./agent.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
 import { agentDefinition, checkFields } from "./agent-input.ts";
+import { agentCursor, parseAgentPage } from "./agent-page.ts";
 import type { AgentTable, KnownAgent } from "./agent-table.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
@@ -66,12 +67,15 @@ export function createAgents(options: AgentsOptions): Agents {
   }
 
   return {
-    async list() {
+    async list(page = {}) {
+      const { limit, after } = parseAgentPage({ ...page });
       await catalogue.read();
-      const agents = table
-        .ids(tenant)
+      const ids = table.ids(tenant).filter((id) => after === undefined || id > after);
+      const agents = ids
+        .slice(0, limit)
         .map((id) => shownAgent(id, table.find({ tenant, agent: id }) as KnownAgent));
-      return { agents, count: agents.length };
+      const nextCursor = ids.length > limit ? agentCursor(agents.at(-1)?.id ?? "") : null;
+      return { agents, count: agents.length, nextCursor };
     },
 
     async get(id) {

@@ -229,8 +229,9 @@ export class LocalRota implements Rota {
    * wrote into it for others to go by is written again.
    */
   storageRestored(): void {
-    const { engine, bounds, laneCatalogue } = this.#parts;
+    const { engine, bounds, catalogue, laneCatalogue } = this.#parts;
     engine.restored();
+    catalogue.restored();
     laneCatalogue.restored();
     void bounds.restored();
     this.#onSignal({ kind: "reconnected" });

@@ -168,7 +168,7 @@ test("a schedule that begins to be made while it stops is not made", async () =>
     storage: asSharedStorage(await openMemory(new ManualClock())),
     meddler: {
       after: ({ operation }) => {
-        if (operation === "agents.list") onLook();
+        if (operation === "agents.changes") onLook();
       },
     },
   });

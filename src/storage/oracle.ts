@@ -7,6 +7,7 @@ import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import { failUnserved, forgetAgents, isKnown, knownNames } from "./oracle/abilities.ts";
 import {
+  agentChanges,
   boundedAgents,
   configureAgent,
   createAgent,
@@ -177,6 +178,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       update: on(updateAgent),
       delete: on(deleteAgent),
       list: on<void, ReturnType<typeof listAgents>>(listAgents),
+      changes: on(agentChanges),
       isKnown: on(isKnown),
       knownNames: on(knownNames),
       forget: on<void, void>(forgetAgents),

@@ -52,6 +52,9 @@ export interface OracleState {
   keys: { tenant: string; key: string; hash: string; taskSeq: number; createdAt: number }[];
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
+  /** Of the catalogue, by `agentKey`, oldest first. */
+  agentChanges: { readonly seq: number; readonly key: string }[];
+  lastAgentChange: number;
   /** Those that were created. */
   readonly tenants: Map<string, Mutable<TenantRecord>>;
   apiKeys: Mutable<KeyRecord>[];
@@ -185,6 +188,8 @@ export function emptyState(clock: Clock): OracleState {
     releases: [],
     keys: [],
     catalogue: new Map(),
+    agentChanges: [],
+    lastAgentChange: 0,
     tenants: new Map([[DEFAULT_TENANT, defaultTenant(clock.now())]]),
     apiKeys: [],
     audit: [],

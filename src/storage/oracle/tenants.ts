@@ -8,6 +8,7 @@ import type {
   TenantRecord,
   UpdatedTenant,
 } from "../storage.ts";
+import { noteChange } from "./agents.ts";
 import { cancelThese } from "./cancel-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { remove } from "./prune.ts";
@@ -103,7 +104,11 @@ function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notificatio
 function forget(state: OracleState, id: string): void {
   const isOwn = (key: string) => key.startsWith(agentKey({ tenant: id, agent: "" }).slice(0, -2));
   for (const key of state.agentLimits.keys()) if (isOwn(key)) state.agentLimits.delete(key);
-  for (const key of state.catalogue.keys()) if (isOwn(key)) state.catalogue.delete(key);
+  for (const key of state.catalogue.keys()) {
+    if (!isOwn(key)) continue;
+    state.catalogue.delete(key);
+    noteChange(state, key);
+  }
   state.tenants.delete(id);
   tell(state, { kind: "tenants" }, { kind: "agents" });
 }
