@@ -11,6 +11,8 @@ import { type TenantCatalogue, tenantNotFound } from "./tenant-catalogue.ts";
 const TENANTS_MAX = 10_000;
 /** What is deleted in one transaction, so that a tenant that owns much holds up nobody for long. */
 const DELETE_SLICE = 500;
+/** Tasks that are counted in one transaction. */
+const COUNT_SLICE = 1_000;
 
 export interface TenantsOptions {
   readonly storage: Storage;
@@ -50,6 +52,7 @@ export function createTenants(options: TenantsOptions): Tenants {
       const created = await storage.tenants.create({ id: newTenantId(), name, limits });
       if (created.taken !== null) throw nameTaken(name);
       await learn();
+      if (limits.maxStoredBytes !== null) await countStored(storage);
       await bounded();
       return toTenant(created.tenant);
     },
@@ -71,7 +74,9 @@ export function createTenants(options: TenantsOptions): Tenants {
       if (!updated.found) throw tenantNotFound();
       if (updated.taken !== null) throw nameTaken(parsed.name ?? "");
       await learn();
-      return toTenant(updated.tenant);
+      if ((parsed.limits?.maxStoredBytes ?? null) === null) return toTenant(updated.tenant);
+      await countStored(storage);
+      return toTenant((await storage.tenants.get({ id })) ?? updated.tenant);
     },
 
     async disable(id) {
@@ -111,10 +116,18 @@ export function createTenants(options: TenantsOptions): Tenants {
   };
 }
 
+/** Counts what was stored before it was counted, in slices between which other work goes on. */
+async function countStored(storage: Storage): Promise<void> {
+  for (let more = true; more; ) {
+    ({ more } = await storage.tenants.countStored({ limit: COUNT_SLICE }));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
 const NOT_FOUND = { found: false } as const;
 
-function toTenant({ id, name, disabled, limits, createdAt, updatedAt }: TenantRecord): Tenant {
-  return { id, name, disabled, limits, createdAt: rfc3339(createdAt), updatedAt: rfc3339(updatedAt) };
+function toTenant({ createdAt, updatedAt, ...tenant }: TenantRecord): Tenant {
+  return { ...tenant, createdAt: rfc3339(createdAt), updatedAt: rfc3339(updatedAt) };
 }
 
 function nameTaken(name: string): RotaError {

@@ -75,6 +75,7 @@ import { sendMessage } from "./oracle/send-message.ts";
 import { getSession, listSessions, stopSession, updateSession } from "./oracle/sessions.ts";
 import { emptyState, type OracleState } from "./oracle/state.ts";
 import {
+  countStored,
   createTenant,
   deleteTenant,
   getTenant,
@@ -199,6 +200,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       update: on(updateTenant),
       setDisabled: on(setTenantDisabled),
       delete: on(deleteTenant),
+      countStored: on(countStored),
     },
     keys: {
       create: on(createKey),

@@ -217,12 +217,20 @@ export function emptyState(clock: Clock): OracleState {
 }
 
 function defaultTenant(now: number): TenantRecord {
-  const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+  const limits = {
+    maxQueued: null,
+    maxInflight: null,
+    maxSchedules: null,
+    maxStreams: null,
+    maxAgents: null,
+    maxStoredBytes: null,
+  };
   return {
     id: DEFAULT_TENANT,
     name: DEFAULT_TENANT,
     disabled: false,
     limits,
+    storedBytes: null,
     createdAt: now,
     updatedAt: now,
   };

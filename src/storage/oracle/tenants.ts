@@ -1,12 +1,13 @@
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import { isTerminal } from "../../model/task-state.ts";
-import type {
-  CreatedTenant,
-  DeletedTenant,
-  NewTenant,
-  TenantLimits,
-  TenantRecord,
-  UpdatedTenant,
+import {
+  type CreatedTenant,
+  type DeletedTenant,
+  type NewTenant,
+  TASK_OVERHEAD_BYTES,
+  type TenantLimits,
+  type TenantRecord,
+  type UpdatedTenant,
 } from "../storage.ts";
 import { noteChange } from "./agents.ts";
 import { cancelThese } from "./cancel-tasks.ts";
@@ -23,6 +24,7 @@ export function createTenant(state: OracleState, { id, name, limits }: NewTenant
     name,
     disabled: false,
     limits: { ...limits },
+    storedBytes: null,
     createdAt: now,
     updatedAt: now,
   });
@@ -127,5 +129,24 @@ function changed(state: OracleState, id: string): void {
 function recordOf(state: OracleState, id: string): TenantRecord {
   const tenant = state.tenants.get(id);
   if (tenant === undefined) throw new Error(`There is no tenant ${id}.`);
-  return copyJson(tenant);
+  const isCounted = tenant.limits.maxStoredBytes !== null;
+  return { ...copyJson(tenant), storedBytes: isCounted ? storedBytes(state, id) : null };
+}
+
+function storedBytes(state: OracleState, tenant: string): number {
+  const own = state.tasks.filter((task) => task.tenant === tenant);
+  return own.reduce(
+    (sum, { spec, result, error }) =>
+      sum +
+      TASK_OVERHEAD_BYTES +
+      Buffer.byteLength(JSON.stringify(spec)) +
+      Buffer.byteLength(result === undefined ? "" : JSON.stringify(result)) +
+      Buffer.byteLength(error ?? ""),
+    0,
+  );
+}
+
+/** Nothing is counted before it is asked for. */
+export function countStored(): { readonly more: boolean } {
+  return { more: false };
 }

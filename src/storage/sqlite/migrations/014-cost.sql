@@ -25,9 +25,12 @@ alter table tenant add column max_agents integer check (max_agents >= 0);
 alter table tenant add column max_stored_bytes integer check (max_stored_bytes >= 0);
 
 -- What the tasks of a tenant take, of those tenants for which it is bounded. Triggers on task keep it, which are there only as
--- long as there is such a tenant. counted_to: the last task that is counted; null: all are.
+-- long as there is such a tenant. counted_to: the last task that is counted; null: all are. is_recount: counted anew, to be
+-- compared.
 create table stored_bytes (
-  tenant      text primary key,
+  tenant      text not null,
+  is_recount  integer not null default 0 check (is_recount in (0, 1)),
   bytes       integer not null default 0 check (bytes >= 0),
-  counted_to  integer
+  counted_to  integer default 0,
+  primary key (tenant, is_recount)
 ) strict, without rowid;
