@@ -21,6 +21,7 @@ import { OneAtATime } from "./library/one-at-a-time.ts";
 import { refusingWrits } from "./library/refused-writs.ts";
 import { Reloader } from "./library/reloader.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
+import { StoredQuota } from "./library/stored-quota.ts";
 import { TenantCatalogue } from "./library/tenant-catalogue.ts";
 import { RequestMetrics } from "./metrics/request-metrics.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
@@ -108,6 +109,10 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   });
   const bounds = new AgentBounds({ storage, agents, tenants: () => tenants.ids(), turns, log });
   await tenants.read();
+  const quota = new StoredQuota({
+    storage,
+    maxStoredBytes: (id) => tenants.limitsOf(id)?.maxStoredBytes ?? null,
+  });
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
   const onRestored = () => rota.storageRestored();
@@ -152,6 +157,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
       // What is known here is not looked up at every moment: that it was deleted elsewhere is soon told.
       hasAgent: (name) => agents.find(name) !== undefined || catalogue.isKnown(name),
       isDisabled: (id) => tenants.isDisabled(id),
+      isFull: (id) => quota.isFull(id),
     },
     findExecutor: (record) => catalogue.executorFor(record),
     abilities: () => agents.abilities(),
@@ -200,6 +206,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     webhookMetrics,
     requestMetrics: new RequestMetrics(),
     work: new WorkTurns(),
+    quota,
     access,
     estimateTokens: options.estimateTokens,
     clock,

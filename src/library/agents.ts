@@ -5,6 +5,8 @@ import { checkAgentId, toAgentId } from "../model/agent-id.ts";
 import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import type { Fields } from "../model/field-checks.ts";
+import { DEFAULT_TENANT } from "../model/task.ts";
+import { AGENTS_MAX } from "../model/tenant-input.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
 import type { AgentRecord, Storage } from "../storage/storage.ts";
 import { AGENT_FIELDS } from "./agent.ts";
@@ -16,8 +18,8 @@ import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 
-/** How many agents a tenant stores at most: all of them are read whenever one changes. */
-const CATALOGUE_MAX = 10_000;
+/** How many agents a tenant stores that has no limit of its own, `default` aside: all nodes keep them in memory. */
+const USUAL_MAX = 1_000;
 
 export interface AgentsOptions {
   readonly tenant: string;
@@ -30,6 +32,8 @@ export interface AgentsOptions {
   /** Whatever changes agents takes turns. */
   readonly turns: OneAtATime;
   readonly clock: Clock;
+  /** Null: as many as a tenant usually may. */
+  readonly maxAgents: () => number | null;
   /** Throws `not_found` once the tenant is deleted. */
   readonly checkNotGone: () => void;
 }
@@ -37,7 +41,7 @@ export interface AgentsOptions {
 /** One tenant's agents, as its users handle them. */
 export function createAgents(options: AgentsOptions): Agents {
   const { tenant, storage, table, catalogue, lanes, laneCatalogue, guard, turns, clock } = options;
-  const { checkNotGone } = options;
+  const { maxAgents, checkNotGone } = options;
 
   async function find(given: string): Promise<KnownAgent & { readonly id: string }> {
     await catalogue.read();
@@ -58,6 +62,12 @@ export function createAgents(options: AgentsOptions): Agents {
       maxInflight: (definition["maxInflight"] as number | undefined) ?? null,
       definition,
     };
+  }
+
+  function checkRoom(): void {
+    const max = maxAgents() ?? (tenant === DEFAULT_TENANT ? AGENTS_MAX : USUAL_MAX);
+    const { size } = table.storedOf(tenant);
+    if (size >= max) throw full(size, max);
   }
 
   /** What was stored is stored, also when it cannot be read just now: whoever needs it looks again. */
@@ -90,7 +100,7 @@ export function createAgents(options: AgentsOptions): Agents {
         await catalogue.read();
         const known = table.find({ tenant, agent: id });
         if (known !== undefined) throw alreadyThere(id, known.source);
-        if (table.storedOf(tenant).size >= CATALOGUE_MAX) throw full();
+        checkRoom();
         const record = await toRecord(id, {}, given);
         checkNotGone();
         if (!(await storage.agents.create(record))) throw alreadyThere(id, "stored");
@@ -155,10 +165,11 @@ function alreadyThere(id: string, source: AgentInfo["source"]): RotaError {
   return new RotaError("conflict", `the agent "${id}" is ${where}`);
 }
 
-function full(): RotaError {
+function full(agents: number, maxAgents: number): RotaError {
   return new RotaError(
     "conflict",
-    `${CATALOGUE_MAX} agents are stored, which is the limit: delete one first`,
+    `the tenant stores ${agents} agents and may store ${maxAgents}: delete one first`,
+    { details: { agents, maxAgents } },
   );
 }
 

@@ -54,6 +54,7 @@ import type { Reloader } from "./reloader.ts";
 import { RestoreWatch } from "./restore-watch.ts";
 import { SharedExamination } from "./shared-examination.ts";
 import { StorageHealth } from "./storage-health.ts";
+import type { StoredQuota } from "./stored-quota.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
 import type { TenantRota } from "./tenant-rota.ts";
 import { TenantRotas } from "./tenant-rotas.ts";
@@ -86,6 +87,7 @@ export interface LocalRotaParts {
   readonly bounds: AgentBounds;
   readonly catalogue: AgentCatalogue;
   readonly tenants: TenantCatalogue;
+  readonly quota: StoredQuota;
   readonly guard: CurrentGuard;
   readonly turns: OneAtATime;
   readonly reloader: Reloader;

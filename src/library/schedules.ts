@@ -26,6 +26,7 @@ import type { OneAtATime } from "./one-at-a-time.ts";
 import { toRunPage } from "./runs.ts";
 import { schedulePage } from "./schedule-page.ts";
 import { toScheduledTask } from "./schedule-view.ts";
+import type { StoredQuota } from "./stored-quota.ts";
 
 /** Due times that have run already and are stepped over; behind them, the next fire steps over more. */
 const TAKEN_MAX = 1_000;
@@ -53,6 +54,8 @@ export interface SchedulesOptions {
   /** How many may be active or paused; null: any number. */
   readonly maxSchedules: () => Promise<number | null>;
   /** Those who make some take turns, so that they can be counted. */
+  /** Refuses what the tenant has no room for. */
+  readonly quota: StoredQuota;
   readonly turns: OneAtATime;
   /** Where long computations let other work through. */
   readonly work: WorkTurns;
@@ -71,7 +74,8 @@ export interface WrittenSchedules extends Schedules {
 /** One tenant's schedules, as its users handle them. */
 export function createSchedules(options: SchedulesOptions): WrittenSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
-  const { isKnown, agentIds, timeoutMaxMs, checkCallback, maxSchedules, turns, work, checkOpen } = options;
+  const { isKnown, agentIds, timeoutMaxMs, checkCallback, maxSchedules, quota, turns, work, checkOpen } =
+    options;
 
   async function find(id: number): Promise<ScheduleRecord> {
     const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
@@ -206,7 +210,8 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const mode = parseRunMode(runOptions);
       if (!isSerialId(id)) throw notFound();
       await Promise.all([eventLog.tried, notificationLog.tried]);
-      const answer = await runner.runNow({ tenant, id, mode });
+      // The caller is told at once that there is no room; a run that is due leaves a row that says so.
+      const answer = await quota.storing(tenant, [], () => runner.runNow({ tenant, id, mode }));
       if (answer === null) throw notFound();
       return answer.ran
         ? { ok: true, ran: true, run_id: answer.runId }

@@ -31,6 +31,7 @@ import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { listPage } from "./list-page.ts";
+import type { StoredQuota } from "./stored-quota.ts";
 import { submitWarnings } from "./submit-warnings.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
 import type { TaskParser } from "./task-parser.ts";
@@ -47,6 +48,8 @@ export interface TasksOptions {
   readonly limits: () => AdmissionLimits;
   /** How many tasks of the tenant may wait, as far as it is known here; null: any number. */
   readonly maxQueued: () => number | null;
+  /** Refuses what the tenant has no room for. */
+  readonly quota: StoredQuota;
   readonly parse: TaskParser;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
@@ -65,7 +68,7 @@ export interface TasksOptions {
 
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
-  const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, parse, checkOpen } = options;
+  const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, parse, checkOpen } = options;
   const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
@@ -78,7 +81,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     }
     await eventLog.tried;
     checkNotGone();
-    const inserted = await engine.intake.add(task);
+    const inserted = await quota.storing(tenant, [task], () => engine.intake.add(task));
     if (inserted.repeats === "other") throw idempotencyConflict(inserted);
     if (inserted.rejection !== null) {
       throw queueFull(inserted.rejection, task, { ...limits(), maxTenant: maxQueued() });
@@ -135,7 +138,8 @@ export function createTasks(options: TasksOptions): LocalTasks {
     await eventLog.tried;
     checkNotGone();
     const ordered = parentsFirst(tasks);
-    const inserted = await engine.intake.addMany(ordered, batch ?? undefined).catch((error) => {
+    const store = () => engine.intake.addMany(ordered, batch ?? undefined);
+    const inserted = await quota.storing(tenant, ordered, store).catch((error) => {
       throw atRefused(error, tasks);
     });
     if (ordered === tasks) return { tasks, inserted };

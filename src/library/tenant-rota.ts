@@ -39,6 +39,7 @@ import type { OpenStreams } from "./open-streams.ts";
 import { createRuns } from "./runs.ts";
 import { createSchedules } from "./schedules.ts";
 import { createSessions } from "./sessions.ts";
+import type { StoredQuota } from "./stored-quota.ts";
 import { taskParser } from "./task-parser.ts";
 import { createTasks } from "./tasks.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
@@ -59,6 +60,7 @@ export interface TenantRotaParts {
   readonly catalogue: AgentCatalogue;
   readonly tenants: TenantCatalogue;
   readonly streams: OpenStreams;
+  readonly quota: StoredQuota;
   readonly estimates: TokenEstimates;
   readonly waiter: TaskWaiter;
   readonly guard: CurrentGuard;
@@ -124,6 +126,7 @@ export class TenantRota implements LocalTenant {
       guard: () => guard.value,
       turns,
       clock,
+      maxAgents: () => tenants.limitsOf(tenant)?.maxAgents ?? null,
       checkNotGone,
     });
     this.tasks = createTasks({
@@ -134,6 +137,7 @@ export class TenantRota implements LocalTenant {
       waiter: parts.waiter,
       limits: () => current.value.limits,
       maxQueued: () => tenants.limitsOf(tenant)?.maxQueued ?? null,
+      quota: parts.quota,
       parse,
       newTaskId,
       newBatchId,
@@ -159,6 +163,7 @@ export class TenantRota implements LocalTenant {
       ended,
       settings: () => current.value.sessions,
       defaults,
+      quota: parts.quota,
       parse,
       contextWindow: (agent) => parts.agents.contextWindow({ tenant, agent }),
       newTaskId,
@@ -181,6 +186,7 @@ export class TenantRota implements LocalTenant {
       maxSchedules: async () => (await storage.tenants.get({ id: tenant }))?.limits.maxSchedules ?? null,
       turns: new OneAtATime(),
       work: parts.work,
+      quota: parts.quota,
     };
     const schedules = createSchedules({ ...scheduling, checkOpen });
     const clerk = { tenant, storage, log };

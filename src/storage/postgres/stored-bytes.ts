@@ -68,6 +68,7 @@ declare
   v_last bigint;
   v_bytes bigint;
 begin
+  if not exists (select 1 from stored_bytes where counted_to is not null) then return false; end if;
   perform enter(p_now);
   select * into v_next from stored_bytes where counted_to is not null limit 1;
   if not found then return false; end if;

@@ -58,7 +58,8 @@ export function countStored(db: SqliteDatabase, limit: number): { readonly more:
   return { more: countedTo !== null || isCounting(db) };
 }
 
-function isCounting(db: SqliteDatabase): boolean {
+/** Whether tasks that were there before are yet to be counted. */
+export function isCounting(db: SqliteDatabase): boolean {
   return db.prepare("select 1 from stored_bytes where counted_to is not null limit 1").get() !== undefined;
 }
 

@@ -16,7 +16,7 @@ import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { deleteTask, forgetEmptyAgents } from "./prune.ts";
 import { settleMoves } from "./settle-moves.ts";
-import { countStored, keepStoredBytes } from "./stored-bytes.ts";
+import { countStored, isCounting, keepStoredBytes } from "./stored-bytes.ts";
 
 export function sqliteTenants(db: SqliteDatabase): TenantStorage {
   return {
@@ -68,7 +68,8 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
         if (!more) forget(db, id);
         return { found: true, was: null, more };
       }),
-    countStored: (params) => written(db, () => countStored(db, params.limit)),
+    countStored: async ({ limit }) =>
+      isCounting(db) ? written(db, () => countStored(db, limit)) : { more: false },
   };
 }
 
