@@ -2,7 +2,14 @@ import { describe, expect, test } from "vitest";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { errorOf, type Open } from "./opened.ts";
 
-const NONE = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+const NONE = {
+  maxQueued: null,
+  maxInflight: null,
+  maxSchedules: null,
+  maxStreams: null,
+  maxAgents: null,
+  maxStoredBytes: null,
+};
 
 export function describeTenants(open: Open): void {
   describe("tenants", () => {
