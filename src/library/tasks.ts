@@ -4,7 +4,7 @@ import type { EventLog } from "../events/event-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
 import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../interface/tasks.ts";
 import type { BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
-import { atIndex, parseBatchInput, parseTaskInputs } from "../model/batch-input.ts";
+import { atIndex, parseBatchSteps, parseTaskInputs } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
 import { invalidField, optionalBoolean } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
@@ -15,6 +15,7 @@ import { looksLikeTaskId } from "../model/task-id.ts";
 import { type ParsedTask, parseTaskInput } from "../model/task-input.ts";
 import { toTask } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
+import type { WorkTurns } from "../services/work-turns.ts";
 import { rejectionError } from "../storage/admission.ts";
 import { namedDependency } from "../storage/dependency-error.ts";
 import type {
@@ -50,6 +51,8 @@ export interface TasksOptions {
   readonly maxQueued: () => number | null;
   /** Refuses what the tenant has no room for. */
   readonly quota: StoredQuota;
+  /** Where long computations let other work through. */
+  readonly work: WorkTurns;
   readonly parse: TaskParser;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
@@ -68,7 +71,8 @@ export interface TasksOptions {
 
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
-  const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, parse, checkOpen } = options;
+  const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
+    options;
   const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
@@ -105,7 +109,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       tasks: parsed,
       parallelism,
       callbackUrl,
-    } = await parse((defaults) => parseBatchInput(input, defaults));
+    } = await parse((defaults) => work.run(parseBatchSteps(input, defaults)));
     const batch = { id: newBatchId(), tenant, parallelism, callbackUrl };
     const { tasks, inserted } = await insertAll(parsed, batch);
     // Those that were made before tell nothing of when this batch was.

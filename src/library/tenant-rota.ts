@@ -138,6 +138,7 @@ export class TenantRota implements LocalTenant {
       limits: () => current.value.limits,
       maxQueued: () => tenants.limitsOf(tenant)?.maxQueued ?? null,
       quota: parts.quota,
+      work: parts.work,
       parse,
       newTaskId,
       newBatchId,

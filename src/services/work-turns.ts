@@ -1,5 +1,5 @@
 /** Steps of a computation that are carried out without letting other work through: some milliseconds at most. */
-export const STEPS_PER_TURN = 25;
+export const STEPS_PER_TURN = 10;
 
 /** A computation that yields after each step, which takes well below a millisecond. */
 export type Steps<Result> = Generator<void, Result, void>;

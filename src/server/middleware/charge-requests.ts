@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { whenClosed } from "../when-closed.ts";
+import { pageText } from "./page-text.ts";
 import type { RateLimit } from "./rate-limit.ts";
 import { costOf, isExpensive, type RequestUsage } from "./request-cost.ts";
 
@@ -8,6 +9,8 @@ export type DeclaredWork = Partial<Pick<RequestUsage, "rows" | "dueTimes">>;
 
 /** Answers below this change no cost that was charged: settling is then a waste. */
 const SMALL_ANSWER = 16_384;
+/** So few rows are written in one go: a few milliseconds, also if they are the largest there are. */
+const SMALL_PAGE_ROWS = 3;
 /** The size of a page that does not name one, and the largest there is. */
 const PAGE_ROWS = { usual: 100, max: 1_000 } as const;
 
@@ -80,11 +83,14 @@ export function chargeRequests(app: FastifyInstance): void {
         endWhenClosed(request, reply);
       route.preSerialization = async (
         { charge }: FastifyRequest,
-        _reply: FastifyReply,
+        reply: FastifyReply,
         answer: unknown,
       ): Promise<unknown> => {
-        charge?.settle({ rows: rowsOf(answer) });
-        return answer;
+        const rows = rowsOf(answer);
+        charge?.settle({ rows });
+        if (rows <= SMALL_PAGE_ROWS) return answer;
+        reply.serializer(String);
+        return pageText(answer as object);
       };
     }
   });
