@@ -11,7 +11,9 @@ test("a page is written as JSON.stringify would", async () => {
         nextCursor: fc.option(fc.string()),
         left: fc.constant(undefined),
       }),
-      async (page) => expect(await pageText(page)).toBe(JSON.stringify(page)),
+      async (page) => {
+        expect(await pageText(page)).toBe(JSON.stringify(page));
+      },
     ),
   );
 });

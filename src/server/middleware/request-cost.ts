@@ -9,7 +9,7 @@ export interface RequestUsage {
 }
 
 /** How much of each makes one unit of cost. A unit stands for about half a millisecond of the event loop. */
-export const PER_UNIT: RequestUsage = { bytesIn: 65_536, bytesOut: 65_536, rows: 50, dueTimes: 20 };
+const PER_UNIT: RequestUsage = { bytesIn: 65_536, bytesOut: 65_536, rows: 50, dueTimes: 20 };
 
 /** From this much work on, bytes aside, a request counts as expensive: few of one key run at once. */
 const EXPENSIVE_UNITS = 10;
