@@ -101,3 +101,21 @@ test("without keys nothing is charged", async () => {
   );
   expect(new Set(many.map(({ status }) => status))).toEqual(new Set([200]));
 });
+
+test("a tenant that stores too much is refused with its own numbers, without a time to come back, and counted", async () => {
+  const { rota, key, askWith } = await openKeyedServer({ start: false });
+  const own = await key({ role: "admin" });
+  await rota.tenants.update("default", { limits: { maxStoredBytes: 100 } });
+  const { status, headers, body } = await askWith(own, "/tasks", { json: { payload: 1 } });
+  expect([status, headers.get("retry-after")]).toEqual([429, null]);
+  expect(errorAnswer.parse(body)).toEqual({
+    code: "quota_exceeded",
+    error: expect.stringContaining("`limits.maxStoredBytes`"),
+    details: { bytes: expect.any(Number), storedBytes: 0, maxStoredBytes: 100 },
+  });
+  expect((await askWith(own, "/v1/tenants/default")).body).toMatchObject({
+    limits: { maxStoredBytes: 100 },
+    storedBytes: 0,
+  });
+  expect((await askWith(own, "/metrics")).body).toContain('rota_requests_refused_total{reason="quota"} 1');
+});
