@@ -21,13 +21,16 @@ import { OneAtATime } from "./library/one-at-a-time.ts";
 import { refusingWrits } from "./library/refused-writs.ts";
 import { Reloader } from "./library/reloader.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
+import { StoredQuota } from "./library/stored-quota.ts";
 import { TenantCatalogue } from "./library/tenant-catalogue.ts";
+import { RequestMetrics } from "./metrics/request-metrics.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
 import { invalidField } from "./model/field-checks.ts";
 import { asLog, type Log, silentLog } from "./model/log.ts";
 import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
 import { StorageClock } from "./services/storage-clock.ts";
+import { WorkTurns } from "./services/work-turns.ts";
 import type { Storage } from "./storage/storage.ts";
 import { checkNode, VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
@@ -106,6 +109,10 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   });
   const bounds = new AgentBounds({ storage, agents, tenants: () => tenants.ids(), turns, log });
   await tenants.read();
+  const quota = new StoredQuota({
+    storage,
+    maxStoredBytes: (id) => tenants.limitsOf(id)?.maxStoredBytes ?? null,
+  });
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
   const onRestored = () => rota.storageRestored();
@@ -150,6 +157,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
       // What is known here is not looked up at every moment: that it was deleted elsewhere is soon told.
       hasAgent: (name) => agents.find(name) !== undefined || catalogue.isKnown(name),
       isDisabled: (id) => tenants.isDisabled(id),
+      isFull: (id) => quota.isFull(id),
     },
     findExecutor: (record) => catalogue.executorFor(record),
     abilities: () => agents.abilities(),
@@ -196,6 +204,9 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     notificationLog,
     deliverer,
     webhookMetrics,
+    requestMetrics: new RequestMetrics(),
+    work: new WorkTurns(),
+    quota,
     access,
     estimateTokens: options.estimateTokens,
     clock,

@@ -324,6 +324,7 @@ export const submitTask = {
       "unknown_key",
       "idempotency_conflict",
       "queue_full",
+      "quota_exceeded",
       "draining",
       "scheduler_disabled",
       "storage_unavailable",

@@ -32,7 +32,7 @@ function faultsOf(params: Parameters<typeof load>[0]): string[] {
 
 test("without a file, variables and flags everything has its default", () => {
   expect(load().config).toEqual({
-    server: { host: "127.0.0.1", port: 7682, rateLimit: { perSecond: 100, burst: 200 } },
+    server: { host: "127.0.0.1", port: 7682, rateLimit: { perSecond: 100, burst: 200, maxExpensive: 4 } },
     storage: "sqlite:rota.db",
     storageWaitSec: 60,
     scheduler: {

@@ -20,7 +20,14 @@ export const server = section({
     .default(7682)
     .describe("The port to listen on; 0 picks a free one."),
   rateLimit: section({
-    perSecond: numberIn(RATE).default(100).describe("How many requests a second each API key may make."),
+    perSecond: numberIn(RATE)
+      .default(100)
+      .describe("How many requests a second each API key may make; one that costs more counts as several."),
     burst: numberIn(RATE).default(200).describe("How many of them at once, after a while without any."),
+    maxExpensive: numberIn({ min: 1, max: 1_000 })
+      .default(4)
+      .describe(
+        "How many expensive requests of one API key run at once, like pages of 500 rows and previews of 200 due times.",
+      ),
   }).prefault({}),
 });

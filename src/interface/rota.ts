@@ -118,6 +118,9 @@ export interface Rota extends RotaApi {
    */
   tenant(id: string): LocalTenant;
 
+  /** For a server: counts a request that it refused, since its key asks for too much or its tenant stores too much. */
+  noteRefused(reason: "rate" | "quota"): void;
+
   /** Begins to run tasks. What was submitted before waits for it, durably. */
   start(): Promise<void>;
   /**

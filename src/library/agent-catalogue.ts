@@ -10,13 +10,15 @@ import { type Backoff, backoffMs } from "../services/backoff.ts";
 import { FreshRead } from "../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
-import type { AgentRecord, Storage, StorageSignal } from "../storage/storage.ts";
+import type { AgentRecord, CatalogueChanges, Storage, StorageSignal } from "../storage/storage.ts";
 import { type Agent, readAgent, UNDESCRIBED } from "./agent.ts";
 import type { AgentBounds } from "./agent-bounds.ts";
 import type { AgentTable } from "./agent-table.ts";
 
 /** Signals can be lost: other nodes' changes are seen at least this often. */
 const POLL_MS = 30_000;
+/** Changes that are read at once. */
+const CHANGES_SLICE = 1_000;
 const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 
 export interface AgentCatalogueOptions extends ServiceOptions {
@@ -40,7 +42,9 @@ export class AgentCatalogue extends Service {
   readonly name = "agent catalogue";
   readonly #options: AgentCatalogueOptions;
   /** By `keyOf`. */
-  #entries: ReadonlyMap<string, Entry> = new Map();
+  readonly #entries = new Map<string, Entry>();
+  /** The last change that is known here; null: all is to be read. */
+  #lastChange: number | null = null;
   readonly #reads = new FreshRead(() => this.#read());
   /** Whether something changed that was not read yet. */
   #stale = false;
@@ -78,7 +82,12 @@ export class AgentCatalogue extends Service {
 
   /** Makes all executors anew: what they may call has changed. */
   rebuild(): void {
-    this.#know([...this.#entries.values()].map(({ record }) => this.#toEntry(record, undefined)));
+    for (const { record } of this.#entries.values()) this.#know(this.#toEntry(record, undefined));
+  }
+
+  /** The storage was put back to an earlier state: what changed since is not what it says has changed. */
+  restored(): void {
+    this.#lastChange = null;
   }
 
   /**
@@ -119,33 +128,44 @@ export class AgentCatalogue extends Service {
     const stale = this.#stale;
     this.#stale = false;
     try {
-      this.#take(await this.#options.storage.agents.list());
+      for (let more = true; more; ) {
+        const since = this.#lastChange;
+        const changes = await this.#options.storage.agents.changes({ since, limit: CHANGES_SLICE });
+        // What was read before the storage was put back is not what it has now.
+        const isCurrent = since === this.#lastChange;
+        if (isCurrent) this.#take(changes);
+        more = !isCurrent || changes.more;
+      }
     } catch (error) {
       this.#stale ||= stale;
       throw error;
     }
   }
 
-  #take(records: readonly AgentRecord[]): void {
-    const before = this.#entries;
-    this.#know(
-      records.map((record) => {
-        const entry = before.get(keyOf(record));
-        const same = isDeepStrictEqual(record.definition, entry?.record.definition);
-        return same && entry !== undefined ? entry : this.#toEntry(record, entry);
-      }),
-    );
-    this.#restoreBounds(before);
+  #take({ whole, agents, gone, last }: CatalogueChanges): void {
+    for (const record of agents) this.#learn(record);
+    const kept = new Set(agents.map(keyOf));
+    const names = whole ? [...this.#entries.values()].map(({ record }) => record) : gone;
+    for (const name of names) if (!whole || !kept.has(keyOf(name))) this.#forget(name);
+    this.#lastChange = last;
   }
 
-  #know(entries: readonly Entry[]): void {
-    this.#entries = new Map(entries.map((entry) => [keyOf(entry.record), entry]));
-    const stored = new Map<string, Map<string, Agent>>();
-    for (const { record, agent } of entries) {
-      const ofTenant = stored.get(record.tenant) ?? new Map<string, Agent>();
-      stored.set(record.tenant, ofTenant.set(record.agent, agent));
-    }
-    this.#options.agents.replaceStored(stored);
+  #learn(record: AgentRecord): void {
+    const before = this.#entries.get(keyOf(record));
+    if (before !== undefined && isDeepStrictEqual(record.definition, before.record.definition)) return;
+    this.#know(this.#toEntry(record, before));
+    this.#restoreBound(record);
+  }
+
+  #forget(name: AgentName): void {
+    if (!this.#entries.delete(keyOf(name))) return;
+    this.#options.agents.dropStored(name);
+    this.#restoreBound(name);
+  }
+
+  #know(entry: Entry): void {
+    this.#entries.set(keyOf(entry.record), entry);
+    this.#options.agents.putStored(entry.record, entry.agent);
   }
 
   /** What the definition says is what counts: `maxInflight` of the record is the bound, which may be the configuration's. */
@@ -174,17 +194,9 @@ export class AgentCatalogue extends Service {
   }
 
   /** A node that does not have an agent in its configuration may have changed the bound that ours sets. */
-  #restoreBounds(before: ReadonlyMap<string, Entry>): void {
+  #restoreBound(name: AgentName): void {
     const { agents, bounds } = this.#options;
-    const keys = new Set([...before.keys(), ...this.#entries.keys()]);
-    for (const key of keys) {
-      const entry = this.#entries.get(key);
-      const record = (entry ?? before.get(key))?.record;
-      const isTouched = entry !== before.get(key);
-      if (record !== undefined && isTouched && agents.find(record)?.source === "config") {
-        bounds.changed(record);
-      }
-    }
+    if (agents.find(name)?.source === "config") bounds.changed(name);
   }
 }
 

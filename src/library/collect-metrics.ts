@@ -1,6 +1,7 @@
 import type { Engine } from "../engine/engine.ts";
 import { processMetrics } from "../metrics/process-metrics.ts";
 import { queueMetrics } from "../metrics/queue-metrics.ts";
+import type { RequestMetrics } from "../metrics/request-metrics.ts";
 import { taskMetrics } from "../metrics/task-series.ts";
 import { type Metric, toText } from "../metrics/text-format.ts";
 import { tokenMetrics } from "../metrics/token-metrics.ts";
@@ -17,6 +18,7 @@ export interface CollectMetricsParams {
   readonly storage: Storage;
   readonly engine: Engine;
   readonly webhookMetrics: WebhookMetrics;
+  readonly requestMetrics: RequestMetrics;
   readonly clock: Clock;
 }
 
@@ -26,7 +28,7 @@ export interface CollectMetricsParams {
  * looks, and the counters of this process say when it began.
  */
 export async function collectMetrics(params: CollectMetricsParams): Promise<string> {
-  const { tenant, engine, webhookMetrics } = params;
+  const { tenant, engine, webhookMetrics, requestMetrics } = params;
   const own = engine.metrics.shownTo(tenant);
   const queue = await lookAtQueue(params).catch(() => null);
   return toText([
@@ -41,6 +43,7 @@ export async function collectMetrics(params: CollectMetricsParams): Promise<stri
     ...tokenMetrics(own.tokens()),
     ...engine.runMetrics.metrics(),
     ...webhookMetrics.metrics(),
+    ...requestMetrics.metrics(),
     ...processMetrics(),
   ]);
 }

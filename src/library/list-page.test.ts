@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
+import { STEPS_PER_TURN } from "../services/work-turns.ts";
 
 const MIB = 1_048_576;
 
@@ -56,4 +57,25 @@ test("what is read for a page does not grow with what may come behind small task
   await rota.tasks.list({ limit: 200 });
   expect(Math.max(...limits)).toBeLessThanOrEqual(32);
   expect(limits.reduce((sum, limit) => sum + limit)).toBe(200);
+});
+
+/** How many turns the event loop takes until something is done. */
+async function turnsUntil(done: Promise<unknown>): Promise<number> {
+  let over = false;
+  const ended = done.finally(() => {
+    over = true;
+  });
+  let turns = 0;
+  for (; !over; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+  await ended;
+  return turns;
+}
+
+test("other requests get their turn while a long page is read, and while a large batch is checked", async () => {
+  const { rota } = await openTestRota({ options: { scheduler: { maxPerAgent: 1_000 } } });
+  const tasks = Array.from({ length: 100 }, (_, index) => ({ payload: index }));
+  const batch = turnsUntil(rota.tasks.submitBatch({ tasks }));
+  expect(await batch).toBeGreaterThanOrEqual(100 / STEPS_PER_TURN - 1);
+  for (let count = 0; count < 3; count += 1) await rota.tasks.submitBatch({ tasks });
+  expect(await turnsUntil(rota.tasks.list({ limit: 400 }))).toBeGreaterThanOrEqual(400 / 32 - 1);
 });

@@ -32,6 +32,8 @@ export async function listPage(
       return { tasks: page, nextCursor: slice.nextCursor };
     }
     cursor = slice.nextCursor;
+    // SQLite reads on this thread: other requests want their turn.
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

@@ -12,15 +12,17 @@ import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
+import type { RequestMetrics } from "../metrics/request-metrics.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { Clock } from "../model/clock.ts";
+import { maxAgentsOf, maxSchedulesOf } from "../model/default-limits.ts";
 import { checkEventsOptions, checkNotificationsOptions } from "../model/events-options.ts";
 import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
-import { maxSchedulesOf } from "../model/max-schedules.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { TaskDefaults } from "../model/task-input.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
+import type { WorkTurns } from "../services/work-turns.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
@@ -38,6 +40,7 @@ import type { OpenStreams } from "./open-streams.ts";
 import { createRuns } from "./runs.ts";
 import { createSchedules } from "./schedules.ts";
 import { createSessions } from "./sessions.ts";
+import type { StoredQuota } from "./stored-quota.ts";
 import { taskParser } from "./task-parser.ts";
 import { createTasks } from "./tasks.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
@@ -58,15 +61,19 @@ export interface TenantRotaParts {
   readonly catalogue: AgentCatalogue;
   readonly tenants: TenantCatalogue;
   readonly streams: OpenStreams;
+  readonly quota: StoredQuota;
   readonly estimates: TokenEstimates;
   readonly waiter: TaskWaiter;
   readonly guard: CurrentGuard;
   readonly turns: OneAtATime;
+  /** Where long computations of all tenants let other work through. */
+  readonly work: WorkTurns;
   readonly engine: Engine;
   readonly eventLog: EventLog;
   readonly notificationLog: NotificationLog;
   readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
+  readonly requestMetrics: RequestMetrics;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
   readonly state: () => RotaState;
@@ -120,6 +127,7 @@ export class TenantRota implements LocalTenant {
       guard: () => guard.value,
       turns,
       clock,
+      maxAgents: () => maxAgentsOf({ id: tenant, limits: tenants.limitsOf(tenant) ?? { maxAgents: null } }),
       checkNotGone,
     });
     this.tasks = createTasks({
@@ -130,6 +138,8 @@ export class TenantRota implements LocalTenant {
       waiter: parts.waiter,
       limits: () => current.value.limits,
       maxQueued: () => tenants.limitsOf(tenant)?.maxQueued ?? null,
+      quota: parts.quota,
+      work: parts.work,
       parse,
       newTaskId,
       newBatchId,
@@ -155,6 +165,7 @@ export class TenantRota implements LocalTenant {
       ended,
       settings: () => current.value.sessions,
       defaults,
+      quota: parts.quota,
       parse,
       contextWindow: (agent) => parts.agents.contextWindow({ tenant, agent }),
       newTaskId,
@@ -178,6 +189,8 @@ export class TenantRota implements LocalTenant {
         const record = await storage.tenants.get({ id: tenant });
         return record === null ? null : maxSchedulesOf(record);
       },
+      work: parts.work,
+      quota: parts.quota,
     };
     const schedules = createSchedules({ ...scheduling, checkOpen });
     const clerk = { tenant, storage, log };

@@ -1,3 +1,4 @@
+import { DAY_MS } from "./wall-clock.ts";
 import { spanAt } from "./zone.ts";
 
 /** Times on a wall, without a thought for zones. */
@@ -10,6 +11,9 @@ export interface WallPattern {
   /** The first time after this one; null when there is none. */
   next(wall: number): number | null;
 }
+
+/** So long before a time as if its wall stood in UTC, no wall shows that time yet: nowhere is a clock a whole day from UTC. */
+const SURELY_BEFORE_MS = 2 * DAY_MS;
 
 /**
  * The first moment after `after` at which the pattern is due in a zone.
@@ -26,8 +30,9 @@ export function nextOnWall(pattern: WallPattern, tz: string, after: number): num
   if (pattern.isFixed) from = Math.max(from, span.startMs + span.offsetBeforeMs - 1);
   let wall = pattern.next(from);
   while (wall !== null && wall >= span.endMs + span.offsetMs) {
-    const change = span.endMs;
-    span = spanAt(tz, change);
+    // Until the wall shows it nothing is due: the clock changes of the years before are passed over.
+    span = spanAt(tz, Math.max(span.endMs, wall - SURELY_BEFORE_MS));
+    const change = span.startMs;
     if (!pattern.isFixed) wall = pattern.next(change + span.offsetMs - 1);
     else if (wall < change + span.offsetMs) return change;
   }

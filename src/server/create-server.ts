@@ -8,6 +8,7 @@ import { MessageRuns } from "./message-runs.ts";
 import { admitVisitors } from "./middleware/admission.ts";
 import { auditWrites } from "./middleware/audit.ts";
 import { answerBrokenRequest, REQUEST_TIMEOUT_MS } from "./middleware/broken-requests.ts";
+import { chargeRequests } from "./middleware/charge-requests.ts";
 import { answerErrors, BODY_BYTES_MAX, sendError, toRotaError } from "./middleware/errors.ts";
 import { acceptJsonBodies } from "./middleware/json-body.ts";
 import { refuseUnknownNames } from "./middleware/known-names.ts";
@@ -68,13 +69,15 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.server.maxConnections = CONNECTIONS_MAX;
   // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  admitVisitors(app, { rota, isLocal, rateLimit: new RateLimit(rateLimit, clock), clock });
+  chargeRequests(app);
+  const onRefused = () => rota.noteRefused("rate");
+  admitVisitors(app, { rota, isLocal, rateLimit: new RateLimit(rateLimit, clock, onRefused), clock });
   boundUnreadAnswers(app, { unreadMs, clock, ...(unreadBytes === undefined ? {} : { unreadBytes }) });
   auditWrites(app, rota.audit);
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);
   acceptJsonBodies(app);
-  answerErrors(app, log);
+  answerErrors(app, log, () => rota.noteRefused("quota"));
   // The schemas of api/ say what an answer looks like, and the tests hold the answers to them; checking each one again
   // before it is sent would only make a fault of ours the caller's.
   app.setSerializerCompiler(() => JSON.stringify);

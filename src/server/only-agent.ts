@@ -302,14 +302,21 @@ function ownAgents({ agents }: LocalTenant, agent: string): Agents {
       if (toAgentId(id) !== agent) throw notFound("agent");
       return agents.get(id);
     },
-    async list() {
-      const own = (await agents.list()).agents.filter(({ id }) => id === agent);
-      return { agents: own, count: own.length };
+    async list(page) {
+      // Refused as for everybody, though one agent has no further page.
+      await agents.list({ ...page, limit: page?.limit ?? 1 });
+      const own = await agents.get(agent).then((info) => [info], noneIfNotFound);
+      return { agents: own, count: own.length, nextCursor: null };
     },
     create: refuse,
     update: refuse,
     delete: refuse,
   };
+}
+
+function noneIfNotFound(error: unknown): [] {
+  if (error instanceof RotaError && error.code === "not_found") return [];
+  throw error;
 }
 
 function ownNotifications(all: Notifications, agent: string): Notifications {

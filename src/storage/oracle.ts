@@ -7,6 +7,7 @@ import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import { failUnserved, forgetAgents, isKnown, knownNames } from "./oracle/abilities.ts";
 import {
+  agentChanges,
   boundedAgents,
   configureAgent,
   createAgent,
@@ -73,6 +74,7 @@ import { sendMessage } from "./oracle/send-message.ts";
 import { getSession, listSessions, stopSession, updateSession } from "./oracle/sessions.ts";
 import { emptyState, type OracleState } from "./oracle/state.ts";
 import {
+  countStored,
   createTenant,
   deleteTenant,
   getTenant,
@@ -176,6 +178,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       update: on(updateAgent),
       delete: on(deleteAgent),
       list: on<void, ReturnType<typeof listAgents>>(listAgents),
+      changes: on(agentChanges),
       isKnown: on(isKnown),
       knownNames: on(knownNames),
       forget: on<void, void>(forgetAgents),
@@ -195,6 +198,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       update: on(updateTenant),
       setDisabled: on(setTenantDisabled),
       delete: on(deleteTenant),
+      countStored: on(countStored),
     },
     keys: {
       create: on(createKey),

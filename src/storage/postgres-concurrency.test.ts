@@ -101,7 +101,14 @@ describe("nodes that claim at once", () => {
 describe("nodes that share lanes between tenants", () => {
   test("keep a tenant's bound over lanes and nodes at every moment, and every counter right", async () => {
     const { nodes, first } = await openNodes(4);
-    const limits = { maxQueued: null, maxInflight: 3, maxSchedules: null, maxStreams: null };
+    const limits = {
+      maxQueued: null,
+      maxInflight: 3,
+      maxSchedules: null,
+      maxStreams: null,
+      maxAgents: null,
+      maxStoredBytes: null,
+    };
     await first.tenants.create({ id: "bounded", name: "bounded", limits });
     for (const tenant of ["bounded", "free"]) {
       for (const lane of [LANE, OTHER_LANE]) await submit(first, tasksOf(5, 80, { tenant, lane }));
@@ -121,7 +128,14 @@ describe("nodes that share lanes between tenants", () => {
     const second = (nodes[1] as Node).storage;
     const heard = (kind: StorageSignal["kind"]) =>
       new Promise<void>((resolve) => second.subscribe((signal) => signal.kind === kind && resolve()));
-    const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+    const limits = {
+      maxQueued: null,
+      maxInflight: null,
+      maxSchedules: null,
+      maxStreams: null,
+      maxAgents: null,
+      maxStoredBytes: null,
+    };
     const tenants = heard("tenants");
     await first.tenants.create({ id: "t", name: "t", limits });
     await tenants;
@@ -135,7 +149,14 @@ describe("nodes that share lanes between tenants", () => {
 
   test("delete a tenant while the others submit, claim and finish its tasks", async () => {
     const { nodes, first } = await openNodes(4);
-    const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+    const limits = {
+      maxQueued: null,
+      maxInflight: null,
+      maxSchedules: null,
+      maxStreams: null,
+      maxAgents: null,
+      maxStoredBytes: null,
+    };
     await first.tenants.create({ id: "gone", name: "gone", limits });
     for (const tenant of ["gone", "stays"]) await submit(first, tasksOf(10, 200, { tenant, priority: 1 }));
     const drained = nodes.slice(1).map((node) => drain(node, [LANE], 5));

@@ -16,6 +16,7 @@ import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SteppedClock } from "./conformance/clock.ts";
 import { describeStorage } from "./conformance/index.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
+import { UNBOUNDED } from "./conformance/tenant-fairness.ts";
 import { idsOf, LANE, NODE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import type { SqliteOptions } from "./sqlite/database.ts";
 import { openSqlite } from "./sqlite/open.ts";
@@ -290,6 +291,22 @@ describe("a SQLite file", () => {
         message: expect.stringContaining("9999"),
       });
     }
+  });
+
+  test("a recount finds that the bytes of a tenant are off", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    const limits = { ...UNBOUNDED, maxStoredBytes: 1_000_000 };
+    await storage.tenants.create({ id: TENANT, name: "Acme", limits });
+    while ((await storage.tenants.countStored({ limit: 3 })).more);
+    await insert(storage, "a", "b");
+    const stored = (await storage.tenants.get({ id: TENANT }))?.storedBytes ?? 0;
+    const hand = new Sqlite(path);
+    hand.exec("update stored_bytes set bytes = bytes + 5");
+    hand.close();
+    expect(await storage.counters.recountAll({ limit: 1 })).toEqual([
+      { counter: `stored bytes of ${TENANT}`, stored: stored + 5, counted: stored },
+    ]);
   });
 
   test("with a wrong counter says so, and mends the line that is looked at", async () => {

@@ -504,7 +504,14 @@ test("what cannot be sent yet is not looked at again and again", async () => {
 
 test("nothing of a disabled tenant is sent until it is enabled", async () => {
   const { end, list, storage, clock, deliverer } = await makeDeliverer();
-  const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+  const limits = {
+    maxQueued: null,
+    maxInflight: null,
+    maxSchedules: null,
+    maxStreams: null,
+    maxAgents: null,
+    maxStoredBytes: null,
+  };
   await storage.tenants.create({ id: "stopped", name: "stopped", limits });
   await storage.tenants.setDisabled({ id: "stopped", disabled: true });
   const { url, received } = await receiver();
@@ -523,7 +530,14 @@ test("nothing of a disabled tenant is sent until it is enabled", async () => {
 
 test("what is left of a tenant that is deleted is not sent", async () => {
   const { end, storage, clock } = await makeDeliverer();
-  const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+  const limits = {
+    maxQueued: null,
+    maxInflight: null,
+    maxSchedules: null,
+    maxStreams: null,
+    maxAgents: null,
+    maxStoredBytes: null,
+  };
   await storage.tenants.create({ id: "gone", name: "gone", limits });
   const hanging = await receiver(hang);
   await end(hanging.url, 20, "gone");

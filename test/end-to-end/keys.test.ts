@@ -127,9 +127,17 @@ describe("rota tenants", () => {
       "none",
       "--max-inflight",
       "2",
+      "--max-agents",
+      "7",
+      "--max-stored-bytes",
+      "1000000",
       "--json",
     );
-    expect(JSON.parse(changed.stdout).limits).toMatchObject({ maxQueued: null, maxInflight: 2 });
+    expect(JSON.parse(changed.stdout)).toMatchObject({
+      limits: { maxQueued: null, maxInflight: 2, maxAgents: 7, maxStoredBytes: 1_000_000 },
+      storedBytes: 0,
+    });
+    expect((await rota("tenants", "show", made.id)).stdout).toMatch(/\nstored bytes +0 of 1000000\n/);
     expect((await rota("tenants", "disable", made.id)).stdout).toBe(`${made.id} disabled\n`);
     expect((await rota("tenants")).stdout).toMatch(/ acme +disabled /);
     expect((await rota("tenants", "enable", made.id)).stdout).toBe(`${made.id} enabled\n`);

@@ -75,6 +75,7 @@ export async function makeEngine(params: EngineParams = {}) {
       }),
       hasAgent: params.hasAgent ?? (() => true),
       isDisabled: async (id) => (await storage.tenants.get({ id }))?.disabled ?? false,
+      isFull: async () => false,
     },
     findExecutor: () => executor,
     abilities: () => params.abilities ?? { agents: new Map(), kinds: TASK_KINDS },

@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { onTestFinished } from "vitest";
 import { listen } from "../../src/server/listen.ts";
+import type { RateLimitOptions } from "../../src/server/middleware/rate-limit.ts";
 import { openTestRota, type TestRota, type TestRotaParams } from "./rota.ts";
 
 export interface Answer {
@@ -35,11 +36,17 @@ export interface TestServer extends TestRota {
   ask(path: string, init?: Parameters<typeof ask>[1]): Promise<Answer>;
 }
 
+export interface TestServerParams extends TestRotaParams {
+  readonly start?: boolean;
+  readonly rateLimit?: RateLimitOptions;
+}
+
 /** A server in this process on a free port, on a Rota whose time stands still. Both end with the test. */
-export async function openTestServer(params: TestRotaParams & { start?: boolean } = {}): Promise<TestServer> {
+export async function openTestServer(params: TestServerParams = {}): Promise<TestServer> {
   const parts = await openTestRota(params);
   const { rota, log, clock } = parts;
-  const server = await listen({ rota, log, clock, host: "127.0.0.1", port: 0 });
+  const rateLimit = params.rateLimit === undefined ? {} : { rateLimit: params.rateLimit };
+  const server = await listen({ rota, log, clock, host: "127.0.0.1", port: 0, ...rateLimit });
   onTestFinished(() => server.close());
   if (params.start !== false) await rota.start();
   return { ...parts, url: server.url, ask: (path, init) => ask(server.url + path, init) };

@@ -8,6 +8,7 @@ import { DEFAULT_TENANT } from "../../model/task.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../../tenants/permissions.ts";
 import { onlyAgent } from "../only-agent.ts";
 import type { Visitor } from "../visitor.ts";
+import { chargeHead } from "./charge-requests.ts";
 import { allowLocalOnly } from "./local-only.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
@@ -48,7 +49,7 @@ export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): 
     }
     request.visitor = await identify(request, rota);
     const { caller } = request.visitor;
-    rateLimit.take(caller.keyId as string);
+    chargeHead(request, rateLimit, caller.keyId as string);
     // What no route answers is told so to whoever has a key at all.
     if (access !== undefined) checkRole(caller, access);
   });

@@ -12,6 +12,8 @@ import {
 } from "../../api/tasks.ts";
 import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/batch.ts";
+import { BATCH_MAX } from "../../model/batch-input.ts";
+import { isObject } from "../../model/field-checks.ts";
 import type { SubmitInput } from "../../model/submit-input.ts";
 import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
 import type { RouteParts } from "../routes.ts";
@@ -29,7 +31,7 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     );
   });
 
-  app.post("/tasks/batch", may("submit", submitBatch), async (request, reply) => {
+  app.post("/tasks/batch", may("submit", submitBatch, tasksGiven), async (request, reply) => {
     reply.code(202);
     refuseKey(request.headers["idempotency-key"], "give each task of a batch its own `idempotencyKey`");
     const submitted = await request.rota.tasks.submitBatch(request.body as unknown as BatchInput);
@@ -77,3 +79,8 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     return rota.tasks.retry(params.id, options as TaskRetryOptions);
   });
 };
+
+function tasksGiven(body: unknown): { rows: number } {
+  const tasks = isObject(body) ? body["tasks"] : undefined;
+  return { rows: Array.isArray(tasks) ? Math.min(tasks.length, BATCH_MAX.others) : 0 };
+}

@@ -14,7 +14,14 @@ import { SteppedClock } from "./clock.ts";
 import { newTask, type OpenWorld, ROOMY, ROOMY_SHARES, type StorageHarness, type World } from "./world.ts";
 
 const HOLD_MS = 30_000;
-const NO_LIMITS = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+const NO_LIMITS = {
+  maxQueued: null,
+  maxInflight: null,
+  maxSchedules: null,
+  maxStreams: null,
+  maxAgents: null,
+  maxStoredBytes: null,
+};
 
 export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld): void {
   describe("claims of deliveries", () => {

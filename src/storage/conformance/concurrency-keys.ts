@@ -335,7 +335,14 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       await world.storage.tenants.create({
         id: TENANT,
         name: TENANT,
-        limits: { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null },
+        limits: {
+          maxQueued: null,
+          maxInflight: null,
+          maxSchedules: null,
+          maxStreams: null,
+          maxAgents: null,
+          maxStoredBytes: null,
+        },
       });
       await submitKeyed(world, { id: "1", agent: "b" }, { id: "2", agent: "c" });
       await world.storage.tenants.setDisabled({ id: TENANT, disabled: true });

@@ -41,6 +41,7 @@ import { describeSessions } from "./sessions.ts";
 import { describeSettlements } from "./settlements.ts";
 import { describeSignals } from "./signals.ts";
 import { describeSituation } from "./situation.ts";
+import { describeStoredBytes } from "./stored-bytes.ts";
 import { describeTenantFairness } from "./tenant-fairness.ts";
 import { describeTenantRecords } from "./tenant-records.ts";
 import { describeTenants } from "./tenants.ts";
@@ -89,6 +90,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeListTasks(open);
     describeSituation(open);
     describeTenants(open);
+    describeStoredBytes(open);
     describeTenantFairness(open);
     describeTenantRecords(open);
     describeKeys(open);

@@ -20,7 +20,13 @@ export function describeTenantRecords(open: OpenWorld): void {
   describe("tenants", () => {
     test("are created, found and listed by id, the default one always among them", async () => {
       const { storage, clock } = await open();
-      const created = { ...acme, disabled: false, createdAt: clock.now(), updatedAt: clock.now() };
+      const created = {
+        ...acme,
+        storedBytes: null,
+        disabled: false,
+        createdAt: clock.now(),
+        updatedAt: clock.now(),
+      };
       expect(await storage.tenants.create(acme)).toEqual({ taken: null, tenant: created });
       expect(await storage.tenants.get({ id: "ten_1" })).toEqual(created);
       expect(await storage.tenants.get({ id: "ten_2" })).toBeNull();
@@ -57,7 +63,14 @@ export function describeTenantRecords(open: OpenWorld): void {
         limits: { maxInflight: 2, maxQueued: null },
       });
       const limits = { ...UNBOUNDED, maxInflight: 2 };
-      const tenant = { ...acme, limits, disabled: false, createdAt, updatedAt: clock.now() };
+      const tenant = {
+        ...acme,
+        limits,
+        storedBytes: null,
+        disabled: false,
+        createdAt,
+        updatedAt: clock.now(),
+      };
       expect(updated).toEqual({ found: true, taken: null, tenant });
       await storage.tenants.update({ id: "ten_1", name: "Acme Ltd" });
       expect(await storage.tenants.get({ id: "ten_1" })).toEqual({ ...tenant, name: "Acme Ltd" });

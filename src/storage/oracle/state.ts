@@ -54,6 +54,9 @@ export interface OracleState {
   keys: { tenant: string; key: string; hash: string; taskSeq: number; createdAt: number }[];
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
+  /** Of the catalogue, by `agentKey`, oldest first. */
+  agentChanges: { readonly seq: number; readonly key: string }[];
+  lastAgentChange: number;
   /** Those that were created. */
   readonly tenants: Map<string, Mutable<TenantRecord>>;
   apiKeys: Mutable<KeyRecord>[];
@@ -191,6 +194,8 @@ export function emptyState(clock: Clock): OracleState {
     releases: [],
     keys: [],
     catalogue: new Map(),
+    agentChanges: [],
+    lastAgentChange: 0,
     tenants: new Map([[DEFAULT_TENANT, defaultTenant(clock.now())]]),
     apiKeys: [],
     audit: [],
@@ -220,12 +225,20 @@ export function emptyState(clock: Clock): OracleState {
 }
 
 function defaultTenant(now: number): TenantRecord {
-  const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+  const limits = {
+    maxQueued: null,
+    maxInflight: null,
+    maxSchedules: null,
+    maxStreams: null,
+    maxAgents: null,
+    maxStoredBytes: null,
+  };
   return {
     id: DEFAULT_TENANT,
     name: DEFAULT_TENANT,
     disabled: false,
     limits,
+    storedBytes: null,
     createdAt: now,
     updatedAt: now,
   };

@@ -1,13 +1,15 @@
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import { isTerminal } from "../../model/task-state.ts";
-import type {
-  CreatedTenant,
-  DeletedTenant,
-  NewTenant,
-  TenantLimits,
-  TenantRecord,
-  UpdatedTenant,
+import {
+  type CreatedTenant,
+  type DeletedTenant,
+  type NewTenant,
+  TASK_OVERHEAD_BYTES,
+  type TenantLimits,
+  type TenantRecord,
+  type UpdatedTenant,
 } from "../storage.ts";
+import { noteChange } from "./agents.ts";
 import { cancelThese } from "./cancel-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { remove } from "./prune.ts";
@@ -23,6 +25,7 @@ export function createTenant(state: OracleState, { id, name, limits }: NewTenant
     name,
     disabled: false,
     limits: { ...limits },
+    storedBytes: null,
     createdAt: now,
     updatedAt: now,
   });
@@ -104,7 +107,11 @@ function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notificatio
 function forget(state: OracleState, id: string): void {
   const isOwn = (key: string) => key.startsWith(agentKey({ tenant: id, agent: "" }).slice(0, -2));
   for (const key of state.agentLimits.keys()) if (isOwn(key)) state.agentLimits.delete(key);
-  for (const key of state.catalogue.keys()) if (isOwn(key)) state.catalogue.delete(key);
+  for (const key of state.catalogue.keys()) {
+    if (!isOwn(key)) continue;
+    state.catalogue.delete(key);
+    noteChange(state, key);
+  }
   state.receivers = state.receivers.filter(({ tenant }) => tenant !== id);
   state.deliveryTurns = state.deliveryTurns.filter(({ tenant }) => tenant !== id);
   state.tenants.delete(id);
@@ -126,5 +133,24 @@ function changed(state: OracleState, id: string): void {
 function recordOf(state: OracleState, id: string): TenantRecord {
   const tenant = state.tenants.get(id);
   if (tenant === undefined) throw new Error(`There is no tenant ${id}.`);
-  return copyJson(tenant);
+  const isCounted = tenant.limits.maxStoredBytes !== null;
+  return { ...copyJson(tenant), storedBytes: isCounted ? storedBytes(state, id) : null };
+}
+
+function storedBytes(state: OracleState, tenant: string): number {
+  const own = state.tasks.filter((task) => task.tenant === tenant);
+  return own.reduce(
+    (sum, { spec, result, error }) =>
+      sum +
+      TASK_OVERHEAD_BYTES +
+      Buffer.byteLength(JSON.stringify(spec)) +
+      Buffer.byteLength(result === undefined ? "" : JSON.stringify(result)) +
+      Buffer.byteLength(error ?? ""),
+    0,
+  );
+}
+
+/** Nothing is counted before it is asked for. */
+export function countStored(): { readonly more: boolean } {
+  return { more: false };
 }

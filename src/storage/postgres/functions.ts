@@ -40,6 +40,7 @@ import { SETTLE_FUNCTIONS } from "./settle-moves.ts";
 import { SETTLE_SESSION_FUNCTIONS } from "./settle-sessions.ts";
 import { SHARE_FUNCTIONS } from "./share-out.ts";
 import { SKIP_FUNCTIONS } from "./skip-numbers.ts";
+import { STORED_BYTES_FUNCTIONS } from "./stored-bytes.ts";
 import { TAKE_IN_FUNCTIONS } from "./take-in.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
 import { TENANT_FUNCTIONS } from "./tenants.ts";
@@ -88,6 +89,7 @@ const SOURCE = [
   LANE_FUNCTIONS,
   AGENT_FUNCTIONS,
   TENANT_FUNCTIONS,
+  STORED_BYTES_FUNCTIONS,
   RECOUNT_FUNCTIONS,
   SKIP_FUNCTIONS,
   REWIND_FUNCTIONS,

@@ -3,6 +3,7 @@ import { TaskCounts } from "../task-counts.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { type FaultRow, toFault } from "./recount.ts";
 import { maxOf } from "./settle-sessions.ts";
+import { recountStored } from "./stored-bytes.ts";
 
 /** Rows of one statement: each has a snapshot of its own, and one that lasts keeps vacuum from cleaning up. */
 const SLICE_ROWS = 10_000;
@@ -49,6 +50,8 @@ class Recount {
       this.#found(await this.#query<FaultRow>(text, []));
       await this.#sliceDone(1);
     }
+    const onSlice = (tasks: number) => this.#sliceDone(tasks);
+    this.#faults.push(...(await recountStored(this.#db, { limit: this.#limit, onSlice })));
     return this.#faults;
   }
 

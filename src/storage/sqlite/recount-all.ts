@@ -2,6 +2,7 @@ import type { CounterFault, RecountParams } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
 import { compare, headOfLine, tenantFaults } from "./recount.ts";
+import { recountStored } from "./stored-bytes.ts";
 import { TaskCensus } from "./task-census.ts";
 
 /** Rows of one slice: a few milliseconds, in which nobody else gets the thread. */
@@ -56,6 +57,7 @@ class Recount {
       await this.#checkSessions();
       await this.#checkKeys();
       await this.#checkSchedules();
+      await this.#checkStoredBytes();
       return this.#faults;
     } finally {
       this.#census.close();
@@ -185,6 +187,11 @@ class Recount {
       inflight: own.tasks,
       exempt: exempt - own.exempt,
     };
+  }
+
+  async #checkStoredBytes(): Promise<void> {
+    const onSlice = (tasks: number) => this.#sliceDone(tasks);
+    this.#faults.push(...(await recountStored(this.#db, { limit: this.#limit, onSlice })));
   }
 
   async #checkLanes(): Promise<void> {
