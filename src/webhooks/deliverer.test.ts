@@ -32,7 +32,9 @@ async function makeDeliverer(params: DelivererParams = {}) {
   const { clock = new ManualClock(), allow = ["127.0.0.1"], lookup, secret, meddler = {} } = params;
   const storage = params.storage ?? (await openMemory(clock));
   await storage.lanes.configure({
-    lanes: [{ name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
+    lanes: [
+      { name: "tasks", total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 },
+    ],
   });
   const guard = new TargetGuard({ allow, clock, ...(lookup === undefined ? {} : { lookup }) });
   const log = new RecordingLog();

@@ -40,6 +40,7 @@ import { describeSignals } from "./signals.ts";
 import { describeSituation } from "./situation.ts";
 import { describeTenantFairness } from "./tenant-fairness.ts";
 import { describeTenantRecords } from "./tenant-records.ts";
+import { describeTenantShares } from "./tenant-shares.ts";
 import { describeTenants } from "./tenants.ts";
 import { describeText } from "./text.ts";
 import { type StorageHarness, worldOpener } from "./world.ts";
@@ -83,6 +84,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeSituation(open);
     describeTenants(open);
     describeTenantFairness(open);
+    describeTenantShares(open);
     describeTenantRecords(open);
     describeKeys(open);
     describeAudit(open);
