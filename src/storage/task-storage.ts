@@ -244,7 +244,10 @@ export interface FinishAndClaimParams {
 export interface Claim {
   readonly lane: string;
   readonly limit: number;
-  /** Bounds how many of them one tenant gets while there is a second enabled tenant. Left out: nothing does. */
+  /**
+   * Bounds how many of them one tenant gets while there is a second enabled tenant. Left out: nothing does. The node says
+   * what is left, as it says `limit`: nobody else claims for it, so that no counter is kept for each tenant on each node.
+   */
   readonly perTenant?: TenantSlots;
 }
 

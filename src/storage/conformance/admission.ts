@@ -182,6 +182,15 @@ export function describeAdmission(open: OpenWorld): void {
       expect(inserted[1]?.rejection).toEqual({ full: "global", queued: 1 });
     });
 
+    test("counts a tenant's tasks over all lanes, however many those are", async () => {
+      const world = await open();
+      const lanes = Array.from({ length: 40 }, (_, n) => `lane-${n}`);
+      for (const lane of lanes) await world.configureLane(lane, {});
+      await world.submit(...lanes.map((lane) => ({ lane })));
+      const inserted = await submitWithin(world, { maxQueueSize: 41 }, {}, { lane: "lane-7" });
+      expect(inserted.map(({ rejection }) => rejection)).toEqual([null, { full: "global", queued: 41 }]);
+    });
+
     test("counts an agent's tasks over all lanes, also those taken in by the same call", async () => {
       const world = await open();
       const lanes = [{}, { lane: OTHER_LANE }, {}, { lane: OTHER_LANE }];

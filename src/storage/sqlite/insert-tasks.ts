@@ -236,7 +236,7 @@ function refuse(
 function queuedOf(ledger: Ledger, { queued }: Admission, tenant: string): number {
   let own = queued.get(tenant);
   if (own === undefined) {
-    own = ledger.tenants.queued(tenant, ledger.allLanes().keys());
+    own = ledger.tenants.queued(tenant, ledger.allLanes());
     queued.set(tenant, own);
   }
   return own;

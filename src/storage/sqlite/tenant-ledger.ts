@@ -25,6 +25,9 @@ export interface TenantLine {
 export const TENANT_LINE_COLUMNS =
   "id, lane, tenant, max_queued, max_inflight, lane_max, disabled, waiting, exempt, inflight, supply, urgent_lines, last_served, owed, ahead_streak";
 
+/** Of more lanes than this, what a tenant has in them is summed by the database. */
+const LANES_SUMMED_MAX = 32;
+
 /** What of a line counts for its tenant. */
 type Counted = Pick<Line, "waiting" | "exempt" | "inflight" | "room" | "ahead">;
 
@@ -191,9 +194,10 @@ export class TenantLedger {
   }
 
   /** What a tenant had waiting in these lanes, which are all there are, before this transaction: as admission counts it. */
-  queued(tenant: string, lanes: Iterable<string>): number {
+  queued(tenant: string, lanes: ReadonlyMap<string, unknown>): number {
+    if (lanes.size > LANES_SUMMED_MAX) return this.#readQueued(tenant);
     let sum = 0;
-    for (const lane of lanes) {
+    for (const lane of lanes.keys()) {
       const kept = this.#kept(lane);
       if (kept === undefined) return this.#readQueued(tenant);
       const line = kept.get(tenant);
