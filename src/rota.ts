@@ -141,6 +141,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     random,
     log,
     newNodeId: nodeIdMaker(hostname(), process.pid),
+    maxLaneShare: () => current.value.options.tenants.maxLaneShare,
     concurrency: () =>
       Object.fromEntries([...lanes.lanes.values()].map(({ name, concurrency }) => [name, concurrency])),
     limits: () => current.value.limits,

@@ -13,6 +13,7 @@ import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.
 import { schedules } from "./schedules-schema.ts";
 import { server } from "./server-schema.ts";
 import { sessions } from "./sessions-schema.ts";
+import { tenants } from "./tenants-schema.ts";
 import { webhooks } from "./webhooks-schema.ts";
 
 /** A count that somebody might mean; more is a slip of the finger. */
@@ -32,7 +33,16 @@ const scheduler = section({
     .describe(
       "`fair-fifo`: the agent with the fewest running goes first; `priority-fifo`: the task with the lowest number.",
     ),
-  maxQueueSize: numberIn(COUNT).default(1_000).describe("Waiting tasks in all; one more is rejected."),
+  maxQueueSize: numberIn(COUNT)
+    .default(1_000)
+    .describe(
+      "Waiting tasks of one tenant, unless its `limits.maxQueued` says otherwise; one more is rejected.",
+    ),
+  maxQueueSizeTotal: numberIn(COUNT)
+    .exactOptional()
+    .describe(
+      "Waiting tasks of all enabled tenants; one more is rejected, and once a second tenant exists one alone gets no further than half of it. The larger of 100000 and twice `maxQueueSize` when left out.",
+    ),
   maxPerAgent: numberIn(COUNT).default(100).describe("Waiting tasks of one agent; one more is rejected."),
   maxInflight: numberIn(COUNT).default(20).describe("Running tasks of the lane `tasks`, over all nodes."),
   maxPerAgentInflight: numberIn(COUNT)
@@ -116,6 +126,7 @@ export const configSchema = section({
   schedules: schedules.prefault({}),
   retry: retry.prefault({}),
   timeouts: timeouts.prefault({}),
+  tenants: tenants.prefault({}),
   executors: executors.prefault({}),
   agents: z
     .record(

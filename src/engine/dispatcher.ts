@@ -1,10 +1,10 @@
 import { isTerminal } from "../model/task-state.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
-import type { ClaimedTask, FinishedAndClaimed, Slots, Storage } from "../storage/storage.ts";
+import type { ClaimedTask, FinishedAndClaimed, Storage } from "../storage/storage.ts";
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
-import type { LaneClaim, LaneSlots } from "./lane-slots.ts";
+import type { Capacity, LaneClaim, LaneSlots } from "./lane-slots.ts";
 import type { MetricsByTenant } from "./metrics-by-tenant.ts";
 import type { AgentName } from "./run-maker.ts";
 import type { Runner } from "./runner.ts";
@@ -76,8 +76,8 @@ export class Dispatcher extends Service {
   }
 
   /** How many tasks of each lane it is there to run: none once it closes down. */
-  get serves(): Slots {
-    return this.#closing ? {} : this.#options.slots.capacity;
+  get serves(): Capacity {
+    return this.#closing ? { slots: {}, perTenant: {} } : this.#options.slots.capacity;
   }
 
   /**
@@ -149,7 +149,7 @@ export class Dispatcher extends Service {
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
     let toTell = answer.expired.length > 0;
     for (const { token, tenant, lane, agent, settlement, callsBack } of finishes) {
-      slots.freed(lane);
+      slots.freed({ lane, tenant });
       const state = states.get(token);
       if (state === undefined) continue;
       metrics.of(tenant).ended({ agent, lane }, state);
@@ -174,13 +174,13 @@ export class Dispatcher extends Service {
     const { slots, runner, completer, metrics } = this.#options;
     const given = new Map<string, number>();
     for (const { task } of claimed) {
-      slots.took(task.lane);
+      slots.took(task);
       given.set(task.lane, (given.get(task.lane) ?? 0) + 1);
     }
     for (const claim of claims) slots.answered(claim, given.get(claim.lane) ?? 0);
     for (const task of claimed) {
       if (this.#fencedEarly.has(task.token)) {
-        slots.freed(task.task.lane);
+        slots.freed(task.task);
         this.wakeAll();
       } else if (this.#claiming) {
         metrics.of(task.task.tenant).dispatched(task.task);

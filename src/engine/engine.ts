@@ -62,6 +62,8 @@ export interface EngineOptions {
   readonly newNodeId: () => string;
   /** How many tasks of each lane run here at once. */
   readonly concurrency: () => Readonly<Record<string, number>>;
+  /** The part of a lane's slots that one tenant may hold once a second enabled tenant exists. */
+  readonly maxLaneShare: () => number;
   readonly limits: () => AdmissionLimits;
   readonly retentionMs: () => number;
   /** The same for runs of schedules, which outlive their tasks. */
@@ -114,7 +116,7 @@ export class Engine {
     const storageNow = () => storageClock.now();
     const onEnded = options.onEnded ?? (() => {});
     this.#options = options;
-    this.#slots = new LaneSlots(options.concurrency());
+    this.#slots = new LaneSlots(options.concurrency(), options.maxLaneShare());
     this.#completer = new Completer({ storageNow, random });
     this.intake = new Intake({
       storage,
@@ -150,7 +152,7 @@ export class Engine {
       ...service,
       storage,
       newNodeId: options.newNodeId,
-      slots: () => this.#dispatcher.serves,
+      capacity: () => this.#dispatcher.serves,
       abilities: options.abilities,
     });
     this.#dispatcher = new Dispatcher({
@@ -274,7 +276,7 @@ export class Engine {
 
   /** Other settings hold from now on: what they allow starts at once, and what they no longer keep goes. */
   settingsChanged(): void {
-    this.#slots.configure(this.#options.concurrency());
+    this.#slots.configure(this.#options.concurrency(), this.#options.maxLaneShare());
     this.#incarnation.changed();
     this.#dispatcher.wakeAll();
     this.#pruner.wake();
@@ -365,7 +367,7 @@ export class Engine {
 
   #fenced(attempt: Attempt): void {
     this.#ran(attempt);
-    this.#slots.freed(attempt.record.lane);
+    this.#slots.freed(attempt.record);
     this.#completer.drop(attempt);
     this.#dispatcher.wakeAll();
     this.#ifIdle();

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { Service, type ServiceOptions } from "../services/service.ts";
-import type { Abilities, Slots, Storage } from "../storage/storage.ts";
+import type { Abilities, Storage } from "../storage/storage.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Heartbeat } from "./heartbeat.ts";
+import type { Capacity } from "./lane-slots.ts";
 import type { Rescuer } from "./rescuer.ts";
 
 /** While all is well there is nothing to do. */
@@ -14,7 +15,7 @@ export interface IncarnationOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly newNodeId: () => string;
   /** How many tasks of each lane this process is there to run. */
-  readonly slots: () => Slots;
+  readonly capacity: () => Capacity;
   /** What this process can execute. */
   readonly abilities: () => Abilities;
 }
@@ -38,7 +39,7 @@ export class Incarnation extends Service {
   /** Whether the lease is gone and no new name is known yet. */
   #lost = false;
   /** The slots that the storage knows of; null: perhaps others. */
-  #told: Slots | null = null;
+  #told: Capacity | null = null;
   /** The same of what this process can execute. */
   #abilities: Abilities | null = null;
 
@@ -100,18 +101,18 @@ export class Incarnation extends Service {
 
   /** A critical task that finds a slot free makes nobody give way for it: the storage must know what there is. */
   async #tellSlots(): Promise<void> {
-    const slots = this.#options.slots();
-    if (isDeepStrictEqual(slots, this.#told)) return;
+    const capacity = this.#options.capacity();
+    if (isDeepStrictEqual(capacity, this.#told)) return;
     this.#told = null;
-    await this.#options.storage.nodes.setSlots({ node: this.#node, slots });
-    this.#told = slots;
+    await this.#options.storage.nodes.setSlots({ node: this.#node, ...capacity });
+    this.#told = capacity;
   }
 
   async #register(node: string): Promise<void> {
-    const slots = this.#options.slots();
+    const capacity = this.#options.capacity();
     const abilities = this.#options.abilities();
-    await this.#options.storage.nodes.register({ node, slots, abilities });
-    this.#told = slots;
+    await this.#options.storage.nodes.register({ node, ...capacity, abilities });
+    this.#told = capacity;
     this.#abilities = abilities;
   }
 

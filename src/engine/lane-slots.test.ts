@@ -7,7 +7,7 @@ function ended(lane: string): Finish {
     seq: 1,
     token: 1,
     settlement: { to: "done", result: null },
-    tenant: "default",
+    tenant: "t",
     lane,
     agent: "a",
     callsBack: false,
@@ -20,8 +20,8 @@ function asks(slots: LaneSlots, finishes: readonly Finish[] = []) {
 }
 
 test("asks for all free slots of each lane", () => {
-  const slots = new LaneSlots({ a: 2, b: 3, c: 0 });
-  slots.took("b");
+  const slots = new LaneSlots({ a: 2, b: 3, c: 0 }, 1);
+  slots.took({ lane: "b", tenant: "t" });
   expect(asks(slots)).toEqual([
     ["a", 2],
     ["b", 2],
@@ -29,27 +29,27 @@ test("asks for all free slots of each lane", () => {
 });
 
 test("a lane that gave less than asked is not asked again until it is woken", () => {
-  const slots = new LaneSlots({ a: 2 });
+  const slots = new LaneSlots({ a: 2 }, 1);
   const [claim] = slots.claims([]);
   slots.answered(claim as never, 1);
-  slots.took("a");
+  slots.took({ lane: "a", tenant: "t" });
   expect(asks(slots)).toEqual([]);
   expect(slots.wake("a")).toBe(true);
   expect(asks(slots)).toEqual([["a", 1]]);
 });
 
 test("a lane that gave all it was asked for is asked again", () => {
-  const slots = new LaneSlots({ a: 2 });
+  const slots = new LaneSlots({ a: 2 }, 1);
   const [claim] = slots.claims([]);
-  slots.took("a");
-  slots.took("a");
+  slots.took({ lane: "a", tenant: "t" });
+  slots.took({ lane: "a", tenant: "t" });
   slots.answered(claim as never, 2);
   expect(asks(slots)).toEqual([]);
   expect(asks(slots, [ended("a")])).toEqual([["a", 1]]);
 });
 
 test("a wake-up while it was asked counts", () => {
-  const slots = new LaneSlots({ a: 2 });
+  const slots = new LaneSlots({ a: 2 }, 1);
   const [claim] = slots.claims([]);
   slots.wake("a");
   slots.answered(claim as never, 0);
@@ -57,26 +57,26 @@ test("a wake-up while it was asked counts", () => {
 });
 
 test("an end makes its lane worth asking, with the slot it frees", () => {
-  const slots = new LaneSlots({ a: 1, b: 1 });
+  const slots = new LaneSlots({ a: 1, b: 1 }, 1);
   for (const claim of slots.claims([])) slots.answered(claim, 0);
-  slots.took("a");
+  slots.took({ lane: "a", tenant: "t" });
   expect(asks(slots, [ended("a")])).toEqual([["a", 1]]);
 });
 
 test("waking a lane without a free slot, or one that is not ours, is nothing to act on", () => {
-  const slots = new LaneSlots({ a: 1 });
-  slots.took("a");
+  const slots = new LaneSlots({ a: 1 }, 1);
+  slots.took({ lane: "a", tenant: "t" });
   expect(slots.wake("a")).toBe(false);
   expect(slots.wake("elsewhere")).toBe(false);
 });
 
 test("asks for a bounded number at a time, and stays hungry while it is given all of it", () => {
-  const slots = new LaneSlots({ a: 450 });
+  const slots = new LaneSlots({ a: 450 }, 1);
   const given: number[] = [];
   for (const left = { tasks: 420 }; slots.hungry; ) {
     const [claim] = slots.claims([]);
     const count = Math.min(claim?.limit ?? 0, left.tasks);
-    for (let i = 0; i < count; i++) slots.took("a");
+    for (let i = 0; i < count; i++) slots.took({ lane: "a", tenant: "t" });
     left.tasks -= count;
     slots.answered(claim as never, count);
     given.push(count);
@@ -86,10 +86,10 @@ test("asks for a bounded number at a time, and stays hungry while it is given al
 
 describe("set anew while tasks run,", () => {
   test("a larger lane asks for what it can run more, and a new one for all", () => {
-    const slots = new LaneSlots({ a: 2 });
-    slots.took("a");
-    slots.took("a");
-    slots.configure({ a: 5, b: 1 });
+    const slots = new LaneSlots({ a: 2 }, 1);
+    slots.took({ lane: "a", tenant: "t" });
+    slots.took({ lane: "a", tenant: "t" });
+    slots.configure({ a: 5, b: 1 }, 1);
     expect(asks(slots)).toEqual([
       ["a", 3],
       ["b", 1],
@@ -97,22 +97,62 @@ describe("set anew while tasks run,", () => {
   });
 
   test("a smaller one asks for nothing until fewer run than it may run", () => {
-    const slots = new LaneSlots({ a: 4 });
-    for (let n = 0; n < 4; n++) slots.took("a");
-    slots.configure({ a: 2 });
+    const slots = new LaneSlots({ a: 4 }, 1);
+    for (let n = 0; n < 4; n++) slots.took({ lane: "a", tenant: "t" });
+    slots.configure({ a: 2 }, 1);
     expect([slots.hungry, slots.wake("a"), asks(slots)]).toEqual([false, false, []]);
     expect(asks(slots, [ended("a"), ended("a")])).toEqual([]);
     expect(asks(slots, [ended("a"), ended("a"), ended("a")])).toEqual([["a", 1]]);
-    for (let n = 0; n < 3; n++) slots.freed("a");
+    for (let n = 0; n < 3; n++) slots.freed({ lane: "a", tenant: "t" });
     expect(asks(slots)).toEqual([["a", 1]]);
   });
 
   test("one that is not named stays as it is", () => {
-    const slots = new LaneSlots({ a: 2, b: 3 });
-    slots.configure({ a: 1 });
+    const slots = new LaneSlots({ a: 2, b: 3 }, 1);
+    slots.configure({ a: 1 }, 1);
     expect(asks(slots)).toEqual([
       ["a", 1],
       ["b", 3],
     ]);
+  });
+});
+
+describe("of a lane's slots", () => {
+  function asked(slots: LaneSlots, finishes: readonly Finish[] = []) {
+    return slots
+      .claims(finishes)
+      .map(({ limit, perTenant }) => [limit, perTenant?.max, Object.fromEntries(perTenant?.left ?? [])]);
+  }
+
+  test("one tenant may take its share, less by what it holds, and others theirs", () => {
+    const slots = new LaneSlots({ a: 5 }, 0.8);
+    expect(asked(slots)).toEqual([[5, 4, {}]]);
+    for (let n = 0; n < 3; n++) slots.took({ lane: "a", tenant: "t" });
+    slots.took({ lane: "a", tenant: "u" });
+    // One more is within the share of "u", however many of the others are taken.
+    expect(asked(slots)).toEqual([[1, 4, {}]]);
+    slots.freed({ lane: "a", tenant: "u" });
+    expect(asked(slots)).toEqual([[2, 4, { t: 1 }]]);
+  });
+
+  test("what ends in the same exchange is not held any more", () => {
+    const slots = new LaneSlots({ a: 5 }, 0.8);
+    for (let n = 0; n < 4; n++) slots.took({ lane: "a", tenant: "t" });
+    expect(asked(slots)).toEqual([[1, 4, { t: 0 }]]);
+    expect(asked(slots, [ended("a"), ended("a")])).toEqual([[3, 4, { t: 2 }]]);
+  });
+
+  test("one that holds more than its share may take less than none", () => {
+    const slots = new LaneSlots({ a: 10 }, 1);
+    for (let n = 0; n < 7; n++) slots.took({ lane: "a", tenant: "t" });
+    slots.configure({ a: 10 }, 0.5);
+    expect(asked(slots)).toEqual([[3, 5, { t: -2 }]]);
+    expect(slots.capacity).toEqual({ slots: { a: 10 }, perTenant: { a: 5 } });
+  });
+
+  test("a single slot is not shared", () => {
+    const slots = new LaneSlots({ a: 1 }, 0.8);
+    expect(asked(slots)).toEqual([[1, undefined, {}]]);
+    expect(slots.capacity).toEqual({ slots: { a: 1 }, perTenant: {} });
   });
 });

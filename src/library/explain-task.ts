@@ -103,7 +103,7 @@ function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation):
 
 /** Why something that could start has not. */
 function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
-  const { task, lane, tenant, agent, ahead, batch, session, key } = situation;
+  const { task, lane, tenant, laneShare, agent, ahead, batch, session, key } = situation;
   const here = process.lane;
   const { lane: name } = task;
   const reasons: Reason[] = [];
@@ -128,6 +128,14 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
     add("lane_full", `all ${lane.total} slots of the lane "${name}" over all nodes are taken`, {
       lane: name,
     });
+  }
+  if (laneShare !== null) {
+    const { inflight, max } = laneShare;
+    add(
+      "tenant_at_lane_share",
+      `its tenant holds ${inflight} slots of the lane "${name}" and may hold ${max}, so that others find some`,
+      { lane: name },
+    );
   }
   if (tenant.max !== null && tenant.inflight >= tenant.max) {
     add("tenant_full", `its tenant runs ${count(tenant.inflight)} and may run ${tenant.max}`);

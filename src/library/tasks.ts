@@ -359,13 +359,13 @@ function notFound(): RotaError {
 function queueFull(
   { full, queued }: NonNullable<InsertedTask["rejection"]>,
   { agent: agentId, maxQueued }: NewTask,
-  { maxQueueSize: maxQueue, maxPerAgent, maxTenant }: AdmissionLimits & { maxTenant: number | null },
+  { maxQueueSize, maxPerAgent, maxTenant }: AdmissionLimits & { maxTenant: number | null },
 ): RotaError {
   return new RotaError("queue_full", rejectionError(full), {
     details: {
       agentId,
       queued,
-      maxQueue,
+      maxQueue: maxTenant ?? maxQueueSize,
       maxPerAgent: maxQueued === null || maxQueued === NO_QUEUE_LIMIT ? maxPerAgent : maxQueued,
       ...(full === "tenant" && maxTenant !== null ? { maxTenant } : {}),
     },

@@ -46,6 +46,83 @@ describe("a limit of a tenant", () => {
     expect(await held.startedAfterAWhile()).toBe(4);
   });
 
+  test("on the queue of the whole server keeps half of it for others", async () => {
+    const { rota } = await openTestRota({
+      options: { scheduler: { maxQueueSize: 9, maxQueueSizeTotal: 5 } },
+    });
+    const first = await createTenant(rota);
+    const second = await createTenant(rota, { maxQueued: 7 });
+    const submit = ({ tenant }: typeof first) => tenant.tasks.submit({ payload: 1 });
+    for (let n = 0; n < 2; n++) await submit(first);
+    await expect(submit(first)).rejects.toMatchObject({
+      code: "queue_full",
+      message: "rejected: server queue full",
+      // The caller's own numbers, and nothing of the others.
+      details: { agentId: "index", queued: 2, maxQueue: 9, maxPerAgent: 100 },
+    });
+    for (let n = 0; n < 2; n++) await submit(second);
+    await rota.tasks.submit({ payload: 1 });
+    await expect(submit(second)).rejects.toMatchObject({
+      message: "rejected: server queue full",
+      details: { queued: 2, maxQueue: 7 },
+    });
+    await rota.tenants.disable(second.id);
+    await rota.tasks.submit({ payload: 1 });
+    expect((await first.tenant.stats()).queue.totalQueued).toBe(2);
+  });
+
+  test("by the share of a lane leaves slots for a tenant without work yet, and `explain` says so", async () => {
+    const options = { scheduler: { workerCount: 5, maxPerAgentInflight: 100 } };
+    const { rota, held } = await startedRota({ options });
+    const { tenant } = await createTenant(rota);
+    let last = "";
+    for (let n = 0; n < 8; n++) last = (await tenant.tasks.submit({ agentId: "held", payload: 1 })).taskId;
+    expect(await held.startedAfterAWhile()).toBe(4);
+    expect((await tenant.tasks.explain(last)).reasons).toMatchObject([
+      {
+        code: "tenant_at_lane_share",
+        message: 'its tenant holds 4 slots of the lane "tasks" and may hold 4, so that others find some',
+        lane: "tasks",
+      },
+      { code: "tasks_ahead" },
+    ]);
+    await rota.tasks.submit({ agentId: "held", payload: 1 });
+    expect(await held.startedAfterAWhile()).toBe(5);
+  });
+
+  test("by the share of a lane lets a critical task take the slot of one of its own tenant's", async () => {
+    const options = { scheduler: { workerCount: 5, maxPerAgentInflight: 100 } };
+    const { rota, held } = await startedRota({ options });
+    const { tenant } = await createTenant(rota);
+    const submit = (priority: "low" | "critical") =>
+      tenant.tasks.submit({ agentId: "held", payload: 1, priority, preemptible: true });
+    for (let n = 0; n < 4; n++) await submit("low");
+    expect(await held.startedAfterAWhile()).toBe(4);
+    const { taskId } = await submit("critical");
+    expect(await held.startedAfterAWhile()).toBe(5);
+    expect(await stateOf(tenant, taskId)).toBe("running");
+    expect((await tenant.tasks.counts()).counts).toEqual({ queued: 1, running: 4 });
+  });
+
+  test("by the share of a lane follows the configuration and the other tenants while tasks run", async () => {
+    const options = { scheduler: { workerCount: 5, maxPerAgentInflight: 100 } };
+    const { rota, held } = await startedRota({ options });
+    for (let n = 0; n < 12; n++) await rota.tasks.submit({ agentId: "held", payload: 1 });
+    expect(await held.startedAfterAWhile()).toBe(5);
+    const { id } = await createTenant(rota);
+    await held.end();
+    expect(await held.startedAfterAWhile()).toBe(5);
+    await held.end();
+    expect(await held.startedAfterAWhile()).toBe(6);
+    await rota.reload({ tenants: { maxLaneShare: 0.5 } });
+    for (let n = 0; n < 2; n++) await held.end();
+    expect(await held.startedAfterAWhile()).toBe(6);
+    await rota.reload({ tenants: { maxLaneShare: 1 } });
+    expect(await held.startedAfterAWhile()).toBe(8);
+    await rota.tenants.disable(id);
+    expect(await held.startedAfterAWhile()).toBe(9);
+  });
+
   test("on schedules counts those that are not over", async () => {
     const { rota, clock } = await startedRota();
     const { id, tenant } = await createTenant(rota, { maxSchedules: 2 });

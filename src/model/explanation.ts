@@ -25,6 +25,7 @@ export const REASON_CODES = [
   "draining",
   "tenant_disabled",
   "tenant_full",
+  "tenant_at_lane_share",
   "no_executor",
   "preempted",
   "batch_full",

@@ -7,11 +7,14 @@ export interface NodeStorage {
    * Makes an incarnation known. Its id is new with every start of the process. `slots`: left out, it runs nothing yet.
    * `abilities`: left out, it can execute everything.
    */
-  register(params: { node: string; slots?: Slots; abilities?: Abilities }): Promise<void>;
+  register(params: { node: string; slots?: Slots; perTenant?: Slots; abilities?: Abilities }): Promise<void>;
   /** Replaces what the node can execute. From then on it is handed only tasks that it can. */
   setAbilities(params: { node: string; abilities: Abilities }): Promise<void>;
-  /** Says anew how much the node can run; lanes not named here it no longer runs. */
-  setSlots(params: { node: string; slots: Slots }): Promise<void>;
+  /**
+   * Says anew how much the node can run; lanes not named here it no longer runs. `perTenant`: how many slots of a lane one
+   * tenant may hold there while there is a second enabled tenant; lanes not named in it have no such bound.
+   */
+  setSlots(params: { node: string; slots: Slots; perTenant?: Slots }): Promise<void>;
   /**
    * Renews the lease of everything this incarnation runs. `alive: false`: it was declared dead and must abort all
    * it runs. `held` are the attempts it holds: anything else it runs has been fenced off, and what it does not run

@@ -73,7 +73,7 @@ describe("nodes that claim at once", () => {
   test("keep the limits of lane and agent at every moment", async () => {
     const { nodes, first } = await openNodes(4);
     await first.lanes.configure({
-      lanes: [{ name: LANE, total: 9, perAgent: 2, strategy: "fair-fifo", agingMs: 0 }],
+      lanes: [{ name: LANE, total: 9, perAgent: 2, perTenant: null, strategy: "fair-fifo", agingMs: 0 }],
     });
     await submit(first, tasksOf(6, 400));
     await Promise.all(nodes.map((node) => drain(node, [LANE], 4)));
@@ -308,7 +308,7 @@ describe("everything at once on four connections", () => {
   test("reaches no caller as an error and ends every task once", async () => {
     const { nodes, first } = await openNodes(4);
     await first.lanes.configure({
-      lanes: [{ name: LANE, total: 20, perAgent: 3, strategy: "fair-fifo", agingMs: 0 }],
+      lanes: [{ name: LANE, total: 20, perAgent: 3, perTenant: null, strategy: "fair-fifo", agingMs: 0 }],
     });
     await first.agents.configure({ tenant: TENANT, agent: "agent-1", maxInflight: 2 });
     for (const { node } of nodes) await first.nodes.setSlots({ node, slots: SLOTS });

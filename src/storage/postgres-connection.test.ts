@@ -258,7 +258,14 @@ describe("a database", () => {
       await Promise.all(storages.map((storage) => storage.close()));
       await database.drop();
     });
-    const lane = { name: LANE, total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+    const lane = {
+      name: LANE,
+      total: null,
+      perAgent: null,
+      perTenant: null,
+      strategy: "fair-fifo",
+      agingMs: 0,
+    } as const;
     await Promise.all(storages.map((storage) => storage.lanes.configure({ lanes: [lane] })));
     await Promise.all(storages.map((storage) => submit(storage, tasksOf(2, 5))));
     expect(await storages[0]?.tasks.counts({ tenant: TENANT })).toEqual({ queued: 20 });

@@ -2,6 +2,7 @@ import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openNodes, settle, submit, tasksOf, useDatabaseCopies } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
+import { UNBOUNDED } from "./conformance/tenant-fairness.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";
@@ -42,13 +43,13 @@ async function pagesOf(admin: Client, call: string, values: readonly unknown[] =
 function pagesOfClaim(admin: Client): Promise<number> {
   return pagesOf(
     admin,
-    `finish_and_claim(null, 'node-0', '{}', '{}', '{}', null, null, '{${LANE}}', '{${CLAIM_MAX}}')`,
+    `finish_and_claim(null, 'node-0', '{}', '{}', '{}', null, null, '{${LANE}}', '{${CLAIM_MAX}}', '{null}', '{null}')`,
   );
 }
 
 /** Ends an attempt as done and starts up to `limit` tasks: a call and its values. `more`: what else is said of the end. */
 function stepOf(held: ClaimedTask | undefined, limit: number, more?: object): [string, unknown[]] {
-  const call = `finish_and_claim(null, 'node-0', $1, $2, '{1}', $3, null, '{${LANE}}', '{${limit}}')`;
+  const call = `finish_and_claim(null, 'node-0', $1, $2, '{1}', $3, null, '{${LANE}}', '{${limit}}', '{null}', '{null}')`;
   const rest = more === undefined ? null : JSON.stringify([{ n: 1, state: "done", ...more }]);
   return [call, [[held?.task.seq], [held?.token], rest]];
 }
@@ -93,7 +94,14 @@ describe("what a critical task touches that comes in", () => {
   /** Agents at their limit, with so many critical tasks of theirs waiting; others run what gives way. */
   async function openCrowded(criticals: number) {
     const { first, admin } = await openNodes(1);
-    const lane = { name: LANE, total: null, perAgent: 1, strategy: "fair-fifo", agingMs: 0 } as const;
+    const lane = {
+      name: LANE,
+      total: null,
+      perAgent: 1,
+      perTenant: null,
+      strategy: "fair-fifo",
+      agingMs: 0,
+    } as const;
     await first.lanes.configure({ lanes: [lane] });
     await submit(first, tasksOf(BUSY, BUSY));
     await submit(
@@ -143,7 +151,7 @@ describe("what a critical task touches that comes in", () => {
       priority: task.priority,
       max_retries_if_lost: 0,
     };
-    const call = "insert_tasks(null, $1, '{1}', $2, '{}', '{1}', '[]', 1000000, 1000000)";
+    const call = "insert_tasks(null, $1, '{1}', $2, '{}', '{1}', '[]', 1000000, 1000000, 1000000)";
     return pagesOf(admin, call, [JSON.stringify([form]), [task.id]]);
   }
 
@@ -628,7 +636,7 @@ describe("what a claim touches", () => {
   test("does not grow with agents that are busy, nor with urgent work of one that is full", async () => {
     const { first, admin } = await openNodes(1);
     await first.lanes.configure({
-      lanes: [{ name: LANE, total: null, perAgent: 1, strategy: "fair-fifo", agingMs: 0 }],
+      lanes: [{ name: LANE, total: null, perAgent: 1, perTenant: null, strategy: "fair-fifo", agingMs: 0 }],
     });
     await submitAll(first, tasksOf(2000, 4000));
     const claims = [{ lane: LANE, limit: 500 }];
@@ -661,6 +669,7 @@ describe("what a claim touches", () => {
       `insert into rota.tenant (id, name, disabled, max_inflight, created_at, updated_at)
        select 'full-' || n, 'full-' || n, n % 3 = 0, 0, 0, 0 from generate_series(0, 9999) n`,
     );
+    await admin.query("update rota.lane set second_tenant = true");
     await submitAll(first, full);
     await submitAll(
       first,
@@ -669,6 +678,30 @@ describe("what a claim touches", () => {
     expect(await first.counters.recountAll()).toEqual([]);
     await pagesOfClaim(admin);
     expect(await pagesOfClaim(admin)).toBeLessThan(2 * small);
+  });
+
+  test("does not grow with tenants that are at their share of the lane", async () => {
+    const pagesBeside = async (full: number) => {
+      const { first, admin } = await openNodes(1);
+      await first.tenants.create({ id: "second", name: "second", limits: UNBOUNDED });
+      const lane = { name: LANE, total: 100_000, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+      await first.lanes.configure({ lanes: [{ ...lane, perTenant: 1 }] });
+      const twice = Array.from({ length: 2 * full }, (_, n) => ({ tenant: `full-${n % full}` }));
+      await submitAll(first, twice);
+      for (let busy = 0; busy < full; busy += 500) await claim(first, 500);
+      expect(await claim(first, 1)).toEqual([]);
+      const others = Array.from({ length: 100 }, (_, n) => ({
+        tenant: `other-${n}`,
+        agent: `agent-${n % 20}`,
+      }));
+      await submit(first, others);
+      expect(await first.counters.recountAll()).toEqual([]);
+      await pagesOfClaim(admin);
+      const pages = await pagesOfClaim(admin);
+      expect(await claim(first, CLAIM_MAX)).toHaveLength(CLAIM_MAX);
+      return pages;
+    };
+    expect(await pagesBeside(3_000)).toBeLessThan(2 * (await pagesBeside(50)));
   });
 
   test("does not grow with agents that only another node can execute", async () => {

@@ -49,7 +49,7 @@ async function open(path: string, options: Partial<SqliteOptions> = {}) {
   const storage = await openSqlite({ path, clock, ...options });
   onTestFinished(() => storage.close());
   await storage.lanes.configure({
-    lanes: [{ name: LANE, total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
+    lanes: [{ name: LANE, total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 }],
   });
   return { storage, clock };
 }

@@ -29,7 +29,8 @@ export interface TaskStorage {
    * A lane's slots are shared out between tenants first: the one with the fewest in flight there, ties to the one served
    * longest ago; a tenant of which a critical task took a running one's slot gets that slot back. What goes first of one
    * tenant is the lane's strategy's affair, and a critical task goes ahead of its own tenant's alone. A tenant that is
-   * disabled, or at its bound over all lanes, is passed over.
+   * disabled, or at its bound over all lanes, is passed over; and, while there is a second enabled tenant, one that holds its
+   * share of the lane's slots: `perTenant` of the lane over all nodes, `perTenant` of the claim on this node.
    *
    * A node is handed only what it can execute; see `Abilities`. Tasks that it cannot execute stay where they are and hold up no
    * others.
@@ -190,8 +191,13 @@ export type TaskOrigin = "task" | "message" | "run";
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1_000;
 
 export interface AdmissionLimits {
-  /** Waiting tasks over all tenants and lanes. */
+  /** Waiting tasks of one tenant over all lanes, where the tenant has no bound of its own. */
   readonly maxQueueSize: number;
+  /**
+   * Waiting tasks of all tenants that are not disabled. Once a second tenant exists, enabled or not, one alone gets no
+   * further than half of it.
+   */
+  readonly maxQueueSizeTotal: number;
   /** Waiting tasks of one agent. */
   readonly maxPerAgent: number;
 }
@@ -213,8 +219,12 @@ export interface InsertedTask {
   readonly unserved?: true;
 }
 
-/** Whose queue was full: looked at in this order. */
-export type FullQueue = "global" | "tenant" | "agent";
+/**
+ * Which queue was full. `server`: that of all tenants, or a tenant alone has half of it; `global`: the tenant's, by
+ * `maxQueueSize`; `tenant`: the tenant's, by a bound of its own; `agent`: the agent's. The queue of all is looked at first,
+ * then the tenant's bound, the half, and the agent's.
+ */
+export type FullQueue = "server" | "global" | "tenant" | "agent";
 
 /** Names one execution. A token is handed out once; holding it is what allows ending the attempt. */
 export interface Held {
@@ -228,7 +238,25 @@ export interface FinishAndClaimParams {
   /** Reports of running attempts, written as events while the lease is held. */
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
-  readonly claims: readonly { readonly lane: string; readonly limit: number }[];
+  readonly claims: readonly Claim[];
+}
+
+export interface Claim {
+  readonly lane: string;
+  readonly limit: number;
+  /**
+   * Bounds how many of them one tenant gets while there is a second enabled tenant. Left out: nothing does. The node says
+   * what is left, as it says `limit`: nobody else claims for it, so that no counter is kept for each tenant on each node.
+   */
+  readonly perTenant?: TenantSlots;
+}
+
+/** What one tenant may still take of the slots of a lane on a node. */
+export interface TenantSlots {
+  /** Of a tenant that is not named in `left`. */
+  readonly max: number;
+  /** Of tenants that hold some already; what ends in the same call is not held any more. Zero or less: nothing. */
+  readonly left: ReadonlyMap<string, number>;
 }
 
 export interface FinishedAttempt extends Held {
@@ -285,6 +313,11 @@ export interface TaskSituation {
   };
   /** Over all lanes. Disabled, or `max` in flight: nothing of it starts. */
   readonly tenant: { readonly disabled: boolean; readonly inflight: number; readonly max: number | null };
+  /**
+   * Set when its tenant holds its share of the slots of its lane: `max` of them over all nodes, or on every node that has
+   * one free. `inflight`: how many it holds.
+   */
+  readonly laneShare: { readonly inflight: number; readonly max: number } | null;
   /** `inLane`: of its lane alone; `max`: of the agent itself, over all lanes. */
   readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
   /** The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. */

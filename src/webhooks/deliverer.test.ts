@@ -38,7 +38,9 @@ async function makeDeliverer(params: DelivererParams = {}) {
   } = params;
   const storage = params.storage ?? (await openMemory(clock));
   await storage.lanes.configure({
-    lanes: [{ name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
+    lanes: [
+      { name: "tasks", total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 },
+    ],
   });
   const guard = new TargetGuard({ allow, clock, lookup });
   const log = new RecordingLog();

@@ -70,6 +70,14 @@ export interface Limits {
   readonly sessions: Readonly<Record<string, number>>;
   /** By the tenant's id; none for those that are not named. */
   readonly tenants?: Readonly<Record<string, TenantBounds>>;
+  /** What one tenant may hold of every lane. Left out: as much as there is. */
+  readonly laneShare?: LaneShare;
+}
+
+export interface LaneShare {
+  readonly max: number;
+  /** Whether a second enabled tenant existed when the event with this number was written. */
+  readonly holdsAt: (seq: number) => boolean;
 }
 
 export interface TenantBounds {

@@ -40,7 +40,7 @@ export async function openNodes(count: number) {
   const nodes = storages.map((storage, index) => ({ storage, node: `node-${index}` }));
   const [first] = nodes;
   if (first === undefined) throw new Error("There is at least one node.");
-  const bounds = { total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+  const bounds = { total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 } as const;
   await first.storage.lanes.configure({ lanes: [LANE, OTHER_LANE].map((name) => ({ name, ...bounds })) });
   for (const { storage, node } of nodes) await storage.nodes.register({ node });
   return { nodes, first: first.storage, admin, url: database.url };

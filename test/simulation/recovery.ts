@@ -73,9 +73,10 @@ export async function untilDelivered(world: World): Promise<void> {
   }
 }
 
-/** As many tasks as there are slots all run at once: none was lost on the way. */
+/** As many tasks as there are slots all run at once, of a tenant that is alone: none was lost on the way. */
 export async function fillEverySlot(world: World, process: SimulatedProcess): Promise<void> {
-  const { agents, climate, ledger } = world;
+  const { agents, climate, guests, ledger } = world;
+  for (const { id } of guests) await world.answer(process, (rota) => rota.tenants.disable(id));
   let expected = 0;
   for (const [lane, { perNode, total, perAgent = total }] of Object.entries(limitsIn(climate).lanes)) {
     const count = Math.min(perNode * world.processes.length, total, perAgent);
@@ -90,6 +91,7 @@ export async function fillEverySlot(world: World, process: SimulatedProcess): Pr
   const areFilled = await world.agenda.go(() => agents.held === expected, REST_MS);
   if (!areFilled) world.complain(`${expected} slots should be free, and ${agents.held} are`);
   agents.letGo();
+  for (const { id } of guests) await world.answer(process, (rota) => rota.tenants.enable(id));
 }
 
 /** Long enough for everybody who follows to be told of the last of it. */

@@ -2,6 +2,7 @@ import { onTestFinished } from "vitest";
 import { Engine } from "../../src/engine/engine.ts";
 import type { RunOptions } from "../../src/engine/run-maker.ts";
 import type { Executor } from "../../src/executors/executor.ts";
+import { DEFAULT_MAX_LANE_SHARE } from "../../src/model/lane.ts";
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from "../../src/model/retry-policy.ts";
 import { TASK_KINDS } from "../../src/model/task.ts";
 import type { TaskRecord } from "../../src/model/task-record.ts";
@@ -12,7 +13,7 @@ import { RecordingLog } from "./recording-log.ts";
 import { type Meddler, meddle, openMemory } from "./storages.ts";
 
 /** Limits that no test reaches by accident. */
-export const ROOMY = { maxQueueSize: 100_000, maxPerAgent: 100_000 };
+export const ROOMY = { maxQueueSize: 100_000, maxQueueSizeTotal: 100_000, maxPerAgent: 100_000 };
 
 export interface EngineParams {
   readonly executor?: Executor;
@@ -43,6 +44,7 @@ export async function makeEngine(params: EngineParams = {}) {
       name,
       total: null,
       perAgent: null,
+      perTenant: null,
       strategy: "fair-fifo",
       agingMs: 0,
     })),
@@ -62,6 +64,7 @@ export async function makeEngine(params: EngineParams = {}) {
     log,
     newNodeId: () => (++incarnations === 1 ? node : `${node}-${incarnations}`),
     concurrency: () => concurrency,
+    maxLaneShare: () => DEFAULT_MAX_LANE_SHARE,
     limits: () => ROOMY,
     retentionMs: () => 60_000,
     runRetentionMs: () => 90 * 24 * 60 * 60 * 1_000,

@@ -11,18 +11,10 @@ import {
 import { openOracle } from "../oracle.ts";
 import type { ClaimedDelivery, Storage } from "../storage.ts";
 import { SteppedClock } from "./clock.ts";
+import { UNBOUNDED } from "./tenant-fairness.ts";
 import { newTask, type OpenWorld, ROOMY, ROOMY_SHARES, type StorageHarness, type World } from "./world.ts";
 
 const HOLD_MS = 30_000;
-const NO_LIMITS = {
-  maxQueued: null,
-  maxInflight: null,
-  maxSchedules: null,
-  maxStreams: null,
-  maxAgents: null,
-  maxStoredBytes: null,
-};
-
 export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld): void {
   describe("claims of deliveries", () => {
     /** Ends tasks that call these hosts back, one after the other, written `tenant/host`. */
@@ -226,7 +218,7 @@ export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld
     test("pass over a tenant that is disabled, and go on once it is enabled", async () => {
       const world = await open();
       const { tenants } = world.storage;
-      await tenants.create({ id: "a", name: "a", limits: NO_LIMITS });
+      await tenants.create({ id: "a", name: "a", limits: UNBOUNDED });
       await end(world, "a/x");
       await tenants.setDisabled({ id: "a", disabled: true });
       await end(world, "a/y", "b/x");
@@ -240,7 +232,7 @@ export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld
 
     test("find nothing of a tenant that was deleted, nor of tasks that are gone", async () => {
       const world = await open();
-      await world.storage.tenants.create({ id: "a", name: "a", limits: NO_LIMITS });
+      await world.storage.tenants.create({ id: "a", name: "a", limits: UNBOUNDED });
       await end(world, "a/x", "a/y", "b/x");
       await world.storage.tenants.delete({ id: "a", limit: 1_000 });
       world.clock.step(1_000);
@@ -309,9 +301,11 @@ export function describeClaimDeliveries(harness: StorageHarness, open: OpenWorld
       const clock = new SteppedClock();
       const { storage, dispose } = await openStorage(clock);
       await storage.lanes.configure({
-        lanes: [{ name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
+        lanes: [
+          { name: "tasks", total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 },
+        ],
       });
-      for (const id of TENANTS) await storage.tenants.create({ id, name: id, limits: NO_LIMITS });
+      for (const id of TENANTS) await storage.tenants.create({ id, name: id, limits: UNBOUNDED });
       return { clock, storage, dispose, held: [] as ClaimedDelivery[] };
     }
 

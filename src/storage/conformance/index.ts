@@ -44,6 +44,7 @@ import { describeSituation } from "./situation.ts";
 import { describeStoredBytes } from "./stored-bytes.ts";
 import { describeTenantFairness } from "./tenant-fairness.ts";
 import { describeTenantRecords } from "./tenant-records.ts";
+import { describeTenantShares } from "./tenant-shares.ts";
 import { describeTenants } from "./tenants.ts";
 import { describeText } from "./text.ts";
 import { describeWaitingRuns } from "./waiting-runs.ts";
@@ -92,6 +93,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeTenants(open);
     describeStoredBytes(open);
     describeTenantFairness(open);
+    describeTenantShares(open);
     describeTenantRecords(open);
     describeKeys(open);
     describeAudit(open);

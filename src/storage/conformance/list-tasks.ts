@@ -160,7 +160,7 @@ export function describeListTasks(open: OpenWorld): void {
         agents: { [AGENT]: 2, other: 1 },
         ready: { [AGENT]: 4 },
       });
-      const limits = { maxQueueSize: 3, maxPerAgent: 9 };
+      const limits = { maxQueueSize: 3, maxQueueSizeTotal: 1_000, maxPerAgent: 9 };
       const [refused] = await storage.tasks.insert({ tasks: [newTask()], limits });
       expect(refused?.rejection).toEqual({ full: "global", queued: 3 });
     });

@@ -1,6 +1,7 @@
 import { RotaError } from "../../model/errors.ts";
 import type { Settlement } from "../../model/outcome.ts";
 import type {
+  Claim,
   EndedTask,
   FinishAndClaimParams,
   Fire,
@@ -36,7 +37,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
         node: side.nodes[command.node] ?? "",
         finishes: command.finishes.flatMap((finish) => toFinish(side, finish)),
         progress: command.progress.flatMap((pick) => toProgress(side, pick)),
-        claims: command.claims,
+        claims: command.claims.map(toClaim),
       });
     case "send":
       return send(side, command);
@@ -101,6 +102,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       return nodes.setSlots({
         node: side.nodes[command.node] ?? "",
         slots: { tasks: command.tasks, main: 1 },
+        ...(command.perTenant === null ? {} : { perTenant: { tasks: command.perTenant } }),
       });
     case "setAbilities": {
       const names = [...command.names, ...command.agents];
@@ -178,6 +180,11 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "recount":
       return counters.recountOne(command);
   }
+}
+
+function toClaim({ lane, limit, perTenant }: Extract<Command, { do: "step" }>["claims"][number]): Claim {
+  if (perTenant === null) return { lane, limit };
+  return { lane, limit, perTenant: { max: perTenant.max, left: new Map(perTenant.left) } };
 }
 
 async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, { do: "submit" }>) {
@@ -492,7 +499,7 @@ async function crowd(side: Side, lane: string) {
   const tasks = Array.from({ length: 40 }, (_, n) =>
     newTask({ id: `crowd-${n}`, tenant: `crowd-${n}`, agent: "a", lane }),
   );
-  const limits = { maxQueueSize: 1_000, maxPerAgent: 1_000 };
+  const limits = { maxQueueSize: 1_000, maxQueueSizeTotal: 10_000, maxPerAgent: 1_000 };
   const answers = await side.storage.tasks.insert({ tasks, limits });
   return answers.map(({ state }) => state);
 }

@@ -65,7 +65,13 @@ export class Side {
     { nodesDiffer }: { nodesDiffer: boolean },
   ): Promise<Side> {
     const side = new Side(storage, clock, nodesDiffer);
-    const bounds = { total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+    const bounds = {
+      total: null,
+      perAgent: null,
+      perTenant: null,
+      strategy: "fair-fifo",
+      agingMs: 0,
+    } as const;
     await storage.lanes.configure({ lanes: LANES.map((name) => ({ name, ...bounds })) });
     for (let node = 0; node < NODES; node += 1) await side.startNode(node);
     return side;

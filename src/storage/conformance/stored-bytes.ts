@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { TaskSpec } from "../../model/task.ts";
 import { TASK_OVERHEAD_BYTES } from "../storage.ts";
 import { UNBOUNDED } from "./tenant-fairness.ts";
-import { customSpec, newTask, type OpenWorld, only, TENANT, type World } from "./world.ts";
+import { customSpec, newTask, type OpenWorld, only, ROOMY, TENANT, type World } from "./world.ts";
 
 const BOUNDED = { ...UNBOUNDED, maxStoredBytes: 1_000_000 };
 
@@ -53,7 +53,7 @@ export function describeStoredBytes(open: OpenWorld): void {
       const { spec } = newTask();
       await world.storage.tasks.insert({
         tasks: [newTask(), newTask()],
-        limits: { maxQueueSize: 1, maxPerAgent: 10 },
+        limits: { ...ROOMY, maxQueueSize: 1 },
       });
       expect(await stored(world)).toBe(2 * bytes(given(spec)) + "rejected: global queue full".length);
       await world.finish(only(await world.claim()), { to: "done", result: null });

@@ -54,7 +54,11 @@ export const NODE = "north";
 export const OTHER_NODE = "south";
 
 /** Limits that no test reaches by accident. */
-export const ROOMY: AdmissionLimits = { maxQueueSize: 1_000_000, maxPerAgent: 1_000_000 };
+export const ROOMY: AdmissionLimits = {
+  maxQueueSize: 1_000_000,
+  maxQueueSizeTotal: 1_000_000,
+  maxPerAgent: 1_000_000,
+};
 
 /** Shares that no test reaches by accident. */
 export const ROOMY_SHARES: DeliveryShares = {
@@ -66,7 +70,13 @@ export const ROOMY_SHARES: DeliveryShares = {
   perUnprovenHost: 1_000_000,
 };
 
-const UNBOUNDED = { total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+const UNBOUNDED = {
+  total: null,
+  perAgent: null,
+  perTenant: null,
+  strategy: "fair-fifo",
+  agingMs: 0,
+} as const;
 
 /** Opens a world for each test that asks for one and closes it with the test. */
 export function worldOpener(harness: StorageHarness): OpenWorld {

@@ -25,14 +25,18 @@ export interface Chosen extends Candidate {
   readonly tenantLine: OracleTenantLine;
 }
 
-/** The one task that a node starts next in this lane, its tenant marked; undefined when nothing there may start. */
+/**
+ * The one task that a node starts next in this lane, its tenant marked; undefined when nothing there may start. `leftFor`:
+ * how many slots there a tenant may still take.
+ */
 export function chooseTask(
   state: OracleState,
   lane: OracleLane,
   abilities: Abilities | null,
+  leftFor: (tenant: string) => number,
 ): Chosen | undefined {
   const isExecutable = (line: OracleLine) => canExecute(state, abilities, line);
-  const tenantLine = nextSharer(sharersOf(state, lane, isExecutable))?.line;
+  const tenantLine = nextSharer(sharersOf(state, lane, isExecutable, leftFor))?.line;
   if (tenantLine === undefined) return undefined;
   const candidates = state.lines
     .filter((line) => line.lane === lane.name && line.tenant === tenantLine.tenant && isExecutable(line))

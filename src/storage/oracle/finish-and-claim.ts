@@ -3,6 +3,7 @@ import { FRONT_RANK, rankOf } from "../../model/priority.ts";
 import type {
   Abilities,
   AttemptUsage,
+  Claim,
   ClaimedTask,
   FinishAndClaimParams,
   FinishedAndClaimed,
@@ -12,7 +13,7 @@ import { chooseTask } from "./choose-task.ts";
 import { isAnyKeyWanted, passKeysOn } from "./concurrency-keys.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
-import { hasRoom } from "./room.ts";
+import { hasRoom, leftOnNode } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
@@ -53,7 +54,7 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
   settleMoves(state);
   const claimed = claims.flatMap((claim) =>
-    claimFromLane(state, { ...record, ...claim, hasEnded: finished.length > 0 }),
+    claimFromLane(state, { node, abilities: record.abilities, claim, hasEnded: finished.length > 0 }),
   );
   preempt(state);
   // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
@@ -122,19 +123,20 @@ function claimFromLane(
   {
     node,
     abilities,
-    lane: name,
-    limit,
+    claim: { lane: name, limit, perTenant },
     hasEnded,
-  }: { node: string; abilities: Abilities | null; lane: string; limit: number; hasEnded: boolean },
+  }: { node: string; abilities: Abilities | null; claim: Claim; hasEnded: boolean },
 ): ClaimedTask[] {
   const lane = state.lanes.get(name);
   if (lane === undefined) return [];
   const claimed: ClaimedTask[] = [];
+  const leftFor = (tenant: string) =>
+    leftOnNode(state, perTenant, tenant) - claimed.filter(({ task }) => task.tenant === tenant).length;
   // Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
-  if (hasEnded && limit > 0) passKeysOn(state, lane);
+  if (hasEnded && limit > 0) passKeysOn(state, lane, leftFor);
   while (claimed.length < limit && hasRoom(state, lane)) {
-    const choose = () => chooseTask(state, lane, abilities);
-    const chosen = choose() ?? (passKeysOn(state, lane) ? choose() : undefined);
+    const choose = () => chooseTask(state, lane, abilities, leftFor);
+    const chosen = choose() ?? (passKeysOn(state, lane, leftFor) ? choose() : undefined);
     if (chosen === undefined) break;
     const token = startTask(state, node, chosen.head);
     chosen.line.lastServed = token;

@@ -196,15 +196,20 @@ function tellOfFailedParents(state: OracleState, task: OracleTask): void {
   }
 }
 
-/** The whole queue is looked at before the tenant's share of it, and that before the agent's. */
+/** The queue of all tenants is looked at before the tenant's own, and that before the agent's. */
 function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask["rejection"] {
   if (input.origin !== "task") return null;
+  const isDisabled = (tenant: string) => state.tenants.get(tenant)?.disabled ?? false;
   const counted = state.tasks.filter((task) => isWaiting(task) && task.origin === "task");
+  const waitingOfEnabled = counted.filter(({ tenant }) => !isDisabled(tenant)).length;
   const waitingOfTenant = counted.filter(({ tenant }) => tenant === input.tenant).length;
-  if (counted.length >= limits.maxQueueSize) return { full: "global", queued: waitingOfTenant };
+  if (!isDisabled(input.tenant) && waitingOfEnabled >= limits.maxQueueSizeTotal)
+    return { full: "server", queued: waitingOfTenant };
   const maxOfTenant = state.tenants.get(input.tenant)?.limits.maxQueued ?? null;
-  if (maxOfTenant !== null && waitingOfTenant >= maxOfTenant)
-    return { full: "tenant", queued: waitingOfTenant };
+  if (waitingOfTenant >= (maxOfTenant ?? limits.maxQueueSize))
+    return { full: maxOfTenant === null ? "global" : "tenant", queued: waitingOfTenant };
+  if (state.tenants.size > 1 && waitingOfTenant >= Math.floor(limits.maxQueueSizeTotal / 2))
+    return { full: "server", queued: waitingOfTenant };
   const waitingOfAgent = counted.filter((task) => isSameAgent(task, input)).length;
   if (waitingOfAgent >= (input.maxQueued ?? limits.maxPerAgent))
     return { full: "agent", queued: waitingOfAgent };

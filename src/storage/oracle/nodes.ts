@@ -5,9 +5,14 @@ import type { OracleState } from "./state.ts";
 
 export function registerNode(
   state: OracleState,
-  { node, slots = {}, abilities = null }: { node: string; slots?: Slots; abilities?: Abilities | null },
+  {
+    node,
+    slots = {},
+    perTenant = {},
+    abilities = null,
+  }: { node: string; slots?: Slots; perTenant?: Slots; abilities?: Abilities | null },
 ): void {
-  state.nodes.set(node, { node, beat: 0, dead: false, slots, abilities });
+  state.nodes.set(node, { node, beat: 0, dead: false, slots, perTenant, abilities });
   endMemory(state, abilities);
   abilitiesChanged(state);
 }
@@ -25,11 +30,15 @@ export function setNodeAbilities(
   abilitiesChanged(state);
 }
 
-export function setNodeSlots(state: OracleState, { node, slots }: { node: string; slots: Slots }): void {
+export function setNodeSlots(
+  state: OracleState,
+  { node, slots, perTenant = {} }: { node: string; slots: Slots; perTenant?: Slots },
+): void {
   const record = state.nodes.get(node);
   if (record === undefined) return;
   for (const lane of Object.keys(record.slots)) state.shaken.add(lane);
   record.slots = slots;
+  record.perTenant = perTenant;
   preempt(state);
 }
 

@@ -81,7 +81,10 @@ export interface OracleState {
   /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
   readonly shaken: Set<string>;
   /** `abilities`: null, it can execute everything. */
-  readonly nodes: Map<string, Mutable<NodeRecord> & { slots: Slots; abilities: Abilities | null }>;
+  readonly nodes: Map<
+    string,
+    Mutable<NodeRecord> & { slots: Slots; perTenant: Slots; abilities: Abilities | null }
+  >;
   /** Agents that nodes named which are gone, and when the last of those was there. */
   readonly agentsSeen: Map<string, { readonly serves: boolean; readonly at: number }>;
   /** The kinds that every live node can execute for agents that are not served. */

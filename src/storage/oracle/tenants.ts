@@ -14,12 +14,14 @@ import { cancelThese } from "./cancel-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { remove } from "./prune.ts";
 import { refreshTurns } from "./receivers.ts";
+import { hasSecondEnabledTenant } from "./room.ts";
 import { agentKey, copyJson, type OracleState, tell } from "./state.ts";
 
 export function createTenant(state: OracleState, { id, name, limits }: NewTenant): CreatedTenant {
   if (state.tenants.has(id)) return { taken: "id" };
   if (isNameTaken(state, { id, name })) return { taken: "name" };
   const now = state.clock.now();
+  const wereShared = hasSecondEnabledTenant(state);
   state.tenants.set(id, {
     id,
     name,
@@ -29,6 +31,7 @@ export function createTenant(state: OracleState, { id, name, limits }: NewTenant
     createdAt: now,
     updatedAt: now,
   });
+  sharesMayChange(state, wereShared);
   changed(state, id);
   return { taken: null, tenant: recordOf(state, id) };
 }
@@ -61,8 +64,10 @@ export function setTenantDisabled(
 ): TenantRecord | null {
   const tenant = state.tenants.get(id);
   if (tenant === undefined) return null;
+  const wereShared = hasSecondEnabledTenant(state);
   tenant.disabled = disabled;
   tenant.updatedAt = state.clock.now();
+  sharesMayChange(state, wereShared);
   changed(state, id);
   return recordOf(state, id);
 }
@@ -120,6 +125,12 @@ function forget(state: OracleState, id: string): void {
 
 function isNameTaken(state: OracleState, { id, name }: { id: string; name: string }): boolean {
   return [...state.tenants.values()].some((other) => other.id !== id && other.name === name);
+}
+
+/** Where tenants are held to their shares from now on, or no longer, that concerns every lane. */
+function sharesMayChange(state: OracleState, wereShared: boolean): void {
+  if (hasSecondEnabledTenant(state) === wereShared) return;
+  for (const lane of state.lanes.keys()) state.shaken.add(lane);
 }
 
 /** Other bounds hold: what its tasks waited for may be there now, or gone. */

@@ -297,7 +297,7 @@ declare
   v_tenants text[] := array(select distinct n.tenant from line n where n.id = any (p_lines));
 begin
   update tenant_line t
-     set supply = s.supply, urgent_lines = s.urgent_lines, startable = not t.disabled and s.supply > 0
+     set supply = s.supply, urgent_lines = s.urgent_lines, startable = not t.disabled and s.supply > 0 and (t.inflight >= t.lane_max) is not true
     from (select lane, tenant, sum(room) as supply, (count(*) filter (where startable and ahead))::integer as urgent_lines
             from line where tenant = any (v_tenants) group by lane, tenant) s
    where t.tenant = s.tenant and t.lane = s.lane;

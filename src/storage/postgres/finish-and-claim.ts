@@ -11,6 +11,7 @@ import { PREEMPT } from "./preempt-tasks.ts";
 import { signalReleased } from "./release-dependants.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { SESSION_KEY, type TaskRow, toTaskRecords } from "./task-row.ts";
+import { slotValues } from "./tenant-shares.ts";
 import { cleanText } from "./text.ts";
 
 /** One transaction and one round trip for what a busy node does all the time: end attempts, start others. */
@@ -19,9 +20,10 @@ export async function finishAndClaim(
   params: FinishAndClaimParams,
 ): Promise<FinishedAndClaimed> {
   const finishes = firstOfEach(params.finishes);
+  const slots = params.claims.map(({ perTenant }) => slotValues(perTenant));
   const rows = await db.write<StepRow>({
     name: "finish_and_claim",
-    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     values: [
       params.node,
       finishes.map(({ seq }) => seq),
@@ -31,6 +33,8 @@ export async function finishAndClaim(
       toJson(params.progress.map(toProgressRow)),
       params.claims.map(({ lane }) => lane),
       params.claims.map(({ limit }) => limit),
+      slots.map(({ each }) => each),
+      slots.map(({ left }) => left),
     ],
   });
   const lost = new Set(rows.filter(({ what }) => what === "lost").map(({ number }) => Number(number)));
@@ -129,11 +133,12 @@ export const FINISH_AND_CLAIM_FUNCTIONS = `
 create type started_task as (${STARTED_COLUMNS});
 
 -- p_seqs, p_tokens, p_results: attempts that have ended; p_more: what else there is to say of some of them.
+-- p_each, p_left: for each lane, what tenants may take of its slots; see tenant-shares.ts.
 -- lost: number is the token of one that was not held. expired: tenant, agent and lane. settled: something else may be able
 -- to start, or has ended. started: number is the token, the rest the task.
 create function finish_and_claim(
   p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_progress json,
-  p_lanes text[], p_limits integer[])
+  p_lanes text[], p_limits integer[], p_each integer[], p_left text[])
 returns table (what text, number bigint, ${STARTED_COLUMNS}) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -197,13 +202,14 @@ begin
   for i in 1 .. cardinality(p_lanes) loop
     -- Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
     if v_contested and v_ended and p_limits[i] > 0 then
-      perform pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.afterEnd});
+      perform pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.afterEnd}, p_each[i], p_left[i]::jsonb);
     end if;
     v_left := p_limits[i];
     v_passed := false;
     loop
       -- A statement of its own: the next one would not see leases that are written while it runs.
-      select seqs, first_token into v_seqs, v_first from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed);
+      select seqs, first_token into v_seqs, v_first 
+        from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed, p_each[i], p_left[i]);
       return query
         select 'started', v_first + c.place - 1, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
                t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.concurrency_key, t.callback_url,
@@ -215,7 +221,8 @@ begin
       v_started := v_started or v_seqs is not null;
       exit when v_passed and v_seqs is null;
       v_left := v_left - coalesce(cardinality(v_seqs), 0);
-      v_passed := v_left > 0 and pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.keys});
+      if p_each[i] is not null then p_left[i] := slots_after(p_each[i], p_left[i]::jsonb, v_seqs); end if;
+      v_passed := v_left > 0 and pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.keys}, p_each[i], p_left[i]::jsonb);
       exit when not v_passed;
     end loop;
   end loop;

@@ -43,6 +43,7 @@ import { SKIP_FUNCTIONS } from "./skip-numbers.ts";
 import { STORED_BYTES_FUNCTIONS } from "./stored-bytes.ts";
 import { TAKE_IN_FUNCTIONS } from "./take-in.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
+import { TENANT_SHARE_FUNCTIONS } from "./tenant-shares.ts";
 import { TENANT_FUNCTIONS } from "./tenants.ts";
 import { WRITE_RUN_FUNCTIONS } from "./write-runs.ts";
 
@@ -59,6 +60,7 @@ const SOURCE = [
   SETTLE_SESSION_FUNCTIONS,
   SETTLE_FUNCTIONS,
   EXPIRE_FUNCTIONS,
+  TENANT_SHARE_FUNCTIONS,
   SHARE_FUNCTIONS,
   CLAIM_FUNCTIONS,
   PREEMPT_FUNCTIONS,

@@ -30,8 +30,8 @@ begin
        join line s on s.lane = j.lane and s.tenant = j.tenant and s.agent = j.agent and s.kind <> ''
       where j.lane = n.lane and j.tenant = n.tenant and j.agent = n.agent);
   with made as (
-    insert into tenant_line (lane, tenant, max_inflight, disabled, crowded, last_served)
-    select x.lane, x.tenant, t.max_inflight, coalesce(t.disabled, false), l.crowded,
+    insert into tenant_line (lane, tenant, max_inflight, lane_max, disabled, crowded, last_served)
+    select x.lane, x.tenant, t.max_inflight, case when l.second_tenant then l.per_tenant end, coalesce(t.disabled, false), l.crowded,
            (select last_value from event_seq) - ${NEWCOMER_LEAD}
       from (select lane, tenant, min(n) as first
               from rows from (json_to_recordset(p_forms) as (lane text, tenant text)) with ordinality as j(lane, tenant, n)

@@ -26,6 +26,7 @@ export async function readSituation(
       inflight: Number(row.tenant_inflight),
       max: row.tenant_max,
     },
+    laneShare: row.lane_share,
     agent: { inLane: row.inflight, inflight: Number(row.agent_inflight), max: row.agent_max },
     ahead: { ids: row.ahead, count: Number(row.ahead_count) },
     batch: row.parallelism === null ? null : { parallelism: row.parallelism, active: row.active },
@@ -53,6 +54,7 @@ interface SituationRow {
   readonly tenant_disabled: boolean;
   readonly tenant_inflight: string;
   readonly tenant_max: number | null;
+  readonly lane_share: TaskSituation["laneShare"];
   readonly inflight: number;
   readonly agent_inflight: string;
   readonly agent_max: number | null;
@@ -83,6 +85,7 @@ const SITUATION = `
            'served', n.served, 'lastSeenAt', (select at from agent_seen where agent = n.agent),
            'since', (select at from unserved where task_seq = t.seq)) end as no_executor,
          o.disabled as tenant_disabled, o.max_inflight as tenant_max,
+         lane_share(n.lane, n.tenant) as lane_share,
          (select sum(s.inflight) from tenant_line s where s.tenant = n.tenant) as tenant_inflight,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight,
          array(select (select a.id from task a where a.seq = b.task_seq)

@@ -187,6 +187,10 @@ create function set_disabled(p_now bigint, p_id text, p_disabled boolean) return
 declare
   v_now bigint := enter(p_now);
 begin
+  -- Admission does not count what waits of a tenant while that is disabled.
+  update lane l set exempt = l.exempt + case when p_disabled then t.counted else -t.counted end
+    from (select lane, waiting - exempt as counted from tenant_line where tenant = p_id) t
+   where l.name = t.lane and exists (select 1 from tenant where id = p_id and disabled <> p_disabled);
   update tenant set disabled = p_disabled, updated_at = v_now where id = p_id;
   if found then return next bound_tenant(v_now, p_id); end if;
 end $$;
@@ -203,7 +207,11 @@ begin
    where tenant = p_id;
   perform refresh_tenants(array[p_id]);
   perform refresh_turns(p_now, array[p_id]);
-  perform add_note('lanes', array(select lane from tenant_line where tenant = p_id));
+  if follow_second_tenant() then
+    perform add_note('lanes', array(select name from lane));
+  else
+    perform add_note('lanes', array(select lane from tenant_line where tenant = p_id));
+  end if;
   ${preemptAt("p_now")}
   return v_tenant;
 end $$;

@@ -7,6 +7,7 @@ import { shareOut } from "./share-out.ts";
 import { hasKindLines } from "./standing.ts";
 import { earlierAttempts, readUsage } from "./task-row.ts";
 import type { TenantLine } from "./tenant-ledger.ts";
+import type { SlotsLeft } from "./tenant-shares.ts";
 
 /**
  * Hands out up to `limit` tasks of a lane, inside a transaction, in the order in which one claim after the other would
@@ -15,7 +16,7 @@ import type { TenantLine } from "./tenant-ledger.ts";
 export function claimTasks(
   db: SqliteDatabase,
   ledger: Ledger,
-  params: { node: string; lane: string; limit: number },
+  params: ClaimParams,
   now: number,
 ): ClaimedTask[] {
   if (!hasSharedLimits(db, params.lane)) return claimAtOnce(db, ledger, params, now);
@@ -28,6 +29,14 @@ export function claimTasks(
   return claimed;
 }
 
+interface ClaimParams {
+  readonly node: string;
+  readonly lane: string;
+  readonly limit: number;
+  /** What tenants may still take of the node's slots, less by what is started; null: as much as there is. */
+  readonly left: SlotsLeft | null;
+}
+
 /** Whether several lines of this lane may be of one agent: what one of them starts leaves less room for the others. */
 function hasSharedLimits(db: SqliteDatabase, lane: string): boolean {
   return (
@@ -37,18 +46,14 @@ function hasSharedLimits(db: SqliteDatabase, lane: string): boolean {
   );
 }
 
-function claimAtOnce(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  params: { node: string; lane: string; limit: number },
-  now: number,
-): ClaimedTask[] {
+function claimAtOnce(db: SqliteDatabase, ledger: Ledger, params: ClaimParams, now: number): ClaimedTask[] {
   const lane = ledger.lane(params.lane);
   if (lane.waiting === 0) return [];
   const room = lane.total === null ? params.limit : Math.min(params.limit, lane.total - lane.inflight);
-  const turns = room > 0 ? shareOut(db, ledger, lane, room) : [];
+  const turns = room > 0 ? shareOut(db, ledger, lane, room, params.left) : [];
   const tokensOf = new Map<TenantLine, number[]>();
   for (const tenant of turns) {
+    params.left?.take(tenant.tenant);
     const tokens = tokensOf.get(tenant) ?? [];
     tokens.push(db.nextEventSeq());
     tokensOf.set(tenant, tokens);

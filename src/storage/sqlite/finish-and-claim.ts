@@ -1,4 +1,5 @@
 import {
+  type Claim,
   type ClaimedTask,
   type FinishAndClaimParams,
   type FinishedAndClaimed,
@@ -12,6 +13,7 @@ import { finishHeldTasks, writeProgress } from "./finish-held-tasks.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
+import { slotsLeft } from "./tenant-shares.ts";
 
 /** So many overdue tasks one claim fails itself; what is left after that is the timekeeper's. */
 const EXPIRED_PER_CLAIM_MAX = 1000;
@@ -29,7 +31,7 @@ export async function finishAndClaim(
     const expired = params.claims.length > 0 ? expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now) : [];
     settleMoves(db, ledger, now);
     const claimed = params.claims.flatMap((claim) =>
-      claimFromLane(db, ledger, { node: params.node, ...claim, hasEnded: finished.length > 0 }, now),
+      claimFromLane(db, ledger, { node: params.node, claim, hasEnded: finished.length > 0 }, now),
     );
     preemptTasks(db, ledger, now);
     // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
@@ -46,15 +48,16 @@ export async function finishAndClaim(
 function claimFromLane(
   db: SqliteDatabase,
   ledger: Ledger,
-  { hasEnded, ...params }: { node: string; lane: string; limit: number; hasEnded: boolean },
+  { node, claim, hasEnded }: { node: string; claim: Claim; hasEnded: boolean },
   now: number,
 ): ClaimedTask[] {
-  const lane = ledger.lane(params.lane);
-  if (hasEnded && params.limit > 0) passKeysOn(db, ledger, lane, KEYS_LOOKED_AT.afterEnd, now);
+  const lane = ledger.lane(claim.lane);
+  const left = slotsLeft(lane, claim.perTenant);
+  if (hasEnded && claim.limit > 0) passKeysOn(db, ledger, { lane, left }, KEYS_LOOKED_AT.afterEnd, now);
+  const params = { node, lane: claim.lane, limit: claim.limit, left };
   const claimed = claimTasks(db, ledger, params, now);
-  while (claimed.length < params.limit && passKeysOn(db, ledger, lane, KEYS_LOOKED_AT.keys, now)) {
-    const limit = params.limit - claimed.length;
-    const more = claimTasks(db, ledger, { ...params, limit }, now);
+  while (claimed.length < claim.limit && passKeysOn(db, ledger, { lane, left }, KEYS_LOOKED_AT.keys, now)) {
+    const more = claimTasks(db, ledger, { ...params, limit: claim.limit - claimed.length }, now);
     if (more.length === 0) break;
     claimed.push(...more);
   }

@@ -41,10 +41,15 @@ export interface LaneRow {
   readonly name: string;
   readonly total: number | null;
   readonly per_agent: number | null;
+  /** How many slots of `total` one tenant holds at most while `second_tenant` is set; null: no bound. */
+  readonly per_tenant: number | null;
+  /** Whether a second enabled tenant exists. */
+  readonly second_tenant: 0 | 1;
   readonly strategy: Strategy;
   readonly aging_ms: number;
   waiting: number;
   inflight: number;
+  /** Of the waiting, those that admission does not count; all of disabled tenants are among them. */
   exempt: number;
 }
 
@@ -118,10 +123,7 @@ export class Ledger {
     { origin, session: id }: { origin: TaskOrigin; session: number | null },
     by: 1 | -1,
   ): void {
-    if (origin !== "task") {
-      line.exempt += by;
-      this.lane(line.lane).exempt += by;
-    }
+    if (origin !== "task") line.exempt += by;
     if (id === null) return;
     const session = this.sessions.get(id);
     session.queued += by;
@@ -343,6 +345,7 @@ export class Ledger {
         line.id,
       );
     }
+    this.tenants.countExempt((name) => this.lane(name));
     const saveLane = this.#db.prepare("update lane set waiting = ?, inflight = ?, exempt = ? where name = ?");
     const lanesAsRead = this.allLanes();
     for (const lane of this.#lanes.values()) {

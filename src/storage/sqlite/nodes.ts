@@ -6,10 +6,10 @@ import { preemptAfterChange } from "./lanes.ts";
 /** Incarnations of this process: one lives, those before it are dead as soon as it says so. */
 export function sqliteNodes(db: SqliteDatabase): NodeStorage {
   return {
-    async register({ node, slots = {}, abilities = null }) {
+    async register({ node, slots = {}, perTenant = {}, abilities = null }) {
       db.write((now) => {
         db.prepare("insert into node (id, beat_at) values (?, ?)").run(node, now);
-        writeSlots(db, node, slots);
+        writeSlots(db, node, slots, perTenant);
         abilitiesChanged(db, now, writeAbilities(db, node, abilities, now));
       });
     },
@@ -19,11 +19,11 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
         abilitiesChanged(db, now, writeAbilities(db, node, abilities, now));
       });
     },
-    async setSlots({ node, slots }) {
+    async setSlots({ node, slots, perTenant = {} }) {
       db.write((now) => {
         if (db.prepare("select 1 from node where id = ?").get(node) === undefined) return;
         const before = lanesOf(db, node);
-        writeSlots(db, node, slots);
+        writeSlots(db, node, slots, perTenant);
         preemptAfterChange(db, before, now);
       });
     },
@@ -65,7 +65,7 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
           )
           .run({ node });
         if (removed.changes === 0) return;
-        writeSlots(db, node, {});
+        writeSlots(db, node, {}, {});
         db.prepare("delete from node_agent where node = ?").run(node);
       });
     },
@@ -77,8 +77,8 @@ function lanesOf(db: SqliteDatabase, node: string): string[] {
   return slots.map(({ lane }) => lane);
 }
 
-function writeSlots(db: SqliteDatabase, node: string, slots: Slots): void {
+function writeSlots(db: SqliteDatabase, node: string, slots: Slots, perTenant: Slots): void {
   db.prepare("delete from node_slot where node = ?").run(node);
-  const add = db.prepare("insert into node_slot (node, lane, slots) values (?, ?, ?)");
-  for (const [lane, count] of Object.entries(slots)) add.run(node, lane, count);
+  const add = db.prepare("insert into node_slot (node, lane, slots, per_tenant) values (?, ?, ?, ?)");
+  for (const [lane, count] of Object.entries(slots)) add.run(node, lane, count, perTenant[lane] ?? null);
 }

@@ -2,10 +2,12 @@ import type { TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import type { LaneRow } from "./ledger.ts";
 import { getTask } from "./read-tasks.ts";
 import type { SessionRow } from "./session-ledger.ts";
 import { maxOf } from "./settle-sessions.ts";
 import { isServed } from "./standing.ts";
+import { NodeShares } from "./tenant-shares.ts";
 
 /** What stands in the way of a task. */
 export async function readSituation(
@@ -29,6 +31,7 @@ export async function readSituation(
         inflight: limits.tenant_inflight,
         max: limits.tenant_max,
       },
+      laneShare: readLaneShare(db, task, limits),
       agent: { inLane: limits.inflight, inflight: limits.agent_inflight, max: limits.agent_max },
       ahead: { ids: ahead.map(({ id }) => id), count: counted?.count ?? 0 },
       batch: readBatch(db, task),
@@ -54,6 +57,22 @@ function readNoExecutor(
     .get(seq);
   if (row === undefined) return null;
   return { served: isServed(db, { tenant, agent }), lastSeenAt: row.at, since: row.since };
+}
+
+/** Only a tenant that holds all it may hold of the slots that it could have has something to tell of it. */
+function readLaneShare(
+  db: SqliteDatabase,
+  { lane: name, tenant }: TaskRecord,
+  { lane_max: laneMax, in_lane: inflight }: Limits,
+): TaskSituation["laneShare"] {
+  if (laneMax !== null && inflight >= laneMax) return { inflight, max: laneMax };
+  const lane = db.prepare<LaneRow>("select * from lane where name = ? and second_tenant = 1").get(name);
+  if (lane === undefined) return null;
+  const shares = new NodeShares(db, lane);
+  const free = shares.nodes.filter((node) => node.free > 0);
+  if (free.length === 0 || shares.freeFor(tenant) > 0) return null;
+  const max = free.reduce((sum, { perTenant }) => sum + (perTenant ?? 0), 0);
+  return { inflight: max - free.reduce((sum, node) => sum + shares.roomOn(node, tenant), 0), max };
 }
 
 /** Only a task that its batch holds has something to tell of it. */
@@ -109,6 +128,8 @@ interface Limits {
   readonly tenant_disabled: 0 | 1;
   readonly tenant_inflight: number;
   readonly tenant_max: number | null;
+  readonly lane_max: number | null;
+  readonly in_lane: number;
   readonly inflight: number;
   readonly agent_inflight: number;
   readonly agent_max: number | null;
@@ -117,7 +138,7 @@ interface Limits {
 const LIMITS = `
   select l.inflight as lane_inflight, l.total, l.per_agent, n.agent_max,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent and s.lane = n.lane) as inflight,
-         o.disabled as tenant_disabled, o.max_inflight as tenant_max,
+         o.disabled as tenant_disabled, o.max_inflight as tenant_max, o.lane_max, o.inflight as in_lane,
          (select sum(s.inflight) from tenant_line s where s.tenant = n.tenant) as tenant_inflight,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight
     from task t join line n on n.id = t.line join lane l on l.name = n.lane

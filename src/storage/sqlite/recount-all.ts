@@ -196,13 +196,17 @@ class Recount {
 
   async #checkLanes(): Promise<void> {
     const lanes = this.#sumsByLane();
+    const second = this.#db.prepare("select 1 from tenant where disabled = 0 limit 1 offset 1").get();
     for (const lane of this.#db
-      .prepare<{ name: string; waiting: number; inflight: number; exempt: number }>("select * from lane")
+      .prepare<{ name: string; waiting: number; inflight: number; exempt: number; second_tenant: 0 | 1 }>(
+        "select * from lane",
+      )
       .all()) {
       const counted = lanes.get(lane.name) ?? NO_SUM;
       this.#compare(`lane ${lane.name} waiting`, lane.waiting, counted.waiting);
       this.#compare(`lane ${lane.name} inflight`, lane.inflight, counted.inflight);
       this.#compare(`lane ${lane.name} exempt`, lane.exempt, counted.exempt);
+      this.#compare(`lane ${lane.name} second_tenant`, lane.second_tenant, second === undefined ? 0 : 1);
     }
     await this.#sliceDone(lanes.size);
   }
@@ -213,9 +217,11 @@ class Recount {
     await this.#eachPage<{ id: number; stray: 0 | 1 }>(
       1,
       `select n.id,
-              (n.max_queued, n.max_inflight, n.disabled) is not (t.max_queued, t.max_inflight, coalesce(t.disabled, 0))
+              (n.max_queued, n.max_inflight, n.lane_max, n.disabled)
+                is not (t.max_queued, t.max_inflight, l.per_tenant, coalesce(t.disabled, 0))
                 or not exists (select 1 from line s where s.tenant = n.tenant) as stray
-         from tenant_line n left join tenant t on t.id = n.tenant where n.id > ? order by n.id limit +?`,
+         from tenant_line n left join tenant t on t.id = n.tenant left join lane l on l.name = n.lane and l.second_tenant = 1
+        where n.id > ? order by n.id limit +?`,
       [-1],
       ({ id }) => [id],
       (page) => {
@@ -405,14 +411,19 @@ class Recount {
     this.#catchUp();
     const held = this.#heldByLine();
     // Read anew: the id of an agent queue that was deleted meanwhile may be another's now, in another lane.
-    const lines = this.#db.prepare<{ id: number; lane: string }>("select id, lane from line").all();
+    const lines = this.#db
+      .prepare<{ id: number; lane: string; disabled: 0 | 1 }>(
+        `select id, lane, exists (select 1 from tenant t where t.id = line.tenant and t.disabled = 1) as disabled
+           from line`,
+      )
+      .all();
     const sums = new Map<string, Sum>();
-    for (const { id, lane } of lines) {
+    for (const { id, lane, disabled } of lines) {
       const counted = this.#inLine(id, held);
       const sum = sums.get(lane) ?? { ...NO_SUM };
       sum.waiting += counted.waiting;
       sum.inflight += counted.inflight;
-      sum.exempt += counted.exempt;
+      sum.exempt += disabled === 1 ? counted.waiting : counted.exempt;
       sums.set(lane, sum);
     }
     return sums;

@@ -18,6 +18,7 @@ import { deleteTask, forgetEmptyAgents } from "./prune.ts";
 import { forgetReceivers, refreshTurns } from "./receivers.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { countStored, isCounting, keepStoredBytes } from "./stored-bytes.ts";
+import { followSecondTenant } from "./tenant-shares.ts";
 
 export function sqliteTenants(db: SqliteDatabase): TenantStorage {
   return {
@@ -81,8 +82,17 @@ async function written<Answer>(db: SqliteDatabase, work: (now: number) => Answer
 }
 
 function setDisabled(db: SqliteDatabase, id: string, disabled: boolean, now: number): TenantRecord {
+  if (find(db, id)?.disabled !== (disabled ? 1 : 0)) exempt(db, id, disabled);
   db.prepare("update tenant set disabled = ?, updated_at = ? where id = ?").run(disabled ? 1 : 0, now, id);
   return changed(db, id, now);
+}
+
+/** Admission does not count what waits of a tenant while that is disabled. */
+function exempt(db: SqliteDatabase, tenant: string, disabled: boolean): void {
+  db.prepare(
+    `update lane set exempt = exempt + ? * t.counted
+       from (select lane, waiting - exempt as counted from tenant_line where tenant = ?) t where t.lane = lane.name`,
+  ).run(disabled ? 1 : -1, tenant);
 }
 
 /** Other bounds hold: they are copied to where they are looked at, and what its tasks waited for may be there now, or gone. */
@@ -93,16 +103,14 @@ function changed(db: SqliteDatabase, id: string, now: number): TenantRecord {
   db.prepare(
     "update tenant_line set max_queued = ?, max_inflight = ?, disabled = ?, startable = 0 where tenant = ?",
   ).run(row.max_queued, row.max_inflight, row.disabled, id);
+  const sharesChanged = followSecondTenant(db);
   db.lines.clear();
   const ledger = new Ledger(db);
-  const lines = ledger.tenants.ofTenant(id);
+  const lines = sharesChanged ? ledger.tenants.adoptAll() : ledger.tenants.ofTenant(id);
   ledger.tenants.save({ limitsChanged: true });
   db.lines.clear();
-  preemptAfterChange(
-    db,
-    lines.map(({ lane }) => lane),
-    now,
-  );
+  const lanes = sharesChanged ? [...ledger.allLanes().keys()] : lines.map(({ lane }) => lane);
+  preemptAfterChange(db, lanes, now);
   refreshTurns(db, id, now);
   db.signal({ kind: "tenants" });
   db.signal({ kind: "work" });
