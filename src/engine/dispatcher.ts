@@ -8,6 +8,7 @@ import type { LaneClaim, LaneSlots } from "./lane-slots.ts";
 import type { MetricsByTenant } from "./metrics-by-tenant.ts";
 import type { AgentName } from "./run-maker.ts";
 import type { Runner } from "./runner.ts";
+import type { RunningBytes } from "./running-bytes.ts";
 
 /** Ends written in one transaction: more would only make the others wait longer for theirs. */
 const FINISHES_MAX = 200;
@@ -24,6 +25,8 @@ export interface DispatcherOptions extends ServiceOptions {
   readonly runner: Runner;
   readonly completer: Completer;
   readonly metrics: MetricsByTenant;
+  /** Says how much may be claimed. */
+  readonly memory: RunningBytes;
   /** Whether an end of this agent's tasks can make room in other lanes than their own. */
   readonly spansLanes: (name: AgentName) => boolean;
   /** Told when a retry was written down that is due at this moment of the storage's clock. */
@@ -105,14 +108,14 @@ export class Dispatcher extends Service {
 
   async tick(): Promise<number> {
     this.#lookNowAndThen();
-    const { completer, slots } = this.#options;
+    const { completer, slots, memory } = this.#options;
     const completed = completer.take(this.#finishesMax);
     if (completed.finishes.some((finish) => this.#options.spansLanes(finish))) slots.wakeAll();
-    const claims = this.#mayClaim() ? slots.claims(completed.finishes) : [];
+    const claims = this.#mayClaim() ? slots.claims(completed.finishes, memory.claimsMax) : [];
     if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
       await this.#exchange(completed, claims);
     }
-    const more = completer.size > 0 || (this.#mayClaim() && slots.hungry);
+    const more = completer.size > 0 || (this.#mayClaim() && slots.hungry && memory.claimsMax > 0);
     return more ? 0 : POLL_MS;
   }
 
@@ -145,11 +148,12 @@ export class Dispatcher extends Service {
   }
 
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {
-    const { slots, metrics, onRetryAt, onEnded } = this.#options;
+    const { slots, metrics, memory, onRetryAt, onEnded } = this.#options;
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
     let toTell = answer.expired.length > 0;
-    for (const { token, tenant, lane, agent, settlement, callsBack } of finishes) {
+    for (const { token, tenant, lane, agent, settlement, callsBack, heldBytes } of finishes) {
       slots.freed(lane);
+      memory.release(heldBytes);
       const state = states.get(token);
       if (state === undefined) continue;
       metrics.of(tenant).ended({ agent, lane }, state);

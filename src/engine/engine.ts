@@ -17,7 +17,7 @@ import type {
 } from "../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";
 import { Completer } from "./completer.ts";
-import { readDependencyResults } from "./dependency-results.ts";
+import { readDependencies } from "./dependency-results.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { Firer, type ScheduleRunner } from "./firer.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -34,6 +34,7 @@ import { Rescuer } from "./rescuer.ts";
 import { Rewinder } from "./rewinder.ts";
 import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./run-maker.ts";
 import { Runner, type RunnerOptions } from "./runner.ts";
+import { RunningBytes } from "./running-bytes.ts";
 import { readTaskSession } from "./task-session.ts";
 import { Timekeeper } from "./timekeeper.ts";
 
@@ -71,6 +72,10 @@ export interface EngineOptions {
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
   /** What this process can execute: `engine.abilitiesChanged` when it changes. */
   readonly abilities: () => Abilities;
+  /** How many bytes the tasks that run here may hold; 0: any number. */
+  readonly maxRunningBytes: () => number;
+  /** How often a task may be lost with its process. */
+  readonly maxLost: () => number;
   /** How long a task waits for an executor that no live node has and no agent of its own promises. */
   readonly noExecutorMs: () => number;
   /** What the model of a task's agent takes in at most. Left out: nobody says. */
@@ -90,6 +95,7 @@ export class Engine {
   readonly intake: Intake;
   readonly #options: EngineOptions;
   readonly #slots: LaneSlots;
+  readonly #memory: RunningBytes;
   readonly #completer: Completer;
   readonly #runner: Runner;
   readonly #incarnation: Incarnation;
@@ -115,7 +121,12 @@ export class Engine {
     const onEnded = options.onEnded ?? (() => {});
     this.#options = options;
     this.#slots = new LaneSlots(options.concurrency());
-    this.#completer = new Completer({ storageNow, random });
+    this.#memory = new RunningBytes({
+      max: options.maxRunningBytes,
+      onRoom: () => this.#dispatcher.wake(),
+    });
+    const memory = this.#memory;
+    this.#completer = new Completer({ storageNow, random, memory });
     this.intake = new Intake({
       storage,
       clock,
@@ -128,8 +139,9 @@ export class Engine {
       clock,
       storageNow,
       log,
+      memory,
       findExecutor: options.findExecutor,
-      dependencyResults: ({ seq }, signal) => readDependencyResults({ clock, random, storage, seq, signal }),
+      readDependencies: (record, signal) => readDependencies({ clock, random, storage, record, signal }),
       onOutcome: (attempt, outcome) => {
         this.#ran(attempt);
         logFailure(attempt, this.#completer.finish(attempt, outcome));
@@ -157,6 +169,7 @@ export class Engine {
       ...service,
       storage,
       metrics,
+      memory,
       node,
       slots: this.#slots,
       runner: this.#runner,
@@ -226,6 +239,11 @@ export class Engine {
   /** How many slots of a lane are taken here; null when this process does not run it. */
   laneLoad(lane: string): { readonly running: number; readonly concurrency: number } | null {
     return this.#slots.load(lane);
+  }
+
+  /** How many bytes the tasks that run here hold, and how many they may; `max` 0: any number. */
+  get memory(): { readonly held: number; readonly max: number } {
+    return this.#memory;
   }
 
   /** For whoever makes, changes or runs schedules. */

@@ -23,6 +23,8 @@ export interface LaneClaim {
 /** The slots of this process, lane by lane. */
 export class LaneSlots {
   readonly #slots = new Map<string, Slots>();
+  /** How many claims there were: each begins with another lane, so that none is last whenever few may be claimed. */
+  #turn = 0;
 
   constructor(concurrency: Readonly<Record<string, number>>) {
     this.configure(concurrency);
@@ -70,18 +72,31 @@ export class LaneSlots {
     for (const lane of this.#slots.keys()) this.wake(lane);
   }
 
-  /** What to ask for in the transaction that writes these ends, whose slots are free again in it. */
-  claims(finishes: readonly Finish[]): LaneClaim[] {
+  /** What to ask for in the transaction that writes these ends, whose slots are free again in it: `max` tasks in all. */
+  claims(finishes: readonly Finish[], max = Number.POSITIVE_INFINITY): LaneClaim[] {
     const freed = countByLane(finishes);
     const claims: LaneClaim[] = [];
-    for (const [lane, slots] of this.#slots) {
+    let left = max;
+    for (const [lane, slots] of this.#inTurn(max)) {
       const freedHere = freed.get(lane) ?? 0;
       // An end makes room for the agent and the lane, so that work that had to wait may start now.
       if (!slots.hungry && freedHere === 0) continue;
-      const limit = Math.min(slots.concurrency - slots.held + freedHere, CLAIM_MAX);
+      const free = Math.min(slots.concurrency - slots.held + freedHere, CLAIM_MAX);
+      const limit = Math.min(free, left);
       if (limit > 0) claims.push({ lane, limit, wakes: slots.wakes });
+      // What is not asked for now is asked for as soon as more may be claimed.
+      if (limit < free) slots.hungry = true;
+      left -= Math.max(limit, 0);
     }
     return claims;
+  }
+
+  /** All lanes; where only `max` tasks may be claimed, beginning with another one each time. */
+  #inTurn(max: number): Iterable<[string, Slots]> {
+    if (max >= CLAIM_MAX) return this.#slots;
+    const lanes = [...this.#slots];
+    this.#turn = (this.#turn + 1) % lanes.length;
+    return [...lanes.slice(this.#turn), ...lanes.slice(0, this.#turn)];
   }
 
   took(lane: string): void {

@@ -1,4 +1,5 @@
 import type { RotaState } from "../interface/rota.ts";
+import { MIB } from "../model/bytes.ts";
 import type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
 import { quoted } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
@@ -13,6 +14,8 @@ export interface ProcessSituation {
   readonly enabled: boolean;
   /** Its slots in the task's lane; null: it does not run that lane. */
   readonly lane: { readonly running: number; readonly concurrency: number } | null;
+  /** How many bytes its running tasks hold, and how many they may; `max` 0: any number. */
+  readonly memory: { readonly held: number; readonly max: number };
   /** How long a task waits for an executor that no live node has. */
   readonly noExecutorMs: number;
 }
@@ -104,7 +107,7 @@ function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation):
 /** Why something that could start has not. */
 function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
   const { task, lane, tenant, agent, ahead, batch, session, key } = situation;
-  const here = process.lane;
+  const { lane: here, memory } = process;
   const { lane: name } = task;
   const reasons: Reason[] = [];
   const add = (code: ReasonCode, message: string, more: Partial<Reason> = {}) =>
@@ -123,6 +126,12 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
     add("workers_busy", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
       lane: name,
     });
+  }
+  if (memory.max > 0 && memory.held >= memory.max) {
+    add(
+      "node_memory",
+      `the tasks that run in this process hold ${mib(memory.held)}, and it starts no further one from ${mib(memory.max)} on (\`scheduler.maxRunningBytes\`)`,
+    );
   }
   if (lane.total !== null && lane.inflight >= lane.total) {
     add("lane_full", `all ${lane.total} slots of the lane "${name}" over all nodes are taken`, {
@@ -171,6 +180,10 @@ function noExecutor(
   if (since === null) return [`${message}: it fails unless one comes`, {}];
   const until = rfc3339(since + noExecutorMs);
   return [`${message}: it fails at ${until} unless one comes`, { until }];
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / MIB).toFixed(1)} MiB`;
 }
 
 function count(tasks: number): string {

@@ -137,6 +137,7 @@ export class TenantRota implements LocalTenant {
         state: parts.state(),
         enabled: current.value.scheduler.enabled,
         lane: engine.laneLoad(lane),
+        memory: engine.memory,
         noExecutorMs: noExecutorMs(),
       }),
       noExecutorMs,

@@ -1,6 +1,6 @@
 /** What a storage does with tasks: one part of the contract in storage.ts. */
 import type { Settlement } from "../model/outcome.ts";
-import type { DependencyResult, TaskSpec, TaskUsage } from "../model/task.ts";
+import type { TaskSpec, TaskUsage } from "../model/task.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
@@ -80,8 +80,11 @@ export interface TaskStorage {
    */
   release(params: { limit: number }): Promise<{ more: boolean }>;
 
-  /** What the tasks resulted in that one depends on, of those that are done. */
-  dependencyResults(params: { seq: number }): Promise<DependencyResult[]>;
+  /**
+   * The results of the tasks that one depends on, of those that are done, in the order of `ids`: whole ones while they take
+   * up to `bytesMax` in all, from the first that does not fit on only their size. The text of the others is not read.
+   */
+  dependencyResults(params: DependencyResultsParams): Promise<StoredDependency[]>;
 
   /** Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. */
   rescue(params: { node: string; limit: number }): Promise<RescuedTasks>;
@@ -95,6 +98,21 @@ export interface TaskStorage {
     rejectedMax: number;
     limit: number;
   }): Promise<{ tasks: number; more: boolean }>;
+}
+
+export interface DependencyResultsParams {
+  readonly seq: number;
+  /** Its dependencies, in the order in which they are wanted. */
+  readonly ids: readonly string[];
+  readonly bytesMax: number;
+}
+
+export interface StoredDependency {
+  readonly taskId: string;
+  /** How many bytes the result takes as JSON. */
+  readonly resultBytes: number;
+  /** As JSON; null: it did not fit. */
+  readonly result: string | null;
 }
 
 export interface InsertTasksParams {
@@ -256,6 +274,8 @@ export interface FinishedAndClaimed {
 export interface ClaimedTask {
   readonly token: number;
   readonly task: TaskRecord;
+  /** About how much memory its input takes: `jsonWeight` of what is stored. */
+  readonly bytes: number;
 }
 
 export interface ListTasksParams {

@@ -1,3 +1,4 @@
+import { jsonWeight } from "../../model/json-weight.ts";
 import type { Settlement } from "../../model/outcome.ts";
 import { FRONT_RANK, rankOf } from "../../model/priority.ts";
 import type {
@@ -139,7 +140,8 @@ function claimFromLane(
     const token = startTask(state, node, chosen.head);
     chosen.line.lastServed = token;
     chosen.tenantLine.lastServed = token;
-    claimed.push({ token, task: toRecord(chosen.head) });
+    const task = toRecord(chosen.head);
+    claimed.push({ token, task, bytes: jsonWeight(JSON.stringify(task.spec)) });
   }
   return claimed;
 }

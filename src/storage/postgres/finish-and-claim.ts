@@ -1,3 +1,4 @@
+import { jsonWeight } from "../../model/json-weight.ts";
 import {
   type FinishAndClaimParams,
   type FinishedAndClaimed,
@@ -53,7 +54,11 @@ export async function finishAndClaim(
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
   return {
     finished,
-    claimed: tasks.map((task, index) => ({ token: Number(started[index]?.number), task })),
+    claimed: tasks.map((task, index) => ({
+      token: Number(started[index]?.number),
+      task,
+      bytes: jsonWeight(started[index]?.spec ?? ""),
+    })),
     expired,
   };
 }

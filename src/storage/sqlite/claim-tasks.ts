@@ -1,3 +1,4 @@
+import { jsonWeight } from "../../model/json-weight.ts";
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
 import type { ClaimedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
@@ -239,6 +240,7 @@ function startAttempt(
   attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });
   return {
     token,
+    bytes: jsonWeight(row.spec),
     task: {
       seq: taskSeq,
       id: row.id,
