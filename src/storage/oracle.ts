@@ -28,7 +28,7 @@ import {
 } from "./oracle/deliveries.ts";
 import { eventMark, eventRange, lastEventUntil, readEvents } from "./oracle/events.ts";
 import { expireTasks } from "./oracle/expire-tasks.ts";
-import { finishAndClaim } from "./oracle/finish-and-claim.ts";
+import { claimAlone, finishAndClaim, isAloneWaiting } from "./oracle/finish-and-claim.ts";
 import { fireSchedules } from "./oracle/fire-schedules.ts";
 import { insertTasks } from "./oracle/insert-tasks.ts";
 import { anyKey, createKey, deleteKey, findKey, listKeys, touchKeys } from "./oracle/keys.ts";
@@ -99,6 +99,8 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     tasks: {
       insert: on(insertTasks),
       finishAndClaim: on(finishAndClaim),
+      claimAlone: on(claimAlone),
+      isAloneWaiting: on(isAloneWaiting),
       get: on(getTask),
       getBatch: on(getBatch),
       situation: on(readSituation),

@@ -86,8 +86,26 @@ export interface TaskStorage {
    */
   dependencyResults(params: DependencyResultsParams): Promise<StoredDependency[]>;
 
-  /** Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. */
-  rescue(params: { node: string; limit: number }): Promise<RescuedTasks>;
+  /**
+   * Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. A task that has retries left is queued
+   * again, any other fails with `worker lost`.
+   *
+   * `maxLost`: the process died, and each of these attempts counts as a loss of its task. A task that was lost so often fails
+   * with `lost 5 times`, whatever its retries; after `ALONE_AFTER_LOSSES` it is handed out by `claimAlone` only. Left out:
+   * the process lives on, and nothing is counted. A retry by hand begins anew.
+   */
+  rescue(params: { node: string; limit: number; maxLost?: number }): Promise<RescuedTasks>;
+
+  /**
+   * Hands out one task that runs alone in its process, of these lanes and within all limits, to a node that runs nothing
+   * else: of the agent queues that hold such tasks the one served longest ago goes first, whatever its tenant or lane.
+   */
+  claimAlone(params: { node: string; lanes: readonly string[] }): Promise<FinishedAndClaimed>;
+  /**
+   * Whether a task of these lanes waits that this node can execute and that runs alone. Limits are not looked at: what the
+   * node runs now may be what fills them.
+   */
+  isAloneWaiting(params: { node: string; lanes: readonly string[] }): Promise<boolean>;
   /**
    * Deletes a slice of what is past its time: events added before `now - retentionMs` and the tasks that had ended by
    * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. Tasks of a batch stay until the end of the batch
@@ -328,6 +346,8 @@ export interface TaskSituation {
     readonly lastSeenAt: number | null;
     readonly since: number | null;
   } | null;
+  /** Set while it waits to run alone in a process, with how often it was lost. */
+  readonly alone: { readonly losses: number } | null;
   /** Its concurrency key, when that is what holds it: `holder` is the task that has the key. */
   readonly key: { readonly name: string; readonly holder: string } | null;
   /** The tasks it depends on that are there. */

@@ -72,7 +72,10 @@ export type Command =
   | { do: "release"; limit: number }
   | { do: "wait"; ms: number }
   | { do: "crash"; node: number }
-  | { do: "rescue"; pick: number; limit: number }
+  | { do: "rescue"; pick: number; limit: number; maxLost: number | null }
+  /** Claims and dies with what it runs, twice, so that it runs alone from then on. */
+  | { do: "loseTwice"; node: number; limit: number }
+  | { do: "claimAlone"; node: number; lanes: string[] }
   | { do: "heartbeat"; node: number }
   | { do: "setSlots"; node: number; tasks: number }
   /** `agents`: those it has executors for; `names`: those it only names. */
@@ -392,7 +395,17 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: record({ do: fc.constant("release"), limit: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 3, arbitrary: record({ do: fc.constant("wait"), ms: fc.nat({ max: 25 }) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("crash"), node }) },
-  { weight: 2, arbitrary: record({ do: fc.constant("rescue"), pick, limit: fc.nat({ max: 3 }) }) },
+  {
+    weight: 2,
+    arbitrary: record({
+      do: fc.constant("rescue"),
+      pick,
+      limit: fc.nat({ max: 3 }),
+      maxLost: orNull(fc.integer({ min: 1, max: 4 })),
+    }),
+  },
+  { weight: 1, arbitrary: record({ do: fc.constant("loseTwice"), node, limit: fc.nat({ max: 3 }) }) },
+  { weight: 2, arbitrary: record({ do: fc.constant("claimAlone"), node, lanes: fc.subarray(LANES) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("heartbeat"), node }) },
   {
     weight: 1,

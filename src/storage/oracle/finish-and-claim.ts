@@ -1,6 +1,7 @@
 import { jsonWeight } from "../../model/json-weight.ts";
 import type { Settlement } from "../../model/outcome.ts";
 import { FRONT_RANK, rankOf } from "../../model/priority.ts";
+import { isAloneKind } from "../alone-line.ts";
 import type {
   Abilities,
   AttemptUsage,
@@ -9,7 +10,8 @@ import type {
   FinishedAndClaimed,
   Held,
 } from "../storage.ts";
-import { chooseTask } from "./choose-task.ts";
+import { canExecute } from "./abilities.ts";
+import { type Chosen, chooseAlone, chooseTask } from "./choose-task.ts";
 import { isAnyKeyWanted, passKeysOn } from "./concurrency-keys.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
@@ -22,6 +24,8 @@ import {
   endAttempt,
   endTask,
   failTask,
+  isOfLine,
+  isReady,
   type OracleState,
   type OracleTask,
   sessionOf,
@@ -63,6 +67,38 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     tell(state, { kind: "events" });
   if (finished.some((finish) => finish.state === "delayed")) tell(state, { kind: "due" });
   return { finished, claimed, expired };
+}
+
+export function claimAlone(
+  state: OracleState,
+  { node, lanes }: { node: string; lanes: readonly string[] },
+): FinishedAndClaimed {
+  const record = state.nodes.get(node);
+  if (record === undefined || record.dead) return { finished: [], claimed: [], expired: [] };
+  const expired = expireOverdue(state, { limit: EXPIRED_MAX });
+  settleMoves(state);
+  const open = lanes.flatMap((name) => state.lanes.get(name) ?? []).filter((lane) => hasRoom(state, lane));
+  const chosen = chooseAlone(state, open, record.abilities);
+  const claimed = chosen === undefined ? [] : [startChosen(state, node, chosen)];
+  preempt(state);
+  if (claimed.length + expired.length > 0) tell(state, { kind: "events" });
+  return { finished: [], claimed, expired };
+}
+
+export function isAloneWaiting(
+  state: OracleState,
+  { node, lanes }: { node: string; lanes: readonly string[] },
+): boolean {
+  const record = state.nodes.get(node);
+  if (record === undefined || record.dead) return false;
+  return state.lines.some(
+    (line) =>
+      lanes.includes(line.lane) &&
+      isAloneKind(line.kind) &&
+      canExecute(state, record.abilities, line) &&
+      !state.tenants.get(line.tenant)?.disabled &&
+      state.tasks.some((task) => isReady(task) && isOfLine(task, line)),
+  );
 }
 
 function addUsage(state: OracleState, task: OracleTask, usage: AttemptUsage): void {
@@ -137,13 +173,17 @@ function claimFromLane(
     const choose = () => chooseTask(state, lane, abilities);
     const chosen = choose() ?? (passKeysOn(state, lane) ? choose() : undefined);
     if (chosen === undefined) break;
-    const token = startTask(state, node, chosen.head);
-    chosen.line.lastServed = token;
-    chosen.tenantLine.lastServed = token;
-    const task = toRecord(chosen.head);
-    claimed.push({ token, task, bytes: jsonWeight(JSON.stringify(task.spec)) });
+    claimed.push(startChosen(state, node, chosen));
   }
   return claimed;
+}
+
+function startChosen(state: OracleState, node: string, { head, line, tenantLine }: Chosen): ClaimedTask {
+  const token = startTask(state, node, head);
+  line.lastServed = token;
+  tenantLine.lastServed = token;
+  const task = toRecord(head);
+  return { token, task, bytes: jsonWeight(JSON.stringify(task.spec)) };
 }
 
 function startTask(state: OracleState, node: string, task: OracleTask): number {

@@ -8,7 +8,7 @@ import { PostgresDatabase, type PostgresOptions } from "./database.ts";
 import { postgresDeliveries } from "./deliveries.ts";
 import { dependencyResults } from "./dependencies.ts";
 import { expireTasks } from "./expire-tasks.ts";
-import { finishAndClaim } from "./finish-and-claim.ts";
+import { claimAlone, finishAndClaim, isAloneWaiting } from "./finish-and-claim.ts";
 import { insertTasks } from "./insert-tasks.ts";
 import { postgresKeys } from "./keys.ts";
 import { postgresLanes } from "./lanes.ts";
@@ -50,6 +50,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       nextDueAt: () => nextDueAt(db),
       dependencyResults: (params) => dependencyResults(db, params),
       release: (params) => release(db, params),
+      claimAlone: (params) => claimAlone(db, params),
+      isAloneWaiting: (params) => isAloneWaiting(db, params),
       rescue: (params) => rescueTasks(db, params),
       prune: (params) => prune(db, params),
     },
