@@ -2,6 +2,7 @@ import { isTerminal } from "../model/task-state.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { ClaimedTask, FinishedAndClaimed, Slots, Storage } from "../storage/storage.ts";
+import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
 import type { LaneClaim, LaneSlots } from "./lane-slots.ts";
@@ -47,6 +48,7 @@ export class Dispatcher extends Service {
   #finishesMax = FINISHES_MAX;
   /** Attempts that lost their lease while an exchange was under way. */
   readonly #fencedEarly = new Set<number>();
+  readonly #turns = new AloneTurns();
 
   constructor(options: DispatcherOptions) {
     super(options);
@@ -76,6 +78,17 @@ export class Dispatcher extends Service {
   closeDown(): void {
     this.#claiming = false;
     this.#closing = true;
+  }
+
+  /** Whether a task runs alone here, or is about to. */
+  get alonePhase(): AlonePhase {
+    return this.#turns.phase;
+  }
+
+  /** There may be a task that runs alone. */
+  lookForAlone(): void {
+    this.#turns.lookSoon();
+    this.wake();
   }
 
   /** How many tasks of each lane it is there to run: none once it closes down. */
@@ -108,15 +121,51 @@ export class Dispatcher extends Service {
 
   async tick(): Promise<number> {
     this.#lookNowAndThen();
+    await this.#lookForAloneNowAndThen();
     const { completer, slots, memory } = this.#options;
     const completed = completer.take(this.#finishesMax);
     if (completed.finishes.some((finish) => this.#options.spansLanes(finish))) slots.wakeAll();
-    const claims = this.#mayClaim() ? slots.claims(completed.finishes, memory.claimsMax) : [];
+    const claims = this.#isOpen() ? slots.claims(completed.finishes, memory.claimsMax) : [];
     if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
       await this.#exchange(completed, claims);
     }
-    const more = completer.size > 0 || (this.#mayClaim() && slots.hungry && memory.claimsMax > 0);
+    if (this.#turns.phase === "alone" && this.#isEmpty()) this.#reopen();
+    if (this.#turns.phase === "closing" && this.#isEmpty() && this.#mayClaim()) await this.#claimAlone();
+    const more = completer.size > 0 || (this.#isOpen() && slots.hungry && memory.claimsMax > 0);
     return more ? 0 : POLL_MS;
+  }
+
+  async #lookForAloneNowAndThen(): Promise<void> {
+    const now = this.clock.monotonic();
+    if (!this.#mayClaim() || !this.#turns.isTimeToLook(now)) return;
+    const { storage, node, slots } = this.#options;
+    const waits = await storage.tasks.isAloneWaiting({ node: node(), lanes: slots.lanes });
+    this.#turns.looked(now, { waits });
+  }
+
+  /** Others had to wait. */
+  #reopen(): void {
+    this.#turns.reopen(this.clock.monotonic());
+    this.#options.slots.wakeAll();
+  }
+
+  /** Nothing runs here, and nothing that ran is still to be written. */
+  #isEmpty(): boolean {
+    const { runner, completer } = this.#options;
+    return runner.size === 0 && completer.finishes === 0;
+  }
+
+  async #claimAlone(): Promise<void> {
+    const { storage, node, slots } = this.#options;
+    const answer = await this.#ask(() => storage.tasks.claimAlone({ node: node(), lanes: slots.lanes }));
+    this.#wroteDown([], answer);
+    if (answer.claimed.length > 0) this.#turns.began();
+    else this.#reopen();
+    this.#begin(answer.claimed, []);
+  }
+
+  #isOpen(): boolean {
+    return this.#mayClaim() && this.#turns.phase === "open";
   }
 
   #mayClaim(): boolean {
@@ -133,18 +182,25 @@ export class Dispatcher extends Service {
   async #exchange(completed: Completed, claims: readonly LaneClaim[]): Promise<void> {
     const { storage, node } = this.#options;
     let answer: FinishedAndClaimed;
-    this.#fencedEarly.clear();
-    this.#begun += 1;
     try {
-      answer = await storage.tasks.finishAndClaim({ node: node(), ...completed, claims });
+      answer = await this.#ask(() => storage.tasks.finishAndClaim({ node: node(), ...completed, claims }));
     } catch (error) {
       this.#keep(completed, error);
       throw error;
-    } finally {
-      this.#ended += 1;
     }
     this.#wroteDown(completed.finishes, answer);
     this.#begin(answer.claimed, claims);
+  }
+
+  /** One exchange with the storage. */
+  async #ask(exchange: () => Promise<FinishedAndClaimed>): Promise<FinishedAndClaimed> {
+    this.#fencedEarly.clear();
+    this.#begun += 1;
+    try {
+      return await exchange();
+    } finally {
+      this.#ended += 1;
+    }
   }
 
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {

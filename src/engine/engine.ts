@@ -15,6 +15,7 @@ import type {
   Storage,
   StorageSignal,
 } from "../storage/storage.ts";
+import type { AlonePhase } from "./alone-turns.ts";
 import type { Attempt } from "./attempt.ts";
 import { Completer } from "./completer.ts";
 import { readDependencies } from "./dependency-results.ts";
@@ -208,7 +209,11 @@ export class Engine {
       storage,
       metrics,
       node,
-      onRequeued: wakeAll,
+      maxLost: options.maxLost,
+      onRequeued: () => {
+        wakeAll();
+        this.#dispatcher.lookForAlone();
+      },
       onFailed: onEnded,
     });
     this.#releaser = new Releaser({ ...service, storage });
@@ -244,6 +249,11 @@ export class Engine {
   /** How many bytes the tasks that run here hold, and how many they may; `max` 0: any number. */
   get memory(): { readonly held: number; readonly max: number } {
     return this.#memory;
+  }
+
+  /** Whether this process runs one task alone, or is about to, and so starts no others. */
+  get alonePhase(): AlonePhase {
+    return this.#dispatcher.alonePhase;
   }
 
   /** For whoever makes, changes or runs schedules. */

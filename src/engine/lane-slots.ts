@@ -47,6 +47,11 @@ export class LaneSlots {
     return Object.fromEntries([...this.#slots].map(([lane, { concurrency }]) => [lane, concurrency]));
   }
 
+  /** The lanes that this process runs tasks of. */
+  get lanes(): string[] {
+    return [...this.#slots].filter(([, { concurrency }]) => concurrency > 0).map(([lane]) => lane);
+  }
+
   /** How many slots of a lane are taken here; null when this process does not run it. */
   load(lane: string): { readonly running: number; readonly concurrency: number } | null {
     const slots = this.#slots.get(lane);

@@ -1,3 +1,4 @@
+import type { AlonePhase } from "../engine/alone-turns.ts";
 import type { RotaState } from "../interface/rota.ts";
 import { MIB } from "../model/bytes.ts";
 import type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
@@ -16,6 +17,8 @@ export interface ProcessSituation {
   readonly lane: { readonly running: number; readonly concurrency: number } | null;
   /** How many bytes its running tasks hold, and how many they may; `max` 0: any number. */
   readonly memory: { readonly held: number; readonly max: number };
+  /** Whether it runs one task alone, or is about to, and so starts no others. */
+  readonly alonePhase: AlonePhase;
   /** How long a task waits for an executor that no live node has. */
   readonly noExecutorMs: number;
 }
@@ -126,6 +129,22 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
     add("workers_busy", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
       lane: name,
     });
+  }
+  if (situation.alone !== null) {
+    add(
+      "runs_alone",
+      `its process died with it ${situation.alone.losses} times, so that it runs alone: a process starts it once nothing else runs there, in turn with other tasks`,
+    );
+  } else if (process.alonePhase === "alone") {
+    add(
+      "node_runs_alone",
+      "this process runs a task alone that it died with before; others go on afterwards",
+    );
+  } else if (process.alonePhase === "closing") {
+    add(
+      "node_runs_alone",
+      "this process starts nothing until what it runs has ended: then it runs a task alone that it died with before, and others go on afterwards",
+    );
   }
   if (memory.max > 0 && memory.held >= memory.max) {
     add(

@@ -138,6 +138,7 @@ export class TenantRota implements LocalTenant {
         enabled: current.value.scheduler.enabled,
         lane: engine.laneLoad(lane),
         memory: engine.memory,
+        alonePhase: engine.alonePhase,
         noExecutorMs: noExecutorMs(),
       }),
       noExecutorMs,
