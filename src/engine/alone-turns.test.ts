@@ -136,19 +136,22 @@ describe("a task that runs alone", () => {
 
 test("turns are taken so that the others have half of the time at least", () => {
   const turns = new AloneTurns();
-  expect(turns.isTimeToLook(0)).toBe(true);
+  expect(turns.lookInMs(0)).toBe(0);
   turns.looked(0, { waits: false });
-  expect([turns.phase, turns.isTimeToLook(4_999), turns.isTimeToLook(5_000)]).toEqual(["open", false, true]);
+  expect([turns.phase, turns.lookInMs(0), turns.lookInMs(5_000)]).toEqual(["open", 5_000, 0]);
   turns.lookSoon();
-  expect(turns.isTimeToLook(100)).toBe(true);
+  expect(turns.lookInMs(100)).toBe(0);
   turns.looked(100, { waits: true });
-  expect([turns.phase, turns.isTimeToLook(90_000)]).toEqual(["closing", false]);
+  expect([turns.phase, turns.lookInMs(90_000)]).toEqual(["closing", Number.POSITIVE_INFINITY]);
   turns.began();
   expect(turns.phase).toBe("alone");
   turns.reopen(30_100);
-  expect([turns.phase, turns.isTimeToLook(60_099), turns.isTimeToLook(60_100)]).toEqual([
-    "open",
-    false,
-    true,
-  ]);
+  expect([turns.phase, turns.lookInMs(30_100), turns.lookInMs(60_100)]).toEqual(["open", 30_000, 0]);
+});
+
+test("where none could start, the next look is not before the time of a look", () => {
+  const turns = new AloneTurns();
+  turns.looked(0, { waits: true });
+  turns.reopen(1);
+  expect(turns.lookInMs(1)).toBe(4_999);
 });

@@ -23,9 +23,10 @@ export class AloneTurns {
     return this.#phase;
   }
 
-  /** Whether it is time to look for a task that runs alone. Times are of the monotonic clock. */
-  isTimeToLook(now: number): boolean {
-    return this.#phase === "open" && now >= this.#lookAt && now >= this.#openUntil;
+  /** How long until it is time to look for a task that runs alone. Times are of the monotonic clock. */
+  lookInMs(now: number): number {
+    if (this.#phase !== "open") return Number.POSITIVE_INFINITY;
+    return Math.max(this.#lookAt - now, this.#openUntil - now, 0);
   }
 
   /** One may have come: it is looked for at the next turn. */
@@ -47,6 +48,8 @@ export class AloneTurns {
 
   /** It ended, or there was none to start after all. */
   reopen(now: number): void {
+    // There may be another, whose turn is after that of the others.
+    if (this.#phase === "alone") this.lookSoon();
     this.#phase = "open";
     this.#openUntil = now + (now - this.#closedAt);
   }

@@ -132,12 +132,13 @@ export class Dispatcher extends Service {
     if (this.#turns.phase === "alone" && this.#isEmpty()) this.#reopen();
     if (this.#turns.phase === "closing" && this.#isEmpty() && this.#mayClaim()) await this.#claimAlone();
     const more = completer.size > 0 || (this.#isOpen() && slots.hungry && memory.claimsMax > 0);
-    return more ? 0 : POLL_MS;
+    if (more) return 0;
+    return this.#mayClaim() ? Math.min(POLL_MS, this.#turns.lookInMs(this.clock.monotonic())) : POLL_MS;
   }
 
   async #lookForAloneNowAndThen(): Promise<void> {
     const now = this.clock.monotonic();
-    if (!this.#mayClaim() || !this.#turns.isTimeToLook(now)) return;
+    if (!this.#mayClaim() || this.#turns.lookInMs(now) > 0) return;
     const { storage, node, slots } = this.#options;
     const waits = await storage.tasks.isAloneWaiting({ node: node(), lanes: slots.lanes });
     this.#turns.looked(now, { waits });

@@ -15,7 +15,7 @@ import {
   updateAgent,
 } from "./oracle/agents.ts";
 import { appendAudit, listAudit, pruneAudit } from "./oracle/audit.ts";
-import { getBatch } from "./oracle/batches.ts";
+import { batchTasks, getBatch } from "./oracle/batches.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
 import {
   claimDeliveries,
@@ -103,6 +103,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       isAloneWaiting: on(isAloneWaiting),
       get: on(getTask),
       getBatch: on(getBatch),
+      batchTasks: on(batchTasks),
       situation: on(readSituation),
       list: on(listTasks),
       counts: on(countTasks),

@@ -41,6 +41,8 @@ export interface TaskStorage {
 
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
   getBatch(params: { tenant: string; id: string }): Promise<BatchRecord | null>;
+  /** The tasks of a batch, oldest first, without what they were given and what they resulted in. */
+  batchTasks(params: { tenant: string; batch: string; limit: number }): Promise<BatchTaskRecord[]>;
   /** What stands in the way of a task, as far as the storage knows. */
   situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
   /** Newest first. */
@@ -157,6 +159,17 @@ export interface BatchRecord {
   readonly createdAt: number;
   /** When the last of its tasks ended for the first time; null: some have not. */
   readonly completedAt: number | null;
+}
+
+/** What a batch shows of one of its tasks. */
+export interface BatchTaskRecord {
+  readonly id: string;
+  readonly agent: string;
+  readonly state: TaskState;
+  readonly error: string | null;
+  /** What the others of its batch call it; null: nothing. */
+  readonly key: string | null;
+  readonly dependsOn: readonly string[];
 }
 
 /** Whose a task is, and where it runs. */

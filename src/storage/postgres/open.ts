@@ -2,7 +2,7 @@ import type { Storage } from "../storage.ts";
 import { failUnserved } from "./abilities.ts";
 import { postgresAgents } from "./agents.ts";
 import { postgresAudit } from "./audit.ts";
-import { getBatch } from "./batches.ts";
+import { batchTasks, getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
 import { postgresDeliveries } from "./deliveries.ts";
@@ -38,6 +38,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
       getBatch: (params) => getBatch(db, params),
+      batchTasks: (params) => batchTasks(db, params),
       situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
       counts: (params) => countTasks(db, params),

@@ -2,7 +2,7 @@ import type { Storage } from "../storage.ts";
 import { failUnserved } from "./abilities.ts";
 import { sqliteAgents } from "./agents.ts";
 import { sqliteAudit } from "./audit.ts";
-import { getBatch } from "./batches.ts";
+import { batchTasks, getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { SqliteDatabase, type SqliteOptions } from "./database.ts";
 import { sqliteDeliveries } from "./deliveries.ts";
@@ -38,6 +38,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
       getBatch: (params) => getBatch(db, params),
+      batchTasks: (params) => batchTasks(db, params),
       situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
       counts: (params) => countTasks(db, params),
