@@ -130,26 +130,12 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
       lane: name,
     });
   }
-  if (situation.alone !== null) {
-    add(
-      "runs_alone",
-      `its process died with it ${situation.alone.losses} times, so that it runs alone: a process starts it once nothing else runs there, in turn with other tasks`,
-    );
-  } else if (process.alonePhase === "alone") {
-    add(
-      "node_runs_alone",
-      "this process runs a task alone that it died with before; others go on afterwards",
-    );
-  } else if (process.alonePhase === "closing") {
-    add(
-      "node_runs_alone",
-      "this process starts nothing until what it runs has ended: then it runs a task alone that it died with before, and others go on afterwards",
-    );
-  }
+  if (situation.alone !== null) add("runs_alone", runsAlone(situation.alone));
+  else if (process.alonePhase !== "open") add("node_runs_alone", NODE_RUNS_ALONE[process.alonePhase]);
   if (memory.max > 0 && memory.held >= memory.max) {
     add(
       "node_memory",
-      `the tasks that run in this process hold ${mib(memory.held)}, and it starts no further one from ${mib(memory.max)} on (\`scheduler.maxRunningBytes\`)`,
+      `the tasks that run in this process hold ${mib(memory.held)}: it starts the next one once they hold less than ${mib(memory.max)} (\`scheduler.maxRunningBytes\`)`,
     );
   }
   if (lane.total !== null && lane.inflight >= lane.total) {
@@ -199,6 +185,17 @@ function noExecutor(
   if (since === null) return [`${message}: it fails unless one comes`, {}];
   const until = rfc3339(since + noExecutorMs);
   return [`${message}: it fails at ${until} unless one comes`, { until }];
+}
+
+const NODE_RUNS_ALONE = {
+  closing:
+    "this process starts nothing until its running tasks have ended; then it runs one task alone, because processes died while they ran it",
+  alone:
+    "this process runs one task alone, because processes died while they ran it; other tasks start afterwards",
+} as const;
+
+function runsAlone({ losses }: NonNullable<TaskSituation["alone"]>): string {
+  return `${losses} processes died while they ran it, so that it runs alone: a process starts it when nothing else runs there, in turn with other tasks`;
 }
 
 function mib(bytes: number): string {

@@ -6,11 +6,11 @@ import type { DependencyResult } from "../../src/model/task.ts";
 import { eventually, newFolder, type ServerProcess, startServer } from "./server-process.ts";
 
 const RESULTS = 40;
-const HANGING = 20;
+const HANGING = 12;
 const RESULT = "x".repeat(1_000_000);
 const DEPENDENCY_BYTES_MAX = 4 * 1_048_576;
-/** Less than what the hanging tasks would hold if each were handed all results: 800 MB. */
-const HEAP_MB = 320;
+/** Less than what the hanging tasks would hold if each were handed all results: 480 MB. */
+const HEAP_MB = 256;
 
 /** What a hanging task was called with. */
 interface Call {
