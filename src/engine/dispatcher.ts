@@ -125,9 +125,10 @@ export class Dispatcher extends Service {
     const { completer, slots, memory } = this.#options;
     const completed = completer.take(this.#finishesMax);
     if (completed.finishes.some((finish) => this.#options.spansLanes(finish))) slots.wakeAll();
-    const claims = this.#isOpen() ? slots.claims(completed.finishes, memory.claimsMax) : [];
+    const claimsMax = memory.claimsMax;
+    const claims = this.#isOpen() ? slots.claims(completed.finishes, claimsMax) : [];
     if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
-      await this.#exchange(completed, claims);
+      await this.#exchange(completed, claims, claimsMax);
     }
     if (this.#turns.phase === "alone" && this.#isEmpty()) this.#reopen();
     if (this.#turns.phase === "closing" && this.#isEmpty() && this.#mayClaim()) await this.#claimAlone();
@@ -162,7 +163,7 @@ export class Dispatcher extends Service {
     this.#wroteDown([], answer);
     if (answer.claimed.length > 0) this.#turns.began();
     else this.#reopen();
-    this.#begin(answer.claimed, []);
+    this.#begin(answer.claimed, [], 1);
   }
 
   #isOpen(): boolean {
@@ -180,17 +181,20 @@ export class Dispatcher extends Service {
     this.#options.slots.wakeAll();
   }
 
-  async #exchange(completed: Completed, claims: readonly LaneClaim[]): Promise<void> {
+  async #exchange(completed: Completed, claims: readonly LaneClaim[], claimsMax: number): Promise<void> {
     const { storage, node } = this.#options;
+    const max = Number.isFinite(claimsMax) ? { claimsMax } : {};
     let answer: FinishedAndClaimed;
     try {
-      answer = await this.#ask(() => storage.tasks.finishAndClaim({ node: node(), ...completed, claims }));
+      answer = await this.#ask(() =>
+        storage.tasks.finishAndClaim({ node: node(), ...completed, claims, ...max }),
+      );
     } catch (error) {
       this.#keep(completed, error);
       throw error;
     }
     this.#wroteDown(completed.finishes, answer);
-    this.#begin(answer.claimed, claims);
+    this.#begin(answer.claimed, claims, claimsMax);
   }
 
   /** One exchange with the storage. */
@@ -231,14 +235,15 @@ export class Dispatcher extends Service {
     this.wake();
   }
 
-  #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[]): void {
+  #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[], claimsMax: number): void {
     const { slots, runner, completer, metrics } = this.#options;
     const given = new Map<string, number>();
     for (const { task } of claimed) {
       slots.took(task.lane);
       given.set(task.lane, (given.get(task.lane) ?? 0) + 1);
     }
-    for (const claim of claims) slots.answered(claim, given.get(claim.lane) ?? 0);
+    const isCut = claimed.length >= claimsMax;
+    for (const claim of claims) slots.answered(claim, given.get(claim.lane) ?? 0, { isCut });
     for (const task of claimed) {
       if (this.#fencedEarly.has(task.token)) {
         slots.freed(task.task.lane);

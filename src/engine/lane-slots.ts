@@ -77,31 +77,27 @@ export class LaneSlots {
     for (const lane of this.#slots.keys()) this.wake(lane);
   }
 
-  /** What to ask for in the transaction that writes these ends, whose slots are free again in it: `max` tasks in all. */
+  /** What to ask for in the transaction that writes these ends, whose slots are free again in it: of `max` tasks in all. */
   claims(finishes: readonly Finish[], max = Number.POSITIVE_INFINITY): LaneClaim[] {
     const freed = countByLane(finishes);
     const claims: LaneClaim[] = [];
-    let left = max;
-    for (const [lane, slots] of this.#inTurn(max)) {
+    for (const [lane, slots] of this.#slots) {
       const freedHere = freed.get(lane) ?? 0;
       // An end makes room for the agent and the lane, so that work that had to wait may start now.
       if (!slots.hungry && freedHere === 0) continue;
-      const free = Math.min(slots.concurrency - slots.held + freedHere, CLAIM_MAX);
-      const limit = Math.min(free, left);
-      if (limit > 0) claims.push({ lane, limit, wakes: slots.wakes });
-      // What is not asked for now is asked for as soon as more may be claimed.
-      if (limit < free) slots.hungry = true;
-      left -= Math.max(limit, 0);
+      const limit = Math.min(slots.concurrency - slots.held + freedHere, CLAIM_MAX);
+      if (limit > 0 && max > 0) claims.push({ lane, limit, wakes: slots.wakes });
+      // What may not be claimed now is asked for as soon as it may.
+      else if (limit > 0) slots.hungry = true;
     }
-    return claims;
+    return this.#inTurn(claims, max);
   }
 
-  /** All lanes; where only `max` tasks may be claimed, beginning with another one each time. */
-  #inTurn(max: number): Iterable<[string, Slots]> {
-    if (max >= CLAIM_MAX) return this.#slots;
-    const lanes = [...this.#slots];
-    this.#turn = (this.#turn + 1) % lanes.length;
-    return [...lanes.slice(this.#turn), ...lanes.slice(0, this.#turn)];
+  /** Where not all may be claimed, another lane is the first each time. */
+  #inTurn(claims: LaneClaim[], max: number): LaneClaim[] {
+    if (claims.length < 2 || claims.reduce((sum, { limit }) => sum + limit, 0) <= max) return claims;
+    this.#turn = (this.#turn + 1) % claims.length;
+    return [...claims.slice(this.#turn), ...claims.slice(0, this.#turn)];
   }
 
   took(lane: string): void {
@@ -114,10 +110,13 @@ export class LaneSlots {
     if (slots !== undefined) slots.held -= 1;
   }
 
-  /** A lane that gave less than it was asked for has nothing more, unless somebody woke it while it was asked. */
-  answered(claim: LaneClaim, given: number): void {
+  /**
+   * A lane that gave less than it was asked for has nothing more, unless somebody woke it while it was asked, or no more may be
+   * claimed: `isCut`.
+   */
+  answered(claim: LaneClaim, given: number, { isCut = false } = {}): void {
     const slots = this.#slots.get(claim.lane);
-    if (slots !== undefined) slots.hungry = given >= claim.limit || slots.wakes !== claim.wakes;
+    if (slots !== undefined) slots.hungry = isCut || given >= claim.limit || slots.wakes !== claim.wakes;
   }
 }
 

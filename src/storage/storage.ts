@@ -19,7 +19,6 @@ import type { EndedTask, SessionStorage } from "./session-storage.ts";
 import type { TaskStorage } from "./task-storage.ts";
 import type { TenantStorage } from "./tenant-storage.ts";
 
-export { ALONE_AFTER_LOSSES } from "./alone-line.ts";
 export * from "./audit-storage.ts";
 export * from "./delivery-storage.ts";
 export * from "./event-storage.ts";

@@ -278,6 +278,8 @@ export interface FinishAndClaimParams {
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
   readonly claims: readonly { readonly lane: string; readonly limit: number }[];
+  /** How many it can start in all, the first lanes first. Left out: as many as in each lane. */
+  readonly claimsMax?: number;
 }
 
 export interface FinishedAttempt extends Held {

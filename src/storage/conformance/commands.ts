@@ -23,6 +23,7 @@ export type Command =
       finishes: Finish[];
       progress: Pick[];
       claims: { lane: string; limit: number }[];
+      claimsMax: number | null;
     }
   | {
       do: "send";
@@ -240,6 +241,7 @@ const step: fc.Arbitrary<Command> = record({
   node,
   finishes: fc.array(finish, { maxLength: 4 }),
   progress: fc.array(record(attempt), { maxLength: 1 }),
+  claimsMax: mostly(fc.constant(null), fc.nat({ max: 3 })),
   claims: fc.uniqueArray(record({ lane, limit: fc.nat({ max: 10 }) }), {
     selector: (claim) => claim.lane,
     maxLength: LANES.length,

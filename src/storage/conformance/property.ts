@@ -150,6 +150,7 @@ async function compareClaims(
 async function claim(side: Side, lane: string, limit: number): Promise<unknown[]> {
   const answer = await runCommand(side, {
     do: "step",
+    claimsMax: null,
     node: 0,
     finishes: [],
     progress: [],

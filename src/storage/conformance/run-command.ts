@@ -38,6 +38,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
         finishes: command.finishes.flatMap((finish) => toFinish(side, finish)),
         progress: command.progress.flatMap((pick) => toProgress(side, pick)),
         claims: command.claims,
+        ...(command.claimsMax !== null && { claimsMax: command.claimsMax }),
       });
     case "send":
       return send(side, command);

@@ -57,9 +57,11 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   }
   const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
   settleMoves(state);
-  const claimed = claims.flatMap((claim) =>
-    claimFromLane(state, { ...record, ...claim, hasEnded: finished.length > 0 }),
-  );
+  const claimed: ClaimedTask[] = [];
+  for (const { lane, limit: free } of claims) {
+    const limit = Math.min(free, (params.claimsMax ?? Number.POSITIVE_INFINITY) - claimed.length);
+    claimed.push(...claimFromLane(state, { ...record, lane, limit, hasEnded: finished.length > 0 }));
+  }
   preempt(state);
   // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
   if (claimed.length > 0 && isAnyKeyWanted(state)) tell(state, { kind: "work" });

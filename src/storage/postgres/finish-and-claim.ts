@@ -26,7 +26,7 @@ export async function finishAndClaim(
   const finishes = firstOfEach(params.finishes);
   const rows = await db.write<StepRow>({
     name: "finish_and_claim",
-    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     values: [
       params.node,
       finishes.map(({ seq }) => seq),
@@ -36,6 +36,7 @@ export async function finishAndClaim(
       toJson(params.progress.map(toProgressRow)),
       params.claims.map(({ lane }) => lane),
       params.claims.map(({ limit }) => limit),
+      params.claimsMax ?? null,
     ],
   });
   const lost = new Set(rows.filter(({ what }) => what === "lost").map(({ number }) => Number(number)));
@@ -187,16 +188,18 @@ function startedTask(lane: string, now: string): string {
 export const FINISH_AND_CLAIM_FUNCTIONS = `
 create type started_task as (${STARTED_COLUMNS});
 
+-- p_max: how many are started in all lanes; null: any number.
 -- p_seqs, p_tokens, p_results: attempts that have ended; p_more: what else there is to say of some of them.
 -- lost: number is the token of one that was not held. expired: tenant, agent and lane. settled: something else may be able
 -- to start, or has ended. started: number is the token, the rest the task.
 create function finish_and_claim(
   p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_progress json,
-  p_lanes text[], p_limits integer[])
+  p_lanes text[], p_limits integer[], p_max integer)
 returns table (what text, number bigint, ${STARTED_COLUMNS}) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint;
+  v_may integer := p_max;
   v_lost bigint[];
   v_moved line_delta[];
   v_freed bigint[];
@@ -255,10 +258,10 @@ begin
   end if;
   for i in 1 .. cardinality(p_lanes) loop
     -- Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
-    if v_contested and v_ended and p_limits[i] > 0 then
+    v_left := least(p_limits[i], v_may);
+    if v_contested and v_ended and v_left > 0 then
       perform pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.afterEnd});
     end if;
-    v_left := p_limits[i];
     v_passed := false;
     loop
       -- A statement of its own: the next one would not see leases that are written while it runs.
@@ -267,6 +270,7 @@ begin
         select 'started', v_first + c.place - 1, ${startedTask("p_lanes[i]", "v_now")}
           from unnest(v_seqs) with ordinality c(seq, place) join task t on t.seq = c.seq
          order by c.place;
+      v_may := v_may - coalesce(cardinality(v_seqs), 0);
       exit when not v_contested;
       v_freed := null;
       v_started := v_started or v_seqs is not null;

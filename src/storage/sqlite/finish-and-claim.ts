@@ -29,9 +29,13 @@ export async function finishAndClaim(
     const finished = finishHeldTasks(db, ledger, params, now);
     const expired = params.claims.length > 0 ? expireOverdue(db, ledger, EXPIRED_PER_CLAIM_MAX, now) : [];
     settleMoves(db, ledger, now);
-    const claimed = params.claims.flatMap((claim) =>
-      claimFromLane(db, ledger, { node: params.node, ...claim, hasEnded: finished.length > 0 }, now),
-    );
+    const claimed: ClaimedTask[] = [];
+    for (const { lane, limit: free } of params.claims) {
+      const limit = Math.min(free, (params.claimsMax ?? Number.POSITIVE_INFINITY) - claimed.length);
+      claimed.push(
+        ...claimFromLane(db, ledger, { node: params.node, lane, limit, hasEnded: finished.length > 0 }, now),
+      );
+    }
     preemptTasks(db, ledger, now);
     // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
     if (claimed.length > 0 && isAnyKeyContested(db)) db.signal({ kind: "work" });
