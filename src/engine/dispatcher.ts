@@ -236,7 +236,7 @@ export class Dispatcher extends Service {
   }
 
   #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[], claimsMax: number): void {
-    const { slots, runner, completer, metrics } = this.#options;
+    const { slots, runner, completer, metrics, memory } = this.#options;
     const given = new Map<string, number>();
     for (const { task } of claimed) {
       slots.took(task.lane);
@@ -248,6 +248,9 @@ export class Dispatcher extends Service {
       if (this.#fencedEarly.has(task.token)) {
         slots.freed(task.task.lane);
         this.wakeAll();
+      } else if (!memory.hasRoom) {
+        // Those that were claimed with it hold more than was to be expected.
+        completer.putBack(task, "not started: the tasks that run in its process hold too much memory");
       } else if (this.#claiming) {
         metrics.of(task.task.tenant).dispatched(task.task);
         runner.run(task);

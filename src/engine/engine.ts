@@ -124,6 +124,7 @@ export class Engine {
     this.#slots = new LaneSlots(options.concurrency());
     this.#memory = new RunningBytes({
       max: options.maxRunningBytes,
+      running: () => this.#runner.size,
       onRoom: () => this.#dispatcher.wake(),
     });
     const memory = this.#memory;

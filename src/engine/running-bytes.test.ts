@@ -4,32 +4,55 @@ import { MIB } from "../model/bytes.ts";
 import { Gate, until } from "../testing/signals.ts";
 import { RunningBytes } from "./running-bytes.ts";
 
-test("few are claimed at once as less is left, one where one may be too much, and none from the bound on", () => {
-  const memory = new RunningBytes({ max: () => 100 * MIB, onRoom: () => {} });
-  expect(memory.claimsMax).toBe(20);
+function memoryOf(max: number, running = 0, onRoom = () => {}): RunningBytes {
+  return new RunningBytes({ max: () => max, running: () => running, onRoom });
+}
+
+test("fewer are claimed at once as less is left, one where one may be too much, and none from the bound on", () => {
+  const memory = memoryOf(100 * MIB, 10);
+  expect(memory.claimsMax).toBe(100);
   memory.hold(80 * MIB);
-  expect(memory.claimsMax).toBe(4);
+  expect(memory.claimsMax).toBe(2);
   memory.hold(20 * MIB - 1);
-  expect(memory.claimsMax).toBe(1);
+  expect([memory.claimsMax, memory.hasRoom]).toEqual([1, true]);
   memory.hold(1);
-  expect(memory.claimsMax).toBe(0);
+  expect([memory.claimsMax, memory.hasRoom]).toEqual([0, false]);
 });
 
 test("without a bound any number is claimed", () => {
-  const memory = new RunningBytes({ max: () => 0, onRoom: () => {} });
+  const memory = memoryOf(0);
   memory.hold(1e15);
-  expect(memory.claimsMax).toBe(Number.POSITIVE_INFINITY);
+  expect([memory.claimsMax, memory.hasRoom]).toEqual([Number.POSITIVE_INFINITY, true]);
 });
 
 test("says when there is room again, once", () => {
   let calls = 0;
-  const memory = new RunningBytes({ max: () => 10, onRoom: () => calls++ });
+  const memory = memoryOf(10, 1, () => void calls++);
   memory.hold(30);
   memory.release(20);
   expect(calls).toBe(0);
   memory.release(5);
   memory.release(5);
   expect(calls).toBe(1);
+});
+
+test("what was claimed together and holds more than was to be expected goes back to its place", async () => {
+  const running: string[] = [];
+  const { engine, task } = await makeEngine({
+    concurrency: { tasks: 50 },
+    maxRunningBytes: 10 * MIB,
+    executor: ({ taskId }) => {
+      running.push(taskId);
+      return new Promise(() => {});
+    },
+  });
+  // Half a megabyte of JSON each, and eleven once it is parsed.
+  const payload = Array.from({ length: 170_000 }, () => ({}));
+  await engine.intake.addMany(["a", "b", "c"].map((id) => newTask({ id, payload })));
+  await engine.start();
+  await until(async () => (await task("b")).attempts[0]?.outcome === "interrupted");
+  expect(running).toEqual(["a"]);
+  expect(await task("c")).toMatchObject({ state: "queued", retryCount: 0 });
 });
 
 test("a process goes beyond its bound by one task at most, in all lanes, and goes on as tasks end", async () => {

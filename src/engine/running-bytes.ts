@@ -1,12 +1,10 @@
-import { MIB } from "../model/bytes.ts";
-import { DEPENDENCY_BYTES_MAX } from "../model/task.ts";
-
-/** What a task that is about to be claimed takes at most before anything is known of it: its input and the results handed on. */
-const CLAIM_BYTES_MAX = DEPENDENCY_BYTES_MAX + MIB;
+import { TASK_BYTES_MAX } from "../model/task-input.ts";
 
 export interface RunningBytesOptions {
   /** How many bytes the running tasks of this process may hold; 0: any number. */
   readonly max: () => number;
+  /** How many tasks hold them. */
+  readonly running: () => number;
   /** Called when there is room again after there was none. */
   readonly onRoom: () => void;
 }
@@ -33,12 +31,22 @@ export class RunningBytes {
     return this.#options.max();
   }
 
-  /** How many tasks may be claimed at once: none while too much is held; one where one more may be too much. */
+  /** Whether tasks may start. */
+  get hasRoom(): boolean {
+    const { max } = this;
+    return max === 0 || this.#held < max;
+  }
+
+  /**
+   * How many tasks may be claimed at once: none while too much is held, one where one more may be too much. Those that come
+   * are taken to hold as much as those that run do, and as much as the input of a task may take at least.
+   */
   get claimsMax(): number {
     const { max } = this;
     if (max === 0) return Number.POSITIVE_INFINITY;
     if (this.#held >= max) return 0;
-    return Math.max(Math.floor((max - this.#held) / CLAIM_BYTES_MAX), 1);
+    const each = Math.max(this.#held / Math.max(this.#options.running(), 1), TASK_BYTES_MAX);
+    return Math.max(Math.floor((max - this.#held) / each), 1);
   }
 
   hold(bytes: number): void {
