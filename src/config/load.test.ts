@@ -45,6 +45,8 @@ test("without a file, variables and flags everything has its default", () => {
       workerCount: 4,
       agingSec: 0,
       noExecutorSec: 60,
+      maxLost: 5,
+      maxRunningBytes: 268_435_456,
     },
     lanes: {
       main: { concurrency: 30 },

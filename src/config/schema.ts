@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AGENT_ID_FORM, toAgentId } from "../model/agent-id.ts";
+import { MIB } from "../model/bytes.ts";
 import { STRATEGIES } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
@@ -56,6 +57,16 @@ const scheduler = section({
     .default(60)
     .describe(
       "How long a queued task waits for an executor that no live node has, where its agent has none of its own; then it fails. 0: at once.",
+    ),
+  maxLost: numberIn({ min: 1, max: 1_000 })
+    .default(5)
+    .describe(
+      "How often the process that runs a task may die with it; then the task fails, whatever its retries. After the second time it runs alone in its process.",
+    ),
+  maxRunningBytes: numberIn({ min: 0, max: 2 ** 40, unit: "bytes" })
+    .default(256 * MIB)
+    .describe(
+      "What the running tasks of this process may hold in memory; above it the process starts no further task. 0: any number.",
     ),
   resultTTLSec: numberIn({ ...SECONDS, min: 1 })
     .exactOptional()

@@ -2,12 +2,14 @@ import { isTerminal } from "../model/task-state.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { ClaimedTask, FinishedAndClaimed, Storage } from "../storage/storage.ts";
+import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
 import type { Capacity, LaneClaim, LaneSlots } from "./lane-slots.ts";
 import type { MetricsByTenant } from "./metrics-by-tenant.ts";
 import type { AgentName } from "./run-maker.ts";
 import type { Runner } from "./runner.ts";
+import type { RunningBytes } from "./running-bytes.ts";
 
 /** Ends written in one transaction: more would only make the others wait longer for theirs. */
 const FINISHES_MAX = 200;
@@ -24,6 +26,8 @@ export interface DispatcherOptions extends ServiceOptions {
   readonly runner: Runner;
   readonly completer: Completer;
   readonly metrics: MetricsByTenant;
+  /** Says how much may be claimed. */
+  readonly memory: RunningBytes;
   /** Whether an end of this agent's tasks can make room in other lanes than their own. */
   readonly spansLanes: (name: AgentName) => boolean;
   /** Told when a retry was written down that is due at this moment of the storage's clock. */
@@ -44,6 +48,7 @@ export class Dispatcher extends Service {
   #finishesMax = FINISHES_MAX;
   /** Attempts that lost their lease while an exchange was under way. */
   readonly #fencedEarly = new Set<number>();
+  readonly #turns = new AloneTurns();
 
   constructor(options: DispatcherOptions) {
     super(options);
@@ -73,6 +78,17 @@ export class Dispatcher extends Service {
   closeDown(): void {
     this.#claiming = false;
     this.#closing = true;
+  }
+
+  /** Whether a task runs alone here, or is about to. */
+  get alonePhase(): AlonePhase {
+    return this.#turns.phase;
+  }
+
+  /** There may be a task that runs alone. */
+  lookForAlone(): void {
+    this.#turns.lookSoon();
+    this.wake();
   }
 
   /** How many tasks of each lane it is there to run: none once it closes down. */
@@ -105,15 +121,53 @@ export class Dispatcher extends Service {
 
   async tick(): Promise<number> {
     this.#lookNowAndThen();
-    const { completer, slots } = this.#options;
+    await this.#lookForAloneNowAndThen();
+    const { completer, slots, memory } = this.#options;
     const completed = completer.take(this.#finishesMax);
     if (completed.finishes.some((finish) => this.#options.spansLanes(finish))) slots.wakeAll();
-    const claims = this.#mayClaim() ? slots.claims(completed.finishes) : [];
+    const claimsMax = memory.claimsMax;
+    const claims = this.#isOpen() ? slots.claims(completed.finishes, claimsMax) : [];
     if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
-      await this.#exchange(completed, claims);
+      await this.#exchange(completed, claims, claimsMax);
     }
-    const more = completer.size > 0 || (this.#mayClaim() && slots.hungry);
-    return more ? 0 : POLL_MS;
+    if (this.#turns.phase === "alone" && this.#isEmpty()) this.#reopen();
+    if (this.#turns.phase === "closing" && this.#isEmpty() && this.#mayClaim()) await this.#claimAlone();
+    const more = completer.size > 0 || (this.#isOpen() && slots.hungry && memory.claimsMax > 0);
+    if (more) return 0;
+    return this.#mayClaim() ? Math.min(POLL_MS, this.#turns.lookInMs(this.clock.monotonic())) : POLL_MS;
+  }
+
+  async #lookForAloneNowAndThen(): Promise<void> {
+    const now = this.clock.monotonic();
+    if (!this.#mayClaim() || this.#turns.lookInMs(now) > 0) return;
+    const { storage, node, slots } = this.#options;
+    const waits = await storage.tasks.isAloneWaiting({ node: node(), lanes: slots.lanes });
+    this.#turns.looked(now, { waits });
+  }
+
+  /** Others had to wait. */
+  #reopen(): void {
+    this.#turns.reopen(this.clock.monotonic());
+    this.#options.slots.wakeAll();
+  }
+
+  /** Nothing runs here, and nothing that ran is still to be written. */
+  #isEmpty(): boolean {
+    const { runner, completer } = this.#options;
+    return runner.size === 0 && completer.finishes === 0;
+  }
+
+  async #claimAlone(): Promise<void> {
+    const { storage, node, slots } = this.#options;
+    const answer = await this.#ask(() => storage.tasks.claimAlone({ node: node(), lanes: slots.lanes }));
+    this.#wroteDown([], answer);
+    if (answer.claimed.length > 0) this.#turns.began();
+    else this.#reopen();
+    this.#begin(answer.claimed, [], 1);
+  }
+
+  #isOpen(): boolean {
+    return this.#mayClaim() && this.#turns.phase === "open";
   }
 
   #mayClaim(): boolean {
@@ -127,29 +181,40 @@ export class Dispatcher extends Service {
     this.#options.slots.wakeAll();
   }
 
-  async #exchange(completed: Completed, claims: readonly LaneClaim[]): Promise<void> {
+  async #exchange(completed: Completed, claims: readonly LaneClaim[], claimsMax: number): Promise<void> {
     const { storage, node } = this.#options;
+    const max = Number.isFinite(claimsMax) ? { claimsMax } : {};
     let answer: FinishedAndClaimed;
-    this.#fencedEarly.clear();
-    this.#begun += 1;
     try {
-      answer = await storage.tasks.finishAndClaim({ node: node(), ...completed, claims });
+      answer = await this.#ask(() =>
+        storage.tasks.finishAndClaim({ node: node(), ...completed, claims, ...max }),
+      );
     } catch (error) {
       this.#keep(completed, error);
       throw error;
+    }
+    this.#wroteDown(completed.finishes, answer);
+    this.#begin(answer.claimed, claims, claimsMax);
+  }
+
+  /** One exchange with the storage. */
+  async #ask(exchange: () => Promise<FinishedAndClaimed>): Promise<FinishedAndClaimed> {
+    this.#fencedEarly.clear();
+    this.#begun += 1;
+    try {
+      return await exchange();
     } finally {
       this.#ended += 1;
     }
-    this.#wroteDown(completed.finishes, answer);
-    this.#begin(answer.claimed, claims);
   }
 
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {
-    const { slots, metrics, onRetryAt, onEnded } = this.#options;
+    const { slots, metrics, memory, onRetryAt, onEnded } = this.#options;
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
     let toTell = answer.expired.length > 0;
-    for (const { token, tenant, lane, agent, settlement, callsBack } of finishes) {
+    for (const { token, tenant, lane, agent, settlement, callsBack, heldBytes } of finishes) {
       slots.freed({ lane, tenant });
+      memory.release(heldBytes);
       const state = states.get(token);
       if (state === undefined) continue;
       metrics.of(tenant).ended({ agent, lane }, state);
@@ -170,18 +235,22 @@ export class Dispatcher extends Service {
     this.wake();
   }
 
-  #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[]): void {
-    const { slots, runner, completer, metrics } = this.#options;
+  #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[], claimsMax: number): void {
+    const { slots, runner, completer, metrics, memory } = this.#options;
     const given = new Map<string, number>();
     for (const { task } of claimed) {
       slots.took(task);
       given.set(task.lane, (given.get(task.lane) ?? 0) + 1);
     }
-    for (const claim of claims) slots.answered(claim, given.get(claim.lane) ?? 0);
+    const isCut = claimed.length >= claimsMax;
+    for (const claim of claims) slots.answered(claim, given.get(claim.lane) ?? 0, { isCut });
     for (const task of claimed) {
       if (this.#fencedEarly.has(task.token)) {
         slots.freed(task.task);
         this.wakeAll();
+      } else if (!memory.hasRoom) {
+        // Those that were claimed with it hold more than was to be expected.
+        completer.putBack(task, "not started: the tasks that run in its process hold too much memory");
       } else if (this.#claiming) {
         metrics.of(task.task.tenant).dispatched(task.task);
         runner.run(task);

@@ -15,9 +15,10 @@ import type {
   Storage,
   StorageSignal,
 } from "../storage/storage.ts";
+import type { AlonePhase } from "./alone-turns.ts";
 import type { Attempt } from "./attempt.ts";
 import { Completer } from "./completer.ts";
-import { readDependencyResults } from "./dependency-results.ts";
+import { readDependencies } from "./dependency-results.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { Firer, type ScheduleRunner } from "./firer.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -34,6 +35,7 @@ import { Rescuer } from "./rescuer.ts";
 import { Rewinder } from "./rewinder.ts";
 import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./run-maker.ts";
 import { Runner, type RunnerOptions } from "./runner.ts";
+import { RunningBytes } from "./running-bytes.ts";
 import { readTaskSession } from "./task-session.ts";
 import { Timekeeper } from "./timekeeper.ts";
 
@@ -73,6 +75,10 @@ export interface EngineOptions {
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
   /** What this process can execute: `engine.abilitiesChanged` when it changes. */
   readonly abilities: () => Abilities;
+  /** How many bytes the tasks that run here may hold; 0: any number. */
+  readonly maxRunningBytes: () => number;
+  /** How often a task may be lost with its process. */
+  readonly maxLost: () => number;
   /** How long a task waits for an executor that no live node has and no agent of its own promises. */
   readonly noExecutorMs: () => number;
   /** What the model of a task's agent takes in at most. Left out: nobody says. */
@@ -92,6 +98,7 @@ export class Engine {
   readonly intake: Intake;
   readonly #options: EngineOptions;
   readonly #slots: LaneSlots;
+  readonly #memory: RunningBytes;
   readonly #completer: Completer;
   readonly #runner: Runner;
   readonly #incarnation: Incarnation;
@@ -117,7 +124,13 @@ export class Engine {
     const onEnded = options.onEnded ?? (() => {});
     this.#options = options;
     this.#slots = new LaneSlots(options.concurrency(), options.maxLaneShare());
-    this.#completer = new Completer({ storageNow, random });
+    this.#memory = new RunningBytes({
+      max: options.maxRunningBytes,
+      running: () => this.#runner.size,
+      onRoom: () => this.#dispatcher.wake(),
+    });
+    const memory = this.#memory;
+    this.#completer = new Completer({ storageNow, random, memory });
     this.intake = new Intake({
       storage,
       clock,
@@ -130,8 +143,9 @@ export class Engine {
       clock,
       storageNow,
       log,
+      memory,
       findExecutor: options.findExecutor,
-      dependencyResults: ({ seq }, signal) => readDependencyResults({ clock, random, storage, seq, signal }),
+      readDependencies: (record, signal) => readDependencies({ clock, random, storage, record, signal }),
       onOutcome: (attempt, outcome) => {
         this.#ran(attempt);
         logFailure(attempt, this.#completer.finish(attempt, outcome));
@@ -159,6 +173,7 @@ export class Engine {
       ...service,
       storage,
       metrics,
+      memory,
       node,
       slots: this.#slots,
       runner: this.#runner,
@@ -197,7 +212,11 @@ export class Engine {
       storage,
       metrics,
       node,
-      onRequeued: wakeAll,
+      maxLost: options.maxLost,
+      onRequeued: () => {
+        wakeAll();
+        this.#dispatcher.lookForAlone();
+      },
       onFailed: onEnded,
     });
     this.#releaser = new Releaser({ ...service, storage });
@@ -228,6 +247,16 @@ export class Engine {
   /** How many slots of a lane are taken here; null when this process does not run it. */
   laneLoad(lane: string): { readonly running: number; readonly concurrency: number } | null {
     return this.#slots.load(lane);
+  }
+
+  /** How many bytes the tasks that run here hold, and how many they may; `max` 0: any number. */
+  get memory(): { readonly held: number; readonly max: number } {
+    return this.#memory;
+  }
+
+  /** Whether this process runs one task alone, or is about to, and so starts no others. */
+  get alonePhase(): AlonePhase {
+    return this.#dispatcher.alonePhase;
   }
 
   /** For whoever makes, changes or runs schedules. */

@@ -139,5 +139,6 @@ export class Incarnation extends Service {
 
 async function retire(storage: Storage, rescuer: Rescuer, node: string): Promise<void> {
   const record = (await storage.nodes.list()).find((candidate) => candidate.node === node);
-  if (record !== undefined) await rescuer.rescue(record);
+  // Its process is this one, which lives.
+  if (record !== undefined) await rescuer.rescue(record, { died: false });
 }

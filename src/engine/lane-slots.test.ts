@@ -12,6 +12,7 @@ function ended(lane: string): Finish {
     agent: "a",
     callsBack: false,
     failures: 0,
+    heldBytes: 0,
   };
 }
 
@@ -155,4 +156,20 @@ describe("of a lane's slots", () => {
     expect(asked(slots)).toEqual([[1, undefined, {}]]);
     expect(slots.capacity).toEqual({ slots: { a: 1 }, perTenant: {} });
   });
+});
+
+test("where fewer may be claimed than there are slots, another lane is first each time, and all are asked again", () => {
+  const slots = new LaneSlots({ a: 2, b: 3 }, 1);
+  const lanes = (max: number) => slots.claims([], max).map(({ lane }) => lane);
+  expect([lanes(5), lanes(4), lanes(4), lanes(4)]).toEqual([
+    ["a", "b"],
+    ["b", "a"],
+    ["a", "b"],
+    ["b", "a"],
+  ]);
+  for (const claim of slots.claims([], 1)) slots.answered(claim, claim.lane === "a" ? 1 : 0, { isCut: true });
+  expect([slots.hungry, asks(slots).length]).toEqual([true, 2]);
+  for (const claim of slots.claims([])) slots.answered(claim, 0);
+  expect(slots.hungry).toBe(false);
+  expect([slots.claims([ended("a")], 0), slots.hungry]).toEqual([[], true]);
 });

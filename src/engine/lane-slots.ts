@@ -39,6 +39,8 @@ export interface Capacity {
 /** The slots of this process, lane by lane. */
 export class LaneSlots {
   readonly #slots = new Map<string, Slots>();
+  /** How many claims there were: each begins with another lane, so that none is last whenever few may be claimed. */
+  #turn = 0;
 
   constructor(concurrency: SlotCounts, maxLaneShare: number) {
     this.configure(concurrency, maxLaneShare);
@@ -72,6 +74,11 @@ export class LaneSlots {
     };
   }
 
+  /** The lanes that this process runs tasks of. */
+  get lanes(): string[] {
+    return [...this.#slots].filter(([, { concurrency }]) => concurrency > 0).map(([lane]) => lane);
+  }
+
   /** How many slots of a lane are taken here; null when this process does not run it. */
   load(lane: string): { readonly running: number; readonly concurrency: number } | null {
     const slots = this.#slots.get(lane);
@@ -97,8 +104,8 @@ export class LaneSlots {
     for (const lane of this.#slots.keys()) this.wake(lane);
   }
 
-  /** What to ask for in the transaction that writes these ends, whose slots are free again in it. */
-  claims(finishes: readonly Finish[]): LaneClaim[] {
+  /** What to ask for in the transaction that writes these ends, whose slots are free again in it: of `max` tasks in all. */
+  claims(finishes: readonly Finish[], max = Number.POSITIVE_INFINITY): LaneClaim[] {
     const claims: LaneClaim[] = [];
     const freed = Map.groupBy(finishes, ({ lane }) => lane);
     for (const [lane, slots] of this.#slots) {
@@ -107,10 +114,22 @@ export class LaneSlots {
       if (!slots.hungry && freedHere.length === 0) continue;
       const limit = Math.min(slots.concurrency - slots.held + freedHere.length, CLAIM_MAX);
       if (limit <= 0) continue;
-      const perTenant = tenantSlots(slots, freedHere, limit);
-      claims.push({ lane, limit, wakes: slots.wakes, ...(perTenant === null ? {} : { perTenant }) });
+      if (max > 0) {
+        const perTenant = tenantSlots(slots, freedHere, limit);
+        claims.push({ lane, limit, wakes: slots.wakes, ...(perTenant === null ? {} : { perTenant }) });
+      } else {
+        // What may not be claimed now is asked for as soon as it may.
+        slots.hungry = true;
+      }
     }
-    return claims;
+    return this.#inTurn(claims, max);
+  }
+
+  /** Where not all may be claimed, another lane is the first each time. */
+  #inTurn(claims: LaneClaim[], max: number): LaneClaim[] {
+    if (claims.length < 2 || claims.reduce((sum, { limit }) => sum + limit, 0) <= max) return claims;
+    this.#turn = (this.#turn + 1) % claims.length;
+    return [...claims.slice(this.#turn), ...claims.slice(0, this.#turn)];
   }
 
   took(holder: SlotHolder): void {
@@ -130,10 +149,13 @@ export class LaneSlots {
     else slots.heldBy.set(tenant, held);
   }
 
-  /** A lane that gave less than it was asked for has nothing more, unless somebody woke it while it was asked. */
-  answered(claim: LaneClaim, given: number): void {
+  /**
+   * A lane that gave less than it was asked for has nothing more, unless somebody woke it while it was asked, or no more may be
+   * claimed: `isCut`.
+   */
+  answered(claim: LaneClaim, given: number, { isCut = false } = {}): void {
     const slots = this.#slots.get(claim.lane);
-    if (slots !== undefined) slots.hungry = given >= claim.limit || slots.wakes !== claim.wakes;
+    if (slots !== undefined) slots.hungry = isCut || given >= claim.limit || slots.wakes !== claim.wakes;
   }
 }
 

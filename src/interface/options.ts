@@ -80,6 +80,10 @@ export interface SchedulerOptions {
    * fails. 60 unless told; 0: at once.
    */
   readonly noExecutorSec?: number;
+  /** How often the process that runs a task may die with it before the task fails, whatever its retries: 5 unless told. */
+  readonly maxLost?: number;
+  /** How many bytes the running tasks of this process may hold: 256 MiB unless told; 0: any number. */
+  readonly maxRunningBytes?: number;
   /** How long ended tasks and events are kept; 300 in memory, 30 days on a durable storage. */
   readonly resultTTLSec?: number;
 }

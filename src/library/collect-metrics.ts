@@ -38,6 +38,12 @@ export async function collectMetrics(params: CollectMetricsParams): Promise<stri
     }),
     gauge("rota_storage_up", "Whether the storage answered just now.", queue === null ? 0 : 1),
     gauge("rota_running_tasks", "Tasks that run in this process.", engine.running),
+    gauge("rota_running_bytes", "Bytes that the tasks hold that run in this process.", engine.memory.held),
+    gauge(
+      "rota_running_bytes_max",
+      "Bytes that the tasks may hold that run in this process: above it no further one starts. 0: any number.",
+      engine.memory.max,
+    ),
     ...(queue ?? []),
     ...taskMetrics(own.series()),
     ...tokenMetrics(own.tokens()),

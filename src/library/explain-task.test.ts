@@ -136,3 +136,18 @@ test("a process that starts nothing says so", async () => {
   const { rota } = await openTestRota({ options: { scheduler: { enabled: false } } });
   await expect(rota.tasks.explain("tsk_nobody")).rejects.toMatchObject({ code: "not_found" });
 });
+
+test("a task that waits because running tasks hold too much memory is told so", async () => {
+  const { rota } = await openTestRota({ options: { scheduler: { maxRunningBytes: 100_000 } } });
+  const gate = new Gate();
+  rota.agent("a", () => gate.opened);
+  await rota.start();
+  const submit = () => rota.tasks.submit({ agentId: "a", payload: "x".repeat(110_000) });
+  const [first, second] = [await submit(), await submit()];
+  await until(async () => (await rota.tasks.get(first.taskId)).state === "running");
+  expect((await rota.tasks.explain(second.taskId)).reasons).toMatchObject([
+    { code: "node_memory", message: expect.stringContaining("hold 0.1 MiB") },
+  ]);
+  gate.open();
+  expect((await rota.tasks.wait(second.taskId)).state).toBe("done");
+});

@@ -1,4 +1,6 @@
+import type { AlonePhase } from "../engine/alone-turns.ts";
 import type { RotaState } from "../interface/rota.ts";
+import { MIB } from "../model/bytes.ts";
 import type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
 import { quoted } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
@@ -13,6 +15,10 @@ export interface ProcessSituation {
   readonly enabled: boolean;
   /** Its slots in the task's lane; null: it does not run that lane. */
   readonly lane: { readonly running: number; readonly concurrency: number } | null;
+  /** How many bytes its running tasks hold, and how many they may; `max` 0: any number. */
+  readonly memory: { readonly held: number; readonly max: number };
+  /** Whether it runs one task alone, or is about to, and so starts no others. */
+  readonly alonePhase: AlonePhase;
   /** How long a task waits for an executor that no live node has. */
   readonly noExecutorMs: number;
 }
@@ -104,7 +110,7 @@ function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation):
 /** Why something that could start has not. */
 function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
   const { task, lane, tenant, laneShare, agent, ahead, batch, session, key } = situation;
-  const here = process.lane;
+  const { lane: here, memory } = process;
   const { lane: name } = task;
   const reasons: Reason[] = [];
   const add = (code: ReasonCode, message: string, more: Partial<Reason> = {}) =>
@@ -123,6 +129,14 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
     add("workers_busy", `all ${here.concurrency} slots of the lane "${name}" in this process are taken`, {
       lane: name,
     });
+  }
+  if (situation.alone !== null) add("runs_alone", runsAlone(situation.alone));
+  else if (process.alonePhase !== "open") add("node_runs_alone", NODE_RUNS_ALONE[process.alonePhase]);
+  if (memory.max > 0 && memory.held >= memory.max) {
+    add(
+      "node_memory",
+      `the tasks that run in this process hold ${mib(memory.held)}: it starts the next one once they hold less than ${mib(memory.max)} (\`scheduler.maxRunningBytes\`)`,
+    );
   }
   if (lane.total !== null && lane.inflight >= lane.total) {
     add("lane_full", `all ${lane.total} slots of the lane "${name}" over all nodes are taken`, {
@@ -179,6 +193,21 @@ function noExecutor(
   if (since === null) return [`${message}: it fails unless one comes`, {}];
   const until = rfc3339(since + noExecutorMs);
   return [`${message}: it fails at ${until} unless one comes`, { until }];
+}
+
+const NODE_RUNS_ALONE = {
+  closing:
+    "this process starts nothing until its running tasks have ended; then it runs one task alone, because processes died while they ran it",
+  alone:
+    "this process runs one task alone, because processes died while they ran it; other tasks start afterwards",
+} as const;
+
+function runsAlone({ losses }: NonNullable<TaskSituation["alone"]>): string {
+  return `${losses} processes died while they ran it, so that it runs alone: a process starts it when nothing else runs there, in turn with other tasks`;
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / MIB).toFixed(1)} MiB`;
 }
 
 function count(tasks: number): string {

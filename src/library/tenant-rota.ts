@@ -148,6 +148,8 @@ export class TenantRota implements LocalTenant {
         state: parts.state(),
         enabled: current.value.scheduler.enabled,
         lane: engine.laneLoad(lane),
+        memory: engine.memory,
+        alonePhase: engine.alonePhase,
         noExecutorMs: noExecutorMs(),
       }),
       noExecutorMs,

@@ -60,11 +60,20 @@ export interface TaskUsage {
   readonly contextWindow?: number;
 }
 
-/** What became of a task that another one depends on. */
-export interface DependencyResult {
-  readonly taskId: string;
-  readonly result: unknown;
-}
+/** The result of a task that another one depends on, as its executor gets it. */
+export type DependencyResult =
+  /** Each read of `result` parses it anew, so that results that nobody looks at take up little memory. */
+  | { readonly taskId: string; readonly result: unknown }
+  /** It did not fit into `DEPENDENCY_BYTES_MAX`, nor did those before it leave room: read the task by its id instead. */
+  | {
+      readonly taskId: string;
+      readonly result?: never;
+      readonly resultBytes: number;
+      readonly omitted: true;
+    };
+
+/** How many bytes of results, as JSON, an executor is given in all, in the order of `dependsOn`. */
+export const DEPENDENCY_BYTES_MAX = 4 * 1_048_576;
 
 /** One execution of a task, as users see it. */
 export interface Attempt {
@@ -113,7 +122,7 @@ export interface Task {
   readonly key?: string;
   /** The tasks that must be done before it starts. */
   readonly dependsOn?: readonly string[];
-  /** What those tasks resulted in: there when an executor is handed the task. */
+  /** The results of those tasks, in that order: only an executor gets them. */
   readonly dependencies?: readonly DependencyResult[];
   /** Where its end is told. */
   readonly callbackUrl?: string;

@@ -16,7 +16,7 @@ import {
   updateAgent,
 } from "./oracle/agents.ts";
 import { appendAudit, listAudit, pruneAudit } from "./oracle/audit.ts";
-import { getBatch } from "./oracle/batches.ts";
+import { batchTasks, getBatch } from "./oracle/batches.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
 import { claimDeliveries } from "./oracle/claim-deliveries.ts";
 import {
@@ -28,7 +28,7 @@ import {
 } from "./oracle/deliveries.ts";
 import { eventMark, eventRange, lastEventUntil, readEvents } from "./oracle/events.ts";
 import { expireTasks } from "./oracle/expire-tasks.ts";
-import { finishAndClaim } from "./oracle/finish-and-claim.ts";
+import { claimAlone, finishAndClaim, isAloneWaiting } from "./oracle/finish-and-claim.ts";
 import { fireSchedules } from "./oracle/fire-schedules.ts";
 import { insertTasks } from "./oracle/insert-tasks.ts";
 import { anyKey, createKey, deleteKey, findKey, listKeys, touchKeys } from "./oracle/keys.ts";
@@ -100,8 +100,11 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     tasks: {
       insert: on(insertTasks),
       finishAndClaim: on(finishAndClaim),
+      claimAlone: on(claimAlone),
+      isAloneWaiting: on(isAloneWaiting),
       get: on(getTask),
       getBatch: on(getBatch),
+      batchTasks: on(batchTasks),
       situation: on(readSituation),
       list: on(listTasks),
       counts: on(countTasks),

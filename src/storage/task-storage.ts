@@ -1,6 +1,6 @@
 /** What a storage does with tasks: one part of the contract in storage.ts. */
 import type { Settlement } from "../model/outcome.ts";
-import type { DependencyResult, TaskSpec, TaskUsage } from "../model/task.ts";
+import type { TaskSpec, TaskUsage } from "../model/task.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
@@ -42,6 +42,8 @@ export interface TaskStorage {
 
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
   getBatch(params: { tenant: string; id: string }): Promise<BatchRecord | null>;
+  /** The tasks of a batch, oldest first, without what they were given and what they resulted in. */
+  batchTasks(params: { tenant: string; batch: string; limit: number }): Promise<BatchTaskRecord[]>;
   /** What stands in the way of a task, as far as the storage knows. */
   situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
   /** Newest first. */
@@ -81,11 +83,32 @@ export interface TaskStorage {
    */
   release(params: { limit: number }): Promise<{ more: boolean }>;
 
-  /** What the tasks resulted in that one depends on, of those that are done. */
-  dependencyResults(params: { seq: number }): Promise<DependencyResult[]>;
+  /**
+   * The results of the tasks that one depends on, of those that are done, in the order of `ids`: whole ones while they take
+   * up to `bytesMax` in all, from the first that does not fit on only their size. The text of the others is not read.
+   */
+  dependencyResults(params: DependencyResultsParams): Promise<StoredDependency[]>;
 
-  /** Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. */
-  rescue(params: { node: string; limit: number }): Promise<RescuedTasks>;
+  /**
+   * Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. A task that has retries left is queued
+   * again, any other fails with `worker lost`.
+   *
+   * `maxLost`: the process died, and each of these attempts counts as a loss of its task. A task that was lost so often fails
+   * with `lost 5 times`, whatever its retries; after `ALONE_AFTER_LOSSES` it is handed out by `claimAlone` only. Left out:
+   * the process lives on, and nothing is counted. A retry by hand begins anew.
+   */
+  rescue(params: { node: string; limit: number; maxLost?: number }): Promise<RescuedTasks>;
+
+  /**
+   * Hands out one task that runs alone in its process, of these lanes and within all limits, to a node that runs nothing
+   * else: of the agent queues that hold such tasks the one served longest ago goes first, whatever its tenant or lane.
+   */
+  claimAlone(params: { node: string; lanes: readonly string[] }): Promise<FinishedAndClaimed>;
+  /**
+   * Whether a task of these lanes waits that this node can execute and that runs alone. Limits are not looked at: what the
+   * node runs now may be what fills them.
+   */
+  isAloneWaiting(params: { node: string; lanes: readonly string[] }): Promise<boolean>;
   /**
    * Deletes a slice of what is past its time: events added before `now - retentionMs` and the tasks that had ended by
    * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. Tasks of a batch stay until the end of the batch
@@ -96,6 +119,21 @@ export interface TaskStorage {
     rejectedMax: number;
     limit: number;
   }): Promise<{ tasks: number; more: boolean }>;
+}
+
+export interface DependencyResultsParams {
+  readonly seq: number;
+  /** Its dependencies, in the order in which they are wanted. */
+  readonly ids: readonly string[];
+  readonly bytesMax: number;
+}
+
+export interface StoredDependency {
+  readonly taskId: string;
+  /** How many bytes the result takes as JSON. */
+  readonly resultBytes: number;
+  /** As JSON; null: it did not fit. */
+  readonly result: string | null;
 }
 
 export interface InsertTasksParams {
@@ -122,6 +160,17 @@ export interface BatchRecord {
   readonly createdAt: number;
   /** When the last of its tasks ended for the first time; null: some have not. */
   readonly completedAt: number | null;
+}
+
+/** What a batch shows of one of its tasks. */
+export interface BatchTaskRecord {
+  readonly id: string;
+  readonly agent: string;
+  readonly state: TaskState;
+  readonly error: string | null;
+  /** What the others of its batch call it; null: nothing. */
+  readonly key: string | null;
+  readonly dependsOn: readonly string[];
 }
 
 /** Whose a task is, and where it runs. */
@@ -239,6 +288,8 @@ export interface FinishAndClaimParams {
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
   readonly claims: readonly Claim[];
+  /** How many it can start in all, the first lanes first. Left out: as many as in each lane. */
+  readonly claimsMax?: number;
 }
 
 export interface Claim {
@@ -284,6 +335,8 @@ export interface FinishedAndClaimed {
 export interface ClaimedTask {
   readonly token: number;
   readonly task: TaskRecord;
+  /** About how much memory its input takes: `jsonWeight` of what is stored. */
+  readonly bytes: number;
 }
 
 export interface ListTasksParams {
@@ -341,6 +394,8 @@ export interface TaskSituation {
     readonly lastSeenAt: number | null;
     readonly since: number | null;
   } | null;
+  /** Set while it waits to run alone in a process, with how often it was lost. */
+  readonly alone: { readonly losses: number } | null;
   /** Its concurrency key, when that is what holds it: `holder` is the task that has the key. */
   readonly key: { readonly name: string; readonly holder: string } | null;
   /** The tasks it depends on that are there. */

@@ -26,6 +26,8 @@ export interface EngineParams {
   readonly hasAgent?: RunOptions["hasAgent"];
   /** What it can execute; left out: every kind. */
   readonly abilities?: Abilities;
+  /** How many bytes its running tasks may hold; left out: any number. */
+  readonly maxRunningBytes?: number;
   /** What its incarnations are called: this, and a number from the second on. */
   readonly node?: string;
 }
@@ -83,6 +85,8 @@ export async function makeEngine(params: EngineParams = {}) {
     findExecutor: () => executor,
     abilities: () => params.abilities ?? { agents: new Map(), kinds: TASK_KINDS },
     noExecutorMs: () => 60_000,
+    maxRunningBytes: () => params.maxRunningBytes ?? 0,
+    maxLost: () => 5,
     spansLanes: ({ agent }) => agent === "spanning",
   });
   if (params.hears === true) storage.subscribe((signal) => engine.onSignal(signal));

@@ -24,6 +24,7 @@ export type Command =
       finishes: Finish[];
       progress: Pick[];
       claims: { lane: string; limit: number; perTenant: PerTenant | null }[];
+      claimsMax: number | null;
     }
   | {
       do: "send";
@@ -75,7 +76,10 @@ export type Command =
   | { do: "release"; limit: number }
   | { do: "wait"; ms: number }
   | { do: "crash"; node: number }
-  | { do: "rescue"; pick: number; limit: number }
+  | { do: "rescue"; pick: number; limit: number; maxLost: number | null }
+  /** Claims and dies with what it runs, twice, so that it runs alone from then on. */
+  | { do: "loseTwice"; node: number; limit: number }
+  | { do: "claimAlone"; node: number; lanes: string[] }
   | { do: "heartbeat"; node: number }
   | { do: "setSlots"; node: number; tasks: number; perTenant: number | null }
   /** `agents`: those it has executors for; `names`: those it only names. */
@@ -255,6 +259,7 @@ const step: fc.Arbitrary<Command> = record({
   node,
   finishes: fc.array(finish, { maxLength: 4 }),
   progress: fc.array(record(attempt), { maxLength: 1 }),
+  claimsMax: mostly(fc.constant(null), fc.nat({ max: 3 })),
   claims: fc.uniqueArray(record({ lane, limit: fc.nat({ max: 10 }), perTenant: orNull(perTenant) }), {
     selector: (claim) => claim.lane,
     maxLength: LANES.length,
@@ -421,7 +426,17 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: record({ do: fc.constant("release"), limit: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 3, arbitrary: record({ do: fc.constant("wait"), ms: fc.nat({ max: 25 }) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("crash"), node }) },
-  { weight: 2, arbitrary: record({ do: fc.constant("rescue"), pick, limit: fc.nat({ max: 3 }) }) },
+  {
+    weight: 2,
+    arbitrary: record({
+      do: fc.constant("rescue"),
+      pick,
+      limit: fc.nat({ max: 3 }),
+      maxLost: orNull(fc.integer({ min: 1, max: 4 })),
+    }),
+  },
+  { weight: 1, arbitrary: record({ do: fc.constant("loseTwice"), node, limit: fc.nat({ max: 3 }) }) },
+  { weight: 2, arbitrary: record({ do: fc.constant("claimAlone"), node, lanes: fc.subarray(LANES) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("heartbeat"), node }) },
   {
     weight: 1,

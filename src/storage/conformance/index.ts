@@ -3,6 +3,7 @@ import { describeAbilities } from "./abilities.ts";
 import { describeAdmission } from "./admission.ts";
 import { describeAgeing } from "./ageing.ts";
 import { describeAgents } from "./agents.ts";
+import { describeAloneTasks } from "./alone-tasks.ts";
 import { describeAudit } from "./audit.ts";
 import { describeBatches } from "./batches.ts";
 import { describeCancelTasks } from "./cancel-tasks.ts";
@@ -86,6 +87,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describePromoteDue(open);
     describeExpireTasks(open);
     describeRescueTasks(open);
+    describeAloneTasks(open);
     describeDependencies(open);
     describePrune(open);
     describeListTasks(open);

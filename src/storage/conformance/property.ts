@@ -176,6 +176,7 @@ async function claim(
 ): Promise<Claimed[]> {
   const answer = await runCommand(side, {
     do: "step",
+    claimsMax: null,
     node: 0,
     finishes: [],
     progress: [],

@@ -4,6 +4,7 @@ import type {
   Claim,
   EndedTask,
   FinishAndClaimParams,
+  FinishedAndClaimed,
   Fire,
   InsertedTask,
   InsertTasksParams,
@@ -38,6 +39,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
         finishes: command.finishes.flatMap((finish) => toFinish(side, finish)),
         progress: command.progress.flatMap((pick) => toProgress(side, pick)),
         claims: command.claims.map(toClaim),
+        ...(command.claimsMax !== null && { claimsMax: command.claimsMax }),
       });
     case "send":
       return send(side, command);
@@ -93,7 +95,14 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "crash":
       return crash(side, command.node);
     case "rescue":
-      return rescue(side, choose(side.crashed, command.pick) ?? "nobody", command.limit);
+      return rescue(side, choose(side.crashed, command.pick) ?? "nobody", command);
+    case "loseTwice":
+      return loseTwice(side, command);
+    case "claimAlone": {
+      const params = { node: side.nodes[command.node] ?? "", lanes: command.lanes };
+      const waiting = await tasks.isAloneWaiting(params);
+      return { waiting, ...noted(side, await tasks.claimAlone(params)) };
+    }
     case "heartbeat": {
       const { alive, held } = await nodes.heartbeat({ node: side.nodes[command.node] ?? "" });
       return { alive, tokens: held.map(({ token }) => side.claimOf(token)).sort((a, b) => a - b) };
@@ -440,7 +449,10 @@ function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
 }
 
 async function step(side: Side, params: FinishAndClaimParams) {
-  const { finished, claimed, expired } = await side.storage.tasks.finishAndClaim(params);
+  return noted(side, await side.storage.tasks.finishAndClaim(params));
+}
+
+function noted(side: Side, { finished, claimed, expired }: FinishedAndClaimed) {
   const ended = finished.map(({ token, state }) => ({ claim: side.claimOf(token), state }));
   side.claims.push(...claimed.map(({ token, task: { seq } }) => ({ seq, token })));
   return { ended, claimed: claimed.map(({ task }) => side.comparableTask(task)), expired };
@@ -486,10 +498,26 @@ async function crash(side: Side, node: number): Promise<boolean> {
 }
 
 /** Removing comes right after, as the engine does it; while the node still holds something it changes nothing. */
-async function rescue(side: Side, node: string, limit: number) {
-  const answer = await side.storage.tasks.rescue({ node, limit });
+async function rescue(
+  side: Side,
+  node: string,
+  { limit, maxLost }: { limit: number; maxLost: number | null },
+) {
+  const answer = await side.storage.tasks.rescue({ node, limit, ...(maxLost !== null && { maxLost }) });
   await side.storage.nodes.remove({ node });
   return answer;
+}
+
+async function loseTwice(side: Side, { node, limit }: Extract<Command, { do: "loseTwice" }>) {
+  const answers: unknown[] = [];
+  for (let time = 0; time < 2; time += 1) {
+    const name = side.nodes[node] ?? "";
+    const claims = ["tasks", "main"].map((lane) => ({ lane, limit }));
+    answers.push(await step(side, { node: name, finishes: [], progress: [], claims }));
+    answers.push(await crash(side, node));
+    answers.push(await rescue(side, name, { limit: 100, maxLost: 9 }));
+  }
+  return answers;
 }
 
 /** So many tenants that drivers may look for them in another way; once in a while is enough. */

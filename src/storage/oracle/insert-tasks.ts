@@ -114,6 +114,7 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
     dependsOn: input.dependsOn,
     rejection,
     lineKind,
+    losses: 0,
     unservedAt: null,
     held: null,
   };

@@ -1,6 +1,7 @@
 import { isTerminal } from "../../model/task-state.ts";
+import { isAloneKind } from "../alone-line.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
-import { isServed } from "./abilities.ts";
+import { isServed, standingOf } from "./abilities.ts";
 import { holderOf } from "./concurrency-keys.ts";
 import { hasSecondEnabledTenant, inflightOfTenant, serving, shareRoom, shareRoomOnNodes } from "./room.ts";
 import { maxOf, tasksOfSession } from "./sessions.ts";
@@ -58,6 +59,7 @@ export function readSituation(
     batch: batchOf(state, task),
     session: sessionSituation(state, task),
     noExecutor: noExecutorOf(state, task),
+    alone: aloneOf(task),
     key: keyOf(state, task),
     parents: task.state === "rejected" ? [] : parents.map(({ id, state: found }) => ({ id, state: found })),
   };
@@ -80,13 +82,20 @@ function sum(numbers: readonly number[]): number {
 }
 
 function noExecutorOf(state: OracleState, task: OracleTask): TaskSituation["noExecutor"] {
-  if (isTerminal(task.state) || task.held !== null || lineOf(state, task).standing === "executable")
-    return null;
+  if (isTerminal(task.state) || task.held !== null) return null;
+  const line = lineOf(state, task);
+  const standing = isAloneKind(line.kind) ? standingOf(state, line) : line.standing;
+  if (standing === "executable" || standing === "alone") return null;
   return {
     served: isServed(state, task),
     lastSeenAt: state.agentsSeen.get(task.agent)?.at ?? null,
     since: task.unservedAt,
   };
+}
+
+function aloneOf(task: OracleTask): TaskSituation["alone"] {
+  const waits = !isTerminal(task.state) && task.held === null;
+  return waits && isAloneKind(task.lineKind) ? { losses: task.losses } : null;
 }
 
 function batchOf(state: OracleState, task: OracleTask): TaskSituation["batch"] {

@@ -7,6 +7,7 @@ import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
 import { type AttemptOutcome, DEFAULT_TENANT, TASK_KINDS, type TaskKind } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
+import type { AloneKind } from "../alone-line.ts";
 import { type ComeBack, dependencyError } from "../dependency-error.ts";
 import type {
   Abilities,
@@ -125,7 +126,9 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   dependsOn: readonly string[];
   readonly rejection: { full: FullQueue; queued: number } | null;
   /** The kind that its line holds alone; null: that holds all kinds. */
-  lineKind: TaskKind | null;
+  lineKind: TaskKind | AloneKind | null;
+  /** How often its process died with it. */
+  losses: number;
   /** Since when it is known that no live node can execute it, where its agent is not served. */
   unservedAt: number | null;
   /** The lease; null when nobody runs it. */
@@ -156,9 +159,12 @@ export interface OracleLine {
   readonly tenant: string;
   readonly agent: string;
   /** The kind of tasks that it holds alone; null: all kinds. */
-  readonly kind: TaskKind | null;
-  /** Whether a live node can execute its tasks; else whether its agent is served by one that is away. */
-  standing: "executable" | "away" | "unserved";
+  readonly kind: TaskKind | AloneKind | null;
+  /**
+   * Whether a live node can execute its tasks; else whether its agent is served by one that is away. `alone`: it can, but
+   * only when it runs nothing else.
+   */
+  standing: "executable" | "alone" | "away" | "unserved";
   /** Token of its last start; 0: never. */
   lastServed: number;
 }
@@ -544,6 +550,7 @@ export function toRecord(task: OracleTask): TaskRecord {
     summary: _12,
     lineKind: _13,
     unservedAt: _14,
+    losses: _15,
     result,
     spec,
     attempts,

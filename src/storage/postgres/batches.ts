@@ -1,5 +1,6 @@
-import type { BatchRecord } from "../storage.ts";
+import type { BatchRecord, BatchTaskRecord } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { untilDurable } from "./until-durable.ts";
 
 export async function getBatch(
   db: PostgresDatabase,
@@ -23,6 +24,26 @@ export async function getBatch(
     createdAt: Number(createdAt),
     completedAt: completedAt === null ? null : Number(completedAt),
   };
+}
+
+/** Without specs and results: those of a whole batch together can take more than a process has. */
+export async function batchTasks(
+  db: PostgresDatabase,
+  { tenant, batch, limit }: { tenant: string; batch: string; limit: number },
+): Promise<BatchTaskRecord[]> {
+  const rows = await db.read<BatchTaskRecord & { held_since: string | null }>({
+    name: "batch_tasks",
+    text: `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, t.spec::json ->> 'key' as key,
+                  coalesce(t.spec::json -> 'dependsOn', '[]') as "dependsOn", l.started_at as held_since
+             from task t left join lease l on l.task_seq = t.seq
+            where t.batch = $2 and t.tenant = $1 order by t.seq limit $3`,
+    values: [tenant, batch, limit],
+  });
+  await untilDurable(
+    db,
+    rows.map(({ held_since }) => held_since),
+  );
+  return rows.map(({ held_since: _, ...task }) => task);
 }
 
 /**

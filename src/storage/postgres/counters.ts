@@ -14,10 +14,15 @@ export function roomOf(n: string, perAgent: string): string {
  * them; null: any number.
  */
 export function agentRoomOf(n: string, perAgent: string): string {
-  return `case when ${n}.standing <> 0 then 0 else least(${perAgent} - case when ${n}.shared then
+  return `case when ${n}.standing <> 0 then 0 else ${agentLimitOf(n, perAgent)} end`;
+}
+
+/** The same whether or not a node can execute them. */
+export function agentLimitOf(n: string, perAgent: string): string {
+  return `least(${perAgent} - case when ${n}.shared then
     (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent and s.lane = ${n}.lane)
     else ${n}.inflight end, case when ${n}.agent_max is not null then
-    ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end) end`;
+    ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end)`;
 }
 
 /** Whether the head of line `n` goes ahead of fairness. */

@@ -2,13 +2,13 @@ import type { Storage } from "../storage.ts";
 import { failUnserved } from "./abilities.ts";
 import { postgresAgents } from "./agents.ts";
 import { postgresAudit } from "./audit.ts";
-import { getBatch } from "./batches.ts";
+import { batchTasks, getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
 import { postgresDeliveries } from "./deliveries.ts";
 import { dependencyResults } from "./dependencies.ts";
 import { expireTasks } from "./expire-tasks.ts";
-import { finishAndClaim } from "./finish-and-claim.ts";
+import { claimAlone, finishAndClaim, isAloneWaiting } from "./finish-and-claim.ts";
 import { insertTasks } from "./insert-tasks.ts";
 import { postgresKeys } from "./keys.ts";
 import { postgresLanes } from "./lanes.ts";
@@ -38,6 +38,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
       getBatch: (params) => getBatch(db, params),
+      batchTasks: (params) => batchTasks(db, params),
       situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
       counts: (params) => countTasks(db, params),
@@ -50,6 +51,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       nextDueAt: () => nextDueAt(db),
       dependencyResults: (params) => dependencyResults(db, params),
       release: (params) => release(db, params),
+      claimAlone: (params) => claimAlone(db, params),
+      isAloneWaiting: (params) => isAloneWaiting(db, params),
       rescue: (params) => rescueTasks(db, params),
       prune: (params) => prune(db, params),
     },

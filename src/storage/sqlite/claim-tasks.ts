@@ -1,10 +1,11 @@
+import { jsonWeight } from "../../model/json-weight.ts";
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
 import type { ClaimedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
 import { shareOut } from "./share-out.ts";
-import { hasKindLines } from "./standing.ts";
+import { hasKindLines, IS_ALONE, isExecutable } from "./standing.ts";
 import { earlierAttempts, readUsage } from "./task-row.ts";
 import type { TenantLine } from "./tenant-ledger.ts";
 import type { SlotsLeft } from "./tenant-shares.ts";
@@ -61,6 +62,45 @@ function claimAtOnce(db: SqliteDatabase, ledger: Ledger, params: ClaimParams, no
   const picks = [...tokensOf].flatMap(([tenant, tokens]) => chooseTasks(db, ledger, lane, tenant, tokens));
   if (tokensOf.size > 1) picks.sort((a, b) => a.token - b.token);
   return picks.map((pick) => startAttempt(db, ledger, pick, params.node, now));
+}
+
+/** How many agent queues with tasks that run alone one claim looks at. */
+export const ALONE_LOOKED_AT = 100;
+
+/** Hands out one task that runs alone: of the lines with such tasks that can start one, the one served longest ago goes first. */
+export function claimAloneTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  params: { node: string; lanes: readonly string[] },
+  now: number,
+): ClaimedTask[] {
+  const ids = db
+    .prepare<number>(
+      `select id from line where ${IS_ALONE} and ready > 0 and lane in (select value from json_each(?))
+        order by last_served, id limit +?`,
+    )
+    .pluck()
+    .all(JSON.stringify(params.lanes), ALONE_LOOKED_AT);
+  const line = ledger.linesOf(ids).find((candidate) => canRunAlone(db, ledger, candidate));
+  if (line === undefined) return [];
+  const token = db.nextEventSeq();
+  const tenant = ledger.tenants.of(line);
+  tenant.owed = Math.max(tenant.owed - 1, 0);
+  tenant.last_served = token;
+  countStart(ledger, line, token);
+  return ledger
+    .takeReady(line, 1)
+    .map(({ task_seq: taskSeq }) => startAttempt(db, ledger, { line, taskSeq, token }, params.node, now));
+}
+
+function canRunAlone(db: SqliteDatabase, ledger: Ledger, line: Line): boolean {
+  const { total, inflight } = ledger.lane(line.lane);
+  return (
+    (total === null || inflight < total) &&
+    ledger.mayRunAlone(line) &&
+    !ledger.tenants.isAtBound(line) &&
+    isExecutable(db, line)
+  );
 }
 
 /** A task that was chosen. The token is also the number of its `task.started` event. */
@@ -244,6 +284,7 @@ function startAttempt(
   attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });
   return {
     token,
+    bytes: jsonWeight(row.spec),
     task: {
       seq: taskSeq,
       id: row.id,

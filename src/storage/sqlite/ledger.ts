@@ -1,13 +1,12 @@
 import { NEWCOMER_LEAD, type Strategy } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
-import type { TaskKind } from "../../model/task.ts";
 import type { TaskOrigin, TaskPlace } from "../storage.ts";
 import { BatchLedger } from "./batch-ledger.ts";
 import { ConcurrencyKeyLedger, type WantedTask } from "./concurrency-key-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
 import { SessionLedger } from "./session-ledger.ts";
-import { hasKindLines, standingOf } from "./standing.ts";
+import { hasKindLines, type LineKind, standingOf } from "./standing.ts";
 import { TenantLedger } from "./tenant-ledger.ts";
 
 /** A row of `line`, being changed. */
@@ -17,8 +16,11 @@ export interface Line {
   readonly tenant: string;
   readonly agent: string;
   /** The kind of tasks that it holds alone; '': all kinds. */
-  readonly kind: TaskKind | "";
-  /** Whether a live node can execute its tasks: 0 yes; 1 no, but its agent is served; 2 no, and it is not. */
+  readonly kind: LineKind;
+  /**
+   * Whether a live node can execute its tasks: 0 yes; 1 no, but its agent is served; 2 no, and it is not. Of a line whose tasks
+   * run alone 1 stands for 0 and 1.
+   */
   readonly standing: number;
   readonly agent_max: number | null;
   waiting: number;
@@ -237,6 +239,11 @@ export class Ledger {
   /** How many more tasks the limits of its agent allow in this line, however many are ready: none that no node can execute. */
   roomOfAgent(line: Line): number {
     return line.standing === 0 ? Math.max(this.#agentRoom(line), 0) : 0;
+  }
+
+  /** Whether the limits of its agent allow to start one of a line whose tasks run alone. */
+  mayRunAlone(line: Line): boolean {
+    return line.ready > 0 && this.#agentRoom(line) > 0;
   }
 
   #agentRoom(line: Line): number {

@@ -1,12 +1,13 @@
 import type { TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
+import { isAloneKind } from "../alone-line.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { LaneRow } from "./ledger.ts";
 import { getTask } from "./read-tasks.ts";
 import type { SessionRow } from "./session-ledger.ts";
 import { maxOf } from "./settle-sessions.ts";
-import { isServed } from "./standing.ts";
+import { IS_ALONE, isExecutable, isServed, type LineKind } from "./standing.ts";
 import { NodeShares } from "./tenant-shares.ts";
 
 /** What stands in the way of a task. */
@@ -37,6 +38,7 @@ export async function readSituation(
       batch: readBatch(db, task),
       session: readSession(db, task),
       noExecutor: readNoExecutor(db, task),
+      alone: readAlone(db, task),
       key: readKey(db, task),
       parents,
     };
@@ -50,12 +52,13 @@ function readNoExecutor(
 ): TaskSituation["noExecutor"] {
   if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
   const row = db
-    .prepare<{ since: number | null; at: number | null }>(
-      `select (select at from unserved where task_seq = t.seq) as since, (select at from agent_seen where agent = n.agent) as at
+    .prepare<{ since: number | null; at: number | null; kind: LineKind }>(
+      `select (select at from unserved where task_seq = t.seq) as since, (select at from agent_seen where agent = n.agent) as at, n.kind
          from task t join line n on n.id = t.line where t.seq = ? and n.standing <> 0`,
     )
     .get(seq);
   if (row === undefined) return null;
+  if (isAloneKind(row.kind) && isExecutable(db, { tenant, agent, kind: row.kind })) return null;
   return { served: isServed(db, { tenant, agent }), lastSeenAt: row.at, since: row.since };
 }
 
@@ -73,6 +76,17 @@ function readLaneShare(
   if (free.length === 0 || shares.freeFor(tenant) > 0) return null;
   const max = free.reduce((sum, { perTenant }) => sum + (perTenant ?? 0), 0);
   return { inflight: max - free.reduce((sum, node) => sum + shares.roomOn(node, tenant), 0), max };
+}
+
+/** Only a task that waits has something to tell of it. */
+function readAlone(db: SqliteDatabase, { seq, state }: TaskRecord): TaskSituation["alone"] {
+  if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
+  const row = db
+    .prepare<{ losses: number }>(
+      `select t.losses from task t join line on line.id = t.line where t.seq = ? and ${IS_ALONE}`,
+    )
+    .get(seq);
+  return row ?? null;
 }
 
 /** Only a task that its batch holds has something to tell of it. */
