@@ -1,7 +1,7 @@
 /** What a storage does with tasks: one part of the contract in storage.ts. */
 import type { Settlement } from "../model/outcome.ts";
 import type { DependencyResult, TaskSpec, TaskUsage } from "../model/task.ts";
-import type { TaskRecord } from "../model/task-record.ts";
+import type { TaskRecord, TaskRowRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
 export interface TaskStorage {
@@ -43,8 +43,13 @@ export interface TaskStorage {
   getBatch(params: { tenant: string; id: string }): Promise<BatchRecord | null>;
   /** What stands in the way of a task, as far as the storage knows. */
   situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
-  /** Newest first. */
+  /**
+   * The tasks that fit, a page at a time. A page is short, or even empty, when `lookedMax` tasks have been looked at or those
+   * found take more than `bytesMax`: as long as `nextCursor` is not null there may be more.
+   */
   list(params: ListTasksParams): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }>;
+  /** The same list with what fits into a line of each task. Nothing is read of a task that could be large. */
+  listRows(params: ListTasksParams): Promise<{ rows: TaskRowRecord[]; nextCursor: number | null }>;
   /** How many tasks of the tenant are in each state; states without any are left out. */
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
   /** Per agent with anything waiting or in flight, and in all, for one tenant. */
@@ -269,10 +274,28 @@ export interface ListTasksParams {
   readonly lane?: string;
   readonly session?: string;
   readonly schedule?: number;
+  /** The id of a task or what it begins with, the id of a batch, or what a task is called in its batch. */
+  readonly search?: string;
+  /** Created then or later; with the order `completed`: ended. */
+  readonly from?: number;
+  /** Created before that; with the order `completed`: ended. */
+  readonly to?: number;
+  /** Left out: `newest`. */
+  readonly order?: TaskOrder;
   readonly limit: number;
-  /** From `nextCursor` of the page before. */
+  /** From `nextCursor` of the page before, which had the same order. */
   readonly cursor?: number;
+  /** How many tasks are looked at; left out: `LISTED_LOOKED_MAX`. */
+  readonly lookedMax?: number;
+  /** What the tasks may take together, about, after one at least. Left out: any number. */
+  readonly bytesMax?: number;
 }
+
+/**
+ * `newest` and `oldest`: in order of acceptance. `completed`: tasks that have ended, the one that ended last first; the log
+ * tells, so that a task is left out whose end the log no longer has.
+ */
+export type TaskOrder = "newest" | "oldest" | "completed";
 
 /** Everything that decides when a task can start. */
 export interface TaskSituation {
