@@ -157,6 +157,7 @@ export interface LookedAround {
   readonly session: string | null;
   /** How many tasks rest in the states asked for. */
   readonly resting: number;
+  /** How many of them are queued and not held. */
   readonly ready: number;
   /** Agents with tasks in the lane asked for, a few more than are merged at most. */
   readonly agents: readonly string[];
@@ -367,10 +368,12 @@ function sourcesOfStates(states: readonly TaskState[] | undefined, look: LookedA
   return sources;
 }
 
-/** Ready or parked. */
+/** Ready, or parked by a batch, a key or a session. */
 const IS_QUEUED = `t.seq = any (array(
   select r.task_seq from line n join ready r on r.line = n.id where n.tenant = $1 and n.ready > 0
-  union all select p.seq from task p where p.tenant = $1 and p.parked is not null))`;
+  union all select p.seq from task p where p.tenant = $1 and p.parked is not null
+  union all select u.task_seq from session s join turn u on u.session = s.id and u.stage = 'parked'
+             where s.tenant || '' = $1 and s.parked > 0))`;
 
 function isHeld(state: TaskState): boolean {
   return (HELD_STATES as readonly TaskState[]).includes(state);
