@@ -35,10 +35,12 @@ const asked: fc.Arbitrary<Asked> = fc
   )
   .chain((filters) =>
     // Few at a time, so that something fits.
-    fc.tuple(fc.constantFrom(...TENANTS), fc.subarray(Object.keys(filters), { maxLength: 3 })).map(([tenant, keys]) => ({
-      tenant,
-      ...Object.fromEntries(Object.entries(filters).filter(([key]) => keys.includes(key))),
-    })),
+    fc
+      .tuple(fc.constantFrom(...TENANTS), fc.subarray(Object.keys(filters), { maxLength: 3 }))
+      .map(([tenant, keys]) => ({
+        tenant,
+        ...Object.fromEntries(Object.entries(filters).filter(([key]) => keys.includes(key))),
+      })),
   );
 
 /** The clock may be set back between them. */
@@ -59,10 +61,9 @@ export function describeListProperties(harness: StorageHarness): void {
       const compare = withinTimeLimit((steps: [Command, number][], lists: List[]) =>
         compareLists(harness, steps, lists),
       );
-      await fc.assert(
-        fc.asyncProperty(commands, fc.array(list, { minLength: 10, maxLength: 20 }), compare),
-        { numRuns: harness.propertyRuns },
-      );
+      await fc.assert(fc.asyncProperty(commands, fc.array(list, { minLength: 10, maxLength: 20 }), compare), {
+        numRuns: harness.propertyRuns,
+      });
     });
   });
 }
@@ -90,7 +91,9 @@ async function compareLists(
       const what = `${JSON.stringify(filters)} by ${JSON.stringify(page)}`;
       // Which of those that ended together is first nobody promises.
       const isSet = filters.order === "completed";
-      expect(isSet ? found.ids.toSorted() : found.ids, what).toEqual(isSet ? expected.ids.toSorted() : expected.ids);
+      expect(isSet ? found.ids.toSorted() : found.ids, what).toEqual(
+        isSet ? expected.ids.toSorted() : expected.ids,
+      );
       expect(found.ends, what).toEqual(expected.ends);
       expect(found.rows, what).toEqual(found.ids);
     }

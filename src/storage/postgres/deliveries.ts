@@ -73,25 +73,33 @@ async function listDeliveries(
   db: PostgresDatabase,
   params: ListDeliveriesParams,
 ): Promise<{ deliveries: DeliveryRecord[]; nextCursor: number | null }> {
-  const values: unknown[] = [params.tenant, params.limit + 1];
-  const conditions = ["d.tenant = $1"];
-  const filter = (condition: string, value: unknown) => {
-    if (value === undefined) return;
-    values.push(value);
-    conditions.push(`${condition} $${values.length}`);
-  };
-  filter("t.id =", params.taskId);
-  filter("d.status =", params.status);
-  filter("d.seq <", params.cursor);
-  const rows = await db.read<DeliveryRow>({
-    text: `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES}
-            where ${conditions.join(" and ")} order by d.seq desc limit $2`,
-    values,
-  });
+  const { text, values } = listOfDeliveries(params);
+  const rows = await db.read<DeliveryRow>({ text, values });
   const page = rows.slice(0, params.limit).map(toDeliveryRecord);
   return {
     deliveries: page,
     nextCursor: rows.length > params.limit ? (page.at(-1)?.seq ?? null) : null,
+  };
+}
+
+/** What is not meant to lead is written so that no index has it. Of one task there are few, whatever their status. */
+export function listOfDeliveries(params: ListDeliveriesParams): { text: string; values: unknown[] } {
+  const values: unknown[] = [params.tenant];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const conditions = ["(d.tenant = $1) is true"];
+  if (params.taskId !== undefined)
+    conditions.push(`d.task_seq = (select i.seq from task i where i.id = ${bind(params.taskId)})`);
+  else if (params.status !== undefined)
+    conditions.push(`d.tenant = $1 and d.status = ${bind(params.status)}`);
+  else conditions.push("d.tenant = $1");
+  if (params.taskId !== undefined && params.status !== undefined)
+    conditions.push(`(d.status = ${bind(params.status)}) is true`);
+  if (params.cursor !== undefined) conditions.push(`d.seq < ${bind(params.cursor)}`);
+  const page = `
+    select d.* from delivery d where ${conditions.join(" and ")} order by d.seq desc limit ${params.limit + 1}`;
+  return {
+    text: `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES.replace("delivery d", `(${page}) d`)} order by d.seq desc`,
+    values,
   };
 }
 

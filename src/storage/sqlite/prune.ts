@@ -17,7 +17,9 @@ export async function prune(
     const byAge = pruneEvents(db, { cutoff: now - retentionMs, latest: now + retentionMs }, params.limit);
     const rejected = pruneRejected(db, params.rejectedMax, params.limit);
     if (byAge.tasks > 0)
-      db.prepare("delete from task_span where last_seq < coalesce((select min(seq) from task), 9000000000000000)").run();
+      db.prepare(
+        "delete from task_span where last_seq < coalesce((select min(seq) from task), 9000000000000000)",
+      ).run();
     return {
       tasks: byAge.tasks + rejected,
       more: byAge.events >= params.limit || rejected === params.limit,
