@@ -1,4 +1,5 @@
-import type { ListTasksParams, TaskOrder } from "./task-storage.ts";
+import type { TaskOrder } from "../model/task-order.ts";
+import type { ListTasksParams } from "./task-storage.ts";
 
 /** How many tasks one call of `list` looks at: behind many that do not fit there can be any number of them. */
 export const LISTED_LOOKED_MAX = 4_000;

@@ -1,6 +1,7 @@
 /** What a storage does with tasks: one part of the contract in storage.ts. */
 import type { Settlement } from "../model/outcome.ts";
 import type { DependencyResult, TaskSpec, TaskUsage } from "../model/task.ts";
+import type { TaskOrder } from "../model/task-order.ts";
 import type { TaskRecord, TaskRowRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
@@ -45,9 +46,9 @@ export interface TaskStorage {
   situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
   /**
    * The tasks that fit, a page at a time. A page is short, or even empty, when `lookedMax` tasks have been looked at or those
-   * found take more than `bytesMax`: as long as `nextCursor` is not null there may be more.
+   * found would take more than `bytesMax`: as long as `nextCursor` is not null there may be more.
    */
-  list(params: ListTasksParams): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }>;
+  list(params: ListTasksParams): Promise<ListedTasks>;
   /** The same list with what fits into a line of each task. Nothing is read of a task that could be large. */
   listRows(params: ListTasksParams): Promise<{ rows: TaskRowRecord[]; nextCursor: number | null }>;
   /** How many tasks of the tenant are in each state; states without any are left out. */
@@ -291,11 +292,12 @@ export interface ListTasksParams {
   readonly bytesMax?: number;
 }
 
-/**
- * `newest` and `oldest`: in order of acceptance. `completed`: tasks that have ended, the one that ended last first; the log
- * tells, so that a task is left out whose end the log no longer has.
- */
-export type TaskOrder = "newest" | "oldest" | "completed";
+export interface ListedTasks {
+  readonly tasks: TaskRecord[];
+  /** What the tasks take together, about: their specs and results. */
+  readonly bytes: number;
+  readonly nextCursor: number | null;
+}
 
 /** Everything that decides when a task can start. */
 export interface TaskSituation {

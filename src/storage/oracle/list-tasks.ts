@@ -2,7 +2,7 @@ import { STATE_AFTER } from "../../model/event.ts";
 import type { TaskRecord, TaskRowRecord } from "../../model/task-record.ts";
 import type { TaskState } from "../../model/task-state.ts";
 import { cutShort, ROW_TEXT_MAX, TITLE_READ, TITLED_BYTES_MAX, titleOf } from "../../model/task-title.ts";
-import type { ListTasksParams, QueueDepth } from "../storage.ts";
+import type { ListedTasks, ListTasksParams, QueueDepth } from "../storage.ts";
 import { findTask, isWaiting, type OracleState, type OracleTask, toRecord } from "./state.ts";
 
 export function getTask(state: OracleState, params: { tenant: string; id: string }): TaskRecord | null {
@@ -10,20 +10,19 @@ export function getTask(state: OracleState, params: { tenant: string; id: string
   return task === undefined ? null : toRecord(task);
 }
 
-export function listTasks(
-  state: OracleState,
-  params: ListTasksParams,
-): { tasks: TaskRecord[]; nextCursor: number | null } {
+export function listTasks(state: OracleState, params: ListTasksParams): ListedTasks {
   const { page, nextCursor } = findPage(state, params);
   const { bytesMax = Number.POSITIVE_INFINITY } = params;
   const tasks: TaskRecord[] = [];
   let bytes = 0;
   for (const { task } of page) {
-    if (bytes >= bytesMax) return { tasks, nextCursor: page[tasks.length - 1]?.place ?? null };
+    const own = JSON.stringify(task.spec).length + (JSON.stringify(task.result)?.length ?? 0);
+    const before = page[tasks.length - 1];
+    if (before !== undefined && bytes + own > bytesMax) return { tasks, bytes, nextCursor: before.place };
     tasks.push(toRecord(task));
-    bytes += JSON.stringify(task.spec).length + (JSON.stringify(task.result)?.length ?? 0);
+    bytes += own;
   }
-  return { tasks, nextCursor };
+  return { tasks, bytes, nextCursor };
 }
 
 export function listTaskRows(

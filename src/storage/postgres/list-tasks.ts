@@ -1,7 +1,7 @@
-import type { TaskRecord, TaskRowRecord } from "../../model/task-record.ts";
+import type { TaskRowRecord } from "../../model/task-record.ts";
 import { HELD_STATES, type TaskState } from "../../model/task-state.ts";
 import { cutShort, ROW_TEXT_MAX, TITLE_READ, TITLED_BYTES_MAX, titleOf } from "../../model/task-title.ts";
-import type { ListTasksParams } from "../storage.ts";
+import type { ListedTasks, ListTasksParams } from "../storage.ts";
 import {
   asksForMore,
   behindPrefix,
@@ -15,34 +15,30 @@ import { endedQuery, type FoundEnds, mergeEnds } from "./list-ended.ts";
 import { TASK_COLUMNS, TASK_TABLES, type TaskRow, toTaskRecords } from "./task-row.ts";
 import { untilDurable } from "./until-durable.ts";
 
-export async function listTasks(
-  db: PostgresDatabase,
-  params: ListTasksParams,
-): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }> {
+export async function listTasks(db: PostgresDatabase, params: ListTasksParams): Promise<ListedTasks> {
   const { found, nextCursor } = await findTasks(db, params);
   const bytesMax = params.bytesMax ?? Number.MAX_SAFE_INTEGER;
-  const rows = await db.read<TaskRow>({
+  const rows = await db.read<TaskRow & { readonly up_to: string }>({
     name: "read_listed_tasks",
-    text: `select ${TASK_COLUMNS}
+    text: `select ${TASK_COLUMNS}, p.up_to
              from (select u.seq, u.place, sum(octet_length(b.spec) + coalesce(octet_length(b.result), 0)) over (order by u.place)
-                            - octet_length(b.spec) - coalesce(octet_length(b.result), 0) as bytes_before
+                            as up_to
                      from unnest($1::bigint[]) with ordinality u(seq, place) join task b on b.seq = u.seq) p
              join (${TASK_TABLES}) on t.seq = p.seq
-            where p.bytes_before < $2 order by p.place`,
+            where p.up_to <= $2 or p.place = 1 order by p.place`,
     values: [found.map(({ seq }) => seq), bytesMax],
   });
   await untilDurable(
     db,
     rows.map(({ held_since }) => held_since),
   );
-  // Some may have been deleted meanwhile.
-  const last = found.findIndex(({ seq }) => String(seq) === rows.at(-1)?.seq);
-  const isCut = last !== -1 && last < found.length - 1;
-  const tasks = await toTaskRecords(db, rows);
-  return {
-    tasks: stillIn(tasks, params.states),
-    nextCursor: isCut ? (found[last]?.cursor ?? null) : nextCursor,
-  };
+  const last = rows.at(-1);
+  const bytes = Number(last?.up_to ?? 0);
+  const tasks = stillIn(await toTaskRecords(db, rows), params.states);
+  // Those behind the last take too much, or have been deleted meanwhile.
+  const place = found.findIndex(({ seq }) => String(seq) === last?.seq);
+  const cut = place === -1 || place === found.length - 1 ? undefined : found[place];
+  return { tasks, bytes, nextCursor: cut?.cursor ?? nextCursor };
 }
 
 export async function listTaskRows(

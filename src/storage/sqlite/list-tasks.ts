@@ -1,7 +1,7 @@
 import type { TaskRecord, TaskRowRecord } from "../../model/task-record.ts";
 import { HELD_STATES, type TaskState } from "../../model/task-state.ts";
 import { cutShort, ROW_TEXT_MAX, TITLE_READ, TITLED_BYTES_MAX, titleOf } from "../../model/task-title.ts";
-import type { ListTasksParams } from "../storage.ts";
+import type { ListedTasks, ListTasksParams } from "../storage.ts";
 import {
   asksForMore,
   behindPrefix,
@@ -15,23 +15,22 @@ import { findEnded } from "./list-ended.ts";
 import { seqsOfSpan } from "./task-of-line.ts";
 import { TASK_COLUMNS, type TaskRow, taskTables, toTaskRecord } from "./task-row.ts";
 
-export async function listTasks(
-  db: SqliteDatabase,
-  params: ListTasksParams,
-): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }> {
+export async function listTasks(db: SqliteDatabase, params: ListTasksParams): Promise<ListedTasks> {
   return db.read(() => {
     const { found, nextCursor } = findTasks(db, params);
     const read = db.prepare<TaskRow>(`select ${TASK_COLUMNS} from ${taskTables()} where t.seq = ?`);
     const tasks: TaskRecord[] = [];
     let bytes = 0;
-    for (const { seq, cursor } of found) {
-      if (bytes >= (params.bytesMax ?? Number.POSITIVE_INFINITY))
-        return { tasks, nextCursor: found[tasks.length - 1]?.cursor ?? cursor };
+    for (const { seq } of found) {
       const row = read.get(seq) as TaskRow;
+      const own = row.spec.length + (row.result?.length ?? 0);
+      const before = found[tasks.length - 1];
+      if (before !== undefined && bytes + own > (params.bytesMax ?? Number.POSITIVE_INFINITY))
+        return { tasks, bytes, nextCursor: before.cursor };
       tasks.push(toTaskRecord(db, row));
-      bytes += row.spec.length + (row.result?.length ?? 0);
+      bytes += own;
     }
-    return { tasks, nextCursor };
+    return { tasks, bytes, nextCursor };
   });
 }
 
