@@ -311,7 +311,7 @@ const TASK_ROW_EXAMPLE = {
   tokens: 3_100,
 };
 
-export const taskRow = z
+const taskRow = z
   .strictObject({
     taskId: z.string(),
     title: z
@@ -347,7 +347,7 @@ export const taskPage = z
     examples: [{ tasks: [TASK_EXAMPLE], count: 1, nextCursor: null }],
   });
 
-export const taskRowPage = z
+const taskRowPage = z
   .strictObject({
     tasks: z.array(taskRow).readonly().describe("In the order asked for."),
     count: z.int().describe("Of this page."),
@@ -358,6 +358,15 @@ export const taskRowPage = z
     description: "The same with `view=row`.",
     examples: [{ tasks: [TASK_ROW_EXAMPLE], count: 1, nextCursor: null }],
   });
+
+const listedTasks = z.union([taskPage, taskRowPage]).meta({
+  id: "ListedTasks",
+  description: "Some of the tasks that fit: whole, or with `view=row` a line of each.",
+  examples: [
+    { tasks: [TASK_EXAMPLE], count: 1, nextCursor: null },
+    { tasks: [TASK_ROW_EXAMPLE], count: 1, nextCursor: "41" },
+  ],
+});
 
 export const cancelledTask = z.strictObject({ status: z.literal("cancelled"), taskId: z.string() }).meta({
   id: "CancelledTask",
@@ -407,7 +416,7 @@ export const listTasks = {
   description:
     "Newest first unless `order` says otherwise. A page has `limit` tasks, or fewer, or even none, if they are large or among many that do not fit; there may be more as long as `nextCursor` is not null.",
   querystring: taskQuery,
-  response: { 200: z.union([taskPage, taskRowPage]), ...errorAnswers("storage_unavailable") },
+  response: { 200: listedTasks, ...errorAnswers("storage_unavailable") },
 };
 
 export const getTaskCounts = {

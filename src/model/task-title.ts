@@ -1,7 +1,7 @@
-import type { TaskSpec, TaskWork } from "./task.ts";
+import type { TaskSpec } from "./task.ts";
 
 /** What is read of a spec to make a title of it. */
-export const TITLE_READ = 1_024;
+export const TITLE_READ = 400;
 /** Larger specs have no title: to read the start of a text, SQLite reads all of it. */
 export const TITLED_BYTES_MAX = 65_536;
 /** How long a title and the error of a row are at most. */
@@ -9,35 +9,29 @@ export const ROW_TEXT_MAX = 160;
 
 /**
  * What a task asks for, in a few words. `text` is the start of its spec as JSON: all of it, or the first `TITLE_READ`
- * characters.
+ * characters. It is not parsed: a page has a thousand of them.
  */
 export function titleOf(text: string): string | null {
-  if (text.length < TITLE_READ) return cutShort(titleOfWork((JSON.parse(text) as TaskSpec).work));
   const begin = /^\{"work":\{"kind":"\w+","\w+":/.exec(text)?.[0];
-  return begin === undefined ? null : cutShort(readable(text.slice(begin.length)));
+  if (begin === undefined) return null;
+  const asked = readable(text.slice(begin.length));
+  return cutShort(begin.endsWith('"action":') ? withTarget(asked, text) : asked);
+}
+
+/** An action with what it is done to, if that is known without reading on. */
+function withTarget(action: string, text: string): string {
+  if (text.length >= TITLE_READ) return action;
+  const { work } = JSON.parse(text) as TaskSpec;
+  if (work.kind !== "action") return action;
+  return [action, work.selector ?? work.ref, work.tabId && `in tab ${work.tabId}`].filter(Boolean).join(" ");
 }
 
 /** On one line, and no longer than a row shows. */
 export function cutShort(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim();
+  const line = text.slice(0, TITLE_READ).replace(/\s+/g, " ").trim();
   if (line.length <= ROW_TEXT_MAX) return line;
   // Not between the halves of a character.
   return `${line.slice(0, ROW_TEXT_MAX - 1).replace(/[\ud800-\udbff]$/, "")}…`;
-}
-
-function titleOfWork(work: TaskWork): string {
-  switch (work.kind) {
-    case "action":
-      return [work.action, work.selector ?? work.ref, work.tabId && `in tab ${work.tabId}`]
-        .filter(Boolean)
-        .join(" ");
-    case "instruction":
-      return work.instruction;
-    case "message":
-      return work.message;
-    case "custom":
-      return JSON.stringify(work.payload);
-  }
 }
 
 /** The start of a JSON value whose end may be missing: of a text what it says, of anything else how it is written. */

@@ -4,6 +4,9 @@ import type { ListTasksParams } from "./task-storage.ts";
 /** How many tasks one call of `list` looks at: behind many that do not fit there can be any number of them. */
 export const LISTED_LOOKED_MAX = 4_000;
 
+/** The same in the order of ends: neither the log nor the tasks that it tells of lie together. */
+export const ENDED_LOOKED_MAX = 2_000;
+
 /** What one index has of a list, in the order of the list. */
 export interface Walk {
   /** Those that fit: at most one more than the page holds. */

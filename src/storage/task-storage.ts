@@ -286,7 +286,7 @@ export interface ListTasksParams {
   readonly limit: number;
   /** From `nextCursor` of the page before, which had the same order. */
   readonly cursor?: number;
-  /** How many tasks are looked at; left out: `LISTED_LOOKED_MAX`. */
+  /** How many tasks are looked at; left out: `LISTED_LOOKED_MAX`, in the order `completed` `ENDED_LOOKED_MAX`. */
   readonly lookedMax?: number;
   /** What the tasks may take together, about, after one at least. Left out: any number. */
   readonly bytesMax?: number;

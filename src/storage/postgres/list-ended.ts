@@ -1,6 +1,6 @@
 import { isTerminal, TERMINAL_STATES } from "../../model/task-state.ts";
 import type { ListTasksParams } from "../storage.ts";
-import { LISTED_LOOKED_MAX } from "../task-listing.ts";
+import { ENDED_LOOKED_MAX } from "../task-listing.ts";
 
 /** Of the ends of one type: those that fit, as `[at, event, task]`, and the last that was looked at. */
 export interface FoundEnds {
@@ -26,7 +26,7 @@ export function endedQuery(
   const { tenant, cursor = null, from = 0, to = Number.MAX_SAFE_INTEGER, limit } = params;
   const states = [...new Set(params.states ?? TERMINAL_STATES)].filter(isTerminal);
   if (states.length === 0) return null;
-  const ends = Math.max(Math.floor((params.lookedMax ?? LISTED_LOOKED_MAX) / states.length), 1);
+  const ends = Math.max(Math.floor((params.lookedMax ?? ENDED_LOOKED_MAX) / states.length), 1);
   const values: unknown[] = [tenant, cursor, from, to];
   const fitting = conditions(values);
   const pages = states.map((state) => {
@@ -39,9 +39,10 @@ export function endedQuery(
                   join task t on t.seq = u.seq cross join start s
                  where t.completed_at = r.at and t.resting_state = '${state}'
                    and (r.at < s.at or r.last_seq - r.count + u.place < s.event)
-                   -- It may have been retried, and have ended again within the same millisecond: the last end counts.
-                   and not exists (select 1 from event o where ${isEnd("o")} and o.at = r.at and o.last_seq > r.last_seq
-                                      and t.seq = any (o.task_seqs))
+                   -- It may have been retried, and have ended again within the same millisecond: the page before showed that.
+                   and (r.at <> s.at
+                        or not exists (select 1 from event o where ${isEnd("o")} and o.at = r.at and o.last_seq > r.last_seq
+                                          and t.seq = any (o.task_seqs)))
                    and ${fitting}
                  order by r.at desc, number desc limit ${limit + 1}) f) as found,
              (select array[r.at, r.last_seq - r.count + 1] from rows_${state} r where r.upto >= ${ends}
@@ -91,10 +92,12 @@ export function mergeEnds(
     found.length > limit ? found.slice(-1) : (reached ?? []),
   );
   const stop = stops.sort(latestFirst).at(0);
-  const found = ends
+  const all = ends
     .flatMap((page) => page.found)
     .filter((end) => stop === undefined || latestFirst(end, stop) <= 0)
     .sort(latestFirst);
+  // One that was retried and has ended again within the same millisecond is there twice: its last end counts.
+  const found = [...new Map(all.toReversed().map((end) => [end.seq, end])).values()].sort(latestFirst);
   const page = found.slice(0, limit).map(({ seq, event }) => ({ seq, cursor: event }));
   return { found: page, nextCursor: (found.length > limit ? page.at(-1)?.cursor : stop?.event) ?? null };
 }

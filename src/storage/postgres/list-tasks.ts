@@ -256,7 +256,8 @@ export function listQuery(
   const sources = sourcesFor(params, look, bind);
   if (sources.length === 0) return null;
   const fitting = conditionsFor(params, look, values);
-  const looked = Math.max(Math.floor(lookedMax / sources.length), 1);
+  const bounded = sources.filter(({ answers }) => answers !== null).length;
+  const looked = Math.max(Math.floor(lookedMax / Math.max(bounded, 1)), 1);
   const direction = isNewest ? "desc" : "asc";
   const walks = sources.map(({ condition, answers }) => {
     const inRange = `${condition} and t.seq > $2 and t.seq < $3`;

@@ -1,7 +1,7 @@
 import { type EventType, STATE_AFTER } from "../../model/event.ts";
 import { isTerminal, type TaskState, TERMINAL_STATES } from "../../model/task-state.ts";
 import type { ListTasksParams } from "../storage.ts";
-import { LISTED_LOOKED_MAX } from "../task-listing.ts";
+import { ENDED_LOOKED_MAX } from "../task-listing.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 interface EndedTask {
@@ -47,10 +47,12 @@ export function findEnded(
     .flatMap(({ reached }) => reached ?? [])
     .sort(latestFirst)
     .at(0);
-  const found = walks
+  const all = walks
     .flatMap((walk) => walk.found)
     .filter((task) => end === undefined || latestFirst(task, end) <= 0)
     .sort(latestFirst);
+  // One that was retried and has ended again within the same millisecond is there twice: its last end counts.
+  const found = [...new Map(all.toReversed().map((each) => [each.task, each])).values()].sort(latestFirst);
   const page = found.slice(0, limit).map(({ task, seq }) => ({ seq: task, cursor: seq }));
   return { found: page, nextCursor: (found.length > limit ? page.at(-1)?.cursor : end?.seq) ?? null };
 }
@@ -64,7 +66,7 @@ function latestFirst(a: Place, b: Place): number {
 /** What ended in one way. `reached`: the last end that was looked at; null: there is nothing behind it. */
 function endsOfType(
   db: SqliteDatabase,
-  { tenant, limit, from = 0, lookedMax = LISTED_LOOKED_MAX }: ListTasksParams,
+  { tenant, limit, from = 0, lookedMax = ENDED_LOOKED_MAX }: ListTasksParams,
   { filters, conditions }: EndedList,
   { type, start, share }: { type: EventType; start: Place; share: number },
 ): { found: (Place & { readonly task: number })[]; reached: Place | null } {
@@ -139,17 +141,22 @@ const ENDS_BEFORE = `
      and (e.at < @at or e.last_seq - e.count + 1 < @seq)
    order by e.at desc, e.last_seq desc`;
 
-/** A task may have been retried since, and have ended again, even within the same millisecond: its last end counts. */
+/**
+ * `+@state`: with a bare `@state` SQLite would see whether a partial index fits, and plan the statement anew for every row.
+ *
+ * A task may have been retried since: its last end counts. Where a page begins, those may be left out that the one before showed
+ * because they ended again within that millisecond.
+ */
 function tasksEnded(conditions: string): string {
   return `
     select t.seq as task, e.last_seq - e.count + 1 + j.key as seq
       from event e cross join json_each(e.task_seqs) j cross join task t on t.seq = j.value
       join line n on n.id = t.line left join lease l on l.task_seq = t.seq
-     where e.last_seq = @row and t.completed_at = e.at and t.resting_state = @state
+     where e.last_seq = @row and t.completed_at = e.at and t.resting_state = +@state
        and (e.at < @startAt or e.last_seq - e.count + 1 + j.key < @start)
-       and not exists (
+       and (e.at <> @startAt or not exists (
          select 1 from event o indexed by event_of_end cross join json_each(o.task_seqs) k
           where o.tenant = e.tenant and o.type = e.type and ${isEnd("o")} and o.at = e.at
-            and o.last_seq > e.last_seq and k.value = t.seq)
+            and o.last_seq > e.last_seq and k.value = t.seq))
        and ${conditions}`;
 }

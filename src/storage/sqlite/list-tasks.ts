@@ -87,7 +87,8 @@ function findTasks(
     below: Math.min(span.below, isNewest ? (cursor ?? span.below) : span.below),
   };
   const sources = sourcesFor(db, params, filters);
-  const each = Math.max(Math.floor(lookedMax / sources.length), 1);
+  const bounded = sources.filter(({ answers }) => answers !== null).length;
+  const each = Math.max(Math.floor(lookedMax / Math.max(bounded, 1)), 1);
   const walks = sources.map((source) =>
     walk(db, source, {
       values: { ...filters, entered: db.enteredUpTo, ...source.values, ...range },

@@ -32,7 +32,7 @@ create index task_by_key on task (tenant, json_extract(spec, '$.key'), seq) wher
 
 create index event_by_tenant on event (tenant, last_seq);
 -- Ended tasks in the order of their ends: an index on the task itself would be written by every end.
-create index event_of_end on event (tenant, type, at, last_seq)
+create index event_of_end on event (tenant, type, at, last_seq, count)
   where type = 'task.completed' or type = 'task.failed' or type = 'task.cancelled' or type = 'task.rejected';
 
 drop index notification_by_tenant;
