@@ -82,21 +82,33 @@ async function listDeliveries(
   };
 }
 
-/** What is not meant to lead is written so that no index has it. Of one task there are few, whatever their status. */
+/**
+ * Rows are compared and ordered by all columns of an index, so that no other index will do. Of one task there are few, whatever
+ * their status.
+ */
 export function listOfDeliveries(params: ListDeliveriesParams): { text: string; values: unknown[] } {
-  const values: unknown[] = [params.tenant];
+  const { tenant, taskId, status, cursor = Number.MAX_SAFE_INTEGER } = params;
+  const values: unknown[] = [tenant, cursor];
   const bind = (value: unknown) => `$${values.push(value)}`;
-  const conditions = ["(d.tenant = $1) is true"];
-  if (params.taskId !== undefined)
-    conditions.push(`d.task_seq = (select i.seq from task i where i.id = ${bind(params.taskId)})`);
-  else if (params.status !== undefined)
-    conditions.push(`d.tenant = $1 and d.status = ${bind(params.status)}`);
-  else conditions.push("d.tenant = $1");
-  if (params.taskId !== undefined && params.status !== undefined)
-    conditions.push(`(d.status = ${bind(params.status)}) is true`);
-  if (params.cursor !== undefined) conditions.push(`d.seq < ${bind(params.cursor)}`);
+  const columns: (readonly [column: string, value: string])[] =
+    taskId !== undefined
+      ? [["d.task_seq", `(select i.seq from task i where i.id = ${bind(taskId)})`]]
+      : status !== undefined
+        ? [
+            ["d.tenant", "$1"],
+            ["d.status", bind(status)],
+          ]
+        : [["d.tenant", "$1"]];
+  const row = [...columns.map(([column]) => column), "d.seq"];
+  const rowAt = (seq: string) => `(${[...columns.map(([, value]) => value), seq].join(", ")})`;
+  const conditions = [
+    `(${row.join(", ")}) < ${rowAt("$2")} and (${row.join(", ")}) > ${rowAt("0")}`,
+    "(d.tenant = $1) is true",
+    ...(taskId === undefined || status === undefined ? [] : [`(d.status = ${bind(status)}) is true`]),
+  ];
   const page = `
-    select d.* from delivery d where ${conditions.join(" and ")} order by d.seq desc limit ${params.limit + 1}`;
+    select d.* from delivery d where ${conditions.join(" and ")}
+     order by ${row.map((column) => `${column} desc`).join(", ")} limit ${params.limit + 1}`;
   return {
     text: `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES.replace("delivery d", `(${page}) d`)} order by d.seq desc`,
     values,

@@ -168,7 +168,7 @@ const FEW = 1_000;
 /** Up to so many agents are read one by one and merged. */
 const AGENTS_MERGED_MAX = 16;
 /** Up to so many of the newest tasks, whose times are written down nowhere yet, are looked through. */
-const UNSPANNED_MAX = 20_000;
+const UNSPANNED_MAX = 5_000;
 
 async function lookAround(db: PostgresDatabase, params: ListTasksParams): Promise<LookedAround> {
   const { tenant, session, states, lane, agent, search, from, to, order } = params;
@@ -236,8 +236,10 @@ const SEQS_OF_SPAN = `
 
 /** One way into the tasks, in order of acceptance. */
 interface Source {
-  /** Names columns of `task t` as an index has them, so that it leads. */
-  readonly condition: string;
+  /** What an index on `task t` has before the number, and the values it is to have. */
+  readonly columns: readonly (readonly [column: string, value: string])[];
+  /** What else holds: the predicate of the index. */
+  readonly condition?: string;
   /** What all its tasks fit. Null: there are so few that all may be looked at. */
   readonly answers: readonly ListFilter[] | null;
 }
@@ -259,15 +261,28 @@ export function listQuery(
   const bounded = sources.filter(({ answers }) => answers !== null).length;
   const looked = Math.max(Math.floor(lookedMax / Math.max(bounded, 1)), 1);
   const direction = isNewest ? "desc" : "asc";
-  const walks = sources.map(({ condition, answers }) => {
-    const inRange = `${condition} and t.seq > $2 and t.seq < $3`;
+  const walks = sources.map(({ columns, condition = "true", answers }) => {
+    const [last] = columns.slice(-1);
+    const row = last === undefined ? ["t.seq"] : [last[0], "t.seq"];
+    const rowAt = (seq: string) => `(${last === undefined ? seq : `${last[1]}, ${seq}`})`;
+    const equal = columns.slice(0, -1).map(([column, value]) => `${column} = ${value}`);
+    // The last column and the number are compared and ordered together, so that only the index that has them in this order will
+    // do. Where most tasks are of one tenant, the planner would as soon walk all tasks: of a tenant without any, to the end.
+    const between = (above: string, below: string) =>
+      [
+        ...equal,
+        `(${row.join(", ")}) > ${rowAt(above)} and (${row.join(", ")}) < ${rowAt(below)}`,
+        condition,
+      ].join(" and ");
+    const inOrder = row.map((column) => `${column} ${direction}`).join(", ");
     const isBounded = answers !== null && asksForMore(params, answers);
-    const reached = `(select t.seq from task t where ${inRange} order by t.seq ${direction} offset ${looked - 1} limit 1)`;
-    const upTo = isNewest ? "t.seq >= coalesce(r.seq, 0)" : "t.seq <= coalesce(r.seq, 9e18::bigint)";
+    const reached = `(select t.seq from task t where ${between("$2", "$3")} order by ${inOrder} offset ${looked - 1} limit 1)`;
+    const range = isNewest
+      ? between("coalesce(r.seq - 1, $2)", "$3")
+      : between("$2", "coalesce(r.seq + 1, $3)");
     return `
-      select array(select t.seq from task t
-                    where ${inRange} ${isBounded ? `and ${upTo}` : ""} and ${fitting}
-                    order by t.seq ${direction} limit ${limit + 1}) as found, r.seq as reached
+      select array(select t.seq from task t where ${range} and ${fitting}
+                    order by ${inOrder} limit ${limit + 1}) as found, r.seq as reached
         from (select ${isBounded ? reached : "null::bigint"} as seq) r`;
   });
   return { text: walks.join(" union all "), values };
@@ -312,27 +327,40 @@ function conditionsFor(params: ListTasksParams, look: LookedAround, values: unkn
 
 function sourcesFor(params: ListTasksParams, look: LookedAround, bind: (value: unknown) => string): Source[] {
   const { batch, search, session, schedule, agent, priority, priorityMax } = params;
-  if (batch !== undefined) return [{ condition: `t.batch = ${bind(batch)}`, answers: null }];
+  if (batch !== undefined) return [ofBatch(bind(batch))];
   if (search !== undefined) return sourcesOfSearch(search, look, bind);
   if (session !== undefined)
-    return [{ condition: `t.session + 0 = ${bind(look.session)}`, answers: ["session"] }];
+    return [
+      {
+        columns: [["t.session + 0", `${bind(look.session)}::bigint`]],
+        condition: "t.session + 0 is not null",
+        answers: ["session"],
+      },
+    ];
   if (schedule !== undefined)
-    return [{ condition: `t.schedule + 0 = ${bind(schedule)}`, answers: ["schedule"] }];
+    return [
+      {
+        columns: [["t.schedule + 0", `${bind(schedule)}::bigint`]],
+        condition: "t.schedule + 0 is not null",
+        answers: ["schedule"],
+      },
+    ];
   const byState = sourcesOfStates(params.states, look);
   if (byState !== null && look.resting <= FEW) return byState;
-  if (agent !== undefined)
-    return [{ condition: `t.tenant = $1 and t.agent = ${bind(agent)}`, answers: ["agent"] }];
+  if (agent !== undefined) return [{ columns: [OF_TENANT, ["t.agent", bind(agent)]], answers: ["agent"] }];
   if (priority !== undefined && priority !== 2)
     return [
       {
-        condition: `t.tenant = $1 and t.priority = ${bind(priority)} and t.priority <> 2`,
+        columns: [OF_TENANT, ["t.priority", `${bind(priority)}::integer`]],
+        condition: "t.priority <> 2",
         answers: ["priority"],
       },
     ];
   if (priorityMax !== undefined && priorityMax <= 0)
     return [
       {
-        condition: "t.tenant = $1 and t.priority <= 0",
+        columns: [OF_TENANT],
+        condition: "t.priority <= 0",
         answers: priorityMax === 0 ? ["priorityMax"] : [],
       },
     ];
@@ -340,11 +368,17 @@ function sourcesFor(params: ListTasksParams, look: LookedAround, bind: (value: u
   if (params.lane !== undefined && look.agents.length <= AGENTS_MERGED_MAX) {
     // An agent may have tasks in other lanes, too. No agent: nothing is there.
     return look.agents.map((each) => ({
-      condition: `t.tenant = $1 and t.agent = ${bind(each)}`,
+      columns: [OF_TENANT, ["t.agent", bind(each)]],
       answers: ["agent"],
     }));
   }
-  return [{ condition: "t.tenant = $1", answers: [] }];
+  return [{ columns: [OF_TENANT], answers: [] }];
+}
+
+const OF_TENANT = ["t.tenant", "$1"] as const;
+
+function ofBatch(batch: string): Source {
+  return { columns: [["t.batch", batch]], condition: "t.batch is not null", answers: null };
 }
 
 /** Each state through its own index. Null: one of them has none. */
@@ -355,13 +389,18 @@ function sourcesOfStates(states: readonly TaskState[] | undefined, look: LookedA
     .filter((state) => state !== "queued" && !isHeld(state))
     .map(
       (state): Source => ({
-        condition: `t.tenant = $1 and t.listed_state = '${state}'`,
+        columns: [OF_TENANT, ["t.listed_state", `'${state}'`]],
+        condition: "t.listed_state is not null",
         answers: ["states"],
       }),
     );
-  if (states.includes("queued")) sources.push({ condition: IS_QUEUED, answers: null });
+  if (states.includes("queued")) sources.push({ columns: [], condition: IS_QUEUED, answers: null });
   if (states.some(isHeld))
-    sources.push({ condition: "t.seq = any (array(select h.task_seq from lease h))", answers: null });
+    sources.push({
+      columns: [],
+      condition: "t.seq = any (array(select h.task_seq from lease h))",
+      answers: null,
+    });
   return sources;
 }
 
@@ -380,16 +419,18 @@ function sourcesOfSearch(search: string, look: LookedAround, bind: (value: unkno
   const text = bind(search);
   const byId: Source =
     look.ids > FEW
-      ? { condition: "t.tenant = $1", answers: [] }
+      ? { columns: [OF_TENANT], answers: [] }
       : {
+          columns: [],
           condition: `t.seq = any (array(select i.seq from task i where i.id >= ${text} and i.id < ${bind(behindPrefix(search))}))`,
           answers: null,
         };
   return [
     byId,
-    { condition: `t.batch = ${text}`, answers: null },
+    ofBatch(text),
     {
-      condition: `t.tenant = $1 and t.batch is not null and t.spec::jsonb ->> 'key' = ${text}`,
+      columns: [OF_TENANT, ["(t.spec::jsonb ->> 'key')", text]],
+      condition: "t.batch is not null",
       answers: ["search"],
     },
   ];
@@ -401,7 +442,7 @@ export async function noteSpans(db: PostgresDatabase): Promise<void> {
 }
 
 /** Thousands of one call. */
-const SPANS_MAX = 100;
+const SPANS_MAX = 50;
 
 const NOTE_SPANS = `
   insert into task_span (last_seq, first_seq, first_at, last_at)

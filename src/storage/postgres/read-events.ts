@@ -114,24 +114,27 @@ async function passOver(
 interface Asked {
   /** Which rows of the log are looked at. */
   readonly rows: string;
+  /** In the order of the index that has them: no other will do. */
+  readonly order: string;
   /** Which tasks `t` of theirs. */
   readonly fits: string;
 }
 
-const ALL: Asked = { rows: "true", fits: "true" };
+const ALL: Asked = { rows: "true", order: "e.last_seq", fits: "true" };
 const OF_TENANT: Asked = {
-  rows: "e.tenant = $4",
+  rows: "(e.tenant, e.last_seq) > ($4, $1) and (e.tenant, e.last_seq) < ($4, 9e18::bigint)",
+  order: "e.tenant, e.last_seq",
   fits: `($5::text is null or t.agent = $5) and ($6::text is null or t.batch = $6)
     and ($7::bigint is null or t.session = $7) and ($8::bigint is null or t.schedule = $8)`,
 };
 
 /** The events that one call looks at. */
-function lookedAt({ rows }: Asked): string {
+function lookedAt({ rows, order }: Asked): string {
   return `
   select e.last_seq - e.count + u.place as seq, e.type, e.at, e.tenant, e.data, u.task_seq, e.last_seq, u.place
     from event e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, place)
    where ${rows} and e.last_seq > $1 and e.last_seq - e.count + u.place > $1
-   order by e.last_seq, u.place limit ${LOOKED_MAX}`;
+   order by ${order}, u.place limit ${LOOKED_MAX}`;
 }
 
 /** Behind a tenant's last event there may be any number of others': those up to the newest there is now are looked at, too. */

@@ -65,7 +65,8 @@ async function readOfTenant(
     text: `select to_json(f) as found, (select max(seq) from notification) as newest,
                   (select json_build_object('type', kind, 'at', at) from notification where seq = $2) as mark
              from (select) s left join lateral (
-               select * from notification where tenant = $1 and seq > $2 order by seq limit $3) f on true`,
+               select * from notification where (tenant, seq) > ($1, $2) and (tenant, seq) < ($1, 9e18::bigint)
+                order by tenant, seq limit $3) f on true`,
     values: [tenant, after, limit + 1],
   });
   const found = rows.flatMap((row) => (row.found === null ? [] : toNotification(row.found)));
