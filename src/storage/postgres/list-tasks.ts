@@ -257,11 +257,11 @@ export function listQuery(
   const bind = (value: unknown) => `$${values.push(value)}`;
   const sources = sourcesFor(params, look, bind);
   if (sources.length === 0) return null;
-  const fitting = conditionsFor(params, look, values);
   const bounded = sources.filter(({ answers }) => answers !== null).length;
   const looked = Math.max(Math.floor(lookedMax / Math.max(bounded, 1)), 1);
   const direction = isNewest ? "desc" : "asc";
   const walks = sources.map(({ columns, condition = "true", answers }) => {
+    const fitting = conditionsFor(params, look, values, answers ?? []);
     const [last] = columns.slice(-1);
     const row = last === undefined ? ["t.seq"] : [last[0], "t.seq"];
     const rowAt = (seq: string) => `(${last === undefined ? seq : `${last[1]}, ${seq}`})`;
@@ -289,38 +289,47 @@ export function listQuery(
 }
 
 /**
- * What every task of a list fits. None of it is written as an index has it: that would tempt the planner to read everything
- * by another index, and to put it in order then.
+ * What every task of a list fits, besides what the index answers for: the planner would take that for another reason to expect
+ * few, and read all there are to put them in order. None of it is written as an index has it.
  */
-function conditionsFor(params: ListTasksParams, look: LookedAround, values: unknown[]): string {
+function conditionsFor(
+  params: ListTasksParams,
+  look: LookedAround,
+  values: unknown[],
+  answered: readonly ListFilter[] = [],
+): string {
   const conditions = ["(t.tenant = $1) is true"];
-  const filter = (value: unknown, condition: (value: string) => string) => {
-    if (value === undefined) return;
+  const filter = (name: ListFilter, value: unknown, condition: (value: string) => string) => {
+    if (params[name] === undefined || answered.includes(name)) return;
     conditions.push(`(${condition(`$${values.push(value)}`)}) is true`);
   };
-  filter(params.agent, (agent) => `t.agent = ${agent}`);
-  filter(params.priority, (priority) => `t.priority = ${priority}`);
-  filter(params.priorityMax, (max) => `t.priority <= ${max}`);
-  filter(params.batch, (batch) => `t.batch = ${batch}`);
+  const { agent, priority, priorityMax, batch, lane, schedule, search, states } = params;
+  filter("agent", agent, (value) => `t.agent = ${value}`);
+  filter("priority", priority, (value) => `t.priority = ${value}`);
+  filter("priorityMax", priorityMax, (value) => `t.priority <= ${value}`);
+  filter("batch", batch, (value) => `t.batch = ${value}`);
   filter(
-    params.lane,
-    (lane) => `t.line in (select n.id from line n where n.tenant = $1 and n.lane = ${lane})`,
+    "lane",
+    lane,
+    (value) => `t.line in (select n.id from line n where n.tenant = $1 and n.lane = ${value})`,
   );
-  filter(params.session === undefined ? undefined : look.session, (session) => `t.session = ${session}`);
-  filter(params.schedule, (schedule) => `t.schedule = ${schedule}`);
+  filter("session", look.session, (value) => `t.session = ${value}`);
+  filter("schedule", schedule, (value) => `t.schedule = ${value}`);
   filter(
-    params.search,
-    (search) =>
-      `starts_with(t.id, ${search}) or case when t.batch is not null then t.batch = ${search} or t.spec::jsonb ->> 'key' = ${search} end`,
+    "search",
+    search,
+    (value) =>
+      `starts_with(t.id, ${value}) or case when t.batch is not null then t.batch = ${value} or t.spec::jsonb ->> 'key' = ${value} end`,
   );
   if (params.order !== "completed") {
-    filter(params.from, (from) => `t.created_at >= ${from}`);
-    filter(params.to, (to) => `t.created_at < ${to}`);
+    filter("from", params.from, (value) => `t.created_at >= ${value}`);
+    filter("to", params.to, (value) => `t.created_at < ${value}`);
   }
   filter(
-    params.states,
-    (states) =>
-      `coalesce((select l.state from lease l where l.task_seq = t.seq), t.resting_state) = any (${states})`,
+    "states",
+    states,
+    (value) =>
+      `coalesce((select l.state from lease l where l.task_seq = t.seq), t.resting_state) = any (${value})`,
   );
   return conditions.join(" and ");
 }
