@@ -100,13 +100,15 @@ export function listOfRuns(params: ListRunsParams): { text: string; values: unkn
   const few = `(select cardinality(ids) from recent) <= ${RECENT_MAX}`;
   const text = `
     with recent as materialized (select recent_runs($1, ${from}, ${RECENT_MAX + 1}) as ids),
-    reached as materialized (
-      select (select r.id from run r where ${[`not ${few}`, ...inOrder, ...others].join(" and ")}
-               order by r.id + 0 desc offset ${RUNS_LOOKED_MAX - 1} limit 1) as reached)
-    select found.*, reached from reached left join (
+    walked as materialized (
+      select r.id, r.told_at from run r where ${[`not ${few}`, ...inOrder, ...others].join(" and ")}
+       -- Not as a number: the planner, which may think there are no more than that, would read all and put them in order.
+       order by r.id + 0 desc limit (select ${RUNS_LOOKED_MAX})),
+    reached as materialized (select min(w.id) as reached from walked w having count(*) = ${RUNS_LOOKED_MAX})
+    select found.*, (select reached from reached) as reached from (select) s left join (
       ${page(few, "r.id = any ((select ids from recent)::bigint[])", ...filters)}
       union all
-      ${page(`not ${few}`, `(r.told_at >= ${from}) is true`, "r.id + 0 >= coalesce((select reached from reached), 0)", ...inOrder)}) found
+      ${page(`not ${few}`, `r.id = any (array(select w.id from walked w where w.told_at >= ${from} order by w.id desc limit $2))`)}) found
       on true
      order by id desc limit $2`;
   return { text, values };
