@@ -170,7 +170,7 @@ function eventsAfter(asked: Asked): string {
 }
 
 export const EVENTS_AFTER = eventsAfter(ALL);
-export const EVENTS_OF_TENANT_AFTER = eventsAfter(OF_TENANT);
+const EVENTS_OF_TENANT_AFTER = eventsAfter(OF_TENANT);
 
 export async function eventRange(db: PostgresDatabase): Promise<{ oldest: number; newest: number }> {
   const [row] = await db.read<{ oldest: string | null; newest: string | null }>({
