@@ -13,7 +13,7 @@ import { NO_QUEUE_LIMIT } from "../model/task.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import { type ParsedTask, parseTaskInput } from "../model/task-input.ts";
-import { toTask } from "../model/task-record.ts";
+import { toTask, toTaskRow } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
 import type { WorkTurns } from "../services/work-turns.ts";
 import { rejectionError } from "../storage/admission.ts";
@@ -31,7 +31,7 @@ import type {
 import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
-import { listPage } from "./list-page.ts";
+import { type ListedPage, listPage, listRowPage } from "./list-page.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import { submitWarnings } from "./submit-warnings.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
@@ -225,12 +225,12 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
     async list(filter: TaskFilter = {}) {
       const params = parseTaskFilter({ ...filter });
-      const { tasks, nextCursor } = await listPage(storage, { tenant, ...params });
-      return {
-        tasks: tasks.map(toTask),
-        count: tasks.length,
-        nextCursor: nextCursor === null ? null : String(nextCursor),
-      };
+      return toPage(await listPage(storage, { tenant, ...params }), toTask);
+    },
+
+    async listRows(filter: TaskFilter = {}) {
+      const params = parseTaskFilter({ ...filter });
+      return toPage(await listRowPage(storage, { tenant, ...params }), toTaskRow);
     },
 
     async getBatch(batchId) {
@@ -283,6 +283,17 @@ export function createTasks(options: TasksOptions): LocalTasks {
       const counts = await storage.tasks.counts({ tenant });
       return { counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0) };
     },
+  };
+}
+
+function toPage<Item, Shown>(
+  { items, nextCursor }: ListedPage<Item>,
+  show: (item: Item) => Shown,
+): { tasks: Shown[]; count: number; nextCursor: string | null } {
+  return {
+    tasks: items.map(show),
+    count: items.length,
+    nextCursor: nextCursor === null ? null : String(nextCursor),
   };
 }
 

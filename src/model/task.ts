@@ -150,3 +150,24 @@ export interface Task {
   readonly usage?: TaskUsage;
   readonly attempts: readonly Attempt[];
 }
+
+/** What fits into a line of a list of tasks. */
+export interface TaskRow {
+  readonly taskId: string;
+  /** What it asks for, cut short; left out when that is very long. */
+  readonly title?: string;
+  readonly state: TaskState;
+  readonly agentId: string;
+  readonly lane: string;
+  readonly priority: number;
+  readonly createdAt: string;
+  /** The first execution. */
+  readonly startedAt?: string;
+  readonly completedAt?: string;
+  /** How often it was tried, the attempt in progress included. */
+  readonly attempts: number;
+  /** In and out together, over all attempts that told. */
+  readonly tokens?: number;
+  /** Cut short. */
+  readonly error?: string;
+}

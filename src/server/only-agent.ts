@@ -4,7 +4,7 @@ import type { Notifications } from "../interface/notifications.ts";
 import type { LocalTenant } from "../interface/rota.ts";
 import type { RunFilter, RunPage, Runs, Schedules } from "../interface/schedules.ts";
 import type { Session, SessionMessage, Sessions } from "../interface/sessions.ts";
-import type { LocalTasks } from "../interface/tasks.ts";
+import type { LocalTasks, TaskFilter } from "../interface/tasks.ts";
 import { toAgentId } from "../model/agent-id.ts";
 import type { BatchInput } from "../model/batch.ts";
 import { atIndex, checkTasks } from "../model/batch-input.ts";
@@ -64,6 +64,11 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     return task;
   }
 
+  /** Whether tasks of another agent are asked for: there are none to be seen. */
+  function isOther({ agentId }: TaskFilter): boolean {
+    return agentId !== undefined && toAgentId(agentId) !== agent;
+  }
+
   /**
    * The results of tasks that are waited for are handed on, and who joins a conversation holds up what is said in it. Each is
    * looked at once, and only of as many as a request may name.
@@ -117,8 +122,11 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     },
     async list(filter = {}) {
       const own = await tasks.list({ ...filter, agentId: agent });
-      const isOther = filter.agentId !== undefined && toAgentId(filter.agentId) !== agent;
-      return isOther ? { tasks: [], count: 0, nextCursor: null } : own;
+      return isOther(filter) ? { tasks: [], count: 0, nextCursor: null } : own;
+    },
+    async listRows(filter = {}) {
+      const own = await tasks.listRows({ ...filter, agentId: agent });
+      return isOther(filter) ? { tasks: [], count: 0, nextCursor: null } : own;
     },
     async wait(taskId, options) {
       await get(taskId);

@@ -33,7 +33,7 @@ import { fireSchedules } from "./oracle/fire-schedules.ts";
 import { insertTasks } from "./oracle/insert-tasks.ts";
 import { anyKey, createKey, deleteKey, findKey, listKeys, touchKeys } from "./oracle/keys.ts";
 import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "./oracle/lanes.ts";
-import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.ts";
+import { countTasks, getTask, listTaskRows, listTasks, queueDepth } from "./oracle/list-tasks.ts";
 import {
   heartbeat,
   listNodes,
@@ -107,6 +107,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       batchTasks: on(batchTasks),
       situation: on(readSituation),
       list: on(listTasks),
+      listRows: on(listTaskRows),
       counts: on(countTasks),
       queueDepth: on(queueDepth),
       cancel: on(cancelTasks),

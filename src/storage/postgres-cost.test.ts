@@ -3,8 +3,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openNodes, settle, submit, tasksOf, useDatabaseCopies } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { UNBOUNDED } from "./conformance/tenant-fairness.ts";
-import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
+import { LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
+import { type LookedAround, listQuery } from "./postgres/list-tasks.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";
 import { TURNS_BEFORE } from "./postgres/read-turns.ts";
 import { listOfRuns } from "./postgres/runs.ts";
@@ -17,6 +18,7 @@ import {
 import {
   type ClaimedTask,
   KEYS_LOOKED_AT,
+  type ListTasksParams,
   type NewTask,
   type ScheduleRecord,
   type Storage,
@@ -854,5 +856,64 @@ describe("what a claim of deliveries touches", () => {
       "select count(*)::integer as left from rota.receiver where tenant = 'gone'",
     );
     expect(rows).toEqual([{ left: 0 }]);
+  });
+});
+
+describe("what a list of tasks touches", () => {
+  const MANY = 20_000;
+  const LISTS: Readonly<Record<string, readonly [Partial<ListTasksParams>, index: string]>> = {
+    "all tasks": [{}, "task_by_tenant"],
+    "a tenant without any": [{ tenant: "nobody" }, "task_by_tenant"],
+    "done ones": [{ states: ["done"] }, "task_by_tenant"],
+    "an agent's": [{ agent: "agent-3" }, "task_by_agent"],
+    "an unknown agent's": [{ agent: "nobody" }, "task_by_agent"],
+    "an agent's of a priority": [{ agent: "agent-3", priority: 7 }, "task_by_agent"],
+    "a priority that is rare": [{ priority: 0 }, "task_by_priority"],
+    "critical ones": [{ priorityMax: 0 }, "task_critical"],
+    "a priority that most have, oldest first": [{ priority: 2, order: "oldest" }, "task_by_tenant"],
+    "those of a lane that nobody uses": [{ lane: OTHER_LANE }, "task_by_tenant"],
+    "failed ones": [{ states: ["failed"] }, "task_by_state"],
+    "a schedule's": [{ schedule: 5 }, "task_by_schedule"],
+    "a key": [{ search: "nothing" }, "task_by_key"],
+  };
+  // Nearly all are of one tenant and one agent, and the statistics know no other: a plan for any tenant is one for this tenant.
+  const FILL = `
+    insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, max_retries_if_lost,
+                      completed_at, spec)
+    select 1000000 + n, 'filled-' || n, '${TENANT}', 'agent-0', (select min(id) from line), 2, 2, 'done', 0, n, 0, n, '{}'
+      from generate_series(1, ${MANY}) n`;
+
+  test("is little and led by its index, when all are of one tenant and one agent", async () => {
+    const { first, admin } = await openNodes(1);
+    await submit(first, tasksOf(1, 10));
+    await admin.query(`set search_path = ${FUNCTION_SCHEMA}, rota; ${FILL}; analyze task`);
+    await admin.query("set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set jit = off");
+    const look: LookedAround = {
+      session: null,
+      resting: 1_000_000,
+      ready: 1_000_000,
+      agents: Array.from({ length: 99 }, (_, n) => `agent-${n}`),
+      ids: 0,
+      above: 0,
+      below: Number.MAX_SAFE_INTEGER,
+    };
+    for (const [what, [filter, index]] of Object.entries(LISTS)) {
+      const lookedMax = 500;
+      const query = listQuery({ tenant: TENANT, limit: 20, lookedMax, ...filter }, look);
+      if (query === null) throw new Error(`${what} has no statement`);
+      const values = query.values.map((value) =>
+        Array.isArray(value) ? `'{${value.join(",")}}'` : typeof value === "string" ? `'${value}'` : value,
+      );
+      await admin.query(`prepare listing as ${query.text}`);
+      const { rows } = await admin.query(
+        `explain (analyze, buffers, format json) execute listing (${values.join(", ")})`,
+      );
+      await admin.query("deallocate listing");
+      const text = JSON.stringify(rows[0]["QUERY PLAN"]);
+      const plan = rows[0]["QUERY PLAN"][0].Plan;
+      expect(text, what).toContain(`"Index Name":"${index}"`);
+      expect(text, what).not.toContain('"Node Type":"Seq Scan"');
+      expect(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"], what).toBeLessThan(300);
+    }
   });
 });

@@ -1,7 +1,8 @@
 /** What a storage does with tasks: one part of the contract in storage.ts. */
 import type { Settlement } from "../model/outcome.ts";
 import type { TaskSpec, TaskUsage } from "../model/task.ts";
-import type { TaskRecord } from "../model/task-record.ts";
+import type { TaskOrder } from "../model/task-order.ts";
+import type { TaskRecord, TaskRowRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
 export interface TaskStorage {
@@ -46,8 +47,13 @@ export interface TaskStorage {
   batchTasks(params: { tenant: string; batch: string; limit: number }): Promise<BatchTaskRecord[]>;
   /** What stands in the way of a task, as far as the storage knows. */
   situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
-  /** Newest first. */
-  list(params: ListTasksParams): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }>;
+  /**
+   * The tasks that fit, a page at a time. A page is short, or even empty, when `lookedMax` tasks have been looked at or those
+   * found would take more than `bytesMax`: as long as `nextCursor` is not null there may be more.
+   */
+  list(params: ListTasksParams): Promise<ListedTasks>;
+  /** The same list with what fits into a line of each task. Nothing is read of a task that could be large. */
+  listRows(params: ListTasksParams): Promise<{ rows: TaskRowRecord[]; nextCursor: number | null }>;
   /** How many tasks of the tenant are in each state; states without any are left out. */
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
   /** Per agent with anything waiting or in flight, and in all, for one tenant. */
@@ -350,9 +356,28 @@ export interface ListTasksParams {
   readonly lane?: string;
   readonly session?: string;
   readonly schedule?: number;
+  /** The id of a task or what it begins with, the id of a batch, or what a task is called in its batch. */
+  readonly search?: string;
+  /** Created then or later; with the order `completed`: ended. */
+  readonly from?: number;
+  /** Created before that; with the order `completed`: ended. */
+  readonly to?: number;
+  /** Left out: `newest`. */
+  readonly order?: TaskOrder;
   readonly limit: number;
-  /** From `nextCursor` of the page before. */
+  /** From `nextCursor` of the page before, which had the same order. */
   readonly cursor?: number;
+  /** How many tasks are looked at; left out: `LISTED_LOOKED_MAX`, in the order `completed` `ENDED_LOOKED_MAX`. */
+  readonly lookedMax?: number;
+  /** What the tasks may take together, about, after one at least. Left out: any number. */
+  readonly bytesMax?: number;
+}
+
+export interface ListedTasks {
+  readonly tasks: TaskRecord[];
+  /** What the tasks take together, about: their specs and results. */
+  readonly bytes: number;
+  readonly nextCursor: number | null;
 }
 
 /** Everything that decides when a task can start. */

@@ -13,6 +13,7 @@ import {
 import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/batch.ts";
 import { BATCH_MAX } from "../../model/batch-input.ts";
+import { optionalChoice } from "../../model/choice-input.ts";
 import { isObject } from "../../model/field-checks.ts";
 import type { SubmitInput } from "../../model/submit-input.ts";
 import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
@@ -20,6 +21,11 @@ import type { RouteParts } from "../routes.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
 import { may } from "./may.ts";
 import { toBoolean, toNumber, withNumbers } from "./query-values.ts";
+
+/** How much of each task a list shows: the library has a method for each. */
+function checkView(view: unknown): "full" | "row" {
+  return optionalChoice({ view }, "view", ["full", "row"]) ?? "full";
+}
 
 /** Tasks: hand in one or many, look at one or many, cancel one, retry one. */
 export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits }) => {
@@ -49,9 +55,10 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     rota.tasks.cancelBatch(params.id),
   );
 
-  app.get("/tasks", may("readOwn", listTasks), async ({ rota, query }) =>
-    rota.tasks.list(withNumbers(query, "priority", "scheduleId", "limit") as TaskFilter),
-  );
+  app.get("/tasks", may("readOwn", listTasks), async ({ rota, query: { view, ...query } }) => {
+    const filter = withNumbers(query, "priority", "scheduleId", "limit") as TaskFilter;
+    return checkView(view) === "row" ? rota.tasks.listRows(filter) : rota.tasks.list(filter);
+  });
 
   app.get("/tasks/stats", may("read", getTaskCounts), async ({ rota }) => rota.tasks.counts());
 

@@ -23,6 +23,7 @@ import { describeIdempotencyKeys } from "./idempotency-keys.ts";
 import { describeInsertTasks } from "./insert-tasks.ts";
 import { describeKeys } from "./keys.ts";
 import { describeLanesAndAgents } from "./lanes-and-agents.ts";
+import { describeListProperties } from "./list-property.ts";
 import { describeListTasks } from "./list-tasks.ts";
 import { describeMaxSchedules } from "./max-schedules.ts";
 import { describeNodes } from "./nodes.ts";
@@ -108,5 +109,6 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeSignals(open);
     describeClosing(open);
     describeProperties(harness);
+    describeListProperties(harness);
   });
 }

@@ -72,7 +72,7 @@ function sequencesOf({ minLength }: { minLength: number }): fc.Arbitrary<Command
  * Does nothing any more once the time is up. fast-check can interrupt by itself, but would leave the sequence in progress
  * to run on behind the tests that follow.
  */
-function withinTimeLimit<Params extends unknown[]>(compare: (...params: Params) => Promise<void>) {
+export function withinTimeLimit<Params extends unknown[]>(compare: (...params: Params) => Promise<void>) {
   const end = Date.now() + TIME_LIMIT_MS;
   return async (...params: Params): Promise<void> => {
     if (Date.now() < end) await compare(...params);

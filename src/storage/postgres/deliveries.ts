@@ -47,25 +47,45 @@ async function listDeliveries(
   db: PostgresDatabase,
   params: ListDeliveriesParams,
 ): Promise<{ deliveries: DeliveryRecord[]; nextCursor: number | null }> {
-  const values: unknown[] = [params.tenant, params.limit + 1];
-  const conditions = ["d.tenant = $1"];
-  const filter = (condition: string, value: unknown) => {
-    if (value === undefined) return;
-    values.push(value);
-    conditions.push(`${condition} $${values.length}`);
-  };
-  filter("t.id =", params.taskId);
-  filter("d.status =", params.status);
-  filter("d.seq <", params.cursor);
-  const rows = await db.read<DeliveryRow>({
-    text: `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES}
-            where ${conditions.join(" and ")} order by d.seq desc limit $2`,
-    values,
-  });
+  const { text, values } = listOfDeliveries(params);
+  const rows = await db.read<DeliveryRow>({ text, values });
   const page = rows.slice(0, params.limit).map(toDeliveryRecord);
   return {
     deliveries: page,
     nextCursor: rows.length > params.limit ? (page.at(-1)?.seq ?? null) : null,
+  };
+}
+
+/**
+ * Rows are compared and ordered by all columns of an index, so that no other index will do. Of one task there are few, whatever
+ * their status.
+ */
+function listOfDeliveries(params: ListDeliveriesParams): { text: string; values: unknown[] } {
+  const { tenant, taskId, status, cursor = Number.MAX_SAFE_INTEGER } = params;
+  const values: unknown[] = [tenant, cursor];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const columns: (readonly [column: string, value: string])[] =
+    taskId !== undefined
+      ? [["d.task_seq", `(select i.seq from task i where i.id = ${bind(taskId)})`]]
+      : status !== undefined
+        ? [
+            ["d.tenant", "$1"],
+            ["d.status", bind(status)],
+          ]
+        : [["d.tenant", "$1"]];
+  const row = [...columns.map(([column]) => column), "d.seq"];
+  const rowAt = (seq: string) => `(${[...columns.map(([, value]) => value), seq].join(", ")})`;
+  const conditions = [
+    `(${row.join(", ")}) < ${rowAt("$2")} and (${row.join(", ")}) > ${rowAt("0")}`,
+    "(d.tenant = $1) is true",
+    ...(taskId === undefined || status === undefined ? [] : [`(d.status = ${bind(status)}) is true`]),
+  ];
+  const page = `
+    select d.* from delivery d where ${conditions.join(" and ")}
+     order by ${row.map((column) => `${column} desc`).join(", ")} limit ${params.limit + 1}`;
+  return {
+    text: `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES.replace("delivery d", `(${page}) d`)} order by d.seq desc`,
+    values,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { PostgresDatabase } from "./database.ts";
+import { noteSpans } from "./list-tasks.ts";
 
 /**
  * Deletes a slice of what is past its time. The log is the list of what to delete: walking it from its start finds the
@@ -13,6 +14,7 @@ export async function prune(
     text: "select * from prune($1, $2, $3, $4)",
     values: [params.retentionMs, params.rejectedMax, params.limit],
   });
+  await noteSpans(db);
   return row ?? { tasks: 0, more: false };
 }
 
@@ -59,6 +61,7 @@ begin
     on conflict (name) do update set value = greatest(high_water.value, excluded.value);
     delete from event where last_seq <= v_last;
     v_tasks := delete_ended(v_now, with_siblings(v_seqs, v_cutoff, v_latest), v_cutoff, v_latest, false);
+    delete from task_span where last_seq < coalesce((select min(seq) from task), 9000000000000000);
   end if;
   for v_crowded in
     select tenant, tasks from tally where state = 'rejected' and tasks > p_rejected_max order by tenant

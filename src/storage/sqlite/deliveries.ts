@@ -74,16 +74,21 @@ function listDeliveries(
   db: SqliteDatabase,
   params: ListDeliveriesParams,
 ): { deliveries: DeliveryRecord[]; nextCursor: number | null } {
-  const conditions = ["d.tenant = @tenant"];
-  if (params.taskId !== undefined) conditions.push("t.id = @taskId");
-  if (params.status !== undefined) conditions.push("d.status = @status");
-  if (params.cursor !== undefined) conditions.push("d.seq < @cursor");
+  const { tenant, taskId, status = null, cursor = Number.MAX_SAFE_INTEGER, limit } = params;
+  // Of one task there are few, whatever their status.
+  const [index, condition] =
+    taskId !== undefined
+      ? ["delivery_by_task", "d.task_seq = (select seq from task where id = @taskId)"]
+      : status !== null
+        ? ["delivery_by_status", "d.tenant = @tenant and d.status = @status"]
+        : ["delivery_by_tenant", "d.tenant = @tenant"];
   const rows = db
     .prepare<DeliveryRow>(
-      `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES}
-        where ${conditions.join(" and ")} order by d.seq desc limit +@page`,
+      `select ${DELIVERY_COLUMNS} from delivery d indexed by ${index} join task t on t.seq = d.task_seq
+        where ${condition} and d.tenant = @tenant and (@status is null or d.status = @status) and d.seq < @cursor
+        order by d.seq desc limit +@page`,
     )
-    .all({ ...params, page: params.limit + 1 });
+    .all({ tenant, taskId, status, cursor, page: limit + 1 });
   const page = rows.slice(0, params.limit);
   return {
     deliveries: page.map(toDeliveryRecord),

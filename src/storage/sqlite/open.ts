@@ -12,13 +12,14 @@ import { claimAlone, finishAndClaim, isAloneWaiting } from "./finish-and-claim.t
 import { insertTasks } from "./insert-tasks.ts";
 import { sqliteKeys } from "./keys.ts";
 import { sqliteLanes } from "./lanes.ts";
+import { listTaskRows, listTasks } from "./list-tasks.ts";
 import { sqliteNodes } from "./nodes.ts";
 import { sqliteNotifications } from "./notifications.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
 import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events.ts";
 import { readSituation } from "./read-situation.ts";
-import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
+import { countTasks, getTask, queueDepth } from "./read-tasks.ts";
 import { recountOne } from "./recount.ts";
 import { recountAll } from "./recount-all.ts";
 import { release } from "./release-dependants.ts";
@@ -41,6 +42,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       batchTasks: (params) => batchTasks(db, params),
       situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
+      listRows: (params) => listTaskRows(db, params),
       counts: (params) => countTasks(db, params),
       queueDepth: (params) => queueDepth(db, params),
       cancel: (params) => cancelTasks(db, params),

@@ -17,6 +17,10 @@ export async function prune(
     const { retentionMs } = params;
     const byAge = pruneEvents(db, { cutoff: now - retentionMs, latest: now + retentionMs }, params.limit);
     const rejected = pruneRejected(db, params.rejectedMax, params.limit);
+    if (byAge.tasks > 0)
+      db.prepare(
+        "delete from task_span where last_seq < coalesce((select min(seq) from task), 9000000000000000)",
+      ).run();
     return {
       tasks: byAge.tasks + rejected,
       more: byAge.events >= params.limit || rejected === params.limit,
@@ -158,6 +162,10 @@ function forgetTask(db: SqliteDatabase, ledger: Ledger, seq: number, task: Delet
   forgetDeliveries(db, seq);
   db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
   db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
+  db.prepare("delete from task_of_tenant where tenant = ? and task_seq = ?").run(
+    ledger.line(task.line).tenant,
+    seq,
+  );
   if (task.batch !== null) forgetEmptyBatch(db, task.batch);
   if (task.session !== null) forgetEmptySession(db, task.session);
   keepNumber(db, "task", seq);

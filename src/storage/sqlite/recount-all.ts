@@ -66,7 +66,7 @@ class Recount {
 
   async #countTasks(): Promise<void> {
     const places = { queued: 0, placed: 0 };
-    const entries = { old: 0, entered: 0 };
+    const entries = { old: 0, entered: 0, ofTenant: 0 };
     for (let more = true; more; ) {
       const from = this.#census.upTo;
       const rows = this.#census.advance(this.#limit);
@@ -77,6 +77,7 @@ class Recount {
     }
     this.#compare("queued tasks that are ready, parked or held", places.placed, places.queued);
     this.#compare("tasks entered by agent", entries.entered, entries.old);
+    this.#compare("tasks entered by tenant", entries.ofTenant, entries.old);
   }
 
   /** A queued task is in one place: ready, parked, or held by an attempt. */
@@ -86,16 +87,18 @@ class Recount {
               coalesce(sum((parked is not null)
                 + exists (select 1 from ready r where r.line = t.line and r.rank = t.rank and r.task_seq = t.seq)
                 + exists (select 1 from lease l where l.task_seq = t.seq)), 0) as placed
-         from task t indexed by task_queued where resting_state = 'queued' and seq > ? and seq <= ?`,
+         from task t not indexed where resting_state = 'queued' and seq > ? and seq <= ?`,
       from,
       to,
     );
   }
 
-  #entriesOf(from: number, to: number): { old: number; entered: number } {
+  #entriesOf(from: number, to: number): { old: number; entered: number; ofTenant: number } {
     return this.#one(
       `select count(*) as old,
-              coalesce(sum(exists (select 1 from task_of_line x where x.line = t.line and x.task_seq = t.seq)), 0) as entered
+              coalesce(sum(exists (select 1 from task_of_line x where x.line = t.line and x.task_seq = t.seq)), 0) as entered,
+              coalesce(sum(exists (select 1 from task_of_tenant y where y.tenant = t.tenant and y.task_seq = t.seq)), 0)
+                as ofTenant
          from task t where seq > ? and seq <= ?`,
       from,
       Math.min(to, this.#db.enteredUpTo),
