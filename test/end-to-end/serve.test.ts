@@ -15,7 +15,7 @@ import {
 test("says in one line where it is, does what it is asked and stops when it is told to", async () => {
   const server = await startServer();
   expect(server.stdout()).toMatch(
-    /^Rota is ready at http:\/\/127\.0\.0\.1:\d+ \(storage sqlite::memory:\)\n$/,
+    /^Rota is ready at http:\/\/127\.0\.0\.1:\d+ \(storage sqlite::memory:\), dashboard at http:\/\/127\.0\.0\.1:\d+\/ui\/\n$/,
   );
 
   const { status, body } = await server.ask("/tasks", { json: { message: "hello" } });
