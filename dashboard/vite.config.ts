@@ -21,7 +21,10 @@ export default {
     port: 7683,
     // All that is not a file of the app belongs to the server.
     proxy: {
-      "^/(v1|tasks|scheduler|health|ready|metrics|openapi.json)(/|\\?|$)": { target: SERVER, changeOrigin: true },
+      "^/(v1|tasks|scheduler|health|ready|metrics|openapi.json)(/|\\?|$)": {
+        target: SERVER,
+        changeOrigin: true,
+      },
     },
   },
 } satisfies UserConfig;

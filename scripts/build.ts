@@ -11,4 +11,7 @@ execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: root, 
 for (const file of globSync("storage/*/migrations/*.sql", { cwd: join(root, "src") })) {
   cpSync(join(root, "src", file), join(root, "dist", file));
 }
-execFileSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], { cwd: root, stdio: "inherit" });
+execFileSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], {
+  cwd: root,
+  stdio: "inherit",
+});

@@ -46,7 +46,9 @@ function Pages() {
                 </Route>
                 <Route>
                   <Page title="Not found">
-                    <Empty title="There is no such page">The address may be mistyped, or of another version.</Empty>
+                    <Empty title="There is no such page">
+                      The address may be mistyped, or of another version.
+                    </Empty>
                   </Page>
                 </Route>
               </Switch>

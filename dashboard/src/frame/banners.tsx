@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
+import type { Health } from "../../../src/client/index.ts";
 import { hasCode } from "../api/errors.ts";
 import { useSession } from "../api/session.tsx";
 import { Icon } from "../parts/icon.tsx";
-import type { Health } from "../../../src/client/index.ts";
 
 /** How often the server is asked how it is, while somebody looks. */
 const EVERY_MS = 15_000;

@@ -6,8 +6,8 @@ import { useLiveState, useSignOut } from "../live/live.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon, Mark } from "../parts/icon.tsx";
 import type { NavGroup } from "../views/registry.ts";
-import { KeyHelp } from "./key-help.tsx";
 import { useKeptSearch } from "./kept-search.ts";
+import { KeyHelp } from "./key-help.tsx";
 import { PaletteProvider } from "./palette.tsx";
 import { switchTheme } from "./theme.ts";
 
@@ -31,7 +31,9 @@ export function Frame({ nav, children }: FrameProps) {
     p: togglePaused,
     "?": () => setOpen("keys"),
     ...Object.fromEntries(
-      items.flatMap(({ key, path }) => (key === undefined ? [] : [[`g ${key}`, () => navigate(hrefOf(path))]])),
+      items.flatMap(({ key, path }) =>
+        key === undefined ? [] : [[`g ${key}`, () => navigate(hrefOf(path))]],
+      ),
     ),
   });
   return (

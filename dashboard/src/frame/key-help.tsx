@@ -13,7 +13,10 @@ const KEYS = [
   ["?", "", "This help"],
 ] as const;
 
-export function KeyHelp(props: { readonly items: readonly NonNullable<View["nav"]>[]; readonly onClose: () => void }) {
+export function KeyHelp(props: {
+  readonly items: readonly NonNullable<View["nav"]>[];
+  readonly onClose: () => void;
+}) {
   const goes = props.items.flatMap(({ key, label }) => (key === undefined ? [] : [[key, label] as const]));
   return (
     <Dialog title="Keys" onClose={props.onClose} size="small">

@@ -8,7 +8,13 @@ import { switchTheme } from "./theme.ts";
 
 const IS_MAC = /mac|iphone|ipad/i.test(navigator.userAgent);
 
-export function PageHeader({ heading, children }: { readonly heading: ReactNode; readonly children: ReactNode }) {
+export function PageHeader({
+  heading,
+  children,
+}: {
+  readonly heading: ReactNode;
+  readonly children: ReactNode;
+}) {
   const openPalette = usePalette();
   return (
     <>

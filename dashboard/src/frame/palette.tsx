@@ -83,7 +83,8 @@ function Palette({ items, onClose }: PaletteProps & { readonly onClose: () => vo
           }}
           onKeyDown={(event) => {
             const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-            if (step !== undefined) setChosen((current + step + options.length) % Math.max(1, options.length));
+            if (step !== undefined)
+              setChosen((current + step + options.length) % Math.max(1, options.length));
             else if (event.key === "Enter") run(options[current]);
             else return;
             event.preventDefault();
@@ -122,7 +123,12 @@ function useOptions(items: PaletteProps["items"], text: string): Option[] {
       ...(key === undefined ? {} : { hint: `g ${key}` }),
       run: () => navigate(path),
     })),
-    { icon: isPaused ? "play" : "pause", label: isPaused ? "Go on live" : "Pause live updates", hint: "p", run: togglePaused },
+    {
+      icon: isPaused ? "play" : "pause",
+      label: isPaused ? "Go on live" : "Pause live updates",
+      hint: "p",
+      run: togglePaused,
+    },
     { icon: "theme", label: "Switch theme", run: switchTheme },
   ];
   const matching = fixed.filter(({ label }) => label.toLowerCase().includes(text.toLowerCase()));
@@ -133,7 +139,8 @@ function useOptions(items: PaletteProps["items"], text: string): Option[] {
 /** What a text may be the name of, by its form: nothing is asked for before somebody chooses. */
 function namedBy(text: string, navigate: (to: string) => void): Option[] {
   const query = encodeURIComponent(text);
-  if (/^tsk_\w+$/.test(text)) return [{ icon: "tasks", label: `Task ${text}`, run: () => navigate(`/tasks/${text}`) }];
+  if (/^tsk_\w+$/.test(text))
+    return [{ icon: "tasks", label: `Task ${text}`, run: () => navigate(`/tasks/${text}`) }];
   const to = (name: string, label: string, icon: IconName): Option => ({
     icon,
     label: `${label} ${text}`,

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
 
-/** By what is pressed: `j`, `Enter`, `g t` for one after the other, `mod+k` for ctrl or cmd. */
+/** By what is pressed: `j`, `enter`, `g t` for one after the other, `mod+k` for ctrl or cmd. */
 export type KeyActions = Readonly<Record<string, () => void>>;
 
 /** How long the second key of a pair may take. */
@@ -25,7 +25,10 @@ document.addEventListener("keydown", (event) => {
   const name = nameOf(event);
   const isTyping = isInput(event.target) || document.querySelector("dialog[open]") !== null;
   if (isTyping && !name.startsWith("mod+")) return;
-  const pair = pending !== undefined && event.timeStamp - pending.at < PAIR_MS ? `${pending.key} ${name}` : "";
+  // A button or a link that has the focus is what Enter is for.
+  if (name === "enter" && isControl(event.target)) return;
+  const pair =
+    pending !== undefined && event.timeStamp - pending.at < PAIR_MS ? `${pending.key} ${name}` : "";
   pending = undefined;
   const action = find(pair) ?? find(name);
   if (action !== undefined) {
@@ -45,10 +48,16 @@ function find(name: string): (() => void) | undefined {
 }
 
 function nameOf({ key, ctrlKey, metaKey }: KeyboardEvent): string {
-  return ctrlKey || metaKey ? `mod+${key.toLowerCase()}` : key;
+  const name = key.length > 1 ? key.toLowerCase() : key;
+  return ctrlKey || metaKey ? `mod+${name.toLowerCase()}` : name;
 }
 
-/** A button or a link keeps Enter and space for itself; `useKeys` has no others that they use. */
+function isControl(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest("a, button, summary") !== null;
+}
+
 function isInput(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null;
+  return (
+    target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null
+  );
 }

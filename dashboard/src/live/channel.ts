@@ -11,7 +11,12 @@ export type TabMessage =
   /** I lead no longer. */
   | { readonly kind: "bye"; readonly from: string }
   /** How far the leader has read, and how the stream is. */
-  | { readonly kind: "at"; readonly from: string; readonly seq: number | undefined; readonly status: FeedStatus }
+  | {
+      readonly kind: "at";
+      readonly from: string;
+      readonly seq: number | undefined;
+      readonly status: FeedStatus;
+    }
   /** What happened. */
   | { readonly kind: "events"; readonly from: string; readonly events: readonly RotaEvent[] }
   /** Too much happened to tell each: look again. */

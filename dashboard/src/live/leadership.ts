@@ -21,11 +21,14 @@ export class LockLeadership implements Leadership {
 
   join(lead: (signal: AbortSignal) => Promise<void>): void {
     if (this.#leaving !== undefined) return;
-    const { signal } = (this.#leaving = new AbortController());
+    this.#leaving = new AbortController();
+    const { signal } = this.#leaving;
     // Once the lock is held its own signal does nothing any more: the leader is told by `signal`.
-    this.#locks.request(this.#name, { signal }, () => lead(signal)).catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-    });
+    this.#locks
+      .request(this.#name, { signal }, () => lead(signal))
+      .catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
   }
 
   leave(): void {
@@ -79,7 +82,10 @@ export class HeartbeatLeadership implements Leadership {
     if (from === this.#id) return;
     const isLeading = this.#leading !== undefined;
     if (kind === "beat") {
-      if (isLeading && from > this.#id) return this.#say("beat");
+      if (isLeading && from > this.#id) {
+        this.#say("beat");
+        return;
+      }
       if (isLeading) this.#stepDown();
       this.#isClaiming = false;
       // Not all at once: the first that claims is heard by the others.
@@ -105,7 +111,8 @@ export class HeartbeatLeadership implements Leadership {
 
   #begin(): void {
     this.#isClaiming = false;
-    const { signal } = (this.#leading = new AbortController());
+    this.#leading = new AbortController();
+    const { signal } = this.#leading;
     this.#beat();
     void this.#lead?.(signal);
   }

@@ -189,30 +189,31 @@ export class LiveFeed {
 
   #hear(message: TabMessage): void {
     if (message.from === this.#options.id) return;
-    switch (message.kind) {
-      case "who":
-        if (this.#isLeading) this.#post({ kind: "at", seq: this.#seq, status: this.status.get() });
-        return;
-      case "at":
-        if (this.#isLeading) return;
-        this.#seq = message.seq ?? this.#seq;
-        return this.status.set(message.status);
-      case "events":
-        if (this.#isLeading) return;
-        this.#seq = message.events.at(-1)?.seq ?? this.#seq;
-        return this.#tell(message.events);
-      case "changed":
-        if (this.#isLeading) return;
-        this.#seq = message.seq;
-        return this.#changed();
-      case "gap":
-        return this.#changed();
-      case "signed-out":
-        return this.#options.onSignedOut();
-      case "refused":
-        return this.#refused();
-      default:
-        return;
+    const { kind } = message;
+    if (kind === "who") {
+      if (this.#isLeading) this.#post({ kind: "at", seq: this.#seq, status: this.status.get() });
+    } else if (kind === "gap") {
+      this.#changed();
+    } else if (kind === "signed-out") {
+      this.#options.onSignedOut();
+    } else if (kind === "refused") {
+      this.#refused();
+    } else if (!this.#isLeading) {
+      this.#follow(message);
+    }
+  }
+
+  /** What the leader reads, for a tab that does not. */
+  #follow(message: TabMessage): void {
+    if (message.kind === "at") {
+      this.#seq = message.seq ?? this.#seq;
+      this.status.set(message.status);
+    } else if (message.kind === "events") {
+      this.#seq = message.events.at(-1)?.seq ?? this.#seq;
+      this.#tell(message.events);
+    } else if (message.kind === "changed") {
+      this.#seq = message.seq;
+      this.#changed();
     }
   }
 

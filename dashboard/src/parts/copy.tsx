@@ -1,5 +1,5 @@
-import { useToast } from "./toast.tsx";
 import { Icon } from "./icon.tsx";
+import { useToast } from "./toast.tsx";
 
 /** Copies a text. A page that came over plain HTTP has no clipboard: there, a selection is copied as ctrl-C does. */
 export async function copyText(text: string): Promise<boolean> {

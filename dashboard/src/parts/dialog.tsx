@@ -18,6 +18,8 @@ export function Dialog({ title, onClose, children, size = "medium", footer }: Di
   useEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
+    // The browser would begin with the button that closes it.
+    dialog?.querySelector<HTMLElement>("[data-focus]")?.focus();
     return () => dialog?.close();
   }, []);
   return (

@@ -30,7 +30,6 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
   }
   return (
     <div className="well">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard. */}
       <pre className="code" tabIndex={0} aria-label={label} role="region">
         {typeof value === "string" || text.length > LARGE_CHARS ? text : <Value value={value} depth={0} />}
       </pre>

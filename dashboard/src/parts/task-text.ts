@@ -21,7 +21,9 @@ export function titleOf(task: Partial<Task>): string {
   const text =
     instruction ??
     message ??
-    (action === undefined ? undefined : [action, ref ?? selector, tabId && `in tab ${tabId}`].filter(Boolean).join(" ")) ??
+    (action === undefined
+      ? undefined
+      : [action, ref ?? selector, tabId && `in tab ${tabId}`].filter(Boolean).join(" ")) ??
     (payload === undefined ? key : typeof payload === "string" ? payload : JSON.stringify(payload)) ??
     shortId(taskId);
   const line = text.replaceAll(/\s+/g, " ").trim().slice(0, TITLE_MAX);
@@ -45,7 +47,9 @@ export function stateNote(task: Task, now: number): string {
       return at === undefined ? "Delayed" : `Not before ${formatMoment(at, now)}`;
     }
     case "waiting_dependency":
-      return dependsOn.length === 1 ? `Waiting for ${shortId(dependsOn[0] ?? "")}` : `Waiting for ${dependsOn.length} tasks`;
+      return dependsOn.length === 1
+        ? `Waiting for ${shortId(dependsOn[0] ?? "")}`
+        : `Waiting for ${dependsOn.length} tasks`;
     default:
       return stateWord(state);
   }

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { formatDuration, formatExact, formatMoment, sayRelative } from "./format.ts";
+import { formatClock, formatDuration, formatExact, formatMoment, sayRelative } from "./format.ts";
 
 /** One timer for all that shows time, while anything does. */
 const listeners = new Set<() => void>();
@@ -44,6 +44,18 @@ export function Moment({ at, className }: MomentProps) {
   );
 }
 
+/** The same to the second. */
+export function Clock({ at }: MomentProps) {
+  const shown = useNow();
+  const time = Date.parse(at);
+  const isToday = new Date(time).toDateString() === new Date(shown).toDateString();
+  return (
+    <time dateTime={at} title={`${formatExact(time)}, ${sayRelative(time, shown)}`}>
+      {isToday ? formatClock(time) : `${formatMoment(time, shown)}, ${formatClock(time)}`}
+    </time>
+  );
+}
+
 /** How long ago, or in how long, with the exact time on hover. */
 export function Relative({ at, className }: MomentProps) {
   const shown = useNow();
@@ -58,9 +70,9 @@ export function Relative({ at, className }: MomentProps) {
 /** From one moment to another, or until now. */
 export function Span({ from, to }: { readonly from: string; readonly to?: string | null | undefined }) {
   const start = Date.parse(from);
-  return to ? <>{formatDuration(Date.parse(to) - start)}</> : <Running from={start} />;
+  return to ? formatDuration(Date.parse(to) - start) : <Running from={start} />;
 }
 
 function Running({ from }: { readonly from: number }) {
-  return <>{formatDuration(useNow() - from)}</>;
+  return formatDuration(useNow() - from);
 }

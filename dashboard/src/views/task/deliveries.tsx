@@ -38,7 +38,6 @@ export function Deliveries({ task }: { readonly task: Task }) {
         <h2 id="deliveries-head">Webhook deliveries</h2>
         <span className="count">{formatCount(deliveries.length)}</span>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard. */}
       <div className="scroll-x" tabIndex={0} role="region" aria-label="Webhook deliveries">
         <table className="table">
           <thead>
@@ -72,7 +71,11 @@ export function Deliveries({ task }: { readonly task: Task }) {
                   <td>{delivery.nextTryAt === undefined ? "–" : <Relative at={delivery.nextTryAt} />}</td>
                   <td className="num">
                     {may("operate") && delivery.status !== "pending" && (
-                      <button type="button" className="btn btn-quiet" onClick={() => mutate(delivery.deliveryId)}>
+                      <button
+                        type="button"
+                        className="btn btn-quiet"
+                        onClick={() => mutate(delivery.deliveryId)}
+                      >
                         Send again
                       </button>
                     )}

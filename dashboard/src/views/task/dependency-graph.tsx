@@ -100,7 +100,6 @@ function Graph({ task, nodes, edges }: GraphProps) {
           </Link>
         )}
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard. */}
       <div className="dag" tabIndex={0} role="region" aria-label={`Dependency graph: ${words}`}>
         <svg width={layout.width} height={layout.height} aria-hidden="true">
           {layout.edges.map(({ key, from, path }) => (
@@ -109,7 +108,14 @@ function Graph({ task, nodes, edges }: GraphProps) {
           {layout.nodes.map(({ id, title, note, state, x, y }) => (
             <a key={id} href={`${base}/tasks/${id}`} className={id === task.taskId ? "me" : ""} tabIndex={-1}>
               <rect x={x} y={y} width={NODE.width} height={NODE.height} rx={6} />
-              <use href={`#s-${state}`} className={`st st-${state}`} x={x + 10} y={y + 9} width={14} height={14} />
+              <use
+                href={`#s-${state}`}
+                className={`st st-${state}`}
+                x={x + 10}
+                y={y + 9}
+                width={14}
+                height={14}
+              />
               <text x={x + 30} y={y + 20}>
                 {title.length > TITLE_MAX ? `${title.slice(0, TITLE_MAX - 1)}…` : title}
               </text>

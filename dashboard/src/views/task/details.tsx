@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
+import { Link } from "wouter";
 import type { Task } from "../../../../src/client/index.ts";
 import { formatCount, sayDuration, shortId } from "../../parts/format.ts";
 import { priorityWord } from "../../parts/task-text.ts";
 import { Moment } from "../../parts/time.tsx";
 import { TasksLink } from "./reason-text.tsx";
-import { Link } from "wouter";
 
 /** What is known of a task beside its work: at the side, and below on a phone. */
 export function Details({ task }: { readonly task: Task }) {
@@ -18,7 +18,7 @@ export function Details({ task }: { readonly task: Task }) {
         <Fact name="Time limit">{timeout !== undefined && `${sayDuration(timeout)} per attempt`}</Fact>
         <Fact name="Retry">{retryText(retryPolicy)}</Fact>
         <Fact name="Deadline">{deadline !== undefined && <Moment at={deadline} />}</Fact>
-        <Fact name="Not before">{runAt !== undefined && <Moment at={runAt} />}</Fact>
+        <Fact name="Not before">{runAt !== undefined && task.retryCount === 0 && <Moment at={runAt} />}</Fact>
         <Fact name="Preemptible">{preemptible === true && "yes"}</Fact>
         <Fact name="Runs alone by">
           {concurrencyKey !== undefined && <span className="mono">{concurrencyKey}</span>}

@@ -71,7 +71,10 @@ export function layOut(nodes: readonly GraphNode[], edges: readonly GraphEdge[])
 
 type Neighbours = ReadonlyMap<string, readonly string[]>;
 
-function neighbours(edges: readonly GraphEdge[], pick: (edge: GraphEdge) => readonly [string, string]): Neighbours {
+function neighbours(
+  edges: readonly GraphEdge[],
+  pick: (edge: GraphEdge) => readonly [string, string],
+): Neighbours {
   const found = new Map<string, string[]>();
   for (const edge of edges) {
     const [id, other] = pick(edge);
@@ -83,7 +86,9 @@ function neighbours(edges: readonly GraphEdge[], pick: (edge: GraphEdge) => read
 /** A node's layer is one more than the last of those before it. */
 function toLayers(nodes: readonly GraphNode[], before: Neighbours, after: Neighbours): GraphNode[][] {
   const known = new Set(nodes.map(({ id }) => id));
-  const open = new Map(nodes.map(({ id }) => [id, (before.get(id) ?? []).filter((each) => known.has(each)).length]));
+  const open = new Map(
+    nodes.map(({ id }) => [id, (before.get(id) ?? []).filter((each) => known.has(each)).length]),
+  );
   const layerOf = new Map<string, number>();
   const ready = nodes.filter(({ id }) => open.get(id) === 0).map(({ id }) => id);
   for (const id of ready) {

@@ -118,6 +118,19 @@ function until({ until: at }: Reason): ReactNode {
   return at === undefined ? "soon" : <Relative at={at} />;
 }
 
+/** What the server says, in which the names of lanes and agents lead to their tasks. */
+export function ServerSentence({ text }: { readonly text: string }) {
+  return text.split(/((?:lane|agent) "[^"]+")/i).map((part) => {
+    const [, noun = "", name = ""] = /^(lane|agent) "([^"]+)"$/i.exec(part) ?? [];
+    if (name === "") return part;
+    return (
+      <span key={part}>
+        {noun} <TasksLink name={noun.toLowerCase() === "lane" ? "lane" : "agentId"} value={name} />
+      </span>
+    );
+  });
+}
+
 /** A name that leads to all tasks with it. */
 export function TasksLink({ name, value }: { readonly name: string; readonly value: string | number }) {
   return (

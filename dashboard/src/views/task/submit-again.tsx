@@ -10,7 +10,13 @@ import { useToast } from "../../parts/toast.tsx";
 import { inputOf } from "./task-input.ts";
 
 /** The input of a task, to be changed and submitted as a new one. */
-export default function SubmitAgain({ task, onClose }: { readonly task: Task; readonly onClose: () => void }) {
+export default function SubmitAgain({
+  task,
+  onClose,
+}: {
+  readonly task: Task;
+  readonly onClose: () => void;
+}) {
   const { client } = useSession();
   const [, navigate] = useLocation();
   const toast = useToast();
@@ -52,6 +58,7 @@ export default function SubmitAgain({ task, onClose }: { readonly task: Task; re
             name="input"
             rows={18}
             spellCheck={false}
+            data-focus
             defaultValue={JSON.stringify(inputOf(task), null, 2)}
             aria-invalid={error !== null}
             aria-describedby={error === null ? undefined : `${formId}-fault`}

@@ -29,7 +29,10 @@ export function workOf(task: Task): Readonly<Record<string, unknown>> {
 }
 
 /** A command that submits one just like it. The key is not in it: whoever pastes it has one of their own. */
-export function curlOf(input: SubmitInput, { url, hasKey }: { readonly url: string; readonly hasKey: boolean }): string {
+export function curlOf(
+  input: SubmitInput,
+  { url, hasKey }: { readonly url: string; readonly hasKey: boolean },
+): string {
   const body = JSON.stringify(input).replaceAll("'", String.raw`'\''`);
   const key = hasKey ? ` -H "authorization: Bearer $ROTA_KEY"` : "";
   return `curl -s '${url}/v1/tasks'${key} -H 'content-type: application/json' -d '${body}'`;

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, type ReactNode, Suspense, useCallback, useState } from "react";
+import { lazy, Suspense, useCallback, useState } from "react";
 import { Link } from "wouter";
 import type { RotaEvent, Task } from "../../../../src/client/index.ts";
 import { hasCode, sentenceOf } from "../../api/errors.ts";
@@ -14,7 +14,7 @@ import { JsonView, toText } from "../../parts/json-view.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { glyphOf, StateBadge } from "../../parts/state.tsx";
 import { isEnded, titleOf } from "../../parts/task-text.ts";
-import { Moment, Span } from "../../parts/time.tsx";
+import { Clock, Span } from "../../parts/time.tsx";
 import { useToast } from "../../parts/toast.tsx";
 import { patchTask } from "../tasks/patch-rows.ts";
 import { Deliveries } from "./deliveries.tsx";
@@ -37,11 +37,14 @@ export default function TaskPage({ params }: { readonly params: Record<string, s
     meta: {
       live: (event) => event.taskId === id && event.type !== "task.progress",
       patch: (task: Task, events: readonly RotaEvent[]) =>
-        events.filter((event) => event.taskId === id && event.type !== "batch.completed").reduce(patchTask, task),
+        events
+          .filter((event) => event.taskId === id && event.type !== "batch.completed")
+          .reduce(patchTask, task),
     },
   });
   return (
     <Page title={data === undefined ? "Task" : titleOf(data)} crumb={<Crumb id={id} />}>
+      {data === undefined && <h1 className="vh">Task {shortId(id)}</h1>}
       {data !== undefined ? (
         <TaskSheet key={id} task={data} />
       ) : error === null ? (
@@ -134,7 +137,7 @@ function TitleBlock({ task, since }: { readonly task: Task; readonly since: stri
           lane <TasksLink name="lane" value={lane} />
         </span>
         <span className="muted">
-          {completedAt === undefined ? "created" : "ended"} <Moment at={completedAt ?? createdAt} />
+          {completedAt === undefined ? "created" : "ended"} <Clock at={completedAt ?? createdAt} />
         </span>
       </div>
       <Actions task={task} />
@@ -228,11 +231,7 @@ function Progress({ task }: { readonly task: Task }) {
     ),
   );
   if (progress === undefined || state !== "running") return null;
-  return (
-    <DataCell title="Progress" value={progress} isRuled>
-      {null}
-    </DataCell>
-  );
+  return <DataCell title="Progress" value={progress} isRuled />;
 }
 
 function Data({ task }: { readonly task: Task }) {
@@ -255,17 +254,16 @@ interface DataCellProps {
   readonly title: string;
   readonly value: unknown;
   readonly isRuled?: boolean;
-  readonly children?: ReactNode;
 }
 
 function DataCell({ title, value, isRuled = false }: DataCellProps) {
   return (
-    <section className={isRuled ? "cell rule" : ""} aria-label={title}>
+    <div className={isRuled ? "cell rule" : ""}>
       <div className="cell-head">
         <h2>{title}</h2>
         <CopyButton text={() => toText(value)} what={title.toLowerCase()} />
       </div>
       <JsonView value={value} label={title} />
-    </section>
+    </div>
   );
 }

@@ -55,7 +55,8 @@ export function stretchesOf(task: Task, now: number, since?: string): Stretch[] 
   const isRunning = attempts.at(-1)?.endedAt === null;
   if (isRunning) return stretches;
   if (!isEnded(task.state)) wait(now, true, attempts.at(-1));
-  else if (attempts.length === 0 && task.completedAt !== undefined) wait(Date.parse(task.completedAt), false, undefined);
+  else if (attempts.length === 0 && task.completedAt !== undefined)
+    wait(Date.parse(task.completedAt), false, undefined);
   return stretches;
 }
 
@@ -76,7 +77,8 @@ function waitBetween(task: Task, { from, to, isOpen, before, since }: Gap): Stre
   if (isOpen && task.state === "waiting_dependency") {
     return [{ name: "Waiting for tasks", glyph: "waiting_dependency", ...wait, from, to }];
   }
-  if (isOpen && task.state === "delayed") return [{ name: "Not due yet", glyph: "delayed", ...wait, from, to }];
+  if (isOpen && task.state === "delayed")
+    return [{ name: "Not due yet", glyph: "delayed", ...wait, from, to }];
   const ready = since === undefined || !isOpen ? firstDue(task) : Date.parse(since);
   if (ready === undefined || ready <= from || ready >= to) {
     return [{ name: "Queued", glyph: "queued", ...wait, from, to }];

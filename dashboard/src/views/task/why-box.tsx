@@ -5,8 +5,8 @@ import { useSession } from "../../api/session.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { glyphOf, StateGlyph, stateWord } from "../../parts/state.tsx";
 import { priorityWord, titleOf } from "../../parts/task-text.ts";
-import { Relative, Span } from "../../parts/time.tsx";
-import { headline, place, textOf } from "./reason-text.tsx";
+import { Span } from "../../parts/time.tsx";
+import { headline, place, ServerSentence, textOf } from "./reason-text.tsx";
 
 /** How many of those ahead are shown by name. */
 const NAMED_MAX = 3;
@@ -69,21 +69,25 @@ function Strip({ position }: { readonly position: number }) {
   );
 }
 
-function ReasonItem(props: { readonly reason: Reason; readonly task: Task; readonly ahead: readonly string[] }) {
+function ReasonItem(props: {
+  readonly reason: Reason;
+  readonly task: Task;
+  readonly ahead: readonly string[];
+}) {
   const { reason, task, ahead } = props;
   const { icon, sentence } = textOf(reason, task);
   return (
     <li>
       <Icon name={icon} />
       <div>
-        <b>{sentence ?? asSentence(reason.message)}</b>
+        <b>{sentence ?? <ServerSentence text={asSentence(reason.message)} />}</b>
       </div>
       <span className="t">
         {reason.code === "tasks_ahead" ? (
           "by priority, then order"
         ) : (
           <>
-            since <Relative at={reason.since} />
+            for <Span from={reason.since} />
           </>
         )}
       </span>

@@ -63,7 +63,12 @@ export function BulkBar({ tasks, selection, onDone }: BulkBarProps) {
           <b>{formatCount(selection.ids.size)}</b> selected
         </span>
         {cancellable.length > 0 && (
-          <button type="button" className="btn btn-quiet" disabled={isPending} onClick={() => start("cancel")}>
+          <button
+            type="button"
+            className="btn btn-quiet"
+            disabled={isPending}
+            onClick={() => start("cancel")}
+          >
             <Icon name="x" />
             Cancel
           </button>

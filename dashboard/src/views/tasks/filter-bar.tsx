@@ -22,7 +22,6 @@ export function FilterBar({ filtering }: { readonly filtering: TaskFiltering }) 
   const free = NAMES.filter((name) => !shown.includes(name));
   useKeys({ "/": () => add.current?.focus() });
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as a bar in every browser.
     <div className="bar" role="group" aria-label="Filters">
       {shown.map((name) => (
         <Chip
@@ -82,7 +81,8 @@ interface ChipProps {
 
 function Chip({ name, value, isNew, onChange, onRemove }: ChipProps) {
   const label = FILTER_LABELS[name];
-  const options = name === "state" ? stateOptions(value) : TASK_FILTERS[name]?.map((each) => [each, each] as const);
+  const options =
+    name === "state" ? stateOptions(value) : TASK_FILTERS[name]?.map((each) => [each, each] as const);
   return (
     <span className="chip">
       <span className="k" aria-hidden="true">
@@ -94,7 +94,6 @@ function Chip({ name, value, isNew, onChange, onRemove }: ChipProps) {
         <select
           className="chip-select"
           aria-label={label}
-          // biome-ignore lint/a11y/noAutofocus: it appears because somebody has just asked for it.
           autoFocus={isNew}
           value={value}
           onChange={(event) => onChange(event.target.value)}
@@ -126,7 +125,13 @@ function stateOptions(value: string): (readonly [string, string])[] {
 }
 
 /** Its choices are there at once, from what the server knows by name; any other text will do. */
-function ChipText({ name, label, value, isNew, onChange }: Omit<ChipProps, "onRemove"> & { readonly label: string }) {
+function ChipText({
+  name,
+  label,
+  value,
+  isNew,
+  onChange,
+}: Omit<ChipProps, "onRemove"> & { readonly label: string }) {
   const { client, may } = useSession();
   const [draft, setDraft] = useState(value);
   const listId = useId();

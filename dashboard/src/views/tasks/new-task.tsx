@@ -78,7 +78,13 @@ export default function NewTask({ onClose }: { readonly onClose: () => void }) {
           <span className="seg">
             {KINDS.map((each) => (
               <label key={each}>
-                <input type="radio" name="kind" value={each} checked={kind === each} onChange={() => setKind(each)} />
+                <input
+                  type="radio"
+                  name="kind"
+                  value={each}
+                  checked={kind === each}
+                  onChange={() => setKind(each)}
+                />
                 {each === "payload" ? "payload (JSON)" : each}
               </label>
             ))}
@@ -92,8 +98,7 @@ export default function NewTask({ onClose }: { readonly onClose: () => void }) {
             name="text"
             rows={6}
             required
-            // biome-ignore lint/a11y/noAutofocus: it is what the dialog is for.
-            autoFocus
+            data-focus
             aria-invalid={error !== null}
             aria-describedby={error === null ? undefined : `${formId}-fault`}
           />

@@ -62,7 +62,7 @@ export function TaskList({ pages, selection, canSelect }: TaskListProps) {
     ...(task === undefined
       ? {}
       : {
-          Enter: () => navigate(`/tasks/${task.taskId}`),
+          enter: () => navigate(`/tasks/${task.taskId}`),
           ...(canSelect ? { x: () => selection.toggle(cursor ?? 0, false) } : {}),
         }),
   });
@@ -81,7 +81,6 @@ export function TaskList({ pages, selection, canSelect }: TaskListProps) {
         aria-rowcount={hasMore || isCut ? -1 : tasks.length + 1}
       >
         <Head selection={selection} canSelect={canSelect} />
-        {/* biome-ignore lint/a11y/useSemanticElements: rows that are placed by hand are no table rows. */}
         <div className="lbody" role="rowgroup" ref={box} style={{ height: virtual.getTotalSize() }}>
           {items.map(({ index, key, start }) => {
             const row = tasks[index];

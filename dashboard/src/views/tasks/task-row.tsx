@@ -1,4 +1,4 @@
-import { type CSSProperties, memo, type MouseEvent } from "react";
+import { type CSSProperties, type MouseEvent, memo } from "react";
 import { Link } from "wouter";
 import type { Task } from "../../../../src/client/index.ts";
 import { formatShortCount, shortId } from "../../parts/format.ts";
@@ -24,7 +24,6 @@ export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
   const glyph = glyphOf(task);
   const select = (event: MouseEvent<HTMLInputElement>) => onSelect(index, event.shiftKey);
   return (
-    // biome-ignore lint/a11y/useFocusableInteractive: the link in the row takes the focus.
     <div
       ref={measure}
       className="lrow"
@@ -69,7 +68,10 @@ export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
       <span role="cell" className="wide sub">
         {priorityWord(priority)}
       </span>
-      <span role="cell" className={`c-why ${stateTone(glyph) === "state-run" ? "sub" : (stateTone(glyph) ?? "sub")}`}>
+      <span
+        role="cell"
+        className={`c-why ${stateTone(glyph) === "state-run" ? "sub" : (stateTone(glyph) ?? "sub")}`}
+      >
         <Note task={task} />
       </span>
       <span role="cell" className="num c-wait">

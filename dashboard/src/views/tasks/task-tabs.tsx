@@ -30,7 +30,9 @@ export function TaskTabs() {
             aria-current={current === state ? "page" : undefined}
           >
             {label}
-            {data !== undefined && <span className="n">{formatCount(state === "" ? data.total : count)}</span>}
+            {data !== undefined && (
+              <span className="n">{formatCount(state === "" ? data.total : count)}</span>
+            )}
           </Link>
         );
       })}

@@ -47,7 +47,11 @@ export default function TasksPage() {
       ) : pages.error !== null ? (
         <Fault error={pages.error} what="The tasks" onRetry={pages.reload} />
       ) : pages.tasks.length === 0 && !pages.hasMore ? (
-        <NoTasks count={filtering.count} onClear={filtering.clear} onNew={canSubmit ? () => setNew(true) : undefined} />
+        <NoTasks
+          count={filtering.count}
+          onClear={filtering.clear}
+          onNew={canSubmit ? () => setNew(true) : undefined}
+        />
       ) : (
         <TaskList pages={pages} selection={selection} canSelect={may("operate")} />
       )}

@@ -24,7 +24,9 @@ export function useSelection(tasks: readonly Task[]): Selection {
       const id = rows[index]?.taskId;
       if (id === undefined) return before;
       const isOn = !before.has(id);
-      const [from, to] = isRange ? [Math.min(anchor.current, index), Math.max(anchor.current, index)] : [index, index];
+      const [from, to] = isRange
+        ? [Math.min(anchor.current, index), Math.max(anchor.current, index)]
+        : [index, index];
       for (const { taskId } of rows.slice(from, to + 1)) {
         if (isOn) after.add(taskId);
         else after.delete(taskId);

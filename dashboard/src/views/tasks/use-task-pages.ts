@@ -40,7 +40,13 @@ export function useTaskPages(filters: TaskFilters): TaskPages {
   const isFresh = useCallback(() => isAtTop.current && pageCount.current <= FRESH_PAGES, []);
   const queryKey = useMemo(() => ["tasks", filters], [filters]);
 
-  const query = useInfiniteQuery<TaskPage, Error, InfiniteData<TaskPage>, readonly unknown[], string | undefined>({
+  const query = useInfiniteQuery<
+    TaskPage,
+    Error,
+    InfiniteData<TaskPage>,
+    readonly unknown[],
+    string | undefined
+  >({
     queryKey,
     queryFn: ({ pageParam, signal }) =>
       client.tasks.list(
@@ -54,7 +60,8 @@ export function useTaskPages(filters: TaskFilters): TaskPages {
       patch: patchRows,
     },
   });
-  const { data, error, isPending, hasNextPage, isFetching, isFetchNextPageError, fetchNextPage, refetch } = query;
+  const { data, error, isPending, hasNextPage, isFetching, isFetchNextPageError, fetchNextPage, refetch } =
+    query;
   pageCount.current = data?.pages.length ?? 0;
   const tasks = useMemo(() => data?.pages.flatMap((page) => page.tasks) ?? [], [data]);
   const isCut = hasNextPage && tasks.length >= ROWS_MAX;
