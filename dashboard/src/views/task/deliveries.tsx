@@ -33,9 +33,9 @@ export function Deliveries({ task }: { readonly task: Task }) {
   const deliveries = data?.deliveries ?? [];
   if (deliveries.length === 0) return null;
   return (
-    <section className="cell rule" id="deliveries" aria-labelledby="deliveries-head">
+    <section className="cell rule" id="deliveries">
       <div className="cell-head">
-        <h2 id="deliveries-head">Webhook deliveries</h2>
+        <h2>Webhook deliveries</h2>
         <span className="count">{formatCount(deliveries.length)}</span>
       </div>
       <div className="scroll-x" tabIndex={0} role="region" aria-label="Webhook deliveries">

@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useLocation } from "wouter";
 import { useKeys } from "../../keys/use-keys.ts";
 import { formatCount } from "../../parts/format.ts";
@@ -15,6 +15,13 @@ const AHEAD_ROWS = 40;
 /** A list that is scrolled by less than this is at its top. */
 const TOP_PX = 60;
 
+const PHONE = matchMedia("(width < 45rem)");
+
+function subscribeToWidth(listener: () => void): () => void {
+  PHONE.addEventListener("change", listener);
+  return () => PHONE.removeEventListener("change", listener);
+}
+
 interface TaskListProps {
   readonly pages: TaskPages;
   readonly selection: Selection;
@@ -28,12 +35,16 @@ export function TaskList({ pages, selection, canSelect }: TaskListProps) {
   const [offset, setOffset] = useState(0);
   const [cursor, setCursor] = useState<number>();
   const [, navigate] = useLocation();
+  const rowPx = useSyncExternalStore(subscribeToWidth, () => (PHONE.matches ? ROW_PX.phone : ROW_PX.wide));
   useLayoutEffect(() => setOffset(box.current?.offsetTop ?? 0), []);
 
+  // Others than before would make it measure every row anew.
+  const estimateSize = useCallback(() => rowPx, [rowPx]);
+  const getItemKey = useCallback((index: number) => tasks[index]?.taskId ?? index, [tasks]);
   const virtual = useWindowVirtualizer({
     count: tasks.length,
-    estimateSize: () => (matchMedia("(width < 45rem)").matches ? ROW_PX.phone : ROW_PX.wide),
-    getItemKey: (index) => tasks[index]?.taskId ?? index,
+    estimateSize,
+    getItemKey,
     overscan: OVERSCAN,
     scrollMargin: offset,
   });

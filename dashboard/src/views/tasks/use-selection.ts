@@ -18,22 +18,21 @@ export function useSelection(tasks: readonly Task[]): Selection {
   const anchor = useRef(0);
   const isAll = tasks.length > 0 && ids.size >= tasks.length;
   const toggle = useCallback((index: number, isRange: boolean) => {
+    const other = isRange ? anchor.current : index;
+    anchor.current = index;
     setIds((before) => {
       const after = new Set(before);
       const rows = current.current;
       const id = rows[index]?.taskId;
       if (id === undefined) return before;
       const isOn = !before.has(id);
-      const [from, to] = isRange
-        ? [Math.min(anchor.current, index), Math.max(anchor.current, index)]
-        : [index, index];
+      const [from, to] = [Math.min(other, index), Math.max(other, index)];
       for (const { taskId } of rows.slice(from, to + 1)) {
         if (isOn) after.add(taskId);
         else after.delete(taskId);
       }
       return after;
     });
-    anchor.current = index;
   }, []);
   const clear = useCallback(() => setIds(new Set()), []);
   const toggleAll = useCallback(
