@@ -26,7 +26,7 @@ export function Banners() {
 
 const UNREACHABLE = "The server cannot be reached. What you see may be old.";
 
-export function faultsOf(health: Health | undefined): string[] {
+function faultsOf(health: Health | undefined): string[] {
   if (health === undefined) return [];
   const { state, storage, storageError, config } = health;
   return [

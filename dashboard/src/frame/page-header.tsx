@@ -43,7 +43,7 @@ export function PageHeader({
 const WORDS = { connecting: "Connecting", live: "Live", lost: "Offline", busy: "Busy: sampled" } as const;
 
 /** Whether the page moves by itself, and a switch for it. */
-export function LiveButton() {
+function LiveButton() {
   const { status, isPaused, togglePaused } = useLiveState();
   const { me } = useSession();
   return (

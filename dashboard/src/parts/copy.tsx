@@ -2,7 +2,7 @@ import { Icon } from "./icon.tsx";
 import { useToast } from "./toast.tsx";
 
 /** Copies a text. A page that came over plain HTTP has no clipboard: there, a selection is copied as ctrl-C does. */
-export async function copyText(text: string): Promise<boolean> {
+async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
