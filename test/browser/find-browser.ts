@@ -61,10 +61,8 @@ async function installed(): Promise<FoundBrowser> {
   const unpacked = join(CACHE, "unpacked");
   mkdirSync(unpacked, { recursive: true });
   // It unpacks into the temporary folder, and its own libraries only where it takes itself to be in a cloud.
-  const before = {
-    TMPDIR: process.env["TMPDIR"],
-    AWS_LAMBDA_JS_RUNTIME: process.env["AWS_LAMBDA_JS_RUNTIME"],
-  };
+  const { TMPDIR, AWS_LAMBDA_JS_RUNTIME, LD_LIBRARY_PATH } = process.env;
+  const before = { TMPDIR, AWS_LAMBDA_JS_RUNTIME, LD_LIBRARY_PATH };
   Object.assign(process.env, { TMPDIR: unpacked, AWS_LAMBDA_JS_RUNTIME: "nodejs22.x" });
   try {
     const file = createRequire(join(CACHE, "package.json")).resolve("@sparticuz/chromium");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { expectAccessible, newPerson, newTenant, type World } from "./world.ts";
+import { expectAccessible, listenBelow, newPerson, newTenant, type World } from "./world.ts";
 
 export function frameTests(world: () => World): void {
   test("/ leads a browser to the first page, and who is signed in is shown", async () => {
@@ -59,6 +59,26 @@ export function frameTests(world: () => World): void {
     await expectAccessible(page);
     await page.getByRole("navigation", { name: "All pages" }).getByRole("link", { name: "Tasks" }).click();
     await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
+  });
+
+  test("below the path of a proxy it works, whether the proxy cuts the path off or not", async () => {
+    const tenant = await newTenant(world());
+    await tenant.rota.tasks.submit({ agentId: "held", message: "behind a proxy" });
+    const { key } = await tenant.key("operator");
+    const url = await listenBelow(world(), "/rota");
+    const { context } = await newPerson(world(), { key, url });
+    await context.addInitScript((kept) => sessionStorage.setItem("rota.key/rota", kept), key);
+    const page = await context.newPage();
+    await page.goto(`${url}/rota`);
+    expect(page.url()).toBe(`${url}/rota/ui/tasks`);
+    await page.getByRole("link", { name: "behind a proxy" }).click();
+    await page.getByRole("heading", { name: "behind a proxy" }).waitFor();
+    expect(new URL(page.url()).pathname).toMatch(/^\/rota\/ui\/tasks\/tsk_/);
+    await page.reload();
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    const direct = await context.newPage();
+    await direct.goto(`${url}/ui/tasks`);
+    await direct.getByText("behind a proxy").waitFor();
   });
 
   test("a server that goes away is noticed, and so is that it is back", async () => {

@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { silentLog } from "../../src/model/log.ts";
+import { createRota } from "../../src/rota.ts";
+import { listen } from "../../src/server/listen.ts";
 import {
   expectAccessible,
   expectNoSidewaysScroll,
@@ -60,6 +63,20 @@ export function signInTests(world: () => World): void {
     await page.getByLabel("API key").fill((await tenant.key("viewer")).key);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "stays" }).waitFor();
+  });
+
+  test("where there are no keys nobody signs in", async () => {
+    const rota = await createRota({ storage: "sqlite::memory:" });
+    const { dashboard } = world();
+    const server = await listen({ rota, dashboard, log: silentLog, host: "127.0.0.1", port: 0 });
+    onTestFinished(async () => {
+      await server.close();
+      await rota.stop();
+    });
+    const page = await (await newPerson(world(), { url: server.url })).open("/tasks");
+    await page.getByText("No tasks yet").waitFor();
+    await page.getByRole("button", { name: "default admin · no key needed" }).click();
+    expect(await page.getByRole("button", { name: "Sign out" }).count()).toBe(0);
   });
 
   test.each([

@@ -82,6 +82,15 @@ function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 }
 
+/** The same server once more, below a path. It ends with the test. */
+export async function listenBelow({ rota }: World, basePath: string): Promise<string> {
+  const dashboard = new DashboardSource({ basePath, environment: {}, log: silentLog });
+  await dashboard.open();
+  const server = await listen({ rota, dashboard, basePath, log: silentLog, host: "127.0.0.1", port: 0 });
+  onTestFinished(() => server.close());
+  return server.url;
+}
+
 export interface TestTenant {
   readonly id: string;
   readonly rota: LocalTenant;
