@@ -153,6 +153,42 @@ export function tasksTests(world: () => World): void {
     await expect.poll(async () => (await tenant.rota.tasks.counts()).counts.running).toBe(4);
   });
 
+  test("on a phone tasks are selected, too", async () => {
+    const tenant = await newTenant(world());
+    await tenant.rota.tasks.submit({ agentId: "held", message: "one" });
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key, width: 360 });
+    const page = await open("/tasks");
+    await page.getByText("one", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Select" }).click();
+    await page.getByRole("checkbox", { name: /^Select tsk_/ }).check();
+    await page.getByText("1 selected").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("toolbar").getByRole("button", { name: "Cancel" }).click();
+    await expect.poll(async () => (await tenant.rota.tasks.counts()).counts).toEqual({ cancelled: 1 });
+  });
+
+  test("a page begins at its top, and going back leads to where one was", async () => {
+    const tenant = await newTenant(world());
+    for (let batch = 0; batch < 2; batch++) {
+      await tenant.rota.tasks.submitBatch({
+        tasks: Array.from({ length: 90 }, (_, n) => ({
+          message: `row ${batch * 90 + n}`,
+          runAt: "2100-01-01T00:00:00Z",
+        })),
+      });
+    }
+    const { open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    const page = await open("/tasks");
+    await page.getByText("row 179").waitFor();
+    await page.evaluate(() => scrollTo({ top: 1_500 }));
+    await page.getByText("row 130", { exact: true }).click();
+    await page.getByRole("heading", { name: "row 130" }).waitFor();
+    await expect.poll(() => page.evaluate(() => scrollY)).toBe(0);
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("content");
+    await page.goBack();
+    await expect.poll(() => page.evaluate(() => scrollY)).toBe(1_500);
+  });
+
   test("one submits, finds and cancels a task by keyboard alone", async () => {
     const tenant = await newTenant(world());
     await tenant.rota.tasks.submit({ message: "older" });

@@ -8,6 +8,7 @@ import { Icon, Mark } from "../parts/icon.tsx";
 import type { NavGroup } from "../views/registry.ts";
 import { useKeptSearch } from "./kept-search.ts";
 import { KeyHelp } from "./key-help.tsx";
+import { useNavigation } from "./navigation.ts";
 import { PaletteProvider } from "./palette.tsx";
 import { switchTheme } from "./theme.ts";
 
@@ -26,6 +27,7 @@ export function Frame({ nav, children }: FrameProps) {
   const [, navigate] = useLocation();
   const close = () => setOpen(undefined);
   const hrefOf = useKeptSearch();
+  useNavigation();
   const items = nav.flatMap((group) => group.items);
   useKeys({
     p: togglePaused,

@@ -66,7 +66,8 @@ export class LiveQueries {
   }
 
   #take(events: readonly RotaEvent[]): void {
-    for (const query of this.#live()) {
+    // Also those that nobody looks at just now: whoever goes back to a list finds its rows as they are.
+    for (const query of this.#queries.getQueryCache().findAll()) {
       const { live, patch } = query.meta ?? {};
       if (!this.paused.get() && patch !== undefined && query.state.data !== undefined) {
         const patched = patch(query.state.data as never, events);
@@ -74,7 +75,7 @@ export class LiveQueries {
           this.#queries.setQueryData(query.queryKey, patched, { updatedAt: query.state.dataUpdatedAt });
         }
       }
-      if (live !== undefined && events.some(live)) this.#mark(query);
+      if (live !== undefined && query.isActive() && events.some(live)) this.#mark(query);
     }
   }
 

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { useSession } from "../../api/session.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -13,8 +13,14 @@ const TYPING_MS = 400;
 
 type TaskFiltering = UseFilters<typeof TASK_FILTERS>;
 
+interface FilterBarProps {
+  readonly filtering: TaskFiltering;
+  /** Behind the filters. */
+  readonly children?: ReactNode;
+}
+
 /** What the list shows, one chip each, and a way to add more. */
-export function FilterBar({ filtering }: { readonly filtering: TaskFiltering }) {
+export function FilterBar({ filtering, children }: FilterBarProps) {
   const { filters, count, set, clear } = filtering;
   const [added, setAdded] = useState<TaskFilterName>();
   const add = useRef<HTMLSelectElement>(null);
@@ -67,6 +73,7 @@ export function FilterBar({ filtering }: { readonly filtering: TaskFiltering }) 
           Remove all
         </button>
       )}
+      {children}
     </div>
   );
 }

@@ -26,10 +26,12 @@ interface TaskListProps {
   readonly pages: TaskPages;
   readonly selection: Selection;
   readonly canSelect: boolean;
+  /** On a phone: the boxes are shown. */
+  readonly isSelecting: boolean;
 }
 
 /** Rows of which only those on the screen exist, however many there are. */
-export function TaskList({ pages, selection, canSelect }: TaskListProps) {
+export function TaskList({ pages, selection, canSelect, isSelecting }: TaskListProps) {
   const { tasks, hasMore, isCut, loadMore, newCount, showNew, setAtTop } = pages;
   const box = useRef<HTMLDivElement>(null);
   const [offset, setOffset] = useState(0);
@@ -86,7 +88,7 @@ export function TaskList({ pages, selection, canSelect }: TaskListProps) {
         </button>
       )}
       <div
-        className="list cols-tasks"
+        className={`list cols-tasks ${isSelecting ? "selecting" : ""}`}
         role="table"
         aria-label="Tasks"
         aria-rowcount={hasMore || isCut ? -1 : tasks.length + 1}

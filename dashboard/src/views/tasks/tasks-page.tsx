@@ -23,6 +23,8 @@ export default function TasksPage() {
   const pages = useTaskPages(filtering.filters);
   const selection = useSelection(pages.tasks);
   const [isNew, setNew] = useState(false);
+  // A phone has no room for boxes beside the states: they take their place while somebody selects.
+  const [isSelecting, setSelecting] = useState(false);
   const canSubmit = may("submit");
   const { clear } = selection;
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected is not in another list.
@@ -41,7 +43,21 @@ export default function TasksPage() {
       }
     >
       <TaskTabs />
-      <FilterBar filtering={filtering} />
+      <FilterBar filtering={filtering}>
+        {may("operate") && (
+          <button
+            type="button"
+            className="btn btn-quiet only-phone"
+            aria-pressed={isSelecting}
+            onClick={() => {
+              if (isSelecting) selection.clear();
+              setSelecting(!isSelecting);
+            }}
+          >
+            Select
+          </button>
+        )}
+      </FilterBar>
       {pages.isLoading ? (
         <Loading what="tasks" />
       ) : pages.error !== null ? (
@@ -53,7 +69,7 @@ export default function TasksPage() {
           onNew={canSubmit ? () => setNew(true) : undefined}
         />
       ) : (
-        <TaskList pages={pages} selection={selection} canSelect={may("operate")} />
+        <TaskList pages={pages} selection={selection} canSelect={may("operate")} isSelecting={isSelecting} />
       )}
       {selection.ids.size > 0 && <BulkBar tasks={pages.tasks} selection={selection} onDone={pages.reload} />}
       {isNew && (

@@ -55,6 +55,8 @@ export function useTaskPages(filters: TaskFilters): TaskPages {
       ),
     initialPageParam: undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    // Whoever comes back to a long list finds it where they left it, without all of its pages being read again.
+    refetchOnMount: ({ state }) => (state.data?.pages.length ?? 0) <= FRESH_PAGES,
     meta: {
       live: (event: RotaEvent) => isFresh() && mayConcern(filters, event),
       patch: patchRows,
