@@ -66,11 +66,10 @@ export function frameTests(world: () => World): void {
     await tenant.rota.tasks.submit({ agentId: "held", message: "behind a proxy" });
     const { key } = await tenant.key("operator");
     const url = await listenBelow(world(), "/rota");
-    const { context } = await newPerson(world(), { key, url });
-    await context.addInitScript((kept) => sessionStorage.setItem("rota.key/rota", kept), key);
+    const { context } = await newPerson(world(), { key, url, basePath: "/rota" });
     const page = await context.newPage();
     await page.goto(`${url}/rota`);
-    expect(page.url()).toBe(`${url}/rota/ui/tasks`);
+    await page.waitForURL(`${url}/rota/ui/tasks`);
     await page.getByRole("link", { name: "behind a proxy" }).click();
     await page.getByRole("heading", { name: "behind a proxy" }).waitFor();
     expect(new URL(page.url()).pathname).toMatch(/^\/rota\/ui\/tasks\/tsk_/);

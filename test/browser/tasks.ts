@@ -184,7 +184,7 @@ export function tasksTests(world: () => World): void {
     await page.getByText("row 130", { exact: true }).click();
     await page.getByRole("heading", { name: "row 130" }).waitFor();
     await expect.poll(() => page.evaluate(() => scrollY)).toBe(0);
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe("content");
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("content");
     await page.goBack();
     await expect.poll(() => page.evaluate(() => scrollY)).toBe(1_500);
   });

@@ -33,6 +33,8 @@ export async function openWorld(): Promise<World> {
   const dashboard = new DashboardSource({ basePath: "", environment: {}, log: silentLog });
   const rota = await createRota({
     storage: "sqlite::memory:",
+    // All tests share it.
+    scheduler: { maxQueueSize: 100_000 },
     lanes: { slow: 1 },
     webhooks: { allow: ["127.0.0.1"] },
     executors: { message: { type: "echo" }, instruction: { type: "echo" }, custom: { type: "echo" } },
@@ -122,14 +124,15 @@ export interface OpenOptions {
   readonly theme?: "light" | "dark";
   /** Where the server is, if it is another. */
   readonly url?: string;
+  /** The path that a proxy has put in front. */
+  readonly basePath?: string;
   /** Without `navigator.locks`, as a page has it that came over plain HTTP from another machine. */
   readonly withoutLocks?: boolean;
-  readonly hasTouch?: boolean;
 }
 
 /** A browser of its own, as another person has it. What the policy forbids, what breaks and what leaves the origin fails the test. */
 export async function newPerson(world: World, options: OpenOptions = {}): Promise<Person> {
-  const { key, width = 1280, theme = "light", withoutLocks = false } = options;
+  const { key, width = 1280, theme = "light", basePath = "", withoutLocks = false } = options;
   const url = options.url ?? world.url;
   const context = await world.browser.newContext({
     viewport: { width, height: 860 },
@@ -141,11 +144,11 @@ export async function newPerson(world: World, options: OpenOptions = {}): Promis
   context.setDefaultTimeout(PATIENCE_MS);
   const faults: string[] = [];
   await context.addInitScript(
-    ({ key, withoutLocks }) => {
+    ({ key, basePath, withoutLocks }) => {
       // An empty page has no storage.
       if (!location.protocol.startsWith("http")) return;
       if (key !== undefined && sessionStorage.getItem("signed-in-once") === null) {
-        sessionStorage.setItem("rota.key", key);
+        for (const path of ["", basePath]) sessionStorage.setItem(`rota.key${path}`, key);
         sessionStorage.setItem("signed-in-once", "yes");
       }
       if (withoutLocks) Object.defineProperty(navigator, "locks", { value: undefined });
@@ -153,7 +156,7 @@ export async function newPerson(world: World, options: OpenOptions = {}): Promis
         console.error(`CSP ${violatedDirective} ${blockedURI}`),
       );
     },
-    { key, withoutLocks },
+    { key, basePath, withoutLocks },
   );
   context.on("request", (request) => {
     if (new URL(request.url()).origin !== url && !/^(?:data|blob):/.test(request.url())) {

@@ -1,5 +1,8 @@
-import { useEffect, useRef } from "react";
+import { type RefObject, useEffect, useRef } from "react";
 import { useLocation } from "wouter";
+
+/** Set by each step to another page, until that page has the focus. */
+let isFocusDue = false;
 
 /**
  * What a browser does by itself between documents: a new page begins at its top, and with the focus in it. Going back leaves the
@@ -16,11 +19,22 @@ export function useNavigation(): void {
     addEventListener("popstate", back);
     return () => removeEventListener("popstate", back);
   }, []);
+  if (location !== last.current) isFocusDue = true;
   useEffect(() => {
     if (location === last.current) return;
     last.current = location;
     if (!isBack.current) scrollTo({ top: 0 });
     isBack.current = false;
-    document.getElementById("content")?.focus({ preventScroll: true });
   }, [location]);
+}
+
+/** `isReady`: the page is there, and not only what is shown until it is loaded. */
+export function useFocusAfterNavigation(main: RefObject<HTMLElement | null>, isReady: boolean): void {
+  const [location] = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: also when one page shows something else.
+  useEffect(() => {
+    if (!isReady || !isFocusDue) return;
+    isFocusDue = false;
+    main.current?.focus({ preventScroll: true });
+  }, [location, isReady, main]);
 }

@@ -1,4 +1,5 @@
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
+import { useFocusAfterNavigation } from "./navigation.ts";
 import { PageHeader } from "./page-header.tsx";
 
 interface PageProps {
@@ -16,12 +17,14 @@ export function Page({ title, crumb, actions, children }: PageProps) {
   useEffect(() => {
     document.title = title === "" ? "Rota" : `${title} · Rota`;
   }, [title]);
+  const main = useRef<HTMLElement>(null);
+  useFocusAfterNavigation(main, title !== "");
   return (
     <div className="main">
       <PageHeader heading={crumb === undefined ? <h1>{title}</h1> : <div className="crumb">{crumb}</div>}>
         {actions}
       </PageHeader>
-      <main className="sheet" id="content" tabIndex={-1}>
+      <main ref={main} className="sheet" id="content" tabIndex={-1}>
         {children}
       </main>
     </div>

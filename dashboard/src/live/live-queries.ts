@@ -85,20 +85,29 @@ export class LiveQueries {
     return cache.findAll({ type: "active" }).filter(({ meta }) => meta?.live !== undefined);
   }
 
-  #mark({ queryHash, queryKey }: Query): void {
-    if (this.paused.get()) {
-      this.#missed.add(queryHash);
-      return;
-    }
-    if (this.#due.has(queryHash)) return;
+  #mark(query: Query): void {
+    const { queryHash } = query;
+    if (this.paused.get()) this.#missed.add(queryHash);
+    if (this.paused.get() || this.#due.has(queryHash)) return;
     const everyMs = this.#feed.status.get() === "busy" ? BUSY_EVERY_MS : EVERY_MS;
     const sinceMs = performance.now() - (this.#readAt.get(queryHash) ?? -everyMs);
+    this.#readAfter(query, Math.max(FIRST_MS, everyMs - sinceMs));
+  }
+
+  #readAfter(query: Query, ms: number): void {
+    const { queryHash, queryKey } = query;
     const read = () => {
       this.#due.delete(queryHash);
-      if (this.paused.get()) return void this.#missed.add(queryHash);
-      this.#readAt.set(queryHash, performance.now());
-      void this.#queries.invalidateQueries({ queryKey, exact: true }, { cancelRefetch: false });
+      if (this.paused.get()) {
+        this.#missed.add(queryHash);
+      } else if (query.state.fetchStatus === "fetching") {
+        // What is on its way was asked for before this event: it may not tell of it.
+        this.#readAfter(query, FIRST_MS);
+      } else {
+        this.#readAt.set(queryHash, performance.now());
+        void this.#queries.invalidateQueries({ queryKey, exact: true });
+      }
     };
-    this.#due.set(queryHash, setTimeout(read, Math.max(FIRST_MS, everyMs - sinceMs)));
+    this.#due.set(queryHash, setTimeout(read, ms));
   }
 }

@@ -221,9 +221,17 @@ describe("queries", () => {
     const live = new LiveQueries(client, feed);
     live.start();
     let reads = 0;
+    let isSlow = false;
+    const slow = (value: boolean) => {
+      isSlow = value;
+    };
     const observer = new QueryObserver<{ n: number }>(client, {
       queryKey: ["n"],
-      queryFn: () => ({ n: ++reads }),
+      queryFn: async () => {
+        const n = ++reads;
+        while (isSlow) await new Promise((resolve) => setTimeout(resolve, 50));
+        return { n };
+      },
       meta: {
         live: ({ lane }) => lane === "main",
         patch: (data: { n: number }, events: readonly RotaEvent[]) =>
@@ -232,7 +240,7 @@ describe("queries", () => {
     });
     observer.subscribe(() => {});
     await vi.advanceTimersByTimeAsync(2_000);
-    return { server, live, reads: () => reads, data: () => observer.getCurrentResult().data?.n };
+    return { server, live, slow, reads: () => reads, data: () => observer.getCurrentResult().data?.n };
   }
 
   test("are read anew a quarter of a second after an event, and no more than once a second", async () => {
@@ -249,6 +257,19 @@ describe("queries", () => {
     }
     expect(reads()).toBeGreaterThanOrEqual(4);
     expect(reads()).toBeLessThanOrEqual(5);
+  });
+
+  test("are read once more when something happens while they are read", async () => {
+    const { server, reads, slow } = await openQuery();
+    slow(true);
+    server.send(event(1));
+    await vi.advanceTimersByTimeAsync(400);
+    server.send(event(2));
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(reads()).toBe(2);
+    slow(false);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(reads()).toBe(3);
   });
 
   test("are not read for what does not concern them, and are patched at once", async () => {
