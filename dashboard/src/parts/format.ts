@@ -15,11 +15,13 @@ export function formatShortCount(count: number | undefined): string {
   return `${value < 100 ? value.toFixed(1) : Math.round(value)}${unit}`;
 }
 
-/** `0.2s`, `41s`, `3m 12s`, `2h 05m`, `3d 4h`: for columns. */
+/** `40ms`, `0.2s`, `41s`, `3m 12s`, `2h 05m`, `3d 4h`: for columns. */
 export function formatDuration(ms: number | undefined): string {
   if (ms === undefined || !Number.isFinite(ms)) return NONE;
   const seconds = Math.max(0, ms) / 1_000;
-  if (seconds < 9.95) return `${seconds < 0.05 ? "0" : seconds.toFixed(1)}s`;
+  if (seconds < 0.0005) return "0s";
+  if (seconds < 0.0995) return `${Math.round(seconds * 1_000)}ms`;
+  if (seconds < 9.95) return `${seconds.toFixed(1)}s`;
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole}s`;
   const minutes = Math.floor(whole / 60);
@@ -29,8 +31,9 @@ export function formatDuration(ms: number | undefined): string {
   return `${Math.floor(hours / 24)}d ${hours % 24}h`;
 }
 
-/** `41 s`, `14 min`, `2 h 54 min`, `3 days`: for sentences. */
+/** `100 ms`, `41 s`, `14 min`, `2 h 54 min`, `3 days`: for sentences. */
 export function sayDuration(ms: number): string {
+  if (ms > 0 && ms < 999.5) return `${Math.round(ms)}\u00a0ms`;
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 60) return `${seconds}\u00a0s`;
   const minutes = Math.round(seconds / 60);

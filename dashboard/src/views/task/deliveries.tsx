@@ -9,7 +9,7 @@ import { Relative } from "../../parts/time.tsx";
 import { useToast } from "../../parts/toast.tsx";
 
 const SHOWN: Readonly<Record<Delivery["status"], readonly [Glyph, string]>> = {
-  pending: ["retry", "Waiting for its next try"],
+  pending: ["retry", "Pending"],
   delivered: ["done", "Delivered"],
   failed: ["failed", "Failed"],
 };
@@ -65,7 +65,9 @@ export function Deliveries({ task }: { readonly task: Task }) {
                     </span>
                   </td>
                   <td className="mono">{hostOf(delivery.url)}</td>
-                  <td title={delivery.error}>{delivery.responseStatus ?? delivery.error ?? "–"}</td>
+                  <td className="cut answer" title={delivery.error}>
+                    {delivery.responseStatus ?? delivery.error ?? "–"}
+                  </td>
                   <td className="num">{delivery.tries}</td>
                   <td>{delivery.lastTryAt === undefined ? "–" : <Relative at={delivery.lastTryAt} />}</td>
                   <td>{delivery.nextTryAt === undefined ? "–" : <Relative at={delivery.nextTryAt} />}</td>
