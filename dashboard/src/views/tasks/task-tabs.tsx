@@ -14,6 +14,8 @@ export function TaskTabs() {
     meta: { live: () => true },
   });
   const current = params.get("state") ?? "";
+  // The counts are of all tasks: beside another filter they would say something else than the list.
+  const isWhole = [...params.keys()].every((name) => name === "state");
   return (
     <nav className="tabs" aria-label="States">
       {TASK_TABS.map(({ label, states }) => {
@@ -30,7 +32,7 @@ export function TaskTabs() {
             aria-current={current === state ? "page" : undefined}
           >
             {label}
-            {data !== undefined && (
+            {data !== undefined && isWhole && (
               <span className="n">{formatCount(state === "" ? data.total : count)}</span>
             )}
           </Link>
