@@ -80,6 +80,7 @@ export { type ErrorCode, RotaError } from "../model/errors.ts";
 export type { EventType, RotaEvent } from "../model/event.ts";
 export type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
 export type { Log } from "../model/log.ts";
+export type { Feature, Me } from "../model/me.ts";
 export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
 export type { Role } from "../model/role.ts";

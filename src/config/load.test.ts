@@ -32,7 +32,13 @@ function faultsOf(params: Parameters<typeof load>[0]): string[] {
 
 test("without a file, variables and flags everything has its default", () => {
   expect(load().config).toEqual({
-    server: { host: "127.0.0.1", port: 7682, rateLimit: { perSecond: 100, burst: 200, maxExpensive: 4 } },
+    server: {
+      host: "127.0.0.1",
+      port: 7682,
+      basePath: "",
+      rateLimit: { perSecond: 100, burst: 200, maxExpensive: 4 },
+    },
+    ui: { enabled: true },
     storage: "sqlite:rota.db",
     storageWaitSec: 60,
     scheduler: {
@@ -357,4 +363,17 @@ test("of thousands of faults the first fifty are told, and how many there are", 
   const faults = faultsOf({ file });
   expect([faults.length, faults.at(-1)]).toEqual([51, "and 4950 more"]);
   expect(() => load({ file })).toThrow("the configuration has 5000 faults:\n- unknown option `option0`");
+});
+
+test.each(["rota", "/rota/", "/", "//a", "/a/../b", "/rota?x", "/<b>", '/"'])(
+  "a base path cannot be %j",
+  (basePath) => {
+    expect(() => load({ file: JSON.stringify({ server: { basePath } }) })).toThrow(
+      '`server.basePath` must be a path without a slash at the end, like "/rota", or empty',
+    );
+  },
+);
+
+test.each(["", "/rota", "/apps/rota-1.x"])("a base path can be %j", (basePath) => {
+  expect(load({ file: JSON.stringify({ server: { basePath } }) }).config.server.basePath).toBe(basePath);
 });

@@ -15,6 +15,7 @@ import { schedules } from "./schedules-schema.ts";
 import { server } from "./server-schema.ts";
 import { sessions } from "./sessions-schema.ts";
 import { tenants } from "./tenants-schema.ts";
+import { ui } from "./ui-schema.ts";
 import { webhooks } from "./webhooks-schema.ts";
 
 /** A count that somebody might mean; more is a slip of the finger. */
@@ -122,6 +123,7 @@ function agentsFault(fault: Parameters<ReturnType<typeof must>>[0]): string {
 /** Everything that can be configured: the types, the defaults and what docs/configuration.md says of them. */
 export const configSchema = section({
   server: server.prefault({}),
+  ui: ui.prefault({}),
   storage: z
     // The value may hold a password, so that the sentence does not repeat it.
     .string({ error: `\`storage\` must be ${STORAGE_FORMS}` })

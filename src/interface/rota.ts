@@ -87,6 +87,8 @@ export interface LocalTenant extends TenantApi {
  */
 export interface Rota extends RotaApi {
   readonly state: RotaState;
+  /** The id of this process among the nodes that share the storage; another one after its lease was lost. */
+  readonly node: string;
   /** Fires when it begins to drain: whoever waits on behalf of others can stop then. */
   readonly draining: AbortSignal;
   readonly tasks: LocalTasks;

@@ -243,6 +243,10 @@ export class LocalRota implements Rota {
     return this.#state;
   }
 
+  get node(): string {
+    return this.#parts.engine.node;
+  }
+
   get draining(): AbortSignal {
     return this.#drainBegins.signal;
   }

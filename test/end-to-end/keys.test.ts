@@ -40,6 +40,22 @@ describe("where other machines can reach it,", () => {
   });
 });
 
+test("rota me says whose key it is, and who answers", async () => {
+  const { storage, rota } = somewhere();
+  const server = await startServer({ storage });
+  const without = await rota("me", "--url", server.url);
+  expect([without.code, without.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^key +none: the server asks for none\nrole +admin\ntenant +default \(default\)\n/),
+  ]);
+  const made = await rota("keys", "create", "--role", "viewer", "--name", "laptop", "--url", server.url);
+  const key = made.stdout.trim();
+  const mine = await rota("me", "--url", server.url, "--key", key);
+  expect(mine.stdout).toMatch(/^key +laptop \(key_\w+\)\nrole +viewer\n/);
+  const json = await rota("me", "--url", server.url, "--key", key, "--json");
+  expect(JSON.parse(json.stdout)).toMatchObject({ role: "viewer", keyName: "laptop", isLocal: true });
+});
+
 describe("rota keys", () => {
   test("makes, lists and takes away keys where they are stored, and all of it is in the audit log", async () => {
     const { storage, rota } = somewhere();

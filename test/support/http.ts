@@ -1,7 +1,6 @@
 import { connect } from "node:net";
 import { onTestFinished } from "vitest";
-import { listen } from "../../src/server/listen.ts";
-import type { RateLimitOptions } from "../../src/server/middleware/rate-limit.ts";
+import { type ListenOptions, listen } from "../../src/server/listen.ts";
 import { openTestRota, type TestRota, type TestRotaParams } from "./rota.ts";
 
 export interface Answer {
@@ -38,15 +37,14 @@ export interface TestServer extends TestRota {
 
 export interface TestServerParams extends TestRotaParams {
   readonly start?: boolean;
-  readonly rateLimit?: RateLimitOptions;
+  readonly server?: Partial<ListenOptions>;
 }
 
 /** A server in this process on a free port, on a Rota whose time stands still. Both end with the test. */
 export async function openTestServer(params: TestServerParams = {}): Promise<TestServer> {
   const parts = await openTestRota(params);
   const { rota, log, clock } = parts;
-  const rateLimit = params.rateLimit === undefined ? {} : { rateLimit: params.rateLimit };
-  const server = await listen({ rota, log, clock, host: "127.0.0.1", port: 0, ...rateLimit });
+  const server = await listen({ rota, log, clock, host: "127.0.0.1", port: 0, ...params.server });
   onTestFinished(() => server.close());
   if (params.start !== false) await rota.start();
   return { ...parts, url: server.url, ask: (path, init) => ask(server.url + path, init) };

@@ -29,7 +29,7 @@ test("a route that does not say who may use it does not come to be", async () =>
   const { rota, clock } = await openTestRota();
   const app = Fastify();
   const rateLimit = new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {});
-  admitVisitors(app, { rota, isLocal: true, rateLimit, clock });
+  admitVisitors(app, { rota, isLocal: true, hasDashboard: false, rateLimit, clock });
   expect(() => app.get("/forgotten", async () => "secret")).toThrow("does not say who may use it");
 });
 

@@ -77,7 +77,7 @@ describe("a key is charged", () => {
   test("and few of its expensive requests run at once: the rest is refused before it is carried out", async () => {
     const { key, askWith } = await openKeyedServer({
       start: false,
-      rateLimit: { perSecond: 10_000, burst: 10_000, maxExpensive: 2 },
+      server: { rateLimit: { perSecond: 10_000, burst: 10_000, maxExpensive: 2 } },
     });
     const [busy, calm] = [await key({}), await key({})];
     const many = await Promise.all(
