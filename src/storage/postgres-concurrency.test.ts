@@ -7,15 +7,15 @@ import {
   type Node,
   openNodes,
   peaks,
+  prepareDatabases,
   settle,
   submit,
   tasksOf,
-  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { LANE, newTask, OTHER_LANE, ROOMY, ROOMY_SHARES, TENANT } from "./conformance/world.ts";
 import type { ClaimedTask, NewTask, Storage, StorageSignal } from "./storage.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 describe("nodes that claim at once", () => {
   test("are handed every task once", async () => {

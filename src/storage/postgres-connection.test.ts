@@ -8,17 +8,17 @@ import {
   drain,
   type Node,
   openNodes,
+  prepareDatabases,
   settle,
   submit,
   tasksOf,
-  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { openPostgres } from "./postgres/open.ts";
 import type { StorageSignal } from "./storage.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 test("a database that does not answer at all is away, and does not keep the storage from closing", async () => {
   const { url } = await openNodes(1);

@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openNodes, settle, submit, tasksOf, useDatabaseCopies } from "../../test/postgres/several-nodes.ts";
+import { openNodes, prepareDatabases, settle, submit, tasksOf } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { UNBOUNDED } from "./conformance/tenant-fairness.ts";
 import { LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "./conformance/world.ts";
@@ -24,7 +24,7 @@ import {
   type Storage,
 } from "./storage.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 const CLAIM_MAX = 10;
 

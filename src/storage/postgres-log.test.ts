@@ -6,14 +6,14 @@ import {
   drain,
   type Node,
   openNodes,
+  prepareDatabases,
   submit,
   tasksOf,
-  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { LANE } from "./conformance/world.ts";
 import type { StoredEvent } from "./storage.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 describe("readers of the log", () => {
   test("miss nothing while four nodes write, and see at once what was answered", async () => {

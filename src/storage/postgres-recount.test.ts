@@ -1,11 +1,11 @@
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openNodes, useDatabaseCopies } from "../../test/postgres/several-nodes.ts";
+import { openNodes, prepareDatabases } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { UNBOUNDED } from "./conformance/tenant-fairness.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 /** What cannot be stored any more was stored by an older version. */
 const NO_CHECKS = `

@@ -9,7 +9,7 @@ import { type DatabaseCopies, prepareDatabaseCopies } from "./database-copies.ts
 let copies: DatabaseCopies | null = null;
 
 /** For the top of a test file: prepares an empty Rota database to copy, and drops all copies when the file has ended. */
-export function useDatabaseCopies(): void {
+export function prepareDatabases(): void {
   beforeAll(async () => {
     copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
   });
@@ -21,7 +21,7 @@ export function useDatabaseCopies(): void {
 
 /** A database of its own that is set up and empty. */
 export async function copyDatabase(): Promise<TestDatabase> {
-  if (copies === null) throw new Error("Call useDatabaseCopies() at the top of the test file.");
+  if (copies === null) throw new Error("Call prepareDatabases() at the top of the test file.");
   return copies.copy();
 }
 

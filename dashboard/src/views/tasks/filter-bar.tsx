@@ -159,7 +159,7 @@ function ChipText({
     queryFn: async ({ signal }) =>
       name === "lane"
         ? (await client.lanes.list({ signal })).lanes.map((lane) => lane.name)
-        : (await client.agents.list({ signal })).agents.map((agent) => agent.id),
+        : (await client.agents.list({}, { signal })).agents.map((agent) => agent.id),
     enabled: hasChoices && may("read"),
     staleTime: 60_000,
   });
