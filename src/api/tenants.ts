@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DEFAULT_MAX_SCHEDULES } from "../model/default-limits.ts";
+import { AGENTS_MAX, DEFAULT_MAX_AGENTS, DEFAULT_MAX_SCHEDULES } from "../model/default-limits.ts";
 import { errorAnswersWith } from "./error.ts";
 import { time } from "./time.ts";
 
@@ -15,9 +15,11 @@ const limits = {
   maxAgents: z
     .int()
     .min(0)
-    .max(10_000)
+    .max(AGENTS_MAX)
     .nullable()
-    .describe("Agents that it stores. Null: 1000, and 10000 of the tenant `default`."),
+    .describe(
+      `Agents that it stores. Unless it is given: ${DEFAULT_MAX_AGENTS}, and ${AGENTS_MAX} for the tenant \`default\`.`,
+    ),
   maxStoredBytes: bound.describe(
     "What its tasks may take, as `storedBytes` counts it: beyond it tasks and messages are refused with `quota_exceeded`; results are always stored.",
   ),

@@ -63,7 +63,7 @@ export async function openWorld(): Promise<World> {
         log: silentLog,
         host: "127.0.0.1",
         port: 0,
-        rateLimit: { perSecond: 10_000, burst: 10_000 },
+        rateLimit: { perSecond: 10_000, burst: 10_000, maxExpensive: 100 },
       }),
     ),
   ]);
