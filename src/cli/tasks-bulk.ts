@@ -52,17 +52,25 @@ export function bulkTasksCommand(action: BulkAction): Command {
 }
 
 function showPreview(preview: BulkPreview, { json }: ServerFlags): void {
-  if (json) return printJson(preview);
-  const { matched, capped, sample } = preview;
-  print(`${capped ? "more than " : ""}${matched} ${matched === 1 ? "task fits" : "tasks fit"}`);
-  for (const { taskId, agentId, state } of sample) print(`  ${taskId}  ${agentId}  ${state}`);
-  if (matched > sample.length) print(`  and ${matched - sample.length} more`);
+  if (json) printJson(preview);
+  else for (const line of previewLines(preview)) print(line);
+}
+
+function previewLines({ matched, capped, sample }: BulkPreview): string[] {
+  return [
+    `${capped ? "more than " : ""}${matched} ${matched === 1 ? "task fits" : "tasks fit"}`,
+    ...sample.map(({ taskId, agentId, state }) => `  ${taskId}  ${agentId}  ${state}`),
+    ...(matched > sample.length ? [`  and ${matched - sample.length} more`] : []),
+  ];
 }
 
 /** How far a bulk action is, in a line. */
 export function showBulk(bulk: Bulk, { json }: ServerFlags): void {
-  if (json) return printJson(bulk);
-  const { bulkId, action, state, matched, done, skipped, failed } = bulk;
+  if (json) printJson(bulk);
+  else print(bulkLine(bulk));
+}
+
+function bulkLine({ bulkId, action, state, matched, done, skipped, failed }: Bulk): string {
   const rest = [...(skipped > 0 ? [`${skipped} skipped`] : []), ...(failed > 0 ? [`${failed} gone`] : [])];
-  print(`${bulkId} ${state}: ${[`${done} of ${matched} ${PAST[action]}`, ...rest].join(", ")}`);
+  return `${bulkId} ${state}: ${[`${done} of ${matched} ${PAST[action]}`, ...rest].join(", ")}`;
 }
