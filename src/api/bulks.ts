@@ -55,7 +55,7 @@ const bulkInput = z
     }),
   )
   .meta({
-    id: "BulkInput",
+    id: "BulkRequest",
     description: "One action on many tasks.",
     examples: [{ action: "cancel", filter: { state: "queued", agentId: "research" }, dryRun: true }],
   });
