@@ -11,6 +11,14 @@ async function world() {
   const calls: string[] = [];
   const turns: string[] = [];
   const memory = await openMemory(clock);
+  const unbounded = {
+    total: null,
+    perAgent: null,
+    perTenant: null,
+    strategy: "fair-fifo",
+    agingMs: 0,
+  } as const;
+  await memory.lanes.configure({ lanes: [{ name: "tasks", ...unbounded }] });
   const storage = meddle(memory, {
     after: ({ operation, params }) => {
       calls.push(operation);
