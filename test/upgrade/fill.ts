@@ -16,7 +16,9 @@ export interface Filled {
 
 /** Puts something of everything into an empty storage, and leaves it in the middle of its work. */
 export async function fill(storage: string): Promise<Filled> {
-  const rota = await createRota({ ...OPTIONS, storage });
+  // One slot more than is filled: where there are several tenants, one does not get all.
+  const scheduler = { ...OPTIONS.scheduler, workerCount: 4, maxInflight: 4 };
+  const rota = await createRota({ ...OPTIONS, scheduler, storage });
   const hanging = new Gate();
   rota.agent("worker", async (task, { usage }) => {
     const { does } = (task.metadata ?? {}) as { does?: string };
