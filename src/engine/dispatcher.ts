@@ -48,12 +48,13 @@ export class Dispatcher extends Service {
   #finishesMax = FINISHES_MAX;
   /** Attempts that lost their lease while an exchange was under way. */
   readonly #fencedEarly = new Set<number>();
-  readonly #turns = new AloneTurns();
+  readonly #turns: AloneTurns;
 
   constructor(options: DispatcherOptions) {
     super(options);
     this.#options = options;
     this.#lookedAt = this.clock.monotonic();
+    this.#turns = new AloneTurns(this.#lookedAt);
   }
 
   /** There may be work in these lanes. */
