@@ -25,7 +25,7 @@ export const FILTER_LABELS: Readonly<Record<TaskFilterName, string>> = {
   scheduleId: "Schedule",
 };
 
-/** Filters that somebody wants often. */
+/** Filters that users want often. */
 export const TASK_TABS: readonly { readonly label: string; readonly states: readonly TaskState[] }[] = [
   { label: "All", states: [] },
   { label: "Waiting", states: ["queued", "delayed", "waiting_dependency"] },

@@ -4,7 +4,7 @@ import { useSession } from "../../api/session.tsx";
 import { formatCount } from "../../parts/format.ts";
 import { TASK_TABS } from "./task-filters.ts";
 
-/** The states that somebody wants to see most often, with how many there are. */
+/** The states that users look at most often, with how many there are. */
 export function TaskTabs() {
   const { client } = useSession();
   const params = new URLSearchParams(useSearch());
