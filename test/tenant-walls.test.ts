@@ -230,10 +230,6 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
   },
   "runs.list": { call: ({ runs }) => runs.list(), answer: expect.objectContaining({ runs: [], count: 0 }) },
   "lanes.clear": { call: ({ lanes }) => lanes.clear("tasks"), answer: { cancelled: 0 } },
-  "schedules.upcoming": {
-    call: ({ schedules }) => schedules.upcoming(),
-    answer: { moments: [], truncated: false },
-  },
   "bulks.preview": {
     call: async ({ bulks }, { running, failed, session }) => [
       await bulks.preview({ action: "cancel", ids: [running] }),
