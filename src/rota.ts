@@ -36,6 +36,9 @@ import { checkNode, VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
 import { signature } from "./webhooks/signature.ts";
 
+/** A change of these changes what agents made over HTTP may call. */
+const TARGET_PATHS = ["outbound.allow", "outbound.deny", "webhooks.allow"];
+
 /**
  * Opens the storage and makes a scheduler on it. Tasks can be submitted right away; `start()` begins to run them.
  *
@@ -97,7 +100,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   });
   // Before anything else: tasks can be submitted as soon as this answers.
   await laneCatalogue.open();
-  const guard = new CurrentGuard({ allow: () => current.value.allow, clock });
+  const guard = new CurrentGuard({ targets: () => current.value.outbound, clock });
   const withWrits = (executor: Executor, tenant: string) => rota.tenant(tenant).writAnswers.after(executor);
   const withoutWrits = refusingWrits(log);
   const agents = new AgentTable({ current, surroundings, withWrits, withoutWrits });
@@ -187,7 +190,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     surroundings,
     log,
     onChanged: (paths) => {
-      if (paths.includes("webhooks.allow")) catalogue.rebuild();
+      if (paths.some((path) => TARGET_PATHS.includes(path))) catalogue.rebuild();
     },
   });
   const rota = new LocalRota({
@@ -259,7 +262,12 @@ async function openStorage(url: string, { clock, waitMs, log }: OpenParams): Pro
   switch (storage?.driver) {
     case "sqlite": {
       const { openSqlite } = await import("./storage/sqlite/open.ts");
-      return openSqlite({ path: storage.path, clock });
+      const onLooseFiles = (files: readonly string[]) =>
+        log.warn(
+          { files },
+          `other users of this machine can read what Rota keeps: chmod 600 ${files.join(" ")}`,
+        );
+      return openSqlite({ path: storage.path, clock, onLooseFiles });
     }
     case "postgres": {
       const { openPostgres } = await import("./storage/postgres/open.ts");

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   mkdtempSync,
@@ -10,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SteppedClock } from "./conformance/clock.ts";
@@ -261,6 +262,44 @@ describe("a SQLite file", () => {
     await storage.close();
     const { storage: again } = await open(path);
     expect(await again.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1 });
+  });
+
+  test("is made where a link leads that leads nowhere yet, with its lock and its log beside it", async () => {
+    const path = newPath();
+    const links = [`${path}-link-1`, `${path}-link-2`] as const;
+    symlinkSync(`${basename(path)}-link-2`, links[0]);
+    symlinkSync(path, links[1]);
+    const { storage } = await open(links[0]);
+    await insert(storage, "a");
+    expect([`${path}-wal`, `${path}.lock`].map((file) => existsSync(file))).toEqual([true, true]);
+    await expect(openSqlite({ path, clock: new SteppedClock() })).rejects.toThrow("another Rota process");
+    await storage.close();
+    const { storage: again } = await open(path);
+    expect(await again.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1 });
+  });
+
+  test("is refused in a sentence where a link leads back to itself", async () => {
+    const link = newPath();
+    symlinkSync(link, link);
+    await expect(openSqlite({ path: link, clock: new SteppedClock() })).rejects.toThrow(
+      "leads back to itself",
+    );
+  });
+
+  test.skipIf(process.platform === "win32")("is this user's alone, and a looser one is named", async () => {
+    const path = newPath();
+    const loose: string[][] = [];
+    const onLooseFiles = (files: readonly string[]) => void loose.push([...files]);
+    const { storage } = await open(path, { onLooseFiles });
+    await insert(storage, "a");
+    const modes = ["", "-wal", "-shm", ".lock"].map((suffix) => statSync(path + suffix).mode & 0o777);
+    expect(modes).toEqual([0o600, 0o600, 0o600, 0o600]);
+    await storage.close();
+    chmodSync(path, 0o640);
+    chmodSync(`${path}.lock`, 0o602);
+    await open(path, { onLooseFiles });
+    // SQLite makes its log as readable as the file.
+    expect(loose).toEqual([[path, `${path}-wal`, `${path}-shm`, `${path}.lock`]]);
   });
 
   test.each([
