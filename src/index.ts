@@ -46,6 +46,7 @@ export type {
   ContextUse,
   EstimateTokens,
   LaneOptions,
+  OutboundOptions,
   ReloadOptions,
   RotaOptions,
   ScheduleOptions,

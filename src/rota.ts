@@ -20,6 +20,7 @@ import { LocalRota } from "./library/local-rota.ts";
 import { OneAtATime } from "./library/one-at-a-time.ts";
 import { refusingWrits } from "./library/refused-writs.ts";
 import { Reloader } from "./library/reloader.ts";
+import { SECRET_KEY_VARIABLE, SecretBox } from "./library/secret-box.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
 import { StoredQuota } from "./library/stored-quota.ts";
 import { TenantCatalogue } from "./library/tenant-catalogue.ts";
@@ -67,7 +68,9 @@ export async function createRota(options: RotaOptions = {}): Promise<Rota> {
 
 /** Throws what `createRota` would throw at these options, before it opens the storage. */
 export function checkOptions(options: RotaOptions): void {
-  resolveSettings(options, { clock: options.clock ?? systemClock, environment: processEnvironment() });
+  const environment = processEnvironment();
+  resolveSettings(options, { clock: options.clock ?? systemClock, environment });
+  new SecretBox(environment[SECRET_KEY_VARIABLE]);
 }
 
 export interface RotaParts {
@@ -103,7 +106,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const guard = new CurrentGuard({ targets: () => current.value.outbound, clock });
   const withWrits = (executor: Executor, tenant: string) => rota.tenant(tenant).writAnswers.after(executor);
   const withoutWrits = refusingWrits(log);
-  const agents = new AgentTable({ current, surroundings, withWrits, withoutWrits });
+  const box = new SecretBox(environment[SECRET_KEY_VARIABLE]);
+  const agents = new AgentTable({ current, surroundings, keyIds: box.keyIds, withWrits, withoutWrits });
   const tenants = new TenantCatalogue({
     ...service,
     storage,
@@ -116,7 +120,14 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     storage,
     maxStoredBytes: (id) => tenants.limitsOf(id)?.maxStoredBytes ?? null,
   });
-  const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
+  const catalogue = new AgentCatalogue({
+    ...service,
+    storage,
+    agents,
+    bounds,
+    guard: () => guard.value,
+    box,
+  });
   await catalogue.read();
   const onRestored = () => rota.storageRestored();
   const eventLog = new EventLog({ storage, clock, log, onRestored });
@@ -204,6 +215,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     catalogue,
     tenants,
     guard,
+    box,
     turns,
     reloader,
     engine,

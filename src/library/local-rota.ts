@@ -53,6 +53,7 @@ import type { OneAtATime } from "./one-at-a-time.ts";
 import { OpenStreams } from "./open-streams.ts";
 import type { Reloader } from "./reloader.ts";
 import { RestoreWatch } from "./restore-watch.ts";
+import type { SecretBox } from "./secret-box.ts";
 import { SharedExamination } from "./shared-examination.ts";
 import { StorageHealth } from "./storage-health.ts";
 import type { StoredQuota } from "./stored-quota.ts";
@@ -90,6 +91,7 @@ export interface LocalRotaParts {
   readonly tenants: TenantCatalogue;
   readonly quota: StoredQuota;
   readonly guard: CurrentGuard;
+  readonly box: SecretBox;
   readonly turns: OneAtATime;
   readonly reloader: Reloader;
   readonly engine: Engine;

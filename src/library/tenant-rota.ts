@@ -41,6 +41,7 @@ import type { OneAtATime } from "./one-at-a-time.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { createRuns } from "./runs.ts";
 import { createSchedules } from "./schedules.ts";
+import type { SecretBox } from "./secret-box.ts";
 import { createSessions } from "./sessions.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import { taskParser } from "./task-parser.ts";
@@ -67,6 +68,7 @@ export interface TenantRotaParts {
   readonly estimates: TokenEstimates;
   readonly waiter: TaskWaiter;
   readonly guard: CurrentGuard;
+  readonly box: SecretBox;
   readonly turns: OneAtATime;
   /** Where long computations of all tenants let other work through. */
   readonly work: WorkTurns;
@@ -129,6 +131,7 @@ export class TenantRota implements LocalTenant {
       lanes: parts.lanes,
       laneCatalogue,
       guard: () => guard.value,
+      box: parts.box,
       turns,
       clock,
       maxAgents: () => maxAgentsOf({ id: tenant, limits: tenants.limitsOf(tenant) ?? { maxAgents: null } }),

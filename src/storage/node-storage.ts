@@ -37,6 +37,8 @@ export interface Abilities {
   readonly agents: ReadonlyMap<string, boolean>;
   /** The kinds of tasks that it can execute for agents that are not served. */
   readonly kinds: readonly TaskKind[];
+  /** The ids of the keys with which it opens stored agents that are sealed (`sealedWith` of their definition); left out: none. */
+  readonly keys?: readonly string[];
 }
 
 /** For how long an agent that no live node names any more is still known, and served if it was. */
