@@ -22,6 +22,7 @@ export type {
   LocalKeys,
 } from "./interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "./interface/lanes.ts";
+export type { NodeInfo, NodeLaneInfo, NodeList, NodeState, Nodes } from "./interface/nodes.ts";
 export type { Notification, Notifications, NotificationsOptions } from "./interface/notifications.ts";
 export type {
   AgentOptions,

@@ -134,6 +134,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     random,
     log,
     newNodeId: nodeIdMaker(hostname(), process.pid),
+    version: VERSION,
     concurrency: () =>
       Object.fromEntries([...lanes.lanes.values()].map(({ name, concurrency }) => [name, concurrency])),
     limits: () => current.value.limits,

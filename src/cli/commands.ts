@@ -145,6 +145,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./agents.ts")).agentsCommand(),
   },
   {
+    name: "nodes",
+    usage: "",
+    description: "List the processes that run tasks, with what each can run and runs.",
+    group: LOOK,
+    load: async () => (await import("./nodes.ts")).nodesCommand(),
+  },
+  {
     name: "deliveries",
     usage: "[command]",
     description: "List what became of callbacks, show one, or send them again.",

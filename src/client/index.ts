@@ -3,6 +3,7 @@ export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../
 export type { Audit, AuditFilter, AuditPage, AuditRecord } from "../interface/audit.ts";
 export type { CreatedKey, KeyInfo, KeyInput, KeyList, KeyOwner, Keys } from "../interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
+export type { NodeInfo, NodeLaneInfo, NodeList, NodeState, Nodes } from "../interface/nodes.ts";
 export type { Notification, Notifications, NotificationsOptions } from "../interface/notifications.ts";
 export type { Events, EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
 export type {

@@ -13,6 +13,7 @@ import { EventStream } from "./event-stream.ts";
 import { eventFeed, notificationFeed } from "./feeds.ts";
 import { HttpKeys } from "./keys.ts";
 import { HttpLanes } from "./lanes.ts";
+import { HttpNodes } from "./nodes.ts";
 import { HttpRuns } from "./runs.ts";
 import { HttpSchedules } from "./schedules.ts";
 import { HttpSessions } from "./sessions.ts";
@@ -39,6 +40,7 @@ export class RotaClient implements RotaApi {
   readonly lanes: HttpLanes;
   readonly agents: HttpAgents;
   readonly webhooks: HttpWebhooks;
+  readonly nodes: HttpNodes;
   readonly tenants: HttpTenants;
   readonly keys: HttpKeys;
   readonly audit: HttpAudit;
@@ -54,6 +56,7 @@ export class RotaClient implements RotaApi {
     this.lanes = new HttpLanes(this.#connection);
     this.agents = new HttpAgents(this.#connection);
     this.webhooks = new HttpWebhooks(this.#connection);
+    this.nodes = new HttpNodes(this.#connection);
     this.tenants = new HttpTenants(this.#connection);
     this.keys = new HttpKeys(this.#connection);
     this.audit = new HttpAudit(this.#connection);

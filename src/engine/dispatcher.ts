@@ -75,6 +75,10 @@ export class Dispatcher extends Service {
     this.#closing = true;
   }
 
+  get isClosing(): boolean {
+    return this.#closing;
+  }
+
   /** How many tasks of each lane it is there to run: none once it closes down. */
   get serves(): Slots {
     return this.#closing ? {} : this.#options.slots.capacity;

@@ -60,6 +60,8 @@ export interface EngineOptions {
   readonly random: () => number;
   readonly log: Log;
   readonly newNodeId: () => string;
+  /** Of Rota, for the list of nodes. */
+  readonly version: string;
   /** How many tasks of each lane run here at once. */
   readonly concurrency: () => Readonly<Record<string, number>>;
   readonly limits: () => AdmissionLimits;
@@ -150,7 +152,9 @@ export class Engine {
       ...service,
       storage,
       newNodeId: options.newNodeId,
+      version: options.version,
       slots: () => this.#dispatcher.serves,
+      draining: () => this.#dispatcher.isClosing,
       abilities: options.abilities,
     });
     this.#dispatcher = new Dispatcher({

@@ -15,6 +15,10 @@ export interface IncarnationOptions extends ServiceOptions {
   readonly newNodeId: () => string;
   /** How many tasks of each lane this process is there to run. */
   readonly slots: () => Slots;
+  /** Whether it takes nothing more. */
+  readonly draining: () => boolean;
+  /** Of Rota. */
+  readonly version: string;
   /** What this process can execute. */
   readonly abilities: () => Abilities;
 }
@@ -37,8 +41,8 @@ export class Incarnation extends Service {
   #node: string;
   /** Whether the lease is gone and no new name is known yet. */
   #lost = false;
-  /** The slots that the storage knows of; null: perhaps others. */
-  #told: Slots | null = null;
+  /** The slots that the storage knows of, and whether it knows that the node drains; null: perhaps others. */
+  #told: { readonly slots: Slots; readonly draining: boolean } | null = null;
   /** The same of what this process can execute. */
   #abilities: Abilities | null = null;
 
@@ -100,18 +104,19 @@ export class Incarnation extends Service {
 
   /** A critical task that finds a slot free makes nobody give way for it: the storage must know what there is. */
   async #tellSlots(): Promise<void> {
-    const slots = this.#options.slots();
-    if (isDeepStrictEqual(slots, this.#told)) return;
+    const told = { slots: this.#options.slots(), draining: this.#options.draining() };
+    if (isDeepStrictEqual(told, this.#told)) return;
     this.#told = null;
-    await this.#options.storage.nodes.setSlots({ node: this.#node, slots });
-    this.#told = slots;
+    await this.#options.storage.nodes.setSlots({ node: this.#node, ...told });
+    this.#told = told;
   }
 
   async #register(node: string): Promise<void> {
     const slots = this.#options.slots();
     const abilities = this.#options.abilities();
-    await this.#options.storage.nodes.register({ node, slots, abilities });
-    this.#told = slots;
+    const { version } = this.#options;
+    await this.#options.storage.nodes.register({ node, version, slots, abilities });
+    this.#told = { slots, draining: false };
     this.#abilities = abilities;
   }
 

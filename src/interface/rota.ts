@@ -6,6 +6,7 @@ import type { Audit, LocalAudit } from "./audit.ts";
 import type { DoctorOptions, DoctorReport } from "./doctor.ts";
 import type { Keys, LocalKeys } from "./keys.ts";
 import type { Lanes } from "./lanes.ts";
+import type { Nodes } from "./nodes.ts";
 import type { Notifications, NotificationsOptions } from "./notifications.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
 import type { Runs, Schedules } from "./schedules.ts";
@@ -25,6 +26,7 @@ export interface RotaApi {
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly nodes: Nodes;
   readonly tenants: Tenants;
   readonly keys: Keys;
   readonly audit: Audit;
@@ -64,7 +66,10 @@ export interface RotaApi {
 }
 
 /** What one tenant can do: all that every way in can, for itself alone. */
-export type TenantApi = Omit<RotaApi, "tenants" | "keys" | "audit" | "health" | "doctor" | "onEvent">;
+export type TenantApi = Omit<
+  RotaApi,
+  "nodes" | "tenants" | "keys" | "audit" | "health" | "doctor" | "onEvent"
+>;
 
 /** The same in this process. */
 export interface LocalTenant extends TenantApi {

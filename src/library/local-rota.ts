@@ -12,6 +12,7 @@ import type { LocalAudit } from "../interface/audit.ts";
 import type { DoctorOptions, DoctorReport } from "../interface/doctor.ts";
 import type { LocalKeys } from "../interface/keys.ts";
 import type { Lanes } from "../interface/lanes.ts";
+import type { Nodes } from "../interface/nodes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
 import type { EventsOptions, Health, LocalReading, Reloaded, Rota, RotaState } from "../interface/rota.ts";
@@ -46,6 +47,7 @@ import type { CurrentSettings } from "./current-settings.ts";
 import { type Examined, examine } from "./doctor.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
+import { createNodes } from "./nodes.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import { OpenStreams } from "./open-streams.ts";
 import type { Reloader } from "./reloader.ts";
@@ -109,6 +111,7 @@ export class LocalRota implements Rota {
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly nodes: Nodes;
   readonly tenants: Tenants;
   readonly keys: LocalKeys;
   readonly audit: LocalAudit;
@@ -170,6 +173,7 @@ export class LocalRota implements Rota {
       checkNotDraining: () => this.#checkNotDraining(),
     });
     this.#own = this.#tenants.of(DEFAULT_TENANT);
+    this.nodes = createNodes({ storage, storageClock: parts.storageClock, node: () => engine.node });
     this.tenants = createTenants({
       storage,
       catalogue: tenants,

@@ -11,6 +11,7 @@ import { healthRoutes } from "./routes/health.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { laneRoutes } from "./routes/lanes.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
+import { nodeRoutes } from "./routes/nodes.ts";
 import { notificationRoutes } from "./routes/notifications.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
 import { rootRoutes } from "./routes/root.ts";
@@ -35,7 +36,7 @@ export interface RouteParts {
 }
 
 /** What is no tenant's alone. */
-export type Installation = Pick<Rota, "state" | "health" | "doctor" | "tenants" | "keys" | "audit">;
+export type Installation = Pick<Rota, "state" | "health" | "doctor" | "nodes" | "tenants" | "keys" | "audit">;
 
 /** Those that other systems have as well, under the paths they have there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];
@@ -49,6 +50,7 @@ const VERSIONED = [
   laneRoutes,
   agentRoutes,
   webhookRoutes,
+  nodeRoutes,
   tenantRoutes,
   keyRoutes,
   auditRoutes,

@@ -61,6 +61,7 @@ export async function makeEngine(params: EngineParams = {}) {
     random: () => 0,
     log,
     newNodeId: () => (++incarnations === 1 ? node : `${node}-${incarnations}`),
+    version: "1.2.3",
     concurrency: () => concurrency,
     limits: () => ROOMY,
     retentionMs: () => 60_000,

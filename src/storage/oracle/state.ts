@@ -19,6 +19,7 @@ import type {
   KeyRecord,
   LaneSetting,
   NewBatch,
+  NodeDetails,
   NodeRecord,
   RunRecord,
   ScheduleName,
@@ -33,6 +34,11 @@ import type {
 import { endRun } from "./runs.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+export type OracleNode = Mutable<NodeRecord & Omit<NodeDetails, "lanes">> & {
+  slots: Slots;
+  abilities: Abilities | null;
+};
 
 export interface OracleState {
   readonly clock: Clock;
@@ -72,7 +78,7 @@ export interface OracleState {
   /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
   readonly shaken: Set<string>;
   /** `abilities`: null, it can execute everything. */
-  readonly nodes: Map<string, Mutable<NodeRecord> & { slots: Slots; abilities: Abilities | null }>;
+  readonly nodes: Map<string, OracleNode>;
   /** Agents that nodes named which are gone, and when the last of those was there. */
   readonly agentsSeen: Map<string, { readonly serves: boolean; readonly at: number }>;
   /** The kinds that every live node can execute for agents that are not served. */
