@@ -38,6 +38,8 @@ export type {
   WebhookOptions,
 } from "./interface/options.ts";
 export type {
+  EventPage,
+  EventPageFilter,
   Events,
   EventsOptions,
   Health,

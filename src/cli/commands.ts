@@ -117,6 +117,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./watch.ts")).watchCommand(),
   },
   {
+    name: "events",
+    usage: "[options]",
+    description: "List what has happened.",
+    group: LOOK,
+    load: async () => (await import("./events.ts")).eventsCommand(),
+  },
+  {
     name: "stats",
     usage: "",
     description: "Show how much waits, runs and was done.",

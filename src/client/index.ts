@@ -5,7 +5,15 @@ export type { CreatedKey, KeyInfo, KeyInput, KeyList, KeyOwner, Keys } from "../
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 export type { NodeInfo, NodeLaneInfo, NodeList, NodeState, Nodes } from "../interface/nodes.ts";
 export type { Notification, Notifications, NotificationsOptions } from "../interface/notifications.ts";
-export type { Events, EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
+export type {
+  EventPage,
+  EventPageFilter,
+  Events,
+  EventsOptions,
+  Health,
+  RotaApi,
+  RotaState,
+} from "../interface/rota.ts";
 export type {
   CreatedSchedule,
   NewScheduleInput,

@@ -1,6 +1,6 @@
 import type { DoctorOptions, DoctorReport } from "../interface/doctor.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
-import type { EventsOptions, Health, RotaApi } from "../interface/rota.ts";
+import type { EventPage, EventPageFilter, EventsOptions, Health, RotaApi } from "../interface/rota.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { Notification } from "../model/notification.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
@@ -73,6 +73,10 @@ export class RotaClient implements RotaApi {
    */
   events(options: EventsOptions = {}): EventStream<RotaEvent> {
     return new EventStream(this.#connection, eventFeed(options), options);
+  }
+
+  eventPage(filter: EventPageFilter = {}, { signal }: CallOptions = {}): Promise<EventPage> {
+    return this.#connection.ask({ path: "/v1/events", query: { ...filter }, signal });
   }
 
   /** Reads on as `events` does. */

@@ -1,5 +1,5 @@
 import type { Executor } from "../executors/executor.ts";
-import type { RotaEvent } from "../model/event.ts";
+import type { EventType, RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
 import type { Audit, LocalAudit } from "./audit.ts";
@@ -39,6 +39,13 @@ export interface RotaApi {
    * for await (const event of rota.events({ after: lastSeen })) console.log(event.type, event.taskId);
    */
   events(options?: EventsOptions): Events;
+  /**
+   * A page of what has happened: newest first, or oldest first with `after`. Throws `invalid_field`.
+   *
+   * @example
+   * const { events, next } = await rota.eventPage({ type: "task.failed", limit: 20 });
+   */
+  eventPage(filter?: EventPageFilter): Promise<EventPage>;
   /** Calls `handler` with everything that happens from now on, in order; returns what undoes it. */
   onEvent(handler: (event: RotaEvent) => void | Promise<void>): () => void;
 
@@ -179,6 +186,26 @@ export interface EventsOptions {
    * earlier state: what was seen up to `after` may no longer be so. Events go on from what is there.
    */
   readonly onGap?: (gap: { readonly after: number; readonly oldest: number }) => void;
+}
+
+export interface EventPageFilter {
+  /** Those after the event of this number, oldest first; 0 for all there are. Left out: newest first. */
+  readonly after?: number;
+  /** Only those before the event of this number. */
+  readonly before?: number;
+  readonly type?: EventType;
+  /** Only those of this task. */
+  readonly taskId?: string;
+  /** 100 unless told, at most 1000. */
+  readonly limit?: number;
+}
+
+export interface EventPage {
+  readonly events: readonly RotaEvent[];
+  /** Of this page: it ends earlier when its events are large, or when much of the log had to be looked at. */
+  readonly count: number;
+  /** What to give as `after`, or else as `before`, for the page that follows; null on the last one. */
+  readonly next: number | null;
 }
 
 /** For whoever hands on to others what happens in this process. */

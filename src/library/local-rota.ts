@@ -15,7 +15,16 @@ import type { Lanes } from "../interface/lanes.ts";
 import type { Nodes } from "../interface/nodes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
-import type { EventsOptions, Health, LocalReading, Reloaded, Rota, RotaState } from "../interface/rota.ts";
+import type {
+  EventPage,
+  EventPageFilter,
+  EventsOptions,
+  Health,
+  LocalReading,
+  Reloaded,
+  Rota,
+  RotaState,
+} from "../interface/rota.ts";
 import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
@@ -286,6 +295,10 @@ export class LocalRota implements Rota {
 
   events(options: EventsOptions & LocalReading = {}): EventReader {
     return this.#own.events(options);
+  }
+
+  eventPage(filter: EventPageFilter = {}): Promise<EventPage> {
+    return this.#own.eventPage(filter);
   }
 
   notifications(options: NotificationsOptions & LocalReading = {}): NotificationReader {

@@ -6,7 +6,14 @@ import type { TaskWaiter } from "../events/task-waiter.ts";
 import type { Agents } from "../interface/agents.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
-import type { EventsOptions, LocalReading, LocalTenant, RotaState } from "../interface/rota.ts";
+import type {
+  EventPage,
+  EventPageFilter,
+  EventsOptions,
+  LocalReading,
+  LocalTenant,
+  RotaState,
+} from "../interface/rota.ts";
 import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
@@ -30,6 +37,7 @@ import { collectMetrics } from "./collect-metrics.ts";
 import type { CurrentGuard } from "./current-guard.ts";
 import type { CurrentSettings } from "./current-settings.ts";
 import { EndedTasks } from "./ended-tasks.ts";
+import { eventPage } from "./event-page.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
 import { createLanes } from "./lanes.ts";
@@ -216,6 +224,10 @@ export class TenantRota implements LocalTenant {
     const { tenant } = this;
     const checked = checkEventsOptions(options);
     return new EventReader(eventLog, { ...checked, tenant, onEnd: streams.open(tenant) });
+  }
+
+  eventPage(filter: EventPageFilter = {}): Promise<EventPage> {
+    return eventPage({ storage: this.#parts.storage, tenant: this.tenant }, filter);
   }
 
   notifications(options: NotificationsOptions & LocalReading = {}): NotificationReader {

@@ -50,6 +50,7 @@ export function onlyAgent(rota: LocalTenant, agent: string): LocalTenant {
       return rota.events({ ...options, agentId: agent });
     },
     notifications: (options) => ownNotifications(rota.notifications(options), agent),
+    eventPage: refuse,
     stats: refuse,
     metrics: refuse,
   };

@@ -6,6 +6,7 @@ import { agentRoutes } from "./routes/agents.ts";
 import { auditRoutes } from "./routes/audit.ts";
 import { configRoutes } from "./routes/config.ts";
 import { doctorRoutes } from "./routes/doctor.ts";
+import { eventLogRoutes } from "./routes/event-log.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { keyRoutes } from "./routes/keys.ts";
@@ -47,6 +48,7 @@ const VERSIONED = [
   runRoutes,
   writRoutes,
   notificationRoutes,
+  eventLogRoutes,
   laneRoutes,
   agentRoutes,
   webhookRoutes,

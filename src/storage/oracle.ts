@@ -26,7 +26,7 @@ import {
   resendDelivery,
   settleDeliveries,
 } from "./oracle/deliveries.ts";
-import { eventMark, eventRange, lastEventUntil, readEvents } from "./oracle/events.ts";
+import { eventMark, eventRange, lastEventUntil, pageEvents, readEvents } from "./oracle/events.ts";
 import { expireTasks } from "./oracle/expire-tasks.ts";
 import { finishAndClaim } from "./oracle/finish-and-claim.ts";
 import { fireSchedules } from "./oracle/fire-schedules.ts";
@@ -119,6 +119,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     },
     events: {
       read: on(readEvents),
+      page: on(pageEvents),
       mark: on(eventMark),
       lastUntil: on(lastEventUntil),
       range: on<void, ReturnType<typeof eventRange>>(eventRange),

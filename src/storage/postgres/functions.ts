@@ -20,6 +20,7 @@ import { LANE_FUNCTIONS } from "./lanes.ts";
 import { LINE_FUNCTIONS } from "./make-lines.ts";
 import { NODE_FUNCTIONS } from "./nodes.ts";
 import { NOTE_FUNCTIONS } from "./notes.ts";
+import { PAGE_EVENT_FUNCTIONS } from "./page-events.ts";
 import { PREEMPT_FUNCTIONS } from "./preempt-tasks.ts";
 import { PROMOTE_FUNCTIONS } from "./promote-due.ts";
 import { PRUNE_FUNCTIONS } from "./prune.ts";
@@ -66,6 +67,7 @@ const SOURCE = [
   CANCEL_THESE_FUNCTIONS,
   SEND_FUNCTIONS,
   SESSION_FUNCTIONS,
+  PAGE_EVENT_FUNCTIONS,
   NOTIFICATION_FUNCTIONS,
   SCHEDULE_FUNCTIONS,
   DUE_FUNCTIONS,

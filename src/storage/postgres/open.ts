@@ -13,6 +13,7 @@ import { insertTasks } from "./insert-tasks.ts";
 import { postgresKeys } from "./keys.ts";
 import { postgresLanes } from "./lanes.ts";
 import { postgresNodes } from "./nodes.ts";
+import { pageEvents } from "./page-events.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
 import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events.ts";
@@ -55,6 +56,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     },
     events: {
       read: (params) => readEvents(db, params),
+      page: (params) => pageEvents(db, params),
       mark: (params) => eventMark(db, params),
       lastUntil: (params) => lastEventUntil(db, params),
       range: () => eventRange(db),

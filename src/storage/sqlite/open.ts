@@ -14,6 +14,7 @@ import { sqliteKeys } from "./keys.ts";
 import { sqliteLanes } from "./lanes.ts";
 import { sqliteNodes } from "./nodes.ts";
 import { sqliteNotifications } from "./notifications.ts";
+import { pageEvents } from "./page-events.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
 import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events.ts";
@@ -55,6 +56,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     },
     events: {
       read: (params) => readEvents(db, params),
+      page: (params) => pageEvents(db, params),
       mark: (params) => eventMark(db, params),
       lastUntil: (params) => lastEventUntil(db, params),
       range: () => eventRange(db),
