@@ -153,6 +153,7 @@ type Call = (tenant: LocalTenant, owned: Owned) => Promise<unknown>;
 const MISSING: Readonly<Record<string, Call>> = {
   "tasks.get": ({ tasks }, { running }) => tasks.get(running),
   "tasks.explain": ({ tasks }, { waiting }) => tasks.explain(waiting),
+  "tasks.logs": ({ tasks }, { running }) => tasks.logs(running),
   "tasks.cancel": ({ tasks }, { running }) => tasks.cancel(running),
   "tasks.retry": ({ tasks }, { failed }) => tasks.retry(failed),
   "tasks.wait": ({ tasks }, { failed }) => tasks.wait(failed),
@@ -210,6 +211,10 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
     call: ({ schedules }) => schedules.status(),
     answer: { active: 0, paused: 0, running: 0, next_fire_at: 0 },
   },
+  "schedules.upcoming": {
+    call: ({ schedules }) => schedules.upcoming(),
+    answer: { moments: [], truncated: false },
+  },
   "runs.list": { call: ({ runs }) => runs.list(), answer: expect.objectContaining({ runs: [], count: 0 }) },
   "lanes.clear": { call: ({ lanes }) => lanes.clear("tasks"), answer: { cancelled: 0 } },
   "webhooks.deliveries": {
@@ -228,6 +233,14 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
       await eventsOf(tenant, { scheduleId: schedule }),
     ],
     answer: [[], [], [], [], []],
+  },
+  eventPage: {
+    call: async (tenant, { running }) => [
+      await tenant.eventPage(),
+      await tenant.eventPage({ after: 0 }),
+      await tenant.eventPage({ taskId: running }),
+    ],
+    answer: Array.from({ length: 3 }, () => ({ events: [], count: 0, next: null })),
   },
   notifications: { call: notificationsOf, answer: [] },
   stats: {
@@ -291,7 +304,7 @@ const OWN: Readonly<Record<string, Call>> = {
 /** Names of all there is to call, as in `tasks.submit`. */
 function methodsOf(tenant: LocalTenant): string[] {
   const areas = ["tasks", "sessions", "schedules", "runs", "writs", "lanes", "agents", "webhooks"] as const;
-  const own = ["events", "notifications", "stats", "metrics"];
+  const own = ["events", "eventPage", "notifications", "stats", "metrics"];
   return [...areas.flatMap((area) => Object.keys(tenant[area]).map((name) => `${area}.${name}`)), ...own];
 }
 

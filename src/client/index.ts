@@ -47,6 +47,7 @@ export type {
   Sessions,
   StoppedTasks,
 } from "../interface/sessions.ts";
+export type { TaskLog, TaskLogFilter, TaskLogLevel, TaskLogLine } from "../interface/task-logs.ts";
 export type {
   CancelledTask,
   TaskCounts,

@@ -6,14 +6,18 @@ import type {
   Usage,
 } from "../executors/executor.ts";
 import type { Log } from "../model/log.ts";
+import type { TaskLogLevel } from "../model/task-log.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { AttemptUsage } from "../storage/storage.ts";
+import { keptLog } from "./kept-log.ts";
 import { addUsage } from "./usage-sum.ts";
 
 export interface AttemptHooks {
   readonly log: Log;
   /** Called with each report while the attempt lasts. */
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
+  /** Called with each line that it logs, also after its end. */
+  readonly onLog: (attempt: Attempt, level: TaskLogLevel, text: string) => void;
   /** Called with what it says it cost, once that is counted. */
   readonly onUsage: (attempt: Attempt, usage: Usage) => void;
   /** What the model of its agent takes in at most; undefined: the agent does not say. */
@@ -75,12 +79,15 @@ export class Attempt implements ExecutorContext {
 
   get log(): Log {
     const { requestId } = this.record.spec;
-    this.#log ??= this.#hooks.log.child({
-      taskId: this.record.id,
-      agentId: this.record.agent,
-      attempt: this.number,
-      ...(requestId === undefined ? {} : { requestId }),
-    });
+    this.#log ??= keptLog(
+      this.#hooks.log.child({
+        taskId: this.record.id,
+        agentId: this.record.agent,
+        attempt: this.number,
+        ...(requestId === undefined ? {} : { requestId }),
+      }),
+      (level, text) => this.#hooks.onLog(this, level, text),
+    );
     return this.#log;
   }
 

@@ -15,6 +15,7 @@ function attemptOf(overrides: RecordOverrides = {}, log = new RecordingLog()) {
   const hooks = {
     log,
     onProgress: () => {},
+    onLog: () => {},
     onUsage: () => {},
     contextWindow: () => undefined,
     readSession: async () => null,

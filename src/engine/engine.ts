@@ -25,6 +25,7 @@ import { Incarnation } from "./incarnation.ts";
 import { Intake } from "./intake.ts";
 import { LaneSlots } from "./lane-slots.ts";
 import { logFailure } from "./log-failure.ts";
+import { LogKeeper } from "./log-keeper.ts";
 import { MetricsByTenant } from "./metrics-by-tenant.ts";
 import { Orphans } from "./orphans.ts";
 import { Pruner } from "./pruner.ts";
@@ -94,6 +95,7 @@ export class Engine {
   readonly #slots: LaneSlots;
   readonly #completer: Completer;
   readonly #runner: Runner;
+  readonly #logs: LogKeeper;
   readonly #incarnation: Incarnation;
   readonly #dispatcher: Dispatcher;
   readonly #timekeeper: Timekeeper;
@@ -143,11 +145,13 @@ export class Engine {
         this.#completer.report(attempt, data);
         this.#dispatcher.wake();
       },
+      onLog: (attempt, level, text) => this.#logs.add(attempt, level, text),
       onUsage: ({ record }, usage) => metrics.of(record.tenant).used(record, usage),
       ...(options.contextWindow && { contextWindow: options.contextWindow }),
       readSession: (attempt, turns) => readTaskSession({ clock, random, storage, attempt, turns }),
       ...(options.sign && { sign: options.sign }),
     });
+    this.#logs = new LogKeeper({ ...service, storage, storageNow });
     this.#incarnation = new Incarnation({
       ...service,
       storage,
@@ -250,7 +254,7 @@ export class Engine {
     this.#started = true;
     // On a storage of our own nobody else can take the work over, and there is no lease to renew.
     if (!this.#options.storage.capabilities.exclusive) this.#heartbeat.start();
-    const others = [this.#incarnation, this.#dispatcher, this.#rescuer, ...this.#background()];
+    const others = [this.#incarnation, this.#dispatcher, this.#rescuer, this.#logs, ...this.#background()];
     for (const service of others) service.start();
   }
 
@@ -271,6 +275,7 @@ export class Engine {
     this.#runner.interruptAll("interrupted by shutdown");
     await this.#dispatcher.stop();
     await this.#lastFlush();
+    await this.#logs.close();
     await Promise.all([this.#heartbeat.stop(), this.#incarnation.stop(), this.#rescuer.stop()]);
     await this.#leave();
     this.#runner.close();

@@ -26,6 +26,7 @@ async function reading(answer: () => Promise<SessionTurns | null>, session: stri
   const hooks = {
     log: new RecordingLog(),
     onProgress: () => {},
+    onLog: () => {},
     onUsage: () => {},
     contextWindow: () => undefined,
     readSession: async () => null,

@@ -4,6 +4,7 @@ import type { PriorityName } from "../model/priority.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import type { Task } from "../model/task.ts";
 import type { TaskState } from "../model/task-state.ts";
+import type { TaskLog, TaskLogFilter } from "./task-logs.ts";
 
 export interface Tasks {
   /**
@@ -25,6 +26,14 @@ export interface Tasks {
   get(taskId: string): Promise<Task>;
   /** Why a task is where it is: everything that holds it, and who is ahead. Throws `not_found`. */
   explain(taskId: string): Promise<Explanation>;
+  /**
+   * What the executor logged while it worked on a task, oldest first: the last 2000 lines, or 256 KiB, of each attempt. Throws
+   * `not_found` and `invalid_field`.
+   *
+   * @example
+   * const { lines, dropped } = await rota.tasks.logs(taskId);
+   */
+  logs(taskId: string, filter?: TaskLogFilter): Promise<TaskLog>;
   /** Newest first, a page at a time: `limit` tasks, or fewer if they are large. */
   list(filter?: TaskFilter): Promise<TaskPage>;
   /** Ends a task for good, waiting or running. Throws `not_found`, and `conflict` when it has already ended. */

@@ -116,6 +116,10 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
       await get(taskId);
       return tasks.explain(taskId);
     },
+    async logs(taskId, filter) {
+      await get(taskId);
+      return tasks.logs(taskId, filter);
+    },
     async list(filter = {}) {
       const own = await tasks.list({ ...filter, agentId: agent });
       const isOther = filter.agentId !== undefined && toAgentId(filter.agentId) !== agent;

@@ -70,7 +70,7 @@ export interface ReadEventsParams {
  * How much of the log one page looks at: rows of the log, of which each tells the same of one or more tasks, and events in those that
  * fit. With a filter most rows fit nobody, and cost little.
  */
-export const PAGE_LOOKED = { rows: 2_000, filteredRows: 10_000, events: 10_000 } as const;
+export const PAGE_LOOKED = { rows: 2_000, filteredRows: 5_000, events: 10_000 } as const;
 
 /**
  * Of one task, the log is looked at from its creation to its end, by the times in it, with this much room at both ends: a clock may

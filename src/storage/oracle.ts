@@ -74,6 +74,7 @@ import {
 import { sendMessage } from "./oracle/send-message.ts";
 import { getSession, listSessions, stopSession, updateSession } from "./oracle/sessions.ts";
 import { emptyState, type OracleState } from "./oracle/state.ts";
+import { appendLogs, readLogs } from "./oracle/task-logs.ts";
 import {
   createTenant,
   deleteTenant,
@@ -124,6 +125,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       lastUntil: on(lastEventUntil),
       range: on<void, ReturnType<typeof eventRange>>(eventRange),
     },
+    logs: { append: on(appendLogs), read: on(readLogs) },
     nodes: {
       register: on(registerNode),
       setSlots: on(setNodeSlots),

@@ -40,6 +40,7 @@ import { describeSessions } from "./sessions.ts";
 import { describeSettlements } from "./settlements.ts";
 import { describeSignals } from "./signals.ts";
 import { describeSituation } from "./situation.ts";
+import { describeTaskLogs } from "./task-logs.ts";
 import { describeTenantFairness } from "./tenant-fairness.ts";
 import { describeTenantRecords } from "./tenant-records.ts";
 import { describeTenants } from "./tenants.ts";
@@ -94,6 +95,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeAudit(open);
     describeText(open);
     describeEvents(open);
+    describeTaskLogs(open);
     describeDeliveries(open);
     describeNodes(open);
     describeCounters(open);

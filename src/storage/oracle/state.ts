@@ -18,6 +18,7 @@ import type {
   FullQueue,
   KeyRecord,
   LaneSetting,
+  LogPiece,
   NewBatch,
   NodeDetails,
   NodeRecord,
@@ -64,6 +65,8 @@ export interface OracleState {
   /** In the order of `seq`. */
   audit: AuditEntry[];
   deliveries: Mutable<DeliveryRecord>[];
+  /** Of tasks that are gone as well: nobody sees those. */
+  logs: LogPiece[];
   batches: OracleBatch[];
   sessions: OracleSession[];
   /** In the order of their ids, as are the runs. */
@@ -204,6 +207,7 @@ export function emptyState(clock: Clock): OracleState {
     arrivals: [],
     shaken: new Set(),
     nodes: new Map(),
+    logs: [],
     agentsSeen: new Map(),
     commonKinds: new Set(TASK_KINDS),
     listeners: new Set(),

@@ -41,6 +41,7 @@ import { SHARE_FUNCTIONS } from "./share-out.ts";
 import { SKIP_FUNCTIONS } from "./skip-numbers.ts";
 import { TAKE_IN_FUNCTIONS } from "./take-in.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
+import { TASK_LOG_FUNCTIONS } from "./task-logs.ts";
 import { TENANT_FUNCTIONS } from "./tenants.ts";
 import { WRITE_RUN_FUNCTIONS } from "./write-runs.ts";
 
@@ -68,6 +69,7 @@ const SOURCE = [
   SEND_FUNCTIONS,
   SESSION_FUNCTIONS,
   PAGE_EVENT_FUNCTIONS,
+  TASK_LOG_FUNCTIONS,
   NOTIFICATION_FUNCTIONS,
   SCHEDULE_FUNCTIONS,
   DUE_FUNCTIONS,

@@ -27,6 +27,7 @@ import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
 import { postgresSchedules } from "./schedules.ts";
 import { postgresSessions } from "./sessions.ts";
+import { postgresTaskLogs } from "./task-logs.ts";
 import { postgresTenants } from "./tenants.ts";
 
 /** Opens a PostgreSQL database, which any number of nodes may share. */
@@ -62,6 +63,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       range: () => eventRange(db),
     },
     nodes: postgresNodes(db),
+    logs: postgresTaskLogs(db),
     sessions: postgresSessions(db),
     schedules: postgresSchedules(db),
     notifications: postgresNotifications(db),

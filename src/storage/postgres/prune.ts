@@ -114,7 +114,8 @@ begin
       returning t.seq, t.tenant, t.agent, t.resting_state, t.batch, t.session, t.dependencies, t.has_dependants),
     tries as (delete from attempt a using gone where a.task_seq = gone.seq),
     callbacks as (delete from delivery d using gone where d.task_seq = gone.seq),
-    keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq)
+    keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq),
+    logs as (delete from task_log l using gone where l.task_seq = gone.seq)
     select array_agg(tenant), array_agg(agent), array_agg(resting_state),
            array_agg(distinct batch) filter (where batch is not null),
            array_agg(distinct session) filter (where session is not null), array_agg(seq) filter (where dependencies > 0),

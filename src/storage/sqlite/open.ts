@@ -27,6 +27,7 @@ import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
 import { sqliteSchedules } from "./schedules.ts";
 import { sqliteSessions } from "./sessions.ts";
+import { sqliteTaskLogs } from "./task-logs.ts";
 import { sqliteTenants } from "./tenants.ts";
 
 /** Opens a database file, or memory, for this process alone. */
@@ -61,6 +62,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       lastUntil: (params) => lastEventUntil(db, params),
       range: () => eventRange(db),
     },
+    logs: sqliteTaskLogs(db),
     sessions: sqliteSessions(db),
     schedules: sqliteSchedules(db),
     notifications: sqliteNotifications(db),

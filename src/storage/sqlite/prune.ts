@@ -141,6 +141,7 @@ function forgetTask(db: SqliteDatabase, ledger: Ledger, seq: number, task: Delet
   db.prepare("delete from attempt where task_seq = ?").run(seq);
   db.prepare("delete from delivery where task_seq = ?").run(seq);
   db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
+  db.prepare("delete from task_log where task_seq = ?").run(seq);
   db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
   if (task.batch !== null) forgetEmptyBatch(db, task.batch);
   if (task.session !== null) forgetEmptySession(db, task.session);
