@@ -106,6 +106,7 @@ export type {
   TenantList,
   Tenants,
 } from "./interface/tenants.ts";
+export type { WaitingCode, WaitingReason, WaitingReasons } from "./interface/waiting.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "./interface/webhooks.ts";
 export type { WritAnswer, WritInput, Writs } from "./interface/writs.ts";
 export type {

@@ -243,6 +243,7 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
     answer: Array.from({ length: 3 }, () => ({ events: [], count: 0, next: null })),
   },
   notifications: { call: notificationsOf, answer: [] },
+  waiting: { call: (tenant) => tenant.waiting(), answer: { reasons: [], total: 0 } },
   stats: {
     call: async (tenant) => {
       const { queue, metrics } = await tenant.stats();
@@ -304,7 +305,7 @@ const OWN: Readonly<Record<string, Call>> = {
 /** Names of all there is to call, as in `tasks.submit`. */
 function methodsOf(tenant: LocalTenant): string[] {
   const areas = ["tasks", "sessions", "schedules", "runs", "writs", "lanes", "agents", "webhooks"] as const;
-  const own = ["events", "eventPage", "notifications", "stats", "metrics"];
+  const own = ["events", "eventPage", "notifications", "waiting", "stats", "metrics"];
   return [...areas.flatMap((area) => Object.keys(tenant[area]).map((name) => `${area}.${name}`)), ...own];
 }
 

@@ -117,6 +117,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./watch.ts")).watchCommand(),
   },
   {
+    name: "waiting",
+    usage: "",
+    description: "Show why work waits: reasons, and how many tasks each holds.",
+    group: LOOK,
+    load: async () => (await import("./waiting.ts")).waitingCommand(),
+  },
+  {
     name: "events",
     usage: "[options]",
     description: "List what has happened.",

@@ -1,6 +1,7 @@
 import type { DoctorOptions, DoctorReport } from "../interface/doctor.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { EventPage, EventPageFilter, EventsOptions, Health, RotaApi } from "../interface/rota.ts";
+import type { WaitingReasons } from "../interface/waiting.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { Notification } from "../model/notification.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
@@ -106,6 +107,10 @@ export class RotaClient implements RotaApi {
 
   stats({ signal }: CallOptions = {}): Promise<SchedulerStats> {
     return this.#connection.ask({ path: "/v1/scheduler/stats", signal });
+  }
+
+  waiting({ signal }: CallOptions = {}): Promise<WaitingReasons> {
+    return this.#connection.ask({ path: "/v1/waiting", signal });
   }
 
   doctor(options: DoctorOptions = {}): Promise<DoctorReport> {

@@ -13,6 +13,7 @@ import type { Runs, Schedules } from "./schedules.ts";
 import type { Sessions } from "./sessions.ts";
 import type { LocalTasks, Tasks } from "./tasks.ts";
 import type { Tenants } from "./tenants.ts";
+import type { WaitingReasons } from "./waiting.ts";
 import type { Webhooks } from "./webhooks.ts";
 import type { Writs } from "./writs.ts";
 
@@ -58,6 +59,13 @@ export interface RotaApi {
   notifications(options?: NotificationsOptions): Notifications;
 
   stats(): Promise<SchedulerStats>;
+  /**
+   * Why work waits: all waiting tasks by the first reason that holds each, as the node that is asked sees it.
+   *
+   * @example
+   * const { reasons, total } = await rota.waiting();
+   */
+  waiting(): Promise<WaitingReasons>;
   /**
    * Looks for what cannot be: counters that are off, moments of schedules that left no run. It counts every row, in slices
    * that let other work through. A node does it once at a time: callers that come meanwhile share the answer.

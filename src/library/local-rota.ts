@@ -29,6 +29,7 @@ import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Tenants } from "../interface/tenants.ts";
+import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
@@ -311,6 +312,10 @@ export class LocalRota implements Rota {
 
   stats(): Promise<SchedulerStats> {
     return this.#own.stats();
+  }
+
+  waiting(): Promise<WaitingReasons> {
+    return this.#own.waiting();
   }
 
   metrics(): Promise<string> {

@@ -17,6 +17,7 @@ import type {
 import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
+import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
@@ -38,6 +39,7 @@ import type { CurrentGuard } from "./current-guard.ts";
 import type { CurrentSettings } from "./current-settings.ts";
 import { EndedTasks } from "./ended-tasks.ts";
 import { eventPage } from "./event-page.ts";
+import type { ProcessSituation } from "./explain-task.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
 import { createLanes } from "./lanes.ts";
@@ -50,6 +52,7 @@ import { taskParser } from "./task-parser.ts";
 import { createTasks } from "./tasks.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
 import type { TokenEstimates } from "./token-estimates.ts";
+import { waitingReasons } from "./waiting-reasons.ts";
 import { createWebhooks } from "./webhooks.ts";
 import { WritAnswers } from "./writ-answers.ts";
 import { WritClerk } from "./writ-clerk.ts";
@@ -142,12 +145,7 @@ export class TenantRota implements LocalTenant {
       newTaskId,
       newBatchId,
       checkCallback: (url, field) => guard.value.check(url, field),
-      processSituation: (lane) => ({
-        state: parts.state(),
-        enabled: current.value.scheduler.enabled,
-        lane: engine.laneLoad(lane),
-        noExecutorMs: noExecutorMs(),
-      }),
+      processSituation: (lane) => this.#processSituation(lane),
       noExecutorMs,
       checkOpen,
       checkNotGone,
@@ -256,8 +254,19 @@ export class TenantRota implements LocalTenant {
     };
   }
 
+  async waiting(): Promise<WaitingReasons> {
+    const waiting = await this.#parts.storage.tasks.waiting({ tenant: this.tenant });
+    return waitingReasons(waiting, (lane) => this.#processSituation(lane));
+  }
+
   metrics(): Promise<string> {
     return collectMetrics({ ...this.#parts, tenant: this.tenant });
+  }
+
+  #processSituation(lane: string): ProcessSituation {
+    const { current, engine, state } = this.#parts;
+    const { enabled, noExecutorSec } = current.value.scheduler;
+    return { state: state(), enabled, lane: engine.laneLoad(lane), noExecutorMs: noExecutorSec * 1_000 };
   }
 
   #taskDefaults(): TaskDefaults {

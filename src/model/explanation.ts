@@ -40,6 +40,31 @@ export const REASON_CODES = [
 
 export type ReasonCode = (typeof REASON_CODES)[number];
 
+/** The codes by which `waiting` counts tasks, in the order in which the first that holds is taken. */
+export const WAITING_CODES = [
+  "scheduler_disabled",
+  "not_started",
+  "draining",
+  "tenant_disabled",
+  "waiting_for_task",
+  "not_before",
+  "retry_wait",
+  "batch_full",
+  "session_busy",
+  "key_busy",
+  "no_executor",
+  "lane_not_served",
+  "workers_busy",
+  "lane_full",
+  "tenant_full",
+  "agent_full",
+  "tasks_ahead",
+  "others_first",
+  "other",
+] as const satisfies readonly (ReasonCode | "other")[];
+
+export type WaitingCode = (typeof WAITING_CODES)[number];
+
 export interface Reason {
   readonly code: ReasonCode;
   /** A sentence for people. */

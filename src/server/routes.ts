@@ -22,6 +22,7 @@ import { scheduleRoutes } from "./routes/schedules.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
+import { waitingRoutes } from "./routes/waiting.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 import { writRoutes } from "./routes/writs.ts";
 import type { TaskWaits } from "./task-waits.ts";
@@ -49,6 +50,7 @@ const VERSIONED = [
   writRoutes,
   notificationRoutes,
   eventLogRoutes,
+  waitingRoutes,
   laneRoutes,
   agentRoutes,
   webhookRoutes,

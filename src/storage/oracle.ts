@@ -54,6 +54,7 @@ import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
 import { prune } from "./oracle/prune.ts";
 import { readSituation } from "./oracle/read-situation.ts";
 import { readTurns } from "./oracle/read-turns.ts";
+import { readWaiting } from "./oracle/read-waiting.ts";
 import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
@@ -107,6 +108,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       list: on(listTasks),
       counts: on(countTasks),
       queueDepth: on(queueDepth),
+      waiting: on(readWaiting),
       cancel: on(cancelTasks),
       retry: on(retryTask),
       promoteDue: on(promoteDue),

@@ -49,6 +49,8 @@ export interface TaskStorage {
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
   /** Per agent with anything waiting or in flight, and in all, for one tenant. */
   queueDepth(params: { tenant: string }): Promise<QueueDepth>;
+  /** What waits of a tenant, by what could hold it: from counters, see `WAITING_LOOKED` for the rest. */
+  waiting(params: { tenant: string }): Promise<WaitingTasks>;
 
   /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
   cancel(params: { tenant: string; ids: readonly string[]; error: string | null }): Promise<CancelledTask[]>;
@@ -333,6 +335,47 @@ export interface QueueDepth {
   readonly agents: Readonly<Record<string, number>>;
   /** What is in the state `queued`, by agent, whatever it came as. */
   readonly ready: Readonly<Record<string, number>>;
+}
+
+/**
+ * How many tasks are looked at to divide those that are delayed, or held back, by why: where there are more, the division is an
+ * estimate and the sums are not. `queues`: how many agent queues are told apart, those in which most is ready.
+ */
+export const WAITING_LOOKED = { tasks: 2_000, counted: 50_000, queues: 1_000 } as const;
+
+/** All that waits of a tenant: each task is counted once. */
+export interface WaitingTasks {
+  /** For tasks that it depends on. */
+  readonly forTasks: number;
+  /** Delayed, and never tried. */
+  readonly notBefore: number;
+  /** Delayed after an attempt. */
+  readonly retryWait: number;
+  /** Queued, but held back: by its batch, its session, or its concurrency key. */
+  readonly batch: number;
+  readonly session: number;
+  readonly key: number;
+  /** What is ready, by agent and lane, most first. */
+  readonly queues: readonly WaitingQueue[];
+  /** What is ready in queues beyond those. */
+  readonly readyElsewhere: number;
+  readonly tenant: { readonly disabled: boolean; readonly inflight: number; readonly max: number | null };
+}
+
+/** The tasks of an agent in a lane that are ready. */
+export interface WaitingQueue {
+  readonly lane: string;
+  readonly agent: string;
+  readonly ready: number;
+  /** Whether a live node can execute them. */
+  readonly executable: boolean;
+  readonly limits: {
+    readonly lane: { readonly inflight: number; readonly total: number | null };
+    /** Of the agent in this lane. */
+    readonly inLane: { readonly inflight: number; readonly max: number | null };
+    /** Of the agent over all lanes. */
+    readonly agent: { readonly inflight: number; readonly max: number | null };
+  };
 }
 
 export type CancelledTask =

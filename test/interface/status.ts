@@ -19,6 +19,31 @@ export function describeStatus(open: Open): void {
     });
   });
 
+  describe("waiting", () => {
+    test("says why work waits: every task once", async () => {
+      const { api, rota } = await open({ options: { lanes: { crawl: { concurrency: 1 } } } });
+      expect(await api.waiting()).toEqual({ reasons: [], total: 0 });
+      const ending = new Gate();
+      rota.agent("slow", () => ending.opened);
+      for (let n = 0; n < 4; n += 1) await api.tasks.submit({ agentId: "slow", payload: n, lane: "crawl" });
+      await api.tasks.submit({ payload: 1, runAt: "2100-01-01T00:00:00Z" });
+      await settle();
+      const { reasons, total } = await api.waiting();
+      expect(reasons).toEqual([
+        { code: "workers_busy", lane: "crawl", count: 3 },
+        { code: "not_before", count: 1 },
+      ]);
+      expect(total).toBe(4);
+      ending.open();
+    });
+
+    test("says that nothing was started", async () => {
+      const { api } = await open({ start: false });
+      for (let n = 0; n < 3; n += 1) await api.tasks.submit({ payload: n });
+      expect(await api.waiting()).toEqual({ reasons: [{ code: "not_started", count: 3 }], total: 3 });
+    });
+  });
+
   describe("health", () => {
     test("is told, also while it drains", async () => {
       const { api, rota } = await open();

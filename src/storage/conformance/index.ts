@@ -45,6 +45,7 @@ import { describeTenantFairness } from "./tenant-fairness.ts";
 import { describeTenantRecords } from "./tenant-records.ts";
 import { describeTenants } from "./tenants.ts";
 import { describeText } from "./text.ts";
+import { describeWaiting } from "./waiting.ts";
 import { describeWaitingRuns } from "./waiting-runs.ts";
 import { type StorageHarness, worldOpener } from "./world.ts";
 
@@ -88,6 +89,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describePrune(open);
     describeListTasks(open);
     describeSituation(open);
+    describeWaiting(open);
     describeTenants(open);
     describeTenantFairness(open);
     describeTenantRecords(open);

@@ -20,6 +20,7 @@ import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events
 import { postgresNotifications } from "./read-notifications.ts";
 import { readSituation } from "./read-situation.ts";
 import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
+import { readWaiting } from "./read-waiting.ts";
 import { recountOne } from "./recount.ts";
 import { recountAll } from "./recount-all.ts";
 import { release } from "./release-dependants.ts";
@@ -44,6 +45,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       list: (params) => listTasks(db, params),
       counts: (params) => countTasks(db, params),
       queueDepth: (params) => queueDepth(db, params),
+      waiting: (params) => readWaiting(db, params),
       cancel: (params) => cancelTasks(db, params),
       retry: (params) => retryTask(db, params),
       promoteDue: (params) => promoteDue(db, params),

@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import type { WaitingQueue, WaitingTasks } from "../storage/storage.ts";
+import type { ProcessSituation } from "./explain-task.ts";
+import { waitingReasons } from "./waiting-reasons.ts";
+
+const NOTHING: WaitingTasks = {
+  forTasks: 0,
+  notBefore: 0,
+  retryWait: 0,
+  batch: 0,
+  session: 0,
+  key: 0,
+  queues: [],
+  readyElsewhere: 0,
+  tenant: { disabled: false, inflight: 0, max: null },
+};
+
+const RUNNING: ProcessSituation = {
+  state: "running",
+  enabled: true,
+  lane: { running: 0, concurrency: 4 },
+  noExecutorMs: 60_000,
+};
+
+function queue(agent: string, ready: number, limits: Partial<WaitingQueue["limits"]> = {}): WaitingQueue {
+  const none = { inflight: 1, max: null };
+  return {
+    lane: "tasks",
+    agent,
+    ready,
+    executable: true,
+    limits: { lane: { inflight: 1, total: null }, inLane: none, agent: none, ...limits },
+  };
+}
+
+function reasonsOf(waiting: Partial<WaitingTasks>, process: Partial<ProcessSituation> = {}) {
+  return waitingReasons({ ...NOTHING, ...waiting }, () => ({ ...RUNNING, ...process }));
+}
+
+test("nothing waits for no reason", () => {
+  expect(reasonsOf({})).toEqual({ reasons: [], total: 0 });
+});
+
+test("each task is counted once, most first", () => {
+  const waiting = { forTasks: 1, notBefore: 2, retryWait: 3, batch: 4, session: 5, key: 6 };
+  expect(reasonsOf({ ...waiting, queues: [queue("a", 10), queue("b", 1)] })).toEqual({
+    reasons: [
+      { code: "tasks_ahead", lane: "tasks", agentId: "a", count: 9 },
+      { code: "key_busy", count: 6 },
+      { code: "session_busy", count: 5 },
+      { code: "batch_full", count: 4 },
+      { code: "retry_wait", count: 3 },
+      { code: "not_before", count: 2 },
+      { code: "others_first", lane: "tasks", count: 2 },
+      { code: "waiting_for_task", count: 1 },
+    ],
+    total: 32,
+  });
+});
+
+test.each<[string, Partial<WaitingTasks>, Partial<ProcessSituation>]>([
+  ["scheduler_disabled", {}, { enabled: false }],
+  ["not_started", {}, { state: "created" }],
+  ["draining", {}, { state: "draining" }],
+  ["tenant_disabled", { tenant: { disabled: true, inflight: 0, max: null } }, {}],
+])("what holds everything is the only reason: %s", (code, waiting, process) => {
+  const some = { forTasks: 2, queues: [queue("a", 3)], readyElsewhere: 1, ...waiting };
+  expect(reasonsOf(some, process)).toEqual({ reasons: [{ code, count: 6 }], total: 6 });
+});
+
+const FULL = { inflight: 4, max: 4 };
+
+test.each<[object, Partial<WaitingQueue>, Partial<WaitingTasks>, Partial<ProcessSituation>]>([
+  [{ code: "no_executor", lane: "tasks", agentId: "a" }, { executable: false }, {}, { lane: null }],
+  [{ code: "lane_not_served", lane: "tasks" }, {}, {}, { lane: null }],
+  [{ code: "lane_not_served", lane: "tasks" }, {}, {}, { lane: { running: 0, concurrency: 0 } }],
+  [{ code: "workers_busy", lane: "tasks" }, {}, {}, { lane: { running: 4, concurrency: 4 } }],
+  [{ code: "lane_full", lane: "tasks" }, queue("a", 3, { lane: { inflight: 4, total: 4 } }), {}, {}],
+  [{ code: "tenant_full" }, {}, { tenant: { disabled: false, ...FULL } }, {}],
+  [{ code: "agent_full", lane: "tasks", agentId: "a" }, queue("a", 3, { agent: FULL }), {}, {}],
+  [{ code: "agent_full", lane: "tasks", agentId: "a" }, queue("a", 3, { inLane: FULL }), {}, {}],
+])("a queue waits for %j", (reason, own, waiting, process) => {
+  const queues = [{ ...queue("a", 3), ...own }];
+  expect(reasonsOf({ ...waiting, queues }, process).reasons).toEqual([{ ...reason, count: 3 }]);
+});
+
+test("the fifty that hold most are named, the rest is other", () => {
+  const queues = Array.from({ length: 60 }, (_, index) => queue(`a${index}`, 100 - index, { agent: FULL }));
+  const { reasons, total } = reasonsOf({ queues, readyElsewhere: 5 });
+  expect(reasons).toHaveLength(51);
+  expect(reasons[0]).toEqual({ code: "agent_full", lane: "tasks", agentId: "a0", count: 100 });
+  expect(reasons.at(-1)?.code).toBe("other");
+  expect(reasons.reduce((sum, { count }) => sum + count, 0)).toBe(total);
+});

@@ -1,0 +1,68 @@
+import { WAITING_LOOKED, type WaitingQueue, type WaitingTasks } from "../storage.ts";
+import { inflightOfTenant } from "./room.ts";
+import { agentKey, isReady, isSameAgent, lineOf, type OracleState, type OracleTask } from "./state.ts";
+
+export function readWaiting(state: OracleState, { tenant }: { tenant: string }): WaitingTasks {
+  const waiting = state.tasks.filter((task) => task.tenant === tenant && task.held === null);
+  const inState = (name: OracleTask["state"]) => waiting.filter((task) => task.state === name);
+  const delayed = inState("delayed");
+  const parkedBy = (name: OracleTask["parked"]) => waiting.filter(({ parked }) => parked === name).length;
+  const ready = waiting.filter(isReady);
+  const queues = queuesOf(state, ready);
+  const told = queues.slice(0, WAITING_LOOKED.queues);
+  const record = state.tenants.get(tenant);
+  return {
+    forTasks: inState("waiting_dependency").length,
+    notBefore: delayed.filter(({ attempts }) => attempts.length === 0).length,
+    retryWait: delayed.filter(({ attempts }) => attempts.length > 0).length,
+    batch: parkedBy("batch"),
+    session: parkedBy("session"),
+    key: parkedBy("key"),
+    queues: told,
+    readyElsewhere: ready.length - told.reduce((sum, queue) => sum + queue.ready, 0),
+    tenant: {
+      disabled: record?.disabled ?? false,
+      inflight: inflightOfTenant(state, tenant),
+      max: record?.limits.maxInflight ?? null,
+    },
+  };
+}
+
+function queuesOf(state: OracleState, ready: readonly OracleTask[]): WaitingQueue[] {
+  const isExecutable = (task: OracleTask) => lineOf(state, task).standing === "executable";
+  const groups = Map.groupBy(ready, (task) => JSON.stringify([task.lane, task.agent, isExecutable(task)]));
+  const queues = [...groups.values()].map((tasks): WaitingQueue => {
+    const [first] = tasks as [OracleTask];
+    const running = state.tasks.filter(({ held }) => held !== null);
+    const inLane = running.filter(({ lane }) => lane === first.lane);
+    const lane = state.lanes.get(first.lane);
+    return {
+      lane: first.lane,
+      agent: first.agent,
+      ready: tasks.length,
+      executable: isExecutable(first),
+      limits: {
+        lane: { inflight: inLane.length, total: lane?.total ?? null },
+        inLane: {
+          inflight: inLane.filter((task) => isSameAgent(task, first)).length,
+          max: lane?.perAgent ?? null,
+        },
+        agent: {
+          inflight: running.filter((task) => isSameAgent(task, first)).length,
+          max: state.agentLimits.get(agentKey(first)) ?? null,
+        },
+      },
+    };
+  });
+  return queues.sort(
+    (a, b) =>
+      b.ready - a.ready ||
+      compare(a.lane, b.lane) ||
+      compare(a.agent, b.agent) ||
+      Number(a.executable) - Number(b.executable),
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}

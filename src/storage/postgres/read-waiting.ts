@@ -1,0 +1,95 @@
+import { divide } from "../divide.ts";
+import { WAITING_LOOKED, type WaitingQueue, type WaitingTasks } from "../storage.ts";
+import type { PostgresDatabase } from "./database.ts";
+
+/** What waits of a tenant, by what could hold it. One statement, so that all of it is of the same moment. */
+export async function readWaiting(
+  db: PostgresDatabase,
+  { tenant }: { readonly tenant: string },
+): Promise<WaitingTasks> {
+  const [row] = await db.read<WaitingRow>({ name: "read_waiting", text: WAITING, values: [tenant] });
+  if (row === undefined) throw new Error("A statement without a condition has a row.");
+  const queues = row.queues.map(toQueue);
+  const told = queues.reduce((sum, { ready }) => sum + ready, 0);
+  const [held, outsideSessions] = [Number(row.parked), Number(row.outside_sessions)];
+  return {
+    forTasks: Number(row.dependency),
+    ...divide(Number(row.delayed), { notBefore: row.never_tried, retryWait: row.tried }),
+    ...divide(Math.min(outsideSessions, held), { batch: row.of_batches, key: row.of_keys }),
+    session: Math.max(held - outsideSessions, 0),
+    queues,
+    readyElsewhere: Number(row.ready) - told,
+    tenant: { disabled: row.disabled, inflight: Number(row.inflight), max: row.max_inflight },
+  };
+}
+
+interface WaitingRow {
+  readonly ready: string;
+  readonly parked: string;
+  readonly delayed: string;
+  readonly dependency: string;
+  readonly never_tried: number;
+  readonly tried: number;
+  readonly outside_sessions: string;
+  readonly of_batches: number;
+  readonly of_keys: number;
+  readonly queues: readonly QueueRow[];
+  readonly disabled: boolean;
+  readonly max_inflight: number | null;
+  readonly inflight: string;
+}
+
+interface QueueRow {
+  readonly lane: string;
+  readonly agent: string;
+  readonly ready: number;
+  readonly executable: boolean;
+  readonly agent_max: number | null;
+  readonly in_lane: number;
+  readonly inflight: number;
+  readonly lane_inflight: number;
+  readonly total: number | null;
+  readonly per_agent: number | null;
+}
+
+const QUEUES = `
+  select q.*, l.inflight as lane_inflight, l.total, l.per_agent,
+         (select sum(s.inflight) from line s where s.tenant = $1 and s.agent = q.agent and s.lane = q.lane) as in_lane,
+         (select sum(s.inflight) from line s where s.tenant = $1 and s.agent = q.agent) as inflight
+    from (select lane, agent, standing = 0 as executable, sum(ready) as ready, max(agent_max) as agent_max
+            from line where tenant = $1 and ready > 0 group by lane, agent, standing = 0
+           order by sum(ready) desc, lane, agent, standing = 0 limit ${WAITING_LOOKED.queues}) q
+    join lane l on l.name = q.lane`;
+
+// What a session holds back is not marked on the task: it is what is left of all that is held back.
+const WAITING = `
+  select n.ready, n.parked, o.disabled, o.max_inflight, o.inflight, d.never_tried, d.tried, p.of_batches, p.of_keys,
+         coalesce((select tasks from tally where tenant = $1 and state = 'delayed'), 0) as delayed,
+         coalesce((select tasks from tally where tenant = $1 and state = 'waiting_dependency'), 0) as dependency,
+         (select count(*) from (
+            select 1 from task where tenant = $1 and parked is not null limit ${WAITING_LOOKED.counted}) c) as outside_sessions,
+         coalesce((select json_agg(q order by q.ready desc, q.lane, q.agent, q.executable) from (${QUEUES}) q), '[]') as queues
+    from (select coalesce(sum(ready), 0) as ready, coalesce(sum(parked), 0) as parked from line where tenant = $1) n,
+         (select coalesce(bool_or(disabled), false) as disabled, max(max_inflight) as max_inflight,
+                 coalesce(sum(inflight), 0) as inflight from tenant_line where tenant = $1) o,
+         (select (count(*) filter (where executions = 0))::integer as never_tried,
+                 (count(*) filter (where executions > 0))::integer as tried
+            from (select executions from task where tenant = $1 and listed_state = 'delayed'
+                   order by seq desc limit ${WAITING_LOOKED.tasks}) t) d,
+         (select (count(*) filter (where parked = 'batch'))::integer as of_batches,
+                 (count(*) filter (where parked <> 'batch'))::integer as of_keys
+            from (select parked from task where tenant = $1 and parked is not null limit ${WAITING_LOOKED.tasks}) t) p`;
+
+function toQueue(row: QueueRow): WaitingQueue {
+  return {
+    lane: row.lane,
+    agent: row.agent,
+    ready: row.ready,
+    executable: row.executable,
+    limits: {
+      lane: { inflight: row.lane_inflight, total: row.total },
+      inLane: { inflight: row.in_lane, max: row.per_agent },
+      agent: { inflight: row.inflight, max: row.agent_max },
+    },
+  };
+}
