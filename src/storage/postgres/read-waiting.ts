@@ -70,8 +70,9 @@ const WAITING = `
             select 1 from task where tenant = $1 and parked is not null limit ${WAITING_LOOKED.counted}) c) as outside_sessions,
          coalesce((select json_agg(q order by q.ready desc, q.lane, q.agent, q.executable) from (${QUEUES}) q), '[]') as queues
     from (select coalesce(sum(ready), 0) as ready, coalesce(sum(parked), 0) as parked from line where tenant = $1) n,
-         (select coalesce(bool_or(disabled), false) as disabled, max(max_inflight) as max_inflight,
-                 coalesce(sum(inflight), 0) as inflight from tenant_line where tenant = $1) o,
+         (select coalesce((select disabled from tenant where id = $1), false) as disabled,
+                 (select max_inflight from tenant where id = $1) as max_inflight,
+                 (select coalesce(sum(inflight), 0) from tenant_line where tenant = $1) as inflight) o,
          (select (count(*) filter (where executions = 0))::integer as never_tried,
                  (count(*) filter (where executions > 0))::integer as tried
             from (select executions from task where tenant = $1 and listed_state = 'delayed'

@@ -40,8 +40,9 @@ const SUMS = `
          coalesce((select tasks from tally where tenant = @tenant and state = 'delayed'), 0) as delayed,
          coalesce((select tasks from tally where tenant = @tenant and state = 'waiting_dependency'), 0) as dependency
     from (select coalesce(sum(waiting), 0) as waiting, coalesce(sum(ready), 0) as ready from line where tenant = @tenant) q,
-         (select coalesce(max(disabled), 0) as disabled, max(max_inflight) as max_inflight,
-                 coalesce(sum(inflight), 0) as inflight from tenant_line where tenant = @tenant) o`;
+         (select coalesce((select disabled from tenant where id = @tenant), 0) as disabled,
+                 (select max_inflight from tenant where id = @tenant) as max_inflight,
+                 (select coalesce(sum(inflight), 0) from tenant_line where tenant = @tenant) as inflight) o`;
 
 const DELAYED = `
   select count(*) - coalesce(sum(tried), 0) as notBefore, coalesce(sum(tried), 0) as retryWait from (
