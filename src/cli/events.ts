@@ -20,7 +20,7 @@ interface EventsFlags extends ServerFlags {
 /** `rota events`: what has happened. */
 export function eventsCommand(): Command {
   const command = new Command("events")
-    .description("List what has happened, the last of it or after an event. `rota watch` shows what happens.")
+    .description("List what has happened.")
     .option("--type <type>", "only of this type, such as task.failed")
     .option("--task <id>", "only of this task")
     .option("--after <number>", "those after this event, 0 for all there are (default: the newest)")

@@ -260,7 +260,7 @@ export class TenantRota implements LocalTenant {
   }
 
   metrics(): Promise<string> {
-    return collectMetrics({ ...this.#parts, tenant: this.tenant });
+    return collectMetrics({ ...this.#parts, tenant: this.tenant, waiting: () => this.waiting() });
   }
 
   #processSituation(lane: string): ProcessSituation {
