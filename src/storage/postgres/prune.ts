@@ -94,6 +94,7 @@ create function delete_ended(p_seqs bigint[], p_cutoff bigint, p_latest bigint, 
 language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_gone bigint[];
   v_tenants text[];
   v_agents text[];
   v_states text[];
@@ -114,14 +115,15 @@ begin
       returning t.seq, t.tenant, t.agent, t.resting_state, t.batch, t.session, t.dependencies, t.has_dependants),
     tries as (delete from attempt a using gone where a.task_seq = gone.seq),
     callbacks as (delete from delivery d using gone where d.task_seq = gone.seq),
-    keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq),
-    logs as (delete from task_log l using gone where l.task_seq = gone.seq)
-    select array_agg(tenant), array_agg(agent), array_agg(resting_state),
+    keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq)
+    select array_agg(seq), array_agg(tenant), array_agg(agent), array_agg(resting_state),
            array_agg(distinct batch) filter (where batch is not null),
            array_agg(distinct session) filter (where session is not null), array_agg(seq) filter (where dependencies > 0),
            array_agg(seq) filter (where has_dependants), array_agg(seq) filter (where has_dependants and resting_state = 'done')
-      into v_tenants, v_agents, v_states, v_batches, v_sessions, v_children, v_parents, v_done from gone;
+      into v_gone, v_tenants, v_agents, v_states, v_batches, v_sessions, v_children, v_parents, v_done from gone;
     exit when v_tenants is null;
+    -- A statement of its own: it sees what was written while the one above waited for the writer.
+    delete from task_log where task_seq = any (v_gone);
     if v_batches is not null then perform forget_empty_batches(v_batches); end if;
     if v_sessions is not null then perform forget_empty_sessions(v_sessions); end if;
     -- Those that depended on a task that was done have one dependency less, should they be retried: it was met.
