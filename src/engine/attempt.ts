@@ -49,6 +49,7 @@ export class Attempt implements ExecutorContext {
   #controller: AbortController | null = null;
   #abortReason: Error | null = null;
   #log: Log | null = null;
+  #nodeLog: Log | null = null;
   #progress: ((data: unknown) => void) | null = null;
   #usage: ((usage: Usage) => void) | null = null;
 
@@ -77,18 +78,22 @@ export class Attempt implements ExecutorContext {
     return this.#controller.signal;
   }
 
+  /** What its executor logs is kept with the task as well. */
   get log(): Log {
-    const { requestId } = this.record.spec;
-    this.#log ??= keptLog(
-      this.#hooks.log.child({
-        taskId: this.record.id,
-        agentId: this.record.agent,
-        attempt: this.number,
-        ...(requestId === undefined ? {} : { requestId }),
-      }),
-      (level, text) => this.#hooks.onLog(this, level, text),
-    );
+    this.#log ??= keptLog(this.nodeLog, (level, text) => this.#hooks.onLog(this, level, text));
     return this.#log;
+  }
+
+  /** What the node says of it, in its own log alone. */
+  get nodeLog(): Log {
+    const { requestId } = this.record.spec;
+    this.#nodeLog ??= this.#hooks.log.child({
+      taskId: this.record.id,
+      agentId: this.record.agent,
+      attempt: this.number,
+      ...(requestId === undefined ? {} : { requestId }),
+    });
+    return this.#nodeLog;
   }
 
   get progress(): (data: unknown) => void {

@@ -52,8 +52,16 @@ describe("what executors log", () => {
     expect(log.messages("info")).toContain("begins");
   });
 
-  test("costs nothing where nothing is logged", async () => {
-    const { engine, clock, submit, appends } = await makeLogging({ executor: () => 1 });
+  test.each([
+    ["is done", () => 1],
+    [
+      "fails",
+      () => {
+        throw new Error("no");
+      },
+    ],
+  ])("costs nothing where a task %s that logs nothing", async (_how, executor) => {
+    const { engine, clock, submit, appends } = await makeLogging({ executor });
     await submit("a");
     await engine.start();
     await clock.advance(120_000);
