@@ -4,7 +4,7 @@ export default defineConfig({
   // Examples import the package by its name, as its users do.
   resolve: { tsconfigPaths: true },
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts", "examples/**/*.test.ts", "bench/**/*.test.ts"],
+    include: ["src", "test", "examples", "bench", "dashboard/src"].map((folder) => `${folder}/**/*.test.ts`),
     globalSetup: ["test/postgres/global-setup.ts"],
     // Crash and end-to-end tests start processes of their own; more workers than this only make them wait
     // for each other on a machine with two cores.

@@ -1,4 +1,4 @@
-/** Makes `dist/`, which is what the published package contains: JavaScript, declarations and SQL migrations. */
+/** Makes `dist/`, which is what the published package contains: JavaScript, declarations, SQL migrations and the dashboard. */
 import { execFileSync } from "node:child_process";
 import { cpSync, globSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -11,3 +11,7 @@ execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: root, 
 for (const file of globSync("storage/*/migrations/*.sql", { cwd: join(root, "src") })) {
   cpSync(join(root, "src", file), join(root, "dist", file));
 }
+execFileSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], {
+  cwd: root,
+  stdio: "inherit",
+});

@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, "..");
 const SERVER_LIMIT_MS = 30_000;
 
 const CONTENTS =
-  /^package\/(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|bin\/rota\.js|dist\/[\w./-]+\.(?:js|d\.ts|sql))$/;
+  /^package\/(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|bin\/rota\.js|dist\/[\w./-]+\.(?:js|d\.ts|sql)|dist\/dashboard\/[\w./-]+)$/;
 
 const folder = mkdtempSync(join(tmpdir(), "rota-package-"));
 try {
@@ -105,6 +105,8 @@ async function checkServer(consumer: string): Promise<void> {
     const address = await readAddress(createInterface({ input: server.stdout }));
     const health = await fetch(new URL("/health", address));
     if (!health.ok) throw new Error(`/health answered ${health.status}: ${await health.text()}`);
+    const page = await fetch(new URL("/ui/", address), { headers: { accept: "text/html" } });
+    if (!(await page.text()).includes('<div id="root">')) throw new Error("the package has no dashboard");
     server.kill("SIGTERM");
     const [code, signal] = await exited;
     if (code !== 0) throw new Error(`The server ended with ${signal ?? code} when asked to stop.`);

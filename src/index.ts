@@ -9,7 +9,14 @@ export type {
   TaskSession,
   Usage,
 } from "./executors/executor.ts";
-export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "./interface/agents.ts";
+export type {
+  AgentChanges,
+  AgentInfo,
+  AgentInput,
+  AgentList,
+  AgentPageInput,
+  Agents,
+} from "./interface/agents.ts";
 export type { Audit, AuditFilter, AuditNote, AuditPage, AuditRecord, LocalAudit } from "./interface/audit.ts";
 export type {
   CreatedKey,

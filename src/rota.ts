@@ -21,13 +21,16 @@ import { OneAtATime } from "./library/one-at-a-time.ts";
 import { refusingWrits } from "./library/refused-writs.ts";
 import { Reloader } from "./library/reloader.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
+import { StoredQuota } from "./library/stored-quota.ts";
 import { TenantCatalogue } from "./library/tenant-catalogue.ts";
+import { RequestMetrics } from "./metrics/request-metrics.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
 import { invalidField } from "./model/field-checks.ts";
 import { asLog, type Log, silentLog } from "./model/log.ts";
 import { parseStorageUrl, STORAGE_FORMS } from "./model/storage-url.ts";
 import { StorageClock } from "./services/storage-clock.ts";
+import { WorkTurns } from "./services/work-turns.ts";
 import type { Storage } from "./storage/storage.ts";
 import { checkNode, VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
@@ -106,12 +109,16 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   });
   const bounds = new AgentBounds({ storage, agents, tenants: () => tenants.ids(), turns, log });
   await tenants.read();
+  const quota = new StoredQuota({
+    storage,
+    maxStoredBytes: (id) => tenants.limitsOf(id)?.maxStoredBytes ?? null,
+  });
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
   const onRestored = () => rota.storageRestored();
   const eventLog = new EventLog({ storage, clock, log, onRestored });
   const notificationLog = new NotificationLog({ storage, clock, log, onRestored });
-  const webhookMetrics = new WebhookMetrics();
+  const webhookMetrics = new WebhookMetrics({ inFlight: () => deliverer.inFlight });
   const access = new Access({
     ...service,
     storage,
@@ -135,6 +142,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     log,
     newNodeId: nodeIdMaker(hostname(), process.pid),
     version: VERSION,
+    maxLaneShare: () => current.value.options.tenants.maxLaneShare,
+    hasSecondTenant: () => tenants.hasSecond,
     concurrency: () =>
       Object.fromEntries([...lanes.lanes.values()].map(({ name, concurrency }) => [name, concurrency])),
     limits: () => current.value.limits,
@@ -151,10 +160,13 @@ export async function joinRota({ options, settings, storage, environment = {} }:
       // What is known here is not looked up at every moment: that it was deleted elsewhere is soon told.
       hasAgent: (name) => agents.find(name) !== undefined || catalogue.isKnown(name),
       isDisabled: (id) => tenants.isDisabled(id),
+      isFull: (id) => quota.isFull(id),
     },
     findExecutor: (record) => catalogue.executorFor(record),
     abilities: () => agents.abilities(),
     noExecutorMs: () => current.value.scheduler.noExecutorSec * 1_000,
+    maxRunningBytes: () => current.value.scheduler.maxRunningBytes,
+    maxLost: () => current.value.scheduler.maxLost,
     contextWindow: (record) => agents.contextWindow(record),
     sign: (_tenant, content) => {
       const { webhookKey } = current.value;
@@ -197,6 +209,9 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     notificationLog,
     deliverer,
     webhookMetrics,
+    requestMetrics: new RequestMetrics(),
+    work: new WorkTurns(),
+    quota,
     access,
     estimateTokens: options.estimateTokens,
     clock,

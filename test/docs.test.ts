@@ -14,6 +14,7 @@ import { OPTIONS } from "../src/config/options.ts";
 import { parseYaml } from "../src/config/parse-yaml.ts";
 import { configSchema } from "../src/config/schema.ts";
 import type { Executor } from "../src/executors/executor.ts";
+import { DELIVERY_WAITS } from "../src/model/delivery.ts";
 import { ERROR_STATUS } from "../src/model/errors.ts";
 import { EVENT_TYPES } from "../src/model/event.ts";
 import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
@@ -262,6 +263,10 @@ test.each([
   ["schedule statuses", SCHEDULE_STATUSES],
 ])("docs/schedules.md has all %s, and no other", (name, known) => {
   expect(namesIn(section(read("docs/schedules.md"), name))).toEqual([...known]);
+});
+
+test("docs/webhooks.md has everything that a callback waits for, and no other", () => {
+  expect(namesIn(section(read("docs/webhooks.md"), "waits"))).toEqual([...DELIVERY_WAITS]);
 });
 
 test("docs/http.md has every reason why a task waits, and no other", () => {

@@ -170,6 +170,20 @@ test("every import in src keeps to the table", () => {
   expect(sources.flatMap(findFaults)).toEqual([]);
 });
 
+test("the dashboard knows of Rota what any HTTP caller has: the client", () => {
+  const root = join(import.meta.dirname, "..");
+  const files = globSync("dashboard/src/**/*.{ts,tsx}", { cwd: root, exclude: ["**/*.test.ts"] });
+  expect(files).not.toEqual([]);
+  const ours = files.flatMap((file) => {
+    const path = file.replaceAll("\\", "/");
+    return scanSource(readFileSync(join(root, path), "utf8"))
+      .imports.filter(({ specifier }) => specifier.startsWith("."))
+      .map(({ specifier }) => posix.join(posix.dirname(path), specifier));
+  });
+  const outside = ours.filter((path) => !path.startsWith("dashboard/src/"));
+  expect([...new Set(outside)]).toEqual(["src/client/index.ts"]);
+});
+
 test("the table names only parts that it has", () => {
   const named = [
     ...Object.values(PARTS).flat(),

@@ -189,6 +189,15 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
     ],
     answer: Array.from({ length: 5 }, () => ({ tasks: [], ...PAGE })),
   },
+  "tasks.listRows": {
+    call: async ({ tasks }, { running, batch, agent }) => [
+      await tasks.listRows(),
+      await tasks.listRows({ q: running }),
+      await tasks.listRows({ q: batch }),
+      await tasks.listRows({ order: "completed", agentId: agent }),
+    ],
+    answer: Array.from({ length: 4 }, () => ({ tasks: [], ...PAGE })),
+  },
   "tasks.counts": { call: ({ tasks }) => tasks.counts(), answer: { counts: {}, total: 0 } },
   "sessions.list": { call: ({ sessions }) => sessions.list(), answer: { sessions: [], ...PAGE } },
   "sessions.stop": {

@@ -1,5 +1,5 @@
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import { createRota, type Rota } from "../src/index.ts";
+import { createRota, type Rota, type RotaOptions } from "../src/index.ts";
 import { openPostgres } from "../src/storage/postgres/open.ts";
 import { until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
@@ -8,10 +8,10 @@ const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ 
 afterAll(() => copies.drop());
 
 /** Two nodes on one PostgreSQL, with the time of the real world: one that is asked, and one that does the work. */
-async function openNodes(): Promise<{ asked: Rota; working: Rota }> {
+async function openNodes(options: RotaOptions = {}): Promise<{ asked: Rota; working: Rota }> {
   const { url } = await copies.copy();
   const open = async () => {
-    const rota = await createRota({ storage: url });
+    const rota = await createRota({ ...options, storage: url });
     onTestFinished(() => rota.stop({ graceMs: 0 }));
     return rota;
   };
@@ -81,4 +81,41 @@ test("what runs on another node is stopped when its tenant is deleted, and nothi
       );
     return refused === "not_found";
   }, "the other node to know that it is gone");
+});
+
+test("a tenant whose tasks hang leaves slots on every node for one that had no work", async () => {
+  const scheduler = { workerCount: 3, maxInflight: 10, maxPerAgentInflight: 100 };
+  const { asked, working } = await openNodes({ scheduler });
+  await asked.start();
+  const running: string[] = [];
+  for (const rota of [asked, working]) {
+    rota.agent("hangs", async ({ taskId }, { signal }) => {
+      running.push(taskId);
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    });
+  }
+  const hang = async (tenant: Pick<Rota, "tasks">, count: number) => {
+    const submitted = Array.from({ length: count }, () =>
+      tenant.tasks.submit({ agentId: "hangs", payload: 1 }),
+    );
+    return (await Promise.all(submitted)).map(({ taskId }) => taskId);
+  };
+  const [busy, quiet] = await Promise.all(
+    ["Busy", "Quiet"].map(async (name) => asked.tenant((await asked.tenants.create({ name })).id)),
+  );
+  if (busy === undefined || quiet === undefined) throw new Error("two tenants were created");
+  const waiting = await hang(busy, 12);
+  // Two of the three slots of each of two nodes.
+  await until(() => running.length === 4, "its share to run");
+  const late = await hang(quiet, 3);
+  await until(() => running.length === 6, "the slots that are left to be taken");
+  expect(running.filter((taskId) => late.includes(taskId))).toHaveLength(2);
+  const last = waiting.find((taskId) => !running.includes(taskId)) ?? "";
+  const codes = async () => (await busy.tasks.explain(last)).reasons.map(({ code }) => code);
+  expect(await codes()).not.toContain("tenant_at_lane_share");
+  // The one that waits goes first, so that it does not take the slot of the other.
+  for (const isRunning of [false, true])
+    await quiet.tasks.cancel(late.find((taskId) => running.includes(taskId) === isRunning) ?? "");
+  await until(async () => (await codes()).includes("tenant_at_lane_share"), "the reason to be its share");
+  expect(running).toHaveLength(6);
 });

@@ -78,11 +78,15 @@ export const agent = z
   });
 
 export const agentList = z
-  .strictObject({ agents: z.array(agent).readonly().describe("By id."), count: z.int() })
+  .strictObject({
+    agents: z.array(agent).readonly().describe("By id."),
+    count: z.int().describe("Of this page."),
+    nextCursor: z.string().nullable().describe("Null on the last page."),
+  })
   .meta({
     id: "AgentList",
     description: "The agents that Rota knows.",
-    examples: [{ agents: [{ id: "index", source: "built-in" }], count: 1 }],
+    examples: [{ agents: [{ id: "index", source: "built-in" }], count: 1, nextCursor: null }],
   });
 
 export const deletedAgent = z.strictObject({ deleted: z.literal(true) }).meta({
@@ -113,7 +117,11 @@ export const listAgents = {
   operationId: "listAgents",
   tags,
   summary: "List agents",
-  description: "Those of the configuration, those made here, and `index`, which is always there.",
+  description: "By id: those of the configuration, those made here, and `index`, which is always there.",
+  querystring: z.strictObject({
+    limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 1000 unless given."),
+    cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
+  }),
   response: { 200: agentList, ...errorAnswers("storage_unavailable") },
 };
 

@@ -111,6 +111,7 @@ export const submitBatch = {
   response: {
     202: submittedBatch,
     ...errorAnswers(
+      "quota_exceeded",
       "unknown_key",
       "dependency_cycle",
       "batch_too_large",

@@ -582,7 +582,7 @@ export const runSchedule = {
   body: runRequest,
   response: {
     200: runAnswer,
-    ...errorAnswers("not_found", "draining", "scheduler_disabled", "storage_unavailable"),
+    ...errorAnswers("not_found", "quota_exceeded", "draining", "scheduler_disabled", "storage_unavailable"),
   },
 };
 

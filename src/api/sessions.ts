@@ -206,7 +206,14 @@ export const sendMessage = {
       },
     },
     202: sentMessage,
-    ...errorAnswers("queue_full", "rate_limited", "draining", "scheduler_disabled", "storage_unavailable"),
+    ...errorAnswers(
+      "queue_full",
+      "quota_exceeded",
+      "rate_limited",
+      "draining",
+      "scheduler_disabled",
+      "storage_unavailable",
+    ),
   },
 };
 

@@ -3,6 +3,7 @@ import { REASON_CODES } from "../model/explanation.ts";
 import { PRIORITY_NAMES, type PriorityName } from "../model/priority.ts";
 import { ATTEMPT_OUTCOMES, TASK_KINDS } from "../model/task.ts";
 import { TASK_LOG_LEVELS } from "../model/task-log.ts";
+import { TASK_ORDERS } from "../model/task-order.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswers } from "./error.ts";
 import { orNull } from "./nullable.ts";
@@ -275,21 +276,98 @@ const taskQuery = z.strictObject({
   sessionKey: z.string().exactOptional().describe("Of this session."),
   lane: z.string().exactOptional().describe("In this lane."),
   scheduleId: z.string().exactOptional().describe("Runs of this schedule."),
+  q: z
+    .string()
+    .exactOptional()
+    .describe("The id of a task or its beginning, the id of a batch, or the `key` of a task in a batch."),
+  from: time.exactOptional().describe("Created then or later; with `order=completed`: ended then or later."),
+  to: time.exactOptional().describe("Created before that; with `order=completed`: ended before that."),
+  order: z
+    .enum(TASK_ORDERS)
+    .exactOptional()
+    .describe(
+      "`newest` (default) or `oldest` first, by acceptance; `completed`: tasks that have ended, the one that ended last first.",
+    ),
+  view: z
+    .enum(["full", "row"])
+    .exactOptional()
+    .describe(
+      "`full` (default): whole tasks; `row`: what fits into a line of each, as `TaskRow` describes it.",
+    ),
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
-  cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
+  cursor: z.string().exactOptional().describe("`nextCursor` of the page before, which had the same order."),
 });
+
+const TASK_ROW_EXAMPLE = {
+  taskId: "tsk_019a8f6e",
+  title: "Summarise the news",
+  state: "done",
+  agentId: "research",
+  lane: "tasks",
+  priority: 2,
+  createdAt: "2026-03-08T12:00:01.000Z",
+  startedAt: "2026-03-08T12:00:01.003Z",
+  completedAt: "2026-03-08T12:00:09.120Z",
+  attempts: 1,
+  tokens: 3_100,
+};
+
+const taskRow = z
+  .strictObject({
+    taskId: z.string(),
+    title: z
+      .string()
+      .exactOptional()
+      .describe("What it asks for, on one line, cut after 160 characters; left out beyond 64 KiB."),
+    state: z.enum(TASK_STATES),
+    agentId: z.string(),
+    lane: z.string(),
+    priority: z.int(),
+    createdAt: time,
+    startedAt: time.exactOptional().describe("The first execution."),
+    completedAt: time.exactOptional(),
+    attempts: z.int().describe("How often it was tried, the attempt in progress included."),
+    tokens: z.number().exactOptional().describe("In and out together, over all attempts that told."),
+    error: z.string().exactOptional().describe("On one line, cut after 160 characters."),
+  })
+  .meta({
+    id: "TaskRow",
+    description: "What fits into a line of a list: never more than these twelve fields.",
+    examples: [TASK_ROW_EXAMPLE],
+  });
 
 export const taskPage = z
   .strictObject({
-    tasks: z.array(task).readonly().describe("Newest first."),
+    tasks: z.array(task).readonly().describe("In the order asked for."),
     count: z.int().describe("Of this page."),
     nextCursor: z.string().nullable().describe("Null on the last page."),
   })
   .meta({
     id: "TaskPage",
-    description: "Tasks, newest first.",
+    description: "Some of the tasks that fit.",
     examples: [{ tasks: [TASK_EXAMPLE], count: 1, nextCursor: null }],
   });
+
+const taskRowPage = z
+  .strictObject({
+    tasks: z.array(taskRow).readonly().describe("In the order asked for."),
+    count: z.int().describe("Of this page."),
+    nextCursor: z.string().nullable().describe("Null on the last page."),
+  })
+  .meta({
+    id: "TaskRowPage",
+    description: "The same with `view=row`.",
+    examples: [{ tasks: [TASK_ROW_EXAMPLE], count: 1, nextCursor: null }],
+  });
+
+const listedTasks = z.union([taskPage, taskRowPage]).meta({
+  id: "ListedTasks",
+  description: "Some of the tasks that fit: whole, or with `view=row` a line of each.",
+  examples: [
+    { tasks: [TASK_EXAMPLE], count: 1, nextCursor: null },
+    { tasks: [TASK_ROW_EXAMPLE], count: 1, nextCursor: "41" },
+  ],
+});
 
 export const cancelledTask = z.strictObject({ status: z.literal("cancelled"), taskId: z.string() }).meta({
   id: "CancelledTask",
@@ -325,6 +403,7 @@ export const submitTask = {
       "unknown_key",
       "idempotency_conflict",
       "queue_full",
+      "quota_exceeded",
       "draining",
       "scheduler_disabled",
       "storage_unavailable",
@@ -337,9 +416,9 @@ export const listTasks = {
   tags,
   summary: "List tasks",
   description:
-    "Newest first. A page has `limit` tasks, or fewer if they are large; there are more as long as `nextCursor` is not null.",
+    "Newest first unless `order` says otherwise. A page has `limit` tasks, or fewer, or even none, if they are large or among many that do not fit; there may be more as long as `nextCursor` is not null.",
   querystring: taskQuery,
-  response: { 200: taskPage, ...errorAnswers("storage_unavailable") },
+  response: { 200: listedTasks, ...errorAnswers("storage_unavailable") },
 };
 
 export const getTaskCounts = {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DEFAULT_MAX_SCHEDULES } from "../model/max-schedules.ts";
+import { AGENTS_MAX, DEFAULT_MAX_AGENTS, DEFAULT_MAX_SCHEDULES } from "../model/default-limits.ts";
 import { errorAnswersWith } from "./error.ts";
 import { time } from "./time.ts";
 
@@ -12,6 +12,17 @@ const limits = {
     `Schedules it has that are active or paused. Unless it is given: ${DEFAULT_MAX_SCHEDULES}, and none for the tenant \`default\`.`,
   ),
   maxStreams: bound.describe("Event and notification streams that are open, on each node."),
+  maxAgents: z
+    .int()
+    .min(0)
+    .max(AGENTS_MAX)
+    .nullable()
+    .describe(
+      `Agents that it stores. Unless it is given: ${DEFAULT_MAX_AGENTS}, and ${AGENTS_MAX} for the tenant \`default\`.`,
+    ),
+  maxStoredBytes: bound.describe(
+    "What its tasks may take, as `storedBytes` counts it: beyond it tasks and messages are refused with `quota_exceeded`; results are always stored.",
+  ),
 };
 
 const limitsInput = z.strictObject({
@@ -19,6 +30,8 @@ const limitsInput = z.strictObject({
   maxInflight: limits.maxInflight.exactOptional(),
   maxSchedules: limits.maxSchedules.exactOptional(),
   maxStreams: limits.maxStreams.exactOptional(),
+  maxAgents: limits.maxAgents.exactOptional(),
+  maxStoredBytes: limits.maxStoredBytes.exactOptional(),
 });
 
 const tenantInput = z
@@ -42,7 +55,15 @@ const TENANT_EXAMPLE = {
   id: "ten_019a8f6e",
   name: "acme",
   disabled: false,
-  limits: { maxQueued: 500, maxInflight: 10, maxSchedules: 1_000, maxStreams: null },
+  limits: {
+    maxQueued: 500,
+    maxInflight: 10,
+    maxSchedules: 1_000,
+    maxStreams: null,
+    maxAgents: 1_000,
+    maxStoredBytes: 1_073_741_824,
+  },
+  storedBytes: 52_430,
   createdAt: "2026-03-08T12:00:01.005Z",
   updatedAt: "2026-03-08T12:00:01.005Z",
 };
@@ -52,7 +73,13 @@ export const tenant = z
     id: z.string(),
     name: z.string(),
     disabled: z.boolean().describe("Nothing of it starts or fires."),
-    limits: z.strictObject(limits).describe("Null: no limit."),
+    limits: z.strictObject(limits).describe("Null: no limit of its own."),
+    storedBytes: z
+      .int()
+      .nullable()
+      .describe(
+        "What its tasks take: what they were given, their results and errors, and 1024 bytes each. Null: it has no `maxStoredBytes`, and nothing is counted.",
+      ),
     createdAt: time,
     updatedAt: time,
   })

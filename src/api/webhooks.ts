@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DELIVERY_EVENTS, DELIVERY_STATUSES } from "../model/delivery.ts";
+import { DELIVERY_EVENTS, DELIVERY_STATUSES, DELIVERY_WAITS } from "../model/delivery.ts";
 import { TERMINAL_STATES } from "../model/task-state.ts";
 import { errorAnswersWith } from "./error.ts";
 import { time } from "./time.ts";
@@ -43,6 +43,13 @@ export const delivery = z
     tries: z.int().describe("How often it was tried."),
     createdAt: time,
     nextTryAt: time.exactOptional().describe("While pending."),
+    waitsFor: z
+      .enum(DELIVERY_WAITS)
+      .exactOptional()
+      .describe(
+        "While it is due and not sent yet: `slot` waits for a free one of its tenant's share, `host` for its turn at a host " +
+          "that is new or fails and gets few at a time, `tenant_disabled` until the tenant is enabled.",
+      ),
     lastTryAt: time.exactOptional(),
     responseStatus: z.int().exactOptional().describe("The HTTP status of the last answer."),
     error: z.string().exactOptional().describe("Why the last try failed."),

@@ -4,6 +4,7 @@ import { agentSheet, agentsTable } from "./agents-table.ts";
 import { forEachId } from "./each-id.ts";
 import { jsonFlag, numberFlag } from "./flag-values.ts";
 import { given } from "./given.ts";
+import { type PageFlags, printPages, withPageOptions } from "./pages.ts";
 import { lineWidth, print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 
@@ -29,11 +30,15 @@ export function agentsCommand(): Command {
 }
 
 function listCommand(): Command {
-  const command = new Command("list").description("List all agents, by their ids.");
-  return withServerOptions(command).action(async (flags: ServerFlags) => {
-    const list = await openClient(flags).agents.list();
-    if (flags.json) printJson(list);
-    else for (const line of agentsTable(list.agents, { width: lineWidth() })) print(line);
+  const command = new Command("list").description("List agents, by their ids.");
+  return withServerOptions(withPageOptions(command)).action(async (flags: PageFlags) => {
+    const { agents } = openClient(flags);
+    await printPages(flags, {
+      noun: "agents",
+      read: (place) => agents.list(place),
+      cursor: ({ nextCursor }) => nextCursor,
+      lines: (page) => agentsTable(page.agents, { width: lineWidth() }),
+    });
   });
 }
 

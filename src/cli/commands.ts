@@ -173,6 +173,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./deliveries.ts")).deliveriesCommand(),
   },
   {
+    name: "me",
+    usage: "",
+    description: "Show whose key this is, what it allows and who answers.",
+    group: LOOK,
+    load: async () => (await import("./me.ts")).meCommand(),
+  },
+  {
     name: "doctor",
     usage: "",
     description:

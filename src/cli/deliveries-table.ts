@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryStatus } from "../model/delivery.ts";
+import type { Delivery, DeliveryStatus, DeliveryWait } from "../model/delivery.ts";
 import { oneLine, safeLines } from "./display-text.ts";
 import { sheetLines } from "./sheet.ts";
 import { styled, styledState } from "./style.ts";
@@ -33,6 +33,12 @@ export function deliveriesTable(
   );
 }
 
+const WAITS: Record<DeliveryWait, string> = {
+  slot: "a free slot of the tenant's share",
+  host: "its turn: the host is new or fails, and gets few at a time",
+  tenant_disabled: "its tenant, which is disabled",
+};
+
 /** A whole delivery for people. */
 export function deliverySheet(delivery: Delivery, now: number): string[] {
   const moment = (value: string | undefined) => (value === undefined ? undefined : shownMoment(value, now));
@@ -48,6 +54,7 @@ export function deliverySheet(delivery: Delivery, now: number): string[] {
     ["created", moment(delivery.createdAt)],
     ["last try", moment(delivery.lastTryAt)],
     ["next try", moment(delivery.nextTryAt)],
+    ["waits for", delivery.waitsFor === undefined ? undefined : WAITS[delivery.waitsFor]],
     ["answer", responseStatus === undefined ? undefined : `HTTP ${responseStatus}`],
     ["error", error === undefined ? undefined : styled("red", safeLines(error))],
   ]);

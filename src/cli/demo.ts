@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import { RotaClient } from "../client/index.ts";
+import { processEnvironment } from "../config/process-environment.ts";
 import type { Rota } from "../interface/rota.ts";
 import { RotaError } from "../model/errors.ts";
 import { silentLog } from "../model/log.ts";
 import { createRota } from "../rota.ts";
 import { listen, type RunningServer } from "../server/listen.ts";
+import { DashboardSource } from "./dashboard/dashboard-source.ts";
 import { addDemoAgents, someTask } from "./demo-agents.ts";
 import { numberFlag, secondsFlag } from "./flag-values.ts";
 import { interruption } from "./interruption.ts";
@@ -42,11 +44,17 @@ async function demo(flags: DemoFlags): Promise<void> {
   const forMs = flags.for === undefined ? undefined : secondsFlag("--for", flags.for) * 1_000;
   const interrupted = interruption();
   const rota = await createRota({ storage: "sqlite::memory:" });
+  const dashboard = new DashboardSource({
+    basePath: "",
+    environment: processEnvironment(),
+    log: silentLog,
+  });
   let server: RunningServer | undefined;
   try {
-    server = await listenSomewhere(rota, flags.port);
+    server = await listenSomewhere(rota, dashboard, flags.port);
     addDemoAgents(rota, Math.random);
     await rota.start();
+    void dashboard.open();
     const over = new AbortController();
     const patience = forMs === undefined ? [] : [AbortSignal.timeout(forMs)];
     const signal = AbortSignal.any([interrupted.signal, over.signal, ...patience]);
@@ -56,6 +64,7 @@ async function demo(flags: DemoFlags): Promise<void> {
     await working;
     process.exitCode = interrupted.exitCodeOfEndless();
   } finally {
+    dashboard.stop();
     await rota.drain({ graceMs: 0 });
     await server?.close();
     await rota.stop();
@@ -68,14 +77,19 @@ async function show(
   { lines, json, signal }: DemoFlags & { signal: AbortSignal },
 ): Promise<void> {
   const client = new RotaClient({ url, retry: false });
-  const title = `Rota is ready at ${url}: a demo, kept in memory`;
+  const title = `Rota is ready at ${url}: a demo, kept in memory, dashboard at ${url}/ui/`;
   if (!lines && !json && process.stdout.isTTY) return liveView(client, { title, filter: {}, signal });
   if (!json) print(title);
   return printEvents(client, { after: 0, signal }, { json: json === true });
 }
 
-async function listenSomewhere(rota: Rota, port: string | undefined): Promise<RunningServer> {
-  const open = (number: number) => listen({ rota, log: silentLog, host: "127.0.0.1", port: number });
+async function listenSomewhere(
+  rota: Rota,
+  dashboard: DashboardSource,
+  port: string | undefined,
+): Promise<RunningServer> {
+  const open = (number: number) =>
+    listen({ rota, dashboard, log: silentLog, host: "127.0.0.1", port: number });
   if (port !== undefined) return open(checkPort(port));
   try {
     return await open(DEFAULT_PORT);

@@ -22,7 +22,13 @@ export function momentFlag(text: string, now: number): string {
   return ms === undefined ? text : new Date(now + ms).toISOString();
 }
 
-/** The same, where seconds since 1970 are understood too. */
+/** A moment as it is, or a span back from now: `2h`. */
+export function pastMomentFlag(text: string, now: number): string {
+  const ms = parseSpan(text);
+  return ms === undefined ? text : new Date(now - ms).toISOString();
+}
+
+/** A moment to come, where seconds since 1970 are understood too. */
 export function untilFlag(text: string): number | string {
   return /^\d+$/.test(text) ? Number(text) : momentFlag(text, Date.now());
 }

@@ -46,12 +46,16 @@ export async function printPages<Page extends { readonly count: number }>(
   let isFirst = true;
   for (let cursor = flags.cursor; ; ) {
     const page = await list.read({ limit, ...(cursor === undefined ? {} : { cursor }) });
+    const next = list.cursor(page);
     if (flags.json) printJson(page);
     // The titles of the columns once are enough.
     else if (page.count > 0) for (const line of list.lines(page).slice(isFirst ? 0 : 1)) print(line);
-    else if (isFirst) note(list.none ?? `There are no such ${list.noun}.`);
+    else if (next !== null) {
+      // The server has looked through many and found none yet: what was asked for may still come.
+      cursor = next;
+      continue;
+    } else if (isFirst) note(list.none ?? `There are no such ${list.noun}.`);
     isFirst = false;
-    const next = list.cursor(page);
     if (next === null) return;
     cursor = next;
     if (flags.all) continue;

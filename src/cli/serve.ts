@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { processEnvironment } from "../config/process-environment.ts";
 import { rotaOptions } from "../config/rota-options.ts";
 import type { Rota } from "../interface/rota.ts";
 import type { Log } from "../model/log.ts";
@@ -6,6 +7,7 @@ import { shownStorageUrl } from "../model/storage-url.ts";
 import { createRota } from "../rota.ts";
 import { checkAddress, type ListenOptions, listen, type RunningServer } from "../server/listen.ts";
 import { type ConfigFlags, configSource, withConfigFlags } from "./config-flags.ts";
+import { DashboardSource } from "./dashboard/dashboard-source.ts";
 import { howToMakeKey } from "./first-key.ts";
 import { createLog } from "./log.ts";
 import { signalExitCode, stopSignal } from "./stop-signal.ts";
@@ -37,11 +39,15 @@ async function serve(flags: ConfigFlags): Promise<void> {
   await checkAddress(config.server);
   const rota = await unlessStopped(createRota({ ...rotaOptions(loaded), log }), signalled);
   let current: () => object = () => config;
+  const dashboard = config.ui.enabled
+    ? new DashboardSource({ basePath: config.server.basePath, environment: processEnvironment(), log })
+    : undefined;
   const server = await startUnlessStopped(
     rota,
     {
       ...config.server,
       config: () => current(),
+      ...(dashboard === undefined ? {} : { dashboard }),
       howToMakeKey: howToMakeKey(config.storage),
       log,
     },
@@ -49,11 +55,17 @@ async function serve(flags: ConfigFlags): Promise<void> {
   );
   const watch = watchConfig({ source, rota, config, log });
   current = () => watch.config;
-  process.stdout.write(`Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})\n`);
+  const place = dashboard === undefined ? "" : `, dashboard at ${server.url}${config.server.basePath}/ui/`;
+  process.stdout.write(
+    `Rota is ready at ${server.url} (storage ${shownStorageUrl(config.storage)})${place}\n`,
+  );
+  // Only now: nothing of it may delay the start.
+  void dashboard?.open();
 
   const signal = await signalled;
   log.info({ signal }, signal === "SIGINT" ? "stopping; Ctrl-C again ends it at once" : "stopping");
   watch.stop();
+  dashboard?.stop();
   endInTime(watch.config.shutdownGraceSec, log);
   await rota.drain();
   await server.close();

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { TaskFilter } from "../interface/tasks.ts";
-import { numberFlag } from "./flag-values.ts";
+import { numberFlag, pastMomentFlag } from "./flag-values.ts";
 import { given } from "./given.ts";
 import { type PageFlags, printPages, withPageOptions } from "./pages.ts";
 import { lineWidth } from "./print.ts";
@@ -16,6 +16,10 @@ interface TasksFlags extends PageFlags {
   readonly session?: string;
   readonly lane?: string;
   readonly schedule?: string;
+  readonly query?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly order?: string;
 }
 
 /** `rota tasks`: many tasks, newest first. */
@@ -28,7 +32,14 @@ export function tasksCommand(): Command {
     .option("--batch <id>", "of this batch")
     .option("--session <key>", "of this session")
     .option("--lane <name>", "in this lane")
-    .option("--schedule <id>", "of this schedule");
+    .option("--schedule <id>", "of this schedule")
+    .option("-q, --query <text>", "with this id or its beginning, of this batch, or with this key in a batch")
+    .option("--from <when>", "created then or later: a time, or a span back from now like 2h")
+    .option("--to <when>", "created before that")
+    .option(
+      "--order <order>",
+      "newest, oldest, or completed: ended ones, the last to end first; --from and --to then mean the end",
+    );
   return withServerOptions(withPageOptions(command)).action(listTasks);
 }
 
@@ -43,7 +54,9 @@ async function listTasks(flags: TasksFlags): Promise<void> {
 }
 
 /** What is wrong with a value the server says, in its own words. */
-function toFilter({ agent, state, priority, batch, session, lane, schedule }: TasksFlags): TaskFilter {
+function toFilter(flags: TasksFlags): TaskFilter {
+  const { agent, state, priority, batch, session, lane, schedule, query, from, to, order } = flags;
+  const now = Date.now();
   return given({
     agentId: agent,
     state,
@@ -52,5 +65,9 @@ function toFilter({ agent, state, priority, batch, session, lane, schedule }: Ta
     sessionKey: session,
     lane,
     scheduleId: schedule === undefined ? undefined : serialId("schedule", schedule),
+    q: query,
+    from: from === undefined ? undefined : pastMomentFlag(from, now),
+    to: to === undefined ? undefined : pastMomentFlag(to, now),
+    order,
   }) as TaskFilter;
 }

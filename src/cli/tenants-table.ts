@@ -44,8 +44,14 @@ export function tenantSheet(tenant: Tenant): string[] {
     ["max running", shown(limits.maxInflight)],
     ["max schedules", shown(limits.maxSchedules)],
     ["max streams", shown(limits.maxStreams)],
+    ["max agents", shown(limits.maxAgents)],
+    ["stored bytes", storedText(tenant)],
     ["created", shownMoment(createdAt, Date.now())],
   ]);
+}
+
+function storedText({ storedBytes, limits }: Tenant): string | undefined {
+  return storedBytes === null ? undefined : `${storedBytes} of ${limits.maxStoredBytes}`;
 }
 
 function stateOf({ disabled }: Tenant): string {

@@ -13,6 +13,8 @@ interface TenantFlags extends ServerFlags {
   readonly maxInflight?: string;
   readonly maxSchedules?: string;
   readonly maxStreams?: string;
+  readonly maxAgents?: string;
+  readonly maxStoredBytes?: string;
 }
 
 /** `rota tenants`: whose work it is. */
@@ -97,11 +99,14 @@ function withLimitOptions(command: Command): Command {
     .option("--max-queued <number>", 'how many of its tasks may wait, or "none"')
     .option("--max-inflight <number>", 'how many of its tasks run at once, or "none"')
     .option("--max-schedules <number>", 'how many schedules it may have, or "none" for the default, 1000')
-    .option("--max-streams <number>", 'how many streams it may have open on each node, or "none"');
+    .option("--max-streams <number>", 'how many streams it may have open on each node, or "none"')
+    .option("--max-agents <number>", 'how many agents it may store, or "none" for the default, 1000')
+    .option("--max-stored-bytes <number>", 'how many bytes its tasks may take, or "none"');
 }
 
-function limits({ maxQueued, maxInflight, maxSchedules, maxStreams }: TenantFlags): object {
-  const said = given({ maxQueued, maxInflight, maxSchedules, maxStreams });
+function limits(flags: TenantFlags): object {
+  const { maxQueued, maxInflight, maxSchedules, maxStreams, maxAgents, maxStoredBytes } = flags;
+  const said = given({ maxQueued, maxInflight, maxSchedules, maxStreams, maxAgents, maxStoredBytes });
   const values = Object.entries(said).map(([name, text]) => [
     name,
     text === "none" ? null : numberFlag(text),

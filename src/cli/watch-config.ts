@@ -51,6 +51,9 @@ export function watchConfig(params: WatchConfigParams): ConfigWatch {
   };
 }
 
+/** Sections that are the server's, and that it takes over when it starts. */
+const FIXED = ["server", "ui"] as const;
+
 /**
  * Hands the scheduler what was read, which knows nothing of the server in front of it. Whoever sent a signal is told what
  * came of it, also when nothing did.
@@ -58,8 +61,8 @@ export function watchConfig(params: WatchConfigParams): ConfigWatch {
 class ServedConfig implements Reloadable<LoadedConfig> {
   readonly #params: WatchConfigParams;
   config: Config;
-  /** What the log was told of `server`, which cannot change while it listens. */
-  #toldServer: Config["server"];
+  /** What the log was told of what cannot change while the server listens. */
+  #told: Pick<Config, (typeof FIXED)[number]>;
   #fault: string | null = null;
   /** Whether somebody waits to hear of the next look, and of the one under way. */
   #asked = false;
@@ -68,7 +71,7 @@ class ServedConfig implements Reloadable<LoadedConfig> {
   constructor(params: WatchConfigParams) {
     this.#params = params;
     this.config = params.config;
-    this.#toldServer = params.config.server;
+    this.#told = params.config;
   }
 
   answerNextLook(): void {
@@ -85,7 +88,7 @@ class ServedConfig implements Reloadable<LoadedConfig> {
     const { rota, log } = this.#params;
     const { changed, needsRestart } = await rota.reload(rotaOptions(loaded));
     this.config = loaded.config;
-    this.#tellOfServer(loaded.config.server);
+    this.#tellOfFixed(loaded.config);
     const isLevelNew = this.#changeLevel(loaded.config.log);
     if (!this.#answering || changed.length > 0 || isLevelNew) return;
     if (needsRestart.length === 0) log.info({}, "the configuration is as it was: nothing changes");
@@ -111,13 +114,16 @@ class ServedConfig implements Reloadable<LoadedConfig> {
     return true;
   }
 
-  #tellOfServer(wanted: Config["server"]): void {
-    if (isDeepStrictEqual(wanted, this.#toldServer)) return;
-    this.#toldServer = wanted;
-    if (isDeepStrictEqual(wanted, this.#params.config.server)) return;
-    this.#params.log.warn(
-      { needsRestart: ["server"] },
-      "`server` changed, which takes effect when Rota is started again",
-    );
+  #tellOfFixed(wanted: Config): void {
+    const { config, log } = this.#params;
+    for (const name of FIXED) {
+      const isTold = isDeepStrictEqual(wanted[name], this.#told[name]);
+      if (isTold || isDeepStrictEqual(wanted[name], config[name])) continue;
+      log.warn(
+        { needsRestart: [name] },
+        `\`${name}\` changed, which takes effect when Rota is started again`,
+      );
+    }
+    this.#told = wanted;
   }
 }

@@ -1,4 +1,11 @@
-import type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
+import type {
+  AgentChanges,
+  AgentInfo,
+  AgentInput,
+  AgentList,
+  AgentPageInput,
+  Agents,
+} from "../interface/agents.ts";
 import { invalidField } from "../model/field-checks.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
@@ -15,8 +22,8 @@ export class HttpAgents implements Agents {
     return this.#connection.ask({ method: "POST", path: "/v1/agents", body: input ?? null, signal });
   }
 
-  list({ signal }: CallOptions = {}): Promise<AgentList> {
-    return this.#connection.ask({ path: "/v1/agents", signal });
+  list(page: AgentPageInput = {}, { signal }: CallOptions = {}): Promise<AgentList> {
+    return this.#connection.ask({ path: "/v1/agents", query: { ...page }, signal });
   }
 
   async get(id: string, { signal }: CallOptions = {}): Promise<AgentInfo> {

@@ -1,5 +1,12 @@
 /** The client: what a program needs that talks to a Rota elsewhere, in Node or in a browser. */
-export type { AgentChanges, AgentInfo, AgentInput, AgentList, Agents } from "../interface/agents.ts";
+export type {
+  AgentChanges,
+  AgentInfo,
+  AgentInput,
+  AgentList,
+  AgentPageInput,
+  Agents,
+} from "../interface/agents.ts";
 export type { Audit, AuditFilter, AuditPage, AuditRecord } from "../interface/audit.ts";
 export type { CreatedKey, KeyInfo, KeyInput, KeyList, KeyOwner, Keys } from "../interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
@@ -84,6 +91,7 @@ export { type ErrorCode, RotaError } from "../model/errors.ts";
 export type { EventType, RotaEvent } from "../model/event.ts";
 export type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
 export type { Log } from "../model/log.ts";
+export type { Feature, Me } from "../model/me.ts";
 export type { PriorityName } from "../model/priority.ts";
 export type { RetryPolicy } from "../model/retry-policy.ts";
 export type { Role } from "../model/role.ts";

@@ -3,6 +3,7 @@ import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { EventPage, EventPageFilter, EventsOptions, Health, RotaApi } from "../interface/rota.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { RotaEvent } from "../model/event.ts";
+import type { Me } from "../model/me.ts";
 import type { Notification } from "../model/notification.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { HttpAgents } from "./agents.ts";
@@ -115,6 +116,11 @@ export class RotaClient implements RotaApi {
 
   doctor(options: DoctorOptions = {}): Promise<DoctorReport> {
     return askDoctor(this.#connection, options);
+  }
+
+  /** Who this client is to the server: role and tenant of its key, and the node that answers. */
+  me({ signal }: CallOptions = {}): Promise<Me> {
+    return this.#connection.ask({ path: "/v1/me", signal });
   }
 
   health({ signal }: CallOptions = {}): Promise<Health> {

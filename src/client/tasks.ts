@@ -5,6 +5,7 @@ import type {
   TaskFilter,
   TaskPage,
   TaskRetryOptions,
+  TaskRowPage,
   Tasks,
   WaitOptions,
 } from "../interface/tasks.ts";
@@ -64,7 +65,15 @@ export class HttpTasks implements Tasks {
   }
 
   list(filter: TaskFilter = {}, { signal }: CallOptions = {}): Promise<TaskPage> {
-    return this.#connection.ask({ path: "/v1/tasks", query: { ...filter }, signal });
+    return this.#connection.ask({ path: "/v1/tasks", query: withMoments(filter), signal });
+  }
+
+  listRows(filter: TaskFilter = {}, { signal }: CallOptions = {}): Promise<TaskRowPage> {
+    return this.#connection.ask({
+      path: "/v1/tasks",
+      query: { ...withMoments(filter), view: "row" },
+      signal,
+    });
   }
 
   async cancel(taskId: string, { signal }: CallOptions = {}): Promise<CancelledTask> {
@@ -99,6 +108,16 @@ export class HttpTasks implements Tasks {
   counts({ signal }: CallOptions = {}): Promise<TaskCounts> {
     return this.#connection.ask({ path: "/v1/tasks/stats", signal });
   }
+}
+
+/** Moments as the server reads them; what is no moment it says itself. */
+function withMoments({ from, to, ...filter }: TaskFilter): Record<string, unknown> {
+  const text = (moment: string | Date) => (moment instanceof Date ? (moment.toJSON() ?? "") : moment);
+  return {
+    ...filter,
+    ...(from === undefined ? {} : { from: text(from) }),
+    ...(to === undefined ? {} : { to: text(to) }),
+  };
 }
 
 /** The same key gives the same task, however often it is sent. */

@@ -1,8 +1,8 @@
 import { isObject } from "../model/field-checks.ts";
 import { OPTIONS } from "./options.ts";
 
-/** Of these, 0 is a value like any other: never, and at once. */
-const ZERO_MEANS = ["agingSec", "noExecutorSec"];
+/** Of these, 0 is a value like any other: never, at once, and no bound. */
+const ZERO_MEANS = ["agingSec", "noExecutorSec", "maxRunningBytes"];
 
 const NUMBERS = OPTIONS.filter(({ path, kind }) => path[0] === "scheduler" && kind === "number")
   .map(({ path }) => path.at(-1) ?? "")

@@ -32,7 +32,13 @@ function faultsOf(params: Parameters<typeof load>[0]): string[] {
 
 test("without a file, variables and flags everything has its default", () => {
   expect(load().config).toEqual({
-    server: { host: "127.0.0.1", port: 7682, rateLimit: { perSecond: 100, burst: 200 } },
+    server: {
+      host: "127.0.0.1",
+      port: 7682,
+      basePath: "",
+      rateLimit: { perSecond: 100, burst: 200, maxExpensive: 4 },
+    },
+    ui: { enabled: true },
     storage: "sqlite:rota.db",
     storageWaitSec: 60,
     scheduler: {
@@ -45,6 +51,8 @@ test("without a file, variables and flags everything has its default", () => {
       workerCount: 4,
       agingSec: 0,
       noExecutorSec: 60,
+      maxLost: 5,
+      maxRunningBytes: 268_435_456,
     },
     lanes: {
       main: { concurrency: 30 },
@@ -56,6 +64,7 @@ test("without a file, variables and flags everything has its default", () => {
     sessions: { mode: "queue", cap: 10, drop: "old", debounceMs: 800, maxConcurrent: 1 },
     retry: { maxRetries: 3, backoffMs: 1_000, backoffMultiplier: 2, maxBackoffMs: 60_000, jitter: 0 },
     timeouts: { defaultMs: 120_000, maxMs: 600_000 },
+    tenants: { maxLaneShare: 0.8 },
     executors: {},
     agents: {},
     log: { level: "info" },
@@ -226,6 +235,10 @@ test.each([
     /^`agents.a\u202eb`: the id of an agent is 1 to 128 characters of any script/,
   ],
   [{ agents: [] }, /^`agents` must be an object of agents, not an array/],
+  [{ tenants: { maxLaneShare: 0 } }, /^`tenants.maxLaneShare` must be a number from 0.01 to 1, not 0/],
+  [{ tenants: { maxLaneShare: 1.5 } }, /^`tenants.maxLaneShare` must be a number from 0.01 to 1, not 1.5/],
+  [{ tenants: { maxLaneshare: 1 } }, /did you mean `tenants.maxLaneShare`\?/],
+  [{ scheduler: { maxQueueSizeTotal: -1 } }, /^`scheduler.maxQueueSizeTotal` must be an integer from 1 to/],
   [{ timeouts: { maxMs: 10 } }, /^`timeouts.maxMs` must be an integer of milliseconds from 1000 to/],
   [{ retry: { maxRetries: 101 } }, /^`retry.maxRetries` must be an integer from 0 to 100, not 101/],
   [{ shutdownGraceSec: null }, /^`shutdownGraceSec` must be a number of seconds from 0 to \d+, not null/],
@@ -350,4 +363,17 @@ test("of thousands of faults the first fifty are told, and how many there are", 
   const faults = faultsOf({ file });
   expect([faults.length, faults.at(-1)]).toEqual([51, "and 4950 more"]);
   expect(() => load({ file })).toThrow("the configuration has 5000 faults:\n- unknown option `option0`");
+});
+
+test.each(["rota", "/rota/", "/", "//a", "/a/../b", "/rota?x", "/<b>", '/"'])(
+  "a base path cannot be %j",
+  (basePath) => {
+    expect(() => load({ file: JSON.stringify({ server: { basePath } }) })).toThrow(
+      '`server.basePath` must be a path without a slash at the end, like "/rota", or empty',
+    );
+  },
+);
+
+test.each(["", "/rota", "/apps/rota-1.x"])("a base path can be %j", (basePath) => {
+  expect(load({ file: JSON.stringify({ server: { basePath } }) }).config.server.basePath).toBe(basePath);
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AGENT_ID_FORM, toAgentId } from "../model/agent-id.ts";
+import { MIB } from "../model/bytes.ts";
 import { STRATEGIES } from "../model/lane.ts";
 import { DEFAULT_RETRY_POLICY } from "../model/retry-policy.ts";
 import { RETRY_FIELDS } from "../model/retry-policy-input.ts";
@@ -13,6 +14,8 @@ import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.
 import { schedules } from "./schedules-schema.ts";
 import { server } from "./server-schema.ts";
 import { sessions } from "./sessions-schema.ts";
+import { tenants } from "./tenants-schema.ts";
+import { ui } from "./ui-schema.ts";
 import { webhooks } from "./webhooks-schema.ts";
 
 /** A count that somebody might mean; more is a slip of the finger. */
@@ -32,7 +35,16 @@ const scheduler = section({
     .describe(
       "`fair-fifo`: the agent with the fewest running goes first; `priority-fifo`: the task with the lowest number.",
     ),
-  maxQueueSize: numberIn(COUNT).default(1_000).describe("Waiting tasks in all; one more is rejected."),
+  maxQueueSize: numberIn(COUNT)
+    .default(1_000)
+    .describe(
+      "Waiting tasks of one tenant, unless its `limits.maxQueued` says otherwise; one more is rejected.",
+    ),
+  maxQueueSizeTotal: numberIn(COUNT)
+    .exactOptional()
+    .describe(
+      "Waiting tasks of all enabled tenants; one more is rejected, and once a second tenant exists one alone gets no further than half of it. The larger of 100000 and twice `maxQueueSize` when left out.",
+    ),
   maxPerAgent: numberIn(COUNT).default(100).describe("Waiting tasks of one agent; one more is rejected."),
   maxInflight: numberIn(COUNT).default(20).describe("Running tasks of the lane `tasks`, over all nodes."),
   maxPerAgentInflight: numberIn(COUNT)
@@ -46,6 +58,16 @@ const scheduler = section({
     .default(60)
     .describe(
       "How long a queued task waits for an executor that no live node has, where its agent has none of its own; then it fails. 0: at once.",
+    ),
+  maxLost: numberIn({ min: 1, max: 1_000 })
+    .default(5)
+    .describe(
+      "How often the process that runs a task may die with it; then the task fails, whatever its retries. After the second time it runs alone in its process.",
+    ),
+  maxRunningBytes: numberIn({ min: 0, max: 2 ** 40, unit: "bytes" })
+    .default(256 * MIB)
+    .describe(
+      "What the running tasks of this process may hold in memory; above it the process starts no further task. 0: any number.",
     ),
   resultTTLSec: numberIn({ ...SECONDS, min: 1 })
     .exactOptional()
@@ -101,6 +123,7 @@ function agentsFault(fault: Parameters<ReturnType<typeof must>>[0]): string {
 /** Everything that can be configured: the types, the defaults and what docs/configuration.md says of them. */
 export const configSchema = section({
   server: server.prefault({}),
+  ui: ui.prefault({}),
   storage: z
     // The value may hold a password, so that the sentence does not repeat it.
     .string({ error: `\`storage\` must be ${STORAGE_FORMS}` })
@@ -116,6 +139,7 @@ export const configSchema = section({
   schedules: schedules.prefault({}),
   retry: retry.prefault({}),
   timeouts: timeouts.prefault({}),
+  tenants: tenants.prefault({}),
   executors: executors.prefault({}),
   agents: z
     .record(

@@ -7,6 +7,10 @@ const RATE = { min: 1, max: 1_000_000 } as const;
 const HOST = /^[A-Za-z0-9.:_-]{1,253}$/;
 const hostError = must('be an address of this machine, like "127.0.0.1" or "0.0.0.0", or its name');
 
+/** What a proxy may call it: letters, digits and `-._~`, no slash at the end. */
+const BASE_PATH = /^(?:(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){1,8})?$/;
+const basePathError = must('be a path without a slash at the end, like "/rota", or empty');
+
 /** Where requests come in, and how many. */
 export const server = section({
   host: z
@@ -19,8 +23,22 @@ export const server = section({
   port: numberIn({ min: 0, max: 65_535 })
     .default(7682)
     .describe("The port to listen on; 0 picks a free one."),
+  basePath: z
+    .string({ error: basePathError })
+    .regex(BASE_PATH, { error: basePathError })
+    .default("")
+    .describe(
+      "Where a reverse proxy has Rota, like `/rota`: it answers there as well as at `/`, and the dashboard works below it.",
+    ),
   rateLimit: section({
-    perSecond: numberIn(RATE).default(100).describe("How many requests a second each API key may make."),
+    perSecond: numberIn(RATE)
+      .default(100)
+      .describe("How many requests a second each API key may make; one that costs more counts as several."),
     burst: numberIn(RATE).default(200).describe("How many of them at once, after a while without any."),
+    maxExpensive: numberIn({ min: 1, max: 1_000 })
+      .default(4)
+      .describe(
+        "How many expensive requests of one API key run at once, like pages of 500 rows and previews of 200 due times.",
+      ),
   }).prefault({}),
 });

@@ -10,9 +10,11 @@ import type { TaskLogLevel } from "../model/task-log.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { AttemptUsage } from "../storage/storage.ts";
 import { keptLog } from "./kept-log.ts";
+import type { RunningBytes } from "./running-bytes.ts";
 import { addUsage } from "./usage-sum.ts";
 
 export interface AttemptHooks {
+  readonly memory: RunningBytes;
   readonly log: Log;
   /** Called with each report while the attempt lasts. */
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
@@ -44,7 +46,11 @@ export class Attempt implements ExecutorContext {
   abortedAt: number | null = null;
   /** What it cost so far; null: it has not told. */
   used: AttemptUsage | null = null;
+  /** About what its result takes in memory, once there is one. */
+  resultBytes = 0;
 
+  #heldBytes = 0;
+  #returned = false;
   readonly #hooks: AttemptHooks;
   #controller: AbortController | null = null;
   #abortReason: Error | null = null;
@@ -52,6 +58,7 @@ export class Attempt implements ExecutorContext {
   #nodeLog: Log | null = null;
   #progress: ((data: unknown) => void) | null = null;
   #usage: ((usage: Usage) => void) | null = null;
+  #holds: ((bytes: number) => void) | null = null;
 
   constructor(params: { token: number; record: TaskRecord; begunAt: number; hooks: AttemptHooks }) {
     const { timeoutMs } = params.record.spec;
@@ -110,6 +117,11 @@ export class Attempt implements ExecutorContext {
     return this.#usage;
   }
 
+  get holds(): (bytes: number) => void {
+    this.#holds ??= (bytes) => this.hold(bytes);
+    return this.#holds;
+  }
+
   get contextWindow(): number | undefined {
     return this.#hooks.contextWindow(this.record);
   }
@@ -131,6 +143,29 @@ export class Attempt implements ExecutorContext {
     this.abortedAt = at;
     this.#abortReason = reason;
     this.#controller?.abort(reason);
+  }
+
+  /** Counts bytes that it holds until its executor returns. */
+  hold(bytes: number): void {
+    if (this.#returned || !Number.isFinite(bytes) || bytes <= 0) return;
+    // Whole bytes, so that what was added and taken back again is nothing.
+    const whole = Math.ceil(bytes);
+    this.#heldBytes += whole;
+    this.#hooks.memory.hold(this.record.tenant, whole);
+  }
+
+  /** Takes back a part of what was counted. */
+  letGo(bytes: number): void {
+    if (this.#returned) return;
+    this.#heldBytes -= bytes;
+    this.#hooks.memory.release(this.record.tenant, bytes);
+  }
+
+  /** Its executor has returned: nothing that it does any more is counted. */
+  returned(): void {
+    this.#returned = true;
+    this.#hooks.memory.release(this.record.tenant, this.#heldBytes);
+    this.#heldBytes = 0;
   }
 
   #addUsage(usage: Usage): void {

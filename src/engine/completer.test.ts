@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { unboundedMemory } from "../../test/support/memory.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { claimedTask, type RecordOverrides } from "../../test/support/records.ts";
 import { Attempt } from "./attempt.ts";
@@ -7,12 +8,13 @@ import { Completer } from "./completer.ts";
 const NOW = 1_000_000;
 
 function makeCompleter() {
-  return new Completer({ storageNow: () => NOW, random: () => 0.5 });
+  return new Completer({ storageNow: () => NOW, random: () => 0.5, memory: unboundedMemory() });
 }
 
 function attemptOf(overrides: RecordOverrides = {}, log = new RecordingLog()) {
   const { token, task } = claimedTask(overrides);
   const hooks = {
+    memory: unboundedMemory(),
     log,
     onProgress: () => {},
     onLog: () => {},
@@ -39,6 +41,7 @@ test("an outcome becomes an end of the attempt that holds the token", () => {
         agent: "a",
         callsBack: false,
         failures: 0,
+        heldBytes: 0,
       },
     ],
     progress: [],

@@ -5,6 +5,7 @@ import type { TaskRecord } from "../model/task-record.ts";
 import type { AttemptUsage, ClaimedTask, FinishAndClaimParams, Held } from "../storage/storage.ts";
 import type { Attempt } from "./attempt.ts";
 import { checkJson } from "./result-json.ts";
+import type { RunningBytes } from "./running-bytes.ts";
 
 export interface Finish extends Held {
   readonly settlement: Settlement;
@@ -19,6 +20,8 @@ export interface Finish extends Held {
   readonly callsBack: boolean;
   /** How often it alone could not be written. */
   readonly failures: number;
+  /** What its result counts as held by this process until it is written. */
+  readonly heldBytes: number;
 }
 export type Report = FinishAndClaimParams["progress"][number];
 
@@ -30,6 +33,8 @@ export interface Completed {
 export interface CompleterOptions {
   readonly storageNow: () => number;
   readonly random: () => number;
+  /** Counts the results that wait to be written. */
+  readonly memory: RunningBytes;
 }
 
 /** Turns outcomes into ends to be written, and holds them until they are. Nothing is forgotten before it is stored. */
@@ -61,8 +66,11 @@ export class Completer {
       now: this.#options.storageNow(),
       random: this.#options.random,
     });
+    const heldBytes = settlement.to === "done" ? attempt.resultBytes : 0;
+    this.#options.memory.hold(record.tenant, heldBytes);
     this.#finishes.push({
       ...finishOf(record, token, settlement),
+      heldBytes,
       ...(attempt.used === null ? {} : { usage: attempt.used }),
       ...summaryOf(record, settlement),
     });
@@ -85,6 +93,7 @@ export class Completer {
       agent: "",
       callsBack: false,
       failures: 0,
+      heldBytes: 0,
     });
   }
 
@@ -147,5 +156,15 @@ function finishOf(
   token: number,
   settlement: Settlement,
 ): Finish {
-  return { seq, token, settlement, tenant, lane, agent, callsBack: callbackUrl !== null, failures: 0 };
+  return {
+    seq,
+    token,
+    settlement,
+    tenant,
+    lane,
+    agent,
+    callsBack: callbackUrl !== null,
+    failures: 0,
+    heldBytes: 0,
+  };
 }

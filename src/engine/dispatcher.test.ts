@@ -12,11 +12,19 @@ describe("the dispatcher", () => {
     await engine.start();
     await settle();
     expect(await states()).toEqual({ done: 12 });
+    const tenant = newTask().tenant;
+    const claim = (left: [string, number][]) => ({
+      lane: "tasks",
+      limit: 4,
+      perTenant: { max: 3, left: new Map(left) },
+      wakes: expect.any(Number),
+    });
+    // What ends in the same exchange leaves its tenant all of its share.
     expect(exchanges.map(({ finishes, claims }) => [finishes.length, claims])).toEqual([
-      [0, [{ lane: "tasks", limit: 4, wakes: expect.any(Number) }]],
-      [4, [{ lane: "tasks", limit: 4, wakes: expect.any(Number) }]],
-      [4, [{ lane: "tasks", limit: 4, wakes: expect.any(Number) }]],
-      [4, [{ lane: "tasks", limit: 4, wakes: expect.any(Number) }]],
+      [0, [claim([])]],
+      [4, [claim([[tenant, 3]])]],
+      [4, [claim([[tenant, 3]])]],
+      [4, [claim([[tenant, 3]])]],
     ]);
   });
 

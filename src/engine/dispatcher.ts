@@ -1,13 +1,15 @@
 import { isTerminal } from "../model/task-state.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
-import type { ClaimedTask, FinishedAndClaimed, Slots, Storage } from "../storage/storage.ts";
+import type { ClaimedTask, FinishedAndClaimed, Storage } from "../storage/storage.ts";
+import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
-import type { LaneClaim, LaneSlots } from "./lane-slots.ts";
+import type { Capacity, ClaimBounds, LaneClaim, LaneSlots } from "./lane-slots.ts";
 import type { MetricsByTenant } from "./metrics-by-tenant.ts";
 import type { AgentName } from "./run-maker.ts";
 import type { Runner } from "./runner.ts";
+import type { RunningBytes } from "./running-bytes.ts";
 
 /** Ends written in one transaction: more would only make the others wait longer for theirs. */
 const FINISHES_MAX = 200;
@@ -24,6 +26,8 @@ export interface DispatcherOptions extends ServiceOptions {
   readonly runner: Runner;
   readonly completer: Completer;
   readonly metrics: MetricsByTenant;
+  /** Says how much may be claimed. */
+  readonly memory: RunningBytes;
   /** Whether an end of this agent's tasks can make room in other lanes than their own. */
   readonly spansLanes: (name: AgentName) => boolean;
   /** Told when a retry was written down that is due at this moment of the storage's clock. */
@@ -44,11 +48,13 @@ export class Dispatcher extends Service {
   #finishesMax = FINISHES_MAX;
   /** Attempts that lost their lease while an exchange was under way. */
   readonly #fencedEarly = new Set<number>();
+  readonly #turns: AloneTurns;
 
   constructor(options: DispatcherOptions) {
     super(options);
     this.#options = options;
     this.#lookedAt = this.clock.monotonic();
+    this.#turns = new AloneTurns(this.#lookedAt);
   }
 
   /** There may be work in these lanes. */
@@ -79,9 +85,20 @@ export class Dispatcher extends Service {
     return this.#closing;
   }
 
+  /** Whether a task runs alone here, or is about to. */
+  get alonePhase(): AlonePhase {
+    return this.#turns.phase;
+  }
+
+  /** There may be a task that runs alone. */
+  lookForAlone(): void {
+    this.#turns.lookSoon();
+    this.wake();
+  }
+
   /** How many tasks of each lane it is there to run: none once it closes down. */
-  get serves(): Slots {
-    return this.#closing ? {} : this.#options.slots.capacity;
+  get serves(): Capacity {
+    return this.#closing ? { slots: {}, perTenant: {} } : this.#options.slots.capacity;
   }
 
   /**
@@ -109,15 +126,53 @@ export class Dispatcher extends Service {
 
   async tick(): Promise<number> {
     this.#lookNowAndThen();
-    const { completer, slots } = this.#options;
+    await this.#lookForAloneNowAndThen();
+    const { completer, slots, memory } = this.#options;
     const completed = completer.take(this.#finishesMax);
     if (completed.finishes.some((finish) => this.#options.spansLanes(finish))) slots.wakeAll();
-    const claims = this.#mayClaim() ? slots.claims(completed.finishes) : [];
+    const bounds = { claimsMax: memory.claimsMax, overShare: memory.tenantsOverShare };
+    const claims = this.#isOpen() ? slots.claims(completed.finishes, bounds) : [];
     if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
-      await this.#exchange(completed, claims);
+      await this.#exchange(completed, claims, bounds);
     }
-    const more = completer.size > 0 || (this.#mayClaim() && slots.hungry);
-    return more ? 0 : POLL_MS;
+    if (this.#turns.phase === "alone" && this.#isEmpty()) this.#reopen();
+    if (this.#turns.phase === "closing" && this.#isEmpty() && this.#mayClaim()) await this.#claimAlone();
+    const more = completer.size > 0 || (this.#isOpen() && slots.hungry && memory.claimsMax > 0);
+    if (more) return 0;
+    return this.#mayClaim() ? Math.min(POLL_MS, this.#turns.lookInMs(this.clock.monotonic())) : POLL_MS;
+  }
+
+  async #lookForAloneNowAndThen(): Promise<void> {
+    const now = this.clock.monotonic();
+    if (!this.#mayClaim() || this.#turns.lookInMs(now) > 0) return;
+    const { storage, node, slots } = this.#options;
+    const waits = await storage.tasks.isAloneWaiting({ node: node(), lanes: slots.lanes });
+    this.#turns.looked(now, { waits });
+  }
+
+  /** Others had to wait. */
+  #reopen(): void {
+    this.#turns.reopen(this.clock.monotonic());
+    this.#options.slots.wakeAll();
+  }
+
+  /** Nothing runs here, and nothing that ran is still to be written. */
+  #isEmpty(): boolean {
+    const { runner, completer } = this.#options;
+    return runner.size === 0 && completer.finishes === 0;
+  }
+
+  async #claimAlone(): Promise<void> {
+    const { storage, node, slots } = this.#options;
+    const answer = await this.#ask(() => storage.tasks.claimAlone({ node: node(), lanes: slots.lanes }));
+    this.#wroteDown([], answer);
+    if (answer.claimed.length > 0) this.#turns.began();
+    else this.#reopen();
+    this.#begin(answer.claimed, [], { claimsMax: 1, overShare: this.#options.memory.tenantsOverShare });
+  }
+
+  #isOpen(): boolean {
+    return this.#mayClaim() && this.#turns.phase === "open";
   }
 
   #mayClaim(): boolean {
@@ -131,29 +186,41 @@ export class Dispatcher extends Service {
     this.#options.slots.wakeAll();
   }
 
-  async #exchange(completed: Completed, claims: readonly LaneClaim[]): Promise<void> {
+  async #exchange(completed: Completed, claims: readonly LaneClaim[], bounds: ClaimBounds): Promise<void> {
     const { storage, node } = this.#options;
+    const { claimsMax } = bounds;
+    const max = Number.isFinite(claimsMax) ? { claimsMax } : {};
     let answer: FinishedAndClaimed;
-    this.#fencedEarly.clear();
-    this.#begun += 1;
     try {
-      answer = await storage.tasks.finishAndClaim({ node: node(), ...completed, claims });
+      answer = await this.#ask(() =>
+        storage.tasks.finishAndClaim({ node: node(), ...completed, claims, ...max }),
+      );
     } catch (error) {
       this.#keep(completed, error);
       throw error;
+    }
+    this.#wroteDown(completed.finishes, answer);
+    this.#begin(answer.claimed, claims, bounds);
+  }
+
+  /** One exchange with the storage. */
+  async #ask(exchange: () => Promise<FinishedAndClaimed>): Promise<FinishedAndClaimed> {
+    this.#fencedEarly.clear();
+    this.#begun += 1;
+    try {
+      return await exchange();
     } finally {
       this.#ended += 1;
     }
-    this.#wroteDown(completed.finishes, answer);
-    this.#begin(answer.claimed, claims);
   }
 
   #wroteDown(finishes: readonly Finish[], answer: FinishedAndClaimed): void {
-    const { slots, metrics, onRetryAt, onEnded } = this.#options;
+    const { slots, metrics, memory, onRetryAt, onEnded } = this.#options;
     const states = new Map(answer.finished.map(({ token, state }) => [token, state]));
     let toTell = answer.expired.length > 0;
-    for (const { token, tenant, lane, agent, settlement, callsBack } of finishes) {
-      slots.freed(lane);
+    for (const { token, tenant, lane, agent, settlement, callsBack, heldBytes } of finishes) {
+      slots.freed({ lane, tenant });
+      memory.release(tenant, heldBytes);
       const state = states.get(token);
       if (state === undefined) continue;
       metrics.of(tenant).ended({ agent, lane }, state);
@@ -174,18 +241,29 @@ export class Dispatcher extends Service {
     this.wake();
   }
 
-  #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[]): void {
-    const { slots, runner, completer, metrics } = this.#options;
+  #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[], bounds: ClaimBounds): void {
+    const { slots, runner, completer, metrics, memory } = this.#options;
+    const { claimsMax, overShare } = bounds;
     const given = new Map<string, number>();
     for (const { task } of claimed) {
-      slots.took(task.lane);
+      slots.took(task);
       given.set(task.lane, (given.get(task.lane) ?? 0) + 1);
     }
-    for (const claim of claims) slots.answered(claim, given.get(claim.lane) ?? 0);
+    const isCut = claimed.length >= claimsMax;
+    for (const claim of claims) slots.answered(claim, given.get(claim.lane) ?? 0, { isCut });
     for (const task of claimed) {
       if (this.#fencedEarly.has(task.token)) {
-        slots.freed(task.task.lane);
+        slots.freed(task.task);
         this.wakeAll();
+      } else if (!memory.hasRoom) {
+        // Those that were claimed with it hold more than was to be expected.
+        completer.putBack(task, "not started: the tasks that run in its process hold too much memory");
+      } else if (memory.isOverShare(task.task.tenant) && !overShare.has(task.task.tenant)) {
+        // The same. One that was over its share before is given tasks where the storage knows no second enabled tenant.
+        completer.putBack(
+          task,
+          "not started: the tasks of its tenant hold their share of its process's memory",
+        );
       } else if (this.#claiming) {
         metrics.of(task.task.tenant).dispatched(task.task);
         runner.run(task);

@@ -15,9 +15,10 @@ import type {
   Storage,
   StorageSignal,
 } from "../storage/storage.ts";
+import type { AlonePhase } from "./alone-turns.ts";
 import type { Attempt } from "./attempt.ts";
 import { Completer } from "./completer.ts";
-import { readDependencyResults } from "./dependency-results.ts";
+import { readDependencies } from "./dependency-results.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { Firer, type ScheduleRunner } from "./firer.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -35,6 +36,7 @@ import { Rescuer } from "./rescuer.ts";
 import { Rewinder } from "./rewinder.ts";
 import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./run-maker.ts";
 import { Runner, type RunnerOptions } from "./runner.ts";
+import { RunningBytes, type RunningMemory } from "./running-bytes.ts";
 import { readTaskSession } from "./task-session.ts";
 import { Timekeeper } from "./timekeeper.ts";
 
@@ -65,6 +67,10 @@ export interface EngineOptions {
   readonly version: string;
   /** How many tasks of each lane run here at once. */
   readonly concurrency: () => Readonly<Record<string, number>>;
+  /** The part of a lane's slots, and of `maxRunningBytes`, that one tenant may hold once a second enabled tenant exists. */
+  readonly maxLaneShare: () => number;
+  /** Whether a second enabled tenant exists, as far as this process knows. The storage decides by what it knows itself. */
+  readonly hasSecondTenant: () => boolean;
   readonly limits: () => AdmissionLimits;
   readonly retentionMs: () => number;
   /** The same for runs of schedules, which outlive their tasks. */
@@ -74,6 +80,10 @@ export interface EngineOptions {
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
   /** What this process can execute: `engine.abilitiesChanged` when it changes. */
   readonly abilities: () => Abilities;
+  /** How many bytes the tasks that run here may hold; 0: any number. */
+  readonly maxRunningBytes: () => number;
+  /** How often a task may be lost with its process. */
+  readonly maxLost: () => number;
   /** How long a task waits for an executor that no live node has and no agent of its own promises. */
   readonly noExecutorMs: () => number;
   /** What the model of a task's agent takes in at most. Left out: nobody says. */
@@ -93,6 +103,7 @@ export class Engine {
   readonly intake: Intake;
   readonly #options: EngineOptions;
   readonly #slots: LaneSlots;
+  readonly #memory: RunningBytes;
   readonly #completer: Completer;
   readonly #runner: Runner;
   readonly #logs: LogKeeper;
@@ -118,8 +129,15 @@ export class Engine {
     const storageNow = () => storageClock.now();
     const onEnded = options.onEnded ?? (() => {});
     this.#options = options;
-    this.#slots = new LaneSlots(options.concurrency());
-    this.#completer = new Completer({ storageNow, random });
+    this.#slots = new LaneSlots(options.concurrency(), options.maxLaneShare());
+    this.#memory = new RunningBytes({
+      max: options.maxRunningBytes,
+      tenantShare: () => (options.hasSecondTenant() ? options.maxLaneShare() : null),
+      running: () => this.#runner.size,
+      onRoom: () => this.#dispatcher.wakeAll(),
+    });
+    const memory = this.#memory;
+    this.#completer = new Completer({ storageNow, random, memory });
     this.intake = new Intake({
       storage,
       clock,
@@ -132,8 +150,9 @@ export class Engine {
       clock,
       storageNow,
       log,
+      memory,
       findExecutor: options.findExecutor,
-      dependencyResults: ({ seq }, signal) => readDependencyResults({ clock, random, storage, seq, signal }),
+      readDependencies: (record, signal) => readDependencies({ clock, random, storage, record, signal }),
       onOutcome: (attempt, outcome) => {
         this.#ran(attempt);
         logFailure(attempt, this.#completer.finish(attempt, outcome));
@@ -157,7 +176,7 @@ export class Engine {
       storage,
       newNodeId: options.newNodeId,
       version: options.version,
-      slots: () => this.#dispatcher.serves,
+      capacity: () => this.#dispatcher.serves,
       draining: () => this.#dispatcher.isClosing,
       abilities: options.abilities,
     });
@@ -165,6 +184,7 @@ export class Engine {
       ...service,
       storage,
       metrics,
+      memory,
       node,
       slots: this.#slots,
       runner: this.#runner,
@@ -203,7 +223,11 @@ export class Engine {
       storage,
       metrics,
       node,
-      onRequeued: wakeAll,
+      maxLost: options.maxLost,
+      onRequeued: () => {
+        wakeAll();
+        this.#dispatcher.lookForAlone();
+      },
       onFailed: onEnded,
     });
     this.#releaser = new Releaser({ ...service, storage });
@@ -234,6 +258,16 @@ export class Engine {
   /** How many slots of a lane are taken here; null when this process does not run it. */
   laneLoad(lane: string): { readonly running: number; readonly concurrency: number } | null {
     return this.#slots.load(lane);
+  }
+
+  /** How many bytes the tasks that run here hold, and how many they may; `max` 0: any number. */
+  get memory(): RunningMemory {
+    return this.#memory;
+  }
+
+  /** Whether this process runs one task alone, or is about to, and so starts no others. */
+  get alonePhase(): AlonePhase {
+    return this.#dispatcher.alonePhase;
   }
 
   /** For whoever makes, changes or runs schedules. */
@@ -283,7 +317,7 @@ export class Engine {
 
   /** Other settings hold from now on: what they allow starts at once, and what they no longer keep goes. */
   settingsChanged(): void {
-    this.#slots.configure(this.#options.concurrency());
+    this.#slots.configure(this.#options.concurrency(), this.#options.maxLaneShare());
     this.#incarnation.changed();
     this.#dispatcher.wakeAll();
     this.#pruner.wake();
@@ -374,7 +408,7 @@ export class Engine {
 
   #fenced(attempt: Attempt): void {
     this.#ran(attempt);
-    this.#slots.freed(attempt.record.lane);
+    this.#slots.freed(attempt.record);
     this.#completer.drop(attempt);
     this.#dispatcher.wakeAll();
     this.#ifIdle();

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { Service, type ServiceOptions } from "../services/service.ts";
-import type { Abilities, Slots, Storage } from "../storage/storage.ts";
+import type { Abilities, Storage } from "../storage/storage.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Heartbeat } from "./heartbeat.ts";
+import type { Capacity } from "./lane-slots.ts";
 import type { Rescuer } from "./rescuer.ts";
 
 /** While all is well there is nothing to do. */
@@ -14,7 +15,7 @@ export interface IncarnationOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly newNodeId: () => string;
   /** How many tasks of each lane this process is there to run. */
-  readonly slots: () => Slots;
+  readonly capacity: () => Capacity;
   /** Whether it takes nothing more. */
   readonly draining: () => boolean;
   /** Of Rota. */
@@ -42,7 +43,7 @@ export class Incarnation extends Service {
   /** Whether the lease is gone and no new name is known yet. */
   #lost = false;
   /** The slots that the storage knows of, and whether it knows that the node drains; null: perhaps others. */
-  #told: { readonly slots: Slots; readonly draining: boolean } | null = null;
+  #told: (Capacity & { readonly draining: boolean }) | null = null;
   /** The same of what this process can execute. */
   #abilities: Abilities | null = null;
 
@@ -104,7 +105,7 @@ export class Incarnation extends Service {
 
   /** A critical task that finds a slot free makes nobody give way for it: the storage must know what there is. */
   async #tellSlots(): Promise<void> {
-    const told = { slots: this.#options.slots(), draining: this.#options.draining() };
+    const told = { ...this.#options.capacity(), draining: this.#options.draining() };
     if (isDeepStrictEqual(told, this.#told)) return;
     this.#told = null;
     await this.#options.storage.nodes.setSlots({ node: this.#node, ...told });
@@ -112,11 +113,11 @@ export class Incarnation extends Service {
   }
 
   async #register(node: string): Promise<void> {
-    const slots = this.#options.slots();
+    const capacity = this.#options.capacity();
     const abilities = this.#options.abilities();
     const { version } = this.#options;
-    await this.#options.storage.nodes.register({ node, version, slots, abilities });
-    this.#told = { slots, draining: false };
+    await this.#options.storage.nodes.register({ node, version, ...capacity, abilities });
+    this.#told = { ...capacity, draining: false };
     this.#abilities = abilities;
   }
 
@@ -143,5 +144,6 @@ export class Incarnation extends Service {
 
 async function retire(storage: Storage, rescuer: Rescuer, node: string): Promise<void> {
   const record = (await storage.nodes.list()).find((candidate) => candidate.node === node);
-  if (record !== undefined) await rescuer.rescue(record);
+  // Its process is this one, which lives.
+  if (record !== undefined) await rescuer.rescue(record, { died: false });
 }

@@ -9,7 +9,14 @@ import { Intake } from "./intake.ts";
 async function makeIntake(meddler: Parameters<typeof meddle>[1] = {}) {
   const clock = new ManualClock();
   const storage = await openMemory(clock);
-  const lane = { name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+  const lane = {
+    name: "tasks",
+    total: null,
+    perAgent: null,
+    perTenant: null,
+    strategy: "fair-fifo",
+    agingMs: 0,
+  } as const;
   await storage.lanes.configure({ lanes: [lane] });
   const batches: string[][] = [];
   const sent: string[] = [];

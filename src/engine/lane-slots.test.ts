@@ -1,18 +1,23 @@
 import { describe, expect, test } from "vitest";
 import type { Finish } from "./completer.ts";
-import { LaneSlots } from "./lane-slots.ts";
+import { type ClaimBounds, LaneSlots } from "./lane-slots.ts";
 
 function ended(lane: string): Finish {
   return {
     seq: 1,
     token: 1,
     settlement: { to: "done", result: null },
-    tenant: "default",
+    tenant: "t",
     lane,
     agent: "a",
     callsBack: false,
     failures: 0,
+    heldBytes: 0,
   };
+}
+
+function bounds(claimsMax: number, ...overShare: string[]): ClaimBounds {
+  return { claimsMax, overShare: new Set(overShare) };
 }
 
 function asks(slots: LaneSlots, finishes: readonly Finish[] = []) {
@@ -20,8 +25,8 @@ function asks(slots: LaneSlots, finishes: readonly Finish[] = []) {
 }
 
 test("asks for all free slots of each lane", () => {
-  const slots = new LaneSlots({ a: 2, b: 3, c: 0 });
-  slots.took("b");
+  const slots = new LaneSlots({ a: 2, b: 3, c: 0 }, 1);
+  slots.took({ lane: "b", tenant: "t" });
   expect(asks(slots)).toEqual([
     ["a", 2],
     ["b", 2],
@@ -29,27 +34,27 @@ test("asks for all free slots of each lane", () => {
 });
 
 test("a lane that gave less than asked is not asked again until it is woken", () => {
-  const slots = new LaneSlots({ a: 2 });
+  const slots = new LaneSlots({ a: 2 }, 1);
   const [claim] = slots.claims([]);
   slots.answered(claim as never, 1);
-  slots.took("a");
+  slots.took({ lane: "a", tenant: "t" });
   expect(asks(slots)).toEqual([]);
   expect(slots.wake("a")).toBe(true);
   expect(asks(slots)).toEqual([["a", 1]]);
 });
 
 test("a lane that gave all it was asked for is asked again", () => {
-  const slots = new LaneSlots({ a: 2 });
+  const slots = new LaneSlots({ a: 2 }, 1);
   const [claim] = slots.claims([]);
-  slots.took("a");
-  slots.took("a");
+  slots.took({ lane: "a", tenant: "t" });
+  slots.took({ lane: "a", tenant: "t" });
   slots.answered(claim as never, 2);
   expect(asks(slots)).toEqual([]);
   expect(asks(slots, [ended("a")])).toEqual([["a", 1]]);
 });
 
 test("a wake-up while it was asked counts", () => {
-  const slots = new LaneSlots({ a: 2 });
+  const slots = new LaneSlots({ a: 2 }, 1);
   const [claim] = slots.claims([]);
   slots.wake("a");
   slots.answered(claim as never, 0);
@@ -57,26 +62,26 @@ test("a wake-up while it was asked counts", () => {
 });
 
 test("an end makes its lane worth asking, with the slot it frees", () => {
-  const slots = new LaneSlots({ a: 1, b: 1 });
+  const slots = new LaneSlots({ a: 1, b: 1 }, 1);
   for (const claim of slots.claims([])) slots.answered(claim, 0);
-  slots.took("a");
+  slots.took({ lane: "a", tenant: "t" });
   expect(asks(slots, [ended("a")])).toEqual([["a", 1]]);
 });
 
 test("waking a lane without a free slot, or one that is not ours, is nothing to act on", () => {
-  const slots = new LaneSlots({ a: 1 });
-  slots.took("a");
+  const slots = new LaneSlots({ a: 1 }, 1);
+  slots.took({ lane: "a", tenant: "t" });
   expect(slots.wake("a")).toBe(false);
   expect(slots.wake("elsewhere")).toBe(false);
 });
 
 test("asks for a bounded number at a time, and stays hungry while it is given all of it", () => {
-  const slots = new LaneSlots({ a: 450 });
+  const slots = new LaneSlots({ a: 450 }, 1);
   const given: number[] = [];
   for (const left = { tasks: 420 }; slots.hungry; ) {
     const [claim] = slots.claims([]);
     const count = Math.min(claim?.limit ?? 0, left.tasks);
-    for (let i = 0; i < count; i++) slots.took("a");
+    for (let i = 0; i < count; i++) slots.took({ lane: "a", tenant: "t" });
     left.tasks -= count;
     slots.answered(claim as never, count);
     given.push(count);
@@ -86,10 +91,10 @@ test("asks for a bounded number at a time, and stays hungry while it is given al
 
 describe("set anew while tasks run,", () => {
   test("a larger lane asks for what it can run more, and a new one for all", () => {
-    const slots = new LaneSlots({ a: 2 });
-    slots.took("a");
-    slots.took("a");
-    slots.configure({ a: 5, b: 1 });
+    const slots = new LaneSlots({ a: 2 }, 1);
+    slots.took({ lane: "a", tenant: "t" });
+    slots.took({ lane: "a", tenant: "t" });
+    slots.configure({ a: 5, b: 1 }, 1);
     expect(asks(slots)).toEqual([
       ["a", 3],
       ["b", 1],
@@ -97,22 +102,88 @@ describe("set anew while tasks run,", () => {
   });
 
   test("a smaller one asks for nothing until fewer run than it may run", () => {
-    const slots = new LaneSlots({ a: 4 });
-    for (let n = 0; n < 4; n++) slots.took("a");
-    slots.configure({ a: 2 });
+    const slots = new LaneSlots({ a: 4 }, 1);
+    for (let n = 0; n < 4; n++) slots.took({ lane: "a", tenant: "t" });
+    slots.configure({ a: 2 }, 1);
     expect([slots.hungry, slots.wake("a"), asks(slots)]).toEqual([false, false, []]);
     expect(asks(slots, [ended("a"), ended("a")])).toEqual([]);
     expect(asks(slots, [ended("a"), ended("a"), ended("a")])).toEqual([["a", 1]]);
-    for (let n = 0; n < 3; n++) slots.freed("a");
+    for (let n = 0; n < 3; n++) slots.freed({ lane: "a", tenant: "t" });
     expect(asks(slots)).toEqual([["a", 1]]);
   });
 
   test("one that is not named stays as it is", () => {
-    const slots = new LaneSlots({ a: 2, b: 3 });
-    slots.configure({ a: 1 });
+    const slots = new LaneSlots({ a: 2, b: 3 }, 1);
+    slots.configure({ a: 1 }, 1);
     expect(asks(slots)).toEqual([
       ["a", 1],
       ["b", 3],
     ]);
   });
+});
+
+describe("of a lane's slots", () => {
+  function asked(slots: LaneSlots, finishes: readonly Finish[] = [], ...overShare: string[]) {
+    return slots
+      .claims(finishes, bounds(Number.POSITIVE_INFINITY, ...overShare))
+      .map(({ limit, perTenant }) => [limit, perTenant?.max, Object.fromEntries(perTenant?.left ?? [])]);
+  }
+
+  test("one tenant may take its share, less by what it holds, and others theirs", () => {
+    const slots = new LaneSlots({ a: 5 }, 0.8);
+    expect(asked(slots)).toEqual([[5, 4, {}]]);
+    for (let n = 0; n < 3; n++) slots.took({ lane: "a", tenant: "t" });
+    slots.took({ lane: "a", tenant: "u" });
+    // One more is within the share of "u", however many of the others are taken.
+    expect(asked(slots)).toEqual([[1, 4, {}]]);
+    slots.freed({ lane: "a", tenant: "u" });
+    expect(asked(slots)).toEqual([[2, 4, { t: 1 }]]);
+  });
+
+  test("what ends in the same exchange is not held any more", () => {
+    const slots = new LaneSlots({ a: 5 }, 0.8);
+    for (let n = 0; n < 4; n++) slots.took({ lane: "a", tenant: "t" });
+    expect(asked(slots)).toEqual([[1, 4, { t: 0 }]]);
+    expect(asked(slots, [ended("a"), ended("a")])).toEqual([[3, 4, { t: 2 }]]);
+  });
+
+  test("one that holds more than its share may take less than none", () => {
+    const slots = new LaneSlots({ a: 10 }, 1);
+    for (let n = 0; n < 7; n++) slots.took({ lane: "a", tenant: "t" });
+    slots.configure({ a: 10 }, 0.5);
+    expect(asked(slots)).toEqual([[3, 5, { t: -2 }]]);
+    expect(slots.capacity).toEqual({ slots: { a: 10 }, perTenant: { a: 5 } });
+  });
+
+  test("tenants whose tasks hold too much memory get none, of a single slot neither", () => {
+    const slots = new LaneSlots({ a: 5, b: 1 }, 0.8);
+    for (let n = 0; n < 4; n++) slots.took({ lane: "a", tenant: "t" });
+    expect(asked(slots, [ended("a")], "t", "u")).toEqual([
+      [2, 4, { t: 0, u: 0 }],
+      [1, 1, { t: 0, u: 0 }],
+    ]);
+  });
+
+  test("a single slot is not shared", () => {
+    const slots = new LaneSlots({ a: 1 }, 0.8);
+    expect(asked(slots)).toEqual([[1, undefined, {}]]);
+    expect(slots.capacity).toEqual({ slots: { a: 1 }, perTenant: {} });
+  });
+});
+
+test("where fewer may be claimed than there are slots, another lane is first each time, and all are asked again", () => {
+  const slots = new LaneSlots({ a: 2, b: 3 }, 1);
+  const lanes = (max: number) => slots.claims([], bounds(max)).map(({ lane }) => lane);
+  expect([lanes(5), lanes(4), lanes(4), lanes(4)]).toEqual([
+    ["a", "b"],
+    ["b", "a"],
+    ["a", "b"],
+    ["b", "a"],
+  ]);
+  for (const claim of slots.claims([], bounds(1)))
+    slots.answered(claim, claim.lane === "a" ? 1 : 0, { isCut: true });
+  expect([slots.hungry, asks(slots).length]).toEqual([true, 2]);
+  for (const claim of slots.claims([])) slots.answered(claim, 0);
+  expect(slots.hungry).toBe(false);
+  expect([slots.claims([ended("a")], bounds(0)), slots.hungry]).toEqual([[], true]);
 });

@@ -1,3 +1,5 @@
+import { slotsPerTenant } from "../model/lane.ts";
+import type { Claim, Slots as SlotCounts, TenantSlots } from "../storage/storage.ts";
 import type { Finish } from "./completer.ts";
 
 /** Tasks claimed from one lane in one transaction: more would hold it, and everybody else, up for long. */
@@ -6,6 +8,10 @@ const CLAIM_MAX = 200;
 /** How many tasks of one lane this process runs, and whether it is worth asking for more. */
 interface Slots {
   concurrency: number;
+  /** How many of them one tenant may hold while there is a second enabled tenant; null: no bound. */
+  perTenant: number | null;
+  /** Of `held`, how many each tenant has. */
+  readonly heldBy: Map<string, number>;
   /** Attempts the storage believes this process runs: their ends may be decided, but are not yet written. */
   held: number;
   /** Whether the lane may have something to start: false once it gave less than it was asked for. */
@@ -14,35 +20,73 @@ interface Slots {
   wakes: number;
 }
 
-export interface LaneClaim {
-  readonly lane: string;
-  readonly limit: number;
+export interface LaneClaim extends Claim {
   readonly wakes: number;
+}
+
+/** What bounds a claim besides slots: memory. */
+export interface ClaimBounds {
+  /** How many tasks may be claimed in all lanes together. */
+  readonly claimsMax: number;
+  /** Tenants that get no task now. */
+  readonly overShare: ReadonlySet<string>;
+}
+
+const UNBOUNDED: ClaimBounds = { claimsMax: Number.POSITIVE_INFINITY, overShare: new Set() };
+
+/** The slots of a lane by the tenant who has one. */
+export interface SlotHolder {
+  readonly lane: string;
+  readonly tenant: string;
+}
+
+/** How many slots there are in each lane, and how many of them one tenant may hold, where that is bounded. */
+export interface Capacity {
+  readonly slots: SlotCounts;
+  readonly perTenant: SlotCounts;
 }
 
 /** The slots of this process, lane by lane. */
 export class LaneSlots {
   readonly #slots = new Map<string, Slots>();
+  /** How many claims there were: each begins with another lane, so that none is last whenever few may be claimed. */
+  #turn = 0;
 
-  constructor(concurrency: Readonly<Record<string, number>>) {
-    this.configure(concurrency);
+  constructor(concurrency: SlotCounts, maxLaneShare: number) {
+    this.configure(concurrency, maxLaneShare);
   }
 
   /**
    * Sets how many tasks of each lane run here at once. Where more run already, they go on, and nothing starts until
-   * they are fewer. A lane that is not named stays as it is, so that what waits in it is still run.
+   * they are fewer. A lane that is not named keeps its number, so that what waits in it is still run. `maxLaneShare`: the
+   * part of every lane that one tenant may hold.
    */
-  configure(concurrency: Readonly<Record<string, number>>): void {
+  configure(concurrency: SlotCounts, maxLaneShare: number): void {
     for (const [lane, limit] of Object.entries(concurrency)) {
       const slots = this.#slots.get(lane);
-      if (slots === undefined) this.#slots.set(lane, { concurrency: limit, held: 0, hungry: true, wakes: 0 });
-      else slots.concurrency = limit;
+      if (slots !== undefined) slots.concurrency = limit;
+      else {
+        const none = { perTenant: null, heldBy: new Map(), held: 0, wakes: 0 };
+        this.#slots.set(lane, { ...none, concurrency: limit, hungry: true });
+      }
     }
+    for (const slots of this.#slots.values())
+      slots.perTenant = slotsPerTenant(slots.concurrency, maxLaneShare);
   }
 
-  /** How many slots there are in each lane, taken or not. */
-  get capacity(): Readonly<Record<string, number>> {
-    return Object.fromEntries([...this.#slots].map(([lane, { concurrency }]) => [lane, concurrency]));
+  get capacity(): Capacity {
+    const lanes = [...this.#slots];
+    return {
+      slots: Object.fromEntries(lanes.map(([lane, { concurrency }]) => [lane, concurrency])),
+      perTenant: Object.fromEntries(
+        lanes.flatMap(([lane, { perTenant }]) => (perTenant === null ? [] : [[lane, perTenant]])),
+      ),
+    };
+  }
+
+  /** The lanes that this process runs tasks of. */
+  get lanes(): string[] {
+    return [...this.#slots].filter(([, { concurrency }]) => concurrency > 0).map(([lane]) => lane);
   }
 
   /** How many slots of a lane are taken here; null when this process does not run it. */
@@ -71,38 +115,82 @@ export class LaneSlots {
   }
 
   /** What to ask for in the transaction that writes these ends, whose slots are free again in it. */
-  claims(finishes: readonly Finish[]): LaneClaim[] {
-    const freed = countByLane(finishes);
+  claims(finishes: readonly Finish[], { claimsMax: max, overShare } = UNBOUNDED): LaneClaim[] {
     const claims: LaneClaim[] = [];
+    const freed = Map.groupBy(finishes, ({ lane }) => lane);
     for (const [lane, slots] of this.#slots) {
-      const freedHere = freed.get(lane) ?? 0;
+      const freedHere = freed.get(lane) ?? [];
       // An end makes room for the agent and the lane, so that work that had to wait may start now.
-      if (!slots.hungry && freedHere === 0) continue;
-      const limit = Math.min(slots.concurrency - slots.held + freedHere, CLAIM_MAX);
-      if (limit > 0) claims.push({ lane, limit, wakes: slots.wakes });
+      if (!slots.hungry && freedHere.length === 0) continue;
+      const limit = Math.min(slots.concurrency - slots.held + freedHere.length, CLAIM_MAX);
+      if (limit <= 0) continue;
+      if (max > 0) {
+        const perTenant = without(overShare, tenantSlots(slots, freedHere, limit), limit);
+        claims.push({ lane, limit, wakes: slots.wakes, ...(perTenant === null ? {} : { perTenant }) });
+      } else {
+        // What may not be claimed now is asked for as soon as it may.
+        slots.hungry = true;
+      }
     }
-    return claims;
+    return this.#inTurn(claims, max);
   }
 
-  took(lane: string): void {
+  /** Where not all may be claimed, another lane is the first each time. */
+  #inTurn(claims: LaneClaim[], max: number): LaneClaim[] {
+    if (claims.length < 2 || claims.reduce((sum, { limit }) => sum + limit, 0) <= max) return claims;
+    this.#turn = (this.#turn + 1) % claims.length;
+    return [...claims.slice(this.#turn), ...claims.slice(0, this.#turn)];
+  }
+
+  took(holder: SlotHolder): void {
+    this.#hold(holder, 1);
+  }
+
+  freed(holder: SlotHolder): void {
+    this.#hold(holder, -1);
+  }
+
+  #hold({ lane, tenant }: SlotHolder, by: 1 | -1): void {
     const slots = this.#slots.get(lane);
-    if (slots !== undefined) slots.held += 1;
+    if (slots === undefined) return;
+    slots.held += by;
+    const held = (slots.heldBy.get(tenant) ?? 0) + by;
+    if (held === 0) slots.heldBy.delete(tenant);
+    else slots.heldBy.set(tenant, held);
   }
 
-  freed(lane: string): void {
-    const slots = this.#slots.get(lane);
-    if (slots !== undefined) slots.held -= 1;
-  }
-
-  /** A lane that gave less than it was asked for has nothing more, unless somebody woke it while it was asked. */
-  answered(claim: LaneClaim, given: number): void {
+  /**
+   * A lane that gave less than it was asked for has nothing more, unless somebody woke it while it was asked, or no more may be
+   * claimed: `isCut`.
+   */
+  answered(claim: LaneClaim, given: number, { isCut = false } = {}): void {
     const slots = this.#slots.get(claim.lane);
-    if (slots !== undefined) slots.hungry = given >= claim.limit || slots.wakes !== claim.wakes;
+    if (slots !== undefined) slots.hungry = isCut || given >= claim.limit || slots.wakes !== claim.wakes;
   }
 }
 
-function countByLane(finishes: readonly Finish[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { lane } of finishes) counts.set(lane, (counts.get(lane) ?? 0) + 1);
-  return counts;
+/** What tenants may take of the next `limit` slots. Only those are named whose share that could exceed. */
+function tenantSlots(
+  { perTenant: max, heldBy }: Slots,
+  freed: readonly Finish[],
+  limit: number,
+): TenantSlots | null {
+  if (max === null) return null;
+  const left = new Map<string, number>();
+  for (const [tenant, held] of heldBy) {
+    if (held + limit > max) left.set(tenant, max - held);
+  }
+  for (const { tenant } of freed) {
+    const own = left.get(tenant);
+    if (own !== undefined) left.set(tenant, own + 1);
+  }
+  return { max, left };
+}
+
+/** The same with nothing for some tenants, where the lane itself is shared or not. */
+function without(tenants: ReadonlySet<string>, slots: TenantSlots | null, limit: number): TenantSlots | null {
+  if (tenants.size === 0) return slots;
+  const left = new Map(slots?.left);
+  for (const tenant of tenants) left.set(tenant, Math.min(left.get(tenant) ?? 0, 0));
+  return { max: slots?.max ?? limit, left };
 }

@@ -9,13 +9,16 @@ export interface FireParts {
   readonly now: number;
   /** Whether nobody knows its agent. */
   readonly isOrphan: boolean;
+  /** Whether its tenant may store nothing more; left out: it may. */
+  readonly isFull?: boolean;
   readonly newTask: (schedule: ScheduleRecord, params: { inTurn: boolean; requestId: string }) => NewTask;
   readonly newRequestId: () => string;
 }
 
 /** What becomes of the moments of a schedule that have come. */
 export function fireDue(schedule: DueRecord, parts: FireParts): Fire {
-  const plan = planFire(schedule, parts.now);
+  const planned = planFire(schedule, parts.now);
+  const plan = parts.isFull ? { ...planned, runs: planned.runs.map(withoutRoom) } : planned;
   const start = parts.isOrphan ? plan.runs.findIndex(({ status }) => status === "running") : -1;
   if (start === -1) {
     const runs = plan.runs.map((run) => toNewRun(schedule, run, parts));
@@ -25,6 +28,12 @@ export function fireDue(schedule: DueRecord, parts: FireParts): Fire {
   const before = plan.runs.slice(0, start).map((run) => toNewRun(schedule, run, parts));
   const error = orphanError(schedule);
   return pausing(schedule, [...before, failedRun(joined(plan.runs.slice(start)), error, parts)], error);
+}
+
+/** There is no room for its task: those that miss their moments one after the other share a row, so that they take none either. */
+function withoutRoom({ firstDueAt, dueAt, moments, ...run }: PlannedRun): PlannedRun {
+  const common = { firstDueAt, dueAt, moments };
+  return run.status === "running" ? { ...common, status: "missed", reason: NO_ROOM } : { ...common, ...run };
 }
 
 export type DueRecord = ScheduleRecord & {
@@ -145,6 +154,9 @@ function nameOf({
 
 /** What a row says of moments that did not fire since their tenant was disabled, and whoever hears of a pause. */
 const TENANT_DISABLED = "tenant disabled";
+
+/** The same where their tenant stores too much. */
+const NO_ROOM = "quota exceeded: the tenant stores as much as its `maxStoredBytes` allows";
 
 function orphanError({ agent }: ScheduleRecord): string {
   return `agent "${agent}" not found`;

@@ -91,7 +91,7 @@ describe("an attempt that has to give way to a critical task", () => {
     of("victim")[0]?.context.progress("half of it");
     await storage.tasks.insert({
       tasks: [critical("critical")],
-      limits: { maxQueueSize: 10, maxPerAgent: 10 },
+      limits: { maxQueueSize: 10, maxQueueSizeTotal: 1_000, maxPerAgent: 10 },
     });
     await settle();
     expect(exchanges.slice(exchanged).flatMap(({ progress }) => progress)).toEqual([]);
@@ -174,7 +174,7 @@ describe("an attempt that has to give way to a critical task", () => {
     meanwhile = () =>
       storage.tasks.insert({
         tasks: [critical("critical")],
-        limits: { maxQueueSize: 10, maxPerAgent: 10 },
+        limits: { maxQueueSize: 10, maxQueueSizeTotal: 1_000, maxPerAgent: 10 },
       });
     await engine.intake.add(yielding("victim"));
     await settle();

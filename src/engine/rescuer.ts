@@ -12,6 +12,8 @@ export interface RescuerOptions extends ServiceOptions {
   /** This node's own incarnation, which it never rescues. */
   readonly node: () => string;
   readonly metrics: MetricsByTenant;
+  /** How often a process may die with a task before the task fails. */
+  readonly maxLost: () => number;
   /** Told when work went back to the queue. */
   readonly onRequeued: () => void;
   /** Told when tasks had no retry left. */
@@ -40,18 +42,21 @@ export class Rescuer extends Service {
     const others = (await storage.nodes.list()).filter((other) => other.node !== node());
     this.#note(others);
     for (const other of others) {
-      if (other.dead || this.#isGone(other)) await this.rescue(other);
+      if (other.dead || this.#isGone(other)) await this.rescue(other, { died: true });
     }
     return LOOK_EVERY_MS;
   }
 
-  /** Declares a node dead, unless it renewed meanwhile, and takes back all it held. */
-  async rescue({ node, beat, dead }: NodeRecord): Promise<void> {
-    const { storage, metrics, onRequeued, onFailed } = this.#options;
+  /**
+   * Declares a node dead, unless it renewed meanwhile, and takes back all it held. `died`: its process is gone, or has not
+   * been heard of for so long that it is taken for gone, and may have died of what it ran.
+   */
+  async rescue({ node, beat, dead }: NodeRecord, { died }: { died: boolean }): Promise<void> {
+    const { storage, metrics, maxLost, onRequeued, onFailed } = this.#options;
     if (!dead && !(await storage.nodes.markDead({ node, beat }))) return;
     const total = { requeued: 0, failed: 0 };
     for (let taken = SLICE; taken === SLICE; ) {
-      const rescued = await storage.tasks.rescue({ node, limit: SLICE });
+      const rescued = await storage.tasks.rescue({ node, limit: SLICE, ...(died && { maxLost: maxLost() }) });
       const { requeued, failed } = rescued;
       taken = requeued.length + failed.length;
       total.requeued += requeued.length;

@@ -17,7 +17,7 @@ test.each([
   [new Date(0), "1970-01-01T00:00:00.000Z"],
   [{ a: undefined, b: [undefined] }, { b: [null] }],
 ])("%j is kept as %j", (value, kept) => {
-  expect(check(value)).toEqual({ ok: true, value: kept });
+  expect(check(value)).toMatchObject({ ok: true, value: kept });
 });
 
 test("what cannot be JSON says why", () => {
@@ -68,5 +68,14 @@ test("is a copy that nobody else can change", () => {
   const result = { list: [1] };
   const checked = check(result);
   result.list.push(2);
-  expect(checked).toEqual({ ok: true, value: { list: [1] } });
+  expect(checked).toMatchObject({ ok: true, value: { list: [1] } });
+});
+
+test("says about how much memory it takes", () => {
+  const bytesOf = (value: unknown) => {
+    const checked = checkJson("result", value, 1_048_576);
+    return checked.ok ? checked.bytes : null;
+  };
+  expect([null, true, 7, "text", { a: 1 }].map(bytesOf)).toEqual([0, 0, 0, 4, 7]);
+  expect(bytesOf(Array.from({ length: 10_000 }, () => ({})))).toBeGreaterThan(600_000);
 });

@@ -1,5 +1,6 @@
 import { aTypeOf } from "../model/field-checks.ts";
 import { isDeeperThan } from "../model/json-depth.ts";
+import { jsonWeight } from "../model/json-weight.ts";
 import { JSON_DEPTH_MAX } from "../model/task-input.ts";
 import { errorText } from "./attempt-error.ts";
 
@@ -7,7 +8,8 @@ import { errorText } from "./attempt-error.ts";
 export const RESULT_BYTES_MAX = 1_048_576;
 
 export type Checked =
-  | { readonly ok: true; readonly value: unknown }
+  /** `bytes`: about what it takes in memory. */
+  | { readonly ok: true; readonly value: unknown; readonly bytes: number }
   | { readonly ok: false; readonly error: string };
 
 /**
@@ -16,12 +18,12 @@ export type Checked =
  * is looked at.
  */
 export function checkJson(what: string, value: unknown, bytesMax: number): Checked {
-  if (value === undefined || value === null) return { ok: true, value: null };
-  if (typeof value === "boolean") return { ok: true, value };
-  if (typeof value === "number") return { ok: true, value: Number.isFinite(value) ? value : null };
+  if (value === undefined || value === null) return { ok: true, value: null, bytes: 0 };
+  if (typeof value === "boolean") return { ok: true, value, bytes: 0 };
+  if (typeof value === "number") return { ok: true, value: Number.isFinite(value) ? value : null, bytes: 0 };
   // A UTF-16 unit takes six bytes at most, as in \u0000.
   if (typeof value === "string" && value.length * 6 + 2 <= bytesMax)
-    return { ok: true, value: value.toWellFormed() };
+    return { ok: true, value: value.toWellFormed(), bytes: value.length };
   return checkText(what, value, bytesMax);
 }
 
@@ -40,7 +42,7 @@ function checkText(what: string, value: unknown, bytesMax: number): Checked {
   if (isDeeperThan(JSON_DEPTH_MAX, text)) {
     return { ok: false, error: `${what} is nested deeper than ${JSON_DEPTH_MAX} levels` };
   }
-  return { ok: true, value: JSON.parse(text) };
+  return { ok: true, value: JSON.parse(text), bytes: jsonWeight(text) };
 }
 
 /** V8 draws a cycle over several lines; the first says what is wrong. What a `toJSON` throws can be anything. */

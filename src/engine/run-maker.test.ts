@@ -234,6 +234,7 @@ describe("a turn", () => {
       defaults: () => ({ timeoutMs: 1_000, sessionMaxConcurrent: 1, hasLane: () => true }),
       hasAgent: () => true,
       isDisabled: async () => false,
+      isFull: async () => false,
       onInserted: () => {},
       onCancelled: () => {},
     });

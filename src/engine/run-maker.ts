@@ -65,6 +65,8 @@ export interface RunOptions {
   readonly hasAgent: (name: AgentName) => boolean | Promise<boolean>;
   /** Whether a tenant is disabled, after a look at the storage: another node may have done it. */
   readonly isDisabled: (tenant: string) => Promise<boolean>;
+  /** Whether a tenant stores so much that it may store nothing more. */
+  readonly isFull: (tenant: string) => Promise<boolean>;
 }
 
 export interface AgentName {
@@ -96,9 +98,10 @@ export class RunMaker {
   /** What becomes of schedules that are due: of as many as fit into one turn, and of one at least. */
   async plan(due: readonly ScheduleRecord[]): Promise<Fire[]> {
     const { monotonic } = this.#options;
-    const [orphans, disabled, taken] = await Promise.all([
+    const [orphans, disabled, full, taken] = await Promise.all([
       this.#orphans(due),
-      this.#disabledTenants(due),
+      this.#tenantsThat(this.#options.isDisabled, due),
+      this.#tenantsThat(this.#options.isFull, due),
       Promise.all(due.map((schedule) => this.#taken(schedule))),
     ]);
     const began = monotonic();
@@ -108,6 +111,7 @@ export class RunMaker {
       const fire = this.#fireDue(schedule, {
         isOrphan: orphans.has(agentKey(schedule)),
         isDisabled: disabled.has(schedule.tenant),
+        isFull: full.has(schedule.tenant),
         taken: taken[index],
       });
       rows += fire.runs.length;
@@ -162,7 +166,12 @@ export class RunMaker {
       if (mode === "force" && runsLeft(schedule) === 0) throw spent(schedule);
       const fire =
         mode === "due"
-          ? this.#fireDue(schedule, { isOrphan, isDisabled: false, taken: await this.#taken(schedule) })
+          ? this.#fireDue(schedule, {
+              isOrphan,
+              isDisabled: false,
+              isFull: false,
+              taken: await this.#taken(schedule),
+            })
           : fireForced(schedule, this.#parts(isOrphan));
       if (fire === null) return { ran: false, reason: "already-running" };
       const [answer] = await this.#write([fire]);
@@ -217,10 +226,11 @@ export class RunMaker {
     {
       isOrphan,
       isDisabled,
+      isFull,
       taken,
-    }: { isOrphan: boolean; isDisabled: boolean; taken: TakenTimes | undefined },
+    }: { isOrphan: boolean; isDisabled: boolean; isFull: boolean; taken: TakenTimes | undefined },
   ): Fire {
-    const parts = this.#parts(isOrphan);
+    const parts = { ...this.#parts(isOrphan), isFull };
     // The storage says that it is due, and its clock is the one that counts.
     const due = {
       ...schedule,
@@ -267,11 +277,12 @@ export class RunMaker {
     return new Set(found.flat());
   }
 
-  async #disabledTenants(schedules: readonly ScheduleRecord[]): Promise<ReadonlySet<string>> {
+  async #tenantsThat(
+    are: (tenant: string) => Promise<boolean>,
+    schedules: readonly ScheduleRecord[],
+  ): Promise<ReadonlySet<string>> {
     const tenants = [...new Set(schedules.map(({ tenant }) => tenant))];
-    const found = await Promise.all(
-      tenants.map(async (tenant) => ((await this.#options.isDisabled(tenant)) ? [tenant] : [])),
-    );
+    const found = await Promise.all(tenants.map(async (tenant) => ((await are(tenant)) ? [tenant] : [])));
     return new Set(found.flat());
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { hostileValues } from "../../test/support/hostile-values.ts";
+import { unboundedMemory } from "../../test/support/memory.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { claimedTask } from "../../test/support/records.ts";
 import { PermanentError } from "../executors/errors.ts";
@@ -20,7 +21,8 @@ function makeRunner(executor: Executor | undefined) {
     storageNow: () => clock.now(),
     log,
     findExecutor: () => executor,
-    dependencyResults: async () => [],
+    memory: unboundedMemory(),
+    readDependencies: async () => ({ results: [], bytes: 0 }),
     onOutcome: (_attempt, outcome) => outcomes.push(outcome),
     onFenced: ({ token }) => fenced.push(token),
     onProgress: (_attempt, data) => progress.push(data),
@@ -122,7 +124,8 @@ test("an outcome that nobody could take in is logged, and ends no process", asyn
     storageNow: () => clock.now(),
     log,
     findExecutor: () => () => 1,
-    dependencyResults: async () => [],
+    memory: unboundedMemory(),
+    readDependencies: async () => ({ results: [], bytes: 0 }),
     onOutcome: () => {
       throw new Error("our own fault");
     },
@@ -308,4 +311,81 @@ test("the functions of the context work on their own", async () => {
   runner.run(claimedTask());
   await settle();
   expect(progress).toEqual([1]);
+});
+
+describe("what a task holds in memory counts", () => {
+  function counting(executor: Executor | undefined, dependencyBytes = 0) {
+    const clock = new ManualClock();
+    const memory = unboundedMemory();
+    const runner = new Runner({
+      clock,
+      storageNow: () => clock.now(),
+      log: new RecordingLog(),
+      memory,
+      findExecutor: () => executor,
+      readDependencies: async () => ({ results: [], bytes: dependencyBytes }),
+      onOutcome: () => {},
+      onFenced: () => {},
+      onProgress: () => {},
+    });
+    return { runner, clock, memory };
+  }
+
+  test("from its start to the return of its executor", async () => {
+    const gate = new Gate();
+    const { runner, memory } = counting(() => gate.opened);
+    runner.run({ ...claimedTask(), bytes: 100 });
+    runner.run({ ...claimedTask(), bytes: 20 });
+    await settle();
+    expect(memory.held).toBe(120);
+    gate.open();
+    await settle();
+    expect(memory.held).toBe(0);
+  });
+
+  test("also when it fails, and when there is no executor", async () => {
+    const { runner, memory } = counting(() => {
+      throw new Error("no");
+    });
+    runner.run({ ...claimedTask(), bytes: 100 });
+    const without = counting(undefined);
+    without.runner.run({ ...claimedTask(), bytes: 100 });
+    await settle();
+    expect([memory.held, without.memory.held]).toEqual([0, 0]);
+  });
+
+  test("with what its executor says it holds, until that returns, though it ignores its signal", async () => {
+    const gate = new Gate();
+    const { runner, clock, memory } = counting(async (_task, { holds }) => {
+      holds(50);
+      holds(Number.NaN);
+      holds(-7);
+      await gate.opened;
+      holds(3);
+    });
+    const claimed = claimedTask({ timeoutMs: 1_000 });
+    runner.run({ ...claimed, bytes: 100 });
+    await settle();
+    await clock.advance(1_000);
+    expect([runner.size, memory.held]).toEqual([0, 150]);
+    await clock.advance(60_000);
+    expect(memory.held).toBe(150);
+    gate.open();
+    await settle();
+    expect(memory.held).toBe(0);
+  });
+
+  test("with the results handed on: as much as they may take, then as much as they do", async () => {
+    const gate = new Gate();
+    const { runner, memory } = counting(() => gate.opened, 70);
+    const { task, ...claimed } = claimedTask();
+    const dependsOn = ["a", "b"];
+    runner.run({ ...claimed, bytes: 100, task: { ...task, spec: { ...task.spec, dependsOn } } });
+    expect(memory.held).toBe(100 + 2 * 1_048_576);
+    await settle();
+    expect(memory.held).toBe(170);
+    gate.open();
+    await settle();
+    expect(memory.held).toBe(0);
+  });
 });

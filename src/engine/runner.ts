@@ -3,13 +3,15 @@ import type { Executor, SignedContent, TaskSession, Usage } from "../executors/e
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import type { Outcome } from "../model/outcome.ts";
-import type { DependencyResult } from "../model/task.ts";
+import { DEPENDENCY_BYTES_MAX } from "../model/task.ts";
 import type { TaskLogLevel } from "../model/task-log.ts";
 import { type TaskRecord, toTask } from "../model/task-record.ts";
 import type { ClaimedTask } from "../storage/storage.ts";
 import { Attempt, type AttemptHooks } from "./attempt.ts";
 import { cleanText, ERROR_BYTES_MAX, failureOf } from "./attempt-error.ts";
+import type { ReadDependencies } from "./dependency-results.ts";
 import { checkJson, RESULT_BYTES_MAX } from "./result-json.ts";
+import type { RunningBytes } from "./running-bytes.ts";
 
 /** An executor that still runs this long after it was told to stop is named in the log. */
 const IGNORED_ABORT_MS = 5_000;
@@ -22,11 +24,10 @@ export interface RunnerOptions {
   readonly storageNow: () => number;
   readonly log: Log;
   readonly findExecutor: (record: TaskRecord) => Executor | undefined;
-  /** What the tasks resulted in that one depends on: its executor is handed it. Gives up when the signal fires. */
-  readonly dependencyResults: (
-    record: TaskRecord,
-    signal: AbortSignal,
-  ) => Promise<readonly DependencyResult[]>;
+  /** Counts what running tasks hold. */
+  readonly memory: RunningBytes;
+  /** Reads the results of the tasks that one depends on, for its executor. Gives up when the signal fires. */
+  readonly readDependencies: (record: TaskRecord, signal: AbortSignal) => Promise<ReadDependencies>;
   /** Called once for each attempt, when its outcome is decided. */
   readonly onOutcome: (attempt: Attempt, outcome: Outcome) => void;
   /** Called instead when its lease is gone: there is nothing left to decide. */
@@ -61,6 +62,7 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#hooks = {
+      memory: options.memory,
       log: options.log,
       onProgress: options.onProgress,
       onLog: options.onLog ?? (() => {}),
@@ -88,13 +90,15 @@ export class Runner {
     return [...this.#running.values()].slice(0, max).map(({ record }) => record.id);
   }
 
-  run({ token, task: record }: ClaimedTask): void {
+  run({ token, task: record, bytes }: ClaimedTask): void {
     const attempt = this.#begin(token, record);
     const executor = this.#options.findExecutor(record);
     if (executor === undefined) {
+      attempt.returned();
       this.#decide(attempt, { kind: "not_executed", error: noExecutorHere(record.agent) });
       return;
     }
+    attempt.hold(bytes);
     this.#watch(attempt);
     void this.#execute(attempt, executor);
   }
@@ -136,7 +140,8 @@ export class Runner {
 
   /** Never rejects: a rejection that nobody handles ends the process, and with it everything else that runs here. */
   async #execute(attempt: Attempt, executor: Executor): Promise<void> {
-    const outcome = await outcomeOf(attempt, executor, this.#options.dependencyResults);
+    const outcome = await outcomeOf(attempt, executor, this.#options.readDependencies);
+    attempt.returned();
     if (attempt.over) {
       this.#returned(attempt);
       return;
@@ -231,22 +236,31 @@ export class Runner {
 async function outcomeOf(
   attempt: Attempt,
   executor: Executor,
-  dependencyResults: RunnerOptions["dependencyResults"],
+  readDependencies: RunnerOptions["readDependencies"],
 ): Promise<Outcome> {
   const { record } = attempt;
   try {
-    if (record.spec.dependsOn === undefined) return outcomeOfResult(await executor(toTask(record), attempt));
-    const dependencies = await dependencyResults(record, attempt.signal);
+    if (record.spec.dependsOn === undefined) {
+      return outcomeOfResult(attempt, await executor(toTask(record), attempt));
+    }
+    // Until they are read they count as much as they may take, so that no others are claimed into that room.
+    const bytesMax = Math.min(record.spec.dependsOn.length * RESULT_BYTES_MAX, DEPENDENCY_BYTES_MAX);
+    attempt.hold(bytesMax);
+    const { results: dependencies, bytes } = await readDependencies(record, attempt.signal);
     // Told to stop before it could begin.
     attempt.signal.throwIfAborted();
-    return outcomeOfResult(await executor({ ...toTask(record), dependencies }, attempt));
+    attempt.letGo(bytesMax - bytes);
+    return outcomeOfResult(attempt, await executor({ ...toTask(record), dependencies }, attempt));
   } catch (error) {
     return failureOf(error);
   }
 }
 
-function outcomeOfResult(result: unknown): Outcome {
+function outcomeOfResult(attempt: Attempt, result: unknown): Outcome {
   const checked = checkJson("result", result, RESULT_BYTES_MAX);
-  if (checked.ok) return { kind: "done", result: checked.value };
+  if (checked.ok) {
+    attempt.resultBytes = checked.bytes;
+    return { kind: "done", result: checked.value };
+  }
   return { kind: "failed", error: cleanText(checked.error, ERROR_BYTES_MAX), permanent: true };
 }

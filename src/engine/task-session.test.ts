@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { unboundedMemory } from "../../test/support/memory.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { claimedTask } from "../../test/support/records.ts";
 import { away, meddle, openMemory } from "../../test/support/storages.ts";
@@ -8,7 +9,8 @@ import { ManualClock } from "../testing/manual-clock.ts";
 import { Attempt } from "./attempt.ts";
 import { readTaskSession } from "./task-session.ts";
 
-const SESSION: SessionTurns = { generation: 3, contextWindow: null, turns: [] };
+const SHOWN = { generation: 3, contextWindow: null, turns: [] };
+const SESSION: SessionTurns = { ...SHOWN, turnsLength: 70 };
 
 /** An attempt, and what reads its session from a storage that answers so. */
 async function reading(answer: () => Promise<SessionTurns | null>, session: string | null = "user:42") {
@@ -24,6 +26,7 @@ async function reading(answer: () => Promise<SessionTurns | null>, session: stri
   };
   const { token, task } = claimedTask({ session });
   const hooks = {
+    memory: unboundedMemory(),
     log: new RecordingLog(),
     onProgress: () => {},
     onLog: () => {},
@@ -46,7 +49,7 @@ async function reading(answer: () => Promise<SessionTurns | null>, session: stri
 
 test("reads so many turns for the attempt, but no more than there may be", async () => {
   const { attempt, asked, read } = await reading(async () => SESSION);
-  for (const turns of [0, 20, 1e9, -1, Number.NaN, 2.5]) expect(await read(turns)).toEqual(SESSION);
+  for (const turns of [0, 20, 1e9, -1, Number.NaN, 2.5]) expect(await read(turns)).toEqual(SHOWN);
   expect(asked.map(({ limit }) => limit)).toEqual([0, 20, TURNS_MAX, 0, 0, 2]);
   expect(asked[0]).toMatchObject({ seq: attempt.record.seq, token: attempt.token });
 });
@@ -76,5 +79,5 @@ test("a storage that is away is waited for", async () => {
   await clock.advance(5_000);
   broken = false;
   await clock.advance(5_000);
-  expect(await session).toEqual(SESSION);
+  expect(await session).toEqual(SHOWN);
 });

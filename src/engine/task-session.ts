@@ -24,5 +24,7 @@ export async function readTaskSession(params: TaskSessionParams): Promise<TaskSe
   });
   signal.throwIfAborted();
   if (session === null) throw new Error("the attempt is over: the session of its task went on without it");
-  return session;
+  const { turnsLength, ...shown } = session;
+  attempt.hold(turnsLength);
+  return shown;
 }

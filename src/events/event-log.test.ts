@@ -13,7 +13,9 @@ async function makeLog(meddler: Meddler = {}) {
   const clock = new ManualClock();
   const storage = await openMemory(clock);
   await storage.lanes.configure({
-    lanes: [{ name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
+    lanes: [
+      { name: "tasks", total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 },
+    ],
   });
   let reads = 0;
   const log = new RecordingLog();

@@ -1,5 +1,5 @@
 import type { RotaEvent } from "../model/event.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { EventFilter, Storage } from "../storage/storage.ts";
 import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
 import { toEvent } from "./to-event.ts";
 
@@ -16,7 +16,8 @@ export class EventLog extends FollowedLog<RotaEvent> {
   }
 }
 
-export function eventSource({ events }: Storage): LogSource<RotaEvent> {
+/** All events, or those that somebody asked for. */
+export function eventSource({ events }: Storage, filter?: EventFilter): LogSource<RotaEvent> {
   return {
     name: "events",
     leavesHoles: false,
@@ -24,7 +25,11 @@ export function eventSource({ events }: Storage): LogSource<RotaEvent> {
     mark: (seq) => events.mark({ seq }),
     lastUntil: (at) => events.lastUntil({ at }),
     async read(after) {
-      const { events: stored, ...page } = await events.read({ after, ...PAGE });
+      const { events: stored, ...page } = await events.read({
+        after,
+        ...PAGE,
+        ...(filter === undefined ? {} : { filter }),
+      });
       const entries = stored.map((event) => {
         const { seq, bytes, type, at } = event;
         return { seq, bytes, value: toEvent(event), mark: { type, at } };

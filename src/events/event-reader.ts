@@ -1,5 +1,5 @@
 import type { RotaEvent } from "../model/event.ts";
-import type { EventLog } from "./event-log.ts";
+import { type EventLog, eventSource } from "./event-log.ts";
 import { LogReader, type LogReaderOptions } from "./log-reader.ts";
 
 export interface EventReaderOptions extends LogReaderOptions {
@@ -13,7 +13,9 @@ export interface EventReaderOptions extends LogReaderOptions {
 /** One reader's way through the events of a tenant, or through those of them that it asked for. */
 export class EventReader extends LogReader<RotaEvent, RotaEvent> {
   constructor(log: EventLog, options: EventReaderOptions) {
-    super(log, (event) => (fits(event, options) ? event : undefined), options);
+    const { tenant, agentId: agent, batchId: batch, sessionKey: session, scheduleId: schedule } = options;
+    const source = eventSource(log.storage, { tenant, agent, batch, session, schedule });
+    super(log, (event) => (fits(event, options) ? event : undefined), options, source);
   }
 }
 

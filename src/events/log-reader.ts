@@ -1,4 +1,4 @@
-import type { FollowedLog, LogEntry } from "./followed-log.ts";
+import type { FollowedLog, LogEntry, LogSource } from "./followed-log.ts";
 import { LogCursor } from "./log-cursor.ts";
 
 /** What is kept for a reader that is slower than the log. Beyond it reads on from the storage at its own pace. */
@@ -40,16 +40,20 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
   #ended = false;
   #wake: (() => void) | null = null;
 
-  /** `pick` answers what the reader sees of an entry, or that it did not ask for it. */
+  /**
+   * `pick` returns what the reader sees of an entry, or that it did not ask for it. `source` is the log as far as it is read for
+   * this reader alone: it may leave out what the reader did not ask for.
+   */
   constructor(
     log: FollowedLog<Value>,
     pick: (value: Value) => Shown | undefined,
     options: LogReaderOptions = {},
+    source: LogSource<Value> = log.source,
   ) {
     this.#log = log;
     this.#pick = pick;
     this.#options = options;
-    this.#cursor = new LogCursor(log.source);
+    this.#cursor = new LogCursor(source);
     this.#stopListening = log.listen((_value, entry) => this.#offer(entry), {
       onClose: () => this.#end(),
       onRestored: ({ resumeAfter }) => this.#goBackTo(resumeAfter),

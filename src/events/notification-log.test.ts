@@ -115,7 +115,14 @@ describe("a reader of notifications", () => {
 
   test("gets no gap because another tenant and all of its are gone", async () => {
     const { storage, log, tell, reader, clock } = await makeLog();
-    const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+    const limits = {
+      maxQueued: null,
+      maxInflight: null,
+      maxSchedules: null,
+      maxStreams: null,
+      maxAgents: null,
+      maxStoredBytes: null,
+    };
     await storage.tenants.create({ id: "ten_gone", name: "gone", limits });
     const seen = note((options) => reader(options));
     await settle();

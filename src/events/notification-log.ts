@@ -17,19 +17,24 @@ interface TenantNotification {
 
 /** What schedules and runs do, of all tenants. */
 export class NotificationLog extends FollowedLog<TenantNotification> {
+  readonly storage: Storage;
+
   constructor({ storage, ...others }: FollowedLogOptions & { readonly storage: Storage }) {
     super(notificationSource(storage), others);
+    this.storage = storage;
   }
 }
 
 /** One reader's way through the notifications of a tenant. */
 export class NotificationReader extends LogReader<TenantNotification, Notification> {
   constructor(log: NotificationLog, { tenant, ...options }: LogReaderOptions & { readonly tenant: string }) {
-    super(log, (told) => (told.tenant === tenant ? told.notification : undefined), options);
+    const source = notificationSource(log.storage, tenant);
+    super(log, (told) => (told.tenant === tenant ? told.notification : undefined), options, source);
   }
 }
 
-function notificationSource({ notifications }: Storage): LogSource<TenantNotification> {
+/** Of all tenants, or of one. */
+function notificationSource({ notifications }: Storage, tenant?: string): LogSource<TenantNotification> {
   return {
     name: "notifications",
     // A tenant's go with it, wherever they stand.
@@ -38,14 +43,18 @@ function notificationSource({ notifications }: Storage): LogSource<TenantNotific
     mark: (seq) => notifications.mark({ seq }),
     lastUntil: (at) => notifications.lastUntil({ at }),
     async read(after) {
-      const { notifications: stored, ...page } = await notifications.read({ after, limit: PAGE_LIMIT });
+      const { notifications: stored, ...page } = await notifications.read({
+        after,
+        limit: PAGE_LIMIT,
+        ...(tenant === undefined ? {} : { tenant }),
+      });
       const entries = stored.map((each) => ({
         seq: each.seq,
         value: { tenant: each.tenant, notification: toNotification(each) },
         bytes: FIELDS_BYTES + 2 * textLength(each),
         mark: { type: each.kind, at: each.at },
       }));
-      return { entries, upTo: stored.at(-1)?.seq ?? after, ...page };
+      return { entries, ...page };
     },
   };
 }

@@ -14,7 +14,9 @@ async function makeHistories(shared: readonly string[]) {
   const open = async () => {
     const storage = await openMemory(clock);
     await storage.lanes.configure({
-      lanes: [{ name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
+      lanes: [
+        { name: "tasks", total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 },
+      ],
     });
     return storage;
   };

@@ -4,7 +4,9 @@ import { type Answer, fetchAnswer, type OutboundRequest } from "../outbound/fetc
 import { TargetRefused } from "../outbound/guarded-agent.ts";
 import { type LimitedRequest, type LimitedResponse, readAnswer } from "../outbound/read-answer.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
+import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { PermanentError } from "./errors.ts";
+import type { ExecutorContext } from "./executor.ts";
 
 /** What all calls of an executor have in common. */
 export interface CallOptions {
@@ -14,10 +16,17 @@ export interface CallOptions {
   readonly guard?: TargetGuard | undefined;
 }
 
+/** What an executor sends. */
+export interface CallRequest extends Omit<OutboundRequest, "now" | "guard" | "body"> {
+  readonly body?: string;
+  /** Called with the bytes that the call holds: of the body, and of the answer as it arrives, `ANSWER_BYTES_MAX` at most. */
+  readonly holds?: ExecutorContext["holds"];
+}
+
 /** One call of an executor, with a bounded answer. */
 export async function callOut(
   url: string,
-  { bodyBytesMax, ...request }: Omit<LimitedRequest, "now" | "guard">,
+  { bodyBytesMax, ...request }: CallRequest & Pick<LimitedRequest, "bodyBytesMax">,
   options: CallOptions,
 ): Promise<LimitedResponse> {
   return readAnswer(await openCall(url, request, options), bodyBytesMax);
@@ -26,13 +35,28 @@ export async function callOut(
 /** The same, for an answer that is read while it arrives. Where it may not go now, it may not go the next time either. */
 export async function openCall(
   url: string,
-  request: Omit<OutboundRequest, "now" | "guard">,
+  { holds, ...request }: CallRequest,
   { clock, guard }: CallOptions,
 ): Promise<Answer> {
   try {
-    return await fetchAnswer(url, { ...request, now: clock.now(), ...(guard && { guard }) });
+    holds?.(request.body?.length ?? 0);
+    const answer = await fetchAnswer(url, { ...request, now: clock.now(), ...(guard && { guard }) });
+    return holds === undefined ? answer : { ...answer, body: counted(answer.body, holds) };
   } catch (error) {
     if (error instanceof TargetRefused) throw new PermanentError(error.message, { cause: error });
     throw error;
+  }
+}
+
+/** Executors keep no more of an answer than a result may take. */
+async function* counted(
+  body: AsyncIterable<Uint8Array>,
+  holds: ExecutorContext["holds"],
+): AsyncGenerator<Uint8Array> {
+  let left = ANSWER_BYTES_MAX;
+  for await (const chunk of body) {
+    if (left > 0) holds(Math.min(chunk.byteLength, left));
+    left -= chunk.byteLength;
+    yield chunk;
   }
 }

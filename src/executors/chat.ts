@@ -29,12 +29,12 @@ export function chatExecutor(options: ChatExecutorOptions): Executor {
   const own = { "content-type": "application/json", accept: "text/event-stream" };
   const usage = new ReportedUsage();
   return async (task, context) => {
-    const { tenantId, signal } = context;
+    const { tenantId, signal, holds } = context;
     const message = textOf(task, "chat");
     const conversation = (await conversationOf(task, context)) ?? options.newConversationId();
     const headers = callHeaders({ own, configured: options.headers, tenantId, task });
     const body = bodyOf(task, message, conversation);
-    const request = { headers, body, signal, failureOf: chatFailureOf };
+    const request = { headers, body, signal, holds, failureOf: chatFailureOf };
     const { reader, usageHeader } = await postForEvents(url, request, options);
     return readResult(reader, { context, usage, isReported: usage.ofHeader(usageHeader, context) });
   };

@@ -1,17 +1,21 @@
 import type { Readable } from "node:stream";
 import type { Log } from "../model/log.ts";
 import { ANSWER_BYTES_MAX, type AnswerText, EXCERPT_BYTES_MAX, excerptOfEnd } from "./answer-text.ts";
+import type { ExecutorContext } from "./executor.ts";
 
 /** How many lines of one attempt go to the log, and how much of each. */
 const LINES_MAX = 1_000;
 const LINE_LENGTH_MAX = 2_000;
 
 /** Keeps the beginning of what a program writes. The rest is read, too, or the program would wait for a reader. */
-export function keepBeginning(stream: Readable): () => AnswerText {
+export function keepBeginning(stream: Readable, holds: ExecutorContext["holds"]): () => AnswerText {
   const chunks: Buffer[] = [];
   let bytes = 0;
   stream.on("data", (chunk: Buffer) => {
-    if (bytes <= ANSWER_BYTES_MAX) chunks.push(chunk);
+    if (bytes <= ANSWER_BYTES_MAX) {
+      chunks.push(chunk);
+      holds(chunk.byteLength);
+    }
     bytes += chunk.byteLength;
   });
   return () => {

@@ -43,7 +43,7 @@ export function commandExecutor(options: CommandExecutorOptions): Executor {
     const stop = () => void group.end();
     signal.addEventListener("abort", stop);
     if (signal.aborted) stop();
-    const output = keepBeginning(program.stdout);
+    const output = keepBeginning(program.stdout, context.holds);
     const complaint = logLines(program.stderr, log);
 
     const exit = await exited;

@@ -3,6 +3,7 @@ import { type LimitedResponse, readAnswer } from "../outbound/read-answer.ts";
 import { SseReader } from "../outbound/sse-reader.ts";
 import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { type CallOptions, openCall } from "./call-out.ts";
+import type { ExecutorContext } from "./executor.ts";
 import { isSuccess } from "./http-answer.ts";
 
 /** What an agent writes in an hour fits many times; more is a stream that has gone astray. */
@@ -12,6 +13,7 @@ export interface EventRequest {
   readonly headers: NonNullable<OutboundRequest["headers"]>;
   readonly body: unknown;
   readonly signal: AbortSignal;
+  readonly holds: ExecutorContext["holds"];
   /** What a status that is no success means. */
   readonly failureOf: (response: LimitedResponse) => Error;
 }
@@ -25,10 +27,10 @@ export interface EventAnswer {
 /** Posts JSON to whoever answers with events, and reads them while they arrive. */
 export async function postForEvents(
   url: string,
-  { headers, body, signal, failureOf }: EventRequest,
+  { headers, body, signal, holds, failureOf }: EventRequest,
   options: CallOptions,
 ): Promise<EventAnswer> {
-  const request = { method: "POST", headers, body: JSON.stringify(body), signal };
+  const request = { method: "POST", headers, body: JSON.stringify(body), signal, holds };
   const answer = await openCall(url, request, options);
   if (!isSuccess(answer)) throw failureOf(await readAnswer(answer, ANSWER_BYTES_MAX));
   const limits = { bytesMax: STREAM_BYTES_MAX, eventLengthMax: ANSWER_BYTES_MAX };

@@ -30,6 +30,11 @@ export interface ExecutorContext {
   readonly progress: (data: unknown) => void;
   /** Reports what it cost. Several reports add up; of `contextTokens`, `contextWindow` and `model` the last one counts. */
   readonly usage: (usage: Usage) => void;
+  /**
+   * Counts bytes that it holds for the task beyond the task itself, until it returns: above `scheduler.maxRunningBytes` the
+   * process starts no further tasks.
+   */
+  readonly holds: (bytes: number) => void;
   /** How many tokens the model of the agent takes in at most, where the agent says so. */
   readonly contextWindow?: number | undefined;
   /**

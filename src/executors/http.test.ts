@@ -257,3 +257,16 @@ test.each<[unknown, string | undefined, string]>([
     `${message}; this report and further wrong ones of this executor are ignored`,
   ]);
 });
+
+test("says how many bytes it holds: its request, and of the answer what is kept of it at most", async () => {
+  let sent = 0;
+  const url = await serve((_request, response, body) => {
+    sent = body.length;
+    response.end("x".repeat(3_000_000));
+  });
+  const executor = runnable({ type: "http", url });
+  await executor.run(task);
+  const [request, ...answer] = executor.held;
+  expect(request).toBe(sent);
+  expect(answer.reduce((sum, bytes) => sum + bytes, 0)).toBe(1_048_576);
+});

@@ -22,7 +22,8 @@ export function httpExecutor(options: HttpExecutorOptions): Executor {
       task,
       identity: { ...identityOf(task), ...signatureOf({ task, body, context, options }) },
     });
-    const request = { method: "POST", headers, body, signal: context.signal, bodyBytesMax: ANSWER_BYTES_MAX };
+    const { signal, holds } = context;
+    const request = { method: "POST", headers, body, signal, holds, bodyBytesMax: ANSWER_BYTES_MAX };
     const answer = await callOut(options.url, request, options);
     const isReported = usage.ofHeader(answer.usageHeader, context);
     const result = resultOf(answer, { json: "as-declared" });

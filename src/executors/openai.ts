@@ -40,12 +40,12 @@ export function openAiExecutor(options: OpenAiExecutorOptions): Executor {
     failureOf({ ...response, body: hide(response.body) });
 
   return async (task, context) => {
-    const { tenantId, signal, progress, usage } = context;
+    const { tenantId, signal, progress, usage, holds } = context;
     const body = await modelRequest(task, settings, context);
     const headers = callHeaders({ own, configured: options.headers, tenantId, task });
     const hangUp = new AbortController();
     const bounded = AbortSignal.any([signal, hangUp.signal]);
-    const request = { headers, body, signal: bounded, failureOf: hiddenFailureOf };
+    const request = { headers, body, signal: bounded, holds, failureOf: hiddenFailureOf };
     const { reader } = await postForEvents(url, request, options);
     const onText = progressOfText(progress);
     const answer = new ModelAnswer();

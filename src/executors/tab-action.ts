@@ -15,7 +15,7 @@ export interface TabActionExecutorOptions extends CallOptions {
 
 /** Posts actions to whoever has the tab: `POST {base}/tabs/{tabId}/action`. The answer is the result. */
 export function tabActionExecutor(options: TabActionExecutorOptions): Executor {
-  return async (task, { tenantId, signal }) => {
+  return async (task, { tenantId, signal, holds }) => {
     const tabId = tabOf(task);
     const headers = callHeaders({
       own: {},
@@ -25,7 +25,7 @@ export function tabActionExecutor(options: TabActionExecutorOptions): Executor {
       identity: { "content-type": "application/json", "x-agent-id": headerText(task.agentId) },
     });
     const body = JSON.stringify(actionOf(task));
-    const request = { method: "POST", headers, body, signal, bodyBytesMax: ANSWER_BYTES_MAX };
+    const request = { method: "POST", headers, body, signal, holds, bodyBytesMax: ANSWER_BYTES_MAX };
     const post = (base: string) =>
       callOut(`${base}/tabs/${encodeURIComponent(tabId)}/action`, request, options);
     const answer = await postToOwner({ resolver: options.resolver, tabId, signal, post });

@@ -7,8 +7,8 @@ import type { ExecutorConfig } from "../executors/executor.ts";
 export interface Agents {
   /** Throws `invalid_field`, and `conflict` when there is one of that id. */
   create(input: AgentInput): Promise<AgentInfo>;
-  /** By id. */
-  list(): Promise<AgentList>;
+  /** A page, by id. Throws `invalid_field`. */
+  list(page?: AgentPageInput): Promise<AgentList>;
   /** Throws `not_found`. */
   get(id: string): Promise<AgentInfo>;
   /** What is left out stays, null takes it away. Throws `not_found`, and `conflict` for one of the configuration. */
@@ -42,7 +42,17 @@ export interface AgentInfo extends AgentInput {
   readonly source: "config" | "stored" | "built-in";
 }
 
+export interface AgentPageInput {
+  /** 1 to 1000; 1000 unless given. */
+  readonly limit?: number;
+  /** The `nextCursor` of the page before. */
+  readonly cursor?: string;
+}
+
 export interface AgentList {
   readonly agents: readonly AgentInfo[];
+  /** Of this page. */
   readonly count: number;
+  /** Where the next page begins; null on the last one. */
+  readonly nextCursor: string | null;
 }

@@ -21,6 +21,7 @@ export interface RotaOptions {
   /** How a failed instruction is tried again when it does not say. */
   readonly retry?: Partial<RetryPolicy>;
   readonly timeouts?: TimeoutOptions;
+  readonly tenants?: TenantOptions;
   readonly agents?: Readonly<Record<string, AgentOptions>>;
   /** What does the work of agents that have no executor of their own, by the kind of task. */
   readonly executors?: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
@@ -57,8 +58,13 @@ export interface SchedulerOptions {
   /** False: nothing is accepted or run, reads work. */
   readonly enabled?: boolean;
   readonly strategy?: Strategy;
-  /** Waiting tasks in all; one more is rejected. */
+  /** Waiting tasks of one tenant, unless its `limits.maxQueued` says otherwise; one more is rejected. */
   readonly maxQueueSize?: number;
+  /**
+   * Waiting tasks of all enabled tenants; one more is rejected, and once a second tenant exists one alone gets no further
+   * than half of it. Left out: the larger of 100 000 and twice `maxQueueSize`.
+   */
+  readonly maxQueueSizeTotal?: number;
   /** Waiting tasks of one agent; one more is rejected. */
   readonly maxPerAgent?: number;
   /** Running tasks of the lane `tasks`, over all nodes. */
@@ -74,6 +80,10 @@ export interface SchedulerOptions {
    * fails. 60 unless told; 0: at once.
    */
   readonly noExecutorSec?: number;
+  /** How often the process that runs a task may die with it before the task fails, whatever its retries: 5 unless told. */
+  readonly maxLost?: number;
+  /** How many bytes the running tasks of this process may hold: 256 MiB unless told; 0: any number. */
+  readonly maxRunningBytes?: number;
   /** How long ended tasks and events are kept; 300 in memory, 30 days on a durable storage. */
   readonly resultTTLSec?: number;
 }
@@ -100,6 +110,14 @@ export interface TimeoutOptions {
   readonly defaultMs?: number;
   /** The longest a task may ask for. */
   readonly maxMs?: number;
+}
+
+export interface TenantOptions {
+  /**
+   * The part of a lane's slots that one tenant may hold once a second enabled tenant exists, whether or not others have
+   * work; 0.8 unless told. Rounded down, at least 1 and never all of several.
+   */
+  readonly maxLaneShare?: number;
 }
 
 export interface AgentOptions {

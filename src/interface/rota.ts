@@ -107,6 +107,8 @@ export interface LocalTenant extends TenantApi {
  */
 export interface Rota extends RotaApi {
   readonly state: RotaState;
+  /** The id of this process among the nodes that share the storage; another one after its lease was lost. */
+  readonly node: string;
   /** Fires when it begins to drain: whoever waits on behalf of others can stop then. */
   readonly draining: AbortSignal;
   readonly tasks: LocalTasks;
@@ -137,6 +139,9 @@ export interface Rota extends RotaApi {
    * await rota.tenant("ten_acme").tasks.submit({ message: "hello" });
    */
   tenant(id: string): LocalTenant;
+
+  /** For a server: counts a request that it refused, since its key asks for too much or its tenant stores too much. */
+  noteRefused(reason: "rate" | "quota"): void;
 
   /** Begins to run tasks. What was submitted before waits for it, durably. */
   start(): Promise<void>;

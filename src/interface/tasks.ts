@@ -2,7 +2,8 @@ import type { Batch, BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts
 import type { Explanation } from "../model/explanation.ts";
 import type { PriorityName } from "../model/priority.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
-import type { Task } from "../model/task.ts";
+import type { Task, TaskRow } from "../model/task.ts";
+import type { TaskOrder } from "../model/task-order.ts";
 import type { TaskState } from "../model/task-state.ts";
 import type { TaskLog, TaskLogFilter } from "./task-logs.ts";
 
@@ -34,8 +35,13 @@ export interface Tasks {
    * const { lines, dropped } = await rota.tasks.logs(taskId);
    */
   logs(taskId: string, filter?: TaskLogFilter): Promise<TaskLog>;
-  /** Newest first, a page at a time: `limit` tasks, or fewer if they are large. */
+  /**
+   * Newest first unless `order` says otherwise, a page at a time: `limit` tasks, or fewer, or even none, if they are large or
+   * among many that do not fit. There may be more as long as `nextCursor` is not null.
+   */
   list(filter?: TaskFilter): Promise<TaskPage>;
+  /** The same list with what fits into a line of each task: a thousand of them take a fraction of what the tasks would. */
+  listRows(filter?: TaskFilter): Promise<TaskRowPage>;
   /** Ends a task for good, waiting or running. Throws `not_found`, and `conflict` when it has already ended. */
   cancel(taskId: string): Promise<CancelledTask>;
   /**
@@ -99,14 +105,30 @@ export interface TaskFilter {
   readonly lane?: string;
   /** The runs of this schedule. */
   readonly scheduleId?: number;
+  /** The id of a task or its beginning, the id of a batch, or the `key` of a task in a batch. */
+  readonly q?: string;
+  /** Created then or later, as RFC 3339 or a `Date`; with the order `completed`: ended then or later. */
+  readonly from?: string | Date;
+  /** Created before that; with the order `completed`: ended before that. */
+  readonly to?: string | Date;
+  /** `newest` unless told. `completed` lists tasks that have ended, the one that ended last first. */
+  readonly order?: TaskOrder;
   /** 100 unless told, at most 1000. */
   readonly limit?: number;
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the page before, which had the same order. */
   readonly cursor?: string;
 }
 
 export interface TaskPage {
   readonly tasks: readonly Task[];
+  /** Of this page. */
+  readonly count: number;
+  /** Null on the last page. */
+  readonly nextCursor: string | null;
+}
+
+export interface TaskRowPage {
+  readonly tasks: readonly TaskRow[];
   /** Of this page. */
   readonly count: number;
   /** Null on the last page. */

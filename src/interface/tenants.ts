@@ -29,6 +29,10 @@ export interface TenantLimits {
   readonly maxSchedules: number | null;
   /** Open event and notification streams, on each node. */
   readonly maxStreams: number | null;
+  /** Agents that it stores; null: 1000, and 10000 of the tenant `default`. */
+  readonly maxAgents: number | null;
+  /** Bytes that its tasks take, as `storedBytes` counts them: beyond it new ones are refused with `quota_exceeded`. */
+  readonly maxStoredBytes: number | null;
 }
 
 export type TenantLimitsInput = Partial<TenantLimits>;
@@ -43,6 +47,8 @@ export interface Tenant {
   readonly name: string;
   readonly disabled: boolean;
   readonly limits: TenantLimits;
+  /** What its tasks take, with their results; null: it has no `maxStoredBytes`, and nothing is counted. */
+  readonly storedBytes: number | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { readPatiently } from "../engine/patient-read.ts";
 import type { AgentName } from "../engine/run-maker.ts";
 import { NoExecutorError, PermanentError } from "../executors/errors.ts";
 import type { Executor } from "../executors/executor.ts";
@@ -6,18 +7,17 @@ import type { AgentOptions } from "../interface/options.ts";
 import type { RotaError } from "../model/errors.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
-import { type Backoff, backoffMs } from "../services/backoff.ts";
 import { FreshRead } from "../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
-import { isStorageAway } from "../services/storage-away.ts";
-import type { AgentRecord, Storage, StorageSignal } from "../storage/storage.ts";
+import type { AgentRecord, CatalogueChanges, Storage, StorageSignal } from "../storage/storage.ts";
 import { type Agent, readAgent, UNDESCRIBED } from "./agent.ts";
 import type { AgentBounds } from "./agent-bounds.ts";
 import type { AgentTable } from "./agent-table.ts";
 
 /** Signals can be lost: other nodes' changes are seen at least this often. */
 const POLL_MS = 30_000;
-const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
+/** Changes that are read at once. */
+const CHANGES_SLICE = 1_000;
 
 export interface AgentCatalogueOptions extends ServiceOptions {
   readonly storage: Storage;
@@ -40,7 +40,9 @@ export class AgentCatalogue extends Service {
   readonly name = "agent catalogue";
   readonly #options: AgentCatalogueOptions;
   /** By `keyOf`. */
-  #entries: ReadonlyMap<string, Entry> = new Map();
+  readonly #entries = new Map<string, Entry>();
+  /** The last change that is known here; null: all is to be read. */
+  #lastChange: number | null = null;
   readonly #reads = new FreshRead(() => this.#read());
   /** Whether something changed that was not read yet. */
   #stale = false;
@@ -78,7 +80,12 @@ export class AgentCatalogue extends Service {
 
   /** Makes all executors anew: what they may call has changed. */
   rebuild(): void {
-    this.#know([...this.#entries.values()].map(({ record }) => this.#toEntry(record, undefined)));
+    for (const { record } of this.#entries.values()) this.#know(this.#toEntry(record, undefined));
+  }
+
+  /** The storage was put back to an earlier state: what changed since is not what it says has changed. */
+  restored(): void {
+    this.#lastChange = null;
   }
 
   /**
@@ -95,57 +102,56 @@ export class AgentCatalogue extends Service {
 
   #afterLook(record: TaskRecord): Executor {
     return async (task, context) => {
-      await this.#readPatiently(context.signal);
+      const { clock, random } = this;
+      await readPatiently({ clock, random, signal: context.signal, read: () => this.read() });
       const executor = this.#options.agents.executorFor(record);
       if (executor !== undefined) return executor(task, context);
       throw new NoExecutorError(record.agent);
     };
   }
 
-  /** A task must not fail because the storage was away for a moment. */
-  async #readPatiently(signal: AbortSignal): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.read();
-      } catch (error) {
-        if (!isStorageAway(error) || signal.aborted) throw error;
-      }
-      const waitMs = backoffMs(RETRY, tries, this.random);
-      await new Promise<void>((resolve) => this.clock.setTimer(waitMs, resolve));
-    }
-  }
-
   async #read(): Promise<void> {
     const stale = this.#stale;
     this.#stale = false;
     try {
-      this.#take(await this.#options.storage.agents.list());
+      for (let more = true; more; ) {
+        const since = this.#lastChange;
+        const changes = await this.#options.storage.agents.changes({ since, limit: CHANGES_SLICE });
+        // What was read before the storage was put back is not what it has now.
+        const isCurrent = since === this.#lastChange;
+        if (isCurrent) this.#take(changes);
+        more = !isCurrent || changes.more;
+      }
     } catch (error) {
       this.#stale ||= stale;
       throw error;
     }
   }
 
-  #take(records: readonly AgentRecord[]): void {
-    const before = this.#entries;
-    this.#know(
-      records.map((record) => {
-        const entry = before.get(keyOf(record));
-        const same = isDeepStrictEqual(record.definition, entry?.record.definition);
-        return same && entry !== undefined ? entry : this.#toEntry(record, entry);
-      }),
-    );
-    this.#restoreBounds(before);
+  #take({ whole, agents, gone, last }: CatalogueChanges): void {
+    for (const record of agents) this.#learn(record);
+    const kept = new Set(agents.map(keyOf));
+    const names = whole ? [...this.#entries.values()].map(({ record }) => record) : gone;
+    for (const name of names) if (!whole || !kept.has(keyOf(name))) this.#forget(name);
+    this.#lastChange = last;
   }
 
-  #know(entries: readonly Entry[]): void {
-    this.#entries = new Map(entries.map((entry) => [keyOf(entry.record), entry]));
-    const stored = new Map<string, Map<string, Agent>>();
-    for (const { record, agent } of entries) {
-      const ofTenant = stored.get(record.tenant) ?? new Map<string, Agent>();
-      stored.set(record.tenant, ofTenant.set(record.agent, agent));
-    }
-    this.#options.agents.replaceStored(stored);
+  #learn(record: AgentRecord): void {
+    const before = this.#entries.get(keyOf(record));
+    if (before !== undefined && isDeepStrictEqual(record.definition, before.record.definition)) return;
+    this.#know(this.#toEntry(record, before));
+    this.#restoreBound(record);
+  }
+
+  #forget(name: AgentName): void {
+    if (!this.#entries.delete(keyOf(name))) return;
+    this.#options.agents.dropStored(name);
+    this.#restoreBound(name);
+  }
+
+  #know(entry: Entry): void {
+    this.#entries.set(keyOf(entry.record), entry);
+    this.#options.agents.putStored(entry.record, entry.agent);
   }
 
   /** What the definition says is what counts: `maxInflight` of the record is the bound, which may be the configuration's. */
@@ -174,17 +180,9 @@ export class AgentCatalogue extends Service {
   }
 
   /** A node that does not have an agent in its configuration may have changed the bound that ours sets. */
-  #restoreBounds(before: ReadonlyMap<string, Entry>): void {
+  #restoreBound(name: AgentName): void {
     const { agents, bounds } = this.#options;
-    const keys = new Set([...before.keys(), ...this.#entries.keys()]);
-    for (const key of keys) {
-      const entry = this.#entries.get(key);
-      const record = (entry ?? before.get(key))?.record;
-      const isTouched = entry !== before.get(key);
-      if (record !== undefined && isTouched && agents.find(record)?.source === "config") {
-        bounds.changed(record);
-      }
-    }
+    if (agents.find(name)?.source === "config") bounds.changed(name);
   }
 }
 

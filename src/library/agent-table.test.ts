@@ -53,8 +53,7 @@ test("an agent the program tells of again is what it was told last", () => {
 test("the program counts more than the configuration, and that more than what is stored", () => {
   const table = makeTable({ agents: { a: { maxInflight: 2 }, b: { maxInflight: 2 } } });
   const stored = readAgent({ maxInflight: 3 }, { clock, prefix: "", faults: [] });
-  const own = new Map(["a", "b", "c", "index"].map((id) => [id, stored]));
-  table.replaceStored(new Map([[tenant, own]]));
+  for (const agent of ["a", "b", "c", "index"]) table.putStored({ tenant, agent }, stored);
   table.set("a", { maxInflight: 1 });
   expect(table.ids(tenant)).toEqual(["a", "b", "c", "index"]);
   expect(
@@ -75,12 +74,8 @@ test("what one tenant stored, another does not have, and each has its own of the
   const table = makeTable({ agents: { shared: { maxInflight: 4 } } });
   const read = (executor: () => string) =>
     readAgent({ executor, maxInflight: 3 }, { clock, prefix: "", faults: [] });
-  table.replaceStored(
-    new Map([
-      ["acme", new Map([["writer", read(byAcme)]])],
-      ["zeta", new Map([["writer", read(byZeta)]])],
-    ]),
-  );
+  table.putStored({ tenant: "acme", agent: "writer" }, read(byAcme));
+  table.putStored({ tenant: "zeta", agent: "writer" }, read(byZeta));
   const executorOf = (owner: string) =>
     table.executorFor(claimedTask({ tenant: owner, agent: "writer" }).task);
   expect(["acme", "zeta", tenant].map(executorOf)).toEqual([byAcme, byZeta, undefined]);

@@ -30,9 +30,6 @@ const BUILT_IN: KnownAgent = { agent: UNDESCRIBED, source: "built-in" };
 
 const NONE: ReadonlyMap<string, Agent> = new Map();
 
-/** Stored agents by tenant, then by id. */
-export type StoredAgents = ReadonlyMap<string, ReadonlyMap<string, Agent>>;
-
 /**
  * The agents this process knows, and who does their work. What the program says of an agent counts more than what the
  * configuration says, and that more than what is stored. Those of program and configuration serve all tenants; a stored
@@ -41,7 +38,8 @@ export type StoredAgents = ReadonlyMap<string, ReadonlyMap<string, Agent>>;
 export class AgentTable {
   readonly #options: AgentTableOptions;
   readonly #ofProgram = new Map<string, Agent>();
-  #stored: StoredAgents = new Map();
+  /** By tenant, then by id. */
+  readonly #stored = new Map<string, Map<string, Agent>>();
 
   constructor(options: AgentTableOptions) {
     this.#options = options;
@@ -67,8 +65,17 @@ export class AgentTable {
     return this.#stored.get(tenant) ?? NONE;
   }
 
-  replaceStored(stored: StoredAgents): void {
-    this.#stored = stored;
+  /** One of the catalogue is as it is now. */
+  putStored({ tenant, agent: id }: AgentName, agent: Agent): void {
+    const ofTenant = this.#stored.get(tenant) ?? new Map<string, Agent>();
+    this.#stored.set(tenant, ofTenant.set(id, agent));
+  }
+
+  /** One is in the catalogue no more. */
+  dropStored({ tenant, agent: id }: AgentName): void {
+    const ofTenant = this.#stored.get(tenant);
+    ofTenant?.delete(id);
+    if (ofTenant?.size === 0) this.#stored.delete(tenant);
   }
 
   find({ tenant, agent: id }: AgentName): KnownAgent | undefined {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { serve } from "../../test/support/http-server.ts";
 import { openTestRota, type TestRotaParams } from "../../test/support/rota.ts";
 import { asSharedStorage, away, openMemory } from "../../test/support/storages.ts";
-import type { AgentChanges, AgentInput } from "../interface/agents.ts";
+import type { AgentChanges, AgentInput, AgentList } from "../interface/agents.ts";
 import type { Rota } from "../interface/rota.ts";
 import type { Storage } from "../storage/storage.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
@@ -22,7 +22,11 @@ async function started(params: TestRotaParams = {}) {
 describe("the catalogue", () => {
   test("has `index` from the beginning", async () => {
     const { rota } = await started();
-    expect(await rota.agents.list()).toEqual({ agents: [{ id: "index", source: "built-in" }], count: 1 });
+    expect(await rota.agents.list()).toEqual({
+      agents: [{ id: "index", source: "built-in" }],
+      count: 1,
+      nextCursor: null,
+    });
     expect(await rota.agents.get("index")).toEqual({ id: "index", source: "built-in" });
   });
 
@@ -105,6 +109,39 @@ describe("the catalogue", () => {
     expect(await rota.tasks.wait(taskId)).toMatchObject({ lane: "team", result: "x" });
     await rota.agents.delete("index");
     expect(await rota.agents.get("index")).toEqual({ id: "index", source: "built-in" });
+  });
+
+  test("comes in pages, by id", async () => {
+    const { rota } = await started();
+    for (const id of ["b c", "a", "z/z", "d"]) await rota.agents.create({ id });
+    const seen: string[][] = [];
+    let cursor: string | null = null;
+    do {
+      const page: AgentList = await rota.agents.list({ limit: 2, ...(cursor === null ? {} : { cursor }) });
+      expect(page.count).toBe(page.agents.length);
+      seen.push(page.agents.map(({ id }) => id));
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    expect(seen).toEqual([["a", "b c"], ["d", "index"], ["z/z"]]);
+  });
+
+  test("is not read anew when an agent is made: only what changed is", async () => {
+    const clock = new ManualClock();
+    const storage = await openMemory(clock);
+    const read: number[] = [];
+    const changes = storage.agents.changes.bind(storage.agents);
+    storage.agents.changes = async (params) => {
+      const answer = await changes(params);
+      read.push(answer.agents.length);
+      return answer;
+    };
+    const { rota } = await started({ clock, storage });
+    for (let n = 0; n < 20; n += 1) await rota.agents.create({ id: `agent-${n}` });
+    read.length = 0;
+    await rota.agents.create({ id: "one-more" });
+    await rota.agents.update("agent-3", { lane: "team" });
+    expect(Math.max(...read)).toBe(1);
+    expect((await rota.agents.list()).count).toBe(22);
   });
 
   test("refuses an id that is taken, and knows none that was never given", async () => {
@@ -257,6 +294,15 @@ describe("what cannot be is refused, and nothing is stored:", () => {
     });
   });
 
+  test("a page that nobody can give", async () => {
+    const { rota } = await started();
+    await expect(rota.agents.list({ limit: 0 })).rejects.toMatchObject({ code: "invalid_field" });
+    await expect(rota.agents.list({ cursor: "not a cursor" })).rejects.toMatchObject({
+      code: "invalid_field",
+      message: "`cursor` must be the `nextCursor` of the page before",
+    });
+  });
+
   test("more agents than a catalogue can hold", async () => {
     const { rota, storage } = await started();
     for (let n = 0; n < 10_000; n++) {
@@ -383,7 +429,7 @@ describe("a stored agent", () => {
     const { rota } = await started({
       meddler: {
         before: ({ operation }) => {
-          if (broken && operation === "agents.list") throw away();
+          if (broken && operation === "agents.changes") throw away();
         },
         after: ({ operation }) => {
           if (operation === "agents.create") broken = true;
@@ -448,7 +494,7 @@ describe("on several nodes", () => {
       signals: false,
       meddler: {
         before: ({ operation }) => {
-          if (operation === "agents.list" && failures-- > 0) throw away();
+          if (operation === "agents.changes" && failures-- > 0) throw away();
         },
       },
     });

@@ -10,13 +10,11 @@ import type { AgentRecord, Storage } from "../storage/storage.ts";
 import { AGENT_FIELDS } from "./agent.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
 import { agentDefinition, checkFields } from "./agent-input.ts";
+import { agentCursor, parseAgentPage } from "./agent-page.ts";
 import type { AgentTable, KnownAgent } from "./agent-table.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
-
-/** How many agents a tenant stores at most: all of them are read whenever one changes. */
-const CATALOGUE_MAX = 10_000;
 
 export interface AgentsOptions {
   readonly tenant: string;
@@ -29,6 +27,8 @@ export interface AgentsOptions {
   /** Whatever changes agents takes turns. */
   readonly turns: OneAtATime;
   readonly clock: Clock;
+  /** How many it may store. */
+  readonly maxAgents: () => number;
   /** Throws `not_found` once the tenant is deleted. */
   readonly checkNotGone: () => void;
 }
@@ -36,7 +36,7 @@ export interface AgentsOptions {
 /** One tenant's agents, as its users handle them. */
 export function createAgents(options: AgentsOptions): Agents {
   const { tenant, storage, table, catalogue, lanes, laneCatalogue, guard, turns, clock } = options;
-  const { checkNotGone } = options;
+  const { maxAgents, checkNotGone } = options;
 
   async function find(given: string): Promise<KnownAgent & { readonly id: string }> {
     await catalogue.read();
@@ -59,6 +59,12 @@ export function createAgents(options: AgentsOptions): Agents {
     };
   }
 
+  function checkRoom(): void {
+    const max = maxAgents();
+    const { size } = table.storedOf(tenant);
+    if (size >= max) throw full(size, max);
+  }
+
   /** What was stored is stored, also when it cannot be read just now: whoever needs it looks again. */
   async function stored({ agent, definition }: AgentRecord): Promise<AgentInfo> {
     await catalogue.read().catch(() => {});
@@ -66,12 +72,15 @@ export function createAgents(options: AgentsOptions): Agents {
   }
 
   return {
-    async list() {
+    async list(page = {}) {
+      const { limit, after } = parseAgentPage({ ...page });
       await catalogue.read();
-      const agents = table
-        .ids(tenant)
+      const ids = table.ids(tenant).filter((id) => after === undefined || id > after);
+      const agents = ids
+        .slice(0, limit)
         .map((id) => shownAgent(id, table.find({ tenant, agent: id }) as KnownAgent));
-      return { agents, count: agents.length };
+      const nextCursor = ids.length > limit ? agentCursor(agents.at(-1)?.id ?? "") : null;
+      return { agents, count: agents.length, nextCursor };
     },
 
     async get(id) {
@@ -86,7 +95,7 @@ export function createAgents(options: AgentsOptions): Agents {
         await catalogue.read();
         const known = table.find({ tenant, agent: id });
         if (known !== undefined) throw alreadyThere(id, known.source);
-        if (table.storedOf(tenant).size >= CATALOGUE_MAX) throw full();
+        checkRoom();
         const record = await toRecord(id, {}, given);
         checkNotGone();
         if (!(await storage.agents.create(record))) throw alreadyThere(id, "stored");
@@ -151,10 +160,11 @@ function alreadyThere(id: string, source: AgentInfo["source"]): RotaError {
   return new RotaError("conflict", `the agent "${id}" is ${where}`);
 }
 
-function full(): RotaError {
+function full(agents: number, maxAgents: number): RotaError {
   return new RotaError(
     "conflict",
-    `${CATALOGUE_MAX} agents are stored, which is the limit: delete one first`,
+    `the tenant stores ${agents} agents and may store ${maxAgents}: delete one first`,
+    { details: { agents, maxAgents } },
   );
 }
 

@@ -2,17 +2,16 @@ import type { Batch, BatchTask } from "../model/batch.ts";
 import { RotaError } from "../model/errors.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
-import type { TaskRecord } from "../model/task-record.ts";
 import { isTerminal, type TaskState } from "../model/task-state.ts";
-import type { BatchRecord, InsertedTask, NewBatch, Storage } from "../storage/storage.ts";
+import type { BatchRecord, BatchTaskRecord, InsertedTask, NewBatch, Storage } from "../storage/storage.ts";
 
-/** Tasks read at once: more than a batch has. */
-const PAGE = 1_000;
+/** More tasks than a batch has. */
+const TASKS_MAX = 1_000;
 
 export interface StoredBatch {
   readonly batch: BatchRecord;
   /** Oldest first. */
-  readonly tasks: readonly TaskRecord[];
+  readonly tasks: readonly BatchTaskRecord[];
 }
 
 /** A batch and its tasks. Throws `not_found` when there is none, or nothing is left of it. */
@@ -24,8 +23,8 @@ export async function readBatch(storage: Storage, tenant: string, id: string): P
   return { batch, tasks };
 }
 
-async function tasksOf(storage: Storage, tenant: string, batch: string): Promise<TaskRecord[]> {
-  return (await storage.tasks.list({ tenant, batch, limit: PAGE })).tasks.reverse();
+function tasksOf(storage: Storage, tenant: string, batch: string): Promise<BatchTaskRecord[]> {
+  return storage.tasks.batchTasks({ tenant, batch, limit: TASKS_MAX });
 }
 
 /**
@@ -54,8 +53,8 @@ export function toBatch({ batch, tasks }: StoredBatch): Batch {
     ...(batch.completedAt === null ? {} : { completedAt: rfc3339(batch.completedAt) }),
     counts,
     tasks: tasks.map(toBatchTask),
-    edges: tasks.flatMap(({ id: to, spec }) =>
-      (spec.dependsOn ?? []).filter((from) => ids.has(from)).map((from) => ({ from, to })),
+    edges: tasks.flatMap(({ id: to, dependsOn }) =>
+      dependsOn.filter((from) => ids.has(from)).map((from) => ({ from, to })),
     ),
   };
 }
@@ -65,10 +64,10 @@ export function stillOpen({ tasks }: StoredBatch): string[] {
   return tasks.filter(({ state }) => !isTerminal(state)).map(({ id }) => id);
 }
 
-function toBatchTask({ id, agent, state, error, spec }: TaskRecord): BatchTask {
+function toBatchTask({ id, agent, state, error, key }: BatchTaskRecord): BatchTask {
   return {
     taskId: id,
-    ...(spec.key === undefined ? {} : { key: spec.key }),
+    ...(key === null ? {} : { key }),
     agentId: agent,
     state,
     ...(error === null ? {} : { error }),

@@ -2,6 +2,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { WaitingReason, WaitingReasons } from "../interface/waiting.ts";
 import { processMetrics } from "../metrics/process-metrics.ts";
 import { queueMetrics } from "../metrics/queue-metrics.ts";
+import type { RequestMetrics } from "../metrics/request-metrics.ts";
 import { taskMetrics } from "../metrics/task-series.ts";
 import { type Metric, toText } from "../metrics/text-format.ts";
 import { tokenMetrics } from "../metrics/token-metrics.ts";
@@ -20,6 +21,7 @@ export interface CollectMetricsParams {
   readonly webhookMetrics: WebhookMetrics;
   /** Why the work of the tenant waits. */
   readonly waiting: () => Promise<WaitingReasons>;
+  readonly requestMetrics: RequestMetrics;
   readonly clock: Clock;
 }
 
@@ -29,7 +31,7 @@ export interface CollectMetricsParams {
  * looks, and the counters of this process say when it began.
  */
 export async function collectMetrics(params: CollectMetricsParams): Promise<string> {
-  const { tenant, engine, webhookMetrics } = params;
+  const { tenant, engine, webhookMetrics, requestMetrics } = params;
   const own = engine.metrics.shownTo(tenant);
   const queue = await lookAtQueue(params).catch(() => null);
   return toText([
@@ -39,11 +41,18 @@ export async function collectMetrics(params: CollectMetricsParams): Promise<stri
     }),
     gauge("rota_storage_up", "Whether the storage answered just now.", queue === null ? 0 : 1),
     gauge("rota_running_tasks", "Tasks that run in this process.", engine.running),
+    gauge("rota_running_bytes", "Bytes that the tasks hold that run in this process.", engine.memory.held),
+    gauge(
+      "rota_running_bytes_max",
+      "Bytes that the tasks may hold that run in this process: above it no further one starts. 0: any number.",
+      engine.memory.max,
+    ),
     ...(queue ?? []),
     ...taskMetrics(own.series()),
     ...tokenMetrics(own.tokens()),
     ...engine.runMetrics.metrics(),
     ...webhookMetrics.metrics(),
+    ...requestMetrics.metrics(),
     ...processMetrics(),
   ]);
 }

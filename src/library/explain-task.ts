@@ -1,4 +1,7 @@
+import type { AlonePhase } from "../engine/alone-turns.ts";
+import type { RunningMemory } from "../engine/running-bytes.ts";
 import type { RotaState } from "../interface/rota.ts";
+import { MIB } from "../model/bytes.ts";
 import type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
 import { quoted } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
@@ -13,6 +16,10 @@ export interface ProcessSituation {
   readonly enabled: boolean;
   /** Its slots in the task's lane; null: it does not run that lane. */
   readonly lane: { readonly running: number; readonly concurrency: number } | null;
+  /** How many bytes its running tasks hold, and how many they may. */
+  readonly memory: RunningMemory;
+  /** Whether it runs one task alone, or is about to, and so starts no others. */
+  readonly alonePhase: AlonePhase;
   /** How long a task waits for an executor that no live node has. */
   readonly noExecutorMs: number;
 }
@@ -103,8 +110,8 @@ function processReasons(task: TaskRecord, { state, enabled }: ProcessSituation):
 
 /** Why something that could start has not. */
 function queueReasons(situation: TaskSituation, process: ProcessSituation): Reason[] {
-  const { task, lane, tenant, agent, ahead, batch, session, key } = situation;
-  const here = process.lane;
+  const { task, lane, tenant, laneShare, agent, ahead, batch, session, key } = situation;
+  const { lane: here, memory } = process;
   const { lane: name } = task;
   const reasons: Reason[] = [];
   const add = (code: ReasonCode, message: string, more: Partial<Reason> = {}) =>
@@ -124,10 +131,27 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
       lane: name,
     });
   }
+  if (situation.alone !== null) add("runs_alone", runsAlone(situation.alone));
+  else if (process.alonePhase !== "open") add("node_runs_alone", NODE_RUNS_ALONE[process.alonePhase]);
+  if (memory.isOverShare(task.tenant)) add("node_memory", shareOfMemory(memory, task.tenant));
+  if (!memory.hasRoom) {
+    add(
+      "node_memory",
+      `the tasks that run in this process hold ${mib(memory.held)}: it starts the next one once they hold less than ${mib(memory.max)} (\`scheduler.maxRunningBytes\`)`,
+    );
+  }
   if (lane.total !== null && lane.inflight >= lane.total) {
     add("lane_full", `all ${lane.total} slots of the lane "${name}" over all nodes are taken`, {
       lane: name,
     });
+  }
+  if (laneShare !== null) {
+    const { inflight, max } = laneShare;
+    add(
+      "tenant_at_lane_share",
+      `its tenant holds ${inflight} slots of the lane "${name}" and may hold ${max}, so that others find some`,
+      { lane: name },
+    );
   }
   if (tenant.max !== null && tenant.inflight >= tenant.max) {
     add("tenant_full", `its tenant runs ${count(tenant.inflight)} and may run ${tenant.max}`);
@@ -171,6 +195,26 @@ function noExecutor(
   if (since === null) return [`${message}: it fails unless one comes`, {}];
   const until = rfc3339(since + noExecutorMs);
   return [`${message}: it fails at ${until} unless one comes`, { until }];
+}
+
+const NODE_RUNS_ALONE = {
+  closing:
+    "this process starts nothing until its running tasks have ended; then it runs one task alone, because processes died while they ran it",
+  alone:
+    "this process runs one task alone, because processes died while they ran it; other tasks start afterwards",
+} as const;
+
+function runsAlone({ losses }: NonNullable<TaskSituation["alone"]>): string {
+  return `${losses} processes died while they ran it, so that it runs alone: a process starts it when nothing else runs there, in turn with other tasks`;
+}
+
+function shareOfMemory(memory: RunningMemory, tenant: string): string {
+  const share = `${mib(memory.tenantMax ?? memory.max)} of ${mib(memory.max)} (\`tenants.maxLaneShare\` of \`scheduler.maxRunningBytes\`)`;
+  return `the tasks of its tenant that run in this process hold ${mib(memory.heldBy(tenant))}: the next one starts once they hold less than their share, ${share}, so that others find room`;
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / MIB).toFixed(1)} MiB`;
 }
 
 function count(tasks: number): string {

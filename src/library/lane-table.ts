@@ -39,7 +39,7 @@ export class LaneTable {
   under(settings: Settings, stored = this.#stored): Map<string, Lane> {
     const lanes = new Map(settings.lanes.map((lane) => [lane.name, lane]));
     for (const [name, setting] of stored) {
-      if (!isSaid(name, settings)) lanes.set(name, toLane(setting, settings.scheduler));
+      if (!isSaid(name, settings)) lanes.set(name, toLane(setting, settings.options));
     }
     return lanes;
   }

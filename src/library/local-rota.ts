@@ -32,6 +32,7 @@ import type { Tenants } from "../interface/tenants.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
+import type { RequestMetrics } from "../metrics/request-metrics.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import { checkAgentId } from "../model/agent-id.ts";
 import type { Clock } from "../model/clock.ts";
@@ -44,6 +45,7 @@ import { type Backoff, backoffMs } from "../services/backoff.ts";
 import type { Service } from "../services/service.ts";
 import { isStorageAway } from "../services/storage-away.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
+import type { WorkTurns } from "../services/work-turns.ts";
 import type { Storage, StorageSignal } from "../storage/storage.ts";
 import { VERSION } from "../version.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
@@ -64,6 +66,7 @@ import type { Reloader } from "./reloader.ts";
 import { RestoreWatch } from "./restore-watch.ts";
 import { SharedExamination } from "./shared-examination.ts";
 import { StorageHealth } from "./storage-health.ts";
+import type { StoredQuota } from "./stored-quota.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
 import type { TenantRota } from "./tenant-rota.ts";
 import { TenantRotas } from "./tenant-rotas.ts";
@@ -96,6 +99,7 @@ export interface LocalRotaParts {
   readonly bounds: AgentBounds;
   readonly catalogue: AgentCatalogue;
   readonly tenants: TenantCatalogue;
+  readonly quota: StoredQuota;
   readonly guard: CurrentGuard;
   readonly turns: OneAtATime;
   readonly reloader: Reloader;
@@ -104,6 +108,9 @@ export interface LocalRotaParts {
   readonly notificationLog: NotificationLog;
   readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
+  readonly requestMetrics: RequestMetrics;
+  /** Where long computations of all tenants let other work through. */
+  readonly work: WorkTurns;
   readonly access: Access;
   readonly estimateTokens?: EstimateTokens | undefined;
   readonly clock: Clock;
@@ -238,8 +245,9 @@ export class LocalRota implements Rota {
    * wrote into it for others to go by is written again.
    */
   storageRestored(): void {
-    const { engine, bounds, laneCatalogue } = this.#parts;
+    const { engine, bounds, catalogue, laneCatalogue } = this.#parts;
     engine.restored();
+    catalogue.restored();
     laneCatalogue.restored();
     void bounds.restored();
     this.#onSignal({ kind: "reconnected" });
@@ -247,6 +255,10 @@ export class LocalRota implements Rota {
 
   get state(): RotaState {
     return this.#state;
+  }
+
+  get node(): string {
+    return this.#parts.engine.node;
   }
 
   get draining(): AbortSignal {
@@ -320,6 +332,10 @@ export class LocalRota implements Rota {
 
   metrics(): Promise<string> {
     return this.#own.metrics();
+  }
+
+  noteRefused(reason: "rate" | "quota"): void {
+    this.#parts.requestMetrics.refused(reason);
   }
 
   async reload(options: ReloadOptions): Promise<Reloaded> {

@@ -10,7 +10,9 @@ import { TenantCatalogue } from "./tenant-catalogue.ts";
 async function open(clock: ManualClock): Promise<Storage> {
   const storage = await openMemory(clock);
   await storage.lanes.configure({
-    lanes: [{ name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
+    lanes: [
+      { name: "tasks", total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 },
+    ],
   });
   return storage;
 }

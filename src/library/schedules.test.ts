@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
 import { asSharedStorage, type Call, openMemory } from "../../test/support/storages.ts";
+import { STEPS_PER_TURN } from "../services/work-turns.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 
 const MINUTE = 60_000;
@@ -186,7 +187,7 @@ test("a schedule that begins to be made while it stops is not made", async () =>
     storage: asSharedStorage(await openMemory(new ManualClock())),
     meddler: {
       after: ({ operation }) => {
-        if (operation === "agents.list") onLook();
+        if (operation === "agents.changes") onLook();
       },
     },
   });
@@ -243,4 +244,16 @@ test("one that is resumed after the clock was set back goes on at its next momen
   expect(await rota.schedules.update(1, { enabled: true })).toMatchObject({
     next_fire_at: (made + 3 * HOUR) / 1_000,
   });
+});
+
+test("a preview of many due times lets other work through again and again", async () => {
+  const { rota } = await openTestRota();
+  let over = false;
+  const previewed = rota.schedules.preview({ schedule: "0 9 * * 1", count: 1_000 }).finally(() => {
+    over = true;
+  });
+  let turns = 0;
+  for (; !over; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect((await previewed).next).toHaveLength(1_000);
+  expect(turns).toBeGreaterThanOrEqual(1_000 / STEPS_PER_TURN - 1);
 });

@@ -11,7 +11,7 @@ import { canonicalForm } from "../schedules/canonical-form.ts";
 import { nextMoment } from "../schedules/moments.ts";
 import { parseNewSchedule } from "../schedules/new-schedule-input.ts";
 import { openSpans } from "../schedules/open-spans.ts";
-import { preview } from "../schedules/preview.ts";
+import { previewSteps } from "../schedules/preview.ts";
 import { parsePreviewInput } from "../schedules/preview-input.ts";
 import {
   parseRunFilter,
@@ -23,12 +23,14 @@ import { type ParsedScheduleChanges, parseScheduleChanges } from "../schedules/s
 import { scheduleCursorText } from "../schedules/schedule-cursor.ts";
 import { localZone } from "../schedules/zone.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
+import type { WorkTurns } from "../services/work-turns.ts";
 import type { NewSchedule, ScheduleRecord, Storage } from "../storage/storage.ts";
 import { type Changes, editSchedule } from "./edit-schedule.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { toRunPage } from "./runs.ts";
 import { schedulePage } from "./schedule-page.ts";
 import { toScheduledTask } from "./schedule-view.ts";
+import type { StoredQuota } from "./stored-quota.ts";
 import { upcomingMoments } from "./upcoming-moments.ts";
 
 /** Due times that have run already and are stepped over; behind them, the next fire steps over more. */
@@ -59,6 +61,10 @@ export interface SchedulesOptions {
   readonly checkCallback: (url: string, field: "callback_url") => Promise<void>;
   /** How many may be active or paused; null: any number. */
   readonly maxSchedules: () => Promise<number | null>;
+  /** Refuses what the tenant has no room for. */
+  readonly quota: StoredQuota;
+  /** Where long computations let other work through. */
+  readonly work: WorkTurns;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
 }
@@ -74,7 +80,7 @@ export interface WrittenSchedules extends Schedules {
 /** One tenant's schedules, as its users handle them. */
 export function createSchedules(options: SchedulesOptions): WrittenSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
-  const { isKnown, agentIds, timeoutMaxMs, checkCallback, maxSchedules, checkOpen } = options;
+  const { isKnown, agentIds, timeoutMaxMs, checkCallback, maxSchedules, quota, work, checkOpen } = options;
 
   async function find(id: number): Promise<ScheduleRecord> {
     const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
@@ -157,7 +163,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
 
     async preview(input) {
       const { rule, ...range } = parsePreviewInput(input, { now: storageClock.now(), tz: localZone() });
-      return preview(rule, range);
+      return work.run(previewSteps(rule, range));
     },
 
     async list(filter = {}) {
@@ -206,7 +212,8 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const mode = parseRunMode(runOptions);
       if (!isSerialId(id)) throw notFound();
       await Promise.all([eventLog.tried, notificationLog.tried]);
-      const answer = await runner.runNow({ tenant, id, mode });
+      // The caller is told at once that there is no room; a run that is due leaves a row that says so.
+      const answer = await quota.storing(tenant, [], () => runner.runNow({ tenant, id, mode }));
       if (answer === null) throw notFound();
       return answer.ran
         ? { ok: true, ran: true, run_id: answer.runId }

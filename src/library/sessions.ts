@@ -25,6 +25,7 @@ import type {
 } from "../storage/storage.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { toSession } from "./session-view.ts";
+import type { StoredQuota } from "./stored-quota.ts";
 import { submitWarnings } from "./submit-warnings.ts";
 import type { TaskParser } from "./task-parser.ts";
 import type { TokenEstimates } from "./token-estimates.ts";
@@ -45,6 +46,8 @@ export interface SessionsOptions {
   readonly ended: EndedTasks;
   readonly settings: () => SessionSettings;
   readonly defaults: () => TaskDefaults;
+  /** Refuses what the tenant has no room for. */
+  readonly quota: StoredQuota;
   readonly parse: TaskParser;
   /** What the model of an agent takes in at most; undefined: it does not say. */
   readonly contextWindow: (agent: string) => number | undefined;
@@ -60,7 +63,7 @@ export interface SessionsOptions {
 /** One tenant's conversations, as its users handle them. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { tenant, storage, engine, eventLog, tasks, estimates, ended } = options;
-  const { settings, defaults, parse, contextWindow, newTaskId, checkOpen, checkNotGone } = options;
+  const { settings, defaults, quota, parse, contextWindow, newTaskId, checkOpen, checkNotGone } = options;
 
   async function send(key: string, input: unknown): Promise<SessionAnswer> {
     checkSessionKey(key, "key");
@@ -73,7 +76,9 @@ export function createSessions(options: SessionsOptions): Sessions {
     await eventLog.tried;
     checkOpen();
     const { mode, maxConcurrent } = message;
-    const sent = await storage.sessions.send({ task, mode, maxConcurrent, defaults: settings() });
+    const sent = await quota.storing(tenant, [task], () =>
+      storage.sessions.send({ task, mode, maxConcurrent, defaults: settings() }),
+    );
     if (sent.refused !== null) throw sessionFull(key, sent.refused);
     ended.note(sent.cancelled);
     if (!sent.merged) engine.metrics.of(tenant).submitted(task, { rejected: false });

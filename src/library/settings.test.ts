@@ -14,7 +14,7 @@ function resolve(options: RotaOptions): Settings {
 test("without options everything has its default", () => {
   const settings = resolve({});
   expect(settings).toMatchObject({
-    limits: { maxQueueSize: 1_000, maxPerAgent: 100 },
+    limits: { maxQueueSize: 1_000, maxQueueSizeTotal: 100_000, maxPerAgent: 100 },
     retryPolicy: { maxRetries: 3, backoffMs: 1_000, backoffMultiplier: 2, maxBackoffMs: 60_000, jitter: 0 },
     timeoutMs: 120_000,
     timeoutMaxMs: 600_000,
@@ -23,16 +23,29 @@ test("without options everything has its default", () => {
     runRetentionMs: 90 * 24 * 60 * 60 * 1_000,
   });
   expect(
-    settings.lanes.map(({ name, concurrency, total, perAgent }) => [name, concurrency, total, perAgent]),
+    settings.lanes.map(({ name, concurrency, total, perAgent, perTenant }) => [
+      name,
+      concurrency,
+      total,
+      perAgent,
+      perTenant,
+    ]),
   ).toEqual([
-    ["tasks", 4, 20, 10],
-    ["main", 30, null, null],
-    ["subagent", 50, null, null],
-    ["team", 100, null, null],
-    ["cron", 30, null, null],
+    ["tasks", 4, 20, 10, 16],
+    ["main", 30, null, null, null],
+    ["subagent", 50, null, null, null],
+    ["team", 100, null, null, null],
+    ["cron", 30, null, null, null],
   ]);
   expect(settings.resultTTLSec({ durable: false })).toBe(300);
   expect(settings.resultTTLSec({ durable: true })).toBe(2_592_000);
+});
+
+test("the queue of all tenants holds those of two, unless told otherwise", () => {
+  const total = (scheduler: RotaOptions["scheduler"] = {}) => resolve({ scheduler }).limits.maxQueueSizeTotal;
+  expect(total({ maxQueueSize: 60_000 })).toBe(120_000);
+  expect(total({ maxQueueSize: 60_000, maxQueueSizeTotal: 7 })).toBe(7);
+  expect(total({ maxQueueSizeTotal: 0 })).toBe(100_000);
 });
 
 test("options take the place of defaults, one by one", () => {
@@ -41,14 +54,23 @@ test("options take the place of defaults, one by one", () => {
     lanes: { main: 5, cron: { concurrency: 3, total: 7 }, mine: 2 },
     retry: { maxRetries: 1 },
     timeouts: { maxMs: 60_000 },
+    tenants: { maxLaneShare: 0.5 },
     shutdownGraceSec: 1.5,
   });
   expect(settings.lanes).toMatchObject([
-    { name: "tasks", concurrency: 8, total: 9, perAgent: 10, strategy: "priority-fifo", agingMs: 90_000 },
+    {
+      name: "tasks",
+      concurrency: 8,
+      total: 9,
+      perAgent: 10,
+      perTenant: 4,
+      strategy: "priority-fifo",
+      agingMs: 90_000,
+    },
     { name: "main", concurrency: 5, total: null },
     { name: "subagent", concurrency: 50 },
     { name: "team", concurrency: 100 },
-    { name: "cron", concurrency: 3, total: 7 },
+    { name: "cron", concurrency: 3, total: 7, perTenant: 3 },
     { name: "mine", concurrency: 2, total: null, strategy: "priority-fifo", agingMs: 90_000 },
   ]);
   expect(settings.retryPolicy).toMatchObject({ maxRetries: 1, backoffMs: 1_000 });
@@ -164,8 +186,14 @@ describe("read again:", () => {
     expect(after.agents).toBe(settings.agents);
     expect(after.executors).toBe(settings.executors);
 
-    const some = again({ scheduler: { maxPerAgent: 7 }, retry: { jitter: 0 }, timeouts: {} }, before);
-    expect(some.changed).toEqual(["retry.jitter", "scheduler.maxPerAgent"]);
+    const given = {
+      scheduler: { maxPerAgent: 7 },
+      retry: { jitter: 0 },
+      timeouts: {},
+      tenants: { maxLaneShare: 0.5 },
+    };
+    const some = again(given, before);
+    expect(some.changed).toEqual(["retry.jitter", "scheduler.maxPerAgent", "tenants.maxLaneShare"]);
     expect(some.after.scheduler).toMatchObject({ maxInflight: 3, maxPerAgent: 7 });
     expect(some.after.retryPolicy).toMatchObject({ maxRetries: 1, jitter: 0 });
     expect(some.after.timeoutMs).toBe(5_000);

@@ -7,7 +7,7 @@ import { type Config, configSchema } from "../config/schema.ts";
 import { webhookOptions } from "../config/webhooks-schema.ts";
 import type { ReloadOptions, RotaOptions } from "../interface/options.ts";
 import { isObject } from "../model/field-checks.ts";
-import { DEFAULT_LANES, type Lane, TASKS_LANE } from "../model/lane.ts";
+import { DEFAULT_LANES, type Lane, slotsPerTenant, TASKS_LANE } from "../model/lane.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { SessionSettings } from "../model/session.ts";
 import type { TaskKind } from "../model/task.ts";
@@ -60,7 +60,7 @@ export function resolveSettings(options: RotaOptions, surroundings: Surroundings
 
 /**
  * The same for options that take the place of `before`: a section that is left out keeps its values, and so does, in
- * `scheduler`, `sessions`, `schedules`, `retry`, `timeouts` and `audit`, what the section leaves out.
+ * `scheduler`, `sessions`, `schedules`, `retry`, `timeouts`, `tenants` and `audit`, what the section leaves out.
  */
 export function resolveAgain(options: ReloadOptions, before: Settings, surroundings: Surroundings): Settings {
   const given = said(options);
@@ -72,6 +72,7 @@ export function resolveAgain(options: ReloadOptions, before: Settings, surroundi
     schedules: over(before.options.schedules, given["schedules"]),
     retry: over(before.options.retry, given["retry"]),
     timeouts: over(before.options.timeouts, given["timeouts"]),
+    tenants: over(before.options.tenants, given["tenants"]),
     audit: over(before.options.audit, given["audit"]),
   };
   return resolve(options, merged, surroundings, before);
@@ -104,14 +105,13 @@ export function withOptions(settings: Settings, options: SharedOptions): Setting
 }
 
 function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executors"> {
-  const { scheduler, lanes, sessions, schedules, retry, timeouts, webhooks, audit, shutdownGraceSec } =
-    options;
+  const { scheduler, sessions, schedules, retry, timeouts, webhooks, audit, shutdownGraceSec } = options;
   const storageWaitMs = options.storageWaitSec * 1_000;
   return {
     options,
     scheduler,
-    limits: { maxQueueSize: scheduler.maxQueueSize, maxPerAgent: scheduler.maxPerAgent },
-    lanes: [tasksLane(scheduler), ...otherLanes(lanes, scheduler)],
+    limits: admissionLimits(scheduler),
+    lanes: [tasksLane(options), ...otherLanes(options)],
     sessions,
     retryPolicy: retry,
     timeoutMs: Math.min(timeouts.defaultMs, timeouts.maxMs),
@@ -157,27 +157,38 @@ function withoutUndefined(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutUndefined(inner)]));
 }
 
-function tasksLane(scheduler: Settings["scheduler"]): Lane {
-  return {
-    name: TASKS_LANE,
-    concurrency: scheduler.workerCount,
-    total: scheduler.maxInflight,
-    perAgent: scheduler.maxPerAgentInflight,
-    ...orderIn(scheduler),
-  };
+/** A server takes in at least this many tasks, unless told otherwise. */
+const MAX_QUEUE_SIZE_TOTAL = 100_000;
+
+/** Unless told otherwise, the queues of two tenants fit beside each other. */
+function admissionLimits({
+  maxQueueSize,
+  maxQueueSizeTotal = Math.max(MAX_QUEUE_SIZE_TOTAL, 2 * maxQueueSize),
+  maxPerAgent,
+}: Settings["scheduler"]): AdmissionLimits {
+  return { maxQueueSize, maxQueueSizeTotal, maxPerAgent };
 }
 
-function otherLanes(said: SharedOptions["lanes"], scheduler: Settings["scheduler"]): Lane[] {
+function tasksLane(options: SharedOptions): Lane {
+  const { workerCount: concurrency, maxInflight: total, maxPerAgentInflight: perAgent } = options.scheduler;
+  return { ...toLane({ name: TASKS_LANE, concurrency, total }, options), perAgent };
+}
+
+function otherLanes(options: SharedOptions): Lane[] {
   const always = Object.entries(DEFAULT_LANES).map(([name, concurrency]) => [name, { concurrency }]);
-  const all: SharedOptions["lanes"] = { ...Object.fromEntries(always), ...said };
+  const all: SharedOptions["lanes"] = { ...Object.fromEntries(always), ...options.lanes };
   return Object.entries(all).map(([name, { concurrency, total = null }]) =>
-    toLane({ name, concurrency, total }, scheduler),
+    toLane({ name, concurrency, total }, options),
   );
 }
 
 /** A lane of which no more is said. */
-export function toLane(setting: LaneSetting, scheduler: Settings["scheduler"]): Lane {
-  return { ...setting, perAgent: null, ...orderIn(scheduler) };
+export function toLane(
+  setting: LaneSetting,
+  { scheduler, tenants }: Pick<SharedOptions, "scheduler" | "tenants">,
+): Lane {
+  const perTenant = slotsPerTenant(setting.total, tenants.maxLaneShare);
+  return { ...setting, perAgent: null, perTenant, ...orderIn(scheduler) };
 }
 
 /** What decides in every lane who goes first. */

@@ -2,7 +2,9 @@ import type { TaskDefaults } from "../model/task-input.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 
 /** Reads what somebody hands in as tasks, with the defaults that hold right now. */
-export type TaskParser = <Parsed>(parse: (defaults: TaskDefaults) => Parsed) => Promise<Parsed>;
+export type TaskParser = <Parsed>(
+  parse: (defaults: TaskDefaults) => Parsed | Promise<Parsed>,
+) => Promise<Parsed>;
 
 export interface TaskParserOptions {
   readonly defaults: () => TaskDefaults;
@@ -24,7 +26,7 @@ export function taskParser({ defaults, lanes, checkOpen }: TaskParserOptions): T
       if (!has) unknown.add(lane);
       return has;
     };
-    const parsed = parse({ ...known, hasLane });
+    const parsed = await parse({ ...known, hasLane });
     if (unknown.size === 0) return parsed;
     const learnt = await lanes.learn(unknown);
     // It may have begun to stop meanwhile.

@@ -4,7 +4,7 @@ import type { EventLog } from "../events/event-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
 import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../interface/tasks.ts";
 import type { BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
-import { atIndex, parseBatchInput, parseTaskInputs } from "../model/batch-input.ts";
+import { atIndex, parseBatchSteps, parseTaskInputs } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
 import { invalidField, optionalBoolean } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
@@ -13,8 +13,9 @@ import { NO_QUEUE_LIMIT } from "../model/task.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import { type ParsedTask, parseTaskInput } from "../model/task-input.ts";
-import { toTask } from "../model/task-record.ts";
+import { toTask, toTaskRow } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
+import type { WorkTurns } from "../services/work-turns.ts";
 import { rejectionError } from "../storage/admission.ts";
 import { namedDependency } from "../storage/dependency-error.ts";
 import type {
@@ -30,7 +31,8 @@ import type {
 import { readBatch, stillOpen, storedBatchId, toBatch } from "./batches.ts";
 import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
-import { listPage } from "./list-page.ts";
+import { type ListedPage, listPage, listRowPage } from "./list-page.ts";
+import type { StoredQuota } from "./stored-quota.ts";
 import { submitWarnings } from "./submit-warnings.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
 import { readTaskLog } from "./task-log.ts";
@@ -48,6 +50,10 @@ export interface TasksOptions {
   readonly limits: () => AdmissionLimits;
   /** How many tasks of the tenant may wait, as far as it is known here; null: any number. */
   readonly maxQueued: () => number | null;
+  /** Refuses what the tenant has no room for. */
+  readonly quota: StoredQuota;
+  /** Where long computations let other work through. */
+  readonly work: WorkTurns;
   readonly parse: TaskParser;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
@@ -66,7 +72,8 @@ export interface TasksOptions {
 
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
-  const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, parse, checkOpen } = options;
+  const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
+    options;
   const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
@@ -79,7 +86,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
     }
     await eventLog.tried;
     checkNotGone();
-    const inserted = await engine.intake.add(task);
+    const inserted = await quota.storing(tenant, [task], () => engine.intake.add(task));
     if (inserted.repeats === "other") throw idempotencyConflict(inserted);
     if (inserted.rejection !== null) {
       throw queueFull(inserted.rejection, task, { ...limits(), maxTenant: maxQueued() });
@@ -103,7 +110,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       tasks: parsed,
       parallelism,
       callbackUrl,
-    } = await parse((defaults) => parseBatchInput(input, defaults));
+    } = await parse((defaults) => work.run(parseBatchSteps(input, defaults)));
     const batch = { id: newBatchId(), tenant, parallelism, callbackUrl };
     const { tasks, inserted } = await insertAll(parsed, batch);
     // Those that were made before tell nothing of when this batch was.
@@ -136,7 +143,8 @@ export function createTasks(options: TasksOptions): LocalTasks {
     await eventLog.tried;
     checkNotGone();
     const ordered = parentsFirst(tasks);
-    const inserted = await engine.intake.addMany(ordered, batch ?? undefined).catch((error) => {
+    const store = () => engine.intake.addMany(ordered, batch ?? undefined);
+    const inserted = await quota.storing(tenant, ordered, store).catch((error) => {
       throw atRefused(error, tasks);
     });
     if (ordered === tasks) return { tasks, inserted };
@@ -225,12 +233,12 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
     async list(filter: TaskFilter = {}) {
       const params = parseTaskFilter({ ...filter });
-      const { tasks, nextCursor } = await listPage(storage, { tenant, ...params });
-      return {
-        tasks: tasks.map(toTask),
-        count: tasks.length,
-        nextCursor: nextCursor === null ? null : String(nextCursor),
-      };
+      return toPage(await listPage(storage, { tenant, ...params }), toTask);
+    },
+
+    async listRows(filter: TaskFilter = {}) {
+      const params = parseTaskFilter({ ...filter });
+      return toPage(await listRowPage(storage, { tenant, ...params }), toTaskRow);
     },
 
     async getBatch(batchId) {
@@ -283,6 +291,17 @@ export function createTasks(options: TasksOptions): LocalTasks {
       const counts = await storage.tasks.counts({ tenant });
       return { counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0) };
     },
+  };
+}
+
+function toPage<Item, Shown>(
+  { items, nextCursor }: ListedPage<Item>,
+  show: (item: Item) => Shown,
+): { tasks: Shown[]; count: number; nextCursor: string | null } {
+  return {
+    tasks: items.map(show),
+    count: items.length,
+    nextCursor: nextCursor === null ? null : String(nextCursor),
   };
 }
 
@@ -359,13 +378,13 @@ function notFound(): RotaError {
 function queueFull(
   { full, queued }: NonNullable<InsertedTask["rejection"]>,
   { agent: agentId, maxQueued }: NewTask,
-  { maxQueueSize: maxQueue, maxPerAgent, maxTenant }: AdmissionLimits & { maxTenant: number | null },
+  { maxQueueSize, maxPerAgent, maxTenant }: AdmissionLimits & { maxTenant: number | null },
 ): RotaError {
   return new RotaError("queue_full", rejectionError(full), {
     details: {
       agentId,
       queued,
-      maxQueue,
+      maxQueue: maxTenant ?? maxQueueSize,
       maxPerAgent: maxQueued === null || maxQueued === NO_QUEUE_LIMIT ? maxPerAgent : maxQueued,
       ...(full === "tenant" && maxTenant !== null ? { maxTenant } : {}),
     },

@@ -20,15 +20,17 @@ import type { LocalTasks } from "../interface/tasks.ts";
 import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
+import type { RequestMetrics } from "../metrics/request-metrics.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { Clock } from "../model/clock.ts";
+import { maxAgentsOf, maxSchedulesOf } from "../model/default-limits.ts";
 import { checkEventsOptions, checkNotificationsOptions } from "../model/events-options.ts";
 import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
-import { maxSchedulesOf } from "../model/max-schedules.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { TaskDefaults } from "../model/task-input.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
+import type { WorkTurns } from "../services/work-turns.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
@@ -48,6 +50,7 @@ import type { OpenStreams } from "./open-streams.ts";
 import { createRuns } from "./runs.ts";
 import { createSchedules } from "./schedules.ts";
 import { createSessions } from "./sessions.ts";
+import type { StoredQuota } from "./stored-quota.ts";
 import { taskParser } from "./task-parser.ts";
 import { createTasks } from "./tasks.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
@@ -69,15 +72,19 @@ export interface TenantRotaParts {
   readonly catalogue: AgentCatalogue;
   readonly tenants: TenantCatalogue;
   readonly streams: OpenStreams;
+  readonly quota: StoredQuota;
   readonly estimates: TokenEstimates;
   readonly waiter: TaskWaiter;
   readonly guard: CurrentGuard;
   readonly turns: OneAtATime;
+  /** Where long computations of all tenants let other work through. */
+  readonly work: WorkTurns;
   readonly engine: Engine;
   readonly eventLog: EventLog;
   readonly notificationLog: NotificationLog;
   readonly deliverer: Deliverer;
   readonly webhookMetrics: WebhookMetrics;
+  readonly requestMetrics: RequestMetrics;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
   readonly state: () => RotaState;
@@ -131,6 +138,7 @@ export class TenantRota implements LocalTenant {
       guard: () => guard.value,
       turns,
       clock,
+      maxAgents: () => maxAgentsOf({ id: tenant, limits: tenants.limitsOf(tenant) ?? { maxAgents: null } }),
       checkNotGone,
     });
     this.tasks = createTasks({
@@ -141,6 +149,8 @@ export class TenantRota implements LocalTenant {
       waiter: parts.waiter,
       limits: () => current.value.limits,
       maxQueued: () => tenants.limitsOf(tenant)?.maxQueued ?? null,
+      quota: parts.quota,
+      work: parts.work,
       parse,
       newTaskId,
       newBatchId,
@@ -161,6 +171,7 @@ export class TenantRota implements LocalTenant {
       ended,
       settings: () => current.value.sessions,
       defaults,
+      quota: parts.quota,
       parse,
       contextWindow: (agent) => parts.agents.contextWindow({ tenant, agent }),
       newTaskId,
@@ -184,6 +195,8 @@ export class TenantRota implements LocalTenant {
         const record = await storage.tenants.get({ id: tenant });
         return record === null ? null : maxSchedulesOf(record);
       },
+      work: parts.work,
+      quota: parts.quota,
     };
     const schedules = createSchedules({ ...scheduling, checkOpen });
     const clerk = { tenant, storage, log };
@@ -214,7 +227,13 @@ export class TenantRota implements LocalTenant {
       ended,
       checkNotDraining,
     });
-    this.webhooks = createWebhooks({ tenant, storage, onResend: () => deliverer.wake() });
+    this.webhooks = createWebhooks({
+      tenant,
+      storage,
+      storageClock,
+      isDisabled: () => tenants.isDisabled(tenant),
+      onResend: () => deliverer.wake(),
+    });
   }
 
   events(options: EventsOptions & LocalReading = {}): EventReader {
@@ -266,7 +285,14 @@ export class TenantRota implements LocalTenant {
   #processSituation(lane: string): ProcessSituation {
     const { current, engine, state } = this.#parts;
     const { enabled, noExecutorSec } = current.value.scheduler;
-    return { state: state(), enabled, lane: engine.laneLoad(lane), noExecutorMs: noExecutorSec * 1_000 };
+    return {
+      state: state(),
+      enabled,
+      lane: engine.laneLoad(lane),
+      memory: engine.memory,
+      alonePhase: engine.alonePhase,
+      noExecutorMs: noExecutorSec * 1_000,
+    };
   }
 
   #taskDefaults(): TaskDefaults {

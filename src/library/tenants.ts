@@ -1,7 +1,7 @@
 import type { Tenant, Tenants } from "../interface/tenants.ts";
+import { maxAgentsOf, maxSchedulesOf } from "../model/default-limits.ts";
 import { RotaError } from "../model/errors.ts";
 import { quoted } from "../model/field-checks.ts";
-import { maxSchedulesOf } from "../model/max-schedules.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import { isTenantId, parseTenantChanges, parseTenantInput } from "../model/tenant-input.ts";
@@ -12,6 +12,8 @@ import { type TenantCatalogue, tenantNotFound } from "./tenant-catalogue.ts";
 const TENANTS_MAX = 10_000;
 /** What is deleted in one transaction, so that a tenant that owns much holds up nobody for long. */
 const DELETE_SLICE = 500;
+/** Tasks that are counted in one transaction. */
+const COUNT_SLICE = 1_000;
 
 export interface TenantsOptions {
   readonly storage: Storage;
@@ -51,6 +53,7 @@ export function createTenants(options: TenantsOptions): Tenants {
       const created = await storage.tenants.create({ id: newTenantId(), name, limits });
       if (created.taken !== null) throw nameTaken(name);
       await learn();
+      if (limits.maxStoredBytes !== null) await countStored(storage);
       await bounded();
       return toTenant(created.tenant);
     },
@@ -72,7 +75,9 @@ export function createTenants(options: TenantsOptions): Tenants {
       if (!updated.found) throw tenantNotFound();
       if (updated.taken !== null) throw nameTaken(parsed.name ?? "");
       await learn();
-      return toTenant(updated.tenant);
+      if ((parsed.limits?.maxStoredBytes ?? null) === null) return toTenant(updated.tenant);
+      await countStored(storage);
+      return toTenant((await storage.tenants.get({ id })) ?? updated.tenant);
     },
 
     async disable(id) {
@@ -112,11 +117,19 @@ export function createTenants(options: TenantsOptions): Tenants {
   };
 }
 
+/** Counts what was stored before it was counted, in slices between which other work goes on. */
+async function countStored(storage: Storage): Promise<void> {
+  for (let more = true; more; ) {
+    ({ more } = await storage.tenants.countStored({ limit: COUNT_SLICE }));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
 const NOT_FOUND = { found: false } as const;
 
-function toTenant({ id, name, disabled, limits, createdAt, updatedAt }: TenantRecord): Tenant {
-  const shown = { ...limits, maxSchedules: maxSchedulesOf({ id, limits }) };
-  return { id, name, disabled, limits: shown, createdAt: rfc3339(createdAt), updatedAt: rfc3339(updatedAt) };
+function toTenant({ createdAt, updatedAt, ...tenant }: TenantRecord): Tenant {
+  const limits = { ...tenant.limits, maxSchedules: maxSchedulesOf(tenant), maxAgents: maxAgentsOf(tenant) };
+  return { ...tenant, limits, createdAt: rfc3339(createdAt), updatedAt: rfc3339(updatedAt) };
 }
 
 function nameTaken(name: string): RotaError {

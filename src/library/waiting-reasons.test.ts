@@ -19,6 +19,8 @@ const RUNNING: ProcessSituation = {
   state: "running",
   enabled: true,
   lane: { running: 0, concurrency: 4 },
+  memory: { held: 0, max: 0, tenantMax: 0, hasRoom: true, heldBy: () => 0, isOverShare: () => false },
+  alonePhase: "open",
   noExecutorMs: 60_000,
 };
 

@@ -325,3 +325,42 @@ test("a faulty secret is refused without being shown, and a right one shows nowh
   expect(JSON.stringify(shown)).not.toMatch(/MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw/);
   expect(await rota.metrics()).toContain('rota_webhook_deliveries_total{outcome="failed"} 1');
 });
+
+test.each([
+  ["hang", 400],
+  ["fail at once", 1_000],
+])("callbacks of one tenant whose receivers %s delay those of no other", async (what, times) => {
+  const ports = await Promise.all(
+    Array.from({ length: 4 }, () =>
+      serve((_request, response) => {
+        if (what !== "hang") response.writeHead(500).end();
+      }),
+    ),
+  );
+  const { rota, url, received } = await open({ options: { scheduler: { maxQueueSize: 10_000 } } });
+  await rota.start();
+  const [hostile, victim] = await Promise.all(
+    ["hostile", "victim"].map(async (name) => rota.tenant((await rota.tenants.create({ name })).id)),
+  );
+  if (!hostile || !victim) throw new Error("There are two.");
+  for (let from = 0; from < times; from += 100) {
+    const tasks = Array.from({ length: 100 }, (_, n) => ({
+      payload: n,
+      callbackUrl: `${ports[n % ports.length]}/${n}`,
+    }));
+    await hostile.tasks.submitMany(tasks);
+  }
+  await until(async () => (await hostile.tasks.counts()).counts.done === times, "the hostile tasks to end");
+  // The clock stands still: whatever has to wait for time would never come.
+  const { webhooks, tasks } = victim;
+  for (let count = 1; count <= 5; count += 1) {
+    await tasks.submit({ payload: count, callbackUrl: url });
+    await until(() => received.length === count, "the callback of the victim");
+  }
+  await until(async () => (await webhooks.deliveries({ status: "pending" })).count === 0, "all to be noted");
+  if (what !== "hang") return;
+  const { deliveries } = await hostile.webhooks.deliveries({ status: "pending", limit: 1_000 });
+  const waits = Map.groupBy(deliveries, ({ waitsFor }) => waitsFor);
+  expect([waits.get("host")?.length, waits.get(undefined)?.length]).toEqual([times - 1, 1]);
+  expect(await rota.metrics()).toContain('rota_webhook_inflight_deliveries{host="unproven"} 1');
+});

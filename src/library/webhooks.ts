@@ -1,19 +1,26 @@
 import type { Webhooks } from "../interface/webhooks.ts";
+import type { Delivery } from "../model/delivery.ts";
 import { parseDeliveryFilter } from "../model/delivery-filter-input.ts";
 import { RotaError } from "../model/errors.ts";
-import type { Storage } from "../storage/storage.ts";
+import type { StorageClock } from "../services/storage-clock.ts";
+import type { DeliveryRecord, Storage } from "../storage/storage.ts";
 import { deliveryId, seqOfDelivery } from "../webhooks/delivery-id.ts";
 import { toDelivery } from "../webhooks/to-delivery.ts";
 
 export interface WebhooksOptions {
   readonly tenant: string;
   readonly storage: Storage;
+  readonly storageClock: Pick<StorageClock, "now">;
+  /** Whether the tenant is disabled. */
+  readonly isDisabled: () => Promise<boolean>;
   /** Told when there is something to send. */
   readonly onResend: () => void;
 }
 
 /** One tenant's callbacks, as its users look after them. */
-export function createWebhooks({ tenant, storage, onResend }: WebhooksOptions): Webhooks {
+export function createWebhooks(options: WebhooksOptions): Webhooks {
+  const { tenant, storage, storageClock, isDisabled, onResend } = options;
+
   async function find(id: string) {
     const seq = seqOfDelivery(id);
     const record = seq === null ? null : await storage.deliveries.get({ tenant, seq });
@@ -21,19 +28,29 @@ export function createWebhooks({ tenant, storage, onResend }: WebhooksOptions): 
     return record;
   }
 
+  async function shown(records: readonly DeliveryRecord[]): Promise<Delivery[]> {
+    const moment = { now: storageClock.now(), isDisabled: await isDisabled() };
+    return records.map((record) => toDelivery(record, moment));
+  }
+
+  async function shownOne(record: DeliveryRecord): Promise<Delivery> {
+    const [delivery] = await shown([record]);
+    return delivery as Delivery;
+  }
+
   return {
     async deliveries(filter = {}) {
       const params = parseDeliveryFilter({ ...filter });
       const { deliveries, nextCursor } = await storage.deliveries.list({ tenant, ...params });
       return {
-        deliveries: deliveries.map(toDelivery),
+        deliveries: await shown(deliveries),
         count: deliveries.length,
         nextCursor: nextCursor === null ? null : String(nextCursor),
       };
     },
 
     async get(id) {
-      return toDelivery(await find(id));
+      return shownOne(await find(id));
     },
 
     async resend(id) {
@@ -44,7 +61,7 @@ export function createWebhooks({ tenant, storage, onResend }: WebhooksOptions): 
         throw new RotaError("conflict", "the delivery is pending: it will be sent anyway");
       }
       onResend();
-      return toDelivery(resent.delivery);
+      return shownOne(resent.delivery);
     },
   };
 }

@@ -5,10 +5,21 @@ import type { Metric } from "./text-format.ts";
 export const TRY_OUTCOMES = ["delivered", "retried", "failed"] as const;
 export type TryOutcome = (typeof TRY_OUTCOMES)[number];
 
+/** Callbacks that are on their way, by whether their host had been reached before. */
+export interface InFlightDeliveries {
+  readonly proven: number;
+  readonly unproven: number;
+}
+
 /** The tries of this process to deliver callbacks. */
 export class WebhookMetrics {
+  readonly #inFlight: () => InFlightDeliveries;
   readonly #tries: Record<TryOutcome, number> = { delivered: 0, retried: 0, failed: 0 };
   readonly #durations = new Histogram();
+
+  constructor({ inFlight }: { readonly inFlight: () => InFlightDeliveries }) {
+    this.#inFlight = inFlight;
+  }
 
   tried({ outcome, ms }: { readonly outcome: TryOutcome; readonly ms: number }): void {
     this.#tries[outcome] += 1;
@@ -16,7 +27,17 @@ export class WebhookMetrics {
   }
 
   metrics(): Metric[] {
+    const { proven, unproven } = this.#inFlight();
     return [
+      {
+        name: "rota_webhook_inflight_deliveries",
+        help: "Callbacks that this process is making, by whether their host is known to answer.",
+        type: "gauge",
+        series: [
+          { labels: { host: "proven" }, value: proven },
+          { labels: { host: "unproven" }, value: unproven },
+        ],
+      },
       {
         name: "rota_webhook_deliveries_total",
         help: "Tries of this process to deliver a callback, by what became of them.",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseBatchInput } from "./batch-input.ts";
+import { finished } from "../../test/support/finished.ts";
+import { parseBatchSteps } from "./batch-input.ts";
 import { RotaError } from "./errors.ts";
 import { DEFAULT_RETRY_POLICY } from "./retry-policy.ts";
 import { parseTaskInput, type TaskDefaults } from "./task-input.ts";
@@ -16,6 +17,10 @@ const defaults: TaskDefaults = {
 };
 const tasks = [{ payload: 1 }];
 
+function parseBatch(input: unknown, known: TaskDefaults) {
+  return finished(parseBatchSteps(input, known));
+}
+
 function refusal(call: () => unknown): { error: string; field: unknown } {
   try {
     call();
@@ -30,7 +35,7 @@ function refusal(call: () => unknown): { error: string; field: unknown } {
 
 describe("a batch", () => {
   test("that says nothing has no bound and tells nobody", () => {
-    expect(parseBatchInput({ tasks }, defaults)).toMatchObject({
+    expect(parseBatch({ tasks }, defaults)).toMatchObject({
       parallelism: null,
       callbackUrl: null,
       tasks: [{ agent: "index", callbackUrl: null, preemptible: false }],
@@ -45,7 +50,7 @@ describe("a batch", () => {
       parallelism: 10,
       tasks: [{ payload: 1 }, { payload: 2, agentId: "b", callbackUrl: "https://example.com/one" }],
     };
-    expect(parseBatchInput(given, defaults)).toMatchObject({
+    expect(parseBatch(given, defaults)).toMatchObject({
       parallelism: 10,
       callbackUrl: "https://example.com/all",
       tasks: [
@@ -66,7 +71,7 @@ describe("a batch", () => {
     [{ batchCallbackUrl: "https://u:p@example.com" }, "batchCallbackUrl", "must have no user or password"],
     [{ batchCallbackurl: "https://example.com" }, "batchCallbackurl", "did you mean `batchCallbackUrl`?"],
   ])("with %j is refused", (fields, field, sentence) => {
-    const refused = refusal(() => parseBatchInput({ ...fields, tasks }, defaults));
+    const refused = refusal(() => parseBatch({ ...fields, tasks }, defaults));
     expect(refused.error).toContain(sentence);
     expect(refused.field).toBe(field);
   });
@@ -75,7 +80,7 @@ describe("a batch", () => {
 test.each(["parallelism", "batchCallbackUrl"])("a task by itself does not know `%s`", (field) => {
   const given = { payload: 1, [field]: 1 };
   expect(refusal(() => parseTaskInput(given, defaults)).field).toBe(field);
-  expect(refusal(() => parseBatchInput({ tasks: [given] }, defaults)).error).toContain(
+  expect(refusal(() => parseBatch({ tasks: [given] }, defaults)).error).toContain(
     `tasks[0]: unknown field \`${field}\``,
   );
 });

@@ -29,7 +29,7 @@ export interface ParsedBatch {
  * Checks tasks that are handed in together. Throws `batch_too_large`, or `invalid_field` for the first that is wrong,
  * with its place.
  */
-export function parseBatchInput(given: unknown, defaults: TaskDefaults): ParsedBatch {
+export function* parseBatchSteps(given: unknown, defaults: TaskDefaults): Generator<void, ParsedBatch, void> {
   if (!isObject(given)) {
     throw new RotaError("invalid_field", "a batch must be an object with `tasks`, an array");
   }
@@ -41,18 +41,25 @@ export function parseBatchInput(given: unknown, defaults: TaskDefaults): ParsedB
   const parallelism = optionalNumber(input, "parallelism", PARALLELISM) ?? null;
   const batchCallbackUrl = optionalCallbackUrl(input, "batchCallbackUrl");
   const inputs = checkTasks(input["tasks"]).map((task) => withDefaults(task, { agentId, callbackUrl }));
-  return { tasks: parseTaskInputs(inputs, defaults), parallelism, callbackUrl: batchCallbackUrl };
+  const tasks: ParsedTask[] = [];
+  for (const [index, task] of inputs.entries()) {
+    tasks.push(parseOneOf(task, index, defaults));
+    yield;
+  }
+  return { tasks, parallelism, callbackUrl: batchCallbackUrl };
 }
 
 /** Every one is checked before any is stored. */
 export function parseTaskInputs(inputs: readonly unknown[], defaults: TaskDefaults): ParsedTask[] {
-  return inputs.map((input, index) => {
-    try {
-      return parseTaskInput(input, defaults, { keyed: true });
-    } catch (error) {
-      throw atIndex(error, index);
-    }
-  });
+  return inputs.map((input, index) => parseOneOf(input, index, defaults));
+}
+
+function parseOneOf(input: unknown, index: number, defaults: TaskDefaults): ParsedTask {
+  try {
+    return parseTaskInput(input, defaults, { keyed: true });
+  } catch (error) {
+    throw atIndex(error, index);
+  }
 }
 
 /** The error of one of several tasks, with its place among them. */

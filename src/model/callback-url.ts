@@ -1,3 +1,4 @@
+import { withPlainHost } from "./callback-host.ts";
 import { type Fields, invalidField, optionalText } from "./field-checks.ts";
 
 /** Longer than any URL that a server would accept. */
@@ -11,16 +12,20 @@ export function callbackUrlFault(url: string): string | null {
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) return "be an http or https URL";
   if (parsed.username !== "" || parsed.password !== "") return "have no user or password in it";
-  return url.length > URL_LENGTH_MAX ? `have at most ${URL_LENGTH_MAX} characters` : null;
+  const isTooLong = Math.max(url.length, withPlainHost(parsed, url).length) > URL_LENGTH_MAX;
+  return isTooLong ? `have at most ${URL_LENGTH_MAX} characters` : null;
 }
 
-/** A URL to be called at, of a form that can be; null: none is given. Whether it may be is for the address guard to say. */
+/**
+ * A URL to be called at, of a form that can be, with its host in plain form; null: none is given. Whether it may be called
+ * is for the address guard to say.
+ */
 export function optionalCallbackUrl(fields: Fields, field: string): string | null {
   const text = optionalText(fields, field);
   if (text === undefined) return null;
   const fault = callbackUrlFault(text);
   if (fault !== null) throw invalidField(field, `\`${field}\` must ${fault}`);
-  return text;
+  return withPlainHost(new URL(text), text);
 }
 
 /** The same of a task or a batch, for which `webhookUrl` is another name. */

@@ -7,6 +7,13 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const DELIVERY_EVENTS = ["task.completed", "batch.completed"] as const;
 export type DeliveryEvent = (typeof DELIVERY_EVENTS)[number];
 
+/**
+ * What holds back a callback that is due: a free slot of its tenant's share; its host, which is new or fails and gets few at a
+ * time; or its tenant, which is disabled.
+ */
+export const DELIVERY_WAITS = ["slot", "host", "tenant_disabled"] as const;
+export type DeliveryWait = (typeof DELIVERY_WAITS)[number];
+
 /** One callback: that a task or a batch ended, told to the URL it named. Times are RFC 3339. */
 export interface Delivery {
   /** Also its `webhook-id`: the same for every try, so that the receiver can tell a repetition. */
@@ -26,6 +33,8 @@ export interface Delivery {
   readonly createdAt: string;
   /** While pending. */
   readonly nextTryAt?: string;
+  /** While it is due and not sent yet: what it waits for. */
+  readonly waitsFor?: DeliveryWait;
   readonly lastTryAt?: string;
   /** The HTTP status of the last answer, when there was one. */
   readonly responseStatus?: number;

@@ -14,6 +14,7 @@ export const ERROR_STATUS = {
   body_too_large: 413,
   queue_full: 429,
   rate_limited: 429,
+  quota_exceeded: 429,
   internal_error: 500,
   draining: 503,
   scheduler_disabled: 503,
@@ -39,16 +40,19 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
 export class RotaError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>> | undefined;
+  /** When it makes sense to try again, where that is known better than from the code; undefined: it is not. */
+  readonly retryAfterSec: number | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { details?: Record<string, unknown>; cause?: unknown } = {},
+    options: { details?: Record<string, unknown>; cause?: unknown; retryAfterSec?: number } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "RotaError";
     this.code = code;
     this.details = options.details;
+    this.retryAfterSec = options.retryAfterSec;
   }
 
   get status(): number {

@@ -10,6 +10,8 @@ export interface Lane {
   readonly total: number | null;
   /** How many of one agent's tasks run at once in this lane, over all nodes; null: no bound. */
   readonly perAgent: number | null;
+  /** How many slots of `total` one tenant holds at most once a second enabled tenant exists; null: no bound. */
+  readonly perTenant: number | null;
   readonly strategy: Strategy;
   /** How long a task waits to be lifted by one step of priority; 0: it never is. */
   readonly agingMs: number;
@@ -36,6 +38,22 @@ export const LANE_NAME_FORM = "1 to 128 of the characters A–Z a–z 0–9 . _ 
 
 export function isLaneName(name: unknown): name is string {
   return typeof name === "string" && LANE_NAME.test(name);
+}
+
+/** The part of a lane's slots that one tenant may hold, unless the configuration says otherwise. */
+export const DEFAULT_MAX_LANE_SHARE = 0.8;
+
+/** Shares are compared in millionths: `0.29 × 100` must be 29 slots, and in binary fractions it is less. */
+const MILLION = 1_000_000;
+
+/**
+ * How many of `slots` one tenant may hold: its share rounded down, at least one, and never all of several. Null, no bound:
+ * a single slot cannot be divided, and goes by fairness alone.
+ */
+export function slotsPerTenant(slots: number | null, maxLaneShare: number): number | null {
+  if (slots === null || slots < 2) return null;
+  const share = Math.floor((slots * Math.round(maxLaneShare * MILLION)) / MILLION);
+  return Math.min(Math.max(share, 1), slots - 1);
 }
 
 /**

@@ -14,4 +14,6 @@ export interface Caller {
   readonly agent: string | null;
   /** Null: nobody was asked for a key. */
   readonly keyId: string | null;
+  /** What the key is called; null: nobody was asked for a key. */
+  readonly keyName: string | null;
 }

@@ -1,10 +1,12 @@
 import { checkAgentId } from "./agent-id.ts";
-import { checkKnown, checkName, type Fields, invalidField } from "./field-checks.ts";
+import { optionalChoice } from "./choice-input.ts";
+import { checkKnown, checkName, type Fields, invalidField, optionalMoment } from "./field-checks.ts";
 import { meantName } from "./nearest-name.ts";
 import { type Page, parsePage } from "./page-input.ts";
 import { optionalPriority } from "./priority-input.ts";
 import { optionalScheduleId } from "./serial-id.ts";
 import { optionalSessionKey } from "./session-key.ts";
+import { TASK_ORDERS, type TaskOrder } from "./task-order.ts";
 import { TASK_STATES, type TaskState } from "./task-state.ts";
 
 /** What other systems call these states. */
@@ -20,7 +22,14 @@ export interface ParsedTaskFilter extends Page {
   readonly lane?: string;
   readonly session?: string;
   readonly schedule?: number;
+  readonly search?: string;
+  readonly from?: number;
+  readonly to?: number;
+  readonly order?: TaskOrder;
 }
+
+/** What is searched for is an id or a key: none is longer. */
+const SEARCH_MAX = 200;
 
 const KNOWN = [
   "agentId",
@@ -30,6 +39,10 @@ const KNOWN = [
   "sessionKey",
   "lane",
   "scheduleId",
+  "q",
+  "from",
+  "to",
+  "order",
   "limit",
   "cursor",
 ] as const;
@@ -44,6 +57,15 @@ export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
   const lane = checkName(filter, "lane", "the name of a lane");
   const session = optionalSessionKey(filter);
   const schedule = optionalScheduleId(filter);
+  const search = parseSearch(filter);
+  const from = optionalMoment(filter, "from");
+  const to = optionalMoment(filter, "to");
+  if (from !== undefined && to !== undefined && from >= to)
+    throw invalidField(
+      "to",
+      "`to` must be later than `from`: a task is listed from `from` on and before `to`",
+    );
+  const order = optionalChoice(filter, "order", TASK_ORDERS);
   return {
     ...(agent === undefined ? {} : { agent }),
     ...(states === undefined ? {} : { states }),
@@ -52,8 +74,20 @@ export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
     ...(lane === undefined ? {} : { lane }),
     ...(session === undefined ? {} : { session }),
     ...(schedule === undefined ? {} : { schedule }),
+    ...(search === undefined ? {} : { search }),
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+    ...(order === undefined ? {} : { order }),
     ...parsePage(filter),
   };
+}
+
+function parseSearch(filter: Fields): string | undefined {
+  const what = "the id of a task or its beginning, the id of a batch, or the `key` of a task in a batch";
+  const search = checkName(filter, "q", what);
+  if (search !== undefined && (search.trim() === "" || search.length > SEARCH_MAX))
+    throw invalidField("q", `\`q\` must be 1 to ${SEARCH_MAX} characters: ${what}`);
+  return search;
 }
 
 /** The name `critical` stands for all that is, however it was written; a number for itself. */

@@ -1,5 +1,5 @@
 import { rfc3339 } from "./rfc3339.ts";
-import type { Attempt, AttemptOutcome, Task, TaskSpec, TaskUsage } from "./task.ts";
+import type { Attempt, AttemptOutcome, Task, TaskRow, TaskSpec, TaskUsage } from "./task.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** One execution as the storage keeps it. Times are milliseconds since 1970. */
@@ -45,6 +45,44 @@ export interface TaskRecord {
   readonly usage: TaskUsage | null;
   /** Every execution in order, the one in progress last. */
   readonly attempts: readonly AttemptRecord[];
+}
+
+/** What fits into a line of a list. Null means it has not happened or nobody told. */
+export interface TaskRowRecord {
+  readonly seq: number;
+  readonly id: string;
+  /** What it asks for, cut short; null: it takes more than `TITLED_BYTES_MAX`. */
+  readonly title: string | null;
+  readonly agent: string;
+  readonly lane: string;
+  readonly priority: number;
+  readonly state: TaskState;
+  readonly createdAt: number;
+  readonly startedAt: number | null;
+  readonly completedAt: number | null;
+  /** How often it was tried, the attempt in progress included. */
+  readonly attempts: number;
+  /** In and out, over all attempts that told. */
+  readonly tokens: number | null;
+  /** Cut short. */
+  readonly error: string | null;
+}
+
+export function toTaskRow(record: TaskRowRecord): TaskRow {
+  return {
+    taskId: record.id,
+    ...(record.title === null ? {} : { title: record.title }),
+    state: record.state,
+    agentId: record.agent,
+    lane: record.lane,
+    priority: record.priority,
+    createdAt: rfc3339(record.createdAt),
+    ...(record.startedAt === null ? {} : { startedAt: rfc3339(record.startedAt) }),
+    ...(record.completedAt === null ? {} : { completedAt: rfc3339(record.completedAt) }),
+    attempts: record.attempts,
+    ...(record.tokens === null ? {} : { tokens: record.tokens }),
+    ...(record.error === null ? {} : { error: record.error }),
+  };
 }
 
 /** What users see of a record. */

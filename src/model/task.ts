@@ -60,11 +60,20 @@ export interface TaskUsage {
   readonly contextWindow?: number;
 }
 
-/** What became of a task that another one depends on. */
-export interface DependencyResult {
-  readonly taskId: string;
-  readonly result: unknown;
-}
+/** The result of a task that another one depends on, as its executor gets it. */
+export type DependencyResult =
+  /** Each read of `result` parses it anew, so that results that nobody looks at take up little memory. */
+  | { readonly taskId: string; readonly result: unknown }
+  /** It did not fit into `DEPENDENCY_BYTES_MAX`, nor did those before it leave room: read the task by its id instead. */
+  | {
+      readonly taskId: string;
+      readonly result?: never;
+      readonly resultBytes: number;
+      readonly omitted: true;
+    };
+
+/** How many bytes of results, as JSON, an executor is given in all, in the order of `dependsOn`. */
+export const DEPENDENCY_BYTES_MAX = 4 * 1_048_576;
 
 /** One execution of a task, as users see it. */
 export interface Attempt {
@@ -113,7 +122,7 @@ export interface Task {
   readonly key?: string;
   /** The tasks that must be done before it starts. */
   readonly dependsOn?: readonly string[];
-  /** What those tasks resulted in: there when an executor is handed the task. */
+  /** The results of those tasks, in that order: only an executor gets them. */
   readonly dependencies?: readonly DependencyResult[];
   /** Where its end is told. */
   readonly callbackUrl?: string;
@@ -140,4 +149,25 @@ export interface Task {
   readonly error?: string;
   readonly usage?: TaskUsage;
   readonly attempts: readonly Attempt[];
+}
+
+/** What fits into a line of a list of tasks. */
+export interface TaskRow {
+  readonly taskId: string;
+  /** What it asks for, cut short; left out when that is very long. */
+  readonly title?: string;
+  readonly state: TaskState;
+  readonly agentId: string;
+  readonly lane: string;
+  readonly priority: number;
+  readonly createdAt: string;
+  /** The first execution. */
+  readonly startedAt?: string;
+  readonly completedAt?: string;
+  /** How often it was tried, the attempt in progress included. */
+  readonly attempts: number;
+  /** In and out together, over all attempts that told. */
+  readonly tokens?: number;
+  /** Cut short. */
+  readonly error?: string;
 }

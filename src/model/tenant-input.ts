@@ -1,3 +1,4 @@
+import { AGENTS_MAX } from "./default-limits.ts";
 import {
   checkKnown,
   type Fields,
@@ -14,16 +15,28 @@ const NAME_LENGTH_MAX = 128;
 /** More than this is a slip of the finger. */
 const LIMIT = { min: 0, max: 10_000_000 } as const;
 
-const LIMIT_NAMES = ["maxQueued", "maxInflight", "maxSchedules", "maxStreams"] as const;
+const LIMITS = {
+  maxQueued: LIMIT,
+  maxInflight: LIMIT,
+  maxSchedules: LIMIT,
+  maxStreams: LIMIT,
+  // A process keeps all of them in memory.
+  maxAgents: { min: 0, max: AGENTS_MAX },
+  maxStoredBytes: { min: 0, max: Number.MAX_SAFE_INTEGER },
+} as const;
+
+const LIMIT_NAMES = Object.keys(LIMITS) as (keyof typeof LIMITS)[];
 
 /** Null: the default. */
-export type ParsedTenantLimits = Readonly<Record<(typeof LIMIT_NAMES)[number], number | null>>;
+export type ParsedTenantLimits = Readonly<Record<keyof typeof LIMITS, number | null>>;
 
 const NO_LIMITS: ParsedTenantLimits = {
   maxQueued: null,
   maxInflight: null,
   maxSchedules: null,
   maxStreams: null,
+  maxAgents: null,
+  maxStoredBytes: null,
 };
 
 export interface ParsedTenantChanges {
@@ -85,6 +98,6 @@ function parseLimits(fields: Fields): Partial<ParsedTenantLimits> | undefined {
   return Object.fromEntries(parsed.filter(([, limit]) => limit !== undefined));
 }
 
-function parseLimit(limits: Fields, name: (typeof LIMIT_NAMES)[number]): number | null | undefined {
-  return limits[name] === null ? null : optionalNumber(limits, name, LIMIT, "limits.");
+function parseLimit(limits: Fields, name: keyof typeof LIMITS): number | null | undefined {
+  return limits[name] === null ? null : optionalNumber(limits, name, LIMITS[name], "limits.");
 }

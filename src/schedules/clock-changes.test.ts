@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { Temporal } from "temporal-polyfill";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { isoText } from "./moment-text.ts";
 import { nextMoments } from "./moments.ts";
 import { parseSchedule } from "./schedule-input.ts";
@@ -180,4 +181,19 @@ test("in Kathmandu, where no clock changes, quarters of an hour from UTC make no
     "2026-03-30T09:00:00+05:45",
     "2026-03-31T09:00:00+05:45",
   ]);
+});
+
+test.each([
+  ["many years ahead", "every 9000 days", "America/Boise", 2],
+  ["by the hour", "0 * 29 2 *", "America/Juneau", 24],
+  ["at a time of the day", "30 2 29 2 *", "America/Nome", 1],
+])("the clock changes of the years before a due time are not looked at, %s", (_when, schedule, tz, limit) => {
+  const look = vi.spyOn(Temporal.ZonedDateTime.prototype, "getTimeZoneTransition");
+  onTestFinished(() => look.mockRestore());
+  const expr = schedule.startsWith("every") ? schedule : { kind: "cron", expr: schedule };
+  const after = Date.parse("2032-03-01T00:00:00Z");
+  const rule = parseSchedule(expr, { now: after, tz });
+  expect(nextMoments(rule, { after, anchor: after, limit })).toHaveLength(limit);
+  // Four years have eight; each takes two looks.
+  expect(look.mock.calls.length).toBeLessThanOrEqual(12);
 });

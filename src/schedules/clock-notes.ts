@@ -6,18 +6,28 @@ import { spanAt, type ZoneSpan } from "./zone.ts";
 /** Who lists moments far ahead meets two clock changes a year, and has understood after some. */
 const NOTES_MAX = 20;
 
-/** What clock changes do to some moments of a rule, each once, as sentences. `from` is where the list begins. */
-export function clockNotes(rule: Rule, moments: readonly number[], from: number): string[] {
-  const note = noteTaker(rule, from);
-  const notes = new Set<string>();
-  let before = from;
-  for (const moment of moments) {
-    if (notes.size >= NOTES_MAX) break;
-    const sentence = note(moment, before);
-    if (sentence !== null) notes.add(sentence);
-    before = moment;
+/** What clock changes do to moments of a rule, each once, as sentences. `from` is where the list begins. */
+export class ClockNotes {
+  readonly #note: NoteTaker;
+  readonly #sentences = new Set<string>();
+  #before: number;
+
+  constructor(rule: Rule, from: number) {
+    this.#note = noteTaker(rule, from);
+    this.#before = from;
   }
-  return [...notes];
+
+  get sentences(): string[] {
+    return [...this.#sentences];
+  }
+
+  /** The next one of the list. */
+  add(moment: number): void {
+    if (this.#sentences.size >= NOTES_MAX) return;
+    const sentence = this.#note(moment, this.#before);
+    if (sentence !== null) this.#sentences.add(sentence);
+    this.#before = moment;
+  }
 }
 
 /** Says what is to be said of a moment, given the one before it; null for most. */

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { finished } from "../../test/support/finished.ts";
 import { RotaError } from "../model/errors.ts";
 import { ACCEPTED_FORMS } from "./accepted-forms.ts";
 import { END_OF_TIME_MS } from "./horizon.ts";
-import { preview } from "./preview.ts";
+import { previewSteps } from "./preview.ts";
 import { parsePreviewInput } from "./preview-input.ts";
 
 const WHEN = { now: Date.parse("2026-05-08T11:23:00Z"), tz: "Europe/Berlin" };
@@ -35,7 +36,7 @@ test("every form, in any zone and from any moment, is previewed in order or refu
         return;
       }
       // Offsets with seconds, which some zones had until 1972, are nothing to Date.parse.
-      const moments = preview(input.rule, input)
+      const moments = finished(previewSteps(input.rule, input))
         .next.map(Date.parse)
         .filter((ms) => !Number.isNaN(ms));
       const all = [from.getTime(), ...moments];

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { finished } from "../../test/support/finished.ts";
 import { PREVIEW_COUNT } from "../model/schedule.ts";
-import { preview } from "./preview.ts";
+import { previewSteps } from "./preview.ts";
 import { parseSchedule } from "./schedule-input.ts";
 
 function previewOf(schedule: unknown, tz: string, from: string, count: number) {
   const now = Date.parse(from);
-  return preview(parseSchedule(schedule, { now, tz }), { from: now, count });
+  return finished(previewSteps(parseSchedule(schedule, { now, tz }), { from: now, count }));
 }
 
 test("a preview says what was understood, and when it comes by the clocks of the zone", () => {

@@ -1,17 +1,31 @@
 import { type Rule, scheduleKind } from "../model/rule.ts";
 import { PREVIEW_COUNT, type SchedulePreview } from "../model/schedule.ts";
 import { canonicalForm } from "./canonical-form.ts";
-import { clockNotes } from "./clock-notes.ts";
+import { ClockNotes } from "./clock-notes.ts";
+import { farthest } from "./horizon.ts";
 import { isoText } from "./moment-text.ts";
-import { nextMoments } from "./moments.ts";
+import { nextMoment } from "./moments.ts";
 
-/** What would come of a rule that was made at `from`. */
-export function preview(rule: Rule, { from, count }: { from: number; count: number }): SchedulePreview {
-  const moments = nextMoments(rule, { after: from, anchor: from, limit: Math.min(count, PREVIEW_COUNT.max) });
-  return {
-    normalized: canonicalForm(rule),
-    kind: scheduleKind(rule),
-    next: moments.map((moment) => isoText(rule.tz, moment)),
-    notes: clockNotes(rule, moments, from),
-  };
+/**
+ * What would come of a rule that was made at `from`: one due time in each step, so that whoever computes many can let other
+ * work through.
+ */
+export function* previewSteps(
+  rule: Rule,
+  { from, count }: { from: number; count: number },
+): Generator<void, SchedulePreview, void> {
+  const next: string[] = [];
+  const notes = new ClockNotes(rule, from);
+  const limit = Math.min(count, PREVIEW_COUNT.max);
+  const until = farthest(from);
+  let last = from;
+  while (next.length < limit) {
+    const moment = nextMoment(rule, { after: last, anchor: from });
+    if (moment === null || moment > until) break;
+    next.push(isoText(rule.tz, moment));
+    notes.add(moment);
+    last = moment;
+    yield;
+  }
+  return { normalized: canonicalForm(rule), kind: scheduleKind(rule), next, notes: notes.sentences };
 }

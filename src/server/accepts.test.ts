@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { prefersStream, prefersText } from "./accepts.ts";
+import { prefersHtml, prefersStream, prefersText } from "./accepts.ts";
 
 test.each([
   [undefined, false],
@@ -34,4 +34,15 @@ test.each([
   ["text/event-stream", false],
 ])("`Accept: %s` asks for a text: %j", (accept, isAsked) => {
   expect(prefersText(accept)).toBe(isAsked);
+});
+
+test.each([
+  [undefined, false],
+  ["*/*", false],
+  ["application/json", false],
+  ["text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", true],
+  ["application/json, text/html", false],
+  ["text/html;q=0", false],
+])("`Accept: %s` asks for a page: %j", (accept, isAsked) => {
+  expect(prefersHtml(accept)).toBe(isAsked);
 });

@@ -10,6 +10,11 @@ export function prefersText(accept: string | undefined): boolean {
   return prefers("text/plain", accept);
 }
 
+/** Whether a person looks at it with a browser, and no program asks. */
+export function prefersHtml(accept: string | undefined): boolean {
+  return prefers("text/html", accept);
+}
+
 /** It must be named, since browsers take anything, and JSON must be wanted less, or as much and named after it. */
 function prefers(wished: string, accept: string | undefined): boolean {
   const named = (accept ?? "").split(",").map(parseRange);

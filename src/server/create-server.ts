@@ -3,11 +3,14 @@ import { systemClock } from "../engine/system-clock.ts";
 import type { Rota } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
+import type { Dashboard } from "./dashboard/dashboard.ts";
+import { serveDashboard } from "./dashboard/serve-dashboard.ts";
 import { EventStreams } from "./event-stream.ts";
 import { MessageRuns } from "./message-runs.ts";
 import { admitVisitors } from "./middleware/admission.ts";
 import { auditWrites } from "./middleware/audit.ts";
 import { answerBrokenRequest, REQUEST_TIMEOUT_MS } from "./middleware/broken-requests.ts";
+import { chargeRequests } from "./middleware/charge-requests.ts";
 import { answerErrors, BODY_BYTES_MAX, sendError, toRotaError } from "./middleware/errors.ts";
 import { acceptJsonBodies } from "./middleware/json-body.ts";
 import { refuseUnknownNames } from "./middleware/known-names.ts";
@@ -29,6 +32,10 @@ export interface ServerOptions {
   readonly rateLimit?: RateLimitOptions;
   /** What is configured, for `GET /v1/config`, which masks what is secret; left out: nothing. */
   readonly config?: () => object;
+  /** What is served at `/ui/`; left out: nothing. */
+  readonly dashboard?: Dashboard;
+  /** Where a proxy has the server: `/rota`. It answers there and at `/` alike. Left out: at `/` alone. */
+  readonly basePath?: string;
   /** For tests: how long requests may take to arrive, and answers to be read. */
   readonly patience?: { readonly requestMs: number; readonly unreadMs: number };
   /** For tests: how much of what is answered may be unread. */
@@ -40,11 +47,12 @@ export interface ServerOptions {
 /** The HTTP server for one Rota: everything but the address it listens on. */
 export function createServer(options: ServerOptions): FastifyInstance {
   const { rota, log, isLocal = true, rateLimit = DEFAULT_RATE_LIMIT, clock = systemClock } = options;
-  const { config = () => ({}), patience, unreadBytes } = options;
+  const { config = () => ({}), dashboard, basePath = "", patience, unreadBytes } = options;
   const { requestMs, unreadMs } = patience ?? { requestMs: REQUEST_TIMEOUT_MS, unreadMs: UNREAD_MS };
   const app = Fastify({
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: requestMs,
+    rewriteUrl: ({ url = "/" }) => withoutBasePath(url, basePath),
     // Reads go on until the last connection is closed; what may no longer be done, the library refuses by itself.
     return503OnClosing: false,
     http: {
@@ -68,21 +76,32 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.server.maxConnections = CONNECTIONS_MAX;
   // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  admitVisitors(app, { rota, isLocal, rateLimit: new RateLimit(rateLimit, clock), clock });
+  chargeRequests(app);
+  const onRefused = () => rota.noteRefused("rate");
+  admitVisitors(app, {
+    rota,
+    isLocal,
+    hasDashboard: dashboard !== undefined,
+    rateLimit: new RateLimit(rateLimit, clock, onRefused),
+    clock,
+  });
   boundUnreadAnswers(app, { unreadMs, clock, ...(unreadBytes === undefined ? {} : { unreadBytes }) });
   auditWrites(app, rota.audit);
   refuseUnknownRoutes(app);
   refuseUnknownNames(app);
   acceptJsonBodies(app);
-  answerErrors(app, log);
+  answerErrors(app, log, () => rota.noteRefused("quota"));
   // The schemas of api/ say what an answer looks like, and the tests hold the answers to them; checking each one again
   // before it is sent would only make a fault of ours the caller's.
   app.setSerializerCompiler(() => JSON.stringify);
 
+  if (dashboard !== undefined) serveDashboard(app, { dashboard, basePath });
   const streams = new EventStreams({ keys: rota.keys, clock, log });
   const waits = new TaskWaits(rota.keys);
   registerRoutes(app, {
     installation: rota,
+    isLocal,
+    hasDashboard: dashboard !== undefined,
     config,
     streams,
     waits,
@@ -94,4 +113,12 @@ export function createServer(options: ServerOptions): FastifyInstance {
     waits.close();
   });
   return app;
+}
+
+/** Some proxies hand on the whole path, others cut off what leads to them. */
+function withoutBasePath(url: string, basePath: string): string {
+  if (basePath === "" || !url.startsWith(basePath)) return url;
+  const rest = url.slice(basePath.length);
+  if (rest === "" || rest.startsWith("?")) return `/${rest}`;
+  return rest.startsWith("/") ? rest : url;
 }

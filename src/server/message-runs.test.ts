@@ -16,7 +16,7 @@ async function openFull() {
 
 test.each(["stream", "wait"] as const)("says nothing when there is no room to %s", async (method) => {
   const { rota, runs } = await openFull();
-  const caller = { tenant: "default", role: "admin", agent: null, keyId: null } as const;
+  const caller = { tenant: "default", role: "admin", agent: null, keyId: null, keyName: null } as const;
   const run = {
     visitor: { caller, rota, key: null },
     sessionKey: "s",

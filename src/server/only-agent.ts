@@ -4,7 +4,7 @@ import type { Notifications } from "../interface/notifications.ts";
 import type { LocalTenant } from "../interface/rota.ts";
 import type { RunFilter, RunPage, Runs, Schedules } from "../interface/schedules.ts";
 import type { Session, SessionMessage, Sessions } from "../interface/sessions.ts";
-import type { LocalTasks } from "../interface/tasks.ts";
+import type { LocalTasks, TaskFilter } from "../interface/tasks.ts";
 import { toAgentId } from "../model/agent-id.ts";
 import type { BatchInput } from "../model/batch.ts";
 import { atIndex, checkTasks } from "../model/batch-input.ts";
@@ -66,6 +66,11 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     return task;
   }
 
+  /** Whether tasks of another agent are asked for: there are none to be seen. */
+  function isOther({ agentId }: TaskFilter): boolean {
+    return agentId !== undefined && toAgentId(agentId) !== agent;
+  }
+
   /**
    * The results of tasks that are waited for are handed on, and who joins a conversation holds up what is said in it. Each is
    * looked at once, and only of as many as a request may name.
@@ -123,8 +128,11 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     },
     async list(filter = {}) {
       const own = await tasks.list({ ...filter, agentId: agent });
-      const isOther = filter.agentId !== undefined && toAgentId(filter.agentId) !== agent;
-      return isOther ? { tasks: [], count: 0, nextCursor: null } : own;
+      return isOther(filter) ? { tasks: [], count: 0, nextCursor: null } : own;
+    },
+    async listRows(filter = {}) {
+      const own = await tasks.listRows({ ...filter, agentId: agent });
+      return isOther(filter) ? { tasks: [], count: 0, nextCursor: null } : own;
     },
     async wait(taskId, options) {
       await get(taskId);
@@ -308,14 +316,21 @@ function ownAgents({ agents }: LocalTenant, agent: string): Agents {
       if (toAgentId(id) !== agent) throw notFound("agent");
       return agents.get(id);
     },
-    async list() {
-      const own = (await agents.list()).agents.filter(({ id }) => id === agent);
-      return { agents: own, count: own.length };
+    async list(page) {
+      // Refused as for everybody, though one agent has no further page.
+      await agents.list({ ...page, limit: page?.limit ?? 1 });
+      const own = await agents.get(agent).then((info) => [info], noneIfNotFound);
+      return { agents: own, count: own.length, nextCursor: null };
     },
     create: refuse,
     update: refuse,
     delete: refuse,
   };
+}
+
+function noneIfNotFound(error: unknown): [] {
+  if (error instanceof RotaError && error.code === "not_found") return [];
+  throw error;
 }
 
 function ownNotifications(all: Notifications, agent: string): Notifications {

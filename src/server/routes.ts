@@ -11,6 +11,7 @@ import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { laneRoutes } from "./routes/lanes.ts";
+import { meRoutes } from "./routes/me.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { nodeRoutes } from "./routes/nodes.ts";
 import { notificationRoutes } from "./routes/notifications.ts";
@@ -30,6 +31,9 @@ import type { TaskWaits } from "./task-waits.ts";
 /** What the routes are built on. The work of a tenant is not among it: that comes with each request, for who asks. */
 export interface RouteParts {
   readonly installation: Installation;
+  /** Whether no other machine can reach the server. */
+  readonly isLocal: boolean;
+  readonly hasDashboard: boolean;
   /** What is configured, secrets and all. */
   readonly config: () => object;
   readonly streams: EventStreams;
@@ -38,12 +42,16 @@ export interface RouteParts {
 }
 
 /** What is no tenant's alone. */
-export type Installation = Pick<Rota, "state" | "health" | "doctor" | "nodes" | "tenants" | "keys" | "audit">;
+export type Installation = Pick<
+  Rota,
+  "state" | "node" | "health" | "doctor" | "nodes" | "tenants" | "keys" | "audit"
+>;
 
 /** Those that other systems have as well, under the paths they have there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];
 /** Those that are Rota's own. */
 const VERSIONED = [
+  meRoutes,
   sessionRoutes,
   scheduleRoutes,
   runRoutes,

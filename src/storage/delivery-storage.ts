@@ -1,5 +1,6 @@
 /** How a storage keeps callbacks that are to be made: one part of the contract in storage.ts. */
 import type { DeliveryStatus } from "../model/delivery.ts";
+import type { DeliveryShares, HeldDelivery } from "../model/delivery-shares.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
@@ -10,13 +11,16 @@ import type { TaskState, TerminalState } from "../model/task-state.ts";
  */
 export interface DeliveryStorage {
   /**
-   * Hands out deliveries that are due, the longest due first. Each counts as tried, and is due again after `holdMs`:
-   * should whoever took it die, somebody else goes on then.
+   * Hands out deliveries that are due, as many as `shares` allow beside those that the caller holds already. Tenants take
+   * turns, and so do the hosts of a tenant; of a host the longest due goes first. Whoever was served waits until everyone that
+   * was due before that had its turn. Each counts as tried, and is due again after `holdMs`: should the caller die, another
+   * node goes on then. Nothing of a disabled tenant is handed out. What a claim costs grows with what it hands out and with
+   * `held`, not with what is pending.
    */
-  claim(params: { limit: number; holdMs: number }): Promise<ClaimedDelivery[]>;
+  claim(params: ClaimDeliveriesParams): Promise<ClaimedDeliveries>;
   /**
-   * Writes down what became of tries. One that was tried again since, or sent anew, stays as it is: `tries` must be
-   * the number that was handed out.
+   * Stores the outcomes of tries, and what they say of the host: see `FAILURES_MAX`. One that was tried again since, or sent
+   * anew, stays as it is: `tries` must be the number that was handed out.
    */
   settle(params: { tries: readonly SettledTry[] }): Promise<void>;
   /**
@@ -24,13 +28,27 @@ export interface DeliveryStorage {
    * claimed again since stays as it is.
    */
   putBack(params: { claims: readonly PutBackClaim[] }): Promise<void>;
-  /** When the next one is due; null when none is pending. */
-  nextDueAt(): Promise<number | null>;
   /** Newest first. */
   list(params: ListDeliveriesParams): Promise<{ deliveries: DeliveryRecord[]; nextCursor: number | null }>;
   get(params: { tenant: string; seq: number }): Promise<DeliveryRecord | null>;
   /** Makes one that is over due at once, as if it had never been tried. `was`: nothing changed. */
   resend(params: { tenant: string; seq: number }): Promise<ResentDelivery>;
+}
+
+export interface ClaimDeliveriesParams {
+  readonly shares: DeliveryShares;
+  /** What the caller claimed before and is still at. */
+  readonly held: readonly HeldDelivery[];
+  readonly holdMs: number;
+}
+
+export interface ClaimedDeliveries {
+  readonly claimed: ClaimedDelivery[];
+  /**
+   * When to claim again if nothing changes: when the next one is due that may be handed out beside what the caller then
+   * holds. Null: none is pending, or all have to wait for one that is held.
+   */
+  readonly nextAt: number | null;
 }
 
 export interface DeliveryRecord {
@@ -39,6 +57,10 @@ export interface DeliveryRecord {
   readonly taskSeq: number;
   readonly taskId: string;
   readonly url: string;
+  /** As `callbackHost` reads it off the URL. */
+  readonly host: string;
+  /** Whether its host is proven for the tenant; see `FAILURES_MAX`. */
+  readonly hostProven: boolean;
   /** The end it tells of: the task may have been retried since. Null: it tells of a batch. */
   readonly end: TaskEnd | null;
   /** The end of the batch that it tells of; the task is the last that was accepted of it. Null: it tells of the task. */
@@ -72,6 +94,7 @@ export interface BatchEnd {
   readonly counts: Readonly<Partial<Record<TaskState, number>>>;
 }
 
+/** `hostProven` of the delivery is what it was handed out as. */
 export interface ClaimedDelivery {
   readonly delivery: DeliveryRecord;
   /** As it is now. */

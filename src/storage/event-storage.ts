@@ -13,7 +13,8 @@ export interface EventStorage {
   /**
    * Up to `limit` events after `after`, oldest first; fewer when they take more than `bytesMax` together, but one at
    * least. `more`: there may be others right after them. Never passes over an event that commits later. Events of tasks
-   * that are gone are left out, and no more than `LOOKED_MAX` of them are looked at.
+   * that are gone, and those that nobody asked for, are left out; no more than `LOOKED_MAX` are looked at in all. Of a
+   * tenant's events, those of others are not looked at.
    */
   read(params: ReadEventsParams): Promise<EventPage>;
   /**
@@ -57,13 +58,25 @@ export interface LogMark {
   readonly at: number;
 }
 
-/** How many events one call looks at: those of tasks that are gone may be any number. */
+/** How many events one call looks at: those of tasks that are gone or that nobody asked for may be any number. */
 export const LOOKED_MAX = 2_000;
 
 export interface ReadEventsParams {
   readonly after: number;
   readonly limit: number;
   readonly bytesMax: number;
+  /** Left out: of all tenants. */
+  readonly filter?: EventFilter;
+}
+
+/** Which events of a tenant are asked for; what is left out does not matter. */
+export interface EventFilter {
+  readonly tenant: string;
+  readonly agent?: string | undefined;
+  readonly batch?: string | undefined;
+  /** The key of a session. */
+  readonly session?: string | undefined;
+  readonly schedule?: number | undefined;
 }
 
 /**

@@ -7,14 +7,21 @@ export interface NodeStorage {
    * Makes an incarnation known. Its id is new with every start of the process. `slots`: left out, it runs nothing yet.
    * `abilities`: left out, it can execute everything. `version`: of Rota; left out, nobody knows.
    */
-  register(params: { node: string; version?: string; slots?: Slots; abilities?: Abilities }): Promise<void>;
+  register(params: {
+    node: string;
+    version?: string;
+    slots?: Slots;
+    perTenant?: Slots;
+    abilities?: Abilities;
+  }): Promise<void>;
   /** Replaces what the node can execute. From then on it is handed only tasks that it can. */
   setAbilities(params: { node: string; abilities: Abilities }): Promise<void>;
   /**
-   * Says anew how much the node can run; lanes not named here it no longer runs. `draining`: it ends what it runs and takes
-   * nothing more; left out, that is not so.
+   * Says anew how much the node can run; lanes not named here it no longer runs. `perTenant`: how many slots of a lane one
+   * tenant may hold there while there is a second enabled tenant; lanes not named in it have no such bound. `draining`: it
+   * ends what it runs and takes nothing more; left out, that is not so.
    */
-  setSlots(params: { node: string; slots: Slots; draining?: boolean }): Promise<void>;
+  setSlots(params: { node: string; slots: Slots; perTenant?: Slots; draining?: boolean }): Promise<void>;
   /**
    * Renews the lease of everything this incarnation runs. `alive: false`: it was declared dead and must abort all
    * it runs. `held` are the attempts it holds: anything else it runs has been fenced off, and what it does not run

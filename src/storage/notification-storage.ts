@@ -4,8 +4,8 @@ import type { LogMark } from "./event-storage.ts";
 
 /** What schedules and runs do, in order, each told in the transaction that did it. */
 export interface NotificationStorage {
-  /** Up to `limit` after `after`, of all tenants, oldest first. Never passes over one that commits later. */
-  read(params: { after: number; limit: number }): Promise<NotificationPage>;
+  /** Up to `limit` after `after`, of one tenant or of all, oldest first. Never passes over one that commits later. */
+  read(params: { after: number; limit: number; tenant?: string }): Promise<NotificationPage>;
   /** As `EventStorage.mark`. Null may also mean that it was deleted with its tenant. */
   mark(params: { seq: number }): Promise<LogMark | null>;
   /** As `EventStorage.lastUntil`. */
@@ -18,6 +18,8 @@ export interface NotificationPage {
   readonly notifications: StoredNotification[];
   /** There may be others right after them. */
   readonly more: boolean;
+  /** Everything up to this number has been looked at: go on after it. */
+  readonly upTo: number;
   /** What `mark` returns for `after`, read no earlier than the notifications; see `EventPage.mark`. */
   readonly mark: LogMark | null;
 }

@@ -7,6 +7,7 @@ import type { Clock } from "../model/clock.ts";
 import { RotaError } from "../model/errors.ts";
 import { failUnserved, forgetAgents, isKnown, knownNames } from "./oracle/abilities.ts";
 import {
+  agentChanges,
   boundedAgents,
   configureAgent,
   createAgent,
@@ -15,25 +16,24 @@ import {
   updateAgent,
 } from "./oracle/agents.ts";
 import { appendAudit, listAudit, pruneAudit } from "./oracle/audit.ts";
-import { getBatch } from "./oracle/batches.ts";
+import { batchTasks, getBatch } from "./oracle/batches.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
+import { claimDeliveries } from "./oracle/claim-deliveries.ts";
 import {
-  claimDeliveries,
   getDelivery,
   listDeliveries,
-  nextDeliveryAt,
   putBackDeliveries,
   resendDelivery,
   settleDeliveries,
 } from "./oracle/deliveries.ts";
 import { eventMark, eventRange, lastEventUntil, pageEvents, readEvents } from "./oracle/events.ts";
 import { expireTasks } from "./oracle/expire-tasks.ts";
-import { finishAndClaim } from "./oracle/finish-and-claim.ts";
+import { claimAlone, finishAndClaim, isAloneWaiting } from "./oracle/finish-and-claim.ts";
 import { fireSchedules } from "./oracle/fire-schedules.ts";
-import { insertTasks } from "./oracle/insert-tasks.ts";
+import { insertTasks, keptKeys } from "./oracle/insert-tasks.ts";
 import { anyKey, createKey, deleteKey, findKey, listKeys, touchKeys } from "./oracle/keys.ts";
 import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "./oracle/lanes.ts";
-import { countTasks, getTask, listTasks, queueDepth } from "./oracle/list-tasks.ts";
+import { countTasks, getTask, listTaskRows, listTasks, queueDepth } from "./oracle/list-tasks.ts";
 import {
   heartbeat,
   listNodes,
@@ -77,6 +77,7 @@ import { getSession, listSessions, stopSession, updateSession } from "./oracle/s
 import { emptyState, type OracleState } from "./oracle/state.ts";
 import { appendLogs, readLogs } from "./oracle/task-logs.ts";
 import {
+  countStored,
   createTenant,
   deleteTenant,
   getTenant,
@@ -101,11 +102,16 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     capabilities: { durable: false, exclusive: true },
     tasks: {
       insert: on(insertTasks),
+      keptKeys: on(keptKeys),
       finishAndClaim: on(finishAndClaim),
+      claimAlone: on(claimAlone),
+      isAloneWaiting: on(isAloneWaiting),
       get: on(getTask),
       getBatch: on(getBatch),
+      batchTasks: on(batchTasks),
       situation: on(readSituation),
       list: on(listTasks),
+      listRows: on(listTaskRows),
       counts: on(countTasks),
       queueDepth: on(queueDepth),
       waiting: on(readWaiting),
@@ -184,6 +190,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       update: on(updateAgent),
       delete: on(deleteAgent),
       list: on<void, ReturnType<typeof listAgents>>(listAgents),
+      changes: on(agentChanges),
       isKnown: on(isKnown),
       knownNames: on(knownNames),
       forget: on<void, void>(forgetAgents),
@@ -192,7 +199,6 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       claim: on(claimDeliveries),
       settle: on(settleDeliveries),
       putBack: on(putBackDeliveries),
-      nextDueAt: on<void, number | null>(nextDeliveryAt),
       list: on(listDeliveries),
       get: on(getDelivery),
       resend: on(resendDelivery),
@@ -204,6 +210,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       update: on(updateTenant),
       setDisabled: on(setTenantDisabled),
       delete: on(deleteTenant),
+      countStored: on(countStored),
     },
     keys: {
       create: on(createKey),

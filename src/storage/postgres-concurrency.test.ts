@@ -7,15 +7,15 @@ import {
   type Node,
   openNodes,
   peaks,
+  prepareDatabases,
   settle,
   submit,
   tasksOf,
-  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
-import { LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "./conformance/world.ts";
+import { LANE, newTask, OTHER_LANE, ROOMY, ROOMY_SHARES, TENANT } from "./conformance/world.ts";
 import type { ClaimedTask, NewTask, Storage, StorageSignal } from "./storage.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 describe("nodes that claim at once", () => {
   test("are handed every task once", async () => {
@@ -42,10 +42,38 @@ describe("nodes that claim at once", () => {
     expect(await first.counters.recountAll()).toEqual([]);
   });
 
+  test("are handed every delivery once, by whoever claims it first", async () => {
+    const { nodes, first } = await openNodes(4);
+    const tenants = ["one", "two", "three"];
+    for (const tenant of tenants) {
+      const tasks = Array.from({ length: 60 }, (_, n) =>
+        newTask({ tenant, callbackUrl: `https://host-${n % 7}.test/` }),
+      );
+      await first.tasks.insert({ tasks, limits: ROOMY });
+      await first.tasks.cancel({ tenant, ids: tasks.map(({ id }) => id), error: null });
+    }
+    const shares = { ...ROOMY_SHARES, slots: 5, perUnprovenHost: 2 };
+    const handedOut = await Promise.all(
+      nodes.map(async ({ storage }) => {
+        const mine: number[] = [];
+        for (;;) {
+          const { claimed } = await storage.deliveries.claim({ shares, held: [], holdMs: 60_000 });
+          if (claimed.length === 0) return mine;
+          mine.push(...claimed.map(({ delivery }) => delivery.seq));
+          const outcome = { status: "delivered", dueAt: null, responseStatus: 200, error: null } as const;
+          const tries = claimed.map(({ delivery: { seq, tries } }) => ({ seq, tries, ...outcome }));
+          await storage.deliveries.settle({ tries });
+        }
+      }),
+    );
+    expect(handedOut.flat()).toHaveLength(180);
+    expect(new Set(handedOut.flat()).size).toBe(180);
+  });
+
   test("keep the limits of lane and agent at every moment", async () => {
     const { nodes, first } = await openNodes(4);
     await first.lanes.configure({
-      lanes: [{ name: LANE, total: 9, perAgent: 2, strategy: "fair-fifo", agingMs: 0 }],
+      lanes: [{ name: LANE, total: 9, perAgent: 2, perTenant: null, strategy: "fair-fifo", agingMs: 0 }],
     });
     await submit(first, tasksOf(6, 400));
     await Promise.all(nodes.map((node) => drain(node, [LANE], 4)));
@@ -73,7 +101,14 @@ describe("nodes that claim at once", () => {
 describe("nodes that share lanes between tenants", () => {
   test("keep a tenant's bound over lanes and nodes at every moment, and every counter right", async () => {
     const { nodes, first } = await openNodes(4);
-    const limits = { maxQueued: null, maxInflight: 3, maxSchedules: null, maxStreams: null };
+    const limits = {
+      maxQueued: null,
+      maxInflight: 3,
+      maxSchedules: null,
+      maxStreams: null,
+      maxAgents: null,
+      maxStoredBytes: null,
+    };
     await first.tenants.create({ id: "bounded", name: "bounded", limits });
     for (const tenant of ["bounded", "free"]) {
       for (const lane of [LANE, OTHER_LANE]) await submit(first, tasksOf(5, 80, { tenant, lane }));
@@ -93,7 +128,14 @@ describe("nodes that share lanes between tenants", () => {
     const second = (nodes[1] as Node).storage;
     const heard = (kind: StorageSignal["kind"]) =>
       new Promise<void>((resolve) => second.subscribe((signal) => signal.kind === kind && resolve()));
-    const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+    const limits = {
+      maxQueued: null,
+      maxInflight: null,
+      maxSchedules: null,
+      maxStreams: null,
+      maxAgents: null,
+      maxStoredBytes: null,
+    };
     const tenants = heard("tenants");
     await first.tenants.create({ id: "t", name: "t", limits });
     await tenants;
@@ -107,7 +149,14 @@ describe("nodes that share lanes between tenants", () => {
 
   test("delete a tenant while the others submit, claim and finish its tasks", async () => {
     const { nodes, first } = await openNodes(4);
-    const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+    const limits = {
+      maxQueued: null,
+      maxInflight: null,
+      maxSchedules: null,
+      maxStreams: null,
+      maxAgents: null,
+      maxStoredBytes: null,
+    };
     await first.tenants.create({ id: "gone", name: "gone", limits });
     for (const tenant of ["gone", "stays"]) await submit(first, tasksOf(10, 200, { tenant, priority: 1 }));
     const drained = nodes.slice(1).map((node) => drain(node, [LANE], 5));
@@ -259,7 +308,7 @@ describe("everything at once on four connections", () => {
   test("reaches no caller as an error and ends every task once", async () => {
     const { nodes, first } = await openNodes(4);
     await first.lanes.configure({
-      lanes: [{ name: LANE, total: 20, perAgent: 3, strategy: "fair-fifo", agingMs: 0 }],
+      lanes: [{ name: LANE, total: 20, perAgent: 3, perTenant: null, strategy: "fair-fifo", agingMs: 0 }],
     });
     await first.agents.configure({ tenant: TENANT, agent: "agent-1", maxInflight: 2 });
     for (const { node } of nodes) await first.nodes.setSlots({ node, slots: SLOTS });

@@ -8,17 +8,17 @@ import {
   drain,
   type Node,
   openNodes,
+  prepareDatabases,
   settle,
   submit,
   tasksOf,
-  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 import { openPostgres } from "./postgres/open.ts";
 import type { StorageSignal } from "./storage.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 test("a database that does not answer at all is away, and does not keep the storage from closing", async () => {
   const { url } = await openNodes(1);
@@ -258,7 +258,14 @@ describe("a database", () => {
       await Promise.all(storages.map((storage) => storage.close()));
       await database.drop();
     });
-    const lane = { name: LANE, total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+    const lane = {
+      name: LANE,
+      total: null,
+      perAgent: null,
+      perTenant: null,
+      strategy: "fair-fifo",
+      agingMs: 0,
+    } as const;
     await Promise.all(storages.map((storage) => storage.lanes.configure({ lanes: [lane] })));
     await Promise.all(storages.map((storage) => submit(storage, tasksOf(2, 5))));
     expect(await storages[0]?.tasks.counts({ tenant: TENANT })).toEqual({ queued: 20 });

@@ -1,9 +1,11 @@
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openNodes, settle, submit, tasksOf, useDatabaseCopies } from "../../test/postgres/several-nodes.ts";
+import { openNodes, prepareDatabases, settle, submit, tasksOf } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
-import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
+import { UNBOUNDED } from "./conformance/tenant-fairness.ts";
+import { LANE, newTask, OTHER_LANE, ROOMY, TENANT } from "./conformance/world.ts";
 import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
+import { type LookedAround, listQuery } from "./postgres/list-tasks.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";
 import { TURNS_BEFORE } from "./postgres/read-turns.ts";
 import { listOfRuns } from "./postgres/runs.ts";
@@ -16,12 +18,13 @@ import {
 import {
   type ClaimedTask,
   KEYS_LOOKED_AT,
+  type ListTasksParams,
   type NewTask,
   type ScheduleRecord,
   type Storage,
 } from "./storage.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 const CLAIM_MAX = 10;
 
@@ -42,13 +45,13 @@ async function pagesOf(admin: Client, call: string, values: readonly unknown[] =
 function pagesOfClaim(admin: Client): Promise<number> {
   return pagesOf(
     admin,
-    `finish_and_claim(null, 'node-0', '{}', '{}', '{}', null, null, '{${LANE}}', '{${CLAIM_MAX}}')`,
+    `finish_and_claim(null, 'node-0', '{}', '{}', '{}', null, null, '{${LANE}}', '{${CLAIM_MAX}}', '{null}', '{null}', null)`,
   );
 }
 
 /** Ends an attempt as done and starts up to `limit` tasks: a call and its values. `more`: what else is said of the end. */
 function stepOf(held: ClaimedTask | undefined, limit: number, more?: object): [string, unknown[]] {
-  const call = `finish_and_claim(null, 'node-0', $1, $2, '{1}', $3, null, '{${LANE}}', '{${limit}}')`;
+  const call = `finish_and_claim(null, 'node-0', $1, $2, '{1}', $3, null, '{${LANE}}', '{${limit}}', '{null}', '{null}', null)`;
   const rest = more === undefined ? null : JSON.stringify([{ n: 1, state: "done", ...more }]);
   return [call, [[held?.task.seq], [held?.token], rest]];
 }
@@ -93,7 +96,14 @@ describe("what a critical task touches that comes in", () => {
   /** Agents at their limit, with so many critical tasks of theirs waiting; others run what gives way. */
   async function openCrowded(criticals: number) {
     const { first, admin } = await openNodes(1);
-    const lane = { name: LANE, total: null, perAgent: 1, strategy: "fair-fifo", agingMs: 0 } as const;
+    const lane = {
+      name: LANE,
+      total: null,
+      perAgent: 1,
+      perTenant: null,
+      strategy: "fair-fifo",
+      agingMs: 0,
+    } as const;
     await first.lanes.configure({ lanes: [lane] });
     await submit(first, tasksOf(BUSY, BUSY));
     await submit(
@@ -143,7 +153,7 @@ describe("what a critical task touches that comes in", () => {
       priority: task.priority,
       max_retries_if_lost: 0,
     };
-    const call = "insert_tasks(null, $1, '{1}', $2, '{}', '{1}', '[]', 1000000, 1000000)";
+    const call = "insert_tasks(null, $1, '{1}', $2, '{}', '{1}', '[]', 1000000, 1000000, 1000000)";
     return pagesOf(admin, call, [JSON.stringify([form]), [task.id]]);
   }
 
@@ -628,7 +638,7 @@ describe("what a claim touches", () => {
   test("does not grow with agents that are busy, nor with urgent work of one that is full", async () => {
     const { first, admin } = await openNodes(1);
     await first.lanes.configure({
-      lanes: [{ name: LANE, total: null, perAgent: 1, strategy: "fair-fifo", agingMs: 0 }],
+      lanes: [{ name: LANE, total: null, perAgent: 1, perTenant: null, strategy: "fair-fifo", agingMs: 0 }],
     });
     await submitAll(first, tasksOf(2000, 4000));
     const claims = [{ lane: LANE, limit: 500 }];
@@ -661,6 +671,7 @@ describe("what a claim touches", () => {
       `insert into rota.tenant (id, name, disabled, max_inflight, created_at, updated_at)
        select 'full-' || n, 'full-' || n, n % 3 = 0, 0, 0, 0 from generate_series(0, 9999) n`,
     );
+    await admin.query("update rota.lane set second_tenant = true");
     await submitAll(first, full);
     await submitAll(
       first,
@@ -669,6 +680,30 @@ describe("what a claim touches", () => {
     expect(await first.counters.recountAll()).toEqual([]);
     await pagesOfClaim(admin);
     expect(await pagesOfClaim(admin)).toBeLessThan(2 * small);
+  });
+
+  test("does not grow with tenants that are at their share of the lane", async () => {
+    const pagesBeside = async (full: number) => {
+      const { first, admin } = await openNodes(1);
+      await first.tenants.create({ id: "second", name: "second", limits: UNBOUNDED });
+      const lane = { name: LANE, total: 100_000, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+      await first.lanes.configure({ lanes: [{ ...lane, perTenant: 1 }] });
+      const twice = Array.from({ length: 2 * full }, (_, n) => ({ tenant: `full-${n % full}` }));
+      await submitAll(first, twice);
+      for (let busy = 0; busy < full; busy += 500) await claim(first, 500);
+      expect(await claim(first, 1)).toEqual([]);
+      const others = Array.from({ length: 100 }, (_, n) => ({
+        tenant: `other-${n}`,
+        agent: `agent-${n % 20}`,
+      }));
+      await submit(first, others);
+      expect(await first.counters.recountAll()).toEqual([]);
+      await pagesOfClaim(admin);
+      const pages = await pagesOfClaim(admin);
+      expect(await claim(first, CLAIM_MAX)).toHaveLength(CLAIM_MAX);
+      return pages;
+    };
+    expect(await pagesBeside(3_000)).toBeLessThan(2 * (await pagesBeside(50)));
   });
 
   test("does not grow with agents that only another node can execute", async () => {
@@ -712,5 +747,173 @@ describe("what a claim touches", () => {
     }
     // The changes of the lines themselves cost something; walking over every task that has left would cost its page too.
     expect(await pagesOfClaim(admin)).toBeLessThan(before + wentBy);
+  });
+});
+
+describe("what a claim of deliveries touches", () => {
+  const SHARES = {
+    slots: 16,
+    tenantFactor: 3,
+    unprovenSlots: 8,
+    unprovenFactor: 1,
+    perHost: 4,
+    perUnprovenHost: 1,
+  };
+
+  /** Ends tasks of these tenants that call hosts back, as the storage does it. */
+  async function end(storage: Storage, tenant: string, hosts: readonly string[]): Promise<void> {
+    const tasks = hosts.map((host) => newTask({ tenant, callbackUrl: `https://${host}.test/` }));
+    await storage.tasks.insert({ tasks, limits: ROOMY });
+    await storage.tasks.cancel({ tenant, ids: tasks.map(({ id }) => id), error: null });
+  }
+
+  /** Behind the storage's back, as it would leave them: deliveries of one task to so many hosts. */
+  async function addPending(
+    admin: Client,
+    params: { tenant: string; hosts: number; each: number; dueAt: number },
+  ) {
+    const { tenant, hosts, each, dueAt } = params;
+    await admin.query("begin; set local search_path = rota");
+    await admin.query(
+      `insert into delivery (seq, tenant, task_seq, url, task_state, task_retries, task_attempts, created_at, due_at)
+       select nextval('event_seq'), $1, (select min(seq) from task), 'https://h-' || h || '.test:' || e || '/', 'done', 0, 1, $4, $4
+         from generate_series(1, $2::integer) h cross join generate_series(1, $3::integer) e`,
+      [tenant, hosts, each, dueAt],
+    );
+    await admin.query(
+      `insert into receiver (tenant, host, turn) select tenant, host, min(due_at) * 1000 from delivery
+        where tenant = $1 and due_at is not null group by tenant, host on conflict do nothing`,
+      [tenant],
+    );
+    await admin.query(
+      "insert into delivery_turn (tenant, proven, turn) values ($1, false, $2) on conflict do nothing",
+      [tenant, dueAt * 1_000],
+    );
+    await admin.query("commit");
+  }
+
+  function pagesOfClaimed(admin: Client, held: readonly object[] = []): Promise<number> {
+    return pagesOf(admin, "claim_deliveries(null, $1, $2, 30000)", [
+      JSON.stringify(SHARES),
+      JSON.stringify(held),
+    ]);
+  }
+
+  test.each([
+    ["deliveries to one host", { hosts: 1, each: 30_000 }],
+    ["hosts", { hosts: 30_000, each: 1 }],
+  ])(
+    "does not grow with the %s that a tenant has pending, due or not, whenever that was planned",
+    async (_, many) => {
+      const { first, admin } = await openNodes(1);
+      await end(first, "victim", ["a", "b", "c", "d", "e", "f"]);
+      await end(first, "other", ["a", "b", "c", "d", "e", "f"]);
+      await pagesOfClaimed(admin);
+      const few = await pagesOfClaimed(admin);
+      await addPending(admin, { tenant: "due", dueAt: 1, ...many });
+      await addPending(admin, { tenant: "later", dueAt: 4e12, ...many });
+      for (const replan of ["discard plans", "analyze; discard plans"]) {
+        for (const statement of replan.split("; ")) await admin.query(statement);
+        await pagesOfClaimed(admin);
+        expect(await pagesOfClaimed(admin), `after ${replan}`).toBeLessThan(2 * few + 50);
+        // A tenant whose hosts all have their share is passed over, and so is one that has its own.
+        const held = Array.from({ length: 4 }, (_, n) => ({
+          tenant: "due",
+          host: `h-${n + 1}.test`,
+          proven: false,
+        }));
+        expect(await pagesOfClaimed(admin, held), `beside what is held, after ${replan}`).toBeLessThan(
+          2 * few + 50,
+        );
+      }
+    },
+  );
+
+  test("does not grow with tenants that have something pending", async () => {
+    const { first, admin } = await openNodes(1);
+    await end(first, "victim", ["a", "b", "c", "d"]);
+    await pagesOfClaimed(admin);
+    const few = await pagesOfClaimed(admin);
+    await admin.query("set search_path = rota");
+    await admin.query(
+      `insert into delivery_turn (tenant, proven, turn) select 'later-' || n, n % 2 = 0, 4e15 + n from generate_series(1, 20000) n`,
+    );
+    await admin.query("analyze rota.delivery_turn");
+    await admin.query("discard plans");
+    await pagesOfClaimed(admin);
+    expect(await pagesOfClaimed(admin)).toBeLessThan(2 * few + 20);
+  });
+
+  test("goes on when deliveries were deleted behind its back", async () => {
+    const { first, admin } = await openNodes(1);
+    await end(first, "gone", ["a", "b"]);
+    await end(first, "victim", ["a"]);
+    await admin.query("delete from rota.delivery where tenant = 'gone'");
+    const { claimed, nextAt } = await first.deliveries.claim({ shares: SHARES, held: [], holdMs: 30_000 });
+    expect(claimed.map(({ delivery }) => delivery.tenant)).toEqual(["victim"]);
+    expect(nextAt).toBe(claimed[0]?.delivery.dueAt);
+    const { rows } = await admin.query(
+      "select count(*)::integer as left from rota.receiver where tenant = 'gone'",
+    );
+    expect(rows).toEqual([{ left: 0 }]);
+  });
+});
+
+describe("what a list of tasks touches", () => {
+  const MANY = 20_000;
+  const LISTS: Readonly<Record<string, readonly [Partial<ListTasksParams>, index: string]>> = {
+    "all tasks": [{}, "task_by_tenant"],
+    "a tenant without any": [{ tenant: "nobody" }, "task_by_tenant"],
+    "done ones": [{ states: ["done"] }, "task_by_tenant"],
+    "an agent's": [{ agent: "agent-3" }, "task_by_agent"],
+    "an unknown agent's": [{ agent: "nobody" }, "task_by_agent"],
+    "an agent's of a priority": [{ agent: "agent-3", priority: 7 }, "task_by_agent"],
+    "a priority that is rare": [{ priority: 0 }, "task_by_priority"],
+    "critical ones": [{ priorityMax: 0 }, "task_critical"],
+    "a priority that most have, oldest first": [{ priority: 2, order: "oldest" }, "task_by_tenant"],
+    "those of a lane that nobody uses": [{ lane: OTHER_LANE }, "task_by_tenant"],
+    "failed ones": [{ states: ["failed"] }, "task_by_state"],
+    "a schedule's": [{ schedule: 5 }, "task_by_schedule"],
+    "a key": [{ search: "nothing" }, "task_by_key"],
+  };
+  // Nearly all are of one tenant and one agent, and the statistics know no other: a plan for any tenant is one for this tenant.
+  const FILL = `
+    insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, max_retries_if_lost,
+                      completed_at, spec)
+    select 1000000 + n, 'filled-' || n, '${TENANT}', 'agent-0', (select min(id) from line), 2, 2, 'done', 0, n, 0, n, '{}'
+      from generate_series(1, ${MANY}) n`;
+
+  test("is little and led by its index, when all are of one tenant and one agent", async () => {
+    const { first, admin } = await openNodes(1);
+    await submit(first, tasksOf(1, 10));
+    await admin.query(`set search_path = ${FUNCTION_SCHEMA}, rota; ${FILL}; analyze task`);
+    await admin.query("set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set jit = off");
+    const look: LookedAround = {
+      session: null,
+      resting: 1_000_000,
+      ready: 1_000_000,
+      agents: Array.from({ length: 99 }, (_, n) => `agent-${n}`),
+      ids: 0,
+      above: 0,
+      below: Number.MAX_SAFE_INTEGER,
+    };
+    for (const [what, [filter, index]] of Object.entries(LISTS)) {
+      const lookedMax = 500;
+      const query = listQuery({ tenant: TENANT, limit: 20, lookedMax, ...filter }, look);
+      if (query === null) throw new Error(`${what} has no statement`);
+      const values = query.values.map((value) =>
+        Array.isArray(value) ? `'{${value.join(",")}}'` : typeof value === "string" ? `'${value}'` : value,
+      );
+      await admin.query(`prepare listing as ${query.text}`);
+      const { rows } = await admin.query(
+        `explain (analyze, buffers, format json) execute listing (${values.join(", ")})`,
+      );
+      await admin.query("deallocate listing");
+      const text = JSON.stringify(rows[0]["QUERY PLAN"]);
+      const plan = rows[0]["QUERY PLAN"][0].Plan;
+      expect(text, what).toContain(`"Index Name":"${index}"`);
+      expect(text, what).not.toContain('"Node Type":"Seq Scan"');
+      expect(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"], what).toBeLessThan(300);
+    }
   });
 });

@@ -6,14 +6,14 @@ import {
   drain,
   type Node,
   openNodes,
+  prepareDatabases,
   submit,
   tasksOf,
-  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { LANE, TENANT } from "./conformance/world.ts";
 import type { StoredEvent } from "./storage.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 describe("what was logged", () => {
   test("leaves nothing behind, though nodes write it while its tasks are deleted", async () => {

@@ -1,10 +1,11 @@
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openNodes, useDatabaseCopies } from "../../test/postgres/several-nodes.ts";
+import { openNodes, prepareDatabases } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
+import { UNBOUNDED } from "./conformance/tenant-fairness.ts";
 import { LANE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 /** What cannot be stored any more was stored by an older version. */
 const NO_CHECKS = `
@@ -36,6 +37,12 @@ describe("a recount of a PostgreSQL database", () => {
       batches: [{ id: "bat", tenant: TENANT, parallelism: 1, callbackUrl: null }],
       limits: ROOMY,
     });
+    await first.tenants.create({
+      id: TENANT,
+      name: "Acme",
+      limits: { ...UNBOUNDED, maxStoredBytes: 1_000_000 },
+    });
+    while ((await first.tenants.countStored({ limit: 3 })).more);
     const claims = [{ lane: LANE, limit: 1 }];
     await first.tasks.finishAndClaim({ node: nodes[0]?.node ?? "", finishes: [], progress: [], claims });
     await first.tasks.cancel({ tenant: TENANT, ids: ["b"], error: null });
@@ -56,6 +63,7 @@ describe("a recount of a PostgreSQL database", () => {
 
   test.for([
     ["update line set waiting = waiting + 1", /^line .* waiting$/],
+    ["update stored_bytes set bytes = bytes + 1", /^stored bytes of acme$/],
     ["update line set exempt = exempt + 1", /^line .* exempt$/],
     ["update line set parked = parked + 1", /^line .* parked$/],
     ["update line set inflight = inflight + 1", /^line .* inflight$/],

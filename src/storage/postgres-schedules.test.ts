@@ -6,8 +6,8 @@ import {
   drain,
   type Node,
   openNodes,
+  prepareDatabases,
   settle,
-  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { LANE, newTask, TENANT } from "./conformance/world.ts";
@@ -23,7 +23,7 @@ import type {
   StoredNotification,
 } from "./storage.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 /** One whose first moment is the number 1. */
 function create(storage: Storage, definition: Partial<ScheduleDefinition> = {}): Promise<ScheduleRecord> {

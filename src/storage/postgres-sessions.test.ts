@@ -7,15 +7,15 @@ import {
   type Node,
   openNodes,
   peaks,
+  prepareDatabases,
   settle,
   submit,
-  useDatabaseCopies,
 } from "../../test/postgres/several-nodes.ts";
 import { SESSION_MODES } from "../model/session.ts";
 import { customSpec, LANE, newTask, OTHER_LANE, TENANT } from "./conformance/world.ts";
 import type { ClaimedTask, SendParams, Storage } from "./storage.ts";
 
-useDatabaseCopies();
+prepareDatabases();
 
 const DEFAULTS = { mode: "queue", cap: 10_000, drop: "old", debounceMs: 0 } as const;
 

@@ -57,6 +57,8 @@ export interface SessionTurns {
   readonly generation: number;
   readonly contextWindow: number | null;
   readonly turns: readonly Turn[];
+  /** How long they are together, as they are stored. */
+  readonly turnsLength: number;
 }
 
 export interface SessionName {

@@ -155,6 +155,11 @@ export interface AgentStorage {
   delete(params: { tenant: string; agent: string }): Promise<boolean>;
   /** The catalogue of all tenants, by tenant and id. */
   list(): Promise<AgentRecord[]>;
+  /**
+   * The first `limit` changes of the catalogue, of all tenants, after `since`, which is the `last` of an earlier call. `since`
+   * null, or no longer known: the whole catalogue instead.
+   */
+  changes(params: { since: number | null; limit: number }): Promise<CatalogueChanges>;
   /** Whether a stored agent, a live node, or a node of the last `AGENT_MEMORY_MS` names this agent. */
   isKnown(params: { tenant: string; agent: string }): Promise<boolean>;
   /** The first `limit` names of agents that `isKnown` holds for. */
@@ -170,6 +175,21 @@ export interface AgentRecord {
   readonly maxInflight: number | null;
   /** What else was said of it, as JSON. The storage looks at one thing only: with an `executor` the agent is served. */
   readonly definition: Readonly<Record<string, unknown>>;
+}
+
+/** How many changes of the catalogue are kept: a node that has missed more reads all of it. */
+export const AGENT_CHANGES_KEPT = 10_000;
+
+export interface CatalogueChanges {
+  /** Whether `agents` is the whole catalogue, rather than what has changed in it. */
+  readonly whole: boolean;
+  /** As they are now. */
+  readonly agents: readonly AgentRecord[];
+  /** Those that are in it no more. */
+  readonly gone: readonly { readonly tenant: string; readonly agent: string }[];
+  readonly last: number;
+  /** Whether there are further changes after `last`. */
+  readonly more: boolean;
 }
 
 export interface CounterStorage {

@@ -1,7 +1,8 @@
 /** What a storage does with tasks: one part of the contract in storage.ts. */
 import type { Settlement } from "../model/outcome.ts";
-import type { DependencyResult, TaskSpec, TaskUsage } from "../model/task.ts";
-import type { TaskRecord } from "../model/task-record.ts";
+import type { TaskSpec, TaskUsage } from "../model/task.ts";
+import type { TaskOrder } from "../model/task-order.ts";
+import type { TaskRecord, TaskRowRecord } from "../model/task-record.ts";
 import type { TaskState, TerminalState } from "../model/task-state.ts";
 
 export interface TaskStorage {
@@ -19,6 +20,8 @@ export interface TaskStorage {
    * may have lost the slot it waited for: when a node dies or has fewer slots, when limits change.
    */
   insert(params: InsertTasksParams): Promise<InsertedTask[]>;
+  /** Which of these keys stand for a task: one that comes with such a key makes no other. */
+  keptKeys(params: { tenant: string; keys: readonly string[] }): Promise<string[]>;
 
   /**
    * Ends attempts that still hold their lease, then hands out tasks that may start now, in the order they start: one
@@ -29,7 +32,8 @@ export interface TaskStorage {
    * A lane's slots are shared out between tenants first: the one with the fewest in flight there, ties to the one served
    * longest ago; a tenant of which a critical task took a running one's slot gets that slot back. What goes first of one
    * tenant is the lane's strategy's affair, and a critical task goes ahead of its own tenant's alone. A tenant that is
-   * disabled, or at its bound over all lanes, is passed over.
+   * disabled, or at its bound over all lanes, is passed over; and, while there is a second enabled tenant, one that holds its
+   * share of the lane's slots: `perTenant` of the lane over all nodes, `perTenant` of the claim on this node.
    *
    * A node is handed only what it can execute; see `Abilities`. Tasks that it cannot execute stay where they are and hold up no
    * others.
@@ -41,10 +45,17 @@ export interface TaskStorage {
 
   get(params: { tenant: string; id: string }): Promise<TaskRecord | null>;
   getBatch(params: { tenant: string; id: string }): Promise<BatchRecord | null>;
+  /** The tasks of a batch, oldest first, without what they were given and what they resulted in. */
+  batchTasks(params: { tenant: string; batch: string; limit: number }): Promise<BatchTaskRecord[]>;
   /** What stands in the way of a task, as far as the storage knows. */
   situation(params: { tenant: string; id: string }): Promise<TaskSituation | null>;
-  /** Newest first. */
-  list(params: ListTasksParams): Promise<{ tasks: TaskRecord[]; nextCursor: number | null }>;
+  /**
+   * The tasks that fit, a page at a time. A page is short, or even empty, when `lookedMax` tasks have been looked at or those
+   * found would take more than `bytesMax`: as long as `nextCursor` is not null there may be more.
+   */
+  list(params: ListTasksParams): Promise<ListedTasks>;
+  /** The same list with what fits into a line of each task. Nothing is read of a task that could be large. */
+  listRows(params: ListTasksParams): Promise<{ rows: TaskRowRecord[]; nextCursor: number | null }>;
   /** How many tasks of the tenant are in each state; states without any are left out. */
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
   /** Per agent with anything waiting or in flight, and in all, for one tenant. */
@@ -82,11 +93,32 @@ export interface TaskStorage {
    */
   release(params: { limit: number }): Promise<{ more: boolean }>;
 
-  /** What the tasks resulted in that one depends on, of those that are done. */
-  dependencyResults(params: { seq: number }): Promise<DependencyResult[]>;
+  /**
+   * The results of the tasks that one depends on, of those that are done, in the order of `ids`: whole ones while they take
+   * up to `bytesMax` in all, from the first that does not fit on only their size. The text of the others is not read.
+   */
+  dependencyResults(params: DependencyResultsParams): Promise<StoredDependency[]>;
 
-  /** Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. */
-  rescue(params: { node: string; limit: number }): Promise<RescuedTasks>;
+  /**
+   * Takes back up to `limit` attempts of a node that is dead; see `nodes.markDead`. A task that has retries left is queued
+   * again, any other fails with `worker lost`.
+   *
+   * `maxLost`: the process died, and each of these attempts counts as a loss of its task. A task that was lost so often fails
+   * with `lost 5 times`, whatever its retries; after `ALONE_AFTER_LOSSES` it is handed out by `claimAlone` only. Left out:
+   * the process lives on, and nothing is counted. A retry by hand begins anew.
+   */
+  rescue(params: { node: string; limit: number; maxLost?: number }): Promise<RescuedTasks>;
+
+  /**
+   * Hands out one task that runs alone in its process, of these lanes and within all limits, to a node that runs nothing
+   * else: of the agent queues that hold such tasks the one served longest ago goes first, whatever its tenant or lane.
+   */
+  claimAlone(params: { node: string; lanes: readonly string[] }): Promise<FinishedAndClaimed>;
+  /**
+   * Whether a task of these lanes waits that this node can execute and that runs alone. Limits are not looked at: what the
+   * node runs now may be what fills them.
+   */
+  isAloneWaiting(params: { node: string; lanes: readonly string[] }): Promise<boolean>;
   /**
    * Deletes a slice of what is past its time: events added before `now - retentionMs` and the tasks that had ended by
    * then; and rejected tasks beyond the newest `rejectedMax` of each tenant. Tasks of a batch stay until the end of the batch
@@ -97,6 +129,21 @@ export interface TaskStorage {
     rejectedMax: number;
     limit: number;
   }): Promise<{ tasks: number; more: boolean }>;
+}
+
+export interface DependencyResultsParams {
+  readonly seq: number;
+  /** Its dependencies, in the order in which they are wanted. */
+  readonly ids: readonly string[];
+  readonly bytesMax: number;
+}
+
+export interface StoredDependency {
+  readonly taskId: string;
+  /** How many bytes the result takes as JSON. */
+  readonly resultBytes: number;
+  /** As JSON; null: it did not fit. */
+  readonly result: string | null;
 }
 
 export interface InsertTasksParams {
@@ -123,6 +170,17 @@ export interface BatchRecord {
   readonly createdAt: number;
   /** When the last of its tasks ended for the first time; null: some have not. */
   readonly completedAt: number | null;
+}
+
+/** What a batch shows of one of its tasks. */
+export interface BatchTaskRecord {
+  readonly id: string;
+  readonly agent: string;
+  readonly state: TaskState;
+  readonly error: string | null;
+  /** What the others of its batch call it; null: nothing. */
+  readonly key: string | null;
+  readonly dependsOn: readonly string[];
 }
 
 /** Whose a task is, and where it runs. */
@@ -192,8 +250,13 @@ export type TaskOrigin = "task" | "message" | "run";
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1_000;
 
 export interface AdmissionLimits {
-  /** Waiting tasks over all tenants and lanes. */
+  /** Waiting tasks of one tenant over all lanes, where the tenant has no bound of its own. */
   readonly maxQueueSize: number;
+  /**
+   * Waiting tasks of all tenants that are not disabled. Once a second tenant exists, enabled or not, one alone gets no
+   * further than half of it.
+   */
+  readonly maxQueueSizeTotal: number;
   /** Waiting tasks of one agent. */
   readonly maxPerAgent: number;
 }
@@ -215,8 +278,12 @@ export interface InsertedTask {
   readonly unserved?: true;
 }
 
-/** Whose queue was full: looked at in this order. */
-export type FullQueue = "global" | "tenant" | "agent";
+/**
+ * Which queue was full. `server`: that of all tenants, or a tenant alone has half of it; `global`: the tenant's, by
+ * `maxQueueSize`; `tenant`: the tenant's, by a bound of its own; `agent`: the agent's. The queue of all is looked at first,
+ * then the tenant's bound, the half, and the agent's.
+ */
+export type FullQueue = "server" | "global" | "tenant" | "agent";
 
 /** Names one execution. A token is handed out once; holding it is what allows ending the attempt. */
 export interface Held {
@@ -230,7 +297,27 @@ export interface FinishAndClaimParams {
   /** Reports of running attempts, written as events while the lease is held. */
   readonly progress: readonly (Held & { readonly progress: unknown })[];
   /** How many tasks this node can start in each lane. The state they are claimed into is `running`. */
-  readonly claims: readonly { readonly lane: string; readonly limit: number }[];
+  readonly claims: readonly Claim[];
+  /** How many it can start in all, the first lanes first. Left out: as many as in each lane. */
+  readonly claimsMax?: number;
+}
+
+export interface Claim {
+  readonly lane: string;
+  readonly limit: number;
+  /**
+   * Bounds how many of them one tenant gets while there is a second enabled tenant. Left out: nothing does. The node says
+   * what is left, as it says `limit`: nobody else claims for it, so that no counter is kept for each tenant on each node.
+   */
+  readonly perTenant?: TenantSlots;
+}
+
+/** What one tenant may still take of the slots of a lane on a node. */
+export interface TenantSlots {
+  /** Of a tenant that is not named in `left`. */
+  readonly max: number;
+  /** Of tenants that hold some already; what ends in the same call is not held any more. Zero or less: nothing. */
+  readonly left: ReadonlyMap<string, number>;
 }
 
 export interface FinishedAttempt extends Held {
@@ -258,6 +345,8 @@ export interface FinishedAndClaimed {
 export interface ClaimedTask {
   readonly token: number;
   readonly task: TaskRecord;
+  /** About how much memory its input takes: `jsonWeight` of what is stored. */
+  readonly bytes: number;
 }
 
 export interface ListTasksParams {
@@ -271,9 +360,28 @@ export interface ListTasksParams {
   readonly lane?: string;
   readonly session?: string;
   readonly schedule?: number;
+  /** The id of a task or what it begins with, the id of a batch, or what a task is called in its batch. */
+  readonly search?: string;
+  /** Created then or later; with the order `completed`: ended. */
+  readonly from?: number;
+  /** Created before that; with the order `completed`: ended. */
+  readonly to?: number;
+  /** Left out: `newest`. */
+  readonly order?: TaskOrder;
   readonly limit: number;
-  /** From `nextCursor` of the page before. */
+  /** From `nextCursor` of the page before, which had the same order. */
   readonly cursor?: number;
+  /** How many tasks are looked at; left out: `LISTED_LOOKED_MAX`, in the order `completed` `ENDED_LOOKED_MAX`. */
+  readonly lookedMax?: number;
+  /** What the tasks may take together, about, after one at least. Left out: any number. */
+  readonly bytesMax?: number;
+}
+
+export interface ListedTasks {
+  readonly tasks: TaskRecord[];
+  /** What the tasks take together, about: their specs and results. */
+  readonly bytes: number;
+  readonly nextCursor: number | null;
 }
 
 /** Everything that decides when a task can start. */
@@ -287,6 +395,11 @@ export interface TaskSituation {
   };
   /** Over all lanes. Disabled, or `max` in flight: nothing of it starts. */
   readonly tenant: { readonly disabled: boolean; readonly inflight: number; readonly max: number | null };
+  /**
+   * Set when its tenant holds its share of the slots of its lane: `max` of them over all nodes, or on every node that has
+   * one free. `inflight`: how many it holds.
+   */
+  readonly laneShare: { readonly inflight: number; readonly max: number } | null;
   /** `inLane`: of its lane alone; `max`: of the agent itself, over all lanes. */
   readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
   /** The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. */
@@ -310,6 +423,8 @@ export interface TaskSituation {
     readonly lastSeenAt: number | null;
     readonly since: number | null;
   } | null;
+  /** Set while it waits to run alone in a process, with how often it was lost. */
+  readonly alone: { readonly losses: number } | null;
   /** Its concurrency key, when that is what holds it: `holder` is the task that has the key. */
   readonly key: { readonly name: string; readonly holder: string } | null;
   /** The tasks it depends on that are there. */

@@ -20,7 +20,15 @@ export interface TenantStorage {
    * `limit` of 0 it is only locked so.
    */
   delete(params: { id: string; limit: number }): Promise<DeletedTenant>;
+  /**
+   * Counts a slice of the tasks that were there when `maxStoredBytes` was given to their tenant, of up to `limit` tasks of any
+   * tenant. Until all are counted, `storedBytes` says less than there is. `more`: call again.
+   */
+  countStored(params: { limit: number }): Promise<{ readonly more: boolean }>;
 }
+
+/** What a task takes beside its texts: its row, its attempts and its events, about. */
+export const TASK_OVERHEAD_BYTES = 1_024;
 
 /** Null: no bound. */
 export interface TenantLimits {
@@ -31,6 +39,10 @@ export interface TenantLimits {
   /** Schedules that are active or paused; null: what `maxSchedulesOf` says. */
   readonly maxSchedules: number | null;
   readonly maxStreams: number | null;
+  /** Agents of the catalogue. */
+  readonly maxAgents: number | null;
+  /** What its tasks take, as `storedBytes` counts it. */
+  readonly maxStoredBytes: number | null;
 }
 
 export interface NewTenant {
@@ -40,6 +52,11 @@ export interface NewTenant {
 }
 
 export interface TenantRecord extends NewTenant {
+  /**
+   * What its tasks take: the UTF-8 of what each was given, of its result and its error as they are stored, and
+   * `TASK_OVERHEAD_BYTES`. Null: it has no `maxStoredBytes`, and nothing is counted.
+   */
+  readonly storedBytes: number | null;
   readonly disabled: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;

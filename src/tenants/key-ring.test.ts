@@ -37,7 +37,13 @@ async function openNodes() {
 test("a key that is deleted elsewhere is nobody's within a second, also when nothing is heard of it", async () => {
   const { clock, one, other } = await openNodes();
   const { id, key } = await one.keys.create({ role: "viewer", name: "lost" });
-  expect(await other.keys.whose(key)).toEqual({ tenant: "default", role: "viewer", agent: null, keyId: id });
+  expect(await other.keys.whose(key)).toEqual({
+    tenant: "default",
+    role: "viewer",
+    agent: null,
+    keyId: id,
+    keyName: "lost",
+  });
   await one.keys.delete(id);
   expect(await one.keys.whose(key)).toBeNull();
   await clock.advance(1_000);

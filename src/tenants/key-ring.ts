@@ -41,7 +41,13 @@ export class KeyRing {
     const record = await this.#find(hashOf(key));
     if (record === null) return null;
     this.#options.uses.note(record.id);
-    return { tenant: record.tenant, role: record.role as Role, agent: record.agent, keyId: record.id };
+    return {
+      tenant: record.tenant,
+      role: record.role as Role,
+      agent: record.agent,
+      keyId: record.id,
+      keyName: record.name,
+    };
   }
 
   /**

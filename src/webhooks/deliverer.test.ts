@@ -29,12 +29,20 @@ interface DelivererParams {
 
 /** A deliverer on a storage in memory, which ends with the test. */
 async function makeDeliverer(params: DelivererParams = {}) {
-  const { clock = new ManualClock(), allow = ["127.0.0.1"], lookup, secret, meddler = {} } = params;
+  const {
+    clock = new ManualClock(),
+    allow = ["127.0.0.1"],
+    lookup = toLoopback,
+    secret,
+    meddler = {},
+  } = params;
   const storage = params.storage ?? (await openMemory(clock));
   await storage.lanes.configure({
-    lanes: [{ name: "tasks", total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 }],
+    lanes: [
+      { name: "tasks", total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 },
+    ],
   });
-  const guard = new TargetGuard({ allow, clock, ...(lookup === undefined ? {} : { lookup }) });
+  const guard = new TargetGuard({ allow, clock, lookup });
   const log = new RecordingLog();
   const results: DeliveryResult[] = [];
   const meddled = meddle(storage, meddler);
@@ -56,7 +64,8 @@ async function makeDeliverer(params: DelivererParams = {}) {
     await storage.close();
   });
 
-  const list = async () => (await storage.deliveries.list({ tenant: "default", limit: 1_000 })).deliveries;
+  const list = async (tenant = "default") =>
+    (await storage.deliveries.list({ tenant, limit: 1_000 })).deliveries;
   return {
     deliverer,
     clock,
@@ -65,11 +74,11 @@ async function makeDeliverer(params: DelivererParams = {}) {
     results,
     list,
     /** Ends a task with a callback to this URL, and wakes the deliverer as the engine does. */
-    end: async (url: string, times = 1): Promise<string[]> => {
-      const tasks = Array.from({ length: times }, () => newTask({ callbackUrl: url }));
+    end: async (url: string, times = 1, tenant = "default"): Promise<string[]> => {
+      const tasks = Array.from({ length: times }, () => newTask({ callbackUrl: url, tenant }));
       await storage.tasks.insert({ tasks, limits: ROOMY });
       const ids = tasks.map(({ id }) => id);
-      await storage.tasks.cancel({ tenant: "default", ids, error: "enough" });
+      await storage.tasks.cancel({ tenant, ids, error: "enough" });
       deliverer.wake();
       return ids;
     },
@@ -88,6 +97,14 @@ async function makeDeliverer(params: DelivererParams = {}) {
       return found[0] as DeliveryRecord;
     },
   };
+}
+
+/** Every name leads to this machine. */
+const toLoopback: Lookup = async () => [{ address: "127.0.0.1", family: 4 }];
+
+/** The same receiver, called by a name. */
+function as(name: string, { url }: { url: string }): string {
+  return url.replace("127.0.0.1", name);
 }
 
 interface Received {
@@ -278,6 +295,23 @@ test("leaves a receiver that hangs after ten seconds, and tries again", async ()
   await untilOnly({ status: "delivered", tries: 2 });
 });
 
+test("leaves a receiver whose answer drips in without beginning, after ten seconds as well", async () => {
+  const { end, untilOnly, clock, deliverer } = await makeDeliverer();
+  const { url, received, open } = await receiver((response) => {
+    response.socket?.write("HTTP/1.1 200 OK\r\nx-drip: a");
+  });
+  await end(url);
+  await until(() => received.length === 1, "the first try");
+  for (let second = 1; second < 10; second += 1) {
+    for (const response of open) response.socket?.write("a");
+    await clock.advance(1_000);
+  }
+  expect(deliverer.inFlight).toEqual({ proven: 0, unproven: 1 });
+  await clock.advance(1_000);
+  await untilOnly({ status: "pending", tries: 1, error: "no answer within 10 s", responseStatus: null });
+  await until(() => open.size === 0, "the connection to be dropped");
+});
+
 test("takes a connection that breaks for a failure", async () => {
   const { end, untilOnly, clock } = await makeDeliverer();
   const { url, received } = await receiver(reset, status(200));
@@ -381,63 +415,161 @@ test("a name that cannot be resolved in time is a failure like any other", async
 
 // -------------------------------------------------------------------------------------------------------- fairness
 
-test("a receiver that hangs holds up nobody else, however much there is for it", async () => {
+test("a host that hangs holds up no other of its tenant, however much there is for it and at however many ports", async () => {
   const { end, list, clock } = await makeDeliverer();
+  const ports = await Promise.all(Array.from({ length: 4 }, () => receiver(hang)));
+  const good = await receiver();
+  for (const port of ports) await end(as("hangs.test", port), 50);
+  await end(as("good.test", good), 5);
+  await until(async () => (await list()).filter(({ status: is }) => is === "delivered").length === 5);
+  const sent = () => ports.reduce((sum, { received }) => sum + received.length, 0);
+  await until(() => sent() === 1, "its share");
+  await clock.advance(9_900);
+  expect(sent()).toBe(1);
+  const counts = (await list()).map(({ host, tries, status: is }) => [host, tries, is].join());
+  expect(counts.filter((each) => each === "hangs.test,1,pending")).toHaveLength(1);
+  expect(counts.filter((each) => each === "hangs.test,0,pending")).toHaveLength(199);
+});
+
+test("hosts that hang get a small part together, however many names they have", async () => {
+  const { end, list, clock, deliverer } = await makeDeliverer();
   const hanging = await receiver(hang);
   const good = await receiver();
-  await end(hanging.url, 200);
-  await end(good.url, 5);
-  for (let ms = 0; ms < 100; ms++) await clock.advance(1);
-  await until(() => good.received.length === 5, "the good ones to arrive");
-  await until(() => hanging.received.length === 4, "the share of the other");
-  await clock.advance(9_800);
-  expect(hanging.received).toHaveLength(4);
-  const counts = (await list()).map(({ url, tries, status: is }) => [url === good.url, tries, is].join());
-  expect(counts.filter((each) => each === "true,1,delivered")).toHaveLength(5);
-  expect(
-    counts.filter((each) => each === "false,1,pending"),
-    "those on their way",
-  ).toHaveLength(4);
-  expect(
-    counts.filter((each) => each === "false,0,pending"),
-    "the rest was not tried",
-  ).toHaveLength(196);
-});
-
-test("several that hang, each with much to be sent, hold up nobody else once that is known of them", async () => {
-  const { end, clock } = await makeDeliverer();
-  const hanging = await Promise.all(Array.from({ length: 5 }, () => receiver(hang)));
-  const good = await receiver();
-  const underWay = () => hanging.reduce((sum, { open }) => sum + open.size, 0);
-  for (const { url } of hanging) await end(url, 60);
-  await until(() => underWay() === 16, "all slots to be taken");
-  await clock.advance(10_000);
-  for (let count = 1; count <= 30; count++) {
-    await end(good.url);
-    for (let ms = 0; ms < 50; ms++) await clock.advance(1);
-    await until(() => good.received.length === count, "the good one to arrive");
-    await clock.advance(950);
-  }
-  // The fifth had its first chance when the other four were known.
-  expect(underWay()).toBeLessThanOrEqual(8);
-  expect(underWay(), "they are still tried").toBeGreaterThan(0);
-});
-
-test("never has more than sixteen on their way, nor more than four to one receiver", async () => {
-  const { end, clock } = await makeDeliverer();
-  const receivers = await Promise.all(Array.from({ length: 6 }, () => receiver(hang)));
-  const sum = () => receivers.reduce((total, { open }) => total + open.size, 0);
-  for (const { url } of receivers) await end(url, 6);
-  await until(() => sum() === 16, "all slots to be taken");
-  for (let second = 0; second < 30; second++) {
+  await end(as("good.test", good));
+  await until(async () => (await list())[0]?.status === "delivered", "the good one to be known");
+  for (let name = 0; name < 60; name += 1) await end(as(`name-${name}.hangs.test`, hanging));
+  await until(() => hanging.open.size === 4, "the share of those that are new");
+  for (let count = 2; count <= 12; count += 1) {
+    await end(as("good.test", good));
+    await until(() => good.received.length === count, "the good one to arrive at once");
     await clock.advance(1_000);
-    expect(sum()).toBeLessThanOrEqual(16);
   }
-  expect(Math.max(...receivers.map(({ most }) => most()))).toBe(4);
-  expect(
-    receivers.every(({ received }) => received.length > 0),
-    "each gets its turn",
-  ).toBe(true);
+  expect(hanging.most()).toBe(4);
+  expect(deliverer.inFlight).toEqual({ proven: 0, unproven: 4 });
+});
+
+test("a tenant's first delivery starts at once, whatever others do", async () => {
+  const { end, list, clock } = await makeDeliverer();
+  const slow = await receiver(status(200), status(200), status(200), status(200), hang);
+  const hanging = await receiver(hang);
+  const good = await receiver();
+  for (const name of ["one", "two", "three", "four"]) await end(as(`${name}.slow.test`, slow), 1, "busy");
+  await until(
+    async () => (await list("busy")).every(({ status: is }) => is === "delivered"),
+    "all to be known",
+  );
+  // From now on they hang, and are known to answer.
+  for (const name of ["one", "two", "three", "four"]) await end(as(`${name}.slow.test`, slow), 20, "busy");
+  await until(() => slow.open.size === 12, "most slots to be taken");
+  for (let name = 0; name < 50; name += 1) await end(as(`${name}.hangs.test`, hanging), 1, "hostile");
+  await until(() => hanging.open.size > 0, "the second tenant to have its share");
+  await clock.advance(1);
+  expect(slow.open.size + hanging.open.size).toBeLessThan(16);
+  await end(as("good.test", good), 1, "third");
+  await until(() => good.received.length === 1, "that of the third tenant");
+});
+
+test("what is known of a host is known of it for one tenant alone", async () => {
+  const { end, list } = await makeDeliverer();
+  const shared = await receiver(status(200), status(500), status(500), status(500), status(200));
+  const url = as("shared.test", shared);
+  await end(url, 1, "first");
+  await until(async () => (await list("first"))[0]?.status === "delivered");
+  for (let count = 1; count <= 3; count += 1) {
+    await end(url, 1, "second");
+    await until(async () => (await list("second"))[0]?.tries === 1 && shared.open.size === 0);
+  }
+  await until(async () => (await list("second")).every(({ error }) => error === "HTTP 500"));
+  expect((await list("first")).map(({ hostProven }) => hostProven)).toEqual([true]);
+  expect((await list("second")).map(({ hostProven }) => hostProven)).toEqual([false, false, false]);
+});
+
+test("what cannot be sent yet is not looked at again and again", async () => {
+  const operations: string[] = [];
+  const { end, results, clock } = await makeDeliverer({
+    meddler: { before: ({ operation }) => void operations.push(operation) },
+  });
+  const hanging = await receiver(hang);
+  await end(as("hangs.test", hanging), 500);
+  await until(() => hanging.received.length === 1, "the first of them");
+  operations.length = 0;
+  for (let ms = 0; ms < 9_000; ms += 10) await clock.advance(10);
+  expect(operations, "nothing changes, so that nothing is asked").toEqual([]);
+
+  const failing = await receiver(status(500));
+  await end(as("fails.test", failing), 200);
+  await until(() => results.length === 200, "each to be tried once");
+  const claims = operations.filter((operation) => operation === "deliveries.claim").length;
+  expect(claims, "one for each that ends").toBeLessThanOrEqual(205);
+  expect(operations).not.toContain("deliveries.putBack");
+});
+
+test("nothing of a disabled tenant is sent until it is enabled", async () => {
+  const { end, list, storage, clock, deliverer } = await makeDeliverer();
+  const limits = {
+    maxQueued: null,
+    maxInflight: null,
+    maxSchedules: null,
+    maxStreams: null,
+    maxAgents: null,
+    maxStoredBytes: null,
+  };
+  await storage.tenants.create({ id: "stopped", name: "stopped", limits });
+  await storage.tenants.setDisabled({ id: "stopped", disabled: true });
+  const { url, received } = await receiver();
+  await end(url, 3, "stopped");
+  await end(url);
+  await until(() => received.length === 1, "that of the other tenant");
+  await clock.advance(60_000);
+  expect(received).toHaveLength(1);
+  await storage.tenants.setDisabled({ id: "stopped", disabled: false });
+  deliverer.wake();
+  await until(
+    async () => (await list("stopped")).every(({ status: is }) => is === "delivered"),
+    "the others",
+  );
+});
+
+test("what is left of a tenant that is deleted is not sent", async () => {
+  const { end, storage, clock } = await makeDeliverer();
+  const limits = {
+    maxQueued: null,
+    maxInflight: null,
+    maxSchedules: null,
+    maxStreams: null,
+    maxAgents: null,
+    maxStoredBytes: null,
+  };
+  await storage.tenants.create({ id: "gone", name: "gone", limits });
+  const hanging = await receiver(hang);
+  await end(hanging.url, 20, "gone");
+  await until(() => hanging.received.length === 1, "the first of them");
+  await storage.tenants.delete({ id: "gone", limit: 1_000 });
+  await clock.advance(60_000);
+  expect(hanging.received).toHaveLength(1);
+});
+
+test("never has more than sixteen on their way, nor more than four to one host", async () => {
+  const { end, list, clock } = await makeDeliverer();
+  const known = await receiver(...Array.from({ length: 18 }, () => status(200)), hang);
+  const tenants = ["a", "b", "c"];
+  const urls = Array.from({ length: 6 }, (_, index) => as(`host-${index}.test`, known));
+  for (const tenant of tenants) for (const url of urls) await end(url, 1, tenant);
+  await until(async () => {
+    const all = await Promise.all(tenants.map(list));
+    return all.flat().every(({ status: is }) => is === "delivered");
+  }, "all hosts to be known");
+  for (const tenant of tenants) for (const url of urls) await end(url, 6, tenant);
+  await until(() => known.open.size >= 14, "most slots to be taken");
+  for (let second = 0; second < 30; second += 1) {
+    await clock.advance(1_000);
+    expect(known.open.size).toBeLessThanOrEqual(16);
+  }
+  expect(known.most()).toBeLessThanOrEqual(16);
+  const tried = (await Promise.all(tenants.map(list))).map((all) =>
+    all.some(({ tries, status: is }) => is === "pending" && tries > 0),
+  );
+  expect(tried, "each gets its turn").toEqual([true, true, true]);
 });
 
 test("a receiver that there is much for gets it all, four at a time, each once", async () => {
@@ -540,19 +672,26 @@ test("finds without being told what another node left, and what becomes due", as
 });
 
 test("a clock that jumps ahead while it is on its way makes it neither come twice nor get lost", async () => {
-  const { end, untilOnly, clock, deliverer } = await makeDeliverer();
+  const { end, list, clock, deliverer } = await makeDeliverer();
   const { url, received } = await receiver(
+    status(200),
     (response) => void answer.opened.then(() => status(200)(response)),
   );
   const answer = new Gate();
   await end(url);
-  await until(() => received.length === 1, "the request");
+  await until(
+    async () => (await list())[0]?.status === "delivered",
+    "the host to be known, so that it has room",
+  );
+  await end(url);
+  await until(() => received.length === 2, "the request");
   clock.set(clock.now() + 3_600_000);
   deliverer.wake();
-  await untilOnly({ tries: 2, status: "pending" });
+  await until(async () => (await list())[0]?.tries === 2, "it to be claimed again");
   answer.open();
-  await untilOnly({ status: "delivered", tries: 2 });
-  expect(received).toHaveLength(1);
+  await until(async () => (await list())[0]?.status === "delivered", "its end");
+  expect((await list())[0]?.tries).toBe(2);
+  expect(received).toHaveLength(2);
 });
 
 test("a clock that is set back makes it wait, but not for ever", async () => {
@@ -570,16 +709,16 @@ test("a clock that is set back makes it wait, but not for ever", async () => {
 test("a drain waits for what is due and for what is on its way, and then begins nothing more", async () => {
   const { end, deliverer, list, clock } = await makeDeliverer();
   const answer = new Gate();
-  const { url, received } = await receiver(
-    (response) => void answer.opened.then(() => status(200)(response)),
-  );
+  const slow = await receiver((response) => void answer.opened.then(() => status(200)(response)));
+  const { received } = slow;
+  const url = as("one.test", slow);
   await end(url);
   await until(() => received.length === 1, "the request");
   let drained = false;
   const draining = deliverer.drain(5_000).then(() => {
     drained = true;
   });
-  await end(url);
+  await end(as("other.test", slow));
   await until(() => received.length === 2, "what ended last");
   expect(drained).toBe(false);
   answer.open();

@@ -1,3 +1,4 @@
+import type { DeliveryShares, HeldDelivery } from "../model/delivery-shares.ts";
 import { fetchAnswer } from "../outbound/fetch-answer.ts";
 import { TargetRefused } from "../outbound/guarded-agent.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
@@ -7,12 +8,22 @@ import type { ClaimedDelivery, PutBackClaim, Storage } from "../storage/storage.
 import { AnswerRests } from "./answer-rests.ts";
 import { callbackRequest } from "./callback-request.ts";
 import { deliveryId } from "./delivery-id.ts";
-import { type ExchangeEnd, OriginSlots } from "./origin-slots.ts";
 import { settleTry, type TryOutcome } from "./try-outcome.ts";
 
-/** Exchanges under way at once, and how many of them one receiver may have. */
-const TOTAL_MAX = 16;
-const PER_ORIGIN_MAX = 4;
+/**
+ * Exchanges under way at once, and who gets how many. A tenant that is alone gets 12: it may hold three times what is free, so
+ * that the next tenant always finds room, and several end up with as much each. Of these, hosts that are new or fail get four,
+ * one each, and all tenants together half of all: whoever names hosts that hang, however many, slows down nobody whose hosts
+ * answer.
+ */
+const SHARES: DeliveryShares = {
+  slots: 16,
+  tenantFactor: 3,
+  unprovenSlots: 8,
+  unprovenFactor: 1,
+  perHost: 4,
+  perUnprovenHost: 1,
+};
 /** How long one exchange may take, from looking up the name to the status of the answer. */
 const EXCHANGE_MS = 10_000;
 /** How long a claim keeps others away: longer than an exchange and what is written before and after it. */
@@ -42,7 +53,7 @@ export interface DelivererOptions extends ServiceOptions {
   readonly onResult?: (result: DeliveryResult) => void;
 }
 
-/** A delivery that was claimed, until what became of it is written down. */
+/** A delivery that was claimed, until its outcome is stored. */
 interface Try {
   readonly claimed: ClaimedDelivery;
   /** The number it was last handed out with. */
@@ -53,13 +64,12 @@ interface Try {
 }
 
 /**
- * Makes the callbacks that tasks asked for. The storage keeps the queue: what is claimed is sent at once, or put back
- * until its receiver has room again, so that nothing waits in here that would be lost with the process.
+ * Makes the callbacks that tasks asked for. The storage keeps the queue, and hands out only what may be sent at once: nothing
+ * waits in here that would be lost with the process.
  */
 export class Deliverer extends Service {
   readonly name = "deliverer";
   readonly #options: DelivererOptions;
-  readonly #slots: OriginSlots;
   readonly #rests: AnswerRests;
   /** By the number of the delivery. */
   readonly #tries = new Map<number, Try>();
@@ -70,8 +80,6 @@ export class Deliverer extends Service {
   constructor(options: DelivererOptions) {
     super(options);
     this.#options = options;
-    const now = () => this.clock.monotonic();
-    this.#slots = new OriginSlots({ total: TOTAL_MAX, perOrigin: PER_ORIGIN_MAX, now });
     this.#rests = new AnswerRests(this.clock);
   }
 
@@ -84,14 +92,20 @@ export class Deliverer extends Service {
     const { storage, storageClock } = this.#options;
     await storageClock.sync();
     await this.#writeDown();
-    const limit = this.#open ? this.#slots.free : 0;
-    // Whatever makes room wakes it.
-    if (limit === 0) return POLL_MS;
-    const claimed = await storage.deliveries.claim({ limit, holdMs: HOLD_MS });
+    const held = this.#held();
+    // Every exchange that ends wakes it.
+    if (!this.#open || held.length >= SHARES.slots) return POLL_MS;
+    const { claimed, nextAt } = await storage.deliveries.claim({ shares: SHARES, held, holdMs: HOLD_MS });
     for (const each of claimed) this.#begin(each);
     if (claimed.length === 0 && this.#tries.size === 0) this.#onQuiet?.();
-    if (claimed.length === limit || this.#putBack.length > 0) return 0;
-    return this.#untilDue(await storage.deliveries.nextDueAt());
+    return this.#untilDue(nextAt);
+  }
+
+  /** Exchanges under way, by whether their host was proven for the tenant when they began. */
+  get inFlight(): { readonly proven: number; readonly unproven: number } {
+    const held = this.#held();
+    const proven = held.filter((each) => each.proven).length;
+    return { proven, unproven: held.length - proven };
   }
 
   /**
@@ -111,7 +125,7 @@ export class Deliverer extends Service {
   }
 
   #begin(claimed: ClaimedDelivery): void {
-    const { seq, tries: number, dueAt: heldUntil, url } = claimed.delivery;
+    const { seq, tries: number, dueAt: heldUntil } = claimed.delivery;
     const earlier = this.#tries.get(seq);
     if (earlier !== undefined) {
       // Its hold ran out because the clock jumped, or because its end could not be written down for long. It is still
@@ -119,17 +133,24 @@ export class Deliverer extends Service {
       earlier.number = number;
       return;
     }
-    const origin = URL.parse(url)?.origin ?? "";
-    const giveBack = this.#open ? this.#slots.take(origin) : null;
-    if (giveBack === null) {
-      const waitMs = this.#open ? this.#slots.waitMs(origin) : 0;
-      const dueAt = this.#options.storageClock.now() + waitMs;
+    if (!this.#open) {
+      const dueAt = this.#options.storageClock.now();
       this.#putBack.push({ seq, tries: number, heldUntil: heldUntil ?? 0, dueAt });
       return;
     }
     const each: Try = { claimed, number, exchange: new AbortController(), verdict: null };
     this.#tries.set(seq, each);
-    void this.#exchange(each).finally(() => giveBack(endOf(each)));
+    void this.#exchange(each);
+  }
+
+  #held(): HeldDelivery[] {
+    return [...this.#tries.values()]
+      .filter(({ verdict }) => verdict === null)
+      .map(({ claimed: { delivery } }) => ({
+        tenant: delivery.tenant,
+        host: delivery.host,
+        proven: delivery.hostProven,
+      }));
   }
 
   /** Never rejects: whatever goes wrong is how the try ended. */
@@ -219,12 +240,6 @@ export class Deliverer extends Service {
     });
     this.#onQuiet = null;
   }
-}
-
-/** What the try tells of its receiver; one that was dropped tells nothing. */
-function endOf({ verdict }: Try): ExchangeEnd {
-  if (verdict?.status === "delivered") return "delivered";
-  return verdict?.responseStatus === null ? "silent" : "answered";
 }
 
 function failure(error: unknown): TryOutcome {

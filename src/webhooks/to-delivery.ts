@@ -1,10 +1,11 @@
-import type { Delivery, DeliveryEvent } from "../model/delivery.ts";
+import type { Delivery, DeliveryEvent, DeliveryWait } from "../model/delivery.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { DeliveryRecord } from "../storage/storage.ts";
 import { deliveryId } from "./delivery-id.ts";
 
-/** What users see of a record. */
-export function toDelivery(record: DeliveryRecord): Delivery {
+/** What users see of a record at this moment. */
+export function toDelivery(record: DeliveryRecord, moment: { now: number; isDisabled: boolean }): Delivery {
+  const waitsFor = waitOf(record, moment);
   return {
     deliveryId: deliveryId(record),
     event: deliveryEvent(record),
@@ -16,10 +17,20 @@ export function toDelivery(record: DeliveryRecord): Delivery {
     tries: record.tries,
     createdAt: rfc3339(record.createdAt),
     ...(record.dueAt === null ? {} : { nextTryAt: rfc3339(record.dueAt) }),
+    ...(waitsFor === null ? {} : { waitsFor }),
     ...(record.lastTryAt === null ? {} : { lastTryAt: rfc3339(record.lastTryAt) }),
     ...(record.responseStatus === null ? {} : { responseStatus: record.responseStatus }),
     ...(record.error === null ? {} : { error: record.error }),
   };
+}
+
+function waitOf(
+  { dueAt, hostProven }: DeliveryRecord,
+  { now, isDisabled }: { now: number; isDisabled: boolean },
+): DeliveryWait | null {
+  if (dueAt === null || dueAt > now) return null;
+  if (isDisabled) return "tenant_disabled";
+  return hostProven ? "slot" : "host";
 }
 
 /** What it tells of. One name for every end of a task, as PinchTab has it: `state` says which. */

@@ -2,7 +2,7 @@ import type { DoctorReport } from "../../src/interface/doctor.ts";
 import type { Run } from "../../src/interface/schedules.ts";
 import type { Delivery } from "../../src/model/delivery.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
-import type { Task } from "../../src/model/task.ts";
+import type { DependencyResult, Task } from "../../src/model/task.ts";
 import type { TerminalState } from "../../src/model/task-state.ts";
 
 /** All that is known of a run afterwards: what the checks look at, and nothing else. */
@@ -70,6 +70,14 @@ export interface Limits {
   readonly sessions: Readonly<Record<string, number>>;
   /** By the tenant's id; none for those that are not named. */
   readonly tenants?: Readonly<Record<string, TenantBounds>>;
+  /** What one tenant may hold of every lane. Left out: as much as there is. */
+  readonly laneShare?: LaneShare;
+}
+
+export interface LaneShare {
+  readonly max: number;
+  /** Whether a second enabled tenant existed when the event with this number was written. */
+  readonly holdsAt: (seq: number) => boolean;
 }
 
 export interface TenantBounds {
@@ -134,7 +142,7 @@ export interface Call {
   /** What the caller must have understood; null: nothing that could be a result. */
   readonly answer: { readonly result: unknown } | null;
   /** The results of what the task depends on, as they were handed over. */
-  readonly dependencies: readonly { readonly taskId: string; readonly result: unknown }[];
+  readonly dependencies: readonly DependencyResult[];
 }
 
 /** One request that somebody who is called back got. */

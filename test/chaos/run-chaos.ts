@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { DEFAULT_MAX_LANE_SHARE } from "../../src/model/lane.ts";
 import { Chance } from "./chance.ts";
 import { check, type Finding } from "./checks/index.ts";
 import { makeClients } from "./clients/make-clients.ts";
@@ -108,7 +109,11 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
     history: {
       ...toldIn(ledgers),
       ...seen,
-      limits: { ...LIMITS, tenants: Object.fromEntries(tenancies.map(({ id, bounds }) => [id, bounds])) },
+      limits: {
+        ...LIMITS,
+        tenants: Object.fromEntries(tenancies.map(({ id, bounds }) => [id, bounds])),
+        laneShare: { max: DEFAULT_MAX_LANE_SHARE, holdsAt: () => tenancies.length > 1 },
+      },
       calls,
       callbacks,
       strikes,

@@ -69,7 +69,7 @@ export function configFor(
       subagent: { concurrency: subagent?.perNode, total: subagent?.total },
     },
     sessions: { debounceMs: 0 },
-    webhooks: { allow: ["127.0.0.1"] },
+    webhooks: { allow: ["127.0.0.1", "localhost"] },
     // Messages cannot say how long they may take, and some calls are never answered.
     timeouts: { defaultMs: 2_000 },
     agents: {

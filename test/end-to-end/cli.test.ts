@@ -297,6 +297,10 @@ describe("rota stats and rota agents", () => {
       expect((await rota(["agents", name, "team/a"])).stdout).toMatch(/^agent +team\/a\nfrom +stored\n/);
     }
     expect(JSON.parse((await rota(["agents", "list", "--json"])).stdout).count).toBe(2);
+    const first = JSON.parse((await rota(["agents", "list", "--limit", "1", "--json"])).stdout);
+    expect(first).toMatchObject({ agents: [{ id: "index" }], count: 1, nextCursor: expect.any(String) });
+    const next = await rota(["agents", "list", "--cursor", first.nextCursor, "--json"]);
+    expect(JSON.parse(next.stdout)).toMatchObject({ agents: [{ id: "team/a" }], nextCursor: null });
     expect(await rota(create)).toMatchObject({ code: 2, stdout: "" });
     expect(await rota(["agents", "delete", "team/a"])).toMatchObject({ code: 0, stdout: "team/a deleted\n" });
     expect(await rota(["agents", "get", "team/a"])).toMatchObject({ code: 3, stdout: "" });

@@ -6,7 +6,9 @@ test("rota demo serves, works and ends by itself", async () => {
   const demo = runRota(["demo", "--port", "0", "--for", "2"]);
   expect(await demo.ended).toEqual({ code: 0, signal: null });
   const [first, ...lines] = demo.stdout().trim().split("\n");
-  expect(first).toMatch(/^Rota is ready at http:\/\/127\.0\.0\.1:\d+: a demo, kept in memory$/);
+  expect(first).toMatch(
+    /^Rota is ready at http:\/\/127\.0\.0\.1:\d+: a demo, kept in memory, dashboard at http:\/\/127\.0\.0\.1:\d+\/ui\/$/,
+  );
   expect(lines.length).toBeGreaterThan(1);
   for (const line of lines) expect(line).toMatch(/^\S+Z {2}task\.[a-z]+ {2}tsk_\w+ {2}\w+/);
   expect(demo.stderr()).toBe("");

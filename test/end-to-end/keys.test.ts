@@ -40,6 +40,22 @@ describe("where other machines can reach it,", () => {
   });
 });
 
+test("rota me says whose key it is, and who answers", async () => {
+  const { storage, rota } = somewhere();
+  const server = await startServer({ storage });
+  const without = await rota("me", "--url", server.url);
+  expect([without.code, without.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^key +none: the server asks for none\nrole +admin\ntenant +default \(default\)\n/),
+  ]);
+  const made = await rota("keys", "create", "--role", "viewer", "--name", "laptop", "--url", server.url);
+  const key = made.stdout.trim();
+  const mine = await rota("me", "--url", server.url, "--key", key);
+  expect(mine.stdout).toMatch(/^key +laptop \(key_\w+\)\nrole +viewer\n/);
+  const json = await rota("me", "--url", server.url, "--key", key, "--json");
+  expect(JSON.parse(json.stdout)).toMatchObject({ role: "viewer", keyName: "laptop", isLocal: true });
+});
+
 describe("rota keys", () => {
   test("makes, lists and takes away keys where they are stored, and all of it is in the audit log", async () => {
     const { storage, rota } = somewhere();
@@ -127,9 +143,17 @@ describe("rota tenants", () => {
       "none",
       "--max-inflight",
       "2",
+      "--max-agents",
+      "7",
+      "--max-stored-bytes",
+      "1000000",
       "--json",
     );
-    expect(JSON.parse(changed.stdout).limits).toMatchObject({ maxQueued: null, maxInflight: 2 });
+    expect(JSON.parse(changed.stdout)).toMatchObject({
+      limits: { maxQueued: null, maxInflight: 2, maxAgents: 7, maxStoredBytes: 1_000_000 },
+      storedBytes: 0,
+    });
+    expect((await rota("tenants", "show", made.id)).stdout).toMatch(/\nstored bytes +0 of 1000000\n/);
     expect((await rota("tenants", "disable", made.id)).stdout).toBe(`${made.id} disabled\n`);
     expect((await rota("tenants")).stdout).toMatch(/ acme +disabled /);
     expect((await rota("tenants", "enable", made.id)).stdout).toBe(`${made.id} enabled\n`);

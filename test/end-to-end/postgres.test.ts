@@ -13,7 +13,7 @@ test("serves tasks on PostgreSQL, and says where without the password", async ()
   const server = await startServer({ storage: database.url });
   const { username, password, host, pathname } = new URL(database.url);
   expect(server.stdout()).toMatch(
-    /^Rota is ready at http:\/\/127\.0\.0\.1:\d+ \(storage postgres(?:ql)?:\/\/[^@]+\)\n$/,
+    /^Rota is ready at http:\/\/127\.0\.0\.1:\d+ \(storage postgres(?:ql)?:\/\/[^@)]+\), dashboard at http:\S+\/ui\/\n$/,
   );
   expect(server.stdout()).toContain(`${host}${pathname}`);
   if (password !== "") expect(server.stdout()).not.toContain(`${username}:${password}`);

@@ -132,11 +132,12 @@ test("what needs a restart is told once for each change", async () => {
   const warnings = () => log().filter(({ level }) => level === "warn");
   const other = {
     server: { host: "::1", port: 1 },
+    ui: { enabled: false },
     storage: "sqlite:other.db",
     scheduler: { enabled: false, strategy: "priority-fifo", workerCount: 9 },
   };
   change(other);
-  await eventually(() => warnings().length === 2, "the warnings");
+  await eventually(() => warnings().length === 3, "the warnings");
   change(other);
   change({ ...other, scheduler: { ...other.scheduler, maxPerAgent: 7 } });
   await eventually(async () => (await stats(server)).maxPerAgent === 7, "what can change");
@@ -144,6 +145,7 @@ test("what needs a restart is told once for each change", async () => {
   expect(warnings().map(({ msg }) => msg)).toEqual([
     "`scheduler.enabled`, `scheduler.strategy`, `scheduler.workerCount` changed, which takes effect when Rota is started again",
     "`server` changed, which takes effect when Rota is started again",
+    "`ui` changed, which takes effect when Rota is started again",
   ]);
   expect(await stats(server)).toMatchObject({ strategy: "fair-fifo", workerCount: 4 });
   expect((await server.ask("/tasks", { json: { payload: 1 } })).status).toBe(202);

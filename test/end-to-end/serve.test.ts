@@ -12,10 +12,33 @@ import {
   startServer,
 } from "./server-process.ts";
 
+const PAGE = { headers: { accept: "text/html" }, redirect: "manual" } as const;
+
+test("serves the dashboard, which in a clone it builds by itself, and never before it is ready", async () => {
+  const server = await startServer();
+  expect((await server.ask("/", PAGE)).headers.get("location")).toBe("/ui/");
+  const first = await server.ask("/ui/", PAGE);
+  expect([first.status, first.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+  await eventually(
+    async () => (await server.ask("/ui/tasks", PAGE)).body.includes('<div id="root">'),
+    "the dashboard",
+  );
+});
+
+test("serves none where it is switched off, and below a path where it is told so", async () => {
+  const off = await startServer({ environment: { ROTA_UI_ENABLED: "false" } });
+  expect(off.stdout()).not.toContain("dashboard");
+  expect((await off.ask("/ui/", PAGE)).status).toBe(404);
+  expect((await off.ask("/", PAGE)).status).toBe(200);
+  const below = await startServer({ environment: { ROTA_SERVER_BASE_PATH: "/rota" } });
+  expect(below.stdout()).toContain(`dashboard at ${below.url}/rota/ui/`);
+  expect((await below.ask("/rota/health")).status).toBe(200);
+});
+
 test("says in one line where it is, does what it is asked and stops when it is told to", async () => {
   const server = await startServer();
   expect(server.stdout()).toMatch(
-    /^Rota is ready at http:\/\/127\.0\.0\.1:\d+ \(storage sqlite::memory:\)\n$/,
+    /^Rota is ready at http:\/\/127\.0\.0\.1:\d+ \(storage sqlite::memory:\), dashboard at http:\/\/127\.0\.0\.1:\d+\/ui\/\n$/,
   );
 
   const { status, body } = await server.ask("/tasks", { json: { message: "hello" } });

@@ -49,6 +49,21 @@ export function describeAgents(open: Open): void {
       expect(count).toBe(3);
     });
 
+    test("are listed in pages, by id", async () => {
+      const { api } = await open();
+      for (const id of ["zoe", "a b", "émile"]) await api.agents.create({ id });
+      const first = await api.agents.list({ limit: 3 });
+      expect(first.agents.map(({ id }) => id)).toEqual(["a b", "index", "zoe"]);
+      expect(first).toMatchObject({ count: 3, nextCursor: expect.any(String) });
+      const cursor = first.nextCursor ?? "";
+      expect(await api.agents.list({ limit: 3, cursor })).toMatchObject({
+        agents: [{ id: "émile" }],
+        count: 1,
+        nextCursor: null,
+      });
+      expect(await errorOf(api.agents.list({ limit: 1_001 }))).toMatchObject({ code: "invalid_field" });
+    });
+
     test("do the work of their tasks at once", async () => {
       const { api } = await open();
       await api.agents.create({ id: "parrot", executor: { type: "echo" }, lane: "subagent" });

@@ -128,11 +128,30 @@ export function describeTasks(open: Open): void {
       [{ lane: "subagent" }, [3]],
       [{ batchId: "bat_none" }, []],
       [{ agentId: "b", limit: 2 }, [5, 4]],
+      [{ order: "oldest" as const }, [1, 2, 3, 4, 5]],
+      [{ order: "completed" as const }, [4]],
+      [{ from: "2000-01-01T00:00:00Z", to: new Date(Date.UTC(9000, 0)) }, [5, 4, 3, 2, 1]],
+      [{ to: new Date(0) }, []],
+      [{ q: "tsk_" }, [5, 4, 3, 2, 1]],
+      [{ q: "nothing" }, []],
     ])("with %j gives %j, newest first", async (filter, payloads) => {
       const { api } = await filled();
       const { tasks, count } = await api.tasks.list(filter);
       expect(tasks.map(({ payload }) => payload)).toEqual(payloads);
       expect(count).toBe(payloads.length);
+    });
+
+    test("gives a line of each as well, with twelve fields at most", async () => {
+      const { api } = await filled();
+      const { tasks } = await api.tasks.list({ order: "oldest" });
+      const rows = await api.tasks.listRows({ order: "oldest" });
+      expect(rows.count).toBe(5);
+      expect(rows.tasks.map(({ taskId, title, state }) => [taskId, title, state])).toEqual(
+        tasks.map(({ taskId, payload, state }) => [taskId, JSON.stringify(payload), state]),
+      );
+      for (const row of rows.tasks) expect(Object.keys(row).length).toBeLessThanOrEqual(12);
+      const [first] = tasks;
+      expect((await api.tasks.listRows({ q: first?.taskId as string })).count).toBe(1);
     });
 
     test("goes on where a page ended, and says when there is no more", async () => {

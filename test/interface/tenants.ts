@@ -2,7 +2,14 @@ import { describe, expect, test } from "vitest";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { errorOf, type Open } from "./opened.ts";
 
-const NONE = { maxQueued: null, maxInflight: null, maxSchedules: 1_000, maxStreams: null };
+const NONE = {
+  maxQueued: null,
+  maxInflight: null,
+  maxSchedules: 1_000,
+  maxStreams: null,
+  maxAgents: 1_000,
+  maxStoredBytes: null,
+};
 
 export function describeTenants(open: Open): void {
   describe("tenants", () => {
@@ -15,6 +22,7 @@ export function describeTenants(open: Open): void {
         name: "Acme",
         disabled: false,
         limits: { ...NONE, maxQueued: 5 },
+        storedBytes: null,
         createdAt: expect.stringContaining(at.slice(0, 19)),
         updatedAt: acme.createdAt,
       });
@@ -22,10 +30,33 @@ export function describeTenants(open: Open): void {
       expect(await api.tenants.list()).toMatchObject({
         count: 2,
         tenants: [
-          { id: "default", name: "default", disabled: false, limits: { ...NONE, maxSchedules: null } },
+          {
+            id: "default",
+            name: "default",
+            disabled: false,
+            limits: { ...NONE, maxSchedules: null, maxAgents: 10_000 },
+          },
           acme,
         ],
       });
+    });
+
+    test("show what they store once that is bounded, and refuse more with the numbers", async () => {
+      const { api } = await open();
+      const bounded = await api.tenants.update("default", { limits: { maxStoredBytes: 3_000 } });
+      expect(bounded).toMatchObject({ limits: { maxStoredBytes: 3_000 }, storedBytes: 0 });
+      await api.tasks.submit({ payload: "x".repeat(500), runAt: "2099-01-01T00:00:00Z" });
+      const { storedBytes } = await api.tenants.get("default");
+      expect(storedBytes).toBeGreaterThan(1_524);
+      expect(await errorOf(api.tasks.submit({ payload: "x".repeat(500) }))).toMatchObject({
+        code: "quota_exceeded",
+        details: { bytes: storedBytes, storedBytes, maxStoredBytes: 3_000 },
+      });
+      expect(await errorOf(api.sessions.send("chat", { message: "x".repeat(500) }))).toMatchObject({
+        code: "quota_exceeded",
+      });
+      const freed = await api.tenants.update("default", { limits: { maxStoredBytes: null } });
+      expect(freed.storedBytes).toBeNull();
     });
 
     test("change in what is named, and null takes a limit back", async () => {

@@ -9,7 +9,7 @@ import { type DatabaseCopies, prepareDatabaseCopies } from "./database-copies.ts
 let copies: DatabaseCopies | null = null;
 
 /** For the top of a test file: prepares an empty Rota database to copy, and drops all copies when the file has ended. */
-export function useDatabaseCopies(): void {
+export function prepareDatabases(): void {
   beforeAll(async () => {
     copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
   });
@@ -21,7 +21,7 @@ export function useDatabaseCopies(): void {
 
 /** A database of its own that is set up and empty. */
 export async function copyDatabase(): Promise<TestDatabase> {
-  if (copies === null) throw new Error("Call useDatabaseCopies() at the top of the test file.");
+  if (copies === null) throw new Error("Call prepareDatabases() at the top of the test file.");
   return copies.copy();
 }
 
@@ -40,7 +40,7 @@ export async function openNodes(count: number) {
   const nodes = storages.map((storage, index) => ({ storage, node: `node-${index}` }));
   const [first] = nodes;
   if (first === undefined) throw new Error("There is at least one node.");
-  const bounds = { total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+  const bounds = { total: null, perAgent: null, perTenant: null, strategy: "fair-fifo", agingMs: 0 } as const;
   await first.storage.lanes.configure({ lanes: [LANE, OTHER_LANE].map((name) => ({ name, ...bounds })) });
   for (const { storage, node } of nodes) await storage.nodes.register({ node });
   return { nodes, first: first.storage, admin, url: database.url };

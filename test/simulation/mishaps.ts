@@ -28,7 +28,6 @@ const OPERATIONS = [
   "schedules.fire",
   "deliveries.claim",
   "deliveries.settle",
-  "deliveries.nextDueAt",
   "events.read",
 ] as const;
 

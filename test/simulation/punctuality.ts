@@ -1,3 +1,4 @@
+import { nextDeliveryAt } from "./pending-deliveries.ts";
 import type { World } from "./world.ts";
 
 const LOOK_MS = 500;
@@ -19,7 +20,7 @@ export function watchPunctuality(world: World): void {
       // Who is never told of a schedule or of a callback finds it by a look every half a minute.
       const isTold = isCalm && worst.signals.lost === null;
       void schedules.look(storage.schedules.nextDueAt(), isTold);
-      void callbacks.look(storage.deliveries.nextDueAt(), isTold);
+      void callbacks.look(nextDeliveryAt(world), isTold);
       next();
     });
   next();

@@ -1,5 +1,6 @@
 import { DEFAULT_TENANT } from "../../src/model/task.ts";
 import { isTerminal, type TaskState } from "../../src/model/task-state.ts";
+import { pendingDeliveries } from "./pending-deliveries.ts";
 import type { SimulatedProcess } from "./process.ts";
 import { limitsIn } from "./settings.ts";
 import type { World } from "./world.ts";
@@ -67,14 +68,15 @@ export async function untilQuiet(world: World): Promise<void> {
 /** Until every callback was made, or given up. */
 export async function untilDelivered(world: World): Promise<void> {
   for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += REST_MS) {
-    if ((await world.storage.deliveries.nextDueAt()) === null) return;
+    if ((await pendingDeliveries(world)).length === 0) return;
     await world.pass(REST_MS);
   }
 }
 
-/** As many tasks as there are slots all run at once: none was lost on the way. */
+/** As many tasks as there are slots all run at once, of a tenant that is alone: none was lost on the way. */
 export async function fillEverySlot(world: World, process: SimulatedProcess): Promise<void> {
-  const { agents, climate, ledger } = world;
+  const { agents, climate, guests, ledger } = world;
+  for (const { id } of guests) await world.answer(process, (rota) => rota.tenants.disable(id));
   let expected = 0;
   for (const [lane, { perNode, total, perAgent = total }] of Object.entries(limitsIn(climate).lanes)) {
     const count = Math.min(perNode * world.processes.length, total, perAgent);
@@ -89,6 +91,7 @@ export async function fillEverySlot(world: World, process: SimulatedProcess): Pr
   const areFilled = await world.agenda.go(() => agents.held === expected, REST_MS);
   if (!areFilled) world.complain(`${expected} slots should be free, and ${agents.held} are`);
   agents.letGo();
+  for (const { id } of guests) await world.answer(process, (rota) => rota.tenants.enable(id));
 }
 
 /** Long enough for everybody who follows to be told of the last of it. */

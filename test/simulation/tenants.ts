@@ -1,3 +1,4 @@
+import { DEFAULT_MAX_LANE_SHARE } from "../../src/model/lane.ts";
 import { check, type Finding } from "../chaos/checks/index.ts";
 import { limits } from "../chaos/checks/limits.ts";
 import type { History } from "../chaos/history.ts";
@@ -69,7 +70,10 @@ export function checkGuests(history: History, { calls }: Pick<History, "calls">,
   return findings;
 }
 
-function limitsOfAll({ guests }: World, climate: Climate): History["limits"] {
+function limitsOfAll({ guests, witness }: World, climate: Climate): History["limits"] {
   const tenants = Object.fromEntries(guests.map(({ id, maxInflight }) => [id, { maxInflight }]));
-  return { ...limitsIn(climate), tenants };
+  const ids = guests.map(({ id }) => id);
+  // The default tenant is never disabled.
+  const laneShare = { max: DEFAULT_MAX_LANE_SHARE, holdsAt: (seq: number) => witness.wasEnabled(ids, seq) };
+  return { ...limitsIn(climate), tenants, laneShare };
 }

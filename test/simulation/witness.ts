@@ -62,6 +62,11 @@ export class Witness {
       .map(({ taskId, seq }) => `${taskId} started (event ${seq}), and ${tenant} was disabled`);
   }
 
+  /** Whether one of these tenants was enabled when the event with this number was written. */
+  wasEnabled(tenants: readonly string[], seq: number): boolean {
+    return tenants.some((tenant) => !this.#stood(tenant, seq));
+  }
+
   /** Runs that fired while their schedule was paused, or gone. */
   firedWhileStill({ events }: History): string[] {
     return events

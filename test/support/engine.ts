@@ -2,6 +2,7 @@ import { onTestFinished } from "vitest";
 import { Engine } from "../../src/engine/engine.ts";
 import type { RunOptions } from "../../src/engine/run-maker.ts";
 import type { Executor } from "../../src/executors/executor.ts";
+import { DEFAULT_MAX_LANE_SHARE } from "../../src/model/lane.ts";
 import { DEFAULT_RETRY_POLICY, type RetryPolicy } from "../../src/model/retry-policy.ts";
 import { TASK_KINDS } from "../../src/model/task.ts";
 import type { TaskRecord } from "../../src/model/task-record.ts";
@@ -12,7 +13,7 @@ import { RecordingLog } from "./recording-log.ts";
 import { type Meddler, meddle, openMemory } from "./storages.ts";
 
 /** Limits that no test reaches by accident. */
-export const ROOMY = { maxQueueSize: 100_000, maxPerAgent: 100_000 };
+export const ROOMY = { maxQueueSize: 100_000, maxQueueSizeTotal: 100_000, maxPerAgent: 100_000 };
 
 export interface EngineParams {
   readonly executor?: Executor;
@@ -25,6 +26,10 @@ export interface EngineParams {
   readonly hasAgent?: RunOptions["hasAgent"];
   /** What it can execute; left out: every kind. */
   readonly abilities?: Abilities;
+  /** How many bytes its running tasks may hold; left out: any number. */
+  readonly maxRunningBytes?: number;
+  /** Whether it knows of a second enabled tenant; left out: no. */
+  readonly hasSecondTenant?: boolean;
   /** What its incarnations are called: this, and a number from the second on. */
   readonly node?: string;
 }
@@ -43,6 +48,7 @@ export async function makeEngine(params: EngineParams = {}) {
       name,
       total: null,
       perAgent: null,
+      perTenant: null,
       strategy: "fair-fifo",
       agingMs: 0,
     })),
@@ -63,6 +69,8 @@ export async function makeEngine(params: EngineParams = {}) {
     newNodeId: () => (++incarnations === 1 ? node : `${node}-${incarnations}`),
     version: "1.2.3",
     concurrency: () => concurrency,
+    maxLaneShare: () => DEFAULT_MAX_LANE_SHARE,
+    hasSecondTenant: () => params.hasSecondTenant ?? false,
     limits: () => ROOMY,
     retentionMs: () => 60_000,
     runRetentionMs: () => 90 * 24 * 60 * 60 * 1_000,
@@ -76,10 +84,13 @@ export async function makeEngine(params: EngineParams = {}) {
       }),
       hasAgent: params.hasAgent ?? (() => true),
       isDisabled: async (id) => (await storage.tenants.get({ id }))?.disabled ?? false,
+      isFull: async () => false,
     },
     findExecutor: () => executor,
     abilities: () => params.abilities ?? { agents: new Map(), kinds: TASK_KINDS },
     noExecutorMs: () => 60_000,
+    maxRunningBytes: () => params.maxRunningBytes ?? 0,
+    maxLost: () => 5,
     spansLanes: ({ agent }) => agent === "spanning",
   });
   if (params.hears === true) storage.subscribe((signal) => engine.onSignal(signal));

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { onTestFinished } from "vitest";
-import { listen } from "../../src/server/listen.ts";
+import { type ListenOptions, listen } from "../../src/server/listen.ts";
 import { openTestRota, type TestRota, type TestRotaParams } from "./rota.ts";
 
 export interface Answer {
@@ -35,11 +35,16 @@ export interface TestServer extends TestRota {
   ask(path: string, init?: Parameters<typeof ask>[1]): Promise<Answer>;
 }
 
+export interface TestServerParams extends TestRotaParams {
+  readonly start?: boolean;
+  readonly server?: Partial<ListenOptions>;
+}
+
 /** A server in this process on a free port, on a Rota whose time stands still. Both end with the test. */
-export async function openTestServer(params: TestRotaParams & { start?: boolean } = {}): Promise<TestServer> {
+export async function openTestServer(params: TestServerParams = {}): Promise<TestServer> {
   const parts = await openTestRota(params);
   const { rota, log, clock } = parts;
-  const server = await listen({ rota, log, clock, host: "127.0.0.1", port: 0 });
+  const server = await listen({ rota, log, clock, host: "127.0.0.1", port: 0, ...params.server });
   onTestFinished(() => server.close());
   if (params.start !== false) await rota.start();
   return { ...parts, url: server.url, ask: (path, init) => ask(server.url + path, init) };

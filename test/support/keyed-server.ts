@@ -1,6 +1,5 @@
 import type { KeyInput } from "../../src/interface/keys.ts";
-import { type Answer, ask, openTestServer, type TestServer } from "./http.ts";
-import type { TestRotaParams } from "./rota.ts";
+import { type Answer, ask, openTestServer, type TestServer, type TestServerParams } from "./http.ts";
 
 export interface KeyedServer extends TestServer {
   /** A new key. */
@@ -10,9 +9,7 @@ export interface KeyedServer extends TestServer {
 }
 
 /** A server that asks for keys, of which the test makes those it needs. */
-export async function openKeyedServer(
-  params: TestRotaParams & { start?: boolean } = {},
-): Promise<KeyedServer> {
+export async function openKeyedServer(params: TestServerParams = {}): Promise<KeyedServer> {
   const server = await openTestServer(params);
   const { rota, url } = server;
   const key = async (input: Partial<KeyInput>) =>

@@ -16,6 +16,7 @@ export function claimedTask(overrides: RecordOverrides = {}): ClaimedTask {
   lastSeq += 1;
   return {
     token: lastSeq + 1_000,
+    bytes: 0,
     task: {
       seq: lastSeq,
       id: `tsk_${lastSeq}`,

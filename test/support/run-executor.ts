@@ -26,6 +26,8 @@ export interface RunnableExecutor {
   readonly usage: Usage[];
   /** How many turns of the session it asked for, each time. */
   readonly turnsAsked: number[];
+  /** The bytes it said it holds, each time. */
+  readonly held: number[];
 }
 
 /** The executor that a configuration describes, with time standing still. */
@@ -35,6 +37,7 @@ export function runnable(config: ExecutorConfig, options: RunnableOptions = {}):
   const progress: unknown[] = [];
   const usage: Usage[] = [];
   const turnsAsked: number[] = [];
+  const held: number[] = [];
   const { guard, environment = {}, contextWindow, session, sign = () => null } = options;
   const executor = createExecutor(config, { clock, guard, environment });
   return {
@@ -43,6 +46,7 @@ export function runnable(config: ExecutorConfig, options: RunnableOptions = {}):
     progress,
     usage,
     turnsAsked,
+    held,
     async run(task, signal = new AbortController().signal, tenantId = "default") {
       const context: ExecutorContext = {
         tenantId,
@@ -57,6 +61,7 @@ export function runnable(config: ExecutorConfig, options: RunnableOptions = {}):
           return { generation: 0, contextWindow: null, turns: [], ...session };
         },
         sign,
+        holds: (bytes) => held.push(bytes),
       };
       return executor(
         { taskId: "tsk_1", agentId: "agent", attempts: [], ...task } as unknown as Task,

@@ -6,8 +6,10 @@ import { or } from "../../model/field-checks.ts";
 import type { Caller } from "../../model/role.ts";
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import { isAllowed, PERMISSIONS, type Permission } from "../../tenants/permissions.ts";
+import { leadsToDashboard } from "../dashboard/serve-dashboard.ts";
 import { onlyAgent } from "../only-agent.ts";
 import type { Visitor } from "../visitor.ts";
+import { chargeHead } from "./charge-requests.ts";
 import { allowLocalOnly } from "./local-only.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
@@ -15,6 +17,8 @@ export interface AdmissionOptions {
   readonly rota: Rota;
   /** Whether no other machine can reach the server: then it works without keys, as long as there are none. */
   readonly isLocal: boolean;
+  /** Whether browsers that open `/` are led to the dashboard, whoever sends them. */
+  readonly hasDashboard: boolean;
   readonly rateLimit: RateLimit;
   readonly clock: Clock;
 }
@@ -23,11 +27,11 @@ export interface AdmissionOptions {
 const PATIENCE_MS = 500;
 
 /** Whoever reaches a server without keys. */
-const ANYBODY: Caller = { tenant: DEFAULT_TENANT, role: "admin", agent: null, keyId: null };
+const ANYBODY: Caller = { tenant: DEFAULT_TENANT, role: "admin", agent: null, keyId: null, keyName: null };
 
 /** Lets in whoever may do what a route does, as a visitor of their own tenant; everybody else is refused before anything. */
 export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): void {
-  const { rota, isLocal, rateLimit } = options;
+  const { rota, isLocal, hasDashboard, rateLimit } = options;
   refuseRoutesWithoutAccess(app);
   app.decorateRequest("visitor");
   app.decorateRequest("rota", {
@@ -36,7 +40,7 @@ export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): 
     },
   });
   app.addHook("onRequest", async (request) => {
-    const { access } = request.routeOptions.config;
+    const access = hasDashboard && leadsToDashboard(request) ? "open" : request.routeOptions.config.access;
     if (access === "open") {
       if (isLocal && (await isSurelyKeyless(options))) allowLocalOnly(request);
       return;
@@ -48,7 +52,7 @@ export function admitVisitors(app: FastifyInstance, options: AdmissionOptions): 
     }
     request.visitor = await identify(request, rota);
     const { caller } = request.visitor;
-    rateLimit.take(caller.keyId as string);
+    chargeHead(request, rateLimit, caller.keyId as string);
     // What no route answers is told so to whoever has a key at all.
     if (access !== undefined) checkRole(caller, access);
   });

@@ -15,18 +15,20 @@ export const RETRY_AFTER_SEC = {
 } as const satisfies Partial<Record<ErrorCode, number>>;
 
 /** Answers every error, also those of the HTTP library, as `{code, error, retryable?, details?}`. */
-export function answerErrors(app: FastifyInstance, log: Log): void {
+export function answerErrors(app: FastifyInstance, log: Log, onQuota: () => void): void {
   app.setErrorHandler<FastifyError>((given, request, reply) => {
     const error = toRotaError(given);
     if (error.code === "internal_error") {
       log.error({ error: given, method: request.method, url: request.url }, "a request failed unexpectedly");
     }
+    if (error.code === "quota_exceeded") onQuota();
     return sendError(reply, error);
   });
 }
 
 export function sendError(reply: FastifyReply, error: RotaError): FastifyReply {
-  const retryAfterSec = (RETRY_AFTER_SEC as Partial<Record<ErrorCode, number>>)[error.code];
+  const retryAfterSec =
+    error.retryAfterSec ?? (RETRY_AFTER_SEC as Partial<Record<ErrorCode, number>>)[error.code];
   if (retryAfterSec !== undefined) reply.header("retry-after", retryAfterSec);
   if (error.code === "unauthorized") reply.header("www-authenticate", "Bearer");
   // Nobody reads the rest of what is still on its way, and no other request could come behind it.

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { RotaError } from "../../model/errors.ts";
+import { chargeBody } from "./charge-requests.ts";
 
 /**
  * Reads bodies as JSON and as nothing else. A key like `__proto__` becomes a key like any other: `JSON.parse` makes it
@@ -11,7 +12,10 @@ export function acceptJsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
-    async (_request: unknown, body: Buffer) => parseJson(body),
+    async (request: FastifyRequest, body: Buffer) => {
+      chargeBody(request, body.byteLength);
+      return parseJson(body);
+    },
   );
 }
 

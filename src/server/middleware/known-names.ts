@@ -22,13 +22,18 @@ export function refuseUnknownNames(app: FastifyInstance): void {
   });
   app.setValidatorCompiler<z.ZodType>(({ schema, httpPart }) => {
     if (schema === noBody) return checkNoFields;
-    if (httpPart !== "querystring") return () => true;
+    if (httpPart !== "querystring" || takesAny(schema)) return () => true;
     const known = Object.keys((schema as z.ZodObject).shape);
     return (query: Readonly<Record<string, unknown>>) => {
       const unknown = Object.keys(query).find((name) => !known.includes(name));
       return unknown === undefined ? true : { error: unknownParameter(unknown, known) };
     };
   });
+}
+
+/** Pages of the dashboard read their address by themselves. */
+function takesAny(schema: z.ZodType): boolean {
+  return schema instanceof z.ZodObject && schema.def.catchall instanceof z.ZodUnknown;
 }
 
 function unknownParameter(name: string, known: readonly string[]): RotaError {

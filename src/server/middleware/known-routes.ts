@@ -93,6 +93,7 @@ function pathOf(url: string): string {
 function matches(pattern: string, path: string): boolean {
   const parts = path.split("/");
   const wanted = pattern.split("/");
+  if (wanted.at(-1) === "*") return path.startsWith(pattern.slice(0, -1));
   return (
     parts.length === wanted.length &&
     wanted.every((part, index) => part === parts[index] || (part.startsWith(":") && parts[index] !== ""))

@@ -12,8 +12,12 @@ const FOREIGN_SITES = ["cross-site", "same-site"];
  * Keeps web pages out. Without keys whoever reaches the port may do everything, and a browser on this machine reaches
  * it: a page can point a name of its own at 127.0.0.1 (DNS rebinding), which its `Host` gives away, or send a request
  * whose answer it may not read, which its `Origin` gives away, or where a browser sends none, its `Sec-Fetch-Site`.
+ *
+ * A link to the dashboard may stand anywhere, in a mail or a chat: following it shows a page that can do nothing to the page it
+ * came from, and the other way round.
  */
-export function allowLocalOnly({ headers }: FastifyRequest): void {
+export function allowLocalOnly(request: FastifyRequest): void {
+  const { headers } = request;
   const { host, origin, "sec-fetch-site": site } = headers;
   if (host === undefined || !LOCAL_HOST.test(host)) {
     throw new RotaError(
@@ -28,6 +32,7 @@ export function allowLocalOnly({ headers }: FastifyRequest): void {
       `without API keys Rota answers web pages of this machine only, and this request comes from ${shown(origin)}`,
     );
   }
+  if (isLinkToDashboard(request)) return;
   if (origin === undefined && typeof site === "string" && FOREIGN_SITES.includes(site.toLowerCase())) {
     throw new RotaError(
       "forbidden",
@@ -35,4 +40,11 @@ export function allowLocalOnly({ headers }: FastifyRequest): void {
         `(\`Sec-Fetch-Site: ${shown(site)}\`)`,
     );
   }
+}
+
+/** Exactly a navigation to `/` or below `/ui/`: never the API, and nothing that a page embeds. */
+function isLinkToDashboard({ method, url, headers }: FastifyRequest): boolean {
+  return (
+    method === "GET" && headers["sec-fetch-mode"] === "navigate" && /^\/(?:ui(?:\/[^?]*)?)?(?:\?|$)/.test(url)
+  );
 }

@@ -1,14 +1,16 @@
 import type { Clock } from "../../model/clock.ts";
 import { RotaError } from "../../model/errors.ts";
 
-/** How many requests each key may make. */
+/** How much each key may ask for, in units of cost: see `request-cost.ts`. */
 export interface RateLimitOptions {
   readonly perSecond: number;
-  /** How many at once, after a while without any. */
+  /** How many units at once, after a while without any request. */
   readonly burst: number;
+  /** How many expensive requests of one key may be in flight. */
+  readonly maxExpensive: number;
 }
 
-export const DEFAULT_RATE_LIMIT: RateLimitOptions = { perSecond: 100, burst: 200 };
+export const DEFAULT_RATE_LIMIT: RateLimitOptions = { perSecond: 100, burst: 200, maxExpensive: 4 };
 
 /** Beyond so many, keys that have not been used for long enough to be full again are forgotten. */
 const KEPT_MAX = 10_000;
@@ -18,32 +20,79 @@ interface Bucket {
   at: number;
 }
 
-/** Keeps one key from taking the process away from all others: a bucket for each, which fills up as time goes by. */
+/** Keeps one key from taking the process away from all others: a bucket of units for each, which fills up as time goes by. */
 export class RateLimit {
   readonly #options: RateLimitOptions;
   readonly #clock: Clock;
+  readonly #onRefused: () => void;
   readonly #buckets = new Map<string, Bucket>();
+  readonly #expensive = new Map<string, number>();
 
-  constructor(options: RateLimitOptions, clock: Clock) {
+  constructor(options: RateLimitOptions, clock: Clock, onRefused: () => void) {
     this.#options = options;
     this.#clock = clock;
+    this.#onRefused = onRefused;
   }
 
-  /** Throws `rate_limited`. */
-  take(keyId: string): void {
+  /** Takes `units` of what a request costs out of the key's bucket, before the work is done. Throws `rate_limited`. */
+  take(keyId: string, units = 1, cost = units): void {
+    const { perSecond, burst } = this.#options;
+    const bucket = this.#filled(keyId);
+    // A request that costs more than the bucket holds needs a full one.
+    const needed = Math.min(units, burst);
+    if (bucket.left < needed) {
+      this.#onRefused();
+      throw new RotaError("rate_limited", tooMuch(cost, perSecond), {
+        details: { cost, perSecond, burst },
+        retryAfterSec: Math.max(1, Math.ceil((needed - bucket.left) / perSecond)),
+      });
+    }
+    bucket.left -= units;
+  }
+
+  /**
+   * Charges what a request turned out to cost beyond what was taken; below zero: gives the difference back. The bucket may
+   * go into debt, so that answers larger than announced delay the next requests; by one burst at most.
+   */
+  settle(keyId: string, units: number): void {
+    const { burst } = this.#options;
+    const bucket = this.#filled(keyId);
+    bucket.left = Math.max(-burst, Math.min(bucket.left - units, burst));
+  }
+
+  /** Throws `rate_limited` when too many are in flight; else returns what to call when this one is over. */
+  enter(keyId: string): () => void {
+    const { maxExpensive: max } = this.#options;
+    const inFlight = this.#expensive.get(keyId) ?? 0;
+    if (inFlight >= max) {
+      this.#onRefused();
+      throw new RotaError(
+        "rate_limited",
+        `${inFlight} expensive requests of this API key are in flight, and there can be no more: wait for one to end, or ask for less at once`,
+        { details: { inFlight, max } },
+      );
+    }
+    this.#expensive.set(keyId, inFlight + 1);
+    let inside = true;
+    return () => {
+      if (inside) this.#leave(keyId);
+      inside = false;
+    };
+  }
+
+  #leave(keyId: string): void {
+    const left = (this.#expensive.get(keyId) ?? 1) - 1;
+    if (left === 0) this.#expensive.delete(keyId);
+    else this.#expensive.set(keyId, left);
+  }
+
+  #filled(keyId: string): Bucket {
     const { perSecond, burst } = this.#options;
     const now = this.#clock.monotonic();
     const bucket = this.#buckets.get(keyId) ?? this.#newBucket(keyId, now);
     bucket.left = Math.min(bucket.left + ((now - bucket.at) / 1_000) * perSecond, burst);
     bucket.at = now;
-    if (bucket.left < 1) {
-      throw new RotaError(
-        "rate_limited",
-        `this API key makes more than ${perSecond} requests a second: send fewer, or many tasks as one batch`,
-        { details: { perSecond, burst } },
-      );
-    }
-    bucket.left -= 1;
+    return bucket;
   }
 
   #newBucket(keyId: string, now: number): Bucket {
@@ -55,9 +104,14 @@ export class RateLimit {
 
   #forgetFull(now: number): void {
     const { perSecond, burst } = this.#options;
-    const fullAfterMs = (burst / perSecond) * 1_000;
-    for (const [keyId, { at }] of this.#buckets) {
-      if (now - at >= fullAfterMs) this.#buckets.delete(keyId);
+    for (const [keyId, { left, at }] of this.#buckets) {
+      if (now - at >= ((burst - left) / perSecond) * 1_000) this.#buckets.delete(keyId);
     }
   }
+}
+
+function tooMuch(cost: number, perSecond: number): string {
+  return cost === 1
+    ? `this API key makes more than ${perSecond} requests a second: send fewer, or many tasks as one batch`
+    : `this request costs as much as ${cost} small ones, and this API key has ${perSecond} a second: ask for less at once, or later`;
 }

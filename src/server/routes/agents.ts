@@ -1,12 +1,15 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from "../../api/agents.ts";
-import type { AgentChanges, AgentInput } from "../../interface/agents.ts";
+import type { AgentChanges, AgentInput, AgentPageInput } from "../../interface/agents.ts";
 import type { RouteParts } from "../routes.ts";
 import { may } from "./may.ts";
+import { withNumbers } from "./query-values.ts";
 
 /** The catalogue of agents. */
 export const agentRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
-  app.get("/agents", may("readOwn", listAgents), async ({ rota }) => rota.agents.list());
+  app.get("/agents", may("readOwn", listAgents), async ({ rota, query }) =>
+    rota.agents.list(withNumbers(query, "limit") as AgentPageInput),
+  );
 
   app.post("/agents", may("operate", createAgent), async (request, reply) => {
     reply.code(201);

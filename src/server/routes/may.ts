@@ -1,9 +1,26 @@
 import type { Permission } from "../../tenants/permissions.ts";
+import type { DeclaredWork } from "../middleware/charge-requests.ts";
 
-/** What a route is: what it lets whoever asks do, and what it looks like from outside. */
+/**
+ * What a route is: what it lets the caller do, and what it looks like from outside. `declares`: how much work the body of a
+ * request asks for, where that can be much.
+ */
 export function may<Schema>(
   access: Permission,
   schema: Schema,
-): { readonly schema: Schema; readonly config: { readonly access: Permission } } {
-  return { schema, config: { access } };
+  declares?: (body: unknown) => DeclaredWork,
+): { readonly schema: Schema; readonly config: RouteConfig } {
+  return { schema, config: { access, paged: isPaged(schema), ...(declares && { declares }) } };
+}
+
+interface RouteConfig {
+  readonly access: Permission;
+  readonly paged: boolean;
+  readonly declares?: (body: unknown) => DeclaredWork;
+}
+
+/** Whether a request says how many rows it wants. */
+function isPaged(schema: unknown): boolean {
+  const { querystring } = schema as { querystring?: { shape?: Record<string, unknown> } };
+  return querystring?.shape?.["limit"] !== undefined;
 }

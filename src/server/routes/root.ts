@@ -20,10 +20,10 @@ const LINKS = {
   openapi: "/openapi.json",
 } as const;
 
-export const rootRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
+export const rootRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { hasDashboard }) => {
   app.get("/", may("known", getRoot), async () => ({
     name: "rota" as const,
     version: VERSION,
-    links: LINKS,
+    links: hasDashboard ? { ...LINKS, dashboard: "/ui/" } : LINKS,
   }));
 };

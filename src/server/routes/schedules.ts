@@ -20,6 +20,8 @@ import type {
   SchedulePreviewInput,
   UpcomingFilter,
 } from "../../interface/schedules.ts";
+import { isObject } from "../../model/field-checks.ts";
+import { PREVIEW_COUNT } from "../../model/schedule.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey } from "./idempotency-header.ts";
 import { may } from "./may.ts";
@@ -33,7 +35,7 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
     return rota.schedules.create(body as NewScheduleInput);
   });
 
-  app.post("/schedules/preview", may("known", previewSchedule), async ({ rota, body }) =>
+  app.post("/schedules/preview", may("known", previewSchedule, dueTimesAsked), async ({ rota, body }) =>
     rota.schedules.preview(body as SchedulePreviewInput),
   );
 
@@ -67,3 +69,9 @@ export const scheduleRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => 
     rota.schedules.runs(toSerialId(params.id), withNumbers(query, "since", "limit") as RunFilter),
   );
 };
+
+/** A preview stores nothing, and is the one request of few bytes that computes much. */
+function dueTimesAsked(body: unknown): { dueTimes: number } {
+  const count = isObject(body) ? Number(body["count"] ?? PREVIEW_COUNT.default) : 0;
+  return { dueTimes: count > 0 ? Math.min(count, PREVIEW_COUNT.max) : 0 };
+}

@@ -14,12 +14,20 @@ import {
 import type { TaskLogFilter } from "../../interface/task-logs.ts";
 import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/batch.ts";
+import { BATCH_MAX } from "../../model/batch-input.ts";
+import { optionalChoice } from "../../model/choice-input.ts";
+import { isObject } from "../../model/field-checks.ts";
 import type { SubmitInput } from "../../model/submit-input.ts";
 import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
 import { may } from "./may.ts";
 import { toBoolean, toNumber, withNumbers } from "./query-values.ts";
+
+/** How much of each task a list shows: the library has a method for each. */
+function checkView(view: unknown): "full" | "row" {
+  return optionalChoice({ view }, "view", ["full", "row"]) ?? "full";
+}
 
 /** Tasks: hand in one or many, look at one or many, cancel one, retry one. */
 export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits }) => {
@@ -31,7 +39,7 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     );
   });
 
-  app.post("/tasks/batch", may("submit", submitBatch), async (request, reply) => {
+  app.post("/tasks/batch", may("submit", submitBatch, tasksGiven), async (request, reply) => {
     reply.code(202);
     refuseKey(request.headers["idempotency-key"], "give each task of a batch its own `idempotencyKey`");
     const submitted = await request.rota.tasks.submitBatch(request.body as unknown as BatchInput);
@@ -49,9 +57,10 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     rota.tasks.cancelBatch(params.id),
   );
 
-  app.get("/tasks", may("readOwn", listTasks), async ({ rota, query }) =>
-    rota.tasks.list(withNumbers(query, "priority", "scheduleId", "limit") as TaskFilter),
-  );
+  app.get("/tasks", may("readOwn", listTasks), async ({ rota, query: { view, ...query } }) => {
+    const filter = withNumbers(query, "priority", "scheduleId", "limit") as TaskFilter;
+    return checkView(view) === "row" ? rota.tasks.listRows(filter) : rota.tasks.list(filter);
+  });
 
   app.get("/tasks/stats", may("read", getTaskCounts), async ({ rota }) => rota.tasks.counts());
 
@@ -83,3 +92,8 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     return rota.tasks.retry(params.id, options as TaskRetryOptions);
   });
 };
+
+function tasksGiven(body: unknown): { rows: number } {
+  const tasks = isObject(body) ? body["tasks"] : undefined;
+  return { rows: Array.isArray(tasks) ? Math.min(tasks.length, BATCH_MAX.others) : 0 };
+}

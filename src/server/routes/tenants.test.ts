@@ -10,7 +10,15 @@ test("a tenant is made, listed, shown, changed, disabled, enabled and deleted", 
     {
       name: "acme",
       disabled: false,
-      limits: { maxQueued: 5, maxInflight: null, maxSchedules: 1_000, maxStreams: null },
+      limits: {
+        maxQueued: 5,
+        maxInflight: null,
+        maxSchedules: 1_000,
+        maxStreams: null,
+        maxAgents: 1_000,
+        maxStoredBytes: null,
+      },
+      storedBytes: null,
     },
   ]);
   const path = `/v1/tenants/${made.body.id}`;

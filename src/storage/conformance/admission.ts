@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { AdmissionLimits, NewTask } from "../storage.ts";
+import type { AdmissionLimits, InsertedTask, NewTask } from "../storage.ts";
+import { UNBOUNDED } from "./tenant-fairness.ts";
 import { newTask, type OpenWorld, OTHER_LANE, only, ROOMY, TENANT, type World } from "./world.ts";
 
 export function describeAdmission(open: OpenWorld): void {
@@ -8,7 +9,7 @@ export function describeAdmission(open: OpenWorld): void {
       return world.storage.tasks.insert({ tasks: tasks.map(newTask), limits: { ...ROOMY, ...limits } });
     }
 
-    test("rejects what comes when the whole queue is full, task by task", async () => {
+    test("rejects what comes when the tenant's queue is full, task by task", async () => {
       const world = await open();
       const inserted = await submitWithin(world, { maxQueueSize: 2 }, {}, { agent: "b" }, { agent: "c" }, {});
       expect(inserted.map(({ rejection }) => rejection)).toEqual([
@@ -19,22 +20,109 @@ export function describeAdmission(open: OpenWorld): void {
       ]);
     });
 
-    test("says how many of its own tasks a tenant has waiting, not how many others have", async () => {
+    const zeta = { tenant: "zeta" };
+
+    async function createTenant({ storage }: World, id: string) {
+      await storage.tenants.create({ id, name: id, limits: UNBOUNDED });
+    }
+
+    function fullOf(inserted: readonly InsertedTask[]) {
+      return inserted.map(({ rejection }) => rejection?.full ?? null);
+    }
+
+    test("counts each tenant's tasks by themselves: a full queue of one refuses nothing of another", async () => {
       const world = await open();
-      await world.submit({ tenant: "zeta" }, { tenant: "zeta" }, {});
+      const later = { runAt: world.clock.now() + 1_000_000 };
       const inserted = await submitWithin(
         world,
-        { maxQueueSize: 4 },
+        { maxQueueSize: 2 },
+        { ...zeta, ...later },
+        { ...zeta, ...later, lane: OTHER_LANE },
+        { ...zeta, ...later },
         {},
         {},
-        { tenant: "zeta" },
-        { tenant: "eta" },
+        zeta,
+        {},
       );
+      expect(fullOf(inserted)).toEqual([null, null, "global", null, null, "global", "global"]);
+    });
+
+    test("rejects what comes when the queue of all tenants is full, whoever fills it", async () => {
+      const world = await open();
+      await world.submit(zeta, zeta, {});
+      const inserted = await submitWithin(world, { maxQueueSizeTotal: 4 }, {}, {}, zeta, { tenant: "eta" });
+      // How many others have waiting is none of the tenant's business.
       expect(inserted.map(({ rejection }) => rejection)).toEqual([
         null,
-        { full: "global", queued: 2 },
-        { full: "global", queued: 2 },
-        { full: "global", queued: 0 },
+        { full: "server", queued: 2 },
+        { full: "server", queued: 2 },
+        { full: "server", queued: 0 },
+      ]);
+      const repeated = await world.storage.tasks.list({ tenant: "eta", limit: 1 });
+      expect(repeated.tasks[0]?.error).toBe("rejected: server queue full");
+    });
+
+    test("keeps half of the queue of all for others once a second tenant exists", async () => {
+      const world = await open();
+      expect(fullOf(await submitWithin(world, { maxQueueSizeTotal: 5 }, {}, {}, {}))).toEqual([
+        null,
+        null,
+        null,
+      ]);
+      await createTenant(world, "zeta");
+      expect(only(await submitWithin(world, { maxQueueSizeTotal: 5 }, {})).rejection).toEqual({
+        full: "server",
+        queued: 3,
+      });
+      const inserted = await submitWithin(world, { maxQueueSizeTotal: 7 }, zeta, zeta, zeta, zeta);
+      expect(fullOf(inserted)).toEqual([null, null, null, "server"]);
+      expect(fullOf(await submitWithin(world, { maxQueueSizeTotal: 8, maxQueueSize: 3 }, zeta))).toEqual([
+        "global",
+      ]);
+    });
+
+    test("counts nothing of a disabled tenant among all, and what is its own as ever", async () => {
+      const world = await open();
+      await createTenant(world, "zeta");
+      await world.submit(zeta, zeta, { ...zeta, origin: "run" }, {});
+      const within = (...tasks: Partial<NewTask>[]) =>
+        submitWithin(world, { maxQueueSizeTotal: 4, maxQueueSize: 9 }, ...tasks);
+      const disable = (disabled: boolean) => world.storage.tenants.setDisabled({ id: "zeta", disabled });
+      await disable(true);
+      await disable(true);
+      expect(fullOf(await within({ tenant: "eta" }, { tenant: "eta" }, { tenant: "theta" }))).toEqual([
+        null,
+        null,
+        null,
+      ]);
+      expect(fullOf(await within({ tenant: "theta" }, zeta))).toEqual(["server", "server"]);
+      expect(fullOf(await submitWithin(world, { maxQueueSizeTotal: 100 }, zeta))).toEqual([null]);
+      await world.storage.tasks.cancel({ tenant: "zeta", ids: ["none"], error: null });
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+      await disable(false);
+      expect(fullOf(await submitWithin(world, { maxQueueSizeTotal: 7 }, { tenant: "theta" }))).toEqual([
+        "server",
+      ]);
+      expect(fullOf(await submitWithin(world, { maxQueueSizeTotal: 8 }, { tenant: "theta" }))).toEqual([
+        null,
+      ]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("has room for others again as a disabled tenant is deleted, slice by slice", async () => {
+      const world = await open();
+      await createTenant(world, "zeta");
+      await world.submit(zeta, zeta, zeta);
+      let more = true;
+      while (more) {
+        const deleted = await world.storage.tenants.delete({ id: "zeta", limit: 2 });
+        more = deleted.found && deleted.was === null && deleted.more;
+        expect(await world.storage.counters.recountAll()).toEqual([]);
+      }
+      expect(fullOf(await submitWithin(world, { maxQueueSizeTotal: 2 }, {}, {}, {}))).toEqual([
+        null,
+        null,
+        "server",
       ]);
     });
 
@@ -88,10 +176,19 @@ export function describeAdmission(open: OpenWorld): void {
       ]);
     });
 
-    test("looks at the whole queue before the agent's share of it", async () => {
+    test("looks at the tenant's queue before the agent's share of it", async () => {
       const world = await open();
       const inserted = await submitWithin(world, { maxQueueSize: 1, maxPerAgent: 1 }, {}, {});
       expect(inserted[1]?.rejection).toEqual({ full: "global", queued: 1 });
+    });
+
+    test("counts a tenant's tasks over all lanes, however many those are", async () => {
+      const world = await open();
+      const lanes = Array.from({ length: 40 }, (_, n) => `lane-${n}`);
+      for (const lane of lanes) await world.configureLane(lane, {});
+      await world.submit(...lanes.map((lane) => ({ lane })));
+      const inserted = await submitWithin(world, { maxQueueSize: 41 }, {}, { lane: "lane-7" });
+      expect(inserted.map(({ rejection }) => rejection)).toEqual([null, { full: "global", queued: 41 }]);
     });
 
     test("counts an agent's tasks over all lanes, also those taken in by the same call", async () => {

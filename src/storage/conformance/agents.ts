@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AgentRecord, StorageSignal } from "../storage.ts";
+import { UNBOUNDED } from "./tenant-fairness.ts";
 import { type OpenWorld, TENANT } from "./world.ts";
 
 function record(over: Partial<AgentRecord> = {}): AgentRecord {
@@ -46,6 +47,70 @@ export function describeAgents(open: OpenWorld): void {
       expect(await agents.list()).toEqual([record({ maxInflight: 3, definition: {} })]);
       expect(await agents.delete({ tenant: TENANT, agent: "scout" })).toBe(true);
       expect(await agents.list()).toEqual([]);
+    });
+
+    test("tells what changed after what is known, each agent once and as it is now", async () => {
+      const { agents } = (await open()).storage;
+      const known = await agents.changes({ since: null, limit: 100 });
+      expect(known).toMatchObject({ whole: true, agents: [], gone: [], more: false });
+      await agents.create(record());
+      await agents.create(record({ agent: "writer" }));
+      await agents.update(record({ definition: { lane: "team" } }));
+      await agents.create(record({ tenant: "other", agent: "gone" }));
+      await agents.delete({ tenant: "other", agent: "gone" });
+      const all = await agents.changes({ since: known.last, limit: 100 });
+      expect(all).toMatchObject({ whole: false, gone: [{ tenant: "other", agent: "gone" }], more: false });
+      expect(all.agents).toEqual([record({ agent: "writer" }), record({ definition: { lane: "team" } })]);
+      expect(await agents.changes({ since: all.last, limit: 100 })).toEqual({
+        whole: false,
+        agents: [],
+        gone: [],
+        last: all.last,
+        more: false,
+      });
+    });
+
+    test("tells changes in slices", async () => {
+      const { agents } = (await open()).storage;
+      const { last } = await agents.changes({ since: null, limit: 1 });
+      for (const agent of ["a", "b", "c"]) await agents.create(record({ agent }));
+      const seen: string[] = [];
+      for (let since = last, more = true; more; ) {
+        const slice = await agents.changes({ since, limit: 2 });
+        expect(slice.agents.length).toBeLessThanOrEqual(2);
+        seen.push(...slice.agents.map(({ agent }) => agent));
+        ({ last: since, more } = slice);
+      }
+      expect(seen).toEqual(["a", "b", "c"]);
+    });
+
+    test("tells all of it where a change is not known, and counts no mere bound as one", async () => {
+      const { agents } = (await open()).storage;
+      await agents.create(record());
+      const { last } = await agents.changes({ since: null, limit: 100 });
+      await agents.configure({ tenant: TENANT, agent: "bound", maxInflight: 2 });
+      await agents.update(record({ maxInflight: 4 }));
+      expect((await agents.changes({ since: last, limit: 100 })).agents).toEqual([]);
+      // As after a restore: the number is from the time that was taken back.
+      expect(await agents.changes({ since: last + 1, limit: 100 })).toEqual({
+        whole: true,
+        agents: [record({ maxInflight: 4 })],
+        gone: [],
+        last,
+        more: false,
+      });
+    });
+
+    test("tells that the agents of a deleted tenant are gone", async () => {
+      const { agents, tenants } = (await open()).storage;
+      await tenants.create({ id: "ten_1", name: "Acme", limits: UNBOUNDED });
+      await agents.create(record({ tenant: "ten_1" }));
+      const { last } = await agents.changes({ since: null, limit: 100 });
+      await tenants.delete({ id: "ten_1", limit: 100 });
+      expect(await agents.changes({ since: last, limit: 100 })).toMatchObject({
+        agents: [],
+        gone: [{ tenant: "ten_1", agent: "scout" }],
+      });
     });
 
     test("does not list an agent that merely has a bound, and takes it in when asked to", async () => {

@@ -11,6 +11,7 @@ import {
   OTHER_NODE,
   only,
   ROOMY,
+  ROOMY_SHARES,
   TENANT,
   type World,
 } from "./world.ts";
@@ -45,6 +46,31 @@ function getBatch(world: World, id = BATCH.id) {
 
 export function describeBatches(open: OpenWorld): void {
   describe("a batch", () => {
+    test("lists its tasks, oldest first, without what they were given or resulted in", async () => {
+      const world = await open();
+      const spec = { ...newTask().spec, key: "first" };
+      await submitBatch(world, {}, [
+        { id: "a", spec },
+        { id: "b", dependsOn: ["a"], spec: { ...newTask().spec, dependsOn: ["a"] } },
+        { id: "c", agent: "other" },
+      ]);
+      await world.submit({ id: "elsewhere" });
+      const [a] = await world.claim({ limit: 1 });
+      if (a === undefined) throw new Error("It can start.");
+      const list = (params = {}) =>
+        world.storage.tasks.batchTasks({ tenant: TENANT, batch: BATCH.id, limit: 10, ...params });
+      const first = { id: "a", agent: AGENT, state: "running", error: null, key: "first", dependsOn: [] };
+      const second = { id: "b", agent: AGENT, state: "waiting_dependency", error: null, key: null };
+      expect(await list()).toEqual([
+        first,
+        { ...second, dependsOn: ["a"] },
+        { id: "c", agent: "other", state: "queued", error: null, key: null, dependsOn: [] },
+      ]);
+      await world.finish(a, { to: "failed", error: "no" });
+      expect(await list({ limit: 1 })).toEqual([{ ...first, state: "failed", error: "no" }]);
+      expect([await list({ tenant: "zeta" }), await list({ batch: "unknown" })]).toEqual([[], []]);
+    });
+
     test("is there with its bound, for its tenant alone", async () => {
       const world = await open();
       await submitBatch(world, { parallelism: 3 }, [{}]);
@@ -261,7 +287,12 @@ export function describeBatches(open: OpenWorld): void {
       await world.finish(only(await world.claim()), { to: "done", result: null });
       await world.storage.tasks.prune(prune);
       expect(await completions(world)).toMatchObject([{ taskId: "2", counts: { done: 1, rejected: 1 } }]);
-      const [claimed] = await world.storage.deliveries.claim({ limit: 9, holdMs: 10 });
+      const { claimed: all } = await world.storage.deliveries.claim({
+        shares: ROOMY_SHARES,
+        held: [],
+        holdMs: 10,
+      });
+      const [claimed] = all;
       const { seq, tries } = claimed?.delivery ?? { seq: 0, tries: 0 };
       const told = {
         seq,

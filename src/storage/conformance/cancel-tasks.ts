@@ -65,7 +65,7 @@ export function describeCancelTasks(open: OpenWorld): void {
       await finish(second, { to: "failed", error: "x" });
       await storage.tasks.insert({
         tasks: [newTask({ id: "rejected" })],
-        limits: { maxQueueSize: 0, maxPerAgent: 0 },
+        limits: { maxQueueSize: 0, maxQueueSizeTotal: 1_000, maxPerAgent: 0 },
       });
       const before = await events();
       const ids = ["done", "failed", "rejected", "unknown"];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { NODE, newTask, type OpenWorld, ROOMY, TENANT } from "./world.ts";
+import { NODE, newTask, type OpenWorld, ROOMY, ROOMY_SHARES, TENANT } from "./world.ts";
 
 export function describeClosing(open: OpenWorld): void {
   describe("time and closing", () => {
@@ -42,8 +42,7 @@ export function describeClosing(open: OpenWorld): void {
         () => storage.agents.create({ tenant: TENANT, agent: "a", maxInflight: null, definition: {} }),
         () => storage.agents.list(),
         () => storage.agents.bounded(),
-        () => storage.deliveries.claim({ limit: 1, holdMs: 1 }),
-        () => storage.deliveries.nextDueAt(),
+        () => storage.deliveries.claim({ shares: ROOMY_SHARES, held: [], holdMs: 1 }),
         () => storage.deliveries.list({ tenant: TENANT, limit: 1 }),
         () => storage.tenants.list(),
         () => storage.tenants.delete({ id: TENANT, limit: 1 }),

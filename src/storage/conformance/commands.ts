@@ -15,6 +15,7 @@ export type Command =
       /** Those tasks that say so are a batch; null: they are not. */
       batch: { parallelism: number | null; callbackUrl: string | null } | null;
       maxQueueSize: number;
+      maxQueueSizeTotal: number;
       maxPerAgent: number;
     }
   | {
@@ -22,7 +23,8 @@ export type Command =
       node: number;
       finishes: Finish[];
       progress: Pick[];
-      claims: { lane: string; limit: number }[];
+      claims: { lane: string; limit: number; perTenant: PerTenant | null }[];
+      claimsMax: number | null;
     }
   | {
       do: "send";
@@ -74,9 +76,12 @@ export type Command =
   | { do: "release"; limit: number }
   | { do: "wait"; ms: number }
   | { do: "crash"; node: number }
-  | { do: "rescue"; pick: number; limit: number }
+  | { do: "rescue"; pick: number; limit: number; maxLost: number | null }
+  /** Claims and dies with what it runs, twice, so that it runs alone from then on. */
+  | { do: "loseTwice"; node: number; limit: number }
+  | { do: "claimAlone"; node: number; lanes: string[] }
   | { do: "heartbeat"; node: number }
-  | { do: "setSlots"; node: number; tasks: number }
+  | { do: "setSlots"; node: number; tasks: number; perTenant: number | null }
   /** `agents`: those it has executors for; `names`: those it only names. */
   | { do: "setAbilities"; node: number; agents: string[]; names: string[]; kinds: readonly TaskKind[] }
   | { do: "failUnserved"; afterMs: number; limit: number }
@@ -85,6 +90,7 @@ export type Command =
       name: string;
       total: number | null;
       perAgent: number | null;
+      perTenant: number | null;
       strategy: Strategy;
       agingMs: number;
     }
@@ -102,6 +108,12 @@ export type Command =
   | { do: "resend"; tenant: string; pick: number }
   | { do: "prune"; retentionMs: number; rejectedMax: number; limit: number }
   | { do: "recount"; random: number };
+
+/** `left` by the tenant. */
+export interface PerTenant {
+  max: number;
+  left: [tenant: string, left: number][];
+}
 
 export interface SubmittedTask {
   /** An id that was used before; null: a new one. */
@@ -233,7 +245,13 @@ export const submit: fc.Arbitrary<Command> = record({
     }),
   ),
   maxQueueSize: mostly(fc.constant(1000), fc.nat({ max: 12 })),
+  maxQueueSizeTotal: mostly(fc.constant(10_000), fc.nat({ max: 20 })),
   maxPerAgent: mostly(fc.constant(1000), fc.nat({ max: 5 })),
+});
+
+const perTenant: fc.Arbitrary<PerTenant> = record({
+  max: fc.integer({ min: 1, max: 4 }),
+  left: fc.uniqueArray(fc.tuple(tenant, fc.integer({ min: -1, max: 3 })), { selector: ([name]) => name }),
 });
 
 const step: fc.Arbitrary<Command> = record({
@@ -241,7 +259,8 @@ const step: fc.Arbitrary<Command> = record({
   node,
   finishes: fc.array(finish, { maxLength: 4 }),
   progress: fc.array(record(attempt), { maxLength: 1 }),
-  claims: fc.uniqueArray(record({ lane, limit: fc.nat({ max: 10 }) }), {
+  claimsMax: mostly(fc.constant(null), fc.nat({ max: 3 })),
+  claims: fc.uniqueArray(record({ lane, limit: fc.nat({ max: 10 }), perTenant: orNull(perTenant) }), {
     selector: (claim) => claim.lane,
     maxLength: LANES.length,
   }),
@@ -252,6 +271,7 @@ export const configureLane: fc.Arbitrary<Command> = record({
   name: lane,
   total: orNull(fc.integer({ min: 1, max: 6 })),
   perAgent: orNull(fc.integer({ min: 1, max: 3 })),
+  perTenant: orNull(fc.integer({ min: 1, max: 4 })),
   strategy: fc.constantFrom(...STRATEGIES),
   agingMs: mostly(fc.constant(0), fc.constantFrom(5, 20)),
 });
@@ -406,11 +426,26 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: record({ do: fc.constant("release"), limit: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 3, arbitrary: record({ do: fc.constant("wait"), ms: fc.nat({ max: 25 }) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("crash"), node }) },
-  { weight: 2, arbitrary: record({ do: fc.constant("rescue"), pick, limit: fc.nat({ max: 3 }) }) },
+  {
+    weight: 2,
+    arbitrary: record({
+      do: fc.constant("rescue"),
+      pick,
+      limit: fc.nat({ max: 3 }),
+      maxLost: orNull(fc.integer({ min: 1, max: 4 })),
+    }),
+  },
+  { weight: 1, arbitrary: record({ do: fc.constant("loseTwice"), node, limit: fc.nat({ max: 3 }) }) },
+  { weight: 2, arbitrary: record({ do: fc.constant("claimAlone"), node, lanes: fc.subarray(LANES) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("heartbeat"), node }) },
   {
     weight: 1,
-    arbitrary: record({ do: fc.constant("setSlots"), node, tasks: fc.nat({ max: 4 }) }),
+    arbitrary: record({
+      do: fc.constant("setSlots"),
+      node,
+      tasks: fc.nat({ max: 4 }),
+      perTenant: orNull(fc.integer({ min: 1, max: 3 })),
+    }),
   },
   {
     weight: 2,
@@ -445,7 +480,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   },
   { weight: 1, arbitrary: record({ do: fc.constant("deleteAgent"), tenant, agent }) },
   { weight: 1, arbitrary: record({ do: fc.constant("crowd"), lane }) },
-  { weight: 1, arbitrary: createTenant },
+  { weight: 3, arbitrary: createTenant },
   { weight: 1, arbitrary: record({ do: fc.constant("boundTenant"), ...tenantBounds }) },
   {
     weight: 1,
@@ -459,7 +494,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     weight: 1,
     arbitrary: record({ do: fc.constant("deleteTenant"), tenant, limit: fc.constantFrom(1, 3, 100) }),
   },
-  { weight: 2, arbitrary: record({ do: fc.constant("deliver"), holdMs: fc.nat({ max: 30 }) }) },
+  { weight: 2, arbitrary: record({ do: fc.constant("deliver"), holdMs: fc.integer({ min: 1, max: 30 }) }) },
   {
     weight: 2,
     arbitrary: record({

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { NewTask, SettledTry } from "../storage.ts";
-import { NODE, type OpenWorld, OTHER_NODE, only, TENANT, type World } from "./world.ts";
+import type { ClaimedDelivery, NewTask, SettledTry } from "../storage.ts";
+import { NODE, type OpenWorld, OTHER_NODE, only, ROOMY_SHARES, TENANT, type World } from "./world.ts";
 
 const URL = "https://example.com/hook";
-const HOLD = { limit: 100, holdMs: 30_000 };
+const HOLD = { shares: ROOMY_SHARES, held: [], holdMs: 30_000 };
 
 export function describeDeliveries(open: OpenWorld): void {
   describe("deliveries", () => {
@@ -11,6 +11,18 @@ export function describeDeliveries(open: OpenWorld): void {
     async function end(world: World, id: string, task: Partial<NewTask> = {}): Promise<void> {
       await world.submit({ id, callbackUrl: URL, ...task });
       await world.storage.tasks.cancel({ tenant: task.tenant ?? TENANT, ids: [id], error: "stop" });
+    }
+
+    async function claim(
+      { storage }: World,
+      { slots = 100, holdMs = 30_000 } = {},
+    ): Promise<ClaimedDelivery[]> {
+      const { claimed } = await storage.deliveries.claim({
+        ...HOLD,
+        shares: { ...ROOMY_SHARES, slots },
+        holdMs,
+      });
+      return claimed;
     }
 
     async function list({ storage }: World, filter: { taskId?: string; status?: "pending" | "failed" } = {}) {
@@ -104,6 +116,8 @@ export function describeDeliveries(open: OpenWorld): void {
         taskSeq: (await world.task("t")).seq,
         taskId: "t",
         url: URL,
+        host: "example.com",
+        hostProven: false,
         end: { state: "cancelled", completedAt: now, error: "stop", retryCount: 0, attempts: 0 },
         status: "pending",
         tries: 0,
@@ -113,7 +127,7 @@ export function describeDeliveries(open: OpenWorld): void {
         responseStatus: null,
         error: null,
       });
-      expect(await world.storage.deliveries.nextDueAt()).toBe(now);
+      expect(only(await claim(world)).delivery.seq).toBe(delivery.seq);
     });
 
     test("are handed out once, the longest due first, and again when their time to be held is over", async () => {
@@ -123,7 +137,7 @@ export function describeDeliveries(open: OpenWorld): void {
         await end(world, id);
         world.clock.step(1);
       }
-      const first = await deliveries.claim({ limit: 2, holdMs: 1_000 });
+      const first = await claim(world, { slots: 2, holdMs: 1_000 });
       expect(first.map(({ delivery, task }) => [delivery.taskId, task.id, delivery.tries])).toEqual([
         ["a", "a", 1],
         ["b", "b", 1],
@@ -132,11 +146,10 @@ export function describeDeliveries(open: OpenWorld): void {
         dueAt: world.clock.now() + 1_000,
         lastTryAt: world.clock.now(),
       });
-      expect((await deliveries.claim(HOLD)).map(({ delivery }) => delivery.taskId)).toEqual(["c"]);
-      expect(await deliveries.claim(HOLD)).toEqual([]);
-      expect(await deliveries.nextDueAt()).toBe(world.clock.now() + 1_000);
+      expect((await claim(world)).map(({ delivery }) => delivery.taskId)).toEqual(["c"]);
+      expect(await deliveries.claim(HOLD)).toEqual({ claimed: [], nextAt: world.clock.now() + 1_000 });
       world.clock.step(1_000);
-      const again = await deliveries.claim(HOLD);
+      const again = await claim(world);
       expect(again.map(({ delivery }) => [delivery.taskId, delivery.tries])).toEqual([
         ["a", 2],
         ["b", 2],
@@ -147,7 +160,7 @@ export function describeDeliveries(open: OpenWorld): void {
       const world = await open();
       const { deliveries } = world.storage;
       for (const id of ["good", "bad", "later"]) await end(world, id);
-      const [good, bad, later] = (await deliveries.claim(HOLD)).map(({ delivery }) => delivery.seq);
+      const [good, bad, later] = (await claim(world)).map(({ delivery }) => delivery.seq);
       const dueAt = world.clock.now() + 50;
       await deliveries.settle({
         tries: [
@@ -161,16 +174,16 @@ export function describeDeliveries(open: OpenWorld): void {
         { taskId: "bad", status: "failed", dueAt: null, responseStatus: 410, error: "HTTP 410: gone" },
         { taskId: "good", status: "delivered", dueAt: null, responseStatus: 204, error: null },
       ]);
-      expect(await deliveries.nextDueAt()).toBe(dueAt);
+      expect(await deliveries.claim(HOLD)).toEqual({ claimed: [], nextAt: dueAt });
     });
 
     test("are not settled by whoever had them before somebody else", async () => {
       const world = await open();
       const { deliveries } = world.storage;
       await end(world, "t");
-      const { seq } = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      const { seq } = only(await claim(world, { slots: 1, holdMs: 10 })).delivery;
       world.clock.step(10);
-      await deliveries.claim(HOLD);
+      await claim(world);
       await deliveries.settle({ tries: [settled({ seq, status: "failed" })] });
       expect(only(await list(world))).toMatchObject({ status: "pending", tries: 2 });
       await deliveries.settle({ tries: [settled({ seq, tries: 2 })] });
@@ -182,18 +195,18 @@ export function describeDeliveries(open: OpenWorld): void {
       const world = await open();
       const { deliveries } = world.storage;
       await end(world, "t");
-      const { seq } = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      const { seq } = only(await claim(world, { slots: 1, holdMs: 10 })).delivery;
       const heldUntil = world.clock.now() + 10;
       const soon = world.clock.now() + 5;
       await deliveries.putBack({ claims: [{ seq, tries: 1, heldUntil, dueAt: soon }] });
       await deliveries.putBack({ claims: [{ seq, tries: 1, heldUntil, dueAt: soon + 1 }] });
       expect(only(await list(world))).toMatchObject({ tries: 0, dueAt: soon, lastTryAt: null });
       world.clock.step(5);
-      const again = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      const again = only(await claim(world, { slots: 1, holdMs: 10 })).delivery;
       expect(again.tries).toBe(1);
       const tried = { status: "pending", dueAt: soon, responseStatus: 500, error: "HTTP 500" } as const;
       await deliveries.settle({ tries: [settled({ seq, ...tried })] });
-      const third = only(await deliveries.claim(HOLD)).delivery;
+      const third = only(await claim(world)).delivery;
       await deliveries.putBack({ claims: [{ seq, tries: 2, heldUntil: third.dueAt ?? 0, dueAt: soon }] });
       expect(only(await list(world))).toMatchObject({ ...tried, tries: 1, lastTryAt: world.clock.now() });
       await deliveries.settle({ tries: [settled({ seq })] });
@@ -205,12 +218,12 @@ export function describeDeliveries(open: OpenWorld): void {
       const world = await open();
       const { deliveries } = world.storage;
       await end(world, "t");
-      const first = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      const first = only(await claim(world, { slots: 1, holdMs: 10 })).delivery;
       const { seq, tries } = first;
       const claims = [{ seq, tries, heldUntil: first.dueAt ?? 0, dueAt: world.clock.now() }];
       await deliveries.putBack({ claims });
       world.clock.step(1);
-      const second = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      const second = only(await claim(world, { slots: 1, holdMs: 10 })).delivery;
       // The answer to the first time got lost.
       await deliveries.putBack({ claims });
       expect(await list(world)).toEqual([second]);
@@ -220,7 +233,7 @@ export function describeDeliveries(open: OpenWorld): void {
       const world = await open();
       const { deliveries } = world.storage;
       await end(world, "t");
-      const { seq } = only(await deliveries.claim(HOLD)).delivery;
+      const { seq } = only(await claim(world)).delivery;
       expect(await deliveries.resend({ tenant: TENANT, seq })).toEqual({ found: true, was: "pending" });
       await deliveries.settle({ tries: [settled({ seq, status: "failed", error: "no" })] });
       world.clock.step(7);
@@ -235,7 +248,7 @@ export function describeDeliveries(open: OpenWorld): void {
           responseStatus: null,
         },
       });
-      expect(only(await deliveries.claim(HOLD)).delivery.tries).toBe(1);
+      expect(only(await claim(world)).delivery.tries).toBe(1);
       expect(await deliveries.resend({ tenant: TENANT, seq: seq + 1_000 })).toEqual({ found: false });
     });
 
@@ -245,7 +258,7 @@ export function describeDeliveries(open: OpenWorld): void {
       await world.storage.tasks.retry({ tenant: TENANT, id: "t" });
       world.clock.step(3);
       await world.finish(only(await world.claim()), { to: "done", result: 1 });
-      const claimed = await world.storage.deliveries.claim(HOLD);
+      const claimed = await claim(world);
       expect(
         claimed.map(({ delivery: { end: told }, task }) => [told?.state, told?.attempts, task.state]),
       ).toEqual([
@@ -258,7 +271,7 @@ export function describeDeliveries(open: OpenWorld): void {
       const world = await open();
       const { deliveries } = world.storage;
       for (const id of ["a", "b", "c"]) await end(world, id);
-      const { seq } = only(await deliveries.claim({ limit: 1, holdMs: 10 })).delivery;
+      const { seq } = only(await claim(world, { slots: 1, holdMs: 10 })).delivery;
       await deliveries.settle({ tries: [settled({ seq, status: "failed" })] });
       expect((await list(world)).map(({ taskId }) => taskId)).toEqual(["c", "b", "a"]);
       expect((await list(world, { taskId: "b" })).map(({ taskId }) => taskId)).toEqual(["b"]);
@@ -275,7 +288,7 @@ export function describeDeliveries(open: OpenWorld): void {
       const world = await open();
       const { deliveries } = world.storage;
       await end(world, "t", { tenant: "one" });
-      const { delivery } = only(await deliveries.claim(HOLD));
+      const { delivery } = only(await claim(world));
       await deliveries.settle({ tries: [settled({ seq: delivery.seq })] });
       expect((await deliveries.list({ tenant: "two", limit: 10 })).deliveries).toEqual([]);
       expect(await deliveries.get({ tenant: "two", seq: delivery.seq })).toBeNull();

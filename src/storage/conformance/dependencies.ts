@@ -38,10 +38,43 @@ export function describeDependencies(open: OpenWorld): void {
       if (a === undefined) throw new Error("It can start.");
       await world.finish(a, { to: "done", result: { found: ["é", 1, null] } });
       const { seq } = await world.task("c");
-      expect(await world.storage.tasks.dependencyResults({ seq })).toEqual([
-        { taskId: "a", result: { found: ["é", 1, null] } },
+      const params = { ids: ["b", "a", "unknown"], bytesMax: 100 };
+      const result = '{"found":["é",1,null]}';
+      expect(await world.storage.tasks.dependencyResults({ ...params, seq })).toEqual([
+        { taskId: "a", resultBytes: Buffer.byteLength(result), result },
       ]);
-      expect(await world.storage.tasks.dependencyResults({ seq: a.task.seq })).toEqual([]);
+      expect(await world.storage.tasks.dependencyResults({ ...params, seq: a.task.seq })).toEqual([]);
+    });
+
+    test("hand on results up to a bound, in the order asked for, and of the rest their sizes", async () => {
+      const world = await open();
+      const ids = ["d", "b", "a", "c"];
+      const parents = ["a", "b", "c", "d"].map((id) => ({ id }));
+      await world.submit(...parents, { id: "child", dependsOn: ids });
+      const bytes = { a: 8, b: 40, c: 4, d: 12 };
+      for (const claimed of await world.claim({ limit: 9 })) {
+        const result = "x".repeat(bytes[claimed.task.id as keyof typeof bytes] - 2);
+        await world.finish(claimed, { to: "done", result });
+      }
+      const { seq } = await world.task("child");
+      const read = async (bytesMax: number) => {
+        const found = await world.storage.tasks.dependencyResults({ seq, ids, bytesMax });
+        return found.map(({ taskId, resultBytes, result }) => [taskId, resultBytes, result?.length ?? null]);
+      };
+      expect(await read(60)).toEqual([
+        ["d", 12, 12],
+        ["b", 40, 40],
+        ["a", 8, 8],
+        ["c", 4, null],
+      ]);
+      // From the first that does not fit on, whatever would still fit behind it.
+      expect(await read(51)).toEqual([
+        ["d", 12, 12],
+        ["b", 40, null],
+        ["a", 8, null],
+        ["c", 4, null],
+      ]);
+      expect(await read(0)).toEqual(ids.map((id) => [id, bytes[id as keyof typeof bytes], null]));
     });
 
     test("let a task start in the step that ends the last of them", async () => {

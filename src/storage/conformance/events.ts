@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PageEventsParams, StoredEvent } from "../storage.ts";
+import type { EventFilter, PageEventsParams, StoredEvent } from "../storage.ts";
 import { AGENT, LANE, newTask, type OpenWorld, only, ROOMY, TENANT, type World } from "./world.ts";
 
 export function describeEvents(open: OpenWorld): void {
@@ -331,6 +331,39 @@ export function describeEvents(open: OpenWorld): void {
       const page = await storage.events.read({ after: 0, limit: 3, bytesMax: 1e9 });
       expect(page).toMatchObject({ events: await events(), more: false });
       expect(only(await events()).taskId).toBe("stays");
+    });
+
+    test("are read for one tenant, and for what somebody asks for, without those in between", async () => {
+      const world = await open();
+      const session = { key: "s", maxConcurrent: 9 };
+      for (let n = 0; n < 6; n += 1) {
+        await world.submit({ id: `x${n}`, tenant: "other" }, { id: `a${n}`, agent: n % 2 ? "odd" : "even" });
+      }
+      await world.submit({ id: "b", batch: "together" }, { id: "c", session }, { id: "y", tenant: "other" });
+      const idsFor = async (filter: Omit<EventFilter, "tenant">) => {
+        const ids: string[] = [];
+        let after = 0;
+        for (let more = true; more; ) {
+          const page = await world.storage.events.read({
+            after,
+            limit: 2,
+            bytesMax: 1e9,
+            filter: { tenant: TENANT, ...filter },
+          });
+          ids.push(...page.events.map(({ taskId }) => taskId));
+          more = page.upTo > after;
+          after = page.upTo;
+        }
+        // Nothing is left behind that somebody would look through again.
+        expect(after).toBe((await world.storage.events.range()).newest);
+        return ids.join(" ");
+      };
+      expect(await idsFor({})).toBe("a0 a1 a2 a3 a4 a5 b c");
+      expect(await idsFor({ agent: "odd" })).toBe("a1 a3 a5");
+      expect(await idsFor({ batch: "together" })).toBe("b");
+      expect(await idsFor({ session: "s" })).toBe("c");
+      expect(await idsFor({ session: "nowhere" })).toBe("");
+      expect(await idsFor({ schedule: 7 })).toBe("");
     });
   });
 }

@@ -5,6 +5,22 @@ export function describeFinishAndClaim(open: OpenWorld): void {
   describe("finishAndClaim", () => {
     const done = { to: "done", result: 1 } as const;
 
+    test("hands out no more in all than it may, the first lanes first", async () => {
+      const { storage, submit } = await open();
+      await submit({ id: "a" }, { id: "b" }, { id: "c", lane: OTHER_LANE }, { id: "d", lane: OTHER_LANE });
+      const claims = [LANE, OTHER_LANE].map((lane) => ({ lane, limit: 10 }));
+      const step = async (claimsMax: number) => {
+        const params = { node: NODE, finishes: [], progress: [], claims, claimsMax };
+        return idsOf([...(await storage.tasks.finishAndClaim(params)).claimed]);
+      };
+      expect([await step(0), await step(1), await step(2), await step(5)]).toEqual([
+        [],
+        ["a"],
+        ["b", "c"],
+        ["d"],
+      ]);
+    });
+
     test("hands a task out as running, with its first attempt", async () => {
       const { submit, claim, clock, task } = await open();
       const { seq } = only(await submit({ id: "t" }));

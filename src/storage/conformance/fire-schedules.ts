@@ -259,7 +259,14 @@ export function describeFireSchedules(open: OpenWorld): void {
 
       async function openDisabled(): Promise<World> {
         const world = await open();
-        const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+        const limits = {
+          maxQueued: null,
+          maxInflight: null,
+          maxSchedules: null,
+          maxStreams: null,
+          maxAgents: null,
+          maxStoredBytes: null,
+        };
         await world.storage.tenants.create({ id: TENANT, name: TENANT, limits });
         await world.storage.tenants.setDisabled({ id: TENANT, disabled: true });
         return world;

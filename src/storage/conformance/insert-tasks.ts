@@ -121,9 +121,12 @@ export function describeInsertTasks(open: OpenWorld): void {
       await claim();
       const eventsBefore = await events();
       clock.step(10);
-      expect(await storage.tasks.insert({ tasks, limits: { maxQueueSize: 0, maxPerAgent: 0 } })).toEqual(
-        first,
-      );
+      expect(
+        await storage.tasks.insert({
+          tasks,
+          limits: { maxQueueSize: 0, maxQueueSizeTotal: 1_000, maxPerAgent: 0 },
+        }),
+      ).toEqual(first);
       expect(await events()).toEqual(eventsBefore);
       expect((await storage.tasks.list({ tenant: TENANT, limit: 10 })).tasks).toHaveLength(3);
       expect(await storage.counters.recountAll()).toEqual([]);
@@ -143,7 +146,10 @@ export function describeInsertTasks(open: OpenWorld): void {
 
     test("answers a repeated rejected task as rejected", async () => {
       const { storage } = await open();
-      const params = { tasks: [newTask({ id: "no" })], limits: { maxQueueSize: 0, maxPerAgent: 1 } };
+      const params = {
+        tasks: [newTask({ id: "no" })],
+        limits: { maxQueueSize: 0, maxQueueSizeTotal: 1_000, maxPerAgent: 1 },
+      };
       const first = only(await storage.tasks.insert(params));
       const again = only(await storage.tasks.insert({ ...params, limits: ROOMY }));
       expect(again).toMatchObject({ seq: first.seq, state: "rejected", rejection: { full: "global" } });

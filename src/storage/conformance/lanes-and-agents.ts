@@ -7,7 +7,7 @@ export function describeLanesAndAgents(open: OpenWorld): void {
 
     test("say how they are configured and how much is in them", async () => {
       const { storage, submit, claim, configureLane, clock } = await open();
-      await configureLane(LANE, { total: 9, perAgent: 4, strategy: "priority-fifo" });
+      await configureLane(LANE, { total: 9, perAgent: 4, perTenant: 6, strategy: "priority-fifo" });
       await submit({}, { tenant: "zeta" }, { runAt: clock.now() + 1 }, {});
       await claim();
       const lanes = (await storage.lanes.list()).sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -16,6 +16,7 @@ export function describeLanesAndAgents(open: OpenWorld): void {
           name: OTHER_LANE,
           total: null,
           perAgent: null,
+          perTenant: null,
           strategy: "fair-fifo",
           agingMs: 0,
           waiting: 0,
@@ -26,6 +27,7 @@ export function describeLanesAndAgents(open: OpenWorld): void {
           name: LANE,
           total: 9,
           perAgent: 4,
+          perTenant: 6,
           strategy: "priority-fifo",
           agingMs: 0,
           waiting: 3,

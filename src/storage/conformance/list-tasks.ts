@@ -1,6 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { ListTasksParams } from "../storage.ts";
-import { AGENT, LANE, newTask, type OpenWorld, OTHER_LANE, only, TENANT, type World } from "./world.ts";
+import {
+  AGENT,
+  customSpec,
+  LANE,
+  NODE,
+  newTask,
+  type OpenWorld,
+  OTHER_LANE,
+  only,
+  TENANT,
+  type World,
+} from "./world.ts";
 
 export function describeListTasks(open: OpenWorld): void {
   describe("list", () => {
@@ -103,6 +114,167 @@ export function describeListTasks(open: OpenWorld): void {
       expect(seen).toEqual(["e", "d", "c", "b", "a"]);
     });
 
+    test("searches by id, by its beginning, by batch and by key, and by anything else within that", async () => {
+      const world = await open();
+      const batch = "bat_1";
+      await world.submit(
+        { id: "tsk_aa1", batch, spec: { ...customSpec(1), key: "fetch" } },
+        { id: "tsk_aa2", batch: "bat_2", spec: { ...customSpec(1), key: "fetch" }, priority: 1 },
+        { id: "tsk_ab1", spec: { ...customSpec(1), key: "fetch" } },
+        { id: "tsk_aa3", tenant: "other", batch: "bat_3", spec: { ...customSpec(1), key: "fetch" } },
+      );
+      expect(await listIds(world, { search: "tsk_aa1" })).toBe("tsk_aa1");
+      expect(await listIds(world, { search: "tsk_aa" })).toBe("tsk_aa2 tsk_aa1");
+      expect(await listIds(world, { search: "tsk_" })).toBe("tsk_ab1 tsk_aa2 tsk_aa1");
+      expect(await listIds(world, { search: batch })).toBe("tsk_aa1");
+      expect(await listIds(world, { search: "fetch" }), "a key is one of a batch").toBe("tsk_aa2 tsk_aa1");
+      expect(await listIds(world, { search: "fetch", priority: 1 })).toBe("tsk_aa2");
+      expect(await listIds(world, { search: "fetc" }), "a key is named whole").toBe("");
+      expect(await listIds(world, { search: "tsk_%" })).toBe("");
+    });
+
+    test("lists what was created in a span of time, also where the clock was set back", async () => {
+      const world = await open();
+      const start = world.clock.now();
+      for (const [id, at] of Object.entries({ a: 0, b: 10, c: 20, d: 5, e: 30 })) {
+        world.clock.step(start + at - world.clock.now());
+        await world.submit({ id });
+      }
+      expect(await listIds(world, { from: start + 5, to: start + 20 })).toBe("d b");
+      expect(await listIds(world, { from: start + 20 })).toBe("e c");
+      expect(await listIds(world, { to: start + 6, order: "oldest" })).toBe("a d");
+      expect(await listIds(world, { from: start + 31 })).toBe("");
+    });
+
+    test("lists ended tasks by their ends, each where it ended last", async () => {
+      const world = await open();
+      const start = world.clock.now();
+      await world.submit({ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" });
+      const end = async (id: string, after: number) => {
+        world.clock.step(after);
+        await world.storage.tasks.cancel({ tenant: TENANT, ids: [id], error: null });
+      };
+      await end("c", 10);
+      await end("a", 10);
+      await world.finish(only(await world.claim()), { to: "done", result: 1 });
+      expect(await listIds(world, { order: "completed" })).toBe("b a c");
+      await world.storage.tasks.retry({ tenant: TENANT, id: "c" });
+      expect(await listIds(world, { order: "completed" })).toBe("b a");
+      await end("c", 10);
+      // Ended twice within a millisecond.
+      await world.storage.tasks.retry({ tenant: TENANT, id: "c" });
+      await end("c", 0);
+      expect(await listIds(world, { order: "completed" })).toBe("c b a");
+      expect(await listIds(world, { order: "completed", states: ["cancelled", "queued"] })).toBe("c a");
+      expect(await listIds(world, { order: "completed", states: ["queued"] })).toBe("");
+      expect(await listIds(world, { order: "completed", from: start + 20, to: start + 30 })).toBe("b a");
+      const { nextCursor: cursor } = await world.storage.tasks.list({
+        tenant: TENANT,
+        order: "completed",
+        limit: 1,
+      });
+      expect(await listIds(world, { order: "completed", cursor: cursor as number })).toBe("b a");
+    });
+
+    test("ends a page when enough has been looked at, and goes on behind it", async () => {
+      const world = await open();
+      await world.submit({ id: "rare", agent: "other" }, ...Array.from({ length: 30 }, () => ({})));
+      const filter = {
+        tenant: TENANT,
+        agent: "other",
+        priority: 2,
+        states: ["queued", "done"],
+        limit: 5,
+      } as const;
+      let cursor: number | null = null;
+      const pages: string[][] = [];
+      do {
+        const page: Awaited<ReturnType<World["storage"]["tasks"]["list"]>> = await world.storage.tasks.list({
+          ...filter,
+          lookedMax: 10,
+          ...(cursor === null ? {} : { cursor }),
+        });
+        pages.push(page.tasks.map(({ id }) => id));
+        cursor = page.nextCursor;
+      } while (cursor !== null && pages.length < 50);
+      expect(pages.flat()).toEqual(["rare"]);
+    });
+
+    test("ends a page before it takes more than asked for, after one task at least", async () => {
+      const world = await open();
+      const large = customSpec("x".repeat(1_000));
+      await world.submit({ id: "a", spec: large }, { id: "b", spec: large }, { id: "c", spec: large });
+      const { tasks } = world.storage;
+      const page = await tasks.list({ tenant: TENANT, limit: 9, bytesMax: 2_500 });
+      expect(page.tasks.map(({ id }) => id)).toEqual(["c", "b"]);
+      expect(page.bytes).toBeGreaterThan(2_000);
+      const rest = await tasks.list({
+        tenant: TENANT,
+        limit: 9,
+        bytesMax: 1,
+        cursor: page.nextCursor as number,
+      });
+      expect([rest.tasks.map(({ id }) => id), rest.nextCursor]).toEqual([["a"], null]);
+    });
+
+    test("shows of each task what fits into a line", async () => {
+      const world = await open();
+      const said = {
+        ...customSpec(null),
+        work: { kind: "message", message: `say\n${"x".repeat(300)}` },
+      } as const;
+      const huge = customSpec("x".repeat(70_000));
+      await world.submit({ id: "a", spec: said }, { id: "b", spec: huge, lane: OTHER_LANE });
+      const claimed = only(await world.claim());
+      const token = { to: "failed", error: `broken ${"e".repeat(300)}` } as const;
+      world.clock.step(5);
+      await world.storage.tasks.finishAndClaim({
+        node: NODE,
+        finishes: [
+          {
+            seq: claimed.task.seq,
+            token: claimed.token,
+            settlement: token,
+            usage: { inputTokens: 30, outputTokens: 12 },
+          },
+        ],
+        progress: [],
+        claims: [{ lane: OTHER_LANE, limit: 1 }],
+      });
+      const { rows } = await world.storage.tasks.listRows({ tenant: TENANT, limit: 9 });
+      const at = world.clock.now();
+      expect(rows.map(({ seq: _seq, ...row }) => row)).toEqual([
+        {
+          id: "b",
+          title: null,
+          agent: AGENT,
+          lane: OTHER_LANE,
+          priority: 2,
+          state: "running",
+          createdAt: at - 5,
+          startedAt: at,
+          completedAt: null,
+          attempts: 1,
+          tokens: null,
+          error: null,
+        },
+        {
+          id: "a",
+          title: `say ${"x".repeat(155)}…`,
+          agent: AGENT,
+          lane: LANE,
+          priority: 2,
+          state: "failed",
+          createdAt: at - 5,
+          startedAt: at - 5,
+          completedAt: at,
+          attempts: 1,
+          tokens: 42,
+          error: `broken ${"e".repeat(152)}…`,
+        },
+      ]);
+    });
+
     test("names no next page after the last task, even when the page is full", async () => {
       const world = await open();
       await world.submit({}, {});
@@ -160,7 +332,7 @@ export function describeListTasks(open: OpenWorld): void {
         agents: { [AGENT]: 2, other: 1 },
         ready: { [AGENT]: 4 },
       });
-      const limits = { maxQueueSize: 3, maxPerAgent: 9 };
+      const limits = { maxQueueSize: 3, maxQueueSizeTotal: 1_000, maxPerAgent: 9 };
       const [refused] = await storage.tasks.insert({ tasks: [newTask()], limits });
       expect(refused?.rejection).toEqual({ full: "global", queued: 3 });
     });

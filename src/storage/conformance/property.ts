@@ -10,6 +10,7 @@ import {
   configureLane,
   createTenant,
   LANES,
+  type PerTenant,
   submit,
 } from "./commands.ts";
 import { runCommand } from "./run-command.ts";
@@ -17,13 +18,13 @@ import { Side } from "./side.ts";
 import type { StorageHarness } from "./world.ts";
 
 /** A slow machine tries fewer sequences, and shrinks a failing one less, rather than holding up the whole run. */
-const TIME_LIMIT_MS = 20_000;
+const TIME_LIMIT_MS = 12_000;
 const TEST_TIMEOUT_MS = 120_000;
 
 export function describeProperties(harness: StorageHarness): void {
   describe("any sequence of commands", { timeout: TEST_TIMEOUT_MS }, () => {
     test("ends as the oracle says, answer by answer, and leaves every counter right", async () => {
-      const sequences = fc.array(anyCommand, { minLength: 1, maxLength: 60, size: "max" });
+      const sequences = sequencesOf({ minLength: 1 });
       const compare = withinTimeLimit((commands: Command[]) => compareWithOracle(harness, commands));
       await fc.assert(fc.asyncProperty(sequences, compare), { numRuns: harness.propertyRuns });
     });
@@ -39,15 +40,17 @@ export function describeProperties(harness: StorageHarness): void {
       );
       const lane = fc.constantFrom(...LANES);
       const k = fc.integer({ min: 1, max: 24 });
-      const compare = withinTimeLimit((commands: Command[], lane: string, k: number) =>
-        compareClaims(harness, commands, lane, k),
+      const perTenant = fc.option(fc.integer({ min: 1, max: 6 }));
+      const compare = withinTimeLimit(
+        (commands: Command[], lane: string, k: number, perTenant: number | null) =>
+          compareClaims(harness, commands, { lane, k, perTenant }),
       );
       const numRuns = Math.ceil(harness.propertyRuns / 2);
-      await fc.assert(fc.asyncProperty(preparation, lane, k, compare), { numRuns });
+      await fc.assert(fc.asyncProperty(preparation, lane, k, perTenant, compare), { numRuns });
     });
 
     test("may come between the slices of a recount, which then finds nothing", async () => {
-      const sequences = fc.array(anyCommand, { minLength: 5, maxLength: 60, size: "max" });
+      const sequences = sequencesOf({ minLength: 5 });
       const limit = fc.integer({ min: 1, max: 5 });
       const recount = withinTimeLimit((commands: Command[], limit: number) =>
         recountMeanwhile(harness, commands, limit),
@@ -58,11 +61,18 @@ export function describeProperties(harness: StorageHarness): void {
   });
 }
 
+/** Often there is more than one tenant from the beginning: much holds only then. */
+function sequencesOf({ minLength }: { minLength: number }): fc.Arbitrary<Command[]> {
+  const tenants = fc.array(createTenant, { maxLength: 2 });
+  const commands = fc.array(anyCommand, { minLength, maxLength: 60, size: "max" });
+  return fc.tuple(tenants, commands).map(([first, then]) => [...first, ...then]);
+}
+
 /**
  * Does nothing any more once the time is up. fast-check can interrupt by itself, but would leave the sequence in progress
  * to run on behind the tests that follow.
  */
-function withinTimeLimit<Params extends unknown[]>(compare: (...params: Params) => Promise<void>) {
+export function withinTimeLimit<Params extends unknown[]>(compare: (...params: Params) => Promise<void>) {
   const end = Date.now() + TIME_LIMIT_MS;
   return async (...params: Params): Promise<void> => {
     if (Date.now() < end) await compare(...params);
@@ -124,8 +134,7 @@ async function recountMeanwhile(
 async function compareClaims(
   harness: StorageHarness,
   commands: readonly Command[],
-  lane: string,
-  k: number,
+  { lane, k, perTenant }: { lane: string; k: number; perTenant: number | null },
 ): Promise<void> {
   const clock = new SteppedClock();
   const [atOnce, oneByOne] = await Promise.all([harness.open(clock), harness.open(clock)]);
@@ -138,24 +147,42 @@ async function compareClaims(
       if (command.do === "wait") clock.step(command.ms);
       for (const side of sides) await runCommand(side, command);
     }
-    const expected: unknown[] = [];
-    for (let count = 0; count < k; count += 1) expected.push(...(await claim(sides[1], lane, 1)));
-    expect(await claim(sides[0], lane, k)).toEqual(expected);
+    const expected: Claimed[] = [];
+    for (let count = 0; count < k; count += 1)
+      expected.push(...(await claim(sides[1], lane, 1, slotsAfter(expected, perTenant))));
+    expect(await claim(sides[0], lane, k, slotsAfter([], perTenant))).toEqual(expected);
     expectSame(await sides[0].look(), await sides[1].look(), "what is seen afterwards");
   } finally {
     await Promise.all([atOnce.dispose(), oneByOne.dispose()]);
   }
 }
 
-async function claim(side: Side, lane: string, limit: number): Promise<unknown[]> {
+interface Claimed {
+  readonly tenant: string;
+}
+
+/** What tenants may still take when each gets `max` in all, and these were claimed. */
+function slotsAfter(claimed: readonly Claimed[], max: number | null): PerTenant | null {
+  if (max === null) return null;
+  const byTenant = Map.groupBy(claimed, ({ tenant }) => tenant);
+  return { max, left: [...byTenant].map(([tenant, tasks]) => [tenant, max - tasks.length]) };
+}
+
+async function claim(
+  side: Side,
+  lane: string,
+  limit: number,
+  perTenant: PerTenant | null,
+): Promise<Claimed[]> {
   const answer = await runCommand(side, {
     do: "step",
+    claimsMax: null,
     node: 0,
     finishes: [],
     progress: [],
-    claims: [{ lane, limit }],
+    claims: [{ lane, limit, perTenant }],
   });
-  return (answer as { claimed: unknown[] }).claimed;
+  return (answer as { claimed: Claimed[] }).claimed;
 }
 
 /** `expect` explains well and compares slowly: it is only asked where there may be something to explain. */

@@ -123,7 +123,7 @@ export function describePrune(open: OpenWorld): void {
       const world = await open();
       const rejected = ["a", "b", "c", "d"].map((id) => newTask({ id }));
       const others = ["x", "y"].map((id) => newTask({ id, tenant: "zeta" }));
-      const limits = { maxQueueSize: 0, maxPerAgent: 0 };
+      const limits = { maxQueueSize: 0, maxQueueSizeTotal: 1_000, maxPerAgent: 0 };
       await world.storage.tasks.insert({ tasks: [...rejected, ...others], limits });
       await runOne(world, "fine");
       expect(await world.storage.tasks.prune({ ...params, rejectedMax: 2 })).toEqual({
@@ -141,7 +141,7 @@ export function describePrune(open: OpenWorld): void {
       const reject = (...ids: string[]) =>
         world.storage.tasks.insert({
           tasks: ids.map((id) => newTask({ id })),
-          limits: { maxQueueSize: 0, maxPerAgent: 0 },
+          limits: { maxQueueSize: 0, maxQueueSizeTotal: 1_000, maxPerAgent: 0 },
         });
       await reject("a", "b", "c");
       world.clock.step(2000);

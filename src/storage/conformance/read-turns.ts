@@ -40,7 +40,12 @@ export function describeReadTurns(open: OpenWorld): void {
       await turn(world, "two", null);
       await turn(world, "three", "3");
       const now = await hear(world, "now");
+      const lengths = ["one", "two", "three"].map(async (id) => {
+        const { spec, result } = await world.task(id);
+        return JSON.stringify(spec).length + JSON.stringify(result).length;
+      });
       expect(await readTurns(world, now)).toEqual({
+        turnsLength: (await Promise.all(lengths)).reduce((sum, length) => sum + length),
         generation: 0,
         contextWindow: null,
         turns: [

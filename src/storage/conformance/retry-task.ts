@@ -101,7 +101,7 @@ export function describeRetryTask(open: OpenWorld): void {
       const { storage, submit, task } = await open();
       await submit({ id: "t" });
       await storage.tasks.cancel({ tenant: TENANT, ids: ["t"], error: null });
-      const limits = { maxQueueSize: 1, maxPerAgent: 1 };
+      const limits = { maxQueueSize: 1, maxQueueSizeTotal: 1_000, maxPerAgent: 1 };
       await storage.tasks.insert({ tasks: [newTask()], limits });
       await storage.tasks.retry({ tenant: TENANT, id: "t" });
       expect(await task("t")).toMatchObject({ state: "queued", position: 2 });
@@ -118,7 +118,7 @@ export function describeRetryTask(open: OpenWorld): void {
       );
       const claimed = await claim({ limit: 2 });
       await finish(only(claimed.slice(0, 1)), { to: "done", result: 1 });
-      const limits = { maxQueueSize: 0, maxPerAgent: 0 };
+      const limits = { maxQueueSize: 0, maxQueueSizeTotal: 1_000, maxPerAgent: 0 };
       await storage.tasks.insert({ tasks: [newTask({ id: "rejected" })], limits });
       const before = await events();
       for (const id of ["done", "running", "queued", "delayed", "rejected"]) {

@@ -1,8 +1,10 @@
 import { RotaError } from "../../model/errors.ts";
 import type { Settlement } from "../../model/outcome.ts";
 import type {
+  Claim,
   EndedTask,
   FinishAndClaimParams,
+  FinishedAndClaimed,
   Fire,
   InsertedTask,
   InsertTasksParams,
@@ -21,7 +23,7 @@ import {
 } from "./commands.ts";
 import { newDefinition } from "./schedule-world.ts";
 import { batchId, byEnd, choose, comparableDelivery, comparableSession, type Side } from "./side.ts";
-import { customSpec, newTask } from "./world.ts";
+import { customSpec, newTask, ROOMY_SHARES } from "./world.ts";
 
 const [BATCH_TENANT = "", SESSION_TENANT = ""] = TENANTS;
 
@@ -36,7 +38,8 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
         node: side.nodes[command.node] ?? "",
         finishes: command.finishes.flatMap((finish) => toFinish(side, finish)),
         progress: command.progress.flatMap((pick) => toProgress(side, pick)),
-        claims: command.claims,
+        claims: command.claims.map(toClaim),
+        ...(command.claimsMax !== null && { claimsMax: command.claimsMax }),
       });
     case "send":
       return send(side, command);
@@ -92,7 +95,14 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "crash":
       return crash(side, command.node);
     case "rescue":
-      return rescue(side, choose(side.crashed, command.pick) ?? "nobody", command.limit);
+      return rescue(side, choose(side.crashed, command.pick) ?? "nobody", command);
+    case "loseTwice":
+      return loseTwice(side, command);
+    case "claimAlone": {
+      const params = { node: side.nodes[command.node] ?? "", lanes: command.lanes };
+      const waiting = await tasks.isAloneWaiting(params);
+      return { waiting, ...noted(side, await tasks.claimAlone(params)) };
+    }
     case "heartbeat": {
       const { alive, held } = await nodes.heartbeat({ node: side.nodes[command.node] ?? "" });
       return { alive, tokens: held.map(({ token }) => side.claimOf(token)).sort((a, b) => a - b) };
@@ -101,6 +111,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       return nodes.setSlots({
         node: side.nodes[command.node] ?? "",
         slots: { tasks: command.tasks, main: 1 },
+        ...(command.perTenant === null ? {} : { perTenant: { tasks: command.perTenant } }),
       });
     case "setAbilities": {
       const names = [...command.names, ...command.agents];
@@ -126,8 +137,18 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       return crowd(side, command.lane);
     case "createTenant": {
       const { tenant: id, maxQueued, maxInflight } = command;
-      const limits = { maxQueued, maxInflight, maxSchedules: null, maxStreams: null };
-      return tenants.create({ id, name: id, limits });
+      // So much that nothing is refused: what is stored is counted all the same.
+      const limits = {
+        maxQueued,
+        maxInflight,
+        maxSchedules: null,
+        maxStreams: null,
+        maxAgents: null,
+        maxStoredBytes: 1_000_000_000,
+      };
+      const created = await tenants.create({ id, name: id, limits });
+      for (let more = true; more; ) ({ more } = await tenants.countStored({ limit: 2 }));
+      return created.taken;
     }
     case "boundTenant": {
       const { tenant: id, maxQueued, maxInflight } = command;
@@ -139,10 +160,11 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       return deleteTenant(side, command);
     case "deliver": {
       // All that are due: of several that ended at once, which one goes first is nobody's promise.
-      const claimed = await deliveries.claim({ limit: 10_000, holdMs: command.holdMs });
+      const { holdMs } = command;
+      const { claimed, nextAt } = await deliveries.claim({ shares: ROOMY_SHARES, held: [], holdMs });
       const handedOut = claimed.map(({ delivery }) => delivery).sort(byEnd);
       side.tries.push(...handedOut.map(({ seq, tries, dueAt }) => ({ seq, tries, heldUntil: dueAt ?? 0 })));
-      return handedOut.map(comparableDelivery);
+      return { handedOut: handedOut.map(comparableDelivery), nextAt };
     }
     case "settleDelivery": {
       const { status, afterMs } = command;
@@ -167,6 +189,11 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "recount":
       return counters.recountOne(command);
   }
+}
+
+function toClaim({ lane, limit, perTenant }: Extract<Command, { do: "step" }>["claims"][number]): Claim {
+  if (perTenant === null) return { lane, limit };
+  return { lane, limit, perTenant: { max: perTenant.max, left: new Map(perTenant.left) } };
 }
 
 async function submit(side: Side, { tasks, batch, ...limits }: Extract<Command, { do: "submit" }>) {
@@ -422,7 +449,10 @@ function toNewTask(side: Side, submitted: SubmittedTask, id: string): NewTask {
 }
 
 async function step(side: Side, params: FinishAndClaimParams) {
-  const { finished, claimed, expired } = await side.storage.tasks.finishAndClaim(params);
+  return noted(side, await side.storage.tasks.finishAndClaim(params));
+}
+
+function noted(side: Side, { finished, claimed, expired }: FinishedAndClaimed) {
   const ended = finished.map(({ token, state }) => ({ claim: side.claimOf(token), state }));
   side.claims.push(...claimed.map(({ token, task: { seq } }) => ({ seq, token })));
   return { ended, claimed: claimed.map(({ task }) => side.comparableTask(task)), expired };
@@ -468,10 +498,26 @@ async function crash(side: Side, node: number): Promise<boolean> {
 }
 
 /** Removing comes right after, as the engine does it; while the node still holds something it changes nothing. */
-async function rescue(side: Side, node: string, limit: number) {
-  const answer = await side.storage.tasks.rescue({ node, limit });
+async function rescue(
+  side: Side,
+  node: string,
+  { limit, maxLost }: { limit: number; maxLost: number | null },
+) {
+  const answer = await side.storage.tasks.rescue({ node, limit, ...(maxLost !== null && { maxLost }) });
   await side.storage.nodes.remove({ node });
   return answer;
+}
+
+async function loseTwice(side: Side, { node, limit }: Extract<Command, { do: "loseTwice" }>) {
+  const answers: unknown[] = [];
+  for (let time = 0; time < 2; time += 1) {
+    const name = side.nodes[node] ?? "";
+    const claims = ["tasks", "main"].map((lane) => ({ lane, limit }));
+    answers.push(await step(side, { node: name, finishes: [], progress: [], claims }));
+    answers.push(await crash(side, node));
+    answers.push(await rescue(side, name, { limit: 100, maxLost: 9 }));
+  }
+  return answers;
 }
 
 /** So many tenants that drivers may look for them in another way; once in a while is enough. */
@@ -481,7 +527,7 @@ async function crowd(side: Side, lane: string) {
   const tasks = Array.from({ length: 40 }, (_, n) =>
     newTask({ id: `crowd-${n}`, tenant: `crowd-${n}`, agent: "a", lane }),
   );
-  const limits = { maxQueueSize: 1_000, maxPerAgent: 1_000 };
+  const limits = { maxQueueSize: 1_000, maxQueueSizeTotal: 10_000, maxPerAgent: 1_000 };
   const answers = await side.storage.tasks.insert({ tasks, limits });
   return answers.map(({ state }) => state);
 }

@@ -299,7 +299,7 @@ export function describeSessions(open: OpenWorld): void {
   describe("a message", () => {
     test("is neither counted nor refused by admission", async () => {
       const world = await open();
-      const limits = { maxQueueSize: 1, maxPerAgent: 1 };
+      const limits = { maxQueueSize: 1, maxQueueSizeTotal: 1_000, maxPerAgent: 1 };
       await say(world, "hello");
       await say(world, "again");
       const [first, second] = await world.storage.tasks.insert({

@@ -65,7 +65,13 @@ export class Side {
     { nodesDiffer }: { nodesDiffer: boolean },
   ): Promise<Side> {
     const side = new Side(storage, clock, nodesDiffer);
-    const bounds = { total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+    const bounds = {
+      total: null,
+      perAgent: null,
+      perTenant: null,
+      strategy: "fair-fifo",
+      agingMs: 0,
+    } as const;
     await storage.lanes.configure({ lanes: LANES.map((name) => ({ name, ...bounds })) });
     for (let node = 0; node < NODES; node += 1) await side.startNode(node);
     return side;
@@ -135,13 +141,12 @@ export class Side {
    * `after` says whether what just happened had one: tasks that are cancelled together are told of in any order.
    */
   async look(after: { inOrder: boolean } = { inOrder: true }) {
-    const { tasks, nodes, lanes, agents, deliveries, counters, events, schedules } = this.storage;
+    const { tasks, nodes, lanes, agents, counters, events, schedules } = this.storage;
     const [
       tenants,
       { events: newEvents },
       range,
       dueAt,
-      deliveryAt,
       nodeList,
       laneList,
       catalogue,
@@ -156,7 +161,6 @@ export class Side {
       events.read({ after: this.#eventsSeen.at(-1) ?? 0, limit: 10_000, bytesMax: 1e9 }),
       events.range(),
       tasks.nextDueAt(),
-      deliveries.nextDueAt(),
       nodes.list(),
       lanes.list(),
       agents.list(),
@@ -183,7 +187,6 @@ export class Side {
         newest: this.#eventsSeen.indexOf(range.newest),
       },
       dueAt,
-      deliveryAt,
       scheduleAt,
       due: due.map((found) => found.map((schedule) => this.comparableSchedule(schedule))),
       notifications: (after.inOrder ? notifications : notifications.toSorted(byRun)).map((notification) =>

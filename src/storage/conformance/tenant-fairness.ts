@@ -9,6 +9,8 @@ export const UNBOUNDED: TenantLimits = {
   maxInflight: null,
   maxSchedules: null,
   maxStreams: null,
+  maxAgents: null,
+  maxStoredBytes: null,
 };
 
 export function describeTenantFairness(open: OpenWorld): void {

@@ -20,7 +20,13 @@ export function describeTenantRecords(open: OpenWorld): void {
   describe("tenants", () => {
     test("are created, found and listed by id, the default one always among them", async () => {
       const { storage, clock } = await open();
-      const created = { ...acme, disabled: false, createdAt: clock.now(), updatedAt: clock.now() };
+      const created = {
+        ...acme,
+        storedBytes: null,
+        disabled: false,
+        createdAt: clock.now(),
+        updatedAt: clock.now(),
+      };
       expect(await storage.tenants.create(acme)).toEqual({ taken: null, tenant: created });
       expect(await storage.tenants.get({ id: "ten_1" })).toEqual(created);
       expect(await storage.tenants.get({ id: "ten_2" })).toBeNull();
@@ -57,7 +63,14 @@ export function describeTenantRecords(open: OpenWorld): void {
         limits: { maxInflight: 2, maxQueued: null },
       });
       const limits = { ...UNBOUNDED, maxInflight: 2 };
-      const tenant = { ...acme, limits, disabled: false, createdAt, updatedAt: clock.now() };
+      const tenant = {
+        ...acme,
+        limits,
+        storedBytes: null,
+        disabled: false,
+        createdAt,
+        updatedAt: clock.now(),
+      };
       expect(updated).toEqual({ found: true, taken: null, tenant });
       await storage.tenants.update({ id: "ten_1", name: "Acme Ltd" });
       expect(await storage.tenants.get({ id: "ten_1" })).toEqual({ ...tenant, name: "Acme Ltd" });
@@ -116,7 +129,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       );
     });
 
-    test("is looked at after the whole queue and before the agent's share", async () => {
+    test("is looked at after the queue of all tenants and before the agent's share", async () => {
       const { storage } = await open();
       await storage.tenants.create({ ...acme, limits: { ...UNBOUNDED, maxQueued: 1 } });
       const insert = (limits: Partial<typeof ROOMY>) =>
@@ -125,7 +138,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       expect(await full({ maxPerAgent: 0 })).toBe("agent");
       expect(await full({})).toBeUndefined();
       expect(await full({ maxPerAgent: 0 })).toBe("tenant");
-      expect(await full({ maxPerAgent: 0, maxQueueSize: 1 })).toBe("global");
+      expect(await full({ maxPerAgent: 0, maxQueueSizeTotal: 1 })).toBe("server");
     });
 
     test("answers a repeated insert as the first time", async () => {
@@ -151,8 +164,9 @@ export function describeTenantRecords(open: OpenWorld): void {
       await storage.tenants.create({ ...acme, limits: { ...UNBOUNDED, maxQueued: 3 } });
       const tenant = "ten_1";
       const few = { tenant, agent: "few", maxQueued: 1 };
-      const tasks = [few, few, { tenant }, { tenant: "zeta" }, few, { tenant }, { tenant }, few];
-      const limits = { ...ROOMY, maxQueueSize: 4 };
+      const zeta = { tenant: "zeta" };
+      const tasks = [few, few, { tenant }, zeta, few, { tenant }, { tenant }, few, zeta, zeta, zeta, few];
+      const limits = { ...ROOMY, maxQueueSizeTotal: 6 };
       const inserted = await storage.tasks.insert({ tasks: tasks.map(newTask), limits });
       expect(inserted.map(({ rejection }) => rejection?.full ?? null)).toEqual([
         null,
@@ -161,8 +175,12 @@ export function describeTenantRecords(open: OpenWorld): void {
         null,
         "agent",
         null,
-        "global",
-        "global",
+        "tenant",
+        "tenant",
+        null,
+        null,
+        "server",
+        "server",
       ]);
     });
   });

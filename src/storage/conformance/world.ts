@@ -1,5 +1,6 @@
 import { onTestFinished } from "vitest";
 import type { Clock } from "../../model/clock.ts";
+import type { DeliveryShares } from "../../model/delivery-shares.ts";
 import type { Lane } from "../../model/lane.ts";
 import type { Settlement } from "../../model/outcome.ts";
 import { DEFAULT_RETRY_POLICY } from "../../model/retry-policy.ts";
@@ -53,9 +54,29 @@ export const NODE = "north";
 export const OTHER_NODE = "south";
 
 /** Limits that no test reaches by accident. */
-export const ROOMY: AdmissionLimits = { maxQueueSize: 1_000_000, maxPerAgent: 1_000_000 };
+export const ROOMY: AdmissionLimits = {
+  maxQueueSize: 1_000_000,
+  maxQueueSizeTotal: 1_000_000,
+  maxPerAgent: 1_000_000,
+};
 
-const UNBOUNDED = { total: null, perAgent: null, strategy: "fair-fifo", agingMs: 0 } as const;
+/** Shares that no test reaches by accident. */
+export const ROOMY_SHARES: DeliveryShares = {
+  slots: 1_000_000,
+  tenantFactor: 1_000_000,
+  unprovenSlots: 1_000_000,
+  unprovenFactor: 1_000_000,
+  perHost: 1_000_000,
+  perUnprovenHost: 1_000_000,
+};
+
+const UNBOUNDED = {
+  total: null,
+  perAgent: null,
+  perTenant: null,
+  strategy: "fair-fifo",
+  agingMs: 0,
+} as const;
 
 /** Opens a world for each test that asks for one and closes it with the test. */
 export function worldOpener(harness: StorageHarness): OpenWorld {

@@ -1,5 +1,6 @@
 import { DEFAULT_AGENT, TASK_KINDS, type TaskKind } from "../../model/task.ts";
 import { isTerminal } from "../../model/task-state.ts";
+import { aloneKindOf, heldKind, isAloneKind } from "../alone-line.ts";
 import { noExecutorError } from "../no-executor-error.ts";
 import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../storage.ts";
 import { preempt } from "./preempt-tasks.ts";
@@ -43,7 +44,8 @@ export function canExecute(state: OracleState, abilities: Abilities | null, line
   if (abilities === null || isStoredWithExecutor(state, line)) return true;
   if (isServed(state, line)) return abilities.agents.get(line.agent) ?? false;
   // A line of all kinds of an agent that is not served holds only those that every node can execute.
-  return line.kind === null || abilities.kinds.includes(line.kind);
+  const kind = heldKind(line.kind ?? "");
+  return kind === "" || abilities.kinds.includes(kind);
 }
 
 /** The live nodes that can execute the tasks of a line. */
@@ -78,6 +80,11 @@ export function findLineAnew(state: OracleState, task: OracleTask): void {
   if (task.lineKind === null) task.lineKind = lineFor(state, task).kind;
 }
 
+/** From now on it runs alone. */
+export function moveToAlone(state: OracleState, task: OracleTask): void {
+  task.lineKind = ensureLine(state, { ...task, kind: aloneKindOf(task.agent, task.spec.work.kind) }).kind;
+}
+
 /** Every task refers to its line, a rejected one as well, so that the line is as old as the first of them. */
 function ensureLine(state: OracleState, name: LineName): OracleLine {
   const known = state.lines.find(
@@ -86,8 +93,9 @@ function ensureLine(state: OracleState, name: LineName): OracleLine {
   return known ?? addLine(state, name, standingOf(state, name));
 }
 
-function standingOf(state: OracleState, line: LineName): OracleLine["standing"] {
-  if (liveNodes(state).length === 0 || ableNodes(state, line).length > 0) return "executable";
+export function standingOf(state: OracleState, line: LineName): OracleLine["standing"] {
+  if (liveNodes(state).length === 0 || ableNodes(state, line).length > 0)
+    return isAloneKind(line.kind) ? "alone" : "executable";
   return isServed(state, line) ? "away" : "unserved";
 }
 

@@ -1,4 +1,4 @@
-import type { AgentRecord } from "../storage.ts";
+import { AGENT_CHANGES_KEPT, type AgentRecord, type CatalogueChanges } from "../storage.ts";
 import { abilitiesChanged } from "./abilities.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { agentKey, copyJson, isSameAgent, type OracleState, tell } from "./state.ts";
@@ -30,10 +30,7 @@ export function boundedAgents(state: OracleState): AgentName[] {
   return bounded
     .map(([key]) => key)
     .sort()
-    .map((key) => {
-      const [tenant, agent] = JSON.parse(key) as [string, string];
-      return { tenant, agent };
-    });
+    .map(nameOf);
 }
 
 export function createAgent(state: OracleState, record: AgentRecord): boolean {
@@ -46,6 +43,7 @@ export function updateAgent(state: OracleState, record: AgentRecord): boolean {
 
 export function deleteAgent(state: OracleState, agent: AgentName): boolean {
   if (!state.catalogue.delete(agentKey(agent))) return false;
+  noteChange(state, agentKey(agent));
   state.agentLimits.delete(agentKey(agent));
   makeRoom(state, agent);
   abilitiesChanged(state);
@@ -58,8 +56,46 @@ export function listAgents(state: OracleState): AgentRecord[] {
   return byName.map(([, record]) => copyJson(record));
 }
 
+/** Each agent once, by its last change. */
+export function noteChange(state: OracleState, key: string): void {
+  state.lastAgentChange += 1;
+  const { lastAgentChange: seq } = state;
+  state.agentChanges = state.agentChanges.filter(
+    (change) => change.key !== key && change.seq > seq - AGENT_CHANGES_KEPT,
+  );
+  state.agentChanges.push({ seq, key });
+}
+
+export function agentChanges(
+  state: OracleState,
+  { since, limit }: { since: number | null; limit: number },
+): CatalogueChanges {
+  const { lastAgentChange: last } = state;
+  if (since === null || since > last || since < last - AGENT_CHANGES_KEPT) {
+    return { whole: true, agents: listAgents(state), gone: [], last, more: false };
+  }
+  const changes = state.agentChanges.filter(({ seq }) => seq > since).slice(0, limit);
+  const found = changes.map(({ key }) => ({ key, record: state.catalogue.get(key) }));
+  return {
+    whole: false,
+    agents: found.flatMap(({ record }) => (record === undefined ? [] : [copyJson(record)])),
+    gone: found.flatMap(({ key, record }) => (record === undefined ? [nameOf(key)] : [])),
+    last: changes.at(-1)?.seq ?? since,
+    more: changes.length === limit,
+  };
+}
+
+function nameOf(key: string): AgentName {
+  const [tenant, agent] = JSON.parse(key) as [string, string];
+  return { tenant, agent };
+}
+
 function save(state: OracleState, record: AgentRecord): true {
+  const before = state.catalogue.get(agentKey(record));
   state.catalogue.set(agentKey(record), copyJson(record));
+  if (JSON.stringify(before?.definition) !== JSON.stringify(record.definition)) {
+    noteChange(state, agentKey(record));
+  }
   configureAgent(state, record);
   abilitiesChanged(state);
   tell(state, { kind: "agents" });

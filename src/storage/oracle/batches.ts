@@ -1,5 +1,5 @@
 import { isTerminal, type TaskState } from "../../model/task-state.ts";
-import type { BatchRecord } from "../storage.ts";
+import type { BatchRecord, BatchTaskRecord } from "../storage.ts";
 import {
   addEvent,
   askForKey,
@@ -16,6 +16,23 @@ export function getBatch(state: OracleState, params: { tenant: string; id: strin
   if (batch === undefined) return null;
   const { id, parallelism, createdAt, completedAt } = batch;
   return { id, parallelism, createdAt, completedAt };
+}
+
+export function batchTasks(
+  state: OracleState,
+  { tenant, batch, limit }: { tenant: string; batch: string; limit: number },
+): BatchTaskRecord[] {
+  return state.tasks
+    .filter((task) => task.tenant === tenant && task.batch === batch)
+    .slice(0, limit)
+    .map(({ id, agent, state: found, error, spec }) => ({
+      id,
+      agent,
+      state: found,
+      error,
+      key: spec.key ?? null,
+      dependsOn: spec.dependsOn ?? [],
+    }));
 }
 
 /** Lets in what batches have room for. */

@@ -1,7 +1,8 @@
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
+import { isAloneKind } from "../alone-line.ts";
 import type { Abilities } from "../storage.ts";
 import { canExecute } from "./abilities.ts";
-import { agentRoom } from "./room.ts";
+import { agentRoom, tenantRoom } from "./room.ts";
 import { nextSharer, sharersOf } from "./share-out.ts";
 import {
   byRank,
@@ -25,14 +26,18 @@ export interface Chosen extends Candidate {
   readonly tenantLine: OracleTenantLine;
 }
 
-/** The one task that a node starts next in this lane, its tenant marked; undefined when nothing there may start. */
+/**
+ * The one task that a node starts next in this lane, its tenant marked; undefined when nothing there may start. `leftFor`:
+ * how many slots there a tenant may still take.
+ */
 export function chooseTask(
   state: OracleState,
   lane: OracleLane,
   abilities: Abilities | null,
+  leftFor: (tenant: string) => number,
 ): Chosen | undefined {
-  const isExecutable = (line: OracleLine) => canExecute(state, abilities, line);
-  const tenantLine = nextSharer(sharersOf(state, lane, isExecutable))?.line;
+  const isExecutable = (line: OracleLine) => !isAloneKind(line.kind) && canExecute(state, abilities, line);
+  const tenantLine = nextSharer(sharersOf(state, lane, isExecutable, leftFor))?.line;
   if (tenantLine === undefined) return undefined;
   const candidates = state.lines
     .filter((line) => line.lane === lane.name && line.tenant === tenantLine.tenant && isExecutable(line))
@@ -40,6 +45,31 @@ export function chooseTask(
     .filter((candidate) => candidate !== undefined);
   const chosen = chooseOfTenant(lane, tenantLine, candidates);
   if (chosen === undefined) throw new Error("Whose turn it is has something to start.");
+  tenantLine.owed = Math.max(tenantLine.owed - 1, 0);
+  return { ...chosen, tenantLine };
+}
+
+/** The task that a node starts next which runs nothing else, of those that run alone. */
+export function chooseAlone(
+  state: OracleState,
+  lanes: readonly OracleLane[],
+  abilities: Abilities | null,
+): Chosen | undefined {
+  const candidates = lanes.flatMap((lane) =>
+    state.lines
+      .filter(({ lane: name, kind }) => name === lane.name && isAloneKind(kind))
+      .filter((line) => canExecute(state, abilities, line) && tenantRoom(state, line.tenant) > 0)
+      .flatMap((line) => startable(state, lane, line) ?? []),
+  );
+  const order = (line: OracleLine) => state.lines.indexOf(line);
+  const chosen = first(
+    candidates,
+    (a, b) => a.line.lastServed - b.line.lastServed || order(a.line) - order(b.line),
+  );
+  const tenantLine = state.tenantLines.find(
+    ({ lane, tenant }) => lane === chosen?.line.lane && tenant === chosen.line.tenant,
+  );
+  if (chosen === undefined || tenantLine === undefined) return undefined;
   tenantLine.owed = Math.max(tenantLine.owed - 1, 0);
   return { ...chosen, tenantLine };
 }

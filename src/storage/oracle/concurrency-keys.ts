@@ -1,6 +1,6 @@
 import { KEYS_LOOKED_AT } from "../storage.ts";
 import { fillBatches, hasPlace } from "./batches.ts";
-import { agentRoom, hasRoom, isFull, tenantRoom } from "./room.ts";
+import { agentRoom, hasRoom, isFull, shareRoom, tenantRoom } from "./room.ts";
 import {
   becomeReady,
   byRank,
@@ -66,14 +66,21 @@ function giveAway(state: OracleState, key: KeyName): void {
 
 /**
  * Takes keys from tasks that are ready and cannot start, and gives them to others that could start in this lane. Answers
- * whether it gave any. There may be more keys than are looked at: the rest has its turn the next time.
+ * whether it gave any. There may be more keys than are looked at: the rest has its turn the next time. `leftFor`: how many
+ * slots of the lane a tenant may still take on the node that claims.
  */
-export function passKeysOn(state: OracleState, lane: OracleLane): boolean {
+export function passKeysOn(
+  state: OracleState,
+  lane: OracleLane,
+  leftFor: (tenant: string) => number,
+): boolean {
   if (!hasRoom(state, lane)) return false;
   const holders = keysOf(state.tasks.filter(({ parked }) => parked === "key")).flatMap(
     (key) => holderOf(state, key) ?? [],
   );
-  const passed = holders.map((holder) => passOn(state, lane, holder));
+  const passed = holders
+    .filter(({ tenant }) => Math.min(shareRoom(state, lane, tenant), leftFor(tenant)) > 0)
+    .map((holder) => passOn(state, lane, holder));
   settlePlaces(state);
   return passed.includes(true);
 }
@@ -104,7 +111,7 @@ function canStart(state: OracleState, claimed: OracleLane, task: OracleTask): bo
   const lane = state.lanes.get(task.lane);
   if (lane === undefined || agentRoom(state, lane, task) === 0) return false;
   if (lineOf(state, task).standing !== "executable") return false;
-  return lane === claimed || !isFull(state, lane);
+  return lane === claimed || !isFull(state, lane, task.tenant);
 }
 
 function isOfKey(task: OracleTask, key: KeyName): boolean {

@@ -1,35 +1,24 @@
+import { FAILURES_MAX } from "../../model/delivery-shares.ts";
 import type {
-  ClaimedDelivery,
   DeliveryRecord,
   ListDeliveriesParams,
   PutBackClaim,
   ResentDelivery,
   SettledTry,
 } from "../storage.ts";
-import { type OracleState, toRecord } from "./state.ts";
-
-export function claimDeliveries(
-  state: OracleState,
-  { limit, holdMs }: { limit: number; holdMs: number },
-): ClaimedDelivery[] {
-  const now = state.clock.now();
-  const due = state.deliveries
-    .filter(({ dueAt }) => dueAt !== null && dueAt <= now)
-    .sort((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || a.seq - b.seq)
-    .slice(0, limit);
-  return due.flatMap((delivery) => {
-    delivery.tries += 1;
-    delivery.dueAt = now + holdMs;
-    delivery.lastTryAt = now;
-    const task = state.tasks.find(({ seq }) => seq === delivery.taskSeq);
-    return task === undefined ? [] : [{ delivery: { ...delivery }, task: toRecord(task) }];
-  });
-}
+import { isProven, receiverOf, refreshReceiver } from "./receivers.ts";
+import type { OracleDelivery, OracleState } from "./state.ts";
 
 export function settleDeliveries(state: OracleState, { tries }: { tries: readonly SettledTry[] }): void {
   for (const { seq, tries: number, ...settled } of tries) {
     const delivery = state.deliveries.find((candidate) => candidate.seq === seq);
-    if (delivery?.tries === number && delivery.status === "pending") Object.assign(delivery, settled);
+    if (delivery?.tries !== number || delivery.status !== "pending") continue;
+    Object.assign(delivery, settled);
+    const receiver = receiverOf(state, delivery);
+    if (receiver !== undefined) {
+      receiver.failures = settled.status === "delivered" ? 0 : Math.min(receiver.failures + 1, FAILURES_MAX);
+    }
+    refreshReceiver(state, delivery);
   }
 }
 
@@ -40,12 +29,8 @@ export function putBackDeliveries(state: OracleState, { claims }: { claims: read
     delivery.tries -= 1;
     delivery.dueAt = dueAt;
     if (delivery.tries === 0) delivery.lastTryAt = null;
+    refreshReceiver(state, delivery);
   }
-}
-
-export function nextDeliveryAt(state: OracleState): number | null {
-  const due = state.deliveries.flatMap(({ dueAt }) => dueAt ?? []);
-  return due.length === 0 ? null : Math.min(...due);
 }
 
 export function listDeliveries(
@@ -58,7 +43,7 @@ export function listDeliveries(
     .filter((delivery) => status === undefined || delivery.status === status)
     .filter((delivery) => cursor === undefined || delivery.seq < cursor)
     .sort((a, b) => b.seq - a.seq);
-  const page = found.slice(0, limit).map((delivery) => ({ ...delivery }));
+  const page = found.slice(0, limit).map((delivery) => recordOf(state, delivery));
   return { deliveries: page, nextCursor: found.length > limit ? (page.at(-1)?.seq ?? null) : null };
 }
 
@@ -67,7 +52,7 @@ export function getDelivery(
   { tenant, seq }: { tenant: string; seq: number },
 ): DeliveryRecord | null {
   const delivery = state.deliveries.find((candidate) => candidate.seq === seq && candidate.tenant === tenant);
-  return delivery === undefined ? null : { ...delivery };
+  return delivery === undefined ? null : recordOf(state, delivery);
 }
 
 export function resendDelivery(
@@ -79,5 +64,11 @@ export function resendDelivery(
   if (delivery.status === "pending") return { found: true, was: "pending" };
   const untried = { tries: 0, lastTryAt: null, responseStatus: null, error: null };
   Object.assign(delivery, { ...untried, status: "pending", dueAt: state.clock.now() });
-  return { found: true, was: null, delivery: { ...delivery } };
+  refreshReceiver(state, delivery);
+  return { found: true, was: null, delivery: recordOf(state, delivery) };
+}
+
+export function recordOf(state: OracleState, delivery: OracleDelivery): DeliveryRecord {
+  const receiver = receiverOf(state, delivery);
+  return { ...delivery, hostProven: receiver !== undefined && isProven(receiver) };
 }

@@ -1,11 +1,22 @@
 import { STATE_AFTER } from "../../model/event.ts";
-import type { EventPage, LogMark, PageEventsParams, ReadEventsParams, StoredEvent } from "../storage.ts";
+import type {
+  EventFilter,
+  EventPage,
+  LogMark,
+  PageEventsParams,
+  ReadEventsParams,
+  StoredEvent,
+} from "../storage.ts";
 import { copyJson, type OracleEvent, type OracleState } from "./state.ts";
 
-export function readEvents(state: OracleState, { after, limit, bytesMax }: ReadEventsParams): EventPage {
+export function readEvents(
+  state: OracleState,
+  { after, limit, bytesMax, filter }: ReadEventsParams,
+): EventPage {
   const all = state.events
     .filter((event) => event.seq > after)
-    .flatMap((event) => toStored(state, event) ?? []);
+    .flatMap((event) => toStored(state, event) ?? [])
+    .filter((event) => filter === undefined || isAskedFor(event, filter));
   const events: StoredEvent[] = [];
   let bytes = 0;
   for (const event of all.slice(0, limit)) {
@@ -13,7 +24,8 @@ export function readEvents(state: OracleState, { after, limit, bytesMax }: ReadE
     events.push(event);
     bytes += event.bytes;
   }
-  const upTo = events.at(-1)?.seq ?? Math.max(after, state.events.at(-1)?.seq ?? 0);
+  const newest = Math.max(after, state.events.at(-1)?.seq ?? 0);
+  const upTo = filter !== undefined && events.length === all.length ? newest : (events.at(-1)?.seq ?? newest);
   return { events, more: events.length < all.length, upTo, mark: eventMark(state, { seq: after }) };
 }
 
@@ -36,6 +48,17 @@ export function pageEvents(
     bytes += event.bytes;
   }
   return { events, next: events.length < all.length ? (events.at(-1)?.seq ?? null) : null };
+}
+
+function isAskedFor(event: StoredEvent, filter: EventFilter): boolean {
+  const { tenant, agent, batch, session, schedule } = filter;
+  return (
+    event.tenant === tenant &&
+    (agent === undefined || event.agent === agent) &&
+    (batch === undefined || event.batch === batch) &&
+    (session === undefined || event.session === session) &&
+    (schedule === undefined || event.schedule === schedule)
+  );
 }
 
 export function eventMark(state: OracleState, { seq }: { seq: number }): LogMark | null {

@@ -1,18 +1,22 @@
+import { jsonWeight } from "../../model/json-weight.ts";
 import type { Settlement } from "../../model/outcome.ts";
 import { FRONT_RANK, rankOf } from "../../model/priority.ts";
+import { isAloneKind } from "../alone-line.ts";
 import type {
   Abilities,
   AttemptUsage,
+  Claim,
   ClaimedTask,
   FinishAndClaimParams,
   FinishedAndClaimed,
   Held,
 } from "../storage.ts";
-import { chooseTask } from "./choose-task.ts";
+import { canExecute } from "./abilities.ts";
+import { type Chosen, chooseAlone, chooseTask } from "./choose-task.ts";
 import { isAnyKeyWanted, passKeysOn } from "./concurrency-keys.ts";
 import { expireOverdue } from "./expire-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
-import { hasRoom } from "./room.ts";
+import { hasRoom, leftOnNode } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
@@ -21,6 +25,8 @@ import {
   endAttempt,
   endTask,
   failTask,
+  isOfLine,
+  isReady,
   type OracleState,
   type OracleTask,
   sessionOf,
@@ -52,9 +58,12 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
   }
   const expired = expireOverdue(state, { limit: claims.length > 0 ? EXPIRED_MAX : 0 });
   settleMoves(state);
-  const claimed = claims.flatMap((claim) =>
-    claimFromLane(state, { ...record, ...claim, hasEnded: finished.length > 0 }),
-  );
+  const claimed: ClaimedTask[] = [];
+  for (const claim of claims) {
+    const limit = Math.min(claim.limit, (params.claimsMax ?? Number.POSITIVE_INFINITY) - claimed.length);
+    const asked = { ...record, claim: { ...claim, limit }, hasEnded: finished.length > 0 };
+    claimed.push(...claimFromLane(state, asked));
+  }
   preempt(state);
   // What was started may be what a task with a key cannot start for now: another may in a lane that was claimed from before.
   if (claimed.length > 0 && isAnyKeyWanted(state)) tell(state, { kind: "work" });
@@ -62,6 +71,38 @@ export function finishAndClaim(state: OracleState, params: FinishAndClaimParams)
     tell(state, { kind: "events" });
   if (finished.some((finish) => finish.state === "delayed")) tell(state, { kind: "due" });
   return { finished, claimed, expired };
+}
+
+export function claimAlone(
+  state: OracleState,
+  { node, lanes }: { node: string; lanes: readonly string[] },
+): FinishedAndClaimed {
+  const record = state.nodes.get(node);
+  if (record === undefined || record.dead) return { finished: [], claimed: [], expired: [] };
+  const expired = expireOverdue(state, { limit: EXPIRED_MAX });
+  settleMoves(state);
+  const open = lanes.flatMap((name) => state.lanes.get(name) ?? []).filter((lane) => hasRoom(state, lane));
+  const chosen = chooseAlone(state, open, record.abilities);
+  const claimed = chosen === undefined ? [] : [startChosen(state, node, chosen)];
+  preempt(state);
+  if (claimed.length + expired.length > 0) tell(state, { kind: "events" });
+  return { finished: [], claimed, expired };
+}
+
+export function isAloneWaiting(
+  state: OracleState,
+  { node, lanes }: { node: string; lanes: readonly string[] },
+): boolean {
+  const record = state.nodes.get(node);
+  if (record === undefined || record.dead) return false;
+  return state.lines.some(
+    (line) =>
+      lanes.includes(line.lane) &&
+      isAloneKind(line.kind) &&
+      canExecute(state, record.abilities, line) &&
+      !state.tenants.get(line.tenant)?.disabled &&
+      state.tasks.some((task) => isReady(task) && isOfLine(task, line)),
+  );
 }
 
 function addUsage(state: OracleState, task: OracleTask, usage: AttemptUsage): void {
@@ -122,26 +163,32 @@ function claimFromLane(
   {
     node,
     abilities,
-    lane: name,
-    limit,
+    claim: { lane: name, limit, perTenant },
     hasEnded,
-  }: { node: string; abilities: Abilities | null; lane: string; limit: number; hasEnded: boolean },
+  }: { node: string; abilities: Abilities | null; claim: Claim; hasEnded: boolean },
 ): ClaimedTask[] {
   const lane = state.lanes.get(name);
   if (lane === undefined) return [];
   const claimed: ClaimedTask[] = [];
+  const leftFor = (tenant: string) =>
+    leftOnNode(state, perTenant, tenant) - claimed.filter(({ task }) => task.tenant === tenant).length;
   // Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
-  if (hasEnded && limit > 0) passKeysOn(state, lane);
+  if (hasEnded && limit > 0) passKeysOn(state, lane, leftFor);
   while (claimed.length < limit && hasRoom(state, lane)) {
-    const choose = () => chooseTask(state, lane, abilities);
-    const chosen = choose() ?? (passKeysOn(state, lane) ? choose() : undefined);
+    const choose = () => chooseTask(state, lane, abilities, leftFor);
+    const chosen = choose() ?? (passKeysOn(state, lane, leftFor) ? choose() : undefined);
     if (chosen === undefined) break;
-    const token = startTask(state, node, chosen.head);
-    chosen.line.lastServed = token;
-    chosen.tenantLine.lastServed = token;
-    claimed.push({ token, task: toRecord(chosen.head) });
+    claimed.push(startChosen(state, node, chosen));
   }
   return claimed;
+}
+
+function startChosen(state: OracleState, node: string, { head, line, tenantLine }: Chosen): ClaimedTask {
+  const token = startTask(state, node, head);
+  line.lastServed = token;
+  tenantLine.lastServed = token;
+  const task = toRecord(head);
+  return { token, task, bytes: jsonWeight(JSON.stringify(task.spec)) };
 }
 
 function startTask(state: OracleState, node: string, task: OracleTask): number {

@@ -8,7 +8,11 @@ import { openTasksOfRuns, pauseSchedule, takeUp } from "./runs.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { type OracleRun, type OracleSchedule, type OracleState, scheduleOf, tell } from "./state.ts";
 
-const NO_LIMITS = { maxQueueSize: Number.MAX_SAFE_INTEGER, maxPerAgent: Number.MAX_SAFE_INTEGER };
+const NO_LIMITS = {
+  maxQueueSize: Number.MAX_SAFE_INTEGER,
+  maxQueueSizeTotal: Number.MAX_SAFE_INTEGER,
+  maxPerAgent: Number.MAX_SAFE_INTEGER,
+};
 
 const TOLD_AS = {
   running: "run.started",

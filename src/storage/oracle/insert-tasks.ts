@@ -114,6 +114,7 @@ export function insertTask(state: OracleState, input: NewTask, limits: Admission
     dependsOn: input.dependsOn,
     rejection,
     lineKind,
+    losses: 0,
     unservedAt: null,
     held: null,
   };
@@ -144,7 +145,8 @@ function refuseConflicts(
 
 /** All that an insert may change. */
 function copyOf(state: OracleState): Partial<OracleState> {
-  const { tasks, lines, tenantLines, events, releases, keys, deliveries, batches, sessions } = state;
+  const { tasks, lines, tenantLines, events, releases, keys, batches, sessions } = state;
+  const { deliveries, receivers, deliveryTurns } = state;
   const { lastTaskSeq, lastEventSeq, lastSessionSeq } = state;
   const copies = structuredClone({
     tasks,
@@ -154,20 +156,37 @@ function copyOf(state: OracleState): Partial<OracleState> {
     releases,
     keys,
     deliveries,
+    receivers,
+    deliveryTurns,
     batches,
     sessions,
   });
   return { ...copies, arrivals: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
 }
 
-/** The task that was made with the same key, within a day. */
-function findByKey(state: OracleState, { tenant, idempotency }: NewTask): InsertedTask | null {
+/** Which of these keys stand for a task. */
+export function keptKeys(
+  state: OracleState,
+  { tenant, keys }: { tenant: string; keys: readonly string[] },
+): string[] {
+  return keys.filter((key) => keptKey(state, tenant, key) !== null);
+}
+
+/** A key that was used within a day, and the task that was made with it. */
+function keptKey(state: OracleState, tenant: string, key: string) {
   const since = state.clock.now() - IDEMPOTENCY_MS;
   const kept = state.keys.find(
-    (each) => each.tenant === tenant && each.key === idempotency?.key && each.createdAt > since,
+    (each) => each.tenant === tenant && each.key === key && each.createdAt > since,
   );
   const task = state.tasks.find(({ seq }) => seq === kept?.taskSeq);
-  if (kept === undefined || task === undefined) return null;
+  return kept === undefined || task === undefined ? null : { kept, task };
+}
+
+/** The task that was made with the same key. */
+function findByKey(state: OracleState, { tenant, idempotency }: NewTask): InsertedTask | null {
+  const found = idempotency === null ? null : keptKey(state, tenant, idempotency.key);
+  if (found === null) return null;
+  const { kept, task } = found;
   const { seq, id, position, createdAt, runAt, deadline } = task;
   const repeats = kept.hash === idempotency?.hash ? "same" : "other";
   return { seq, id, state: task.state, position, createdAt, runAt, deadline, rejection: null, repeats };
@@ -193,15 +212,20 @@ function tellOfFailedParents(state: OracleState, task: OracleTask): void {
   }
 }
 
-/** The whole queue is looked at before the tenant's share of it, and that before the agent's. */
+/** The queue of all tenants is looked at before the tenant's own, and that before the agent's. */
 function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): OracleTask["rejection"] {
   if (input.origin !== "task") return null;
+  const isDisabled = (tenant: string) => state.tenants.get(tenant)?.disabled ?? false;
   const counted = state.tasks.filter((task) => isWaiting(task) && task.origin === "task");
+  const waitingOfEnabled = counted.filter(({ tenant }) => !isDisabled(tenant)).length;
   const waitingOfTenant = counted.filter(({ tenant }) => tenant === input.tenant).length;
-  if (counted.length >= limits.maxQueueSize) return { full: "global", queued: waitingOfTenant };
+  if (!isDisabled(input.tenant) && waitingOfEnabled >= limits.maxQueueSizeTotal)
+    return { full: "server", queued: waitingOfTenant };
   const maxOfTenant = state.tenants.get(input.tenant)?.limits.maxQueued ?? null;
-  if (maxOfTenant !== null && waitingOfTenant >= maxOfTenant)
-    return { full: "tenant", queued: waitingOfTenant };
+  if (waitingOfTenant >= (maxOfTenant ?? limits.maxQueueSize))
+    return { full: maxOfTenant === null ? "global" : "tenant", queued: waitingOfTenant };
+  if (state.tenants.size > 1 && waitingOfTenant >= Math.floor(limits.maxQueueSizeTotal / 2))
+    return { full: "server", queued: waitingOfTenant };
   const waitingOfAgent = counted.filter((task) => isSameAgent(task, input)).length;
   if (waitingOfAgent >= (input.maxQueued ?? limits.maxPerAgent))
     return { full: "agent", queued: waitingOfAgent };

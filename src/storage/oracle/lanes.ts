@@ -9,9 +9,9 @@ export function configureLanes(
   state: OracleState,
   { lanes }: { lanes: readonly Omit<Lane, "concurrency">[] },
 ): void {
-  for (const { name, total, perAgent, strategy, agingMs } of lanes) {
+  for (const { name, total, perAgent, perTenant, strategy, agingMs } of lanes) {
     const before = state.lanes.get(name);
-    state.lanes.set(name, { name, total, perAgent, strategy, agingMs });
+    state.lanes.set(name, { name, total, perAgent, perTenant, strategy, agingMs });
     if (before !== undefined && before.agingMs !== agingMs) putInOrder(state, name, agingMs);
     state.shaken.add(name);
   }
@@ -27,7 +27,7 @@ function putInOrder(state: OracleState, lane: string, agingMs: number): void {
 }
 
 export function listLanes(state: OracleState): LaneRecord[] {
-  return [...state.lanes.values()].map(({ name, total, perAgent, strategy, agingMs }) => {
+  return [...state.lanes.values()].map(({ name, total, perAgent, perTenant, strategy, agingMs }) => {
     const tasks = state.tasks.filter((task) => task.lane === name);
     const ready = tasks.filter(isReady);
     const oldestAt = ready.length === 0 ? null : Math.min(...ready.map(({ createdAt }) => createdAt));
@@ -36,6 +36,7 @@ export function listLanes(state: OracleState): LaneRecord[] {
       name,
       total,
       perAgent,
+      perTenant,
       strategy,
       agingMs,
       waiting: tasks.filter(isWaiting).length,

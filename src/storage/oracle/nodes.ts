@@ -9,12 +9,19 @@ export function registerNode(
     node,
     version = null,
     slots = {},
+    perTenant = {},
     abilities = null,
-  }: { node: string; version?: string | null; slots?: Slots; abilities?: Abilities | null },
+  }: {
+    node: string;
+    version?: string | null;
+    slots?: Slots;
+    perTenant?: Slots;
+    abilities?: Abilities | null;
+  },
 ): void {
   const now = state.clock.now();
-  const times = { startedAt: now, seenAt: now };
-  state.nodes.set(node, { node, version, beat: 0, dead: false, draining: false, ...times, slots, abilities });
+  const life = { beat: 0, dead: false, draining: false, startedAt: now, seenAt: now };
+  state.nodes.set(node, { node, version, ...life, slots, perTenant, abilities });
   endMemory(state, abilities);
   abilitiesChanged(state);
 }
@@ -34,12 +41,18 @@ export function setNodeAbilities(
 
 export function setNodeSlots(
   state: OracleState,
-  { node, slots, draining = false }: { node: string; slots: Slots; draining?: boolean },
+  {
+    node,
+    slots,
+    perTenant = {},
+    draining = false,
+  }: { node: string; slots: Slots; perTenant?: Slots; draining?: boolean },
 ): void {
   const record = state.nodes.get(node);
   if (record === undefined) return;
   for (const lane of Object.keys(record.slots)) state.shaken.add(lane);
   record.slots = slots;
+  record.perTenant = perTenant;
   record.draining = draining;
   preempt(state);
 }

@@ -4,12 +4,18 @@ import { type OracleRun, type OracleSchedule, type OracleState, tell } from "./s
 
 export function readNotifications(
   state: OracleState,
-  { after, limit }: { after: number; limit: number },
+  { after, limit, tenant }: { after: number; limit: number; tenant?: string },
 ): NotificationPage {
-  const all = state.notifications.filter(({ seq }) => seq > after);
+  const all = state.notifications.filter(
+    (each) => each.seq > after && (tenant === undefined || each.tenant === tenant),
+  );
+  const notifications = all.slice(0, limit);
+  const more = all.length > limit;
+  const newest = tenant === undefined || more ? 0 : (state.notifications.at(-1)?.seq ?? 0);
   return {
-    notifications: all.slice(0, limit),
-    more: all.length > limit,
+    notifications,
+    more,
+    upTo: Math.max(notifications.at(-1)?.seq ?? after, newest),
     mark: notificationMark(state, { seq: after }),
   };
 }

@@ -1,7 +1,7 @@
 import { FRONT_RANK, isCritical } from "../../model/priority.ts";
 import { preemptionError } from "../preemption-error.ts";
 import { ableNodes, liveNodes } from "./abilities.ts";
-import { agentRoom, serving } from "./room.ts";
+import { agentRoom, freeForTenant, serving, shareRoom, shareRoomOnNodes, tenantRoom } from "./room.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { shareOut } from "./share-out.ts";
 import {
@@ -53,15 +53,15 @@ function preemptIn(state: OracleState, lane: OracleLane, arrivals: readonly Orac
   // Whoever is beyond the room of its agent needs a slot of that agent.
   const heldByAgent = arrivals.filter((arrival) => criticals.includes(arrival) && !usable.includes(arrival));
   const nodes = serving(state, lane);
-  const withoutSlot = [...Map.groupBy(usable, (task) => ableOf(state, task))].flatMap(([able, tasks]) =>
+  const unseated = [...Map.groupBy(usable, (task) => ableOf(state, task))].flatMap(([able, tasks]) =>
     able === EVERY_NODE
       ? beyondShares(state, lane, nodes, tasks)
-      : tasks.sort(byRank).slice(freeSlots(state, lane, only(nodes, able))),
+      : withoutSlot(state, lane, only(nodes, able), tasks),
   );
   const tokens: number[] = [];
-  for (const critical of [...heldByAgent, ...withoutSlot].sort(byRank)) {
+  for (const critical of [...heldByAgent, ...unseated].sort(byRank)) {
     const able = only(nodes, ableOf(state, critical));
-    const victim = victims(state, critical, able, heldByAgent.includes(critical))[0];
+    const victim = victims(state, lane, critical, able, heldByAgent.includes(critical))[0];
     if (victim === undefined) continue;
     tokens.push(giveWay(state, victim, critical));
     owe(state, lane, critical.tenant);
@@ -83,6 +83,27 @@ function only(nodes: ReadonlyMap<string, number>, able: string): ReadonlyMap<str
   return new Map([...nodes].filter(([node]) => names.includes(node)));
 }
 
+/** Of tasks that only these nodes can execute: the first ones get what is free there, of each tenant as many as it may have. */
+function withoutSlot(
+  state: OracleState,
+  lane: OracleLane,
+  nodes: ReadonlyMap<string, number>,
+  usable: readonly OracleTask[],
+): OracleTask[] {
+  const seated = [...Map.groupBy(usable, ({ tenant }) => tenant)]
+    .flatMap(([tenant, tasks]) => {
+      const own = Math.min(
+        tenantRoom(state, tenant),
+        shareRoom(state, lane, tenant),
+        freeForTenant(state, lane, nodes, tenant),
+      );
+      return tasks.sort(byRank).slice(0, Math.max(own, 0));
+    })
+    .sort(byRank)
+    .slice(0, freeSlots(state, lane, nodes));
+  return usable.filter((task) => !seated.includes(task));
+}
+
 /** The last ones of each tenant are beyond its share of what is free. */
 function beyondShares(
   state: OracleState,
@@ -90,7 +111,8 @@ function beyondShares(
   nodes: ReadonlyMap<string, number>,
   usable: readonly OracleTask[],
 ): OracleTask[] {
-  const shares = shareOut(state, lane, freeSlots(state, lane, nodes));
+  const free = freeSlots(state, lane, nodes);
+  const shares = shareOut(state, lane, free, (tenant) => freeForTenant(state, lane, nodes, tenant));
   return [...Map.groupBy(usable, ({ tenant }) => tenant)].flatMap(([tenant, tasks]) =>
     tasks.sort(byRank).slice(shares.get(tenant) ?? 0),
   );
@@ -124,15 +146,21 @@ function freeSlots(state: OracleState, lane: OracleLane, nodes: ReadonlyMap<stri
   return Math.max(Math.min((lane.total ?? Number.POSITIVE_INFINITY) - inflight, free), 0);
 }
 
-/** Those that may be made to give way to a task: the least urgent first, then the one that started last. */
+/**
+ * Those that may be made to give way to a task: the least urgent first, then the one that started last. Where the tenant
+ * holds more than its share, it could not use the slot that becomes free.
+ */
 function victims(
   state: OracleState,
+  lane: OracleLane,
   arrival: OracleTask,
   nodes: ReadonlyMap<string, number>,
   ofSameAgent: boolean,
 ): OracleTask[] {
+  if (shareRoom(state, lane, arrival.tenant) < 0) return [];
+  const rooms = shareRoomOnNodes(state, lane, arrival.tenant);
   return state.tasks
-    .filter(({ held }) => held !== null && nodes.has(held.node))
+    .filter(({ held }) => held !== null && nodes.has(held.node) && (rooms.get(held.node) ?? 0) >= 0)
     .filter((task) => task.preemptionsLeft > 0 && !isCritical(task.priority))
     .filter((task) => task.tenant === arrival.tenant && task.lane === arrival.lane)
     .filter((task) => !ofSameAgent || isSameAgent(task, arrival))

@@ -1,5 +1,6 @@
 import { isTerminal } from "../../model/task-state.ts";
 import { forgetEmptyBatches } from "./batches.ts";
+import { refreshReceiver } from "./receivers.ts";
 import { forgetEmptySessions } from "./sessions.ts";
 import { dependantsOf, findTask, type OracleState, type OracleTask } from "./state.ts";
 
@@ -90,7 +91,9 @@ export function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   state.tasks = state.tasks.filter((task) => !gone.has(task));
   const seqs = new Set(tasks.map(({ seq }) => seq));
   state.keys = state.keys.filter(({ taskSeq }) => !seqs.has(taskSeq));
+  const undone = state.deliveries.filter(({ taskSeq, dueAt }) => seqs.has(taskSeq) && dueAt !== null);
   state.deliveries = state.deliveries.filter(({ taskSeq }) => !seqs.has(taskSeq));
+  for (const delivery of undone) refreshReceiver(state, delivery);
   forgetEmptyBatches(state);
   forgetEmptySessions(state, tasks);
   // An agent of which nothing is left is forgotten: agents that come and go must not pile up.

@@ -1,8 +1,9 @@
 import { isTerminal } from "../../model/task-state.ts";
+import { isAloneKind } from "../alone-line.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
-import { isServed } from "./abilities.ts";
+import { isServed, standingOf } from "./abilities.ts";
 import { holderOf } from "./concurrency-keys.ts";
-import { inflightOfTenant } from "./room.ts";
+import { hasSecondEnabledTenant, inflightOfTenant, serving, shareRoom, shareRoomOnNodes } from "./room.ts";
 import { maxOf, tasksOfSession } from "./sessions.ts";
 import {
   agentKey,
@@ -12,6 +13,7 @@ import {
   isReady,
   isSameAgent,
   lineOf,
+  type OracleLane,
   type OracleState,
   type OracleTask,
   sessionOf,
@@ -47,6 +49,7 @@ export function readSituation(
       inflight: inflightOfTenant(state, task.tenant),
       max: state.tenants.get(task.tenant)?.limits.maxInflight ?? null,
     },
+    laneShare: lane === undefined ? null : laneShareOf(state, lane, task.tenant),
     agent: {
       inLane: inLane.filter((other) => other.held !== null && isSameAgent(other, task)).length,
       inflight: ofAgent.filter(({ held }) => held !== null).length,
@@ -56,19 +59,43 @@ export function readSituation(
     batch: batchOf(state, task),
     session: sessionSituation(state, task),
     noExecutor: noExecutorOf(state, task),
+    alone: aloneOf(task),
     key: keyOf(state, task),
     parents: task.state === "rejected" ? [] : parents.map(({ id, state: found }) => ({ id, state: found })),
   };
 }
 
+function laneShareOf(state: OracleState, lane: OracleLane, tenant: string): TaskSituation["laneShare"] {
+  if (!hasSecondEnabledTenant(state)) return null;
+  const inflight = inflightOfTenant(state, tenant, lane);
+  if (lane.perTenant !== null && shareRoom(state, lane, tenant) <= 0)
+    return { inflight, max: lane.perTenant };
+  const rooms = shareRoomOnNodes(state, lane, tenant);
+  const free = [...serving(state, lane)].filter(([, left]) => left > 0).map(([node]) => node);
+  if (free.length === 0 || free.some((node) => (rooms.get(node) ?? 0) > 0)) return null;
+  const max = sum(free.map((node) => state.nodes.get(node)?.perTenant[lane.name] ?? 0));
+  return { inflight: max - sum(free.map((node) => rooms.get(node) ?? 0)), max };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
 function noExecutorOf(state: OracleState, task: OracleTask): TaskSituation["noExecutor"] {
-  if (isTerminal(task.state) || task.held !== null || lineOf(state, task).standing === "executable")
-    return null;
+  if (isTerminal(task.state) || task.held !== null) return null;
+  const line = lineOf(state, task);
+  const standing = isAloneKind(line.kind) ? standingOf(state, line) : line.standing;
+  if (standing === "executable" || standing === "alone") return null;
   return {
     served: isServed(state, task),
     lastSeenAt: state.agentsSeen.get(task.agent)?.at ?? null,
     since: task.unservedAt,
   };
+}
+
+function aloneOf(task: OracleTask): TaskSituation["alone"] {
+  const waits = !isTerminal(task.state) && task.held === null;
+  return waits && isAloneKind(task.lineKind) ? { losses: task.losses } : null;
 }
 
 function batchOf(state: OracleState, task: OracleTask): TaskSituation["batch"] {

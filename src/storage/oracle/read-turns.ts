@@ -1,5 +1,6 @@
-import { TURNS_BYTES_MAX, TURNS_LOOKED_AT, type Turn } from "../../model/turn.ts";
+import { TURNS_BYTES_MAX, TURNS_LOOKED_AT } from "../../model/turn.ts";
 import type { ReadTurnsParams, SessionTurns } from "../storage.ts";
+import { toTurns } from "../stored-turns.ts";
 import { tasksOfSession } from "./sessions.ts";
 import { type OracleState, type OracleTask, sessionOf } from "./state.ts";
 
@@ -16,7 +17,12 @@ export function readTurns(state: OracleState, { seq, token, limit }: ReadTurnsPa
     .sort((a, b) => b.place - a.place)
     .slice(0, limit);
   const { generation, contextWindow } = session;
-  return { generation, contextWindow, turns: upToBytes(chosen).reverse().map(toTurn) };
+  const stored = upToBytes(chosen).map(({ id, spec, result }) => ({
+    id,
+    spec: JSON.stringify(spec),
+    result: JSON.stringify(result) ?? "null",
+  }));
+  return { generation, contextWindow, ...toTurns(stored.reverse()) };
 }
 
 function upToBytes(tasks: readonly OracleTask[]): OracleTask[] {
@@ -25,8 +31,4 @@ function upToBytes(tasks: readonly OracleTask[]): OracleTask[] {
     bytes += Buffer.byteLength(JSON.stringify(spec)) + Buffer.byteLength(JSON.stringify(result) ?? "null");
     return bytes <= TURNS_BYTES_MAX;
   });
-}
-
-function toTurn({ id, spec, result }: OracleTask): Turn {
-  return { taskId: id, work: spec.work, result };
 }

@@ -1,14 +1,14 @@
-import type { DependencyResult } from "../../model/task.ts";
 import { type ComeBack, isNamedBy, namedDependency } from "../dependency-error.ts";
+import type { DependencyResultsParams, StoredDependency } from "../storage.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { findBlocking, isOverdue, requeueTask } from "./requeue-task.ts";
 import { settleMoves } from "./settle-moves.ts";
 import {
   addEvent,
-  copyJson,
   dependantsOf,
   endTask,
   enterQueue,
+  findTask,
   type OracleState,
   type OracleTask,
   tell,
@@ -24,14 +24,20 @@ export function release(state: OracleState, { limit }: { limit: number }): { mor
   return { more: state.releases.length > 0 };
 }
 
-export function dependencyResults(state: OracleState, { seq }: { seq: number }): DependencyResult[] {
+export function dependencyResults(
+  state: OracleState,
+  { seq, ids, bytesMax }: DependencyResultsParams,
+): StoredDependency[] {
   const task = state.tasks.find((candidate) => candidate.seq === seq);
-  return state.tasks
-    .filter(
-      (parent) =>
-        parent.state === "done" && parent.tenant === task?.tenant && task.dependsOn.includes(parent.id),
-    )
-    .map(({ id, result }) => ({ taskId: id, result: copyJson(result) }));
+  let left = bytesMax;
+  return ids.flatMap((id) => {
+    const parent = task?.dependsOn.includes(id) ? findTask(state, { tenant: task.tenant, id }) : undefined;
+    if (parent?.state !== "done") return [];
+    const result = JSON.stringify(parent.result);
+    const resultBytes = Buffer.byteLength(result);
+    left = resultBytes <= left ? left - resultBytes : -1;
+    return { taskId: id, resultBytes, result: left < 0 ? null : result };
+  });
 }
 
 /** Tells up to `limit` dependants of ends that they have not heard of, and answers how many. */

@@ -1,4 +1,5 @@
 import { rankOf } from "../../model/priority.ts";
+import { isAloneKind } from "../alone-line.ts";
 import type { BlockingDependency } from "../storage.ts";
 import { findLineAnew } from "./abilities.ts";
 import { reopenRun } from "./runs.ts";
@@ -17,6 +18,8 @@ import {
 export function requeueTask(state: OracleState, task: OracleTask): void {
   const now = state.clock.now();
   const error = task.error;
+  task.losses = 0;
+  if (isAloneKind(task.lineKind)) task.lineKind = null;
   findLineAnew(state, task);
   task.unservedAt = null;
   const waits = unmetOf(state, task) > 0;

@@ -15,7 +15,11 @@ import {
   tell,
 } from "./state.ts";
 
-const NO_LIMITS = { maxQueueSize: Number.MAX_SAFE_INTEGER, maxPerAgent: Number.MAX_SAFE_INTEGER };
+const NO_LIMITS = {
+  maxQueueSize: Number.MAX_SAFE_INTEGER,
+  maxQueueSizeTotal: Number.MAX_SAFE_INTEGER,
+  maxPerAgent: Number.MAX_SAFE_INTEGER,
+};
 
 export function sendMessage(state: OracleState, params: SendParams): SentMessage {
   const { task: input, defaults } = params;

@@ -1,4 +1,4 @@
-import { agentRoom, tenantRoom } from "./room.ts";
+import { agentRoom, shareRoom, tenantRoom } from "./room.ts";
 import {
   isOfLine,
   isReady,
@@ -18,11 +18,15 @@ export interface Sharer {
   left: number;
 }
 
-/** Everybody who has tasks in a lane, the oldest first. `counts`: the lines that count. */
+/**
+ * Everybody who has tasks in a lane, the oldest first. `counts`: the lines that count; `leftFor`: how many of the slots that
+ * are shared out a tenant may take.
+ */
 export function sharersOf(
   state: OracleState,
   lane: OracleLane,
   counts: (line: OracleLine) => boolean,
+  leftFor: (tenant: string) => number,
 ): Sharer[] {
   const lines = state.tenantLines.filter((line) => line.lane === lane.name);
   return lines.map((line) => ({
@@ -32,7 +36,12 @@ export function sharersOf(
     ).length,
     lastServed: line.lastServed,
     owed: line.owed,
-    left: Math.min(supplyOf(state, lane, line.tenant, counts), tenantRoom(state, line.tenant)),
+    left: Math.min(
+      supplyOf(state, lane, line.tenant, counts),
+      tenantRoom(state, line.tenant),
+      shareRoom(state, lane, line.tenant),
+      leftFor(line.tenant),
+    ),
   }));
 }
 
@@ -49,9 +58,14 @@ export function nextSharer(sharers: readonly Sharer[]): Sharer | undefined {
     )[0];
 }
 
-/** How many of the next `slots` starts in a lane each tenant gets. */
-export function shareOut(state: OracleState, lane: OracleLane, slots: number): Map<string, number> {
-  const sharers = sharersOf(state, lane, ({ standing }) => standing === "executable");
+/** How many of the next `slots` starts in a lane each tenant gets; see `sharersOf`. */
+export function shareOut(
+  state: OracleState,
+  lane: OracleLane,
+  slots: number,
+  leftFor: (tenant: string) => number,
+): Map<string, number> {
+  const sharers = sharersOf(state, lane, ({ standing }) => standing === "executable", leftFor);
   const shares = new Map<string, number>();
   for (let turn = 1; turn <= slots; turn += 1) {
     const next = nextSharer(sharers);

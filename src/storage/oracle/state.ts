@@ -1,3 +1,4 @@
+import { callbackHost } from "../../model/callback-host.ts";
 import type { Clock } from "../../model/clock.ts";
 import type { EventType } from "../../model/event.ts";
 import { type Lane, NEWCOMER_LEAD } from "../../model/lane.ts";
@@ -6,6 +7,7 @@ import { SESSION_ENDS, type SessionMode } from "../../model/session.ts";
 import { type AttemptOutcome, DEFAULT_TENANT, TASK_KINDS, type TaskKind } from "../../model/task.ts";
 import type { AttemptRecord, TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, type TerminalState, WAITING_STATES } from "../../model/task-state.ts";
+import type { AloneKind } from "../alone-line.ts";
 import { type ComeBack, dependencyError } from "../dependency-error.ts";
 import type {
   Abilities,
@@ -32,12 +34,14 @@ import type {
   TaskOrigin,
   TenantRecord,
 } from "../storage.ts";
+import { refreshReceiver } from "./receivers.ts";
 import { endRun } from "./runs.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 export type OracleNode = Mutable<NodeRecord & Omit<NodeDetails, "lanes">> & {
   slots: Slots;
+  perTenant: Slots;
   abilities: Abilities | null;
 };
 
@@ -59,12 +63,19 @@ export interface OracleState {
   keys: { tenant: string; key: string; hash: string; taskSeq: number; createdAt: number }[];
   /** By `agentKey`. */
   readonly catalogue: Map<string, AgentRecord>;
+  /** Of the catalogue, by `agentKey`, oldest first. */
+  agentChanges: { readonly seq: number; readonly key: string }[];
+  lastAgentChange: number;
   /** Those that were created. */
   readonly tenants: Map<string, Mutable<TenantRecord>>;
   apiKeys: Mutable<KeyRecord>[];
   /** In the order of `seq`. */
   audit: AuditEntry[];
-  deliveries: Mutable<DeliveryRecord>[];
+  deliveries: Mutable<OracleDelivery>[];
+  /** What is known of the hosts that deliveries go to, by tenant and host. */
+  receivers: OracleReceiver[];
+  /** The same of all hosts of one kind that a tenant has. */
+  deliveryTurns: OracleDeliveryTurn[];
   /** Of tasks that are gone as well: nobody sees those. */
   logs: LogPiece[];
   batches: OracleBatch[];
@@ -122,7 +133,9 @@ export interface OracleTask extends Mutable<Omit<TaskRecord, "attempts">> {
   dependsOn: readonly string[];
   readonly rejection: { full: FullQueue; queued: number } | null;
   /** The kind that its line holds alone; null: that holds all kinds. */
-  lineKind: TaskKind | null;
+  lineKind: TaskKind | AloneKind | null;
+  /** How often its process died with it. */
+  losses: number;
   /** Since when it is known that no live node can execute it, where its agent is not served. */
   unservedAt: number | null;
   /** The lease; null when nobody runs it. */
@@ -153,9 +166,12 @@ export interface OracleLine {
   readonly tenant: string;
   readonly agent: string;
   /** The kind of tasks that it holds alone; null: all kinds. */
-  readonly kind: TaskKind | null;
-  /** Whether a live node can execute its tasks; else whether its agent is served by one that is away. */
-  standing: "executable" | "away" | "unserved";
+  readonly kind: TaskKind | AloneKind | null;
+  /**
+   * Whether a live node can execute its tasks; else whether its agent is served by one that is away. `alone`: it can, but
+   * only when it runs nothing else.
+   */
+  standing: "executable" | "alone" | "away" | "unserved";
   /** Token of its last start; 0: never. */
   lastServed: number;
 }
@@ -194,10 +210,14 @@ export function emptyState(clock: Clock): OracleState {
     releases: [],
     keys: [],
     catalogue: new Map(),
+    agentChanges: [],
+    lastAgentChange: 0,
     tenants: new Map([[DEFAULT_TENANT, defaultTenant(clock.now())]]),
     apiKeys: [],
     audit: [],
     deliveries: [],
+    receivers: [],
+    deliveryTurns: [],
     batches: [],
     sessions: [],
     schedules: [],
@@ -222,12 +242,20 @@ export function emptyState(clock: Clock): OracleState {
 }
 
 function defaultTenant(now: number): TenantRecord {
-  const limits = { maxQueued: null, maxInflight: null, maxSchedules: null, maxStreams: null };
+  const limits = {
+    maxQueued: null,
+    maxInflight: null,
+    maxSchedules: null,
+    maxStreams: null,
+    maxAgents: null,
+    maxStoredBytes: null,
+  };
   return {
     id: DEFAULT_TENANT,
     name: DEFAULT_TENANT,
     disabled: false,
     limits,
+    storedBytes: null,
     createdAt: now,
     updatedAt: now,
   };
@@ -382,6 +410,26 @@ export function addEvent(
   return seq;
 }
 
+export type OracleDelivery = Omit<DeliveryRecord, "hostProven">;
+
+/** In microseconds: when it was handed a delivery, and when it may be handed the next. Null: nothing is pending. */
+interface Served {
+  served: number;
+  turn: number | null;
+}
+
+export interface OracleReceiver extends Served {
+  readonly tenant: string;
+  readonly host: string;
+  /** In a row. */
+  failures: number;
+}
+
+export interface OracleDeliveryTurn extends Served {
+  readonly tenant: string;
+  readonly proven: boolean;
+}
+
 /** The end of a task that has a callback leaves a delivery. */
 function addDelivery(state: OracleState, task: OracleTask): void {
   if (task.callbackUrl === null || task.completedAt === null) return;
@@ -398,12 +446,14 @@ export function deliver(
   if (completedAt === null) throw new Error("Only an end is told of.");
   const now = batch?.completedAt ?? completedAt;
   tell(state, { kind: "deliveries" });
+  const host = callbackHost(url);
   state.deliveries.push({
     seq: state.lastEventSeq,
     tenant,
     taskSeq,
     taskId,
     url,
+    host,
     batch,
     end:
       batch !== null
@@ -423,6 +473,7 @@ export function deliver(
     responseStatus: null,
     error: null,
   });
+  refreshReceiver(state, { tenant, host });
 }
 
 /** Moves a task to its end, and leaves word for those that depend on it: `reason`, or that it is done. */
@@ -507,6 +558,7 @@ export function toRecord(task: OracleTask): TaskRecord {
     summary: _12,
     lineKind: _13,
     unservedAt: _14,
+    losses: _15,
     result,
     spec,
     attempts,

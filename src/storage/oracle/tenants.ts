@@ -1,30 +1,37 @@
 import { DEFAULT_TENANT } from "../../model/task.ts";
 import { isTerminal } from "../../model/task-state.ts";
-import type {
-  CreatedTenant,
-  DeletedTenant,
-  NewTenant,
-  TenantLimits,
-  TenantRecord,
-  UpdatedTenant,
+import {
+  type CreatedTenant,
+  type DeletedTenant,
+  type NewTenant,
+  TASK_OVERHEAD_BYTES,
+  type TenantLimits,
+  type TenantRecord,
+  type UpdatedTenant,
 } from "../storage.ts";
+import { noteChange } from "./agents.ts";
 import { cancelThese } from "./cancel-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { remove } from "./prune.ts";
+import { refreshTurns } from "./receivers.ts";
+import { hasSecondEnabledTenant } from "./room.ts";
 import { agentKey, copyJson, type OracleState, tell } from "./state.ts";
 
 export function createTenant(state: OracleState, { id, name, limits }: NewTenant): CreatedTenant {
   if (state.tenants.has(id)) return { taken: "id" };
   if (isNameTaken(state, { id, name })) return { taken: "name" };
   const now = state.clock.now();
+  const wereShared = hasSecondEnabledTenant(state);
   state.tenants.set(id, {
     id,
     name,
     disabled: false,
     limits: { ...limits },
+    storedBytes: null,
     createdAt: now,
     updatedAt: now,
   });
+  sharesMayChange(state, wereShared);
   changed(state, id);
   return { taken: null, tenant: recordOf(state, id) };
 }
@@ -57,8 +64,10 @@ export function setTenantDisabled(
 ): TenantRecord | null {
   const tenant = state.tenants.get(id);
   if (tenant === undefined) return null;
+  const wereShared = hasSecondEnabledTenant(state);
   tenant.disabled = disabled;
   tenant.updatedAt = state.clock.now();
+  sharesMayChange(state, wereShared);
   changed(state, id);
   return recordOf(state, id);
 }
@@ -103,7 +112,13 @@ function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notificatio
 function forget(state: OracleState, id: string): void {
   const isOwn = (key: string) => key.startsWith(agentKey({ tenant: id, agent: "" }).slice(0, -2));
   for (const key of state.agentLimits.keys()) if (isOwn(key)) state.agentLimits.delete(key);
-  for (const key of state.catalogue.keys()) if (isOwn(key)) state.catalogue.delete(key);
+  for (const key of state.catalogue.keys()) {
+    if (!isOwn(key)) continue;
+    state.catalogue.delete(key);
+    noteChange(state, key);
+  }
+  state.receivers = state.receivers.filter(({ tenant }) => tenant !== id);
+  state.deliveryTurns = state.deliveryTurns.filter(({ tenant }) => tenant !== id);
   state.tenants.delete(id);
   tell(state, { kind: "tenants" }, { kind: "agents" });
 }
@@ -112,15 +127,41 @@ function isNameTaken(state: OracleState, { id, name }: { id: string; name: strin
   return [...state.tenants.values()].some((other) => other.id !== id && other.name === name);
 }
 
+/** Where tenants are held to their shares from now on, or no longer, that concerns every lane. */
+function sharesMayChange(state: OracleState, wereShared: boolean): void {
+  if (hasSecondEnabledTenant(state) === wereShared) return;
+  for (const lane of state.lanes.keys()) state.shaken.add(lane);
+}
+
 /** Other bounds hold: what its tasks waited for may be there now, or gone. */
 function changed(state: OracleState, id: string): void {
   for (const line of state.tenantLines) if (line.tenant === id) state.shaken.add(line.lane);
   preempt(state);
-  tell(state, { kind: "tenants" }, { kind: "work" });
+  refreshTurns(state, id);
+  tell(state, { kind: "tenants" }, { kind: "work" }, { kind: "deliveries" });
 }
 
 function recordOf(state: OracleState, id: string): TenantRecord {
   const tenant = state.tenants.get(id);
   if (tenant === undefined) throw new Error(`There is no tenant ${id}.`);
-  return copyJson(tenant);
+  const isCounted = tenant.limits.maxStoredBytes !== null;
+  return { ...copyJson(tenant), storedBytes: isCounted ? storedBytes(state, id) : null };
+}
+
+function storedBytes(state: OracleState, tenant: string): number {
+  const own = state.tasks.filter((task) => task.tenant === tenant);
+  return own.reduce(
+    (sum, { spec, result, error }) =>
+      sum +
+      TASK_OVERHEAD_BYTES +
+      Buffer.byteLength(JSON.stringify(spec)) +
+      Buffer.byteLength(result === undefined ? "" : JSON.stringify(result)) +
+      Buffer.byteLength(error ?? ""),
+    0,
+  );
+}
+
+/** Nothing is counted before it is asked for. */
+export function countStored(): { readonly more: boolean } {
+  return { more: false };
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { DEFAULT_AGENT, TASK_KINDS } from "../../model/task.ts";
+import { ALONE } from "../alone-line.ts";
 import { noExecutorError } from "../no-executor-error.ts";
 import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
@@ -57,9 +58,12 @@ const SERVED = (n: string) => `(
              and exists (select 1 from node live where live.profile = named.profile and not live.dead))
   or exists (select 1 from agent_seen seen where seen.agent = ${n}.agent and seen.serves) or ${STORED(n)})`;
 
+/** Whether the tasks of line `n` run alone. */
+export const isAlone = (n: string) => `left(${n}.kind, ${ALONE.length}) = '${ALONE}'`;
+
 /** The live profiles, of all `live`, whose nodes can execute the tasks of line `n`. */
 const ABLE = (n: string, live: string) => `
-  case when ${n}.kind = '' and not ${n}.served or ${STORED(n)} then ${live}
+  case when ${n}.kind in ('', '${ALONE}') and not ${n}.served or ${STORED(n)} then ${live}
        when ${n}.served then array(
          select p from unnest(${live}) p
           where p = '' or exists (
@@ -67,7 +71,7 @@ const ABLE = (n: string, live: string) => `
           order by p collate "C")
        else array(
          select p from unnest(${live}) p
-          where p = '' or exists (select 1 from profile f where f.id = p and ${n}.kind = any (f.kinds))
+          where p = '' or exists (select 1 from profile f where f.id = p and replace(${n}.kind, '${ALONE}', '') = any (f.kinds))
           order by p collate "C") end`;
 
 /** The kind of tasks that the line of a task holds alone, where `served` says of its agent whether it is. */
@@ -76,17 +80,24 @@ export function lineKind(task: string, served: string): string {
                then '' else ${task}.kind end`;
 }
 
+/** `standing` of line `n`, given `able`. Tasks that run alone are none that an ordinary claim may start. */
+const standingOf = (n: string, able: string) =>
+  `case when ${able} <> '{}' then (${isAlone(n)})::integer when ${n}.served then 1 else 2 end`;
+
 /** `standing` and `pool` of a line that is about to be made, given its `served`. */
 export function newLabel(n: string): string {
   return `(
-    select case when able = '{}' then case when ${n}.served then 1 else 2 end else 0 end as standing,
+    select ${standingOf(n, "able")} as standing,
            case when able = '{}' or (able = live and ${n}.kind = '') then 0 else pool_of(able) end as pool
       from (select live, ${ABLE(n, "live")} as able
               from (select case when exists (select 1 from node where not dead) then a.live else '{}' end as live from ability a) a) l
      where live <> '{}'
     union all
-    select 0, 0 where not exists (select 1 from node where not dead))`;
+    select (${isAlone(n)})::integer, 0 where not exists (select 1 from node where not dead))`;
 }
+
+/** The kind of the line that task `t` of line `n` is in when it runs alone. */
+const ALONE_KIND = `'${ALONE}' || case when n.agent = '${DEFAULT_AGENT}' then '' else t.spec::json #>> '{work,kind}' end`;
 
 export const ABILITY_FUNCTIONS = `
 -- Whether an executor of its own runs the agent's tasks.
@@ -239,13 +250,47 @@ declare
   v_id bigint;
 begin
   select * into v_line from line where id = p_task.line;
-  if v_line.kind <> '' or v_line.served or v_line.agent = '${DEFAULT_AGENT}'
-     or v_kind = any ((select common_kinds from ability)::text[]) then return p_task.line; end if;
+  if not ${isAlone("v_line")} and (v_line.kind <> '' or v_line.served or v_line.agent = '${DEFAULT_AGENT}'
+     or v_kind = any ((select common_kinds from ability)::text[])) then return p_task.line; end if;
   perform make_lines(json_build_array(
     json_build_object('lane', v_line.lane, 'tenant', v_line.tenant, 'agent', v_line.agent, 'kind', v_kind)));
-  select id into v_id from line
-   where lane = v_line.lane and tenant = v_line.tenant and agent = v_line.agent and kind = v_kind;
+  select n.id into v_id from line n
+   where n.lane = v_line.lane and n.tenant = v_line.tenant and n.agent = v_line.agent
+     and n.kind = (select ${lineKind("t", "is_served(t.tenant, t.agent)")}
+                     from (select v_line.tenant as tenant, v_line.agent as agent, v_kind as kind) t);
   return v_id;
+end $$;
+
+-- From now on these tasks, which attempts hold, run alone.
+create function move_to_alone(p_seqs bigint[]) returns void language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_forms json;
+  v_deltas line_delta[];
+begin
+  select json_agg(json_build_object('lane', lane, 'tenant', tenant, 'agent', agent, 'kind', kind)) into v_forms
+    from (select n.lane, n.tenant, n.agent, ${ALONE_KIND} as kind, min(t.seq) as first
+            from task t join line n on n.id = t.line where t.seq = any (p_seqs) and not ${isAlone("n")}
+           group by 1, 2, 3, 4 order by first) f;
+  if v_forms is null then return; end if;
+  perform make_lines(v_forms);
+  with moving as (
+    select t.seq, n.id as source, a.id as target, t.tenant, t.concurrency_key
+      from task t
+      join line n on n.id = t.line
+      join line a on a.lane = n.lane and a.tenant = n.tenant and a.agent = n.agent and a.kind = ${ALONE_KIND}
+     where t.seq = any (p_seqs) and not ${isAlone("n")}),
+  moved as (update task t set line = m.target from moving m where t.seq = m.seq),
+  held as (update lease l set line = m.target from moving m where l.task_seq = m.seq),
+  -- Those that share a concurrency key may be of several lines now.
+  contested as (
+    update key_hold h set contested = true
+      from moving m where h.tenant = m.tenant and h.key = m.concurrency_key and not h.contested)
+  select array_agg(row(line, 0, 0, 0, 0, moves, null, null, null)::line_delta) into v_deltas
+    from (select source as line, -count(*)::integer as moves from moving group by source
+          union all
+          select target, count(*)::integer from moving group by target) d;
+  perform apply_deltas(v_deltas);
 end $$;
 
 -- Says anew which nodes can execute the tasks of lines. p_tenant, p_agent: only of this agent; null: of all.
@@ -264,7 +309,7 @@ begin
    where able <> '{}' and (able <> p_live or kind <> '')
   on conflict (profiles) do nothing;
   with fresh as (
-    select l.id, case when l.able = '{}' then case when l.served then 1 else 2 end else 0 end as standing,
+    select l.id, ${standingOf("l", "l.able")} as standing,
            case when l.able = '{}' or (l.able = p_live and l.kind = '') then 0
                 else (select p.id from pool p where p.profiles = l.able) end as pool
       from (select n.id, n.kind, n.served, ${ABLE("n", "p_live")} as able from line n
@@ -297,7 +342,7 @@ declare
   v_tenants text[] := array(select distinct n.tenant from line n where n.id = any (p_lines));
 begin
   update tenant_line t
-     set supply = s.supply, urgent_lines = s.urgent_lines, startable = not t.disabled and s.supply > 0
+     set supply = s.supply, urgent_lines = s.urgent_lines, startable = not t.disabled and s.supply > 0 and (t.inflight >= t.lane_max) is not true
     from (select lane, tenant, sum(room) as supply, (count(*) filter (where startable and ahead))::integer as urgent_lines
             from line where tenant = any (v_tenants) group by lane, tenant) s
    where t.tenant = s.tenant and t.lane = s.lane;

@@ -1,4 +1,9 @@
-import type { AgentRecord, AgentStorage } from "../storage.ts";
+import {
+  AGENT_CHANGES_KEPT,
+  type AgentRecord,
+  type AgentStorage,
+  type CatalogueChanges,
+} from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { preemptAt } from "./preempt-tasks.ts";
 
@@ -24,25 +29,17 @@ export function postgresAgents(db: PostgresDatabase): AgentStorage {
     update: (record) => change(db, "update_agent", toValues(record)),
     delete: ({ tenant, agent }) => change(db, "delete_agent", [tenant, agent]),
     async list() {
-      const rows = await db.read<{
-        tenant: string;
-        agent: string;
-        max_inflight: number | null;
-        definition: string;
-      }>({
+      const rows = await db.read<ListedRow>({
         name: "list_agents",
         text: `select tenant, agent, max_inflight, definition from agent
                 where definition is not null order by tenant, agent`,
         values: [],
       });
-      return rows.map(
-        ({ tenant, agent, max_inflight: maxInflight, definition }): AgentRecord => ({
-          tenant,
-          agent,
-          maxInflight,
-          definition: JSON.parse(definition),
-        }),
-      );
+      return rows.map(toRecord);
+    },
+    async changes({ since, limit }) {
+      const changed = since === null ? null : await readChanges(db, since, limit);
+      return changed ?? readWhole(db);
     },
     async isKnown({ tenant, agent }) {
       const rows = await db.read({
@@ -66,6 +63,61 @@ export function postgresAgents(db: PostgresDatabase): AgentStorage {
       await db.write({ name: "forget_agents", text: "select forget_agents($1)", values: [] });
     },
   };
+}
+
+interface ListedRow {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly max_inflight: number | null;
+  readonly definition: string;
+}
+
+function toRecord({ tenant, agent, max_inflight: maxInflight, definition }: ListedRow): AgentRecord {
+  return { tenant, agent, maxInflight, definition: JSON.parse(definition) };
+}
+
+/** A row that tells of no agent tells of the last change alone. */
+type ChangeRow = Partial<ListedRow> & { readonly seq: string | null; readonly last: string };
+
+/** Null: what happened since is not known any more. */
+async function readChanges(
+  db: PostgresDatabase,
+  since: number,
+  limit: number,
+): Promise<CatalogueChanges | null> {
+  const rows = await db.read<ChangeRow>({
+    name: "agent_changes",
+    text: `select l.last, c.seq, c.tenant, c.agent, a.max_inflight, a.definition
+             from (select coalesce(max(seq), 0) as last from agent_change) l
+             left join lateral (select * from agent_change where seq > $1 order by seq limit $2) c on true
+             left join agent a on a.tenant = c.tenant and a.agent = c.agent order by c.seq`,
+    values: [since, limit],
+  });
+  const last = Number(rows[0]?.last);
+  if (since > last || since < last - AGENT_CHANGES_KEPT) return null;
+  const changes = rows.filter(({ seq }) => seq !== null);
+  const isListed = (row: ChangeRow): row is ChangeRow & ListedRow => (row.definition ?? null) !== null;
+  return {
+    whole: false,
+    agents: changes.filter(isListed).map(toRecord),
+    gone: changes
+      .filter((row) => !isListed(row))
+      .map(({ tenant, agent }) => ({ tenant: tenant as string, agent: agent as string })),
+    last: Number(changes.at(-1)?.seq ?? since),
+    more: changes.length === limit,
+  };
+}
+
+async function readWhole(db: PostgresDatabase): Promise<CatalogueChanges> {
+  const rows = await db.read<Partial<ListedRow> & { readonly last: string }>({
+    name: "agents_and_last_change",
+    text: `select l.last, a.tenant, a.agent, a.max_inflight, a.definition
+             from (select coalesce(max(seq), 0) as last from agent_change) l
+             left join agent a on a.definition is not null order by a.tenant, a.agent`,
+    values: [],
+  });
+  const agents = rows.filter(({ tenant }) => (tenant ?? null) !== null) as unknown as ListedRow[];
+  return { whole: true, agents: agents.map(toRecord), gone: [], last: Number(rows[0]?.last), more: false };
 }
 
 async function change(

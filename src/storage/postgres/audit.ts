@@ -23,15 +23,18 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
       });
     },
     async list({ tenant, since = 0, keyId, limit, cursor }) {
-      const filters = [
-        ...(keyId === undefined ? [] : ["key_id = $4"]),
+      // Rows are compared and ordered by all columns of an index, so that no other index will do.
+      const [row, key] =
+        keyId === undefined ? ["tenant, at, seq", "$1"] : ["tenant, key_id, at, seq", "$1, $4"];
+      const conditions = [
+        `(${row}) >= (${key}, $2, 0) and (${row}) <= (${key}, 9e18::bigint, 9e18::bigint)`,
+        ...(keyId === undefined ? [] : ["key_id is not null"]),
         ...(cursor === undefined ? [] : [`(at, seq) < (select at, seq from audit_entry where seq = $5)`]),
       ];
       const rows = await db.read<AuditRow>({
-        name: `list_audit_${filters.length}_${keyId === undefined}`,
-        text: `select *, $4::text, $5::bigint from audit_entry
-                where ${["tenant = $1", "at >= $2", ...filters].join(" and ")}
-                order by at desc, seq desc limit $3`,
+        name: `list_audit_${cursor === undefined}_${keyId === undefined}`,
+        text: `select *, $4::text, $5::bigint from audit_entry where ${conditions.join(" and ")}
+                order by ${row.replaceAll(/\w+/g, "$& desc")} limit $3`,
         values: [tenant, since, limit + 1, keyId ?? null, cursor ?? null],
       });
       const entries = rows.slice(0, limit).map(toEntry);

@@ -1,5 +1,6 @@
-import type { BatchRecord } from "../storage.ts";
+import type { BatchRecord, BatchTaskRecord } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { untilDurable } from "./until-durable.ts";
 
 export async function getBatch(
   db: PostgresDatabase,
@@ -23,6 +24,26 @@ export async function getBatch(
     createdAt: Number(createdAt),
     completedAt: completedAt === null ? null : Number(completedAt),
   };
+}
+
+/** Without specs and results: those of a whole batch together can take more than a process has. */
+export async function batchTasks(
+  db: PostgresDatabase,
+  { tenant, batch, limit }: { tenant: string; batch: string; limit: number },
+): Promise<BatchTaskRecord[]> {
+  const rows = await db.read<BatchTaskRecord & { held_since: string | null }>({
+    name: "batch_tasks",
+    text: `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, t.spec::json ->> 'key' as key,
+                  coalesce(t.spec::json -> 'dependsOn', '[]') as "dependsOn", l.started_at as held_since
+             from task t left join lease l on l.task_seq = t.seq
+            where t.batch = $2 and t.tenant = $1 order by t.seq limit $3`,
+    values: [tenant, batch, limit],
+  });
+  await untilDurable(
+    db,
+    rows.map(({ held_since }) => held_since),
+  );
+  return rows.map(({ held_since: _, ...task }) => task);
 }
 
 /**
@@ -118,6 +139,7 @@ declare
   v_data text[];
   v_counts text[];
   v_urls text[];
+  v_hosts text[];
   v_first bigint;
 begin
   with completed as (
@@ -136,12 +158,17 @@ begin
   if v_seqs is null then return; end if;
   v_first := take_event_numbers(cardinality(v_seqs));
   perform tell(v_first, p_now, array_fill('batch.completed'::text, array[cardinality(v_seqs)]), v_tenants, v_seqs, v_data);
-  insert into delivery (seq, tenant, task_seq, url, batch_counts, created_at, due_at)
-  select v_first + u.place - 1, u.tenant, u.seq, u.url, u.counts, p_now, p_now
-    from unnest(v_seqs, v_tenants, v_urls, v_counts) with ordinality u(seq, tenant, url, counts, place)
-   where u.url is not null;
+  with added as (
+    insert into delivery (seq, tenant, task_seq, url, batch_counts, created_at, due_at)
+    select v_first + u.place - 1, u.tenant, u.seq, u.url, u.counts, p_now, p_now
+      from unnest(v_seqs, v_tenants, v_urls, v_counts) with ordinality u(seq, tenant, url, counts, place)
+     where u.url is not null
+    returning tenant, host)
+  select array_agg(tenant), array_agg(host) into v_tenants, v_hosts from added;
+  if v_tenants is null then return; end if;
+  perform refresh_receivers(p_now, v_tenants, v_hosts);
   -- Once for a whole batch, which is rare enough for a notification inside the transaction. Those who end its tasks cannot
   -- know that somebody wants to hear of it.
-  if found then perform pg_notify('rota', '{"from":"","signals":[{"kind":"deliveries"}]}'); end if;
+  perform pg_notify('rota', '{"from":"","signals":[{"kind":"deliveries"}]}');
 end $$;
 `;

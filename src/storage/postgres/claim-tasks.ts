@@ -1,6 +1,7 @@
 import { AHEAD_STREAK_MAX } from "../../model/priority.ts";
 import { oneRow } from "./one-row.ts";
 import { roomWhenFreed, tenantRoom } from "./share-out.ts";
+import { leftFor } from "./tenant-shares.ts";
 
 /** The first line, by `order`, of each pool in v_pools and of those that all nodes can execute, of the tenant v_own. */
 function ofPools(columns: string, condition: string, order: string): string {
@@ -33,9 +34,11 @@ function tasksAhead(criticalOnly: string): string {
  */
 export const CLAIM_FUNCTIONS = `
 -- p_freed: the lines of slots that ends freed and that have not been written down; see can_wait.
+-- p_each, p_left: what tenants may take of the slots; see tenant-shares.ts.
 -- first_token: of the first of seqs; the others have those that follow.
 create function claim_tasks(
-  p_now bigint, p_node text, p_lane text, p_limit integer, p_freed bigint[], out seqs bigint[], out first_token bigint)
+  p_now bigint, p_node text, p_lane text, p_limit integer, p_freed bigint[], p_each integer, p_left text,
+  out seqs bigint[], out first_token bigint)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -46,12 +49,18 @@ declare
   v_urgent boolean;
   v_streaked boolean;
   v_lines bigint[];
+  v_each integer;
+  v_left_of jsonb;
 begin
   select * into v_lane from lane where name = p_lane;
   if not found then raise exception 'lane "%" is not configured', p_lane; end if;
+  if v_lane.second_tenant then
+    v_each := p_each;
+    v_left_of := p_left;
+  end if;
   if exists (select 1 from line where lane = p_lane and startable and pool <> 0) then
     if p_freed is not null then perform apply_deltas(freed_slots(p_freed)); end if;
-    select * into seqs, first_token from claim_of_pools(p_now, p_node, p_lane, p_limit);
+    select * into seqs, first_token from claim_of_pools(p_now, p_node, p_lane, p_limit, v_each, v_left_of);
     return;
   end if;
   v_left := least(p_limit, v_lane.total - v_lane.inflight + coalesce(cardinality(p_freed), 0));
@@ -64,6 +73,10 @@ begin
       v_left := least(v_left, v_own.max_inflight + coalesce(cardinality(p_freed), 0)
                                 - (select sum(inflight) from tenant_line where tenant = v_own.tenant));
     end if;
+    if v_lane.second_tenant then
+      v_left := least(v_left, v_own.lane_max + coalesce(cardinality(p_freed), 0) - v_own.inflight,
+                      coalesce((v_left_of ->> v_own.tenant)::integer, v_each));
+    end if;
     if v_left > 0 and v_own.urgent_lines > 0 then
       v_turns := array_fill(v_own.id, array[least(v_left, v_own.supply)::integer]);
       first_token := take_event_numbers(cardinality(v_turns));
@@ -74,7 +87,7 @@ begin
     v_turns := array[v_own.id];
     v_streaked := v_own.ahead_streak <> 0;
   elsif v_left > 0 then
-    select turns, urgent, streaked into v_turns, v_urgent, v_streaked from share_out(v_lane, v_left, p_freed);
+    select turns, urgent, streaked into v_turns, v_urgent, v_streaked from share_out(v_lane, v_left, p_freed, v_each, v_left_of);
     if v_urgent and cardinality(v_turns) > 0 then
       first_token := take_event_numbers(cardinality(v_turns));
       seqs := start_in_turns(p_now, p_node, v_lane, v_turns, first_token);
@@ -96,7 +109,8 @@ end $$;
 
 -- The same where not every node can execute everything, or agents have several lines in this lane: one task after the other.
 create function claim_of_pools(
-  p_now bigint, p_node text, p_lane text, p_limit integer, out seqs bigint[], out first_token bigint)
+  p_now bigint, p_node text, p_lane text, p_limit integer, p_each integer, p_left jsonb,
+  out seqs bigint[], out first_token bigint)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -112,7 +126,7 @@ begin
     select * into v_lane from lane where name = p_lane;
     exit when v_lane.inflight >= v_lane.total;
     select t.* into v_own from tenant_line t
-     where t.lane = p_lane and t.startable and ${tenantRoom("t")} > 0
+     where t.lane = p_lane and t.startable and least(${tenantRoom("t")}, ${leftFor("t")}) > 0
        and (exists (select 1 from line n where n.lane = p_lane and n.tenant = t.tenant and n.startable and n.pool = 0)
             or exists (select 1 from unnest(v_pools) p(id) cross join lateral (
                          select 1 from line n
@@ -137,6 +151,7 @@ begin
     first_token := coalesce(first_token, v_token);
     v_started := start_attempts(p_now, p_node, array[v_line], array[v_token], null, true);
     seqs := coalesce(seqs, '{}') || v_started;
+    if p_each is not null then p_left := slots_after(p_each, p_left, v_started); end if;
     update tenant_line set ahead_streak = v_own.ahead_streak where id = v_own.id and ahead_streak <> v_own.ahead_streak;
   end loop;
 end $$;

@@ -2,6 +2,7 @@ import { KEYS_LOOKED_AT } from "../storage.ts";
 import { agentRoomOf } from "./counters.ts";
 import { isNoted } from "./notes.ts";
 import { oneRow } from "./one-row.ts";
+import { leftFor } from "./tenant-shares.ts";
 
 /** Whether there is no place left in the batch of a row `t` of `task`. */
 function isBatchFull(t: string): string {
@@ -178,7 +179,9 @@ begin
   passed as (
     update key_hold h
        set task_seq = d.owner,
-           contested = coalesce(c.other_lines, false) or (d.contested and (
+           -- Those that waited before are all of the line of the one that had it, unless the key was contested already.
+           contested = coalesce(c.other_lines, false) or coalesce(d.winner <> d.waits and d.waits_line <> d.owner_line, false)
+             or (d.contested and (
              c.tenant is not null or d.winner is null or exists (
                select 1 from task t where t.tenant = d.tenant and t.concurrency_key = d.key and t.parked = 'key'
                                       and t.seq <> d.winner)))
@@ -209,17 +212,31 @@ begin
   if v_batches is not null then perform move_batches(v_batches); end if;
 end $$;
 
--- Whether a lane is at a limit: its total, or the slots of every node that has said how many it has.
-create function lane_is_full(p_lane text) returns boolean language plpgsql stable as $$
+-- Whether a lane is at a limit for a tenant: its total, or the slots of every node that has said how many it has, or what the
+-- tenant may hold of them.
+create function lane_is_full(p_lane text, p_tenant text) returns boolean language plpgsql stable as $$
+declare
+  v_lane lane;
+  v_nodes text[];
+  v_slots record;
 begin
-  return (select l.inflight >= l.total from lane l where l.name = p_lane) is true
-      or (select bool_and(s.slots <= (select count(*) from lease h where h.lane = p_lane and h.node = s.node))
-            from node_slot s join node d on d.id = s.node and not d.dead where s.lane = p_lane) is true;
+  select * into v_lane from lane l where l.name = p_lane;
+  if v_lane.inflight >= v_lane.total then return true; end if;
+  perform 1 from tenant_line t where t.lane = p_lane and t.tenant = p_tenant and t.inflight >= t.lane_max;
+  if found then return true; end if;
+  select array_agg(s.node) filter (where s.slots > (select count(*) from lease h where h.lane = p_lane and h.node = s.node))
+    into v_nodes from node_slot s join node d on d.id = s.node and not d.dead where s.lane = p_lane having count(*) > 0;
+  if not found then return false; end if;
+  if v_nodes is null then return true; end if;
+  select * into v_slots from slots_on_nodes(v_lane, v_nodes);
+  return coalesce((v_slots.p_left ->> p_tenant)::integer, v_slots.p_each, 1) = 0;
 end $$;
 
 -- Takes keys from tasks that are ready and cannot start, and gives them to others that could start in this lane. Answers
--- whether it gave any. It looks at p_max keys that tasks of several lines want.
-create function pass_keys_on(p_now bigint, p_lane text, p_max integer) returns boolean language plpgsql as $$
+-- whether it gave any. It looks at p_max keys that tasks of several lines want. p_each, p_left: what tenants may take of the
+-- slots there; see tenant-shares.ts.
+create function pass_keys_on(p_now bigint, p_lane text, p_max integer, p_each integer, p_left jsonb)
+returns boolean language plpgsql as $$
 #variable_conflict use_column
 declare
   v_tenants text[];
@@ -248,15 +265,18 @@ begin
        cross join ${oneRow("lane, room", "line", "id = t.line")} o
        where not exists (select 1 from lease l where l.task_seq = k.holder)),
     full_lane as (
-      select lane from (select distinct lane from holder where lane <> p_lane) l where lane_is_full(lane)),
+      select lane, tenant from (select distinct lane, tenant from holder where lane <> p_lane) l
+       where lane_is_full(lane, tenant)),
     stopped as (
       select s.tenant from (select distinct tenant from holder) s
        cross join lateral (
-         select bool_or(t.disabled) or sum(t.inflight) >= max(t.max_inflight) as stopped
+         select bool_or(t.disabled) or (sum(t.inflight) >= max(t.max_inflight)) is true
+                or bool_or(t.lane = p_lane and (t.inflight >= t.lane_max) is true)
+                or (${leftFor("s")} <= 0 and (select l.second_tenant from lane l where l.name = p_lane)) is true as stopped
            from tenant_line t where t.tenant = s.tenant) t
        where t.stopped)
     select h.* from holder h
-     where (h.room = 0 or h.lane in (select lane from full_lane)) and h.tenant not in (select tenant from stopped)
+     where (h.room = 0 or (h.lane, h.tenant) in (select lane, tenant from full_lane)) and h.tenant not in (select tenant from stopped)
      order by h.n
   loop
     perform 1 from task t

@@ -14,10 +14,15 @@ export function roomOf(n: string, perAgent: string): string {
  * them; null: any number.
  */
 export function agentRoomOf(n: string, perAgent: string): string {
-  return `case when ${n}.standing <> 0 then 0 else least(${perAgent} - case when ${n}.shared then
+  return `case when ${n}.standing <> 0 then 0 else ${agentLimitOf(n, perAgent)} end`;
+}
+
+/** The same whether or not a node can execute them. */
+export function agentLimitOf(n: string, perAgent: string): string {
+  return `least(${perAgent} - case when ${n}.shared then
     (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent and s.lane = ${n}.lane)
     else ${n}.inflight end, case when ${n}.agent_max is not null then
-    ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end) end`;
+    ${n}.agent_max - (select sum(s.inflight) from line s where s.tenant = ${n}.tenant and s.agent = ${n}.agent) end)`;
 }
 
 /** Whether the head of line `n` goes ahead of fairness. */
@@ -123,13 +128,6 @@ begin
      where n.id = p.line
     returning n.id, n.agent_max is not null or n.shared as limited, n.agent_max is not null and p.inflight < 0 as freed,
               p.added[1] <= 0 as critical),
-  totals as (
-    update lane l
-       set waiting = l.waiting + d.waiting, exempt = l.exempt + d.exempt, inflight = l.inflight + d.inflight
-      from (select lane, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt,
-                   sum(inflight)::integer as inflight
-              from placed group by lane) d
-     where l.name = d.lane and (d.waiting <> 0 or d.exempt <> 0 or d.inflight <> 0)),
   tenants as (
     update tenant_line t
        set waiting = t.waiting + d.waiting, exempt = t.exempt + d.exempt, inflight = t.inflight + d.inflight,
@@ -137,7 +135,7 @@ begin
            urgent_lines = t.urgent_lines + d.urgent_lines,
            last_served = greatest(t.last_served, d.served),
            owed = greatest(t.owed - d.starts, 0),
-           startable = not t.disabled and t.supply + d.supply > 0
+           startable = not t.disabled and t.supply + d.supply > 0 and (t.inflight + d.inflight >= t.lane_max) is not true
       from (select lane, tenant, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt,
                    sum(inflight)::integer as inflight, sum(room - old_room) as supply, max(served) as served,
                    sum(starts)::integer as starts,
@@ -145,7 +143,15 @@ begin
                        - was_urgent::integer)::integer as urgent_lines
               from placed group by lane, tenant) d
      where t.tenant = d.tenant and t.lane = d.lane
-    returning case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed)
+    returning t.lane, d.waiting, case when t.disabled then d.waiting else d.exempt end as exempt, d.inflight,
+              case when t.max_inflight is not null or t.crowded then t.tenant end as refreshed),
+  totals as (
+    update lane l
+       set waiting = l.waiting + d.waiting, exempt = l.exempt + d.exempt, inflight = l.inflight + d.inflight
+      from (select lane, sum(waiting)::integer as waiting, sum(exempt)::integer as exempt,
+                   sum(inflight)::integer as inflight
+              from tenants group by lane) d
+     where l.name = d.lane and (d.waiting <> 0 or d.exempt <> 0 or d.inflight <> 0))
   select array_agg(id) filter (where limited), array_agg(id) filter (where freed), bool_or(critical),
          (select array_agg(refreshed) filter (where refreshed is not null) from tenants)
     into v_limited, v_freed, v_critical, v_tenants from counted;
@@ -184,7 +190,7 @@ begin
   tenants as (
     update tenant_line t
        set supply = t.supply + d.supply, urgent_lines = t.urgent_lines + d.urgent_lines,
-           startable = not t.disabled and t.supply + d.supply > 0
+           startable = not t.disabled and t.supply + d.supply > 0 and (t.inflight >= t.lane_max) is not true
       from (select lane, tenant, sum(room - old_room) as supply,
                    sum((room > 0 and ahead)::integer - was_urgent::integer)::integer as urgent_lines
               from changed group by lane, tenant) d

@@ -87,7 +87,7 @@ export function endAttempts(ended: string): string {
   if v_seqs is not null then
     v_first := take_event_numbers(cardinality(v_seqs));
     perform tell(v_first, p_now, v_types, v_tenants, v_seqs, v_data);
-    if v_calls_back then perform add_deliveries(v_first, v_seqs); end if;
+    if v_calls_back then perform add_deliveries(p_now, v_first, v_seqs); end if;
     if v_has_dependants then perform add_releases(v_seqs, null); end if;
     if v_ends_runs then perform end_runs(p_now, v_seqs, v_summaries); end if;
     if v_in_sessions then perform leave_attempts(v_seqs, v_states, v_context_tokens, v_context_windows); end if;
@@ -160,7 +160,7 @@ begin
   v_first := take_event_numbers(v_many[1]);
   perform tell(v_first, p_now, array_fill('task.' || p_state, v_many), v_tenants, p_seqs,
                array_fill(case when p_error is not null then json_build_object('error', p_error)::text end, v_many));
-  if v_calls_back then perform add_deliveries(v_first, p_seqs); end if;
+  if v_calls_back then perform add_deliveries(p_now, v_first, p_seqs); end if;
   if v_has_dependants then perform add_releases(p_seqs, case when p_inherited then p_error end); end if;
   if v_ends_runs then perform end_runs(p_now, p_seqs, null); end if;
   if v_in_sessions then perform leave_turns(p_seqs); end if;

@@ -1,9 +1,14 @@
+import { jsonWeight } from "../../model/json-weight.ts";
 import {
+  type ClaimedTask,
   type FinishAndClaimParams,
   type FinishedAndClaimed,
   type FinishedAttempt,
   KEYS_LOOKED_AT,
+  type TaskPlace,
 } from "../storage.ts";
+import { isAlone } from "./abilities.ts";
+import { agentLimitOf } from "./counters.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { ENDING_VARIABLES, endAttempts } from "./end-attempts.ts";
 import { isNoted } from "./notes.ts";
@@ -11,6 +16,7 @@ import { PREEMPT } from "./preempt-tasks.ts";
 import { signalReleased } from "./release-dependants.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { SESSION_KEY, type TaskRow, toTaskRecords } from "./task-row.ts";
+import { slotValues } from "./tenant-shares.ts";
 import { cleanText } from "./text.ts";
 
 /** One transaction and one round trip for what a busy node does all the time: end attempts, start others. */
@@ -19,9 +25,10 @@ export async function finishAndClaim(
   params: FinishAndClaimParams,
 ): Promise<FinishedAndClaimed> {
   const finishes = firstOfEach(params.finishes);
+  const slots = params.claims.map(({ perTenant }) => slotValues(perTenant));
   const rows = await db.write<StepRow>({
     name: "finish_and_claim",
-    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    text: "select * from finish_and_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     values: [
       params.node,
       finishes.map(({ seq }) => seq),
@@ -31,31 +38,81 @@ export async function finishAndClaim(
       toJson(params.progress.map(toProgressRow)),
       params.claims.map(({ lane }) => lane),
       params.claims.map(({ limit }) => limit),
+      slots.map(({ each }) => each),
+      slots.map(({ left }) => left),
+      params.claimsMax ?? null,
     ],
   });
   const lost = new Set(rows.filter(({ what }) => what === "lost").map(({ number }) => Number(number)));
   const finished = finishes
     .filter(({ token }) => !lost.has(token))
     .map(({ token, settlement }) => ({ token, state: settlement.to }));
-  const started = rows.filter(({ what }) => what === "started");
-  for (const { number } of started) db.sawEvent(Number(number));
-  const tasks = await toTaskRecords(
-    db,
-    started.map((row) => ({ ...row, ...JUST_STARTED, held_node: params.node })),
-  );
-  const expired = rows
-    .filter(({ what }) => what === "expired")
-    .map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
+  const claimed = await toClaimed(db, rows, params.node);
   if (rows.length + finished.length + params.progress.length > 0) db.signal({ kind: "events" });
   if (rows.some(({ what }) => what === "settled")) signalReleased(db);
   // The slots that an end freed may be what another node's tasks wait for.
   if (finished.length > 0) db.signalOthers({ kind: "work" });
   if (finished.some(({ state }) => state === "delayed")) db.signal({ kind: "due" });
-  return {
-    finished,
-    claimed: tasks.map((task, index) => ({ token: Number(started[index]?.number), task })),
-    expired,
-  };
+  return { finished, claimed, expired: toExpired(rows) };
+}
+
+/** For a node that runs nothing else. */
+export async function claimAlone(
+  db: PostgresDatabase,
+  params: { node: string; lanes: readonly string[] },
+): Promise<FinishedAndClaimed> {
+  const rows = await db.write<StepRow>({
+    name: "claim_alone",
+    text: "select * from claim_alone($1, $2, $3)",
+    values: [params.node, params.lanes],
+  });
+  const claimed = await toClaimed(db, rows, params.node);
+  if (rows.length > 0) db.signal({ kind: "events" });
+  if (rows.some(({ what }) => what === "settled")) signalReleased(db);
+  return { finished: [], claimed, expired: toExpired(rows) };
+}
+
+export async function isAloneWaiting(
+  db: PostgresDatabase,
+  { node, lanes }: { node: string; lanes: readonly string[] },
+): Promise<boolean> {
+  const rows = await db.read({
+    name: "is_alone_waiting",
+    text: `select 1 from line n join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+            where ${aloneFor("$1")} and n.lane = any ($2) and not t.disabled limit 1`,
+    values: [node, lanes],
+  });
+  return rows.length > 0;
+}
+
+/** Whether line `n` holds ready tasks that run alone and that this node, which lives, can execute. */
+function aloneFor(node: string): string {
+  return `${isAlone("n")} and n.ready > 0 and n.pool in (
+    select p.id from pool p join node o on o.profile = any (p.profiles) where o.id = ${node} and not o.dead)`;
+}
+
+async function toClaimed(
+  db: PostgresDatabase,
+  rows: readonly StepRow[],
+  node: string,
+): Promise<ClaimedTask[]> {
+  const started = rows.filter(({ what }) => what === "started");
+  for (const { number } of started) db.sawEvent(Number(number));
+  const tasks = await toTaskRecords(
+    db,
+    started.map((row) => ({ ...row, ...JUST_STARTED, held_node: node })),
+  );
+  return tasks.map((task, index) => ({
+    token: Number(started[index]?.number),
+    task,
+    bytes: jsonWeight(started[index]?.spec ?? ""),
+  }));
+}
+
+function toExpired(rows: readonly StepRow[]): TaskPlace[] {
+  return rows
+    .filter(({ what }) => what === "expired")
+    .map(({ tenant, agent, lane }) => ({ tenant, agent, lane }));
 }
 
 /** What is the same for every task that just started. */
@@ -125,19 +182,29 @@ const STARTED_COLUMNS = `
   started_at bigint, spec text, input_tokens bigint, output_tokens bigint, context_window bigint,
   held_attempt integer, held_since bigint`;
 
+/** Those of a task `t` that just started. */
+function startedTask(lane: string, now: string): string {
+  return `t.seq, t.id, t.tenant, t.agent, ${lane}, t.priority, t.position, t.created_at,
+    t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.concurrency_key, t.callback_url,
+    t.executions, t.started_at, t.spec, t.input_tokens, t.output_tokens, t.context_window, t.executions + 1, ${now}`;
+}
+
 export const FINISH_AND_CLAIM_FUNCTIONS = `
 create type started_task as (${STARTED_COLUMNS});
 
+-- p_max: how many are started in all lanes; null: any number.
 -- p_seqs, p_tokens, p_results: attempts that have ended; p_more: what else there is to say of some of them.
+-- p_each, p_left: for each lane, what tenants may take of its slots; see tenant-shares.ts.
 -- lost: number is the token of one that was not held. expired: tenant, agent and lane. settled: something else may be able
 -- to start, or has ended. started: number is the token, the rest the task.
 create function finish_and_claim(
   p_now bigint, p_node text, p_seqs bigint[], p_tokens bigint[], p_results text[], p_more json, p_progress json,
-  p_lanes text[], p_limits integer[])
+  p_lanes text[], p_limits integer[], p_each integer[], p_left text[], p_max integer)
 returns table (what text, number bigint, ${STARTED_COLUMNS}) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint;
+  v_may integer := p_max;
   v_lost bigint[];
   v_moved line_delta[];
   v_freed bigint[];
@@ -196,26 +263,27 @@ begin
   end if;
   for i in 1 .. cardinality(p_lanes) loop
     -- Where everything is busy no slot is ever left: keys are passed on as often as something ends, too.
-    if v_contested and v_ended and p_limits[i] > 0 then
-      perform pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.afterEnd});
+    v_left := least(p_limits[i], v_may);
+    if v_contested and v_ended and v_left > 0 then
+      perform pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.afterEnd}, p_each[i], p_left[i]::jsonb);
     end if;
-    v_left := p_limits[i];
     v_passed := false;
     loop
       -- A statement of its own: the next one would not see leases that are written while it runs.
-      select seqs, first_token into v_seqs, v_first from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed);
+      select seqs, first_token into v_seqs, v_first 
+        from claim_tasks(v_now, p_node, p_lanes[i], v_left, v_freed, p_each[i], p_left[i]);
       return query
-        select 'started', v_first + c.place - 1, t.seq, t.id, t.tenant, t.agent, p_lanes[i], t.priority, t.position, t.created_at,
-               t.run_at, t.deadline, t.retry_count, t.batch, ${SESSION_KEY}, t.schedule, t.concurrency_key, t.callback_url,
-               t.executions, t.started_at, t.spec, t.input_tokens, t.output_tokens, t.context_window, t.executions + 1, v_now
+        select 'started', v_first + c.place - 1, ${startedTask("p_lanes[i]", "v_now")}
           from unnest(v_seqs) with ordinality c(seq, place) join task t on t.seq = c.seq
          order by c.place;
+      v_may := v_may - coalesce(cardinality(v_seqs), 0);
       exit when not v_contested;
       v_freed := null;
       v_started := v_started or v_seqs is not null;
       exit when v_passed and v_seqs is null;
       v_left := v_left - coalesce(cardinality(v_seqs), 0);
-      v_passed := v_left > 0 and pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.keys});
+      if p_each[i] is not null then p_left[i] := slots_after(p_each[i], p_left[i]::jsonb, v_seqs); end if;
+      v_passed := v_left > 0 and pass_keys_on(v_now, p_lanes[i], ${KEYS_LOOKED_AT.keys}, p_each[i], p_left[i]::jsonb);
       exit when not v_passed;
     end loop;
   end loop;
@@ -224,6 +292,47 @@ begin
   ${PREEMPT}
   -- A claim that is lost is merely made again, and whoever reads of it waits until it cannot be; see until-durable.ts.
   if not v_ends then set local synchronous_commit = off; end if;
+end $$;
+
+-- For a node that runs nothing else: one task that runs alone, of the line with such tasks that was served longest ago.
+create function claim_alone(p_now bigint, p_node text, p_lanes text[])
+returns table (what text, number bigint, ${STARTED_COLUMNS}) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_now bigint := enter(p_now);
+  v_expired record;
+  v_line bigint;
+  v_lane text;
+  v_token bigint;
+  v_seqs bigint[];
+begin
+  perform 1 from node where id = p_node and not dead;
+  if not found then return; end if;
+  for v_expired in select * from expire_overdue(v_now, 1000) loop
+    what := 'expired';
+    tenant := v_expired.tenant;
+    agent := v_expired.agent;
+    lane := v_expired.lane;
+    return next;
+  end loop;
+  if settle_moves(v_now, ${RELEASED_MAX}) then
+    return query select 'settled', null::bigint, (null::started_task).*;
+  end if;
+  select n.id, n.lane into v_line, v_lane
+    from line n
+    join lane l on l.name = n.lane
+    join tenant_line t on t.tenant = n.tenant and t.lane = n.lane
+   where ${aloneFor("p_node")} and n.lane = any (p_lanes) and not t.disabled
+     and (l.total is null or l.inflight < l.total)
+     and (t.max_inflight is null or t.max_inflight > (select sum(s.inflight) from tenant_line s where s.tenant = t.tenant))
+     and coalesce(${agentLimitOf("n", "l.per_agent")}, 1) > 0
+   order by n.last_served, n.id limit 1;
+  if found then
+    v_token := take_event_numbers(1);
+    v_seqs := start_attempts(v_now, p_node, array[v_line], array[v_token], null, true);
+    return query select 'started', v_token, ${startedTask("v_lane", "v_now")} from task t where t.seq = any (v_seqs);
+  end if;
+  ${PREEMPT}
 end $$;
 
 -- Ends the attempts that this node still holds; the rest has been lost and changes nothing. What it moves and frees in

@@ -5,6 +5,7 @@ import { AGENT_FUNCTIONS } from "./agents.ts";
 import { BATCH_FUNCTIONS } from "./batches.ts";
 import { CANCEL_FUNCTIONS } from "./cancel-tasks.ts";
 import { CANCEL_THESE_FUNCTIONS } from "./cancel-these.ts";
+import { CLAIM_DELIVERY_FUNCTIONS } from "./claim-deliveries.ts";
 import { CLAIM_FUNCTIONS } from "./claim-tasks.ts";
 import { CONCURRENCY_KEY_FUNCTIONS } from "./concurrency-keys.ts";
 import { COUNTER_FUNCTIONS } from "./counters.ts";
@@ -25,6 +26,7 @@ import { PREEMPT_FUNCTIONS } from "./preempt-tasks.ts";
 import { PROMOTE_FUNCTIONS } from "./promote-due.ts";
 import { PRUNE_FUNCTIONS } from "./prune.ts";
 import { NOTIFICATION_FUNCTIONS } from "./read-notifications.ts";
+import { RECEIVER_FUNCTIONS } from "./receivers.ts";
 import { RECOUNT_FUNCTIONS } from "./recount.ts";
 import { RELEASE_FUNCTIONS } from "./release-dependants.ts";
 import { REQUEUE_FUNCTIONS } from "./requeue-task.ts";
@@ -39,9 +41,11 @@ import { SETTLE_FUNCTIONS } from "./settle-moves.ts";
 import { SETTLE_SESSION_FUNCTIONS } from "./settle-sessions.ts";
 import { SHARE_FUNCTIONS } from "./share-out.ts";
 import { SKIP_FUNCTIONS } from "./skip-numbers.ts";
+import { STORED_BYTES_FUNCTIONS } from "./stored-bytes.ts";
 import { TAKE_IN_FUNCTIONS } from "./take-in.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
 import { TASK_LOG_FUNCTIONS } from "./task-logs.ts";
+import { TENANT_SHARE_FUNCTIONS } from "./tenant-shares.ts";
 import { TENANT_FUNCTIONS } from "./tenants.ts";
 import { WRITE_RUN_FUNCTIONS } from "./write-runs.ts";
 
@@ -49,13 +53,16 @@ const SOURCE = [
   NOTE_FUNCTIONS,
   COUNTER_FUNCTIONS,
   BATCH_FUNCTIONS,
+  RECEIVER_FUNCTIONS,
   DELIVERY_FUNCTIONS,
+  CLAIM_DELIVERY_FUNCTIONS,
   ENDING_FUNCTIONS,
   REQUEUE_FUNCTIONS,
   RELEASE_FUNCTIONS,
   SETTLE_SESSION_FUNCTIONS,
   SETTLE_FUNCTIONS,
   EXPIRE_FUNCTIONS,
+  TENANT_SHARE_FUNCTIONS,
   SHARE_FUNCTIONS,
   CLAIM_FUNCTIONS,
   PREEMPT_FUNCTIONS,
@@ -88,6 +95,7 @@ const SOURCE = [
   LANE_FUNCTIONS,
   AGENT_FUNCTIONS,
   TENANT_FUNCTIONS,
+  STORED_BYTES_FUNCTIONS,
   RECOUNT_FUNCTIONS,
   SKIP_FUNCTIONS,
   REWIND_FUNCTIONS,

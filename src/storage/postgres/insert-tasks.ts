@@ -48,25 +48,46 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
   const { tasks, batches = [], limits } = params;
   const { forms, formOf, places } = sortByForm(tasks);
   const given = [`[${forms.join(",")}]`, integers(formOf), tasks.map(({ id }) => id), specsOf(tasks)];
-  const bounds = [JSON.stringify(batches.map(toBatchRow)), limits.maxQueueSize, limits.maxPerAgent];
+  const bounds = [
+    JSON.stringify(batches.map(toBatchRow)),
+    limits.maxQueueSize,
+    limits.maxQueueSizeTotal,
+    limits.maxPerAgent,
+  ];
   if (tasks.some(({ idempotency }) => idempotency !== null)) {
     const keys = tasks.map(({ idempotency }) => idempotency?.key ?? null);
     const hashes = tasks.map(({ idempotency }) => idempotency?.hash ?? null);
     const rows = await db.write<InsertedRow>({
       name: "insert_keyed_tasks",
-      text: "select * from insert_keyed_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+      text: "select * from insert_keyed_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
       values: [...given, keys, hashes, ...bounds],
     });
     return rows.map(toInserted);
   }
   const [row] = await db.write<TakenInRow>({
     name: "insert_tasks",
-    text: "select * from insert_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    text: "select * from insert_tasks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     values: [...given, integers(places), ...bounds],
   });
   if (row === undefined) throw new Error("Tasks are answered, whatever becomes of them.");
   if (row.each !== null) return row.each.map(toInserted);
   return tasks.map((task, n) => toAnswer(row, { task, n, form: formOf[n] ?? 0, place: places[n] ?? 0 }));
+}
+
+/** Which of these keys stand for a task. */
+export async function keptKeys(
+  db: PostgresDatabase,
+  { tenant, keys }: { tenant: string; keys: readonly string[] },
+): Promise<string[]> {
+  const rows = await db.write<{ key: string }>({
+    name: "kept_keys",
+    text: `select k.key from idempotency_key k join task t on t.seq = k.task_seq
+            where k.tenant = $2 and k.key = any ($3)
+              and k.created_at > coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) - ${IDEMPOTENCY_MS}`,
+    values: [tenant, keys],
+  });
+  const kept = new Set(rows.map(({ key }) => key));
+  return keys.filter((key) => kept.has(key));
 }
 
 /** All that is known of a call of which every task was accepted and depends on nothing: of each form, what became of it. */
@@ -164,7 +185,8 @@ create function already_inserted(p_ids text[]) returns setof inserted_task langu
                        when position > 0 then 'queued'
                        when resting_state = 'waiting_dependency' then resting_state else 'delayed' end,
          position, created_at, run_at, deadline,
-         case when resting_state <> 'rejected' then null when error = '${rejectionError("global")}' then 'global'
+         case when resting_state <> 'rejected' then null when error = '${rejectionError("server")}' then 'server'
+              when error = '${rejectionError("global")}' then 'global'
               when error = '${rejectionError("tenant")}' then 'tenant' else 'agent' end,
          0::bigint, null::text,
          resting_state <> 'rejected' and exists (select 1 from line n where n.id = task.line and n.standing = 2)
@@ -173,7 +195,7 @@ $$;
 
 create function insert_tasks(
   p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_places integer[], p_batches json,
-  p_max_queue bigint, p_max_agent bigint, out first_seq bigint, out created_at bigint, out forms json, out "each" json)
+  p_max_queue bigint, p_max_total bigint, p_max_agent bigint, out first_seq bigint, out created_at bigint, out forms json, out "each" json)
 language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
@@ -181,7 +203,7 @@ declare
 begin
   if json_array_length(p_batches) > 0 then perform make_batches(v_now, p_batches); end if;
   v_taken := take_in_forms(v_now, p_forms, p_form_of, p_places, p_ids, string_to_array(p_specs, E'\\n'),
-                           p_max_queue, p_max_agent);
+                           p_max_queue, p_max_total, p_max_agent);
   ${FOLLOW_UP}
   first_seq := v_taken.first_seq;
   created_at := v_now;
@@ -213,7 +235,7 @@ end $$;
 -- in which no key is there twice, so that of several with one key the first is there when the next is looked at.
 create function insert_keyed_tasks(
   p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text, p_keys text[], p_hashes text[],
-  p_batches json, p_max_queue bigint, p_max_agent bigint)
+  p_batches json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint)
 returns setof inserted_task language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -252,7 +274,7 @@ begin
       perform refuse_conflict(p_forms, p_form_of[v_from:v_to], p_ids[v_from:v_to], p_batches, v_stretch);
     end if;
     if v_new is not null then
-      v_taken := take_in_some(v_now, p_forms, p_form_of, p_ids, v_specs, v_new, p_max_queue, p_max_agent);
+      v_taken := take_in_some(v_now, p_forms, p_form_of, p_ids, v_specs, v_new, p_max_queue, p_max_total, p_max_agent);
       for v_place in 1 .. cardinality(v_new) loop
         v_stretch[v_new[v_place] - v_from + 1] := v_taken[v_place];
       end loop;

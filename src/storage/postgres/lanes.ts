@@ -11,10 +11,11 @@ import { cleanText } from "./text.ts";
 export function postgresLanes(db: PostgresDatabase): LaneStorage {
   return {
     async configure({ lanes }) {
-      const rows = lanes.map(({ name, total, perAgent, strategy, agingMs }) => ({
+      const rows = lanes.map(({ name, total, perAgent, perTenant, strategy, agingMs }) => ({
         name,
         total,
         per_agent: perAgent,
+        per_tenant: perTenant,
         strategy,
         aging_ms: agingMs,
       }));
@@ -30,6 +31,7 @@ export function postgresLanes(db: PostgresDatabase): LaneStorage {
         name: string;
         total: number | null;
         per_agent: number | null;
+        per_tenant: number | null;
         strategy: Strategy;
         aging_ms: string;
         waiting: number;
@@ -37,17 +39,26 @@ export function postgresLanes(db: PostgresDatabase): LaneStorage {
         oldest_at: string | null;
       }>({
         name: "list_lanes",
-        text: `select l.name, l.total, l.per_agent, l.strategy, l.aging_ms, l.waiting, l.inflight, t.created_at as oldest_at
+        text: `select l.name, l.total, l.per_agent, l.per_tenant, l.strategy, l.aging_ms, l.waiting, l.inflight, t.created_at as oldest_at
                  from lane l left join oldest_ready() o on o.lane = l.name left join task t on t.seq = o.task_seq
                 order by l.name`,
         values: [],
       });
-      return rows.map(({ per_agent: perAgent, aging_ms: agingMs, oldest_at: oldestAt, ...lane }) => ({
-        ...lane,
-        perAgent,
-        agingMs: Number(agingMs),
-        oldestAt: oldestAt === null ? null : Number(oldestAt),
-      }));
+      return rows.map(
+        ({
+          per_agent: perAgent,
+          per_tenant: perTenant,
+          aging_ms: agingMs,
+          oldest_at: oldestAt,
+          ...lane
+        }) => ({
+          ...lane,
+          perAgent,
+          perTenant,
+          agingMs: Number(agingMs),
+          oldestAt: oldestAt === null ? null : Number(oldestAt),
+        }),
+      );
     },
     async put({ name, concurrency, total }) {
       await db.write({
@@ -94,12 +105,14 @@ begin
   v_reordered := array(
     select l.name from lane l join json_to_recordset(p_lanes) as j(name text, aging_ms bigint) on j.name = l.name
      where l.aging_ms <> j.aging_ms);
-  insert into lane (name, total, per_agent, strategy, aging_ms)
+  insert into lane (name, total, per_agent, per_tenant, strategy, aging_ms)
   select * from json_to_recordset(p_lanes)
-                  as j(name text, total integer, per_agent integer, strategy text, aging_ms bigint)
+                  as j(name text, total integer, per_agent integer, per_tenant integer, strategy text, aging_ms bigint)
   on conflict (name) do update
-    set total = excluded.total, per_agent = excluded.per_agent, strategy = excluded.strategy,
-        aging_ms = excluded.aging_ms;
+    set total = excluded.total, per_agent = excluded.per_agent, per_tenant = excluded.per_tenant,
+        strategy = excluded.strategy, aging_ms = excluded.aging_ms;
+  perform follow_second_tenant();
+  perform follow_lane_max(array(select j.name from json_to_recordset(p_lanes) as j(name text)));
   if cardinality(v_reordered) > 0 then perform put_in_order(v_reordered); end if;
   perform refresh_startable(array(
     select n.id from line n join json_to_recordset(p_lanes) as j(name text) on j.name = n.lane));

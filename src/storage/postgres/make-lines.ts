@@ -1,5 +1,5 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
-import { lineKind, newLabel } from "./abilities.ts";
+import { isAlone, lineKind, newLabel } from "./abilities.ts";
 import { TENANTS_MAX } from "./share-out.ts";
 
 export const LINE_FUNCTIONS = `
@@ -13,7 +13,7 @@ begin
   select x.lane, x.tenant, x.agent, x.kind, x.served, b.standing, b.pool, a.max_inflight,
          (select last_value from event_seq) - ${NEWCOMER_LEAD}
     from (select lane, tenant, agent, kind, served, min(n) as first
-            from (select j.lane, j.tenant, j.agent, ${lineKind("j", "s.served")} as kind, s.served, j.n
+            from (select j.lane, j.tenant, j.agent, case when ${isAlone("j")} then j.kind else ${lineKind("j", "s.served")} end as kind, s.served, j.n
                     from rows from (json_to_recordset(p_forms) as (lane text, tenant text, agent text, kind text)) with ordinality
                            as j(lane, tenant, agent, kind, n)
                    cross join lateral (select is_served(j.tenant, j.agent) as served offset 0) s) j
@@ -30,8 +30,8 @@ begin
        join line s on s.lane = j.lane and s.tenant = j.tenant and s.agent = j.agent and s.kind <> ''
       where j.lane = n.lane and j.tenant = n.tenant and j.agent = n.agent);
   with made as (
-    insert into tenant_line (lane, tenant, max_inflight, disabled, crowded, last_served)
-    select x.lane, x.tenant, t.max_inflight, coalesce(t.disabled, false), l.crowded,
+    insert into tenant_line (lane, tenant, max_inflight, lane_max, disabled, crowded, last_served)
+    select x.lane, x.tenant, t.max_inflight, case when l.second_tenant then l.per_tenant end, coalesce(t.disabled, false), l.crowded,
            (select last_value from event_seq) - ${NEWCOMER_LEAD}
       from (select lane, tenant, min(n) as first
               from rows from (json_to_recordset(p_forms) as (lane text, tenant text)) with ordinality as j(lane, tenant, n)

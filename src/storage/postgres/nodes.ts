@@ -5,20 +5,21 @@ import { PREEMPT } from "./preempt-tasks.ts";
 
 export function postgresNodes(db: PostgresDatabase): NodeStorage {
   return {
-    async register({ node, version = null, slots = {}, abilities }) {
+    async register({ node, version = null, slots = {}, perTenant = {}, abilities }) {
+      const capacity = [JSON.stringify(slots), JSON.stringify(perTenant)];
       await db.write({
         name: "register_node",
-        text: "select register_node($1, $2, $3, $4, $5, $6, $7)",
-        values: [node, version, JSON.stringify(slots), ...abilityValues(abilities)],
+        text: "select register_node($1, $2, $3, $4, $5, $6, $7, $8)",
+        values: [node, version, ...capacity, ...abilityValues(abilities)],
       });
       // So that those who were alone know that they no longer are.
       db.signalOthers({ kind: "work" });
     },
-    async setSlots({ node, slots, draining = false }) {
+    async setSlots({ node, slots, perTenant = {}, draining = false }) {
       await db.write({
         name: "set_slots",
-        text: "select set_slots($1, $2, $3, $4)",
-        values: [node, JSON.stringify(slots), draining],
+        text: "select set_slots($1, $2, $3, $4, $5)",
+        values: [node, JSON.stringify(slots), JSON.stringify(perTenant), draining],
       });
     },
     async setAbilities({ node, abilities }) {
@@ -101,7 +102,7 @@ const DETAILS = `
 
 export const NODE_FUNCTIONS = `
 create function register_node(
-  p_now bigint, p_node text, p_version text, p_slots json, p_profile text, p_kinds text[], p_agents json)
+  p_now bigint, p_node text, p_version text, p_slots json, p_per_tenant json, p_profile text, p_kinds text[], p_agents json)
 returns void language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -109,7 +110,7 @@ declare
   v_less_served boolean;
 begin
   insert into node (id, beat_at, version, started_at) values (p_node, v_now, p_version, v_now);
-  perform save_slots(p_node, p_slots);
+  perform save_slots(p_node, p_slots, p_per_tenant);
   v_less_served := save_abilities(v_now, p_node, p_profile, p_kinds, p_agents);
   -- One more of the same changes nothing.
   perform 1 from node where profile = p_profile and not dead and id <> p_node;
@@ -127,14 +128,15 @@ begin
   perform abilities_changed(v_now, save_abilities(v_now, p_node, p_profile, p_kinds, p_agents));
 end $$;
 
-create function set_slots(p_now bigint, p_node text, p_slots json, p_draining boolean) returns void language plpgsql as $$
+create function set_slots(p_now bigint, p_node text, p_slots json, p_per_tenant json, p_draining boolean)
+returns void language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
 begin
   perform note_slots(p_node);
   update node set draining = p_draining where id = p_node and draining <> p_draining;
   delete from node_slot where node = p_node;
-  perform save_slots(p_node, p_slots);
+  perform save_slots(p_node, p_slots, p_per_tenant);
   ${PREEMPT}
 end $$;
 
@@ -145,10 +147,10 @@ begin
 end $$;
 
 -- Of a node that is known.
-create function save_slots(p_node text, p_slots json) returns void language plpgsql as $$
+create function save_slots(p_node text, p_slots json, p_per_tenant json) returns void language plpgsql as $$
 begin
-  insert into node_slot (node, lane, slots)
-  select n.id, s.key, s.value::integer from node n cross join json_each_text(p_slots) s where n.id = p_node;
+  insert into node_slot (node, lane, slots, per_tenant)
+  select n.id, s.key, s.value::integer, (p_per_tenant ->> s.key)::integer from node n cross join json_each_text(p_slots) s where n.id = p_node;
 end $$;
 
 -- Renewing takes no gate: it must get through while the gate is crowded, and it changes a row that is the node's own.

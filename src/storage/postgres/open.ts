@@ -2,16 +2,17 @@ import type { Storage } from "../storage.ts";
 import { failUnserved } from "./abilities.ts";
 import { postgresAgents } from "./agents.ts";
 import { postgresAudit } from "./audit.ts";
-import { getBatch } from "./batches.ts";
+import { batchTasks, getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
 import { postgresDeliveries } from "./deliveries.ts";
 import { dependencyResults } from "./dependencies.ts";
 import { expireTasks } from "./expire-tasks.ts";
-import { finishAndClaim } from "./finish-and-claim.ts";
-import { insertTasks } from "./insert-tasks.ts";
+import { claimAlone, finishAndClaim, isAloneWaiting } from "./finish-and-claim.ts";
+import { insertTasks, keptKeys } from "./insert-tasks.ts";
 import { postgresKeys } from "./keys.ts";
 import { postgresLanes } from "./lanes.ts";
+import { listTaskRows, listTasks } from "./list-tasks.ts";
 import { postgresNodes } from "./nodes.ts";
 import { pageEvents } from "./page-events.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
@@ -19,7 +20,7 @@ import { prune } from "./prune.ts";
 import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events.ts";
 import { postgresNotifications } from "./read-notifications.ts";
 import { readSituation } from "./read-situation.ts";
-import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
+import { countTasks, getTask, queueDepth } from "./read-tasks.ts";
 import { readWaiting } from "./read-waiting.ts";
 import { recountOne } from "./recount.ts";
 import { recountAll } from "./recount-all.ts";
@@ -38,11 +39,14 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     capabilities: { durable: true, exclusive: false },
     tasks: {
       insert: (params) => insertTasks(db, params),
+      keptKeys: (params) => keptKeys(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
       getBatch: (params) => getBatch(db, params),
+      batchTasks: (params) => batchTasks(db, params),
       situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
+      listRows: (params) => listTaskRows(db, params),
       counts: (params) => countTasks(db, params),
       queueDepth: (params) => queueDepth(db, params),
       waiting: (params) => readWaiting(db, params),
@@ -54,6 +58,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       nextDueAt: () => nextDueAt(db),
       dependencyResults: (params) => dependencyResults(db, params),
       release: (params) => release(db, params),
+      claimAlone: (params) => claimAlone(db, params),
+      isAloneWaiting: (params) => isAloneWaiting(db, params),
       rescue: (params) => rescueTasks(db, params),
       prune: (params) => prune(db, params),
     },

@@ -3,6 +3,7 @@ import { isNoted } from "./notes.ts";
 import { TOKENS_MAX } from "./notifications.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { tenantRoom } from "./share-out.ts";
+import { leftFor } from "./tenant-shares.ts";
 
 /** The last step of an operation: nothing is looked at unless something in it may have left a critical task without slot. */
 export function preemptAt(now: "v_now" | "p_now"): string {
@@ -82,6 +83,8 @@ declare
   v_bare_lines bigint[] := '{}';
   v_able text[];
   v_every integer;
+  v_each integer;
+  v_left jsonb;
 begin
   select * into v_lane from lane where name = p_lane;
   select p.id into v_every from pool p join ability a on a.live = p.profiles;
@@ -96,9 +99,10 @@ begin
     from (select tenant, count(*) as tasks from lease
            where lane = p_lane and priority is not null and node = any (v_nodes) group by tenant) y;
   if v_tenants is null then return v_tokens; end if;
+  select p_each, p_left into v_each, v_left from slots_on_nodes(v_lane, v_nodes);
   -- Where there are more slots than tasks, everybody gets what its own bounds leave.
   if v_free < v_lane.waiting then
-    select turns into v_turns from share_out(v_lane, v_free::integer, null);
+    select turns into v_turns from share_out(v_lane, v_free::integer, null, v_each, v_left);
   end if;
   -- Everybody's need is settled before the first one gives way.
   for v_critical in
@@ -111,7 +115,8 @@ begin
               from unnest(v_tenants, v_yielding) y(tenant, tasks)
               join tenant_line o on o.tenant = y.tenant and o.lane = p_lane and not o.disabled
              cross join lateral (
-               select greatest(case when v_turns is null then ${tenantRoom("o")}
+               select greatest(case when v_turns is null
+                                    then least(${tenantRoom("o")}, coalesce((v_left ->> o.tenant)::integer, v_each))
                                     else (select count(*) from unnest(v_turns) t(id) where t.id = o.id) end, 0) as share) s
              cross join lateral (
                select u.* from usable_criticals(p_lane, y.tenant, v_every, s.share + y.tasks) u
@@ -124,6 +129,12 @@ begin
                 else array(select d.id from node d join pool p on p.id = n.pool and d.profile = any (p.profiles)
                             where d.id = any (v_nodes)) end
       into v_able from line n where n.id = v_critical.line;
+    -- Where the tenant holds more than its share, it could not use the slot that becomes free.
+    if v_lane.second_tenant then
+      perform 1 from tenant_line t where t.lane = p_lane and t.tenant = v_critical.tenant and t.inflight > t.lane_max;
+      continue when found;
+      v_able := nodes_within_share(p_lane, v_critical.tenant, v_able);
+    end if;
     -- Whoever is beyond the limits of its agent needs a slot of that agent; else any of its tenant will do.
     if v_critical.held_by_agent then
       continue when v_critical.line = any (v_bare_lines);
@@ -173,7 +184,7 @@ begin
         order by rank, task_seq limit least(c.room, p_count)) r;
 end $$;
 
--- The critical tasks that only some nodes can execute, beyond the slots that are free on those.
+-- The critical tasks that only some nodes can execute, beyond the slots that are free on those and that their tenants may have.
 create function without_slot_of_pools(p_lane lane, p_every integer, p_nodes text[])
 returns table (line bigint, rank bigint, seq bigint) language plpgsql stable as $$
 #variable_conflict use_column
@@ -187,23 +198,34 @@ begin
                and n.pool is distinct from p_every) o
      cross join lateral (
        select greatest(least(sum(s.slots - coalesce(h.held, 0)), (p_lane).total - (p_lane).inflight), 0) as free,
-              coalesce(sum(h.yielding), 0) as yielding
+              coalesce(sum(h.yielding), 0) as yielding, array_agg(d.id) as nodes
          from pool p join node d on d.profile = any (p.profiles) and d.id = any (p_nodes)
          join node_slot s on s.node = d.id and s.lane = (p_lane).name
          left join (select l.node, count(*) as held, count(*) filter (where l.priority is not null) as yielding
                       from lease l where l.lane = (p_lane).name group by l.node) h on h.node = d.id
         where p.id = o.pool) f
+     cross join lateral slots_on_nodes(p_lane, f.nodes)
      cross join lateral (
-       select c.id as line, r.rank, r.task_seq as seq
-         from (select n.id, n.head_rank, n.head_seq, n.room
-                 from line n join tenant_line t on t.tenant = n.tenant and t.lane = n.lane and not t.disabled
-                where n.lane = (p_lane).name and n.startable and n.ahead and n.pool <> 0 and n.pool = o.pool and n.head_rank <= 0
-                order by n.head_rank, n.head_seq limit f.free + f.yielding) c
-        cross join lateral (
-          select rank, task_seq from ready
-           where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and rank <= 0
-           order by rank, task_seq limit least(c.room, f.free + f.yielding)) r
-        order by r.rank, r.task_seq offset f.free) u;
+       select s.line, s.rank, s.seq
+         from (select t.*, count(*) filter (where t.place <= t.own) over (order by t.rank, t.seq) as seat
+                 from (select c.id as line, r.rank, r.task_seq as seq, b.own,
+                              row_number() over (partition by t.tenant order by r.rank, r.task_seq) as place
+                         from (select distinct n.tenant from line n
+                                where n.lane = (p_lane).name and n.startable and n.ahead and n.pool <> 0 and n.pool = o.pool
+                                  and n.head_rank <= 0) w
+                         join tenant_line t on t.tenant = w.tenant and t.lane = (p_lane).name and not t.disabled
+                        cross join lateral (select greatest(least(${tenantRoom("t")}, ${leftFor("t")}), 0) as own) b
+                        cross join lateral (
+                          select n.id, n.head_rank, n.head_seq, n.room
+                            from line n
+                           where n.lane = (p_lane).name and n.tenant = t.tenant and n.startable and n.ahead and n.pool <> 0
+                             and n.pool = o.pool and n.head_rank <= 0
+                           order by n.head_rank, n.head_seq limit f.free + f.yielding) c
+                        cross join lateral (
+                          select rank, task_seq from ready
+                           where line = c.id and (rank, task_seq) >= (c.head_rank, c.head_seq) and rank <= 0
+                           order by rank, task_seq limit least(c.room, f.free + f.yielding)) r) t) s
+        where s.place > s.own or s.seat > f.free) u;
 end $$;
 
 -- Those of these critical tasks, as far as they are ready, that those before them leave no room for within the limits of

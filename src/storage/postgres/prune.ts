@@ -1,4 +1,5 @@
 import type { PostgresDatabase } from "./database.ts";
+import { noteSpans } from "./list-tasks.ts";
 
 /**
  * Deletes a slice of what is past its time. The log is the list of what to delete: walking it from its start finds the
@@ -13,6 +14,7 @@ export async function prune(
     text: "select * from prune($1, $2, $3, $4)",
     values: [params.retentionMs, params.rejectedMax, params.limit],
   });
+  await noteSpans(db);
   return row ?? { tasks: 0, more: false };
 }
 
@@ -58,13 +60,14 @@ begin
     insert into high_water (name, value) values ('event', v_last)
     on conflict (name) do update set value = greatest(high_water.value, excluded.value);
     delete from event where last_seq <= v_last;
-    v_tasks := delete_ended(with_siblings(v_seqs, v_cutoff, v_latest), v_cutoff, v_latest, false);
+    v_tasks := delete_ended(v_now, with_siblings(v_seqs, v_cutoff, v_latest), v_cutoff, v_latest, false);
+    delete from task_span where last_seq < coalesce((select min(seq) from task), 9000000000000000);
   end if;
   for v_crowded in
     select tenant, tasks from tally where state = 'rejected' and tasks > p_rejected_max order by tenant
   loop
     exit when v_rejected >= p_limit;
-    v_rejected := v_rejected + delete_ended(array(
+    v_rejected := v_rejected + delete_ended(v_now, array(
       select t.seq from task t where t.tenant = v_crowded.tenant and t.listed_state = 'rejected'
          and (not t.has_dependants or not ${IS_WAITED_FOR})
          -- It is counted when its batch ends, and the callback of that may go with it.
@@ -90,7 +93,7 @@ end $$;
 
 -- Deletes those of these tasks that had ended before the cutoff, that nobody still depends on and that no batch keeps, and then
 -- those that they had depended on, if they were only kept for their sake. p_any: these, whatever keeps them, and no others.
-create function delete_ended(p_seqs bigint[], p_cutoff bigint, p_latest bigint, p_any boolean) returns integer
+create function delete_ended(p_now bigint, p_seqs bigint[], p_cutoff bigint, p_latest bigint, p_any boolean) returns integer
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -103,6 +106,8 @@ declare
   v_children bigint[];
   v_parents bigint[];
   v_done bigint[];
+  v_unsent_by text[];
+  v_unsent_to text[];
   v_deleted integer := 0;
 begin
   loop
@@ -114,16 +119,22 @@ begin
                         and not ${IS_KEPT_BY_BATCH}))
       returning t.seq, t.tenant, t.agent, t.resting_state, t.batch, t.session, t.dependencies, t.has_dependants),
     tries as (delete from attempt a using gone where a.task_seq = gone.seq),
-    callbacks as (delete from delivery d using gone where d.task_seq = gone.seq),
+    callbacks as (
+      delete from delivery d using gone where d.task_seq = gone.seq returning d.tenant, d.host, d.due_at),
     keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq)
     select array_agg(seq), array_agg(tenant), array_agg(agent), array_agg(resting_state),
            array_agg(distinct batch) filter (where batch is not null),
            array_agg(distinct session) filter (where session is not null), array_agg(seq) filter (where dependencies > 0),
-           array_agg(seq) filter (where has_dependants), array_agg(seq) filter (where has_dependants and resting_state = 'done')
-      into v_gone, v_tenants, v_agents, v_states, v_batches, v_sessions, v_children, v_parents, v_done from gone;
+           array_agg(seq) filter (where has_dependants), array_agg(seq) filter (where has_dependants and resting_state = 'done'),
+           (select array_agg(tenant) from callbacks where due_at is not null),
+           (select array_agg(host) from callbacks where due_at is not null)
+      into v_gone, v_tenants, v_agents, v_states, v_batches, v_sessions, v_children, v_parents, v_done,
+           v_unsent_by, v_unsent_to
+      from gone;
     exit when v_tenants is null;
     -- A statement of its own: it sees what was written while the one above waited for the writer.
     delete from task_log where task_seq = any (v_gone);
+    if v_unsent_by is not null then perform refresh_receivers(p_now, v_unsent_by, v_unsent_to); end if;
     if v_batches is not null then perform forget_empty_batches(v_batches); end if;
     if v_sessions is not null then perform forget_empty_sessions(v_sessions); end if;
     -- Those that depended on a task that was done have one dependency less, should they be retried: it was met.

@@ -1,12 +1,13 @@
 import type { NotificationKind } from "../../model/schedule.ts";
-import type { LogMark, NotificationStorage, StoredNotification } from "../storage.ts";
+import type { LogMark, NotificationPage, NotificationStorage, StoredNotification } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { oneRow } from "./one-row.ts";
 
 /** What is told of schedules. As with events, numbers are taken under the gate: whoever sees one sees all before it. */
 export function postgresNotifications(db: PostgresDatabase): NotificationStorage {
   return {
-    async read({ after, limit }) {
+    async read({ after, limit, tenant }) {
+      if (tenant !== undefined) return readOfTenant(db, { after, limit, tenant });
       // The entry that the caller saw last comes along, so that it can tell whether it is still the same.
       const rows = await db.read<NotificationRow>({
         name: "read_notifications",
@@ -16,7 +17,9 @@ export function postgresNotifications(db: PostgresDatabase): NotificationStorage
       const [first] = rows;
       const seen = first !== undefined && Number(first.seq) === after ? first : null;
       const found = (seen === null ? rows : rows.slice(1)).map(toNotification);
-      return { notifications: found.slice(0, limit), more: found.length > limit, mark: toMark(seen) };
+      const notifications = found.slice(0, limit);
+      const upTo = notifications.at(-1)?.seq ?? after;
+      return { notifications, more: found.length > limit, upTo, mark: toMark(seen) };
     },
     async mark({ seq }) {
       const [row] = await db.read<Pick<NotificationRow, "kind" | "at">>({
@@ -45,6 +48,36 @@ export function postgresNotifications(db: PostgresDatabase): NotificationStorage
       const newest = Number(row?.newest ?? 0);
       return { oldest: Number(row?.oldest ?? newest + 1), newest };
     },
+  };
+}
+
+/** Behind a tenant's last there may be any number of others': all that this statement sees has been looked at. */
+async function readOfTenant(
+  db: PostgresDatabase,
+  { after, limit, tenant }: { after: number; limit: number; tenant: string },
+): Promise<NotificationPage> {
+  const rows = await db.read<{
+    found: NotificationRow | null;
+    newest: string | null;
+    mark: LogMark | null;
+  }>({
+    name: "read_notifications_of_tenant",
+    text: `select to_json(f) as found, (select max(seq) from notification) as newest,
+                  (select json_build_object('type', kind, 'at', at) from notification where seq = $2) as mark
+             from (select) s left join lateral (
+               select * from notification where (tenant, seq) > ($1, $2) and (tenant, seq) < ($1, 9e18::bigint)
+                order by tenant, seq limit $3) f on true`,
+    values: [tenant, after, limit + 1],
+  });
+  const found = rows.flatMap((row) => (row.found === null ? [] : toNotification(row.found)));
+  const notifications = found.slice(0, limit);
+  const more = found.length > limit;
+  const last = notifications.at(-1)?.seq ?? after;
+  return {
+    notifications,
+    more,
+    upTo: more ? last : Math.max(last, Number(rows[0]?.newest ?? 0)),
+    mark: rows[0]?.mark ?? null,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
+import { isAlone } from "./abilities.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { getTask } from "./read-tasks.ts";
 import { maxOf } from "./settle-sessions.ts";
@@ -26,6 +27,7 @@ export async function readSituation(
       inflight: Number(row.tenant_inflight),
       max: row.tenant_max,
     },
+    laneShare: row.lane_share,
     agent: { inLane: row.inflight, inflight: Number(row.agent_inflight), max: row.agent_max },
     ahead: { ids: row.ahead, count: Number(row.ahead_count) },
     batch: row.parallelism === null ? null : { parallelism: row.parallelism, active: row.active },
@@ -34,6 +36,7 @@ export async function readSituation(
         ? null
         : { key: task.session, max: row.session_max, active: row.let_in },
     noExecutor: row.no_executor === null || !isWaiting(task) ? null : row.no_executor,
+    alone: row.losses === null || !isWaiting(task) ? null : { losses: row.losses },
     key:
       row.key_holder === null || task.concurrencyKey === null
         ? null
@@ -53,6 +56,7 @@ interface SituationRow {
   readonly tenant_disabled: boolean;
   readonly tenant_inflight: string;
   readonly tenant_max: number | null;
+  readonly lane_share: TaskSituation["laneShare"];
   readonly inflight: number;
   readonly agent_inflight: string;
   readonly agent_max: number | null;
@@ -66,6 +70,8 @@ interface SituationRow {
   readonly let_in: string[];
   /** Null when a live node can execute it. */
   readonly no_executor: { served: boolean; lastSeenAt: number | null; since: number | null } | null;
+  /** Null unless it runs alone. */
+  readonly losses: number | null;
   /** Null unless it waits for its concurrency key. */
   readonly key_holder: string | null;
   readonly parents: { id: string; state: TaskState }[];
@@ -79,10 +85,13 @@ const BEFORE = `
 const SITUATION = `
   select l.inflight as lane_inflight, l.total, l.per_agent, n.agent_max,
          (select sum(s.inflight)::integer from line s where s.tenant = n.tenant and s.agent = n.agent and s.lane = n.lane) as inflight,
-         case when n.standing <> 0 then json_build_object(
+         case when n.standing <> 0 and not (${isAlone("n")} and (n.pool <> 0 or not exists (select 1 from node where not dead)))
+              then json_build_object(
            'served', n.served, 'lastSeenAt', (select at from agent_seen where agent = n.agent),
            'since', (select at from unserved where task_seq = t.seq)) end as no_executor,
+         case when ${isAlone("n")} then t.losses end as losses,
          o.disabled as tenant_disabled, o.max_inflight as tenant_max,
+         lane_share(n.lane, n.tenant) as lane_share,
          (select sum(s.inflight) from tenant_line s where s.tenant = n.tenant) as tenant_inflight,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight,
          array(select (select a.id from task a where a.seq = b.task_seq)

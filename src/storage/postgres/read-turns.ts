@@ -1,5 +1,6 @@
-import { TURNS_BYTES_MAX, TURNS_LOOKED_AT, type Turn } from "../../model/turn.ts";
+import { TURNS_BYTES_MAX, TURNS_LOOKED_AT } from "../../model/turn.ts";
 import type { ReadTurnsParams, SessionTurns } from "../storage.ts";
+import { type StoredTurn, toTurns } from "../stored-turns.ts";
 import type { PostgresDatabase } from "./database.ts";
 
 interface HeldSession {
@@ -24,22 +25,17 @@ export async function readTurns(db: PostgresDatabase, params: ReadTurnsParams): 
   return {
     generation,
     contextWindow: context_window === null ? null : Number(context_window),
-    turns: params.limit === 0 ? [] : await turnsBefore(db, held, params.limit),
+    ...toTurns(params.limit === 0 ? [] : await turnsBefore(db, held, params.limit)),
   };
 }
 
 /** A reset between the two statements has fenced the attempt, whatever this answers. */
-async function turnsBefore(db: PostgresDatabase, held: HeldSession, limit: number): Promise<Turn[]> {
-  const rows = await db.read<{ id: string; spec: string; result: string }>({
+async function turnsBefore(db: PostgresDatabase, held: HeldSession, limit: number): Promise<StoredTurn[]> {
+  return db.read<StoredTurn>({
     name: "turns",
     text: TURNS_BEFORE,
     values: [held.session, held.agent, held.generation_place, held.place, limit, TURNS_LOOKED_AT],
   });
-  return rows.map(({ id, spec, result }) => ({
-    taskId: id,
-    work: JSON.parse(spec).work,
-    result: JSON.parse(result),
-  }));
 }
 
 /**

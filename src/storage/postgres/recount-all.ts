@@ -3,6 +3,7 @@ import { TaskCounts } from "../task-counts.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { type FaultRow, toFault } from "./recount.ts";
 import { maxOf } from "./settle-sessions.ts";
+import { recountStored } from "./stored-bytes.ts";
 
 /** Rows of one statement: each has a snapshot of its own, and one that lasts keeps vacuum from cleaning up. */
 const SLICE_ROWS = 10_000;
@@ -49,6 +50,8 @@ class Recount {
       this.#found(await this.#query<FaultRow>(text, []));
       await this.#sliceDone(1);
     }
+    const onSlice = (tasks: number) => this.#sliceDone(tasks);
+    this.#faults.push(...(await recountStored(this.#db, { limit: this.#limit, onSlice })));
     return this.#faults;
   }
 
@@ -475,12 +478,14 @@ having count(*) filter (where ${HAS_KEY}) <> count(*)`,
   `
 select 'lane ' || l.name || ' ' || c.name as counter, c.stored, c.counted
   from lane l
-  left join (select lane, sum(waiting) as waiting, sum(exempt) as exempt, sum(inflight) as inflight from line group by lane) n
-         on n.lane = l.name
+  left join (select n.lane, sum(n.waiting) as waiting, sum(n.inflight) as inflight,
+                    sum(case when t.disabled then n.waiting else n.exempt end) as exempt
+               from line n left join tenant t on t.id = n.tenant group by n.lane) n on n.lane = l.name
   left join (select lane, count(*) as tenants from tenant_line group by lane) t on t.lane = l.name
  cross join lateral (values
    ('waiting', l.waiting, coalesce(n.waiting, 0)),
    ('exempt', l.exempt, coalesce(n.exempt, 0)),
+   ('second_tenant', l.second_tenant::integer, (exists (select 1 from tenant where not disabled offset 1))::integer),
    ('tenants', l.tenants, coalesce(t.tenants, 0)),
    ('inflight', l.inflight, coalesce(n.inflight, 0))) c(name, stored, counted)
  where c.stored <> c.counted`,

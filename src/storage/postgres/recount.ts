@@ -102,7 +102,9 @@ begin
     return;
   end if;
   update lane l
-     set waiting = l.waiting + c.waiting, exempt = l.exempt + c.exempt, inflight = l.inflight + c.inflight
+     set waiting = l.waiting + c.waiting, inflight = l.inflight + c.inflight,
+         exempt = l.exempt + case when exists (select 1 from line n join tenant t on t.id = n.tenant and t.disabled where n.id = v_line)
+                                  then c.waiting else c.exempt end
     from (select lane, sum(counted - stored) filter (where column_name = 'waiting') as waiting,
                  sum(counted - stored) filter (where column_name = 'exempt') as exempt,
                  sum(counted - stored) filter (where column_name = 'inflight') as inflight
@@ -142,6 +144,7 @@ create function count_tenants(p_ids bigint[]) returns table (
      ('supply', t.supply, coalesce(n.supply, 0)),
      ('urgent_lines', t.urgent_lines, coalesce(n.urgent_lines, 0)),
      ('max_inflight', t.max_inflight, o.max_inflight),
+     ('lane_max', t.lane_max, (select case when l.second_tenant then l.per_tenant end from lane l where l.name = t.lane)),
      ('crowded', t.crowded::integer, (select l.crowded::integer from lane l where l.name = t.lane)),
      ('disabled', t.disabled::integer, coalesce(o.disabled, false)::integer),
      ('turn_unowed', t.turn_unowed::integer, case when t.crowded and t.startable then (t.owed = 0)::integer end),

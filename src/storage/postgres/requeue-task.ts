@@ -69,7 +69,7 @@ begin
   end if;
   v_place := accept_in_session(p_task);
   update task t
-     set line = p_task.line, resting_state = o_state, parked = v_parked, place = v_place, unmet = v_unmet, position = o_position, retry_count = 0,
+     set line = p_task.line, resting_state = o_state, parked = v_parked, place = v_place, unmet = v_unmet, position = o_position, retry_count = 0, losses = 0,
          completed_at = null, deadline = o_deadline, rank = ${RANK_IN_ITS_LANE},
          last_started_at = null, last_outcome = null, last_node = null, error = null
    where t.seq = p_task.seq

@@ -56,13 +56,19 @@ export async function listRuns(
   params: ListRunsParams,
 ): Promise<{ runs: RunRecord[]; nextCursor: number | null }> {
   const { text, values } = listOfRuns(params);
-  const rows = await db.read<RunRow>({ text, values });
+  const answers = await db.read<RunRow & { readonly reached: string | null }>({ text, values });
+  const reached = answers[0]?.reached ?? null;
+  // Where none fits, how far it was looked stands alone.
+  const rows = answers.filter(({ id }) => id !== null);
   const runs = await toRunRecords(db, rows.slice(0, params.limit));
-  return { runs, nextCursor: rows.length > params.limit ? (runs.at(-1)?.id ?? null) : null };
+  if (rows.length > params.limit) return { runs, nextCursor: runs.at(-1)?.id ?? null };
+  return { runs, nextCursor: reached === null ? null : Number(reached) };
 }
 
 /** Where no more than this were heard of since a moment, those are put in order; else the newest are looked at in order. */
 const RECENT_MAX = 1_000;
+/** How many of the newest one call then looks at. */
+const RUNS_LOOKED_MAX = 500;
 
 export function listOfRuns(params: ListRunsParams): { text: string; values: unknown[] } {
   const { tenant, schedule, status, since, cursor, limit } = params;
@@ -84,7 +90,8 @@ export function listOfRuns(params: ListRunsParams): { text: string; values: unkn
       : inStatus !== undefined
         ? [`r.tenant = $1 and r.status = ${inStatus}`]
         : ["r.tenant || '' = $1"];
-  if (since === undefined) return { text: page(...inOrder), values };
+  if (since === undefined)
+    return { text: `select *, null as reached from ${page(...inOrder)} found`, values };
   const from = parameter(since);
   const filters = [
     ...(ofSchedule === undefined ? [] : [`(r.schedule = ${ofSchedule}) is true`]),
@@ -92,10 +99,17 @@ export function listOfRuns(params: ListRunsParams): { text: string; values: unkn
   ];
   const few = `(select cardinality(ids) from recent) <= ${RECENT_MAX}`;
   const text = `
-    with recent as materialized (select recent_runs($1, ${from}, ${RECENT_MAX + 1}) as ids)
-    select * from (
+    with recent as materialized (select recent_runs($1, ${from}, ${RECENT_MAX + 1}) as ids),
+    walked as materialized (
+      select r.id, r.told_at from run r where ${[`not ${few}`, ...inOrder, ...others].join(" and ")}
+       -- Not as a number: the planner, which may think there are no more than that, would read all and put them in order.
+       order by r.id + 0 desc limit (select ${RUNS_LOOKED_MAX})),
+    reached as materialized (select min(w.id) as reached from walked w having count(*) = ${RUNS_LOOKED_MAX})
+    select found.*, (select reached from reached) as reached from (select) s left join (
       ${page(few, "r.id = any ((select ids from recent)::bigint[])", ...filters)}
-      union all ${page(`not ${few}`, `(r.told_at >= ${from}) is true`, ...inOrder)}) found
+      union all
+      ${page(`not ${few}`, `r.id = any (array(select w.id from walked w where w.told_at >= ${from} order by w.id desc limit $2))`)}) found
+      on true
      order by id desc limit $2`;
   return { text, values };
 }

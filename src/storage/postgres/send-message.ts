@@ -141,7 +141,7 @@ begin
     perform end_debounce(v_now, v_session.id);
     select * into v_sent
       from take_in(v_now, json_build_array(jsonb_set(v_task::jsonb, '{run_at}',
-                     case when v_window > 0 then to_jsonb(v_now + v_window) else 'null' end)), ${NO_LIMIT}, ${NO_LIMIT});
+                     case when v_window > 0 then to_jsonb(v_now + v_window) else 'null' end)), ${NO_LIMIT}, ${NO_LIMIT}, ${NO_LIMIT});
     if v_sent.state = 'delayed' then
       update session s
          set debounce_seq = v_sent.seq, debounce_since = v_now, debounce_mode = v_mode, debounce_length = p_length

@@ -33,7 +33,10 @@ export function postgresSessions(db: PostgresDatabase): SessionStorage {
     async list({ tenant, limit, cursor = Number.MAX_SAFE_INTEGER }) {
       const rows = await db.read<SessionRow>({
         name: "list_sessions",
-        text: `select ${SESSION_COLUMNS} from session s where s.tenant || '' = $1 and s.id < $2 order by s.id desc limit $3`,
+        // Ordered by both, so that only the index will do that has them: a walk through all sessions would not.
+        text: `select ${SESSION_COLUMNS} from session s
+                where (s.tenant || '', s.id) < ($1, $2) and (s.tenant || '', s.id) > ($1, 0)
+                order by s.tenant || '' desc, s.id desc limit $3`,
         values: [tenant, cursor, limit + 1],
       });
       const sessions = rows.slice(0, limit).map(toSessionRecord);

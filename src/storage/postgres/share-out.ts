@@ -1,7 +1,9 @@
+import { leftFor } from "./tenant-shares.ts";
+
 /** How many more tasks of a tenant may start in a lane, the lane's total aside: of a row of `tenant_line` that is startable. */
 export function tenantRoom(t: string, supply = `${t}.supply`, freed = "0"): string {
-  return `(case when ${t}.max_inflight is null then ${supply} else least(${supply}, ${t}.max_inflight + ${freed}
-    - (select sum(s.inflight) from tenant_line s where s.tenant = ${t}.tenant)) end)`;
+  return `least(${supply}, ${t}.lane_max + ${freed} - ${t}.inflight, case when ${t}.max_inflight is not null then
+    ${t}.max_inflight + ${freed} - (select sum(s.inflight) from tenant_line s where s.tenant = ${t}.tenant) end)`;
 }
 
 /** What a line that was freed could start once that is written down: it has no bound of its own; see can_wait. */
@@ -26,9 +28,9 @@ export const SHARE_FUNCTIONS = `
 -- Whose turns the next p_count starts of a lane are, one entry of tenant_line for each: who gave up a slot for a task of
 -- its own that has yet to get it, else who has the fewest in flight, ties to the one served longest ago.
 -- p_freed: the lines of slots that ends freed and that have not been written down; see can_wait. urgent: something of one of them may go
--- ahead of fairness. streaked: so it did before.
+-- ahead of fairness. streaked: so it did before. p_each, p_left: what tenants may take of these starts; see tenant-shares.ts.
 create function share_out(
-  p_lane lane, p_count integer, p_freed bigint[],
+  p_lane lane, p_count integer, p_freed bigint[], p_each integer, p_left jsonb,
   out turns bigint[], out urgent boolean, out streaked boolean) language plpgsql stable as $$
 #variable_conflict use_column
 declare
@@ -40,12 +42,16 @@ declare
   v_owing boolean;
   v_supply bigint;
   v_base integer;
+  -- Those who may take nothing are among the first that the index finds.
+  v_passed_over bigint := case when p_left is not null and (p_lane).crowded then (
+    select count(*) from jsonb_each_text(p_left) where value::integer <= 0) else 0 end;
 begin
   if p_freed is null then
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
            bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)
       into v_ids, v_inflight, v_served, v_room, v_owed, v_owing, urgent, streaked, v_supply, v_base
-      from (${candidates(`t.id, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, ${tenantRoom("t")} as room`, "p_count")}) c;
+      from (${candidates(`t.id, t.inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak, least(${tenantRoom("t")}, ${leftFor("t")}) as room`, "p_count + v_passed_over")}) c
+     where room > 0;
   else
     -- The index does not know yet what was freed: those tenants are looked at besides, with what they will have.
     with freed as (select line, count(*)::integer as slots from unnest(p_freed) u(line) group by line),
@@ -55,10 +61,12 @@ begin
     candidate as (
       select t.id from gained g join tenant_line t on t.tenant = g.tenant and t.lane = (p_lane).name
       union
-      (${candidates("t.id", "p_count + cardinality(p_freed)")})),
+      (${candidates("t.id", "p_count + cardinality(p_freed) + v_passed_over")})),
     adjusted as (
       select t.id, t.inflight - coalesce(g.slots, 0) as inflight, t.last_served, t.owed, t.urgent_lines, t.ahead_streak,
-             case when not t.disabled then ${tenantRoom("t", "t.supply + coalesce(g.supply, 0)", "coalesce(g.slots, 0)")} else 0 end as room
+             case when not t.disabled
+                  then least(${tenantRoom("t", "t.supply + coalesce(g.supply, 0)", "coalesce(g.slots, 0)")}, ${leftFor("t")})
+                  else 0 end as room
         from candidate c join tenant_line t on t.id = c.id left join gained g on g.tenant = t.tenant)
     select array_agg(id), array_agg(inflight), array_agg(last_served), array_agg(room), array_agg(owed), bool_or(owed > 0),
            bool_or(urgent_lines > 0), bool_or(ahead_streak <> 0), least(sum(room), p_count), min(inflight)

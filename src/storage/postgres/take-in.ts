@@ -25,7 +25,9 @@ const FORMED = `
              ${parkedBy("k")} as held_by,
              case when k.session is not null
                   then (select s.id from session s where s.tenant = k.tenant and s.key = k.session) end as session_id,
-             b.tenant_max, case when b.tenant_max is not null then (
+             b.tenant_max, coalesce(b.tenant_disabled, false) as tenant_disabled, q.queued,
+             -- Where all tenants have less than one may have, this one has.
+             case when b.tenant_max is not null or b.tenant_disabled or q.queued + v_count > least(p_max_queue, p_max_total / 2) then (
                select sum(t.waiting - t.exempt) from tenant_line t where t.tenant = k.tenant) end as tenant_counted
         from ${FORMS} as k(
           tenant, agent, lane, kind, priority, run_at, deadline, deadline_after_ms, max_retries_if_lost, max_queued, preemptible,
@@ -36,7 +38,9 @@ const FORMED = `
                 sum(l.waiting)::integer as waiting,
                 sum(l.waiting - l.exempt) as agent_counted
            from line l where l.tenant = k.tenant and l.agent = k.agent) o
-       cross join lateral (select (select t.max_queued from tenant t where t.id = k.tenant) as tenant_max offset 0) b`;
+        left join lateral (
+          select t.max_queued as tenant_max, t.disabled as tenant_disabled from tenant t where t.id = k.tenant offset 0) b on true
+       cross join (select coalesce(sum(l.waiting - l.exempt), 0)::bigint as queued from lane l) q`;
 
 /** The tasks of a call, each with its form. */
 const EACH = each("form, place, id", "p_form_of, p_places, p_ids");
@@ -69,8 +73,8 @@ create type task_form as (
   tenant text, agent text, line bigint, priority integer, rank bigint, state text, parked text, ready boolean, run_at bigint,
   deadline bigint, deadline_after_ms bigint, max_retries_if_lost integer, preemptions_left integer, batch text,
   session bigint, session_max integer, origin text, schedule bigint, concurrency_key text, callback_url text,
-  dependencies integer, unmet integer, waiting integer, agent_counted bigint, agent_max bigint, tenant_counted bigint,
-  tenant_max bigint, unserved boolean);
+  dependencies integer, unmet integer, waiting integer, agent_counted bigint, agent_max bigint, tenant_max bigint,
+  tenant_disabled boolean, unserved boolean);
 
 -- A new task to its session. n: order within the call, from 0. "full": which queue was, if one was.
 create type admitted_task as (
@@ -87,7 +91,7 @@ create type taken_in as (first_seq bigint, forms task_form[], "each" inserted_ta
 -- Takes tasks in that share forms. p_form_of: the form of each, from 1; p_places: which of its agent's it is, from 1.
 create function take_in_forms(
   p_now bigint, p_forms json, p_form_of integer[], p_places integer[], p_ids text[], p_specs text[], p_max_queue bigint,
-  p_max_agent bigint)
+  p_max_total bigint, p_max_agent bigint)
 returns taken_in language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -127,12 +131,13 @@ begin
                          coalesce(deadline, case when unmet = 0 then greatest(p_now, run_at) + deadline_after_ms end),
                          case when deadline is null then deadline_after_ms end, max_retries_if_lost, preemptions_left, batch,
                          session_id, session_max, origin, schedule, concurrency_key, callback_url, dependencies, unmet, waiting,
-                         agent_counted, agent_max, tenant_counted, tenant_max, unserved)::task_form),
+                         agent_counted, agent_max, tenant_max, tenant_disabled, unserved)::task_form),
            bool_and(line is not null and (session is null or session_id is not null)),
            min(tenant) = max(tenant) and min(state) = max(state),
            bool_and(origin is not null
-                    or (agent_counted + v_count <= agent_max and (tenant_counted + v_count > tenant_max) is not true)),
-           bool_or(session is not null), bool_or(dependencies > 0), bool_or(concurrency_key is not null), (select coalesce(sum(waiting - exempt), 0) from lane)
+                    or (agent_counted + v_count <= agent_max
+                        and (tenant_counted + v_count > least(coalesce(tenant_max, p_max_queue), p_max_total / 2)) is not true)),
+           bool_or(session is not null), bool_or(dependencies > 0), bool_or(concurrency_key is not null), max(queued)
       into v_forms, v_known, v_alike, v_fit, v_sessioned, v_dependent, v_keyed, v_queued
       from (select *, case when unmet > 0 then 'waiting_dependency'
                            when run_at > p_now then 'delayed' else 'queued' end as state
@@ -144,9 +149,9 @@ begin
   v_first := nextval('task_seq');
   v_last := setval('task_seq', v_first + v_count - 1);
   -- Where there is room for all, whoever they are of, nobody needs to be judged.
-  if not v_fit or v_queued + v_count > p_max_queue then
+  if not v_fit or v_queued + v_count > p_max_total then
     select fulls, queued, places into v_fulls, v_fulls_queued, v_places
-      from judge_tasks(v_forms, p_form_of, p_places, v_queued, p_max_queue);
+      from judge_tasks(v_forms, p_form_of, p_places, v_queued, p_max_queue, p_max_total);
   end if;
   if v_sessioned then
     v_admitted := array(
@@ -155,7 +160,7 @@ begin
         from ${EACH} u order by n);
     if v_count > 1 and ends_stale_message(v_admitted) then
       for v_n in 1 .. v_count loop
-        v_each := v_each || take_in_some(p_now, p_forms, p_form_of, p_ids, p_specs, array[v_n], p_max_queue, p_max_agent);
+        v_each := v_each || take_in_some(p_now, p_forms, p_form_of, p_ids, p_specs, array[v_n], p_max_queue, p_max_total, p_max_agent);
       end loop;
       return row(v_first, null, v_each)::taken_in;
     end if;
@@ -223,7 +228,7 @@ end $$;
 -- Takes in those of a call that are at these places of it, and knows nothing of the others.
 create function take_in_some(
   p_now bigint, p_forms json, p_form_of integer[], p_ids text[], p_specs text[], p_some integer[], p_max_queue bigint,
-  p_max_agent bigint)
+  p_max_total bigint, p_max_agent bigint)
 returns inserted_task[] language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -247,12 +252,12 @@ begin
     into v_forms, v_form_of, v_places, v_ids, v_specs from chosen;
   return array(
     select a from answers_to(
-      p_now, take_in_forms(p_now, v_forms, v_form_of, v_places, v_ids, v_specs, p_max_queue, p_max_agent),
+      p_now, take_in_forms(p_now, v_forms, v_form_of, v_places, v_ids, v_specs, p_max_queue, p_max_total, p_max_agent),
       v_form_of, v_places, v_ids) a);
 end $$;
 
 -- Takes tasks in that are each given as JSON, in order, with all that is their own.
-create function take_in(p_now bigint, p_tasks json, p_max_queue bigint, p_max_agent bigint)
+create function take_in(p_now bigint, p_tasks json, p_max_queue bigint, p_max_total bigint, p_max_agent bigint)
 returns setof inserted_task language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -267,7 +272,7 @@ begin
                    as j(tenant, agent, id, spec, n)
            order by n) j;
   return query select * from answers_to(
-    p_now, take_in_forms(p_now, p_tasks, v_form_of, v_places, v_ids, v_specs, p_max_queue, p_max_agent),
+    p_now, take_in_forms(p_now, p_tasks, v_form_of, v_places, v_ids, v_specs, p_max_queue, p_max_total, p_max_agent),
     v_form_of, v_places, v_ids);
 end $$;
 
@@ -288,29 +293,39 @@ end $$;
 
 -- Judges each task as if it came alone: by its place among its agent's tasks, then among its tenant's that had room there,
 -- then among all that had room there. What came as anything but a task is neither counted nor refused. fulls: which queue was,
--- null where none was; queued: how many of the agent wait, or of the tenant where another queue was full. places: without those that are refused.
+-- null where none was; queued: how many of the agent wait, or of the tenant where another queue was full. places: without
+-- those that are refused. p_queued: what waits of all tenants that are not disabled.
 create function judge_tasks(
-  p_forms task_form[], p_form_of integer[], p_places integer[], p_queued bigint, p_max_queue bigint,
+  p_forms task_form[], p_form_of integer[], p_places integer[], p_queued bigint, p_max_queue bigint, p_max_total bigint,
   out fulls text[], out queued bigint[], out places integer[])
 language plpgsql as $$
 #variable_conflict use_column
+declare
+  -- Once a second tenant exists, none gets further than half of what all may have.
+  v_half bigint := case when exists (select 1 from tenant offset 1) then p_max_total / 2 end;
 begin
-  with placed as (
-    select n, place, (f).tenant, (f).agent, (f).origin is null as counts, (f).agent_counted, (f).agent_max,
-           (f).tenant_counted, (f).tenant_max,
+  with own as (
+    select u.tenant, coalesce(sum(t.waiting - t.exempt), 0) as tenant_counted
+      from (select distinct f.tenant from unnest(p_forms) f) u left join tenant_line t on t.tenant = u.tenant group by u.tenant),
+  placed as (
+    select n, place, (f).tenant, (f).agent, (f).origin is null as counts, (f).agent_counted, (f).agent_max, o.tenant_counted,
+           (f).tenant_max, coalesce((f).tenant_max, p_max_queue) as bound, (f).tenant_disabled,
            count(*) filter (where (f).origin is null) over (partition by (f).tenant, (f).agent order by n) as counted_place
       from (select u.*, p_forms[u.form] as f
-              from unnest(p_form_of, p_places) with ordinality u(form, place, n) offset 0) u),
+              from unnest(p_form_of, p_places) with ordinality u(form, place, n) offset 0) u
+      join own o on o.tenant = (f).tenant),
   judged as (
     select *, count(*) filter (where agent_ok) over (partition by tenant order by n) as tenant_upto
       from (select *, counts and agent_counted + counted_place <= agent_max as agent_ok from placed) p),
   bounded as (
-    select *, count(*) filter (where tenant_ok) over (order by n) as admitted_upto
-      from (select *, agent_ok and (tenant_counted + tenant_upto > tenant_max) is not true as tenant_ok from judged) j),
+    select *, count(*) filter (where tenant_ok and not tenant_disabled) over (order by n) as admitted_upto
+      from (select *, agent_ok and tenant_counted + tenant_upto <= least(bound, v_half) as tenant_ok from judged) j),
   decided as (
     select *, case when not counts then null
-                   when p_queued + admitted_upto - tenant_ok::integer >= p_max_queue then 'global'
-                   when tenant_counted + tenant_upto - agent_ok::integer >= tenant_max then 'tenant'
+                   when not tenant_disabled and p_queued + admitted_upto - tenant_ok::integer >= p_max_total then 'server'
+                   when tenant_counted + tenant_upto - agent_ok::integer >= least(bound, v_half) then
+                     case when tenant_counted < bound and bound > v_half then 'server'
+                          when tenant_max is null then 'global' else 'tenant' end
                    when not agent_ok then 'agent' end as "full"
       from bounded),
   moved as (
@@ -319,10 +334,8 @@ begin
       from decided)
   select array_agg("full" order by n),
          -- How many others have waiting is none of the tenant's business.
-         array_agg(case "full" when 'global' then tenant_accepted + (
-                                 select coalesce(sum(t.waiting - t.exempt), 0) from tenant_line t where t.tenant = moved.tenant)
-                               when 'tenant' then greatest(tenant_counted, tenant_max)
-                               when 'agent' then greatest(agent_counted, agent_max) end order by n),
+         array_agg(case when "full" = 'agent' then greatest(agent_counted, agent_max)
+                        when "full" is not null then tenant_counted + tenant_accepted end order by n),
          array_agg(accepted_place order by n)
     into fulls, queued, places from moved;
   -- Room was looked for with care: there may be enough for all.

@@ -10,7 +10,7 @@ export function postgresTenants(db: PostgresDatabase): TenantStorage {
     async create({ id, name, limits }) {
       const [row] = await db.write<TenantRow & { taken: "id" | "name" | null }>({
         name: "create_tenant",
-        text: "select taken, (saved).* from create_tenant($1, $2, $3, $4)",
+        text: `select taken, (saved).*, ${STORED_BYTES} from create_tenant($1, $2, $3, $4)`,
         values: [id, name, JSON.stringify(limits)],
       });
       return answered(db, row, (tenant): CreatedTenant => ({ taken: null, tenant }));
@@ -18,7 +18,7 @@ export function postgresTenants(db: PostgresDatabase): TenantStorage {
     async get({ id }) {
       const [row] = await db.read<TenantRow>({
         name: "get_tenant",
-        text: "select * from tenant where id = $1",
+        text: `${SELECT_TENANTS} where t.id = $1`,
         values: [id],
       });
       return row === undefined ? null : toRecord(row);
@@ -26,7 +26,7 @@ export function postgresTenants(db: PostgresDatabase): TenantStorage {
     async list() {
       const rows = await db.read<TenantRow>({
         name: "list_tenants",
-        text: "select * from tenant order by id",
+        text: `${SELECT_TENANTS} order by t.id`,
         values: [],
       });
       return rows.map(toRecord);
@@ -34,7 +34,7 @@ export function postgresTenants(db: PostgresDatabase): TenantStorage {
     async update({ id, name = null, limits = {} }) {
       const [row] = await db.write<TenantRow & { taken: "name" | null }>({
         name: "update_tenant",
-        text: "select taken, (saved).* from update_tenant($1, $2, $3, $4)",
+        text: `select taken, (saved).*, ${STORED_BYTES} from update_tenant($1, $2, $3, $4)`,
         values: [id, name, JSON.stringify(limits)],
       });
       if (row === undefined) return { found: false };
@@ -44,7 +44,7 @@ export function postgresTenants(db: PostgresDatabase): TenantStorage {
     async setDisabled({ id, disabled }) {
       const [row] = await db.write<TenantRow>({
         name: "set_disabled",
-        text: "select * from set_disabled($1, $2, $3)",
+        text: `select (saved).*, ${STORED_BYTES} from set_disabled($1, $2, $3) saved`,
         values: [id, disabled],
       });
       if (row === undefined) return null;
@@ -65,6 +65,14 @@ export function postgresTenants(db: PostgresDatabase): TenantStorage {
       if (!row.more) db.signal({ kind: "agents" });
       return { found: true, was: null, more: row.more };
     },
+    async countStored({ limit }) {
+      const [row] = await db.write<{ more: boolean }>({
+        name: "count_stored",
+        text: "select count_stored($1, $2) as more",
+        values: [limit],
+      });
+      return { more: row?.more === true };
+    },
   };
 }
 
@@ -83,6 +91,7 @@ function answered<Taken extends string, Answer>(
 function signalChanged(db: PostgresDatabase): void {
   db.signal({ kind: "tenants" });
   db.signal({ kind: "work" });
+  db.signal({ kind: "deliveries" });
 }
 
 interface TenantRow {
@@ -93,6 +102,9 @@ interface TenantRow {
   readonly max_inflight: number | null;
   readonly max_schedules: number | null;
   readonly max_streams: number | null;
+  readonly max_agents: number | null;
+  readonly max_stored_bytes: string | null;
+  readonly stored_bytes: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -107,7 +119,10 @@ function toRecord(row: TenantRow): TenantRecord {
       maxInflight: row.max_inflight,
       maxSchedules: row.max_schedules,
       maxStreams: row.max_streams,
+      maxAgents: row.max_agents,
+      maxStoredBytes: row.max_stored_bytes === null ? null : Number(row.max_stored_bytes),
     },
+    storedBytes: row.stored_bytes === null ? null : Number(row.stored_bytes),
     createdAt: Number(row.created_at),
     updatedAt: Number(row.updated_at),
   };
@@ -115,8 +130,15 @@ function toRecord(row: TenantRow): TenantRecord {
 
 /** A bound as it was given in p_limits; as it was where it was not. */
 function given(limit: keyof TenantLimits, column: string): string {
-  return `case when p_limits::jsonb ? '${limit}' then (p_limits ->> '${limit}')::integer else t.${column} end`;
+  return `case when p_limits::jsonb ? '${limit}' then (p_limits ->> '${limit}')::bigint else t.${column} end`;
 }
+
+/** What is stored by the tenant that was `saved`; null: it is not counted. */
+const STORED_BYTES = `(select s.bytes from stored_bytes s where s.tenant = (saved).id and not s.is_recount) as stored_bytes`;
+
+const SELECT_TENANTS = `
+  select t.*, s.bytes as stored_bytes
+    from tenant t left join stored_bytes s on s.tenant = t.id and not s.is_recount`;
 
 export const TENANT_FUNCTIONS = `
 create function create_tenant(p_now bigint, p_id text, p_name text, p_limits json)
@@ -129,9 +151,12 @@ begin
   elsif exists (select 1 from tenant where name = p_name) then
     taken := 'name';
   else
-    insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_streams, created_at, updated_at)
+    insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_streams, max_agents, max_stored_bytes,
+                        created_at, updated_at)
     values (p_id, p_name, (p_limits ->> 'maxQueued')::integer, (p_limits ->> 'maxInflight')::integer,
-            (p_limits ->> 'maxSchedules')::integer, (p_limits ->> 'maxStreams')::integer, v_now, v_now);
+            (p_limits ->> 'maxSchedules')::integer, (p_limits ->> 'maxStreams')::integer,
+            (p_limits ->> 'maxAgents')::integer, (p_limits ->> 'maxStoredBytes')::bigint, v_now, v_now);
+    perform keep_stored_bytes(p_id);
     saved := bound_tenant(v_now, p_id);
   end if;
   return next;
@@ -149,8 +174,10 @@ begin
     update tenant t
        set name = coalesce(p_name, t.name), max_queued = ${given("maxQueued", "max_queued")},
            max_inflight = ${given("maxInflight", "max_inflight")}, max_schedules = ${given("maxSchedules", "max_schedules")},
-           max_streams = ${given("maxStreams", "max_streams")}, updated_at = v_now
+           max_streams = ${given("maxStreams", "max_streams")}, max_agents = ${given("maxAgents", "max_agents")},
+           max_stored_bytes = ${given("maxStoredBytes", "max_stored_bytes")}, updated_at = v_now
      where t.id = p_id;
+    perform keep_stored_bytes(p_id);
     saved := bound_tenant(v_now, p_id);
   end if;
   return next;
@@ -160,6 +187,10 @@ create function set_disabled(p_now bigint, p_id text, p_disabled boolean) return
 declare
   v_now bigint := enter(p_now);
 begin
+  -- Admission does not count what waits of a tenant while that is disabled.
+  update lane l set exempt = l.exempt + case when p_disabled then t.counted else -t.counted end
+    from (select lane, waiting - exempt as counted from tenant_line where tenant = p_id) t
+   where l.name = t.lane and exists (select 1 from tenant where id = p_id and disabled <> p_disabled);
   update tenant set disabled = p_disabled, updated_at = v_now where id = p_id;
   if found then return next bound_tenant(v_now, p_id); end if;
 end $$;
@@ -175,7 +206,12 @@ begin
   update tenant_line set max_inflight = v_tenant.max_inflight, disabled = v_tenant.disabled, startable = false
    where tenant = p_id;
   perform refresh_tenants(array[p_id]);
-  perform add_note('lanes', array(select lane from tenant_line where tenant = p_id));
+  perform refresh_turns(p_now, array[p_id]);
+  if follow_second_tenant() then
+    perform add_note('lanes', array(select name from lane));
+  else
+    perform add_note('lanes', array(select lane from tenant_line where tenant = p_id));
+  end if;
   ${preemptAt("p_now")}
   return v_tenant;
 end $$;
@@ -199,14 +235,17 @@ begin
     select t.seq from task t where t.seq = any (v_seqs) and t.completed_at is null order by t.seq), 'tenant deleted');
   perform settle_moves(v_now, ${RELEASED_MAX});
   ${PREEMPT}
-  perform delete_ended(v_seqs, null, null, true);
+  perform delete_ended(v_now, v_seqs, null, null, true);
   more := cardinality(v_seqs) = p_limit or delete_other(p_id, p_limit);
   if not more then
     delete from agent where tenant = p_id;
     delete from line where tenant = p_id;
     perform forget_empty_tenants(array[p_id]);
     delete from tally where tenant = p_id;
+    delete from receiver where tenant = p_id;
+    delete from delivery_turn where tenant = p_id;
     delete from tenant where id = p_id;
+    perform keep_stored_bytes(p_id);
   end if;
   return next;
 end $$;

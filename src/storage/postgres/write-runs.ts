@@ -64,7 +64,7 @@ begin
   end if;
   if exists (select 1 from unnest(v_runs) where replaces) then cancelled := cancel_replaced(p_now, v_runs); end if;
   if exists (select 1 from unnest(v_runs) where status = 'running') then
-    v_tasks := array(select i from take_in(p_now, tasks_of(v_runs), ${NO_LIMIT}, ${NO_LIMIT}) i);
+    v_tasks := array(select i from take_in(p_now, tasks_of(v_runs), ${NO_LIMIT}, ${NO_LIMIT}, ${NO_LIMIT}) i);
     if cancelled <> '[]' and cardinality(v_tasks) > 1 then v_tasks := count_replaced(v_runs, v_tasks, cancelled); end if;
   end if;
   v_first := take_run_ids(cardinality(v_runs));

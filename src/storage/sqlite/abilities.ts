@@ -5,7 +5,8 @@ import { type Abilities, AGENT_MEMORY_MS, type TaskPlace } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { endWaitingTask, WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { preemptAfterChange, refreshLines } from "./lanes.ts";
-import { Ledger, placeOf } from "./ledger.ts";
+import type { Lease } from "./lease.ts";
+import { Ledger, type Line, placeOf } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { commonKinds, isServed, STANDING, UNSERVED } from "./standing.ts";
@@ -132,40 +133,53 @@ interface MovingTask extends WaitingTask {
 function moveToKind(db: SqliteDatabase, ledger: Ledger, task: MovingTask): void {
   const from = ledger.line(task.line);
   const to = ledger.lineOf(from.lane, from.tenant, from.agent, task.kind);
-  from.tasks -= 1;
-  to.tasks += 1;
   if (task.held === 1) {
-    from.inflight -= 1;
-    to.inflight += 1;
+    moveHeldTask(db, ledger, { ...task, task_seq: task.seq }, to);
     db.prepare("update lease set line = ? where task_seq = ?").run(to.id, task.seq);
     db.leases.forget(task.seq);
-  } else {
-    from.waiting -= 1;
-    to.waiting += 1;
-    if (task.origin !== "task") {
-      from.exempt -= 1;
-      to.exempt += 1;
-    }
-    if (task.resting_state === "queued" && task.parked === null) {
-      const entry = { rank: task.rank, task_seq: task.seq };
-      ledger.removeReady(from, entry);
-      ledger.addReady(to, entry);
-    }
+    return;
   }
-  if (task.concurrency_key !== null) {
-    // Those that share the key may be of several lines now.
-    db.prepare("update key_hold set contested = 1 where tenant = ? and key = ?").run(
-      task.tenant,
-      task.concurrency_key,
-    );
-    db.mayContest = true;
+  from.waiting -= 1;
+  to.waiting += 1;
+  if (task.origin !== "task") {
+    from.exempt -= 1;
+    to.exempt += 1;
   }
-  db.prepare("update task set line = ? where seq = ?").run(to.id, task.seq);
-  db.prepare("update task_of_line set line = ? where line = ? and task_seq = ?").run(
-    to.id,
-    from.id,
-    task.seq,
-  );
+  if (task.resting_state === "queued" && task.parked === null) {
+    const entry = { rank: task.rank, task_seq: task.seq };
+    ledger.removeReady(from, entry);
+    ledger.addReady(to, entry);
+  }
+  moveTask(db, task.seq, from, to);
+  contestKey(db, from.tenant, task.concurrency_key);
+}
+
+/** Moves a task that runs to another line of its agent. Its lease is the caller's to change. */
+export function moveHeldTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  held: Pick<Lease, "task_seq" | "line" | "concurrency_key">,
+  to: Line,
+): void {
+  const from = ledger.line(held.line);
+  from.inflight -= 1;
+  to.inflight += 1;
+  moveTask(db, held.task_seq, from, to);
+  contestKey(db, from.tenant, held.concurrency_key);
+}
+
+function moveTask(db: SqliteDatabase, seq: number, from: Line, to: Line): void {
+  from.tasks -= 1;
+  to.tasks += 1;
+  db.prepare("update task set line = ? where seq = ?").run(to.id, seq);
+  db.prepare("update task_of_line set line = ? where line = ? and task_seq = ?").run(to.id, from.id, seq);
+}
+
+/** Those that share the key may be of several lines now. */
+function contestKey(db: SqliteDatabase, tenant: string, key: string | null): void {
+  if (key === null) return;
+  db.prepare("update key_hold set contested = 1 where tenant = ? and key = ?").run(tenant, key);
+  db.mayContest = true;
 }
 
 function relabelLines(db: SqliteDatabase, { where, values }: Selection, now: number): void {

@@ -1,4 +1,9 @@
-import type { AgentRecord, AgentStorage } from "../storage.ts";
+import {
+  AGENT_CHANGES_KEPT,
+  type AgentRecord,
+  type AgentStorage,
+  type CatalogueChanges,
+} from "../storage.ts";
 import { agentChanged, forgetAgents } from "./abilities.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { preemptAfterChange, refreshLines } from "./lanes.ts";
@@ -31,22 +36,10 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
         return true;
       }),
     async list() {
-      const rows = await db.read(() =>
-        db
-          .prepare<{ tenant: string; agent: string; max_inflight: number | null; definition: string }>(
-            "select tenant, agent, max_inflight, definition from agent where definition is not null order by tenant, agent",
-          )
-          .all(),
-      );
-      return rows.map(
-        ({ tenant, agent, max_inflight: maxInflight, definition }): AgentRecord => ({
-          tenant,
-          agent,
-          maxInflight,
-          definition: JSON.parse(definition),
-        }),
-      );
+      const rows = await db.read(() => listed(db));
+      return rows.map(toRecord);
     },
+    changes: (params) => db.read(() => readChanges(db, params)),
     async isKnown({ tenant, agent }) {
       const row = db
         .prepare<{ known: 0 | 1 }>(
@@ -69,6 +62,56 @@ export function sqliteAgents(db: SqliteDatabase): AgentStorage {
     async forget() {
       forgetAgents(db);
     },
+  };
+}
+
+interface ListedRow {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly max_inflight: number | null;
+  readonly definition: string;
+}
+
+function listed(db: SqliteDatabase): ListedRow[] {
+  return db
+    .prepare<ListedRow>(
+      "select tenant, agent, max_inflight, definition from agent where definition is not null order by tenant, agent",
+    )
+    .all();
+}
+
+function toRecord({ tenant, agent, max_inflight: maxInflight, definition }: ListedRow): AgentRecord {
+  return { tenant, agent, maxInflight, definition: JSON.parse(definition) };
+}
+
+function readChanges(
+  db: SqliteDatabase,
+  { since, limit }: { since: number | null; limit: number },
+): CatalogueChanges {
+  const newest = db.prepare<{ seq: number | null }>("select max(seq) as seq from agent_change").get();
+  const last = newest?.seq ?? 0;
+  if (since === null || since > last || since < last - AGENT_CHANGES_KEPT) {
+    return { whole: true, agents: listed(db).map(toRecord), gone: [], last, more: false };
+  }
+  const rows = db
+    .prepare<
+      { seq: number; tenant: string; agent: string } & Pick<ListedRow, "max_inflight"> & {
+          definition: string | null;
+        }
+    >(
+      `select c.seq, c.tenant, c.agent, a.max_inflight, a.definition
+         from agent_change c left join agent a on a.tenant = c.tenant and a.agent = c.agent
+        where c.seq > ? order by c.seq limit +?`,
+    )
+    .all(since, limit);
+  return {
+    whole: false,
+    agents: rows.flatMap((row) =>
+      row.definition === null ? [] : [toRecord({ ...row, definition: row.definition })],
+    ),
+    gone: rows.flatMap(({ tenant, agent, definition }) => (definition === null ? [{ tenant, agent }] : [])),
+    last: rows.at(-1)?.seq ?? since,
+    more: rows.length === limit,
   };
 }
 

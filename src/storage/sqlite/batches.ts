@@ -1,5 +1,5 @@
 import type { TaskState } from "../../model/task-state.ts";
-import type { BatchEnd, BatchRecord, NewBatch } from "../storage.ts";
+import type { BatchEnd, BatchRecord, BatchTaskRecord, NewBatch } from "../storage.ts";
 import { addBatchDelivery } from "./add-delivery.ts";
 import type { BatchRow } from "./batch-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
@@ -17,6 +17,27 @@ export async function getBatch(
     const { id, parallelism, created_at: createdAt, completed_at: completedAt } = batch;
     return { id, parallelism, createdAt, completedAt };
   });
+}
+
+/** Without specs and results: those of a whole batch together can take more than a process has. */
+export async function batchTasks(
+  db: SqliteDatabase,
+  { tenant, batch, limit }: { tenant: string; batch: string; limit: number },
+): Promise<BatchTaskRecord[]> {
+  return db.read(() =>
+    db
+      .prepare<Omit<BatchTaskRecord, "dependsOn"> & { depends_on: string | null }>(
+        `select t.id, t.agent, coalesce(l.state, t.resting_state) as state, t.error, t.spec ->> '$.key' as key,
+                t.spec -> '$.dependsOn' as depends_on
+           from task t indexed by task_by_batch left join lease l on l.task_seq = t.seq
+          where t.batch = ? and t.tenant = ? order by t.seq limit +?`,
+      )
+      .all(batch, tenant, limit)
+      .map(({ depends_on: dependsOn, ...task }) => ({
+        ...task,
+        dependsOn: dependsOn === null ? [] : JSON.parse(dependsOn),
+      })),
+  );
 }
 
 /** Makes a batch known before its tasks come; one that is known already stays as it is. */
@@ -98,7 +119,7 @@ function complete(db: SqliteDatabase, ledger: Ledger, batch: BatchRow, last: Las
   });
   db.signal({ kind: "events" });
   const end: BatchEnd = { id, parallelism, createdAt, completedAt: now, counts };
-  if (url !== null) addBatchDelivery(db, { event, taskSeq: last.seq, url, end });
+  if (url !== null) addBatchDelivery(db, { event, tenant, taskSeq: last.seq, url, end });
 }
 
 function countStates(db: SqliteDatabase, id: string): Partial<Record<TaskState, number>> {

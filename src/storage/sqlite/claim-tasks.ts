@@ -1,12 +1,14 @@
+import { jsonWeight } from "../../model/json-weight.ts";
 import { AHEAD_STREAK_MAX, isCritical } from "../../model/priority.ts";
 import type { ClaimedTask, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
 import { shareOut } from "./share-out.ts";
-import { hasKindLines } from "./standing.ts";
+import { hasKindLines, IS_ALONE, isExecutable } from "./standing.ts";
 import { earlierAttempts, readUsage } from "./task-row.ts";
 import type { TenantLine } from "./tenant-ledger.ts";
+import type { SlotsLeft } from "./tenant-shares.ts";
 
 /**
  * Hands out up to `limit` tasks of a lane, inside a transaction, in the order in which one claim after the other would
@@ -15,7 +17,7 @@ import type { TenantLine } from "./tenant-ledger.ts";
 export function claimTasks(
   db: SqliteDatabase,
   ledger: Ledger,
-  params: { node: string; lane: string; limit: number },
+  params: ClaimParams,
   now: number,
 ): ClaimedTask[] {
   if (!hasSharedLimits(db, params.lane)) return claimAtOnce(db, ledger, params, now);
@@ -28,6 +30,14 @@ export function claimTasks(
   return claimed;
 }
 
+interface ClaimParams {
+  readonly node: string;
+  readonly lane: string;
+  readonly limit: number;
+  /** What tenants may still take of the node's slots, less by what is started; null: as much as there is. */
+  readonly left: SlotsLeft | null;
+}
+
 /** Whether several lines of this lane may be of one agent: what one of them starts leaves less room for the others. */
 function hasSharedLimits(db: SqliteDatabase, lane: string): boolean {
   return (
@@ -37,18 +47,14 @@ function hasSharedLimits(db: SqliteDatabase, lane: string): boolean {
   );
 }
 
-function claimAtOnce(
-  db: SqliteDatabase,
-  ledger: Ledger,
-  params: { node: string; lane: string; limit: number },
-  now: number,
-): ClaimedTask[] {
+function claimAtOnce(db: SqliteDatabase, ledger: Ledger, params: ClaimParams, now: number): ClaimedTask[] {
   const lane = ledger.lane(params.lane);
   if (lane.waiting === 0) return [];
   const room = lane.total === null ? params.limit : Math.min(params.limit, lane.total - lane.inflight);
-  const turns = room > 0 ? shareOut(db, ledger, lane, room) : [];
+  const turns = room > 0 ? shareOut(db, ledger, lane, room, params.left) : [];
   const tokensOf = new Map<TenantLine, number[]>();
   for (const tenant of turns) {
+    params.left?.take(tenant.tenant);
     const tokens = tokensOf.get(tenant) ?? [];
     tokens.push(db.nextEventSeq());
     tokensOf.set(tenant, tokens);
@@ -56,6 +62,45 @@ function claimAtOnce(
   const picks = [...tokensOf].flatMap(([tenant, tokens]) => chooseTasks(db, ledger, lane, tenant, tokens));
   if (tokensOf.size > 1) picks.sort((a, b) => a.token - b.token);
   return picks.map((pick) => startAttempt(db, ledger, pick, params.node, now));
+}
+
+/** How many agent queues with tasks that run alone one claim looks at. */
+export const ALONE_LOOKED_AT = 100;
+
+/** Hands out one task that runs alone: of the lines with such tasks that can start one, the one served longest ago goes first. */
+export function claimAloneTask(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  params: { node: string; lanes: readonly string[] },
+  now: number,
+): ClaimedTask[] {
+  const ids = db
+    .prepare<number>(
+      `select id from line where ${IS_ALONE} and ready > 0 and lane in (select value from json_each(?))
+        order by last_served, id limit +?`,
+    )
+    .pluck()
+    .all(JSON.stringify(params.lanes), ALONE_LOOKED_AT);
+  const line = ledger.linesOf(ids).find((candidate) => canRunAlone(db, ledger, candidate));
+  if (line === undefined) return [];
+  const token = db.nextEventSeq();
+  const tenant = ledger.tenants.of(line);
+  tenant.owed = Math.max(tenant.owed - 1, 0);
+  tenant.last_served = token;
+  countStart(ledger, line, token);
+  return ledger
+    .takeReady(line, 1)
+    .map(({ task_seq: taskSeq }) => startAttempt(db, ledger, { line, taskSeq, token }, params.node, now));
+}
+
+function canRunAlone(db: SqliteDatabase, ledger: Ledger, line: Line): boolean {
+  const { total, inflight } = ledger.lane(line.lane);
+  return (
+    (total === null || inflight < total) &&
+    ledger.mayRunAlone(line) &&
+    !ledger.tenants.isAtBound(line) &&
+    isExecutable(db, line)
+  );
 }
 
 /** A task that was chosen. The token is also the number of its `task.started` event. */
@@ -239,6 +284,7 @@ function startAttempt(
   attempts.push({ number: attempt, startedAt: now, endedAt: null, outcome: null, error: null, node });
   return {
     token,
+    bytes: jsonWeight(row.spec),
     task: {
       seq: taskSeq,
       id: row.id,

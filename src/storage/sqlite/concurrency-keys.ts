@@ -3,8 +3,8 @@ import { fillBatches } from "./batches.ts";
 import type { MovedKey, WantedTask } from "./concurrency-key-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { leaveBatch } from "./leave-batch.ts";
-import type { LaneRow, Ledger } from "./ledger.ts";
-import { nodesOfLane } from "./nodes-of-lane.ts";
+import type { LaneRow, Ledger, Line } from "./ledger.ts";
+import { NodeShares, type SlotsLeft } from "./tenant-shares.ts";
 
 /** Gives away the places of batches and the keys that this transaction has freed. */
 export function settlePlaces(db: SqliteDatabase, ledger: Ledger): void {
@@ -72,6 +72,9 @@ function giveAway(db: SqliteDatabase, ledger: Ledger, moved: MovedKey): void {
     asking.shift();
     hold(db, ledger, moved, first);
     parkAll(db, ledger, moved, first);
+    // Those that waited before are all of the line of the one that had it, unless the key was contested already.
+    const [waits] = waitingFor(db, moved, 1);
+    if (waits !== undefined && waits.line !== first.line) contest(db, moved);
   } else if (freed) {
     db.prepare("delete from key_hold where tenant = ? and key = ?").run(tenant, key);
   }
@@ -160,6 +163,12 @@ function contestedKeys(db: SqliteDatabase, limit: number): KeyName[] {
   return keys;
 }
 
+/** The lane that is claimed from, and what tenants may still take of the slots there. */
+interface ClaimedLane {
+  readonly lane: LaneRow;
+  readonly left: SlotsLeft | null;
+}
+
 /**
  * Takes keys from tasks that are ready and cannot start, and gives them to others that could start in this lane. Answers
  * whether it gave any.
@@ -167,10 +176,11 @@ function contestedKeys(db: SqliteDatabase, limit: number): KeyName[] {
 export function passKeysOn(
   db: SqliteDatabase,
   ledger: Ledger,
-  lane: LaneRow,
+  claimed: ClaimedLane,
   keysMax: number,
   now: number,
 ): boolean {
+  const { lane } = claimed;
   if (lane.total !== null && lane.inflight >= lane.total) return false;
   const keys = contestedKeys(db, keysMax);
   if (keys.length === 0) return false;
@@ -179,13 +189,14 @@ export function passKeysOn(
     for (const { tenant, key } of keys) look.run(now, tenant, key);
   }
   ledger.countTenants();
-  const fullLanes = new Map<string, boolean>([[lane.name, false]]);
-  const isFull = (name: string): boolean => {
-    const known = fullLanes.get(name) ?? isLaneFull(db, ledger.lane(name));
-    fullLanes.set(name, known);
-    return known;
+  const shares = new Map<string, NodeShares>();
+  const isFull = (line: Line): boolean => {
+    if (line.lane === lane.name) return false;
+    const known = shares.get(line.lane) ?? new NodeShares(db, ledger.lane(line.lane));
+    shares.set(line.lane, known);
+    return isLaneFull(ledger, line, known);
   };
-  const passed = keys.map((key) => passOn(db, ledger, key, lane, isFull));
+  const passed = keys.map((key) => passOn(db, ledger, key, claimed, isFull));
   if (!passed.includes(true)) return false;
   settlePlaces(db, ledger);
   return true;
@@ -195,20 +206,22 @@ function passOn(
   db: SqliteDatabase,
   ledger: Ledger,
   name: KeyName,
-  lane: LaneRow,
-  isFull: (lane: string) => boolean,
+  { lane, left }: ClaimedLane,
+  isFull: (line: Line) => boolean,
 ): boolean {
   const holder = findHolder(db, name);
   if (holder === undefined) throw new Error(`nobody has the key ${name.key}`);
   const held = ledger.line(holder.line);
   if (holder.claimed === 1 || ledger.tenants.isAtBound(held)) return false;
-  if (ledger.room(held) > 0 && !isFull(held.lane)) return false;
+  if (ledger.room(held) > 0 && !isFull(held)) return false;
   const waiting = waitingFor(db, name, KEYS_LOOKED_AT.waiting);
   if (waiting.length === 0)
     db.prepare("update key_hold set contested = 0 where tenant = ? and key = ?").run(name.tenant, name.key);
   const next = waiting.find((task) => {
     const line = ledger.line(task.line);
     if (line.lane !== lane.name || !ledger.couldStart(line)) return false;
+    if (Math.min(ledger.tenants.shareRoom(ledger.tenants.of(line)), left?.of(line.tenant) ?? 1) <= 0)
+      return false;
     return task.batch === holder.batch || ledger.batches.hasPlace(task);
   });
   if (next === undefined) return false;
@@ -218,11 +231,15 @@ function passOn(
   return true;
 }
 
-/** Whether a lane is at a limit: its total, or the slots of every node that has said how many it has. */
-function isLaneFull(db: SqliteDatabase, lane: LaneRow): boolean {
+/**
+ * Whether the lane of a line is at a limit for its tenant: its total, or the slots of every node that has said how many it
+ * has, or what the tenant may hold of them.
+ */
+function isLaneFull(ledger: Ledger, line: Line, shares: NodeShares): boolean {
+  const lane = ledger.lane(line.lane);
   if (lane.total !== null && lane.inflight >= lane.total) return true;
-  const nodes = nodesOfLane(db, lane.name);
-  return nodes.length > 0 && !nodes.some(({ free }) => free > 0);
+  if (ledger.tenants.shareRoom(ledger.tenants.of(line)) <= 0) return true;
+  return shares.nodes.length > 0 && shares.freeFor(line.tenant) === 0;
 }
 
 function byRank(a: WantedTask, b: WantedTask): number {

@@ -1,21 +1,32 @@
-import type { DependencyResult } from "../../model/task.ts";
 import type { TaskState, TerminalState } from "../../model/task-state.ts";
-import type { NewTask } from "../storage.ts";
+import type { DependencyResultsParams, NewTask, StoredDependency } from "../storage.ts";
 import { addRelease } from "./add-release.ts";
 import type { SqliteDatabase } from "./database.ts";
 import type { Ledger } from "./ledger.ts";
 
 export async function dependencyResults(
   db: SqliteDatabase,
-  { seq }: { seq: number },
-): Promise<DependencyResult[]> {
-  const rows = db
-    .prepare<{ id: string; result: string }>(
-      `select p.id, p.result from dependency d join task p on p.seq = d.parent_seq
-        where d.child_seq = ? and p.resting_state = 'done' order by p.seq`,
-    )
-    .all(seq);
-  return rows.map(({ id, result }) => ({ taskId: id, result: JSON.parse(result) }));
+  { seq, ids, bytesMax }: DependencyResultsParams,
+): Promise<StoredDependency[]> {
+  return db.read(() => {
+    // SQLite knows the length of a text without reading the pages that the text continues on.
+    const sizes = db
+      .prepare<{ seq: number; id: string; bytes: number }>(
+        `select p.seq, p.id, octet_length(p.result) as bytes from dependency d join task p on p.seq = d.parent_seq
+          where d.child_seq = ? and p.resting_state = 'done'`,
+      )
+      .all(seq);
+    const byId = new Map(sizes.map((size) => [size.id, size]));
+    const read = db.prepare<{ result: string }>("select result from task where seq = ?");
+    let left = bytesMax;
+    return ids.flatMap((id) => {
+      const size = byId.get(id);
+      if (size === undefined) return [];
+      left = size.bytes <= left ? left - size.bytes : -1;
+      const result = left < 0 ? null : (read.get(size.seq)?.result ?? null);
+      return { taskId: id, resultBytes: size.bytes, result };
+    });
+  });
 }
 
 /** What a new task depends on. */

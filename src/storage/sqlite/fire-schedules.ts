@@ -4,16 +4,13 @@ import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { pauseSchedule, takeUp } from "./end-run.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
-import { type Admission, insertTask } from "./insert-tasks.ts";
+import { insertTask, NO_ADMISSION } from "./insert-tasks.ts";
 import { Ledger } from "./ledger.ts";
 import { notifyOfRun } from "./notifications.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import type { RunRow } from "./runs.ts";
 import type { ScheduleRow } from "./schedule-row.ts";
 import { settleMoves } from "./settle-moves.ts";
-
-/** Runs are bounded by their schedule, not by the queue. */
-const NO_ADMISSION: Admission = { maxQueueSize: 0, maxPerAgent: 0, waiting: 0 };
 
 const TOLD_AS = {
   running: "run.started",

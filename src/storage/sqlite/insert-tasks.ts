@@ -48,10 +48,7 @@ function writeTasks(
   return db.write((now) => {
     const ledger = new Ledger(db);
     for (const batch of batches) addBatch(db, batch, now);
-    const admission = {
-      ...limits,
-      waiting: waitingIn(ledger.allLanes()),
-    };
+    const admission: Admission = { ...limits, waiting: waitingIn(ledger.allLanes()), queued: new Map() };
     const inserted = tasks.map(
       (task) => findByKey(db, task, now) ?? known(task.id) ?? insertTask(db, ledger, task, admission, now),
     );
@@ -69,7 +66,7 @@ function writeTasks(
   });
 }
 
-/** What waits in all lanes, as far as admission counts it. */
+/** What waits in all lanes, as far as admission counts it: nothing of disabled tenants. */
 function waitingIn(lanes: ReadonlyMap<string, LaneRow>): number {
   let sum = 0;
   for (const { waiting, exempt } of lanes.values()) sum += waiting - exempt;
@@ -90,8 +87,17 @@ function refuseConflicts(
   }
 }
 
-/** The limits, with how many tasks wait in all lanes so far. */
-export type Admission = AdmissionLimits & { waiting: number };
+/** The limits, with how many tasks wait so far: of all tenants, and of those that were asked for. */
+export type Admission = AdmissionLimits & { waiting: number; readonly queued: Map<string, number> };
+
+/** For messages, which their session bounds, and runs, which their schedule does: they are neither counted nor refused. */
+export const NO_ADMISSION: Admission = {
+  maxQueueSize: 0,
+  maxQueueSizeTotal: 1_000,
+  maxPerAgent: 0,
+  waiting: 0,
+  queued: new Map(),
+};
 
 export function insertTask(
   db: SqliteDatabase,
@@ -103,7 +109,7 @@ export function insertTask(
   const { kind } = task.spec.work;
   const line = ledger.lineOf(task.lane, task.tenant, task.agent, lineKindOf(db, { ...task, kind }));
   const agentWaiting = ledger.waitingOfAgent(task.tenant, task.agent);
-  const rejection = task.origin === "task" ? refuse(ledger, admission, task, agentWaiting) : null;
+  const rejection = task.origin === "task" ? refuse(db, ledger, admission, task, agentWaiting) : null;
   const session =
     task.session === null
       ? null
@@ -170,7 +176,7 @@ export function insertTask(
   );
   line.tasks += 1;
   if (rejection === null) {
-    if (task.origin === "task") admission.waiting += 1;
+    if (task.origin === "task") countAdmitted(ledger, admission, task);
     ledger.countWaiting(line, { origin: task.origin, session: session?.id ?? null }, 1);
     const batch = ledger.batches.of(task);
     if (batch !== undefined) batch.open += 1;
@@ -208,23 +214,41 @@ export function insertTask(
 }
 
 function refuse(
+  db: SqliteDatabase,
   ledger: Ledger,
   admission: Admission,
   { lane, tenant, agent, maxQueued }: NewTask,
   agentWaiting: number,
 ): InsertedTask["rejection"] {
-  const isFull = admission.waiting >= admission.maxQueueSize;
-  const { max_queued: maxOfTenant } = ledger.tenants.of({ lane, tenant });
-  if (isFull || maxOfTenant !== null) {
-    ledger.countTenants();
-    const queued = ledger.tenants.queued(tenant);
-    // How many others have waiting is none of the tenant's business.
-    if (isFull) return { full: "global", queued };
-    if (maxOfTenant !== null && queued >= maxOfTenant) return { full: "tenant", queued };
-  }
-  const queued = agentWaiting - ledger.exemptOfAgent(tenant, agent);
-  if (queued >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued };
+  const { max_queued: maxOfTenant, disabled } = ledger.tenants.of({ lane, tenant });
+  // How many others have waiting is none of the tenant's business.
+  const queued = queuedOf(ledger, admission, tenant);
+  if (disabled === 0 && admission.waiting >= admission.maxQueueSizeTotal) return { full: "server", queued };
+  if (queued >= (maxOfTenant ?? admission.maxQueueSize))
+    return { full: maxOfTenant === null ? "global" : "tenant", queued };
+  if (queued >= Math.floor(admission.maxQueueSizeTotal / 2) && hasSecondTenant(db))
+    return { full: "server", queued };
+  const queuedOfAgent = agentWaiting - ledger.exemptOfAgent(tenant, agent);
+  if (queuedOfAgent >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued: queuedOfAgent };
   return null;
+}
+
+function queuedOf(ledger: Ledger, { queued }: Admission, tenant: string): number {
+  let own = queued.get(tenant);
+  if (own === undefined) {
+    own = ledger.tenants.queued(tenant, ledger.allLanes());
+    queued.set(tenant, own);
+  }
+  return own;
+}
+
+function countAdmitted(ledger: Ledger, admission: Admission, { lane, tenant }: NewTask): void {
+  admission.queued.set(tenant, queuedOf(ledger, admission, tenant) + 1);
+  if (ledger.tenants.of({ lane, tenant }).disabled === 0) admission.waiting += 1;
+}
+
+function hasSecondTenant(db: SqliteDatabase): boolean {
+  return db.prepare("select 1 from tenant limit 1 offset 1").get() !== undefined;
 }
 
 /** The default deadline counts from the moment the task could first start. */

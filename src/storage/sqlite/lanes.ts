@@ -9,22 +9,25 @@ import { preemptTasks } from "./preempt-tasks.ts";
 import { RANK } from "./rank.ts";
 import { fillReadySet } from "./ready-set.ts";
 import { settleMoves } from "./settle-moves.ts";
+import { followSecondTenant, LANE_MAX } from "./tenant-shares.ts";
 
 export function sqliteLanes(db: SqliteDatabase): LaneStorage {
   return {
     async configure({ lanes }) {
       db.write((now) => {
         const save = db.prepare(
-          `insert into lane (name, total, per_agent, strategy, aging_ms) values (?, ?, ?, ?, ?)
+          `insert into lane (name, total, per_agent, per_tenant, strategy, aging_ms) values (?, ?, ?, ?, ?, ?)
            on conflict (name) do update
-             set total = excluded.total, per_agent = excluded.per_agent, strategy = excluded.strategy,
-                 aging_ms = excluded.aging_ms`,
+             set total = excluded.total, per_agent = excluded.per_agent, per_tenant = excluded.per_tenant,
+                 strategy = excluded.strategy, aging_ms = excluded.aging_ms`,
         );
-        for (const { name, total, perAgent, strategy, agingMs } of lanes) {
+        for (const { name, total, perAgent, perTenant, strategy, agingMs } of lanes) {
           const before = db.prepare<LaneRow>("select * from lane where name = ?").get(name);
-          save.run(name, total, perAgent, strategy, agingMs);
+          save.run(name, total, perAgent, perTenant, strategy, agingMs);
           if (before !== undefined && before.aging_ms !== agingMs) putInOrder(db, name, agingMs);
         }
+        followSecondTenant(db);
+        for (const { name } of lanes) refreshTenants(db, name);
         db.lines.clear();
         for (const { name } of lanes) refreshLines(db, "lane = ?", [name]);
         preemptAfterChange(
@@ -59,10 +62,11 @@ export function sqliteLanes(db: SqliteDatabase): LaneStorage {
     async list() {
       const rows = db.prepare<LaneRow>("select * from lane order by name").all();
       return rows.map(
-        ({ name, total, per_agent, strategy, aging_ms, waiting, inflight }): LaneRecord => ({
+        ({ name, total, per_agent, per_tenant, strategy, aging_ms, waiting, inflight }): LaneRecord => ({
           name,
           total,
           perAgent: per_agent,
+          perTenant: per_tenant,
           strategy,
           agingMs: aging_ms,
           waiting,
@@ -163,6 +167,17 @@ export function refreshLines(db: SqliteDatabase, condition: string, values: read
   }
   ledger.tenants.save();
   db.lines.clear();
+}
+
+/** What tenants may hold of a lane may have changed, and so what they can start there. */
+function refreshTenants(db: SqliteDatabase, lane: string): void {
+  const changed = db
+    .prepare(`update tenant_line set lane_max = ${LANE_MAX} where lane = ? and lane_max is not ${LANE_MAX}`)
+    .run(lane);
+  if (changed.changes === 0) return;
+  const ledger = new Ledger(db);
+  ledger.tenants.adoptAll(lane);
+  ledger.tenants.save({ limitsChanged: true });
 }
 
 /** Other limits hold, or other slots: what critical tasks in these lanes waited for may be there now, or gone. */

@@ -1,13 +1,12 @@
 import { NEWCOMER_LEAD, type Strategy } from "../../model/lane.ts";
 import { isCritical } from "../../model/priority.ts";
-import type { TaskKind } from "../../model/task.ts";
 import type { TaskOrigin, TaskPlace } from "../storage.ts";
 import { BatchLedger } from "./batch-ledger.ts";
 import { ConcurrencyKeyLedger, type WantedTask } from "./concurrency-key-ledger.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { EventLog } from "./event-log.ts";
 import { SessionLedger } from "./session-ledger.ts";
-import { hasKindLines, standingOf } from "./standing.ts";
+import { hasKindLines, type LineKind, standingOf } from "./standing.ts";
 import { TenantLedger } from "./tenant-ledger.ts";
 
 /** A row of `line`, being changed. */
@@ -17,8 +16,11 @@ export interface Line {
   readonly tenant: string;
   readonly agent: string;
   /** The kind of tasks that it holds alone; '': all kinds. */
-  readonly kind: TaskKind | "";
-  /** Whether a live node can execute its tasks: 0 yes; 1 no, but its agent is served; 2 no, and it is not. */
+  readonly kind: LineKind;
+  /**
+   * Whether a live node can execute its tasks: 0 yes; 1 no, but its agent is served; 2 no, and it is not. Of a line whose tasks
+   * run alone 1 stands for 0 and 1.
+   */
   readonly standing: number;
   readonly agent_max: number | null;
   waiting: number;
@@ -41,10 +43,15 @@ export interface LaneRow {
   readonly name: string;
   readonly total: number | null;
   readonly per_agent: number | null;
+  /** How many slots of `total` one tenant holds at most while `second_tenant` is set; null: no bound. */
+  readonly per_tenant: number | null;
+  /** Whether a second enabled tenant exists. */
+  readonly second_tenant: 0 | 1;
   readonly strategy: Strategy;
   readonly aging_ms: number;
   waiting: number;
   inflight: number;
+  /** Of the waiting, those that admission does not count; all of disabled tenants are among them. */
   exempt: number;
 }
 
@@ -118,10 +125,7 @@ export class Ledger {
     { origin, session: id }: { origin: TaskOrigin; session: number | null },
     by: 1 | -1,
   ): void {
-    if (origin !== "task") {
-      line.exempt += by;
-      this.lane(line.lane).exempt += by;
-    }
+    if (origin !== "task") line.exempt += by;
     if (id === null) return;
     const session = this.sessions.get(id);
     session.queued += by;
@@ -237,6 +241,11 @@ export class Ledger {
     return line.standing === 0 ? Math.max(this.#agentRoom(line), 0) : 0;
   }
 
+  /** Whether the limits of its agent allow to start one of a line whose tasks run alone. */
+  mayRunAlone(line: Line): boolean {
+    return line.ready > 0 && this.#agentRoom(line) > 0;
+  }
+
   #agentRoom(line: Line): number {
     const perAgent = this.lane(line.lane).per_agent ?? Number.POSITIVE_INFINITY;
     if (line.agent_max === null && !hasKindLines(this.#db)) return perAgent - line.inflight;
@@ -343,6 +352,7 @@ export class Ledger {
         line.id,
       );
     }
+    this.tenants.countExempt((name) => this.lane(name));
     const saveLane = this.#db.prepare("update lane set waiting = ?, inflight = ?, exempt = ? where name = ?");
     const lanesAsRead = this.allLanes();
     for (const lane of this.#lanes.values()) {

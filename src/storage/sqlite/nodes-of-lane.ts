@@ -4,13 +4,15 @@ export interface ServingNode {
   readonly node: string;
   /** Below nothing where it runs more than it has slots by now. */
   readonly free: number;
+  /** How many of its slots one tenant may hold; null: no bound. */
+  readonly perTenant: number | null;
 }
 
 /** The nodes that have said how many slots they have in a lane, with how many of those are free. */
 export function nodesOfLane(db: SqliteDatabase, lane: string): ServingNode[] {
   return db
     .prepare<ServingNode>(
-      `select s.node, s.slots - coalesce(h.held, 0) as free
+      `select s.node, s.slots - coalesce(h.held, 0) as free, s.per_tenant as perTenant
          from node_slot s join node n on n.id = s.node
          left join (select l.node, count(*) as held from lease l join line on line.id = l.line
                      where line.lane = @lane group by l.node) h on h.node = s.node

@@ -6,12 +6,12 @@ import { preemptAfterChange } from "./lanes.ts";
 /** Incarnations of this process: one lives, those before it are dead as soon as it says so. */
 export function sqliteNodes(db: SqliteDatabase): NodeStorage {
   return {
-    async register({ node, version = null, slots = {}, abilities = null }) {
+    async register({ node, version = null, slots = {}, perTenant = {}, abilities = null }) {
       db.write((now) => {
         db.prepare(
           "insert into node (id, beat_at, version, started_at) values (@node, @now, @version, @now)",
         ).run({ node, now, version });
-        writeSlots(db, node, slots);
+        writeSlots(db, node, slots, perTenant);
         abilitiesChanged(db, now, writeAbilities(db, node, abilities, now));
       });
     },
@@ -21,12 +21,12 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
         abilitiesChanged(db, now, writeAbilities(db, node, abilities, now));
       });
     },
-    async setSlots({ node, slots, draining = false }) {
+    async setSlots({ node, slots, perTenant = {}, draining = false }) {
       db.write((now) => {
         const known = db.prepare("update node set draining = ? where id = ?").run(draining ? 1 : 0, node);
         if (known.changes === 0) return;
         const before = lanesOf(db, node);
-        writeSlots(db, node, slots);
+        writeSlots(db, node, slots, perTenant);
         preemptAfterChange(db, before, now);
       });
     },
@@ -80,7 +80,7 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
           )
           .run({ node });
         if (removed.changes === 0) return;
-        writeSlots(db, node, {});
+        writeSlots(db, node, {}, {});
         db.prepare("delete from node_agent where node = ?").run(node);
       });
     },
@@ -120,8 +120,8 @@ function lanesOf(db: SqliteDatabase, node: string): string[] {
   return slots.map(({ lane }) => lane);
 }
 
-function writeSlots(db: SqliteDatabase, node: string, slots: Slots): void {
+function writeSlots(db: SqliteDatabase, node: string, slots: Slots, perTenant: Slots): void {
   db.prepare("delete from node_slot where node = ?").run(node);
-  const add = db.prepare("insert into node_slot (node, lane, slots) values (?, ?, ?)");
-  for (const [lane, count] of Object.entries(slots)) add.run(node, lane, count);
+  const add = db.prepare("insert into node_slot (node, lane, slots, per_tenant) values (?, ?, ?, ?)");
+  for (const [lane, count] of Object.entries(slots)) add.run(node, lane, count, perTenant[lane] ?? null);
 }

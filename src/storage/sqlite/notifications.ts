@@ -5,13 +5,20 @@ import type { RunRow } from "./runs.ts";
 
 export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
   return {
-    async read({ after, limit }) {
+    async read({ after, limit, tenant }) {
       return db.read(() => {
+        const from =
+          tenant === undefined
+            ? "notification not indexed where true"
+            : "notification indexed by notification_by_tenant where tenant = @tenant";
         const rows = db
-          .prepare<NotificationRow>("select * from notification where seq > ? order by seq limit +?")
-          .all(after, limit + 1);
+          .prepare<NotificationRow>(`select * from ${from} and seq > @after order by seq limit +@page`)
+          .all({ after, tenant, page: limit + 1 });
         const notifications = rows.slice(0, limit).map(toNotification);
-        return { notifications, more: rows.length > limit, mark: findMark(db, after) };
+        const more = rows.length > limit;
+        const last = notifications.at(-1)?.seq ?? after;
+        const upTo = tenant === undefined || more ? last : Math.max(last, newestNotification(db));
+        return { notifications, more, upTo, mark: findMark(db, after) };
       });
     },
     mark: ({ seq }) => db.read(() => findMark(db, seq)),
@@ -36,6 +43,10 @@ export function sqliteNotifications(db: SqliteDatabase): NotificationStorage {
       return { oldest: row?.oldest ?? newest + 1, newest };
     },
   };
+}
+
+function newestNotification(db: SqliteDatabase): number {
+  return db.prepare<{ seq: number | null }>("select max(seq) as seq from notification").get()?.seq ?? 0;
 }
 
 function findMark(db: SqliteDatabase, seq: number): LogMark | null {

@@ -2,16 +2,18 @@ import type { Storage } from "../storage.ts";
 import { failUnserved } from "./abilities.ts";
 import { sqliteAgents } from "./agents.ts";
 import { sqliteAudit } from "./audit.ts";
-import { getBatch } from "./batches.ts";
+import { batchTasks, getBatch } from "./batches.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { SqliteDatabase, type SqliteOptions } from "./database.ts";
 import { sqliteDeliveries } from "./deliveries.ts";
 import { dependencyResults } from "./dependencies.ts";
 import { expireTasks } from "./expire-tasks.ts";
-import { finishAndClaim } from "./finish-and-claim.ts";
+import { claimAlone, finishAndClaim, isAloneWaiting } from "./finish-and-claim.ts";
+import { keptKeys } from "./idempotency-keys.ts";
 import { insertTasks } from "./insert-tasks.ts";
 import { sqliteKeys } from "./keys.ts";
 import { sqliteLanes } from "./lanes.ts";
+import { listTaskRows, listTasks } from "./list-tasks.ts";
 import { sqliteNodes } from "./nodes.ts";
 import { sqliteNotifications } from "./notifications.ts";
 import { pageEvents } from "./page-events.ts";
@@ -19,7 +21,7 @@ import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
 import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events.ts";
 import { readSituation } from "./read-situation.ts";
-import { countTasks, getTask, listTasks, queueDepth } from "./read-tasks.ts";
+import { countTasks, getTask, queueDepth } from "./read-tasks.ts";
 import { readWaiting } from "./read-waiting.ts";
 import { recountOne } from "./recount.ts";
 import { recountAll } from "./recount-all.ts";
@@ -38,11 +40,14 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     capabilities: { durable: db.durableStore, exclusive: true },
     tasks: {
       insert: (params) => insertTasks(db, params),
+      keptKeys: (params) => keptKeys(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
       getBatch: (params) => getBatch(db, params),
+      batchTasks: (params) => batchTasks(db, params),
       situation: (params) => readSituation(db, params),
       list: (params) => listTasks(db, params),
+      listRows: (params) => listTaskRows(db, params),
       counts: (params) => countTasks(db, params),
       queueDepth: (params) => queueDepth(db, params),
       waiting: (params) => readWaiting(db, params),
@@ -54,6 +59,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       nextDueAt: () => nextDueAt(db),
       dependencyResults: (params) => dependencyResults(db, params),
       release: (params) => release(db, params),
+      claimAlone: (params) => claimAlone(db, params),
+      isAloneWaiting: (params) => isAloneWaiting(db, params),
       rescue: (params) => rescueTasks(db, params),
       prune: (params) => prune(db, params),
     },

@@ -5,10 +5,11 @@ import type { SqliteDatabase } from "./database.ts";
 import { closeAttempt, freeSlot } from "./end-attempt.ts";
 import { LEASE_COLUMNS, type Lease } from "./lease.ts";
 import type { LaneRow, Ledger, Line, ReadyEntry } from "./ledger.ts";
-import { nodesOfLane, type ServingNode } from "./nodes-of-lane.ts";
+import type { ServingNode } from "./nodes-of-lane.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { shareOut } from "./share-out.ts";
 import type { TenantLine } from "./tenant-ledger.ts";
+import { NodeShares } from "./tenant-shares.ts";
 
 /**
  * For each critical task that finds no free slot, makes one that runs give way: in the lanes where one became ready in this
@@ -55,8 +56,9 @@ function preemptIn(
 ): number[] {
   const yielding = yieldingTasks(db, lane);
   if (yielding.length === 0) return [];
+  const shares = new NodeShares(db, lane);
   // One that has taken its slots back, or more than it has left, would not fill one that becomes free.
-  const nodes = nodesOfLane(db, lane.name).filter(({ free }) => free >= 0);
+  const nodes = shares.nodes.filter(({ free }) => free >= 0);
   const heldByAgent = new Set(
     arrivals.filter(
       (arrival) =>
@@ -66,10 +68,14 @@ function preemptIn(
     ),
   );
   // Everybody's need is settled before the first one gives way.
-  const needs = [...heldByAgent, ...findUnseated(db, ledger, lane, freeSlots(lane, nodes), yielding)];
+  const needs = [...heldByAgent, ...findUnseated(db, ledger, lane, freeSlots(lane, nodes), shares, yielding)];
   const tokens: number[] = [];
   for (const need of needs.sort((a, b) => byRank(a.entry, b.entry))) {
-    const victim = findVictim(db, need.line, nodes, heldByAgent.has(need));
+    const { tenant: owner } = need.line;
+    // Where the tenant holds more than its share, it could not use the slot that becomes free.
+    if (ledger.tenants.shareRoom(ledger.tenants.of(need.line)) < 0) continue;
+    const usable = nodes.filter((node) => shares.roomOn(node, owner) >= 0);
+    const victim = findVictim(db, need.line, usable, heldByAgent.has(need));
     if (victim === undefined) continue;
     giveWay(db, ledger, victim, need.entry, now);
     tokens.push(victim.token);
@@ -106,15 +112,18 @@ function findUnseated(
   ledger: Ledger,
   lane: LaneRow,
   free: number,
+  shares: NodeShares,
   yielding: readonly { tenant: string; tasks: number }[],
 ): Critical[] {
+  const left = shares.slotsLeft;
   // Where there are more slots than tasks, everybody gets what its own bounds leave.
-  const turns = free < lane.waiting ? shareOut(db, ledger, lane, free) : null;
+  const turns = free < lane.waiting ? shareOut(db, ledger, lane, free, left) : null;
   ledger.countTenants();
   return yielding.flatMap(({ tenant, tasks }) => {
     const own = ledger.tenants.of({ lane: lane.name, tenant });
     if (own.disabled === 1) return [];
-    const share = turns?.filter((turn) => turn === own).length ?? ledger.tenants.room(own);
+    const room = Math.min(ledger.tenants.room(own), left?.of(tenant) ?? Number.POSITIVE_INFINITY);
+    const share = turns?.filter((turn) => turn === own).length ?? room;
     return usableCriticals(db, ledger, own, share + tasks).slice(share);
   });
 }

@@ -1,6 +1,7 @@
 import { forgetEmptyBatch } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger } from "./ledger.ts";
+import { refreshReceiver } from "./receivers.ts";
 import { forgetEmptySession } from "./sessions.ts";
 
 /**
@@ -16,6 +17,10 @@ export async function prune(
     const { retentionMs } = params;
     const byAge = pruneEvents(db, { cutoff: now - retentionMs, latest: now + retentionMs }, params.limit);
     const rejected = pruneRejected(db, params.rejectedMax, params.limit);
+    if (byAge.tasks > 0)
+      db.prepare(
+        "delete from task_span where last_seq < coalesce((select min(seq) from task), 9000000000000000)",
+      ).run();
     return {
       tasks: byAge.tasks + rejected,
       more: byAge.events >= params.limit || rejected === params.limit,
@@ -135,14 +140,33 @@ export function deleteTask(db: SqliteDatabase, ledger: Ledger, seq: number): voi
   if (task !== undefined) forgetTask(db, ledger, seq, task);
 }
 
+/** Those that were still to be made are no longer waited for. */
+function forgetDeliveries(db: SqliteDatabase, taskSeq: number): void {
+  const deliveries = db
+    .prepare<{ tenant: string; host: string; due_at: number | null }>(
+      "select tenant, host, due_at from delivery where task_seq = ?",
+    )
+    .all(taskSeq);
+  if (deliveries.length === 0) return;
+  db.prepare("delete from delivery where task_seq = ?").run(taskSeq);
+  const now = db.now();
+  for (const { tenant, host, due_at } of deliveries) {
+    if (due_at !== null) refreshReceiver(db, { tenant, host }, now);
+  }
+}
+
 /** Deletes what was there with a task, and answers what it depended on. */
 function forgetTask(db: SqliteDatabase, ledger: Ledger, seq: number, task: DeletedTask): number[] {
   if (task.has_dependants === 1) forgetParent(db, seq, task.resting_state);
   db.prepare("delete from attempt where task_seq = ?").run(seq);
-  db.prepare("delete from delivery where task_seq = ?").run(seq);
+  forgetDeliveries(db, seq);
   db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
   db.prepare("delete from task_log where task_seq = ?").run(seq);
   db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
+  db.prepare("delete from task_of_tenant where tenant = ? and task_seq = ?").run(
+    ledger.line(task.line).tenant,
+    seq,
+  );
   if (task.batch !== null) forgetEmptyBatch(db, task.batch);
   if (task.session !== null) forgetEmptySession(db, task.session);
   keepNumber(db, "task", seq);

@@ -1,5 +1,6 @@
 import { type EventType, STATE_AFTER } from "../../model/event.ts";
 import {
+  type EventFilter,
   type EventPage,
   LOOKED_MAX,
   type LogMark,
@@ -11,28 +12,47 @@ import type { SqliteDatabase } from "./database.ts";
 /** Up to `limit` events after `after`, oldest first. There is one writer, so numbers are in order of commit. */
 export async function readEvents(
   db: SqliteDatabase,
-  { after, limit, bytesMax }: ReadEventsParams,
+  { after, limit, bytesMax, filter }: ReadEventsParams,
 ): Promise<EventPage> {
   return db.read(() => {
     const events: StoredEvent[] = [];
+    const [statement, values] = filter === undefined ? [EVENTS_AFTER, {}] : filtered(db, filter);
     let bytes = 0;
     let looked = 0;
     let upTo = after;
     const mark = findMark(db, after);
     // Row by row: results are large, and enough may be enough.
-    for (const row of db.prepare<EventRow>(EVENTS_AFTER).iterate({ after })) {
+    for (const row of db.prepare<EventRow>(statement).iterate({ after, ...values })) {
       const enough = events.length === limit || (bytes >= bytesMax && events.length > 0);
       if (enough || looked === LOOKED_MAX) return { events, more: true, upTo, mark };
       looked += 1;
       upTo = row.seq;
-      // Gone: then there is nobody left to tell about.
+      // Gone, or nobody asked for it.
       if (row.task_id === null) continue;
       const event = toStoredEvent(row, row.task_id);
       events.push(event);
       bytes += event.bytes;
     }
-    return { events, more: false, upTo, mark };
+    // Behind a tenant's last event there may be any number of others'.
+    const newest = filter === undefined ? upTo : newestEvent(db);
+    return { events, more: false, upTo: Math.max(upTo, newest), mark };
   });
+}
+
+function newestEvent(db: SqliteDatabase): number {
+  return db.prepare<{ seq: number | null }>("select max(last_seq) as seq from event").get()?.seq ?? 0;
+}
+
+/** The statement for what somebody asks for, and its values. */
+function filtered(db: SqliteDatabase, filter: EventFilter): [string, Record<string, unknown>] {
+  const { tenant, agent = null, batch = null, session: key, schedule = null } = filter;
+  const session =
+    key === undefined
+      ? null
+      : // A session that is not there has no task: none has this number.
+        (db.prepare<{ id: number }>("select id from session where tenant = ? and key = ?").get(tenant, key)
+          ?.id ?? 0);
+  return [EVENTS_OF_TENANT_AFTER, { tenant, agent, batch, session, schedule }];
 }
 
 export async function eventMark(db: SqliteDatabase, { seq }: { seq: number }): Promise<LogMark | null> {
@@ -80,14 +100,26 @@ export interface EventRow {
  * The tables are walked in this order, and `json_each` in that of its array: sorting by the place in it would read every
  * result of a row before the first.
  */
-const EVENTS_AFTER = `
+function eventsAfter({ index, condition, fits }: { index: string; condition: string; fits: string }): string {
+  return `
   select e.last_seq - e.count + 1 + j.key as seq, e.type, e.at, e.tenant, e.data, t.id as task_id, t.agent, n.lane,
          t.batch, (select s.key from session s where s.id = t.session) as session, t.schedule,
          case when e.type = 'task.completed' then t.result end as result
-    from event e cross join json_each(e.task_seqs) j
-    left join task t on t.seq = j.value left join line n on n.id = t.line
-   where e.last_seq > @after and e.last_seq - e.count + 1 + j.key > @after
+    from event e ${index} cross join json_each(e.task_seqs) j
+    left join task t on t.seq = j.value and ${fits} left join line n on n.id = t.line
+   where ${condition} and e.last_seq > @after and e.last_seq - e.count + 1 + j.key > @after
    order by e.last_seq`;
+}
+
+const EVENTS_AFTER = eventsAfter({ index: "not indexed", condition: "true", fits: "true" });
+
+/** Of a task that does not fit nothing is read, its result least of all. */
+const EVENTS_OF_TENANT_AFTER = eventsAfter({
+  index: "indexed by event_by_tenant",
+  condition: "e.tenant = @tenant",
+  fits: `(@agent is null or t.agent = @agent) and (@batch is null or t.batch = @batch)
+    and (@session is null or t.session = @session) and (@schedule is null or t.schedule = @schedule)`,
+});
 
 export async function eventRange(db: SqliteDatabase): Promise<{ oldest: number; newest: number }> {
   const row = await db.read(() =>

@@ -1,11 +1,14 @@
 import type { TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
+import { isAloneKind } from "../alone-line.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import type { LaneRow } from "./ledger.ts";
 import { getTask } from "./read-tasks.ts";
 import type { SessionRow } from "./session-ledger.ts";
 import { maxOf } from "./settle-sessions.ts";
-import { isServed } from "./standing.ts";
+import { IS_ALONE, isExecutable, isServed, type LineKind } from "./standing.ts";
+import { NodeShares } from "./tenant-shares.ts";
 
 /** What stands in the way of a task. */
 export async function readSituation(
@@ -29,11 +32,13 @@ export async function readSituation(
         inflight: limits.tenant_inflight,
         max: limits.tenant_max,
       },
+      laneShare: readLaneShare(db, task, limits),
       agent: { inLane: limits.inflight, inflight: limits.agent_inflight, max: limits.agent_max },
       ahead: { ids: ahead.map(({ id }) => id), count: counted?.count ?? 0 },
       batch: readBatch(db, task),
       session: readSession(db, task),
       noExecutor: readNoExecutor(db, task),
+      alone: readAlone(db, task),
       key: readKey(db, task),
       parents,
     };
@@ -47,13 +52,41 @@ function readNoExecutor(
 ): TaskSituation["noExecutor"] {
   if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
   const row = db
-    .prepare<{ since: number | null; at: number | null }>(
-      `select (select at from unserved where task_seq = t.seq) as since, (select at from agent_seen where agent = n.agent) as at
+    .prepare<{ since: number | null; at: number | null; kind: LineKind }>(
+      `select (select at from unserved where task_seq = t.seq) as since, (select at from agent_seen where agent = n.agent) as at, n.kind
          from task t join line n on n.id = t.line where t.seq = ? and n.standing <> 0`,
     )
     .get(seq);
   if (row === undefined) return null;
+  if (isAloneKind(row.kind) && isExecutable(db, { tenant, agent, kind: row.kind })) return null;
   return { served: isServed(db, { tenant, agent }), lastSeenAt: row.at, since: row.since };
+}
+
+/** Only a tenant that holds all it may hold of the slots that it could have has something to tell of it. */
+function readLaneShare(
+  db: SqliteDatabase,
+  { lane: name, tenant }: TaskRecord,
+  { lane_max: laneMax, in_lane: inflight }: Limits,
+): TaskSituation["laneShare"] {
+  if (laneMax !== null && inflight >= laneMax) return { inflight, max: laneMax };
+  const lane = db.prepare<LaneRow>("select * from lane where name = ? and second_tenant = 1").get(name);
+  if (lane === undefined) return null;
+  const shares = new NodeShares(db, lane);
+  const free = shares.nodes.filter((node) => node.free > 0);
+  if (free.length === 0 || shares.freeFor(tenant) > 0) return null;
+  const max = free.reduce((sum, { perTenant }) => sum + (perTenant ?? 0), 0);
+  return { inflight: max - free.reduce((sum, node) => sum + shares.roomOn(node, tenant), 0), max };
+}
+
+/** Only a task that waits has something to tell of it. */
+function readAlone(db: SqliteDatabase, { seq, state }: TaskRecord): TaskSituation["alone"] {
+  if (!(WAITING_STATES as readonly TaskState[]).includes(state)) return null;
+  const row = db
+    .prepare<{ losses: number }>(
+      `select t.losses from task t join line on line.id = t.line where t.seq = ? and ${IS_ALONE}`,
+    )
+    .get(seq);
+  return row ?? null;
 }
 
 /** Only a task that its batch holds has something to tell of it. */
@@ -109,6 +142,8 @@ interface Limits {
   readonly tenant_disabled: 0 | 1;
   readonly tenant_inflight: number;
   readonly tenant_max: number | null;
+  readonly lane_max: number | null;
+  readonly in_lane: number;
   readonly inflight: number;
   readonly agent_inflight: number;
   readonly agent_max: number | null;
@@ -117,7 +152,7 @@ interface Limits {
 const LIMITS = `
   select l.inflight as lane_inflight, l.total, l.per_agent, n.agent_max,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent and s.lane = n.lane) as inflight,
-         o.disabled as tenant_disabled, o.max_inflight as tenant_max,
+         o.disabled as tenant_disabled, o.max_inflight as tenant_max, o.lane_max, o.inflight as in_lane,
          (select sum(s.inflight) from tenant_line s where s.tenant = n.tenant) as tenant_inflight,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight
     from task t join line n on n.id = t.line join lane l on l.name = n.lane

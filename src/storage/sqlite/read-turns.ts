@@ -1,5 +1,6 @@
-import { TURNS_BYTES_MAX, TURNS_LOOKED_AT, type Turn } from "../../model/turn.ts";
+import { TURNS_BYTES_MAX, TURNS_LOOKED_AT } from "../../model/turn.ts";
 import type { ReadTurnsParams, SessionTurns } from "../storage.ts";
+import { type StoredTurn, toTurns } from "../stored-turns.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 interface HeldSession {
@@ -16,11 +17,8 @@ export async function readTurns(db: SqliteDatabase, params: ReadTurnsParams): Pr
     const held = findHeld(db, params);
     if (held === undefined) return null;
     const { generation, context_window: contextWindow } = held;
-    return {
-      generation,
-      contextWindow,
-      turns: params.limit === 0 ? [] : turnsBefore(db, held, params.limit),
-    };
+    const stored = params.limit === 0 ? [] : turnsBefore(db, held, params.limit);
+    return { generation, contextWindow, ...toTurns(stored) };
   });
 }
 
@@ -35,9 +33,9 @@ function findHeld(db: SqliteDatabase, { seq, token }: ReadTurnsParams): HeldSess
 }
 
 /** Which ones is found out without their texts, which may be long and lie on pages of their own. */
-function turnsBefore(db: SqliteDatabase, held: HeldSession, limit: number): Turn[] {
+function turnsBefore(db: SqliteDatabase, held: HeldSession, limit: number): StoredTurn[] {
   return db
-    .prepare<{ id: string; spec: string; result: string }>(
+    .prepare<StoredTurn>(
       `with recent as (
          select seq, place, agent, resting_state from task indexed by task_by_session
           where session = @session and session is not null order by seq desc limit +@lookedAt),
@@ -59,6 +57,5 @@ function turnsBefore(db: SqliteDatabase, held: HeldSession, limit: number): Turn
       limit,
       lookedAt: TURNS_LOOKED_AT,
       bytesMax: TURNS_BYTES_MAX,
-    })
-    .map(({ id, spec, result }) => ({ taskId: id, work: JSON.parse(spec).work, result: JSON.parse(result) }));
+    });
 }

@@ -2,6 +2,7 @@ import type { CounterFault, RecountParams } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger, LINE_COLUMNS, type Line } from "./ledger.ts";
 import { compare, headOfLine, tenantFaults } from "./recount.ts";
+import { recountStored } from "./stored-bytes.ts";
 import { TaskCensus } from "./task-census.ts";
 
 /** Rows of one slice: a few milliseconds, in which nobody else gets the thread. */
@@ -56,6 +57,7 @@ class Recount {
       await this.#checkSessions();
       await this.#checkKeys();
       await this.#checkSchedules();
+      await this.#checkStoredBytes();
       return this.#faults;
     } finally {
       this.#census.close();
@@ -64,7 +66,7 @@ class Recount {
 
   async #countTasks(): Promise<void> {
     const places = { queued: 0, placed: 0 };
-    const entries = { old: 0, entered: 0 };
+    const entries = { old: 0, entered: 0, ofTenant: 0 };
     for (let more = true; more; ) {
       const from = this.#census.upTo;
       const rows = this.#census.advance(this.#limit);
@@ -75,6 +77,7 @@ class Recount {
     }
     this.#compare("queued tasks that are ready, parked or held", places.placed, places.queued);
     this.#compare("tasks entered by agent", entries.entered, entries.old);
+    this.#compare("tasks entered by tenant", entries.ofTenant, entries.old);
   }
 
   /** A queued task is in one place: ready, parked, or held by an attempt. */
@@ -84,16 +87,18 @@ class Recount {
               coalesce(sum((parked is not null)
                 + exists (select 1 from ready r where r.line = t.line and r.rank = t.rank and r.task_seq = t.seq)
                 + exists (select 1 from lease l where l.task_seq = t.seq)), 0) as placed
-         from task t indexed by task_queued where resting_state = 'queued' and seq > ? and seq <= ?`,
+         from task t not indexed where resting_state = 'queued' and seq > ? and seq <= ?`,
       from,
       to,
     );
   }
 
-  #entriesOf(from: number, to: number): { old: number; entered: number } {
+  #entriesOf(from: number, to: number): { old: number; entered: number; ofTenant: number } {
     return this.#one(
       `select count(*) as old,
-              coalesce(sum(exists (select 1 from task_of_line x where x.line = t.line and x.task_seq = t.seq)), 0) as entered
+              coalesce(sum(exists (select 1 from task_of_line x where x.line = t.line and x.task_seq = t.seq)), 0) as entered,
+              coalesce(sum(exists (select 1 from task_of_tenant y where y.tenant = t.tenant and y.task_seq = t.seq)), 0)
+                as ofTenant
          from task t where seq > ? and seq <= ?`,
       from,
       Math.min(to, this.#db.enteredUpTo),
@@ -187,15 +192,24 @@ class Recount {
     };
   }
 
+  async #checkStoredBytes(): Promise<void> {
+    const onSlice = (tasks: number) => this.#sliceDone(tasks);
+    this.#faults.push(...(await recountStored(this.#db, { limit: this.#limit, onSlice })));
+  }
+
   async #checkLanes(): Promise<void> {
     const lanes = this.#sumsByLane();
+    const second = this.#db.prepare("select 1 from tenant where disabled = 0 limit 1 offset 1").get();
     for (const lane of this.#db
-      .prepare<{ name: string; waiting: number; inflight: number; exempt: number }>("select * from lane")
+      .prepare<{ name: string; waiting: number; inflight: number; exempt: number; second_tenant: 0 | 1 }>(
+        "select * from lane",
+      )
       .all()) {
       const counted = lanes.get(lane.name) ?? NO_SUM;
       this.#compare(`lane ${lane.name} waiting`, lane.waiting, counted.waiting);
       this.#compare(`lane ${lane.name} inflight`, lane.inflight, counted.inflight);
       this.#compare(`lane ${lane.name} exempt`, lane.exempt, counted.exempt);
+      this.#compare(`lane ${lane.name} second_tenant`, lane.second_tenant, second === undefined ? 0 : 1);
     }
     await this.#sliceDone(lanes.size);
   }
@@ -206,9 +220,11 @@ class Recount {
     await this.#eachPage<{ id: number; stray: 0 | 1 }>(
       1,
       `select n.id,
-              (n.max_queued, n.max_inflight, n.disabled) is not (t.max_queued, t.max_inflight, coalesce(t.disabled, 0))
+              (n.max_queued, n.max_inflight, n.lane_max, n.disabled)
+                is not (t.max_queued, t.max_inflight, l.per_tenant, coalesce(t.disabled, 0))
                 or not exists (select 1 from line s where s.tenant = n.tenant) as stray
-         from tenant_line n left join tenant t on t.id = n.tenant where n.id > ? order by n.id limit +?`,
+         from tenant_line n left join tenant t on t.id = n.tenant left join lane l on l.name = n.lane and l.second_tenant = 1
+        where n.id > ? order by n.id limit +?`,
       [-1],
       ({ id }) => [id],
       (page) => {
@@ -398,14 +414,19 @@ class Recount {
     this.#catchUp();
     const held = this.#heldByLine();
     // Read anew: the id of an agent queue that was deleted meanwhile may be another's now, in another lane.
-    const lines = this.#db.prepare<{ id: number; lane: string }>("select id, lane from line").all();
+    const lines = this.#db
+      .prepare<{ id: number; lane: string; disabled: 0 | 1 }>(
+        `select id, lane, exists (select 1 from tenant t where t.id = line.tenant and t.disabled = 1) as disabled
+           from line`,
+      )
+      .all();
     const sums = new Map<string, Sum>();
-    for (const { id, lane } of lines) {
+    for (const { id, lane, disabled } of lines) {
       const counted = this.#inLine(id, held);
       const sum = sums.get(lane) ?? { ...NO_SUM };
       sum.waiting += counted.waiting;
       sum.inflight += counted.inflight;
-      sum.exempt += counted.exempt;
+      sum.exempt += disabled === 1 ? counted.waiting : counted.exempt;
       sums.set(lane, sum);
     }
     return sums;

@@ -69,11 +69,16 @@ function lineFaults(line: Line, counted: LineCount): CounterFault[] {
 }
 
 function mend(db: SqliteDatabase, line: Line, counted: LineCount): void {
-  db.prepare("update lane set waiting = waiting + ?, inflight = inflight + ? where name = ?").run(
-    counted.waiting - line.waiting,
-    counted.inflight - line.inflight,
-    line.lane,
-  );
+  db.prepare(
+    `update lane set waiting = waiting + @waiting, inflight = inflight + @inflight,
+                     exempt = exempt + iif(exists (select 1 from tenant where id = @tenant and disabled = 1), @waiting, 0)
+      where name = @lane`,
+  ).run({
+    waiting: counted.waiting - line.waiting,
+    inflight: counted.inflight - line.inflight,
+    tenant: line.tenant,
+    lane: line.lane,
+  });
   db.prepare(
     `update line set waiting = @waiting, ready = @ready, inflight = @inflight, head_rank = @head_rank,
                      head_seq = @head_seq, room = 0, startable = 0

@@ -1,5 +1,6 @@
 import type { AttemptOutcome, TaskKind } from "../../model/task.ts";
 import type { TaskState, TerminalState } from "../../model/task-state.ts";
+import { isAloneKind } from "../alone-line.ts";
 import { type ComeBack, comeBackText } from "../dependency-error.ts";
 import type { BlockingDependency, TaskOrigin } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
@@ -104,7 +105,7 @@ export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask,
   const { rank } = db
     .prepare<{ rank: number }>(
       `update task set resting_state = @state, unmet = @unmet, position = @position, deadline = @deadline,
-                       line = @line, rank = ${RANK}, place = @place, retry_count = 0, completed_at = null, last_started_at = null, last_outcome = null,
+                       line = @line, rank = ${RANK}, place = @place, retry_count = 0, losses = 0, completed_at = null, last_started_at = null, last_outcome = null,
                        last_node = null, error = null
         where seq = @seq returning rank`,
     )
@@ -136,10 +137,11 @@ export function requeueTask(db: SqliteDatabase, ledger: Ledger, task: EndedTask,
   return { state, position, deadline, ...(line.standing === UNSERVED ? { unserved: true } : {}) };
 }
 
-/** What every node could execute, or was served, when the task came may not be any more. */
+/** What every node could execute, or was served, when the task came may not be any more; and it need not run alone again. */
 function findLineAnew(db: SqliteDatabase, ledger: Ledger, task: EndedTask): Line {
   const line = ledger.line(task.line);
-  const kind = line.kind === "" ? lineKindOf(db, { ...line, kind: task.kind }) : line.kind;
+  const isOpen = line.kind === "" || isAloneKind(line.kind);
+  const kind = isOpen ? lineKindOf(db, { ...line, kind: task.kind }) : line.kind;
   if (kind === line.kind) return line;
   const other = ledger.lineOf(line.lane, line.tenant, line.agent, kind);
   line.tasks -= 1;

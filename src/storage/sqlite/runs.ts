@@ -41,35 +41,73 @@ export function getRun(db: SqliteDatabase, { tenant, id }: { tenant: string; id:
   return row === undefined ? null : toRunRecord(row);
 }
 
-/** Newest first. Of a time span there may be few among many: those are found by their time. */
+/** Up to so many runs that were heard of since a moment are put in order; of more, the newest are looked at in order. */
+const RECENT_MAX = 1_000;
+/** How many runs one call looks at when not all of them need fit. */
+const RUNS_LOOKED_MAX = 500;
+
+/**
+ * Newest first. Of a time span there may be few among many: those are found by their time. Where there are many, so many runs
+ * are looked at, and the rest is left for the next page.
+ */
 export function listRuns(
   db: SqliteDatabase,
   params: ListRunsParams,
 ): { runs: RunRecord[]; nextCursor: number | null } {
-  const conditions = ["r.tenant = @tenant"];
-  if (params.schedule !== undefined) conditions.push("r.schedule = @schedule");
-  if (params.status !== undefined) conditions.push("r.status = @status");
-  if (params.since !== undefined) conditions.push("coalesce(r.completed_at, r.started_at) >= @since");
-  if (params.cursor !== undefined) conditions.push("r.id < @cursor");
-  const index =
-    params.schedule !== undefined
-      ? "run_by_schedule"
-      : params.since !== undefined
-        ? "run_by_time"
-        : params.status !== undefined
-          ? "run_by_status"
-          : "run_by_tenant";
+  const { tenant, schedule, status, since, limit, cursor: below = Number.MAX_SAFE_INTEGER } = params;
+  const values = { tenant, schedule: schedule ?? null, status: status ?? null, since: since ?? null, below };
+  const recent = since === undefined ? null : recentRuns(db, values);
+  const { index, condition } =
+    recent !== null
+      ? { index: "not indexed", condition: "r.id in (select value from json_each(@recent))" }
+      : leadingIndex(params);
+  const reached =
+    since === undefined || recent !== null
+      ? undefined
+      : db
+          .prepare<{ id: number }>(
+            `select r.id from run r ${index} where ${condition} and r.id < @below
+              order by r.id desc limit 1 offset ${RUNS_LOOKED_MAX - 1}`,
+          )
+          .get(values);
   const rows = db
     .prepare<ReadRun>(
-      `select r.*, ${ATTEMPT} from run r indexed by ${index}
-        where ${conditions.join(" and ")} order by r.id desc limit +@page`,
+      `select r.*, ${ATTEMPT} from run r ${index}
+        where ${condition} and r.tenant = @tenant and r.id < @below and r.id >= @reached
+          and (@schedule is null or r.schedule = @schedule) and (@status is null or r.status = @status)
+          and (@since is null or coalesce(r.completed_at, r.started_at) >= @since)
+        order by r.id desc limit +@page`,
     )
-    .all({ ...params, page: params.limit + 1 });
-  const page = rows.slice(0, params.limit);
+    .all({ ...values, recent: JSON.stringify(recent), reached: reached?.id ?? 0, page: limit + 1 });
+  const page = rows.slice(0, limit);
   return {
     runs: page.map(toRunRecord),
-    nextCursor: rows.length > params.limit ? (page.at(-1)?.id ?? null) : null,
+    nextCursor: (rows.length > limit ? page.at(-1)?.id : reached?.id) ?? null,
   };
+}
+
+/** The index that has the newest of what is asked for in order. */
+function leadingIndex({ schedule, status }: ListRunsParams): { index: string; condition: string } {
+  if (schedule !== undefined && status !== undefined) {
+    const condition = "r.schedule = @schedule and r.status = @status";
+    return { index: "indexed by run_by_schedule_status", condition };
+  }
+  if (schedule !== undefined)
+    return { index: "indexed by run_by_schedule", condition: "r.schedule = @schedule" };
+  if (status !== undefined)
+    return { index: "indexed by run_by_status", condition: "r.tenant = @tenant and r.status = @status" };
+  return { index: "indexed by run_by_tenant", condition: "r.tenant = @tenant" };
+}
+
+/** The runs of a tenant that were heard of since; null: those are many. */
+function recentRuns(db: SqliteDatabase, values: Readonly<Record<string, unknown>>): number[] | null {
+  const found = db
+    .prepare<{ id: number }>(
+      `select r.id from run r indexed by run_by_time
+        where r.tenant = @tenant and coalesce(r.completed_at, r.started_at) >= @since limit ${RECENT_MAX + 1}`,
+    )
+    .all(values);
+  return found.length > RECENT_MAX ? null : found.map(({ id }) => id);
 }
 
 /** Deletes a slice of what is past its time, inside a transaction. */

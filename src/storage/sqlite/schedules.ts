@@ -33,7 +33,8 @@ export function sqliteSchedules(db: SqliteDatabase): ScheduleStorage {
       db.read(() =>
         db
           .prepare<ScheduleRow>(
-            "select * from schedule not indexed where tenant = @tenant and id > @after order by id limit +@limit",
+            `select * from schedule indexed by schedule_by_tenant
+              where tenant = @tenant and id > @after order by id limit +@limit`,
           )
           .all(params)
           .map(toScheduleRecord),

@@ -5,15 +5,12 @@ import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
 import { endDebounce } from "./enter-queue.ts";
-import { type Admission, alreadyInserted, insertTask } from "./insert-tasks.ts";
+import { alreadyInserted, insertTask, NO_ADMISSION } from "./insert-tasks.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import type { SessionRow } from "./session-ledger.ts";
 import { cancelSession, OPEN_IN_SESSION } from "./sessions.ts";
 import { settleMoves } from "./settle-moves.ts";
-
-/** Messages are bounded by their session, not by the queue. */
-const NO_ADMISSION: Admission = { maxQueueSize: 0, maxPerAgent: 0, waiting: 0 };
 
 /** Takes a message in, inside a transaction. */
 export function sendMessage(db: SqliteDatabase, params: SendParams, now: number): SentMessage {

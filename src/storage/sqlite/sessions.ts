@@ -38,7 +38,8 @@ export function sqliteSessions(db: SqliteDatabase): SessionStorage {
       const rows = await db.read(() =>
         db
           .prepare<SessionRow & Running>(
-            `select ${RECORD_COLUMNS} from session s where s.tenant = ? and s.id < ? order by s.id desc limit +?`,
+            `select ${RECORD_COLUMNS} from session s indexed by session_by_tenant
+              where s.tenant = ? and s.id < ? order by s.id desc limit +?`,
           )
           .all(tenant, cursor, limit + 1),
       );

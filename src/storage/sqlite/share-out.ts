@@ -1,6 +1,7 @@
 import type { SqliteDatabase } from "./database.ts";
 import type { LaneRow, Ledger } from "./ledger.ts";
 import type { TenantLine } from "./tenant-ledger.ts";
+import type { SlotsLeft } from "./tenant-shares.ts";
 
 interface Sharer {
   readonly line: TenantLine;
@@ -12,13 +13,23 @@ interface Sharer {
 
 /**
  * Whose turns the next `slots` starts of a lane are, one entry for each: who gave up a slot for a task of its own that has
- * yet to get it, else who has the fewest in flight, ties to the one served longest ago. Changes nothing.
+ * yet to get it, else who has the fewest in flight, ties to the one served longest ago. `left`: what tenants may take of these
+ * slots; null: as much as there is. Changes nothing.
  */
-export function shareOut(db: SqliteDatabase, ledger: Ledger, lane: LaneRow, slots: number): TenantLine[] {
+export function shareOut(
+  db: SqliteDatabase,
+  ledger: Ledger,
+  lane: LaneRow,
+  slots: number,
+  left: SlotsLeft | null,
+): TenantLine[] {
   ledger.countTenants();
   const sharers = ledger.tenants
-    .candidates(lane.name, slots)
-    .map((line) => toSharer(line, ledger.tenants.room(line)))
+    .candidates(lane.name, slots, left?.full ?? 0)
+    .map((line) => {
+      const room = ledger.tenants.room(line);
+      return toSharer(line, left === null ? room : Math.min(room, left.of(line.tenant)));
+    })
     .filter(({ left }) => left > 0);
   const [only] = sharers;
   if (only === undefined) return [];

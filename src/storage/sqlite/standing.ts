@@ -1,4 +1,5 @@
 import { DEFAULT_AGENT, type TaskKind } from "../../model/task.ts";
+import { ALONE, type AloneKind, heldKind } from "../alone-line.ts";
 import type { SqliteDatabase } from "./database.ts";
 
 /** A line by name. */
@@ -6,8 +7,10 @@ interface LineName {
   readonly tenant: string;
   readonly agent: string;
   /** The kind of tasks that it holds alone; '': all kinds. */
-  readonly kind: TaskKind | "";
+  readonly kind: LineKind;
 }
+
+export type LineKind = TaskKind | "" | AloneKind;
 
 /** What of the abilities of nodes is needed all the time. One process writes to the file: nothing here is out of date. */
 export class AbilityCache {
@@ -36,24 +39,41 @@ const SERVED = `(exists (select 1 from node_agent x join node n on n.id = x.node
                            where x.agent = line.agent and x.serves = 1 and n.dead = 0)
                  or exists (select 1 from agent_seen x where x.agent = line.agent and x.serves = 1))`;
 
-/** `standing` of a row of `line` as it should be, as long as there is a live node. */
-export const STANDING = `
+/** Whether the tasks of a row of `line` run alone. */
+export const IS_ALONE = `substr(kind, 1, ${ALONE.length}) = '${ALONE}'`;
+
+/** The kind of tasks that a row of `line` holds. */
+const HELD_KIND = `replace(line.kind, '${ALONE}', '')`;
+
+/** Whether live nodes can execute the tasks of a row of `line`: as `standing` of one whose tasks do not run alone. */
+const EXECUTABLE = `
   case when exists (select 1 from node n where ${LIVE} and n.kinds is null) or ${STORED} then 0
        when ${SERVED} then not exists (select 1 from node_agent x join node n on n.id = x.node
                                         where x.agent = line.agent and x.serves = 1 and ${LIVE})
-       when line.kind = '' or exists (select 1 from node n join json_each(n.kinds) k
-                                       where ${LIVE} and k.value = line.kind) then 0
+       when ${HELD_KIND} = '' or exists (select 1 from node n join json_each(n.kinds) k
+                                          where ${LIVE} and k.value = ${HELD_KIND}) then 0
        else ${UNSERVED} end`;
+
+/**
+ * `standing` of a row of `line` as it should be, as long as there is a live node. Tasks that run alone are none that an
+ * ordinary claim may start.
+ */
+export const STANDING = `max(${EXECUTABLE}, ${IS_ALONE})`;
 
 /** Of a line that is about to be made. */
 export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: LineName): number {
   const row = db
     .prepare<{ standing: number }>(
-      `select case when exists (select 1 from node n where ${LIVE}) then ${STANDING} else 0 end as standing
+      `select case when exists (select 1 from node n where ${LIVE}) then ${STANDING} else ${IS_ALONE} end as standing
          from (select ? as tenant, ? as agent, ? as kind) line`,
     )
     .get(tenant, agent, kind);
   return row?.standing ?? 0;
+}
+
+/** Whether a live node can execute the tasks of a line when it runs nothing else; also while there is none. */
+export function isExecutable(db: SqliteDatabase, { tenant, agent, kind }: LineName): boolean {
+  return standingOf(db, { tenant, agent, kind: heldKind(kind) }) === 0;
 }
 
 /** Whether an executor of its own runs the agent's tasks, in this process or in one that is away. */

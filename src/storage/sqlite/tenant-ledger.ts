@@ -1,6 +1,6 @@
 import { NEWCOMER_LEAD } from "../../model/lane.ts";
 import type { SqliteDatabase } from "./database.ts";
-import type { Line } from "./ledger.ts";
+import type { LaneRow, Line } from "./ledger.ts";
 
 /** A row of `tenant_line`, being changed. */
 export interface TenantLine {
@@ -9,6 +9,8 @@ export interface TenantLine {
   readonly tenant: string;
   readonly max_queued: number | null;
   readonly max_inflight: number | null;
+  /** How many slots of the lane it may hold, over all nodes; null: no bound. */
+  readonly lane_max: number | null;
   readonly disabled: 0 | 1;
   waiting: number;
   exempt: number;
@@ -21,7 +23,10 @@ export interface TenantLine {
 }
 
 export const TENANT_LINE_COLUMNS =
-  "id, lane, tenant, max_queued, max_inflight, disabled, waiting, exempt, inflight, supply, urgent_lines, last_served, owed, ahead_streak";
+  "id, lane, tenant, max_queued, max_inflight, lane_max, disabled, waiting, exempt, inflight, supply, urgent_lines, last_served, owed, ahead_streak";
+
+/** Of more lanes than this, what a tenant has in them is summed by the database. */
+const LANES_SUMMED_MAX = 32;
 
 /** What of a line counts for its tenant. */
 type Counted = Pick<Line, "waiting" | "exempt" | "inflight" | "room" | "ahead">;
@@ -66,6 +71,16 @@ export class TenantLedger {
     return [...(this.#rows.get(tenant)?.values() ?? [])];
   }
 
+  /** Every tenant, in one lane or in all. */
+  adoptAll(lane: string | null = null): TenantLine[] {
+    const rows = this.#db
+      .prepare<TenantLine>(
+        `select ${TENANT_LINE_COLUMNS} from tenant_line where @lane is null or lane = @lane`,
+      )
+      .all({ lane });
+    return rows.map((row) => this.adopt(row));
+  }
+
   /** Takes a row that a query read, unless this transaction has changed it already. */
   adopt(row: TenantLine): TenantLine {
     const known = this.#find(row.lane, row.tenant);
@@ -82,9 +97,9 @@ export class TenantLedger {
   ensure(lane: string, tenant: string): void {
     const row = this.#db
       .prepare<TenantLine>(
-        `insert into tenant_line (lane, tenant, max_queued, max_inflight, disabled, last_served)
-         select @lane, @tenant, t.max_queued, t.max_inflight, coalesce(t.disabled, 0), @served
-           from (select 1) left join tenant t on t.id = @tenant
+        `insert into tenant_line (lane, tenant, max_queued, max_inflight, lane_max, disabled, last_served)
+         select @lane, @tenant, t.max_queued, t.max_inflight, l.per_tenant, coalesce(t.disabled, 0), @served
+           from (select 1) left join tenant t on t.id = @tenant left join lane l on l.name = @lane and l.second_tenant = 1
           where true
          on conflict (tenant, lane) do nothing returning ${TENANT_LINE_COLUMNS}`,
       )
@@ -92,8 +107,8 @@ export class TenantLedger {
     if (row !== undefined) this.adopt(row);
   }
 
-  /** Those that may hold the next `slots` starts of a lane. */
-  candidates(lane: string, slots: number): TenantLine[] {
+  /** Those that may hold the next `slots` starts of a lane, when of those found first `passedOver` may hold none. */
+  candidates(lane: string, slots: number, passedOver: number): TenantLine[] {
     const kept = this.#kept(lane);
     if (kept !== undefined) {
       for (const row of kept.values()) this.adopt(row);
@@ -106,7 +121,7 @@ export class TenantLedger {
         `select ${TENANT_LINE_COLUMNS} from tenant_line where lane = ? and startable = 1
           order by owed = 0, inflight, last_served, id limit +?`,
       )
-      .all(lane, slots + touched.length);
+      .all(lane, slots + touched.length + passedOver);
     return [...new Set([...touched, ...rows.map((row) => this.adopt(row))])];
   }
 
@@ -159,9 +174,15 @@ export class TenantLedger {
   /** How many more tasks of a tenant may start in a lane, the lane's total aside. */
   room(line: TenantLine): number {
     if (line.disabled === 1) return 0;
-    if (line.max_inflight === null) return line.supply;
+    const room = Math.min(line.supply, this.shareRoom(line));
+    if (line.max_inflight === null) return Math.max(room, 0);
     const inflight = this.ofTenant(line.tenant).reduce((sum, { inflight }) => sum + inflight, 0);
-    return Math.max(Math.min(line.supply, line.max_inflight - inflight), 0);
+    return Math.max(Math.min(room, line.max_inflight - inflight), 0);
+  }
+
+  /** How many more slots of a lane a tenant's share leaves it, over all nodes; below zero where it holds more. */
+  shareRoom({ lane_max, inflight }: TenantLine): number {
+    return lane_max === null ? Number.POSITIVE_INFINITY : lane_max - inflight;
   }
 
   /** Whether its bounds keep a tenant from starting anything, in any lane. */
@@ -172,9 +193,34 @@ export class TenantLedger {
     return inflight >= line.max_inflight;
   }
 
-  /** What a tenant has waiting in all lanes, as far as admission counts it. */
-  queued(tenant: string): number {
-    return this.ofTenant(tenant).reduce((sum, { waiting, exempt }) => sum + waiting - exempt, 0);
+  /** What a tenant had waiting in these lanes, which are all there are, before this transaction: as admission counts it. */
+  queued(tenant: string, lanes: ReadonlyMap<string, unknown>): number {
+    if (lanes.size > LANES_SUMMED_MAX) return this.#readQueued(tenant);
+    let sum = 0;
+    for (const lane of lanes.keys()) {
+      const kept = this.#kept(lane);
+      if (kept === undefined) return this.#readQueued(tenant);
+      const line = kept.get(tenant);
+      if (line !== undefined) sum += line.waiting - line.exempt;
+    }
+    return sum;
+  }
+
+  #readQueued(tenant: string): number {
+    const row = this.#db
+      .prepare<{ queued: number }>(
+        "select coalesce(sum(waiting - exempt), 0) as queued from tenant_line where tenant = ?",
+      )
+      .get(tenant);
+    return row?.queued ?? 0;
+  }
+
+  /** Counts in lanes what has changed in tenants of that which admission does not count: all that waits of a disabled one. */
+  countExempt(laneOf: (name: string) => LaneRow): void {
+    for (const [line, read] of this.#asRead) {
+      const exempt = line.disabled === 1 ? line.waiting - read.waiting : line.exempt - read.exempt;
+      if (exempt !== 0) laneOf(line.lane).exempt += exempt;
+    }
   }
 
   /** `limitsChanged`: they may start more or less now. */

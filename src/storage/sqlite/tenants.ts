@@ -15,7 +15,10 @@ import { preemptAfterChange } from "./lanes.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { deleteTask, forgetEmptyAgents } from "./prune.ts";
+import { forgetReceivers, refreshTurns } from "./receivers.ts";
 import { settleMoves } from "./settle-moves.ts";
+import { countStored, isCounting, keepStoredBytes } from "./stored-bytes.ts";
+import { followSecondTenant } from "./tenant-shares.ts";
 
 export function sqliteTenants(db: SqliteDatabase): TenantStorage {
   return {
@@ -25,9 +28,12 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
         if (find(db, id) !== undefined) return { taken: "id" };
         if (isNameTaken(db, id, name)) return { taken: "name" };
         db.prepare(
-          `insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_streams, created_at, updated_at)
-           values (@id, @name, @maxQueued, @maxInflight, @maxSchedules, @maxStreams, @now, @now)`,
+          `insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_streams, max_agents,
+                               max_stored_bytes, created_at, updated_at)
+           values (@id, @name, @maxQueued, @maxInflight, @maxSchedules, @maxStreams, @maxAgents,
+                   @maxStoredBytes, @now, @now)`,
         ).run({ id, name, ...limits, now });
+        keepStoredBytes(db, id, limits.maxStoredBytes !== null);
         return { taken: null, tenant: changed(db, id, now) };
       }),
     get: ({ id }) =>
@@ -35,7 +41,7 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
         const row = find(db, id);
         return row === undefined ? null : toRecord(row);
       }),
-    list: () => db.read(() => db.prepare<TenantRow>("select * from tenant order by id").all().map(toRecord)),
+    list: () => db.read(() => db.prepare<TenantRow>(`${SELECT_TENANTS} order by t.id`).all().map(toRecord)),
     update: ({ id, name, limits }) =>
       written(db, (now): UpdatedTenant => {
         const row = find(db, id);
@@ -44,9 +50,11 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
         const before = toRecord(row);
         db.prepare(
           `update tenant set name = @name, max_queued = @maxQueued, max_inflight = @maxInflight,
-                             max_schedules = @maxSchedules, max_streams = @maxStreams, updated_at = @now
+                             max_schedules = @maxSchedules, max_streams = @maxStreams, max_agents = @maxAgents,
+                             max_stored_bytes = @maxStoredBytes, updated_at = @now
             where id = @id`,
         ).run({ ...before.limits, ...limits, id, name: name ?? before.name, now });
+        if (limits?.maxStoredBytes !== undefined) keepStoredBytes(db, id, limits.maxStoredBytes !== null);
         return { found: true, taken: null, tenant: changed(db, id, now) };
       }),
     setDisabled: ({ id, disabled }) =>
@@ -62,6 +70,8 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
         if (!more) forget(db, id);
         return { found: true, was: null, more };
       }),
+    countStored: async ({ limit }) =>
+      isCounting(db) ? written(db, () => countStored(db, limit)) : { more: false },
   };
 }
 
@@ -72,8 +82,17 @@ async function written<Answer>(db: SqliteDatabase, work: (now: number) => Answer
 }
 
 function setDisabled(db: SqliteDatabase, id: string, disabled: boolean, now: number): TenantRecord {
+  if (find(db, id)?.disabled !== (disabled ? 1 : 0)) exempt(db, id, disabled);
   db.prepare("update tenant set disabled = ?, updated_at = ? where id = ?").run(disabled ? 1 : 0, now, id);
   return changed(db, id, now);
+}
+
+/** Admission does not count what waits of a tenant while that is disabled. */
+function exempt(db: SqliteDatabase, tenant: string, disabled: boolean): void {
+  db.prepare(
+    `update lane set exempt = exempt + ? * t.counted
+       from (select lane, waiting - exempt as counted from tenant_line where tenant = ?) t where t.lane = lane.name`,
+  ).run(disabled ? 1 : -1, tenant);
 }
 
 /** Other bounds hold: they are copied to where they are looked at, and what its tasks waited for may be there now, or gone. */
@@ -84,18 +103,18 @@ function changed(db: SqliteDatabase, id: string, now: number): TenantRecord {
   db.prepare(
     "update tenant_line set max_queued = ?, max_inflight = ?, disabled = ?, startable = 0 where tenant = ?",
   ).run(row.max_queued, row.max_inflight, row.disabled, id);
+  const sharesChanged = followSecondTenant(db);
   db.lines.clear();
   const ledger = new Ledger(db);
-  const lines = ledger.tenants.ofTenant(id);
+  const lines = sharesChanged ? ledger.tenants.adoptAll() : ledger.tenants.ofTenant(id);
   ledger.tenants.save({ limitsChanged: true });
   db.lines.clear();
-  preemptAfterChange(
-    db,
-    lines.map(({ lane }) => lane),
-    now,
-  );
+  const lanes = sharesChanged ? [...ledger.allLanes().keys()] : lines.map(({ lane }) => lane);
+  preemptAfterChange(db, lanes, now);
+  refreshTurns(db, id, now);
   db.signal({ kind: "tenants" });
   db.signal({ kind: "work" });
+  db.signal({ kind: "deliveries" });
   return toRecord(row);
 }
 
@@ -153,7 +172,9 @@ function forget(db: SqliteDatabase, id: string): void {
   for (const table of ["agent", "line", "tenant_line", "tally"]) {
     db.prepare(`delete from ${table} where tenant = ?`).run(id);
   }
+  forgetReceivers(db, id);
   db.prepare("delete from tenant where id = ?").run(id);
+  keepStoredBytes(db, id, false);
   db.lines.clear();
   db.signal({ kind: "tenants" });
   db.signal({ kind: "agents" });
@@ -167,12 +188,19 @@ interface TenantRow {
   readonly max_inflight: number | null;
   readonly max_schedules: number | null;
   readonly max_streams: number | null;
+  readonly max_agents: number | null;
+  readonly max_stored_bytes: number | null;
+  readonly stored_bytes: number | null;
   readonly created_at: number;
   readonly updated_at: number;
 }
 
+const SELECT_TENANTS = `
+  select t.*, s.bytes as stored_bytes
+    from tenant t left join stored_bytes s on s.tenant = t.id and s.is_recount = 0`;
+
 function find(db: SqliteDatabase, id: string): TenantRow | undefined {
-  return db.prepare<TenantRow>("select * from tenant where id = ?").get(id);
+  return db.prepare<TenantRow>(`${SELECT_TENANTS} where t.id = ?`).get(id);
 }
 
 function isNameTaken(db: SqliteDatabase, id: string, name: string): boolean {
@@ -189,7 +217,10 @@ function toRecord(row: TenantRow): TenantRecord {
       maxInflight: row.max_inflight,
       maxSchedules: row.max_schedules,
       maxStreams: row.max_streams,
+      maxAgents: row.max_agents,
+      maxStoredBytes: row.max_stored_bytes,
     },
+    storedBytes: row.stored_bytes,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

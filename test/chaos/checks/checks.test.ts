@@ -345,6 +345,12 @@ describe("no limit is exceeded", () => {
   const handedIn = { "x/a": { metadata: { marker: "a" } }, "x/b": { metadata: { marker: "b" } } };
   const queue = (maxQueued: number) => given({ tenants: { x: { maxQueued } } });
   const lane = (perNode: number, total: number) => given({ lanes: { tasks: { perNode, total } } });
+  /** From the event with this number on there are two tenants. */
+  const shared = (perNode: number, total: number, from: number) =>
+    given({
+      lanes: { tasks: { perNode, total } },
+      laneShare: { max: 0.8, holdsAt: (seq) => seq >= from },
+    });
   expectOf(limits, [
     made("a lane in turn", null, { log: inTurn }, lane(1, 1)),
     made("a lane that runs two", /lane tasks: 2 at once, of 1/, { log: two }, lane(2, 1)),
@@ -365,6 +371,31 @@ describe("no limit is exceeded", () => {
       /tenant default: 2 at once, of 1/,
       { log: two },
       given({ tenants: { default: { maxInflight: 1 } } }),
+    ),
+    made(
+      "a tenant's share of a lane",
+      /share of tenant default in lane tasks: 2 at once, of 1/,
+      { log: two },
+      shared(9, 2, 0),
+    ),
+    made(
+      "a tenant's share of a node",
+      /share of tenant default in lane tasks on n: 2 at once, of 1/,
+      { log: two },
+      { ...shared(2, 9, 0), calls: calling },
+    ),
+    made(
+      "shares of two tenants are two",
+      null,
+      { log: two.map((line) => line.replace("b ", "x/b ")) },
+      { ...shared(2, 2, 0), calls: calling },
+    ),
+    made("a share before a second tenant exists", null, { log: two }, shared(2, 2, 1_000)),
+    made(
+      "a start beyond the share, once a second tenant exists",
+      /share of tenant default in lane tasks: 2 at once, of 1/,
+      { log: two },
+      shared(2, 2, 4),
     ),
     made(
       "an agent in a lane",

@@ -67,8 +67,7 @@ function handed({ calls, tasks }: History): string[] {
       taskId: id,
       result: tasks.get(id)?.result,
     }));
-    const byId = (list: typeof wanted) => list.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1));
-    if (!isDeepStrictEqual(byId([...dependencies]), byId(wanted)))
+    if (!isDeepStrictEqual(dependencies, wanted))
       findings.push(`${taskId}: attempt ${attempt} was not handed the results of what it depends on`);
   }
   return findings;

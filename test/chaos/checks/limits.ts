@@ -1,13 +1,14 @@
 import type { RotaEvent } from "../../../src/model/event.ts";
+import { slotsPerTenant } from "../../../src/model/lane.ts";
 import { DEFAULT_TENANT, type Task } from "../../../src/model/task.ts";
 import type { TaskState } from "../../../src/model/task-state.ts";
 import { type History, type Limits, markOf } from "../history.ts";
 import { replay } from "./replay.ts";
 
-/** Something that bounds how much runs at once: its name, and how much. */
+/** Something that bounds how much runs at once: its name, and how much; null: as much as there is, for now. */
 interface Bound {
   readonly name: string;
-  readonly most: number;
+  readonly most: number | null;
 }
 
 /**
@@ -37,7 +38,8 @@ function inflight({ events, tasks, calls, limits: given }: History): string[] {
     for (const { name, most } of bounds) {
       const now = (counts.get(name) ?? 0) + 1;
       counts.set(name, now);
-      if (now > most) findings.push(`${name}: ${now} at once, of ${most} (event ${seq}, ${taskId})`);
+      if (most !== null && now > most)
+        findings.push(`${name}: ${now} at once, of ${most} (event ${seq}, ${taskId})`);
     }
   }
   return findings;
@@ -72,13 +74,21 @@ function boundsOf(
   const whose = tenantId === DEFAULT_TENANT ? "" : `${tenantId}/`;
   const agent = `agent ${whose}${event.agentId}`;
   const bounds: Bound[] = [];
-  const bound = (name: string, most: number | undefined) => {
+  const bound = (name: string, most: number | null | undefined) => {
     if (most !== undefined) bounds.push({ name, most });
   };
   const ofLane = given.lanes[lane];
+  const share = (slots: number | undefined) =>
+    slots !== undefined && given.laneShare?.holdsAt(event.seq)
+      ? slotsPerTenant(slots, given.laneShare.max)
+      : null;
   bound(`lane ${lane}`, ofLane?.total);
-  if (called.has(`${taskId} ${attempt}`))
-    bound(`lane ${lane} on ${task?.attempts[attempt - 1]?.node}`, ofLane?.perNode);
+  bound(`share of tenant ${tenantId} in lane ${lane}`, share(ofLane?.total));
+  if (called.has(`${taskId} ${attempt}`)) {
+    const place = `lane ${lane} on ${task?.attempts[attempt - 1]?.node}`;
+    bound(place, ofLane?.perNode);
+    bound(`share of tenant ${tenantId} in ${place}`, share(ofLane?.perNode));
+  }
   bound(`${agent} in lane ${lane}`, ofLane?.perAgent);
   bound(agent, given.agents[event.agentId]);
   bound(`tenant ${tenantId}`, given.tenants?.[tenantId]?.maxInflight);

@@ -61,7 +61,7 @@ export async function startGarbageServer(
     sessions: { debounceMs: 20 },
     log,
   });
-  const rateLimit = { perSecond: 1_000_000, burst: 1_000_000 };
+  const rateLimit = { perSecond: 1_000_000, burst: 1_000_000, maxExpensive: 1_000 };
   const server = await listen({ rota, log, host: "127.0.0.1", port: 0, rateLimit });
   const admin = withKey ? (await rota.keys.create({ role: "admin", name: "garbage" })).key : undefined;
   const authorization: Record<string, string> =

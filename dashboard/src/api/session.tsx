@@ -1,0 +1,105 @@
+import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
+import { type Me, RotaClient } from "../../../src/client/index.ts";
+import { Icon } from "../parts/icon.tsx";
+import { hasCode, sentenceOf } from "./errors.ts";
+import { KeyStore } from "./key-store.ts";
+import { isAllowed, type Permission } from "./permissions.ts";
+import { currentPlace, type Place } from "./place.ts";
+import { SignIn } from "./sign-in.tsx";
+
+/** Who is signed in, and the only way to the server. */
+export interface Session {
+  readonly client: RotaClient;
+  readonly key: string | undefined;
+  readonly me: Me;
+  readonly place: Place;
+  /** Buttons that a role may not use are absent. */
+  readonly may: (permission: Permission) => boolean;
+  readonly signOut: () => void;
+  /** The server no longer knows the key. */
+  readonly refused: () => void;
+}
+
+const SessionContext = createContext<Session | undefined>(undefined);
+
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (session === undefined) throw new Error("there is no session outside of SessionGate");
+  return session;
+}
+
+type State =
+  | { readonly kind: "checking" }
+  | { readonly kind: "out"; readonly fault: string | undefined }
+  | { readonly kind: "unreachable"; readonly fault: string }
+  | { readonly kind: "in"; readonly session: Session };
+
+const UNKNOWN_KEY = "This key is unknown or was deleted.";
+const REVOKED = "Your key was deleted or has expired. Sign in again to go on where you were.";
+
+/** Shows the sign-in page to whom the server does not know. The address stays, so that one goes on where one was. */
+export function SessionGate({ children }: { readonly children: ReactNode }) {
+  const [place] = useState(currentPlace);
+  const [store] = useState(() => new KeyStore(place.basePath));
+  const [state, setState] = useState<State>({ kind: "checking" });
+
+  const open = async (key: string | undefined, remember: boolean | undefined): Promise<void> => {
+    try {
+      const client = new RotaClient({
+        url: location.origin + place.basePath,
+        retry: { tries: 1, withinMs: 3_000 },
+        ...(key === undefined ? {} : { key }),
+      });
+      const me = await client.me();
+      if (key !== undefined && remember !== undefined) store.set(key, { remember });
+      const leave = (fault: string | undefined) => {
+        store.clear();
+        setState({ kind: "out", fault });
+      };
+      const session: Session = {
+        client,
+        key,
+        me,
+        place,
+        may: (permission) => isAllowed(me.role, permission),
+        signOut: () => leave(undefined),
+        refused: () => leave(REVOKED),
+      };
+      setState({ kind: "in", session });
+    } catch (error) {
+      if (hasCode(error, "unauthorized") || hasCode(error, "invalid_field")) {
+        if (remember === undefined) store.clear();
+        setState({ kind: "out", fault: key === undefined ? undefined : UNKNOWN_KEY });
+      } else {
+        setState({ kind: "unreachable", fault: sentenceOf(error) });
+      }
+    }
+  };
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, with the key that is kept.
+  useEffect(() => void open(store.get(), undefined), []);
+
+  switch (state.kind) {
+    case "checking":
+      return null;
+    case "in":
+      return <SessionContext value={state.session}>{children}</SessionContext>;
+    case "out":
+      return <SignIn fault={state.fault} onKey={(key, remember) => open(key, remember)} />;
+    case "unreachable":
+      return <Unreachable fault={state.fault} onRetry={() => void open(store.get(), undefined)} />;
+  }
+}
+
+function Unreachable({ fault, onRetry }: { readonly fault: string; readonly onRetry: () => void }) {
+  return (
+    <main className="empty">
+      <h1>Rota does not answer</h1>
+      <p>{fault}</p>
+      <button type="button" className="btn" onClick={onRetry}>
+        <Icon name="retry" />
+        Try again
+      </button>
+    </main>
+  );
+}

@@ -1,0 +1,194 @@
+import { type ReactNode, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { useSession } from "../api/session.tsx";
+import { useKeys } from "../keys/use-keys.ts";
+import { useLiveState, useSignOut } from "../live/live.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { Icon, Mark } from "../parts/icon.tsx";
+import type { NavGroup } from "../views/registry.ts";
+import { useKeptSearch } from "./kept-search.ts";
+import { KeyHelp } from "./key-help.tsx";
+import { useNavigation } from "./navigation.ts";
+import { PaletteProvider } from "./palette.tsx";
+import { switchTheme } from "./theme.ts";
+
+interface FrameProps {
+  readonly nav: readonly NavGroup[];
+  readonly children: ReactNode;
+}
+
+/** How many pages the bar of a phone has room for, beside "More". */
+const TABS = 4;
+
+/** What is around every page: the ways to all others, who is signed in, and the keys that work everywhere. */
+export function Frame({ nav, children }: FrameProps) {
+  const [open, setOpen] = useState<"more" | "account" | "keys">();
+  const { togglePaused } = useLiveState();
+  const [, navigate] = useLocation();
+  const close = () => setOpen(undefined);
+  const hrefOf = useKeptSearch();
+  useNavigation();
+  const items = nav.flatMap((group) => group.items);
+  useKeys({
+    p: togglePaused,
+    "?": () => setOpen("keys"),
+    ...Object.fromEntries(
+      items.flatMap(({ key, path }) =>
+        key === undefined ? [] : [[`g ${key}`, () => navigate(hrefOf(path))]],
+      ),
+    ),
+  });
+  return (
+    <PaletteProvider items={items}>
+      <a className="skip" href="#content">
+        Skip to content
+      </a>
+      <div className="app">
+        <aside className="side" aria-label="Rota">
+          <Tenant onOpen={() => setOpen("account")} />
+          {nav.map((group) => (
+            <nav className="nav" aria-label={group.group} key={group.group}>
+              {group.group !== "Work" && <h2>{group.group}</h2>}
+              {group.items.map(({ path, icon, label }) => (
+                <NavLink key={path} path={path} href={hrefOf(path)}>
+                  <Icon name={icon} />
+                  <span>{label}</span>
+                </NavLink>
+              ))}
+            </nav>
+          ))}
+          <Foot />
+        </aside>
+        {children}
+        <nav className="tabbar" aria-label="Main">
+          {items.slice(0, TABS).map(({ path, icon, label }) => (
+            <NavLink key={path} path={path} href={hrefOf(path)}>
+              <Icon name={icon} />
+              {label}
+            </NavLink>
+          ))}
+          <button type="button" className="tab-more" onClick={() => setOpen("more")}>
+            <Icon name="menu" />
+            More
+          </button>
+        </nav>
+      </div>
+      {open === "more" && (
+        <Dialog title="More" onClose={close} size="small">
+          <nav className="nav more-nav" aria-label="All pages">
+            {items.map(({ path, icon, label }) => (
+              <NavLink key={path} path={path} href={hrefOf(path)} onClick={close}>
+                <Icon name={icon} />
+                <span>{label}</span>
+              </NavLink>
+            ))}
+          </nav>
+          <Account onDone={close} />
+        </Dialog>
+      )}
+      {open === "account" && (
+        <Dialog title="Tenant and key" onClose={close} size="small">
+          <Account onDone={close} />
+        </Dialog>
+      )}
+      {open === "keys" && <KeyHelp items={items} onClose={close} />}
+    </PaletteProvider>
+  );
+}
+
+function NavLink(props: {
+  readonly path: string;
+  readonly href: string;
+  readonly onClick?: () => void;
+  readonly children: ReactNode;
+}) {
+  const [location] = useLocation();
+  const { path, href, onClick, children } = props;
+  const isHere = location === path || (path !== "/" && location.startsWith(`${path}/`));
+  return (
+    <Link href={href} aria-current={isHere ? "page" : undefined} onClick={onClick}>
+      {children}
+    </Link>
+  );
+}
+
+function Tenant({ onOpen }: { readonly onOpen: () => void }) {
+  const { me } = useSession();
+  return (
+    <button type="button" className="tenant" onClick={onOpen}>
+      <Mark />
+      <span>
+        <b>{me.tenantName}</b>
+        <small>
+          {me.role}
+          {me.keyName === null ? " · no key needed" : ` · ${me.keyName}`}
+        </small>
+      </span>
+      <span className="vh">Tenant and key</span>
+    </button>
+  );
+}
+
+function Foot() {
+  const { me } = useSession();
+  return (
+    <div className="side-foot">
+      <span className="cut" title={me.node}>
+        Node {me.node}
+      </span>
+      <span>Rota {me.version}</span>
+    </div>
+  );
+}
+
+/** Who is signed in, and where. */
+function Account({ onDone }: { readonly onDone: () => void }) {
+  const { me } = useSession();
+  const { isPaused, togglePaused } = useLiveState();
+  const signOut = useSignOut();
+  return (
+    <div className="dialog-form">
+      <dl className="props">
+        <dt>Tenant</dt>
+        <dd>{me.tenantName}</dd>
+        <dt>Role</dt>
+        <dd>{me.role}</dd>
+        {me.agentId !== undefined && (
+          <>
+            <dt>Agent</dt>
+            <dd>{me.agentId}</dd>
+          </>
+        )}
+        <dt>Key</dt>
+        <dd>{me.keyName ?? "none: this server has no keys"}</dd>
+        <dt>Node</dt>
+        <dd className="mono">{me.node}</dd>
+        <dt>Version</dt>
+        <dd>{me.version}</dd>
+      </dl>
+      <div className="btn-group">
+        <button type="button" className="btn" onClick={togglePaused}>
+          <Icon name={isPaused ? "play" : "pause"} />
+          {isPaused ? "Go on live" : "Pause live updates"}
+        </button>
+        <button type="button" className="btn" onClick={switchTheme}>
+          <Icon name="theme" />
+          Switch theme
+        </button>
+        {me.keyId !== null && (
+          <button
+            type="button"
+            className="btn"
+            onClick={() => {
+              onDone();
+              signOut();
+            }}
+          >
+            <Icon name="lock" />
+            Sign out
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}

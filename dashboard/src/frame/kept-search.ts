@@ -1,0 +1,19 @@
+import { useEffect } from "react";
+import { useLocation, useSearch } from "wouter";
+
+/** The filters of each page as they were left, for this tab. */
+const kept = new Map<string, string>();
+
+/** A user who comes back to a page finds its filters unchanged. Returns the address of a page with them. */
+export function useKeptSearch(): (path: string) => string {
+  const [location] = useLocation();
+  const search = useSearch();
+  useEffect(() => {
+    kept.set(location, search);
+  }, [location, search]);
+  // On the page itself its link takes the filters away.
+  return (path) => {
+    const last = path === location ? "" : kept.get(path);
+    return last ? `${path}?${last}` : path;
+  };
+}

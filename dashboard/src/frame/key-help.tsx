@@ -1,0 +1,47 @@
+import { Dialog } from "../parts/dialog.tsx";
+import type { View } from "../views/view.ts";
+
+const KEYS = [
+  ["j", "k", "Next, previous"],
+  ["Enter", "", "Open"],
+  ["x", "", "Select"],
+  ["c", "", "Cancel what is selected"],
+  ["r", "", "Retry what is selected"],
+  ["/", "", "Filter"],
+  ["n", "", "New task"],
+  ["p", "", "Pause, or go on live"],
+  ["?", "", "This help"],
+] as const;
+
+export function KeyHelp(props: {
+  readonly items: readonly NonNullable<View["nav"]>[];
+  readonly onClose: () => void;
+}) {
+  const goes = props.items.flatMap(({ key, label }) => (key === undefined ? [] : [[key, label] as const]));
+  return (
+    <Dialog title="Keys" onClose={props.onClose} size="small">
+      <dl className="props key-help">
+        <dt>
+          <span className="kbd">Ctrl K</span>
+        </dt>
+        <dd>Search or jump to</dd>
+        {KEYS.map(([one, other, what]) => (
+          <div key={one}>
+            <dt>
+              <span className="kbd">{one}</span> {other !== "" && <span className="kbd">{other}</span>}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+        {goes.map(([key, label]) => (
+          <div key={key}>
+            <dt>
+              <span className="kbd">g</span> <span className="kbd">{key}</span>
+            </dt>
+            <dd>Go to {label.toLowerCase()}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}

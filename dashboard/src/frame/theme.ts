@@ -1,0 +1,18 @@
+const ITEM = "rota.theme";
+
+/** Applies what was chosen on this device; without a choice the system decides. */
+export function applyTheme(): void {
+  const kept = localStorage.getItem(ITEM);
+  if (kept === "light" || kept === "dark") document.documentElement.dataset["theme"] = kept;
+}
+
+export function switchTheme(): void {
+  const root = document.documentElement;
+  const isDark = (root.dataset["theme"] ?? (prefersDark() ? "dark" : "light")) === "dark";
+  root.dataset["theme"] = isDark ? "light" : "dark";
+  localStorage.setItem(ITEM, root.dataset["theme"]);
+}
+
+function prefersDark(): boolean {
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}

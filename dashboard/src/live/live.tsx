@@ -1,0 +1,137 @@
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from "react";
+import { RotaClient, type RotaEvent } from "../../../src/client/index.ts";
+import { hasCode } from "../api/errors.ts";
+import { type Session, useSession } from "../api/session.tsx";
+import { type FeedStatus, openChannel } from "./channel.ts";
+import { HeartbeatLeadership, LockLeadership } from "./leadership.ts";
+import { LiveFeed, type LiveFeedOptions } from "./live-feed.ts";
+import { LiveQueries } from "./live-queries.ts";
+
+interface Live {
+  readonly feed: LiveFeed;
+  readonly queries: LiveQueries;
+}
+
+const LiveContext = createContext<Live | undefined>(undefined);
+
+function useLive(): Live {
+  const live = useContext(LiveContext);
+  if (live === undefined) throw new Error("there is nothing live outside of LiveProvider");
+  return live;
+}
+
+/** Whether what is shown moves by itself, and what to do about it. */
+export function useLiveState(): {
+  readonly status: FeedStatus;
+  readonly isPaused: boolean;
+  readonly togglePaused: () => void;
+} {
+  const { feed, queries } = useLive();
+  return {
+    status: useSyncExternalStore(feed.status.subscribe, feed.status.get),
+    isPaused: useSyncExternalStore(queries.paused.subscribe, queries.paused.get),
+    togglePaused: () => queries.togglePaused(),
+  };
+}
+
+/** Calls `listener` with what happens, for views that show the events themselves. */
+export function useLiveEvents(listener: (events: readonly RotaEvent[]) => void): void {
+  const { feed } = useLive();
+  useEffect(() => feed.subscribe({ onEvents: listener, onChanged: () => {} }), [feed, listener]);
+}
+
+/** Everything below is of one session: another key has other queries, and another stream. */
+export function LiveProvider({ children }: { readonly children: ReactNode }) {
+  const session = useSession();
+  const [parts] = useState(() => createParts(session));
+  const { queries, live } = parts;
+  useEffect(() => {
+    live.feed.start();
+    live.queries.start();
+    const shown = () => live.feed.setHidden(document.hidden);
+    document.addEventListener("visibilitychange", shown);
+    return () => {
+      document.removeEventListener("visibilitychange", shown);
+      live.queries.stop();
+      live.feed.stop();
+    };
+  }, [live]);
+  return (
+    <QueryClientProvider client={queries}>
+      <LiveContext value={live}>{children}</LiveContext>
+    </QueryClientProvider>
+  );
+}
+
+/** Signs out in this tab and in all others that use the same key. */
+export function useSignOut(): () => void {
+  const { signOut } = useSession();
+  const { feed } = useLive();
+  return () => {
+    feed.stop({ signedOut: true });
+    signOut();
+  };
+}
+
+function createParts(session: Session): { readonly queries: QueryClient; readonly live: Live } {
+  const onError = (error: unknown) => {
+    if (hasCode(error, "unauthorized")) session.refused();
+  };
+  const queries = new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
+    defaultOptions: {
+      queries: {
+        // The client tries again by itself, and the stream says when something has changed: also after a pause.
+        retry: false,
+        refetchOnWindowFocus: false,
+        refetchOnReconnect: false,
+        staleTime: 1_000,
+        networkMode: "always",
+      },
+      mutations: { networkMode: "always" },
+    },
+  });
+  const feed = createFeed(session);
+  return { queries, live: { feed, queries: new LiveQueries(queries, feed) } };
+}
+
+function createFeed({ place, me, key, refused, signOut }: Session): LiveFeed {
+  // A tab of one tenant must never show the events of another, nor of another server on the same host.
+  const name = `rota-stream:${place.basePath}:${me.keyId ?? "open"}`;
+  const id = String(Math.random()).slice(2);
+  const channel = openChannel(name);
+  const { locks } = navigator as { readonly locks?: LockManager };
+  return new LiveFeed({
+    id,
+    channel,
+    leadership: locks === undefined ? new HeartbeatLeadership(channel, id) : new LockLeadership(locks, name),
+    open: openStream(location.origin + place.basePath, key),
+    isRefusal: (error) => hasCode(error, "unauthorized"),
+    onRefused: refused,
+    onSignedOut: signOut,
+  });
+}
+
+/** With a client of its own, since only the requests of the stream say how the stream is. */
+function openStream(url: string, key: string | undefined): LiveFeedOptions["open"] {
+  return ({ after, signal, onGap, onStatus }) => {
+    const client = new RotaClient({
+      url,
+      ...(key === undefined ? {} : { key }),
+      fetch: async (input, init) => {
+        onStatus("connecting");
+        try {
+          const response = await fetch(input, init);
+          onStatus(response.ok ? "live" : "lost");
+          return response;
+        } catch (error) {
+          if (!signal.aborted) onStatus("lost");
+          throw error;
+        }
+      },
+    });
+    return client.events({ signal, onGap, ...(after === undefined ? {} : { after }) });
+  };
+}

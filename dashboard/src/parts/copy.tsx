@@ -1,0 +1,41 @@
+import { Icon } from "./icon.tsx";
+import { useToast } from "./toast.tsx";
+
+/** Copies a text. A page that came over plain HTTP has no clipboard: there, a selection is copied as ctrl-C does. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = document.createElement("textarea");
+    field.value = text;
+    field.className = "vh";
+    // Inside an open dialog nothing outside of it can be selected.
+    (document.querySelector("dialog[open]") ?? document.body).append(field);
+    field.select();
+    const copied = document.execCommand("copy");
+    field.remove();
+    return copied;
+  }
+}
+
+export function useCopy(): (text: string, what: string) => void {
+  const toast = useToast();
+  return (text, what) => {
+    void copyText(text).then((copied) => toast(copied ? `Copied ${what}` : `Could not copy ${what}`));
+  };
+}
+
+export function CopyButton({ text, what }: { readonly text: () => string; readonly what: string }) {
+  const copy = useCopy();
+  return (
+    <button
+      type="button"
+      className="btn-icon more"
+      aria-label={`Copy ${what}`}
+      onClick={() => copy(text(), what)}
+    >
+      <Icon name="copy" />
+    </button>
+  );
+}

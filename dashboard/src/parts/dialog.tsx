@@ -1,0 +1,85 @@
+import { type ReactNode, useEffect, useId, useRef } from "react";
+import { Icon } from "./icon.tsx";
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+  /** Small for a question, wide for a form with something beside it. */
+  readonly size?: "small" | "medium" | "wide";
+  /** Below the content, at the right. */
+  readonly footer?: ReactNode;
+}
+
+/** A window over the page: the browser keeps the focus in it, closes it with Escape and gives the focus back. */
+export function Dialog({ title, onClose, children, size = "medium", footer }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => {
+    const dialog = ref.current;
+    dialog?.showModal();
+    // The browser would begin with the button that closes it.
+    dialog?.querySelector<HTMLElement>("[data-focus]")?.focus();
+    return () => dialog?.close();
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      className={`dialog dialog-${size}`}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onMouseDown={(event) => {
+        if (event.target === ref.current) onClose();
+      }}
+    >
+      <div className="dialog-head">
+        <h2 id={titleId}>{title}</h2>
+        <button type="button" className="btn-icon" aria-label="Close" onClick={onClose}>
+          <Icon name="x" />
+        </button>
+      </div>
+      <div className="dialog-scroll">{children}</div>
+      {footer !== undefined && <div className="dialog-foot">{footer}</div>}
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  readonly title: string;
+  readonly children: ReactNode;
+  /** Names the object and the count: "Cancel 1 204 tasks". */
+  readonly action: string;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+/** Asks before something that cannot be undone. */
+export function Confirm({ title, children, action, onConfirm, onClose }: ConfirmProps) {
+  const confirm = () => {
+    onConfirm();
+    onClose();
+  };
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      size="small"
+      footer={
+        <>
+          <span className="grow" />
+          <button type="button" className="btn" onClick={onClose}>
+            Keep
+          </button>
+          <button type="button" className="btn btn-bad-solid" onClick={confirm}>
+            {action}
+          </button>
+        </>
+      }
+    >
+      <div className="dialog-form">{children}</div>
+    </Dialog>
+  );
+}

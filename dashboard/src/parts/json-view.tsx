@@ -1,0 +1,104 @@
+import { type ReactNode, useMemo, useState } from "react";
+import { formatCount } from "./format.ts";
+
+/** Arrays and objects with more than this are folded at first. */
+const FOLD_ITEMS = 20;
+/** What is larger than this is not drawn until the user asks for it. */
+const LARGE_CHARS = 200 * 1_024;
+/** Deeper than this nothing is drawn open. */
+const FOLD_DEPTH = 6;
+
+/** A value as JSON, coloured and foldable; a text as it is. Whatever it contains stays text. */
+export function JsonView({ value, label }: { readonly value: unknown; readonly label: string }) {
+  const text = useMemo(() => toText(value), [value]);
+  const [isOpen, setOpen] = useState(false);
+  if (text.length > LARGE_CHARS && !isOpen) {
+    return (
+      <div className="well">
+        <div className="well-head">
+          <span>{formatCount(Math.round(text.length / 1_024))} KiB</span>
+          <span className="grow" />
+          <button type="button" className="btn btn-quiet" onClick={() => setOpen(true)}>
+            Show
+          </button>
+          <button type="button" className="btn btn-quiet" onClick={() => download(text, `${label}.json`)}>
+            Download
+          </button>
+        </div>
+      </div>
+    );
+  }
+  return (
+    <div className="well">
+      <pre className="code" tabIndex={0} aria-label={label} role="region">
+        {typeof value === "string" || text.length > LARGE_CHARS ? text : <Value value={value} depth={0} />}
+      </pre>
+    </div>
+  );
+}
+
+/** As it is shown and copied. */
+export function toText(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
+
+function Value({ value, depth }: { readonly value: unknown; readonly depth: number }): ReactNode {
+  if (Array.isArray(value)) {
+    return <Group entries={value.map((item) => [undefined, item])} brackets="[]" depth={depth} />;
+  }
+  if (typeof value === "object" && value !== null) {
+    return <Group entries={Object.entries(value)} brackets="{}" depth={depth} />;
+  }
+  if (typeof value === "string") return <span className="s">{JSON.stringify(value)}</span>;
+  return <span className="n">{JSON.stringify(value)}</span>;
+}
+
+interface GroupProps {
+  readonly entries: readonly (readonly [string | undefined, unknown])[];
+  readonly brackets: "[]" | "{}";
+  readonly depth: number;
+}
+
+function Group({ entries, brackets, depth }: GroupProps): ReactNode {
+  const [isOpen, setOpen] = useState(depth === 0 || (entries.length <= FOLD_ITEMS && depth < FOLD_DEPTH));
+  const [left, right] = brackets;
+  if (entries.length === 0) return <span className="p">{brackets}</span>;
+  if (!isOpen) {
+    const noun = brackets === "[]" ? "item" : "field";
+    return (
+      <button type="button" className="fold" onClick={() => setOpen(true)}>
+        {left} {formatCount(entries.length)} {noun}
+        {entries.length === 1 ? "" : "s"} {right}
+      </button>
+    );
+  }
+  const indent = "  ".repeat(depth + 1);
+  return (
+    <>
+      <span className="p">{left}</span>
+      {entries.map(([key, item], index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the entries of a value stay where they are.
+        <span key={index}>
+          {`\n${indent}`}
+          {key !== undefined && (
+            <>
+              <span className="k">{JSON.stringify(key)}</span>:{" "}
+            </>
+          )}
+          <Value value={item} depth={depth + 1} />
+          {index < entries.length - 1 && ","}
+        </span>
+      ))}
+      {`\n${"  ".repeat(depth)}`}
+      <span className="p">{right}</span>
+    </>
+  );
+}
+
+function download(text: string, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

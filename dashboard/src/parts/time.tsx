@@ -1,0 +1,78 @@
+import { useSyncExternalStore } from "react";
+import { formatClock, formatDuration, formatExact, formatMoment, sayRelative } from "./format.ts";
+
+/** One timer for all that shows time, while anything does. */
+const listeners = new Set<() => void>();
+let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  if (timer === undefined) now = Date.now();
+  timer ??= setInterval(() => {
+    if (document.hidden) return;
+    now = Date.now();
+    for (const each of listeners) each();
+  }, 1_000);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** The time, which moves on every second. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
+interface MomentProps {
+  /** RFC 3339. */
+  readonly at: string;
+  readonly className?: string;
+}
+
+/** When it was, in few letters, with the exact time on hover. */
+export function Moment({ at, className }: MomentProps) {
+  const shown = useNow();
+  const time = Date.parse(at);
+  return (
+    <time className={className} dateTime={at} title={`${formatExact(time)}, ${sayRelative(time, shown)}`}>
+      {formatMoment(time, shown)}
+    </time>
+  );
+}
+
+/** The same to the second. */
+export function Clock({ at }: MomentProps) {
+  const shown = useNow();
+  const time = Date.parse(at);
+  const isToday = new Date(time).toDateString() === new Date(shown).toDateString();
+  return (
+    <time dateTime={at} title={`${formatExact(time)}, ${sayRelative(time, shown)}`}>
+      {isToday ? formatClock(time) : `${formatMoment(time, shown)}, ${formatClock(time)}`}
+    </time>
+  );
+}
+
+/** How long ago, or in how long, with the exact time on hover. */
+export function Relative({ at, className }: MomentProps) {
+  const shown = useNow();
+  const time = Date.parse(at);
+  return (
+    <time className={className} dateTime={at} title={formatExact(time)}>
+      {sayRelative(time, shown)}
+    </time>
+  );
+}
+
+/** From one moment to another, or until now. */
+export function Span({ from, to }: { readonly from: string; readonly to?: string | null | undefined }) {
+  const start = Date.parse(from);
+  return to ? formatDuration(Date.parse(to) - start) : <Running from={start} />;
+}
+
+function Running({ from }: { readonly from: number }) {
+  return formatDuration(useNow() - from);
+}

@@ -1,0 +1,28 @@
+import type { Me } from "../../../src/client/index.ts";
+import { isAllowed } from "../api/permissions.ts";
+import type { View } from "./view.ts";
+
+/** Every folder below `views/` with a `view.ts`: a new view needs no line here. */
+const found = import.meta.glob<{ readonly default: View }>("./*/view.ts", { eager: true });
+const ALL: readonly View[] = Object.values(found).map(({ default: view }) => view);
+
+export interface NavGroup {
+  readonly group: string;
+  readonly items: readonly NonNullable<View["nav"]>[];
+}
+
+/** What this person may see of what this server has. */
+export function viewsFor({ role, features }: Me): readonly View[] {
+  return ALL.filter(
+    ({ needs = "readOwn", feature }) =>
+      isAllowed(role, needs) && (feature === undefined || features.includes(feature)),
+  );
+}
+
+export function navOf(views: readonly View[]): readonly NavGroup[] {
+  const items = views.flatMap(({ nav }) => (nav === undefined ? [] : [nav]));
+  items.sort((one, other) => one.order - other.order);
+  return (["Work", "Capacity", "Records"] as const)
+    .map((group) => ({ group, items: items.filter((item) => item.group === group) }))
+    .filter((each) => each.items.length > 0);
+}

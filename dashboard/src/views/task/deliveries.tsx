@@ -1,0 +1,99 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import type { Delivery, Task } from "../../../../src/client/index.ts";
+import { sentenceOf } from "../../api/errors.ts";
+import { useSession } from "../../api/session.tsx";
+import { formatCount } from "../../parts/format.ts";
+import type { Glyph } from "../../parts/state.tsx";
+import { StateGlyph } from "../../parts/state.tsx";
+import { Relative } from "../../parts/time.tsx";
+import { useToast } from "../../parts/toast.tsx";
+
+const SHOWN: Readonly<Record<Delivery["status"], readonly [Glyph, string]>> = {
+  pending: ["retry", "Pending"],
+  delivered: ["done", "Delivered"],
+  failed: ["failed", "Failed"],
+};
+
+/** What became of the callbacks of a task. */
+export function Deliveries({ task }: { readonly task: Task }) {
+  const { client, may } = useSession();
+  const toast = useToast();
+  const { data, refetch } = useQuery({
+    queryKey: ["deliveries", task.taskId],
+    queryFn: ({ signal }) => client.webhooks.deliveries({ taskId: task.taskId }, { signal }),
+    enabled: task.callbackUrl !== undefined && may("read"),
+    meta: { live: (event) => event.taskId === task.taskId },
+  });
+  const { mutate } = useMutation({
+    mutationFn: (id: string) => client.webhooks.resend(id),
+    onSuccess: () => toast("Sent again"),
+    onError: (error) => toast(sentenceOf(error)),
+    onSettled: () => void refetch(),
+  });
+  const deliveries = data?.deliveries ?? [];
+  if (deliveries.length === 0) return null;
+  return (
+    <section className="cell rule" id="deliveries">
+      <div className="cell-head">
+        <h2>Webhook deliveries</h2>
+        <span className="count">{formatCount(deliveries.length)}</span>
+      </div>
+      <div className="scroll-x" tabIndex={0} role="region" aria-label="Webhook deliveries">
+        <table className="table">
+          <thead>
+            <tr>
+              <th>State</th>
+              <th>To</th>
+              <th>Answer</th>
+              <th className="num">Tries</th>
+              <th>Last try</th>
+              <th>Next</th>
+              <th>
+                <span className="vh">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {deliveries.map((delivery) => {
+              const [glyph, word] = SHOWN[delivery.status];
+              return (
+                <tr key={delivery.deliveryId}>
+                  <td>
+                    <span className="state">
+                      <StateGlyph state={glyph} />
+                      {word}
+                    </span>
+                  </td>
+                  <td className="mono">{hostOf(delivery.url)}</td>
+                  <td className="cut answer" title={delivery.error}>
+                    {delivery.responseStatus ?? delivery.error ?? "–"}
+                  </td>
+                  <td className="num">{delivery.tries}</td>
+                  <td>{delivery.lastTryAt === undefined ? "–" : <Relative at={delivery.lastTryAt} />}</td>
+                  <td>{delivery.nextTryAt === undefined ? "–" : <Relative at={delivery.nextTryAt} />}</td>
+                  <td className="num">
+                    {may("operate") && delivery.status !== "pending" && (
+                      <button
+                        type="button"
+                        className="btn btn-quiet"
+                        onClick={() => mutate(delivery.deliveryId)}
+                      >
+                        Send again
+                      </button>
+                    )}
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+/** Where it goes, without what may be a secret in its query. */
+function hostOf(url: string): string {
+  const parsed = URL.parse(url);
+  return parsed === null ? url : parsed.host + parsed.pathname;
+}

@@ -1,0 +1,161 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { Reason, Task } from "../../../../src/client/index.ts";
+import { formatOrdinal, shortId } from "../../parts/format.ts";
+import type { IconName } from "../../parts/icon.tsx";
+import { Relative } from "../../parts/time.tsx";
+
+interface ReasonText {
+  readonly icon: IconName;
+  /** In a few words, for the sentence on top. */
+  readonly short: string;
+  /** A sentence with links to what holds the task; undefined: the server's own. */
+  readonly sentence?: ReactNode;
+}
+
+/** Sentences are built by code; a code that this page does not know shows what the server says. */
+export function textOf(reason: Reason, task: Task): ReasonText {
+  const { agentId, lane } = task;
+  const agent = <TasksLink name="agentId" value={agentId} />;
+  const laneLink = <TasksLink name="lane" value={lane} />;
+  switch (reason.code) {
+    case "running":
+      return { icon: "play", short: "It runs" };
+    case "waiting_for_task":
+      return {
+        icon: "link",
+        short: "it waits for another task",
+        sentence: <>It starts once {taskLink(reason)} is done.</>,
+      };
+    case "unknown_task":
+      return {
+        icon: "alert",
+        short: "it waits for a task that is not known",
+        sentence: <>It waits for {taskLink(reason)}, which is not known: cancel it, or submit it again.</>,
+      };
+    case "not_before":
+      return {
+        icon: "clock",
+        short: "it is not due yet",
+        sentence: <>It is due {until(reason)}.</>,
+      };
+    case "retry_wait":
+      return {
+        icon: "retry",
+        short: "it waits for its next attempt",
+        sentence: <>Its next attempt is {until(reason)}.</>,
+      };
+    case "scheduler_disabled":
+      return { icon: "pause", short: "the scheduler is disabled" };
+    case "not_started":
+      return { icon: "pause", short: "this node has not been started" };
+    case "draining":
+      return { icon: "stop", short: "this node is stopping" };
+    case "tenant_disabled":
+      return { icon: "lock", short: "its tenant is disabled" };
+    case "tenant_full":
+      return { icon: "gates", short: "its tenant is at its limit" };
+    case "tenant_at_lane_share":
+      return { icon: "gates", short: `its tenant holds its share of lane ${lane}` };
+    case "no_executor":
+      return {
+        icon: "workers",
+        short: `no node can execute agent ${agentId}`,
+        ...(reason.until === undefined
+          ? {}
+          : {
+              sentence: (
+                <>
+                  No live node has an executor for agent {agent}: it fails {until(reason)} unless one comes.
+                </>
+              ),
+            }),
+      };
+    case "preempted":
+      return { icon: "arrow", short: "it gave way to a critical task" };
+    case "batch_full":
+      return { icon: "tasks", short: "its batch is at its limit" };
+    case "session_busy":
+      return { icon: "sessions", short: "its session is busy" };
+    case "key_busy":
+      return {
+        icon: "key",
+        short: "its concurrency key is taken",
+        sentence: <>Its concurrency key is held by {taskLink(reason)}.</>,
+      };
+    case "lane_not_served":
+      return { icon: "lanes", short: `this node does not serve lane ${lane}` };
+    case "lane_full":
+      return { icon: "lanes", short: `lane ${lane} is full` };
+    case "workers_busy":
+      return { icon: "workers", short: `this node has no free slot in lane ${lane}` };
+    case "node_memory":
+      return { icon: "workers", short: "the tasks of this node hold too much memory" };
+    case "node_runs_alone":
+      return { icon: "workers", short: "this node runs another task alone" };
+    case "runs_alone":
+      return { icon: "workers", short: "it runs alone, once nothing else runs" };
+    case "agent_full":
+      return { icon: "agents", short: `agent ${agentId} is at its limit` };
+    case "tasks_ahead":
+      return { icon: "queue", short: `other tasks of agent ${agentId} go first` };
+    case "others_first":
+      return {
+        icon: "queue",
+        short: "its turn comes next",
+        sentence: (
+          <>
+            Nothing holds it: it is next of agent {agent} in lane {laneLink}, or other agents go first.
+          </>
+        ),
+      };
+    default:
+      return { icon: "info", short: reason.message };
+  }
+}
+
+/** The first reasons as one sentence: "Lane tasks is full, and agent research is at its limit." */
+export function headline(reasons: readonly Reason[], task: Task): string {
+  const shorts = reasons.slice(0, 2).map((reason) => textOf(reason, task).short);
+  const text = shorts.join(", and ");
+  return text === "" ? "Nothing holds it." : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** "4th". */
+export function place(position: number): string {
+  return formatOrdinal(position);
+}
+
+function taskLink({ taskId = "" }: Reason): ReactNode {
+  return (
+    <Link className="link mono" href={`/tasks/${taskId}`}>
+      {shortId(taskId)}
+    </Link>
+  );
+}
+
+function until({ until: at }: Reason): ReactNode {
+  return at === undefined ? "soon" : <Relative at={at} />;
+}
+
+/** What the server says, in which the names of lanes and agents lead to their tasks. */
+export function ServerSentence({ text }: { readonly text: string }) {
+  return text.split(/((?:lane|agent) "[^"]+")/i).map((part) => {
+    const [, noun = "", name = ""] = /^(lane|agent) "([^"]+)"$/i.exec(part) ?? [];
+    if (name === "") return part;
+    return (
+      <span key={part}>
+        {noun} <TasksLink name={noun.toLowerCase() === "lane" ? "lane" : "agentId"} value={name} />
+      </span>
+    );
+  });
+}
+
+/** A name that leads to all tasks with it. */
+export function TasksLink({ name, value }: { readonly name: string; readonly value: string | number }) {
+  return (
+    <Link className="link" href={`/tasks?${name}=${encodeURIComponent(value)}`}>
+      {value}
+    </Link>
+  );
+}

@@ -1,0 +1,269 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { lazy, Suspense, useCallback, useState } from "react";
+import { Link } from "wouter";
+import type { RotaEvent, Task } from "../../../../src/client/index.ts";
+import { hasCode, sentenceOf } from "../../api/errors.ts";
+import { useSession } from "../../api/session.tsx";
+import { Page } from "../../frame/page.tsx";
+import { useKeys } from "../../keys/use-keys.ts";
+import { useLiveEvents } from "../../live/live.tsx";
+import { CopyButton, useCopy } from "../../parts/copy.tsx";
+import { shortId } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { JsonView, toText } from "../../parts/json-view.tsx";
+import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { glyphOf, StateBadge } from "../../parts/state.tsx";
+import { isEnded, titleOf } from "../../parts/task-text.ts";
+import { Clock, Span } from "../../parts/time.tsx";
+import { useToast } from "../../parts/toast.tsx";
+import { patchTask } from "../tasks/patch-rows.ts";
+import { Deliveries } from "./deliveries.tsx";
+import { Details } from "./details.tsx";
+import { TasksLink } from "./reason-text.tsx";
+import { curlOf, inputOf, workOf } from "./task-input.ts";
+import { Timeline } from "./timeline.tsx";
+import { WhyBox } from "./why-box.tsx";
+
+const DependencyGraph = lazy(() => import("./dependency-graph.tsx"));
+const SubmitAgain = lazy(() => import("./submit-again.tsx"));
+
+/** One task: why it waits, what it did, what came of it. */
+export default function TaskPage({ params }: { readonly params: Record<string, string> }) {
+  const id = params["id"] ?? "";
+  const { client } = useSession();
+  const { data, error, refetch } = useQuery({
+    queryKey: ["task", id],
+    queryFn: ({ signal }) => client.tasks.get(id, { signal }),
+    meta: {
+      live: (event) => event.taskId === id && event.type !== "task.progress",
+      patch: (task: Task, events: readonly RotaEvent[]) =>
+        events
+          .filter((event) => event.taskId === id && event.type !== "batch.completed")
+          .reduce(patchTask, task),
+    },
+  });
+  return (
+    <Page title={data === undefined ? "Task" : titleOf(data)} crumb={<Crumb id={id} />}>
+      {data === undefined && <h1 className="vh">Task {shortId(id)}</h1>}
+      {data !== undefined ? (
+        <TaskSheet key={id} task={data} />
+      ) : error === null ? (
+        <Loading what="the task" />
+      ) : hasCode(error, "not_found") ? (
+        <Empty
+          title="There is no such task"
+          action={
+            <Link className="btn" href="/tasks">
+              All tasks
+            </Link>
+          }
+        >
+          It may have ended long ago and no longer be kept, or belong to another tenant.
+        </Empty>
+      ) : (
+        <Fault error={error} what="The task" onRetry={() => void refetch()} />
+      )}
+    </Page>
+  );
+}
+
+function Crumb({ id }: { readonly id: string }) {
+  return (
+    <>
+      <Link href="/tasks">Tasks</Link>
+      <Icon name="right" size={12} />
+      <span className="id fg">{shortId(id)}</span>
+      <CopyButton text={() => id} what="id" />
+    </>
+  );
+}
+
+function TaskSheet({ task }: { readonly task: Task }) {
+  const { client } = useSession();
+  const { taskId, state, error, lane, agentId } = task;
+  const { data: explanation } = useQuery({
+    queryKey: ["explain", taskId],
+    queryFn: ({ signal }) => client.tasks.explain(taskId, { signal }),
+    enabled: !isEnded(state),
+    // What holds it changes with what others do in its lane.
+    meta: { live: (event) => event.taskId === taskId || event.lane === lane || event.agentId === agentId },
+  });
+  const waits = !isEnded(state) && state !== "running" && state !== "assigned";
+  const isCurrent = explanation !== undefined && explanation.state === state;
+  return (
+    <div className="split">
+      <div>
+        <TitleBlock task={task} since={isCurrent ? explanation.since : undefined} />
+        {waits && isCurrent && <WhyBox task={task} explanation={explanation} />}
+        {error !== undefined && isEnded(state) && state !== "done" && <ErrorCell error={error} task={task} />}
+        <Progress task={task} />
+        <Timeline task={task} since={isCurrent ? explanation.since : undefined} />
+        <Data task={task} />
+        {(task.dependsOn !== undefined || task.batchId !== undefined) && (
+          <Suspense>
+            <DependencyGraph task={task} />
+          </Suspense>
+        )}
+        <Deliveries task={task} />
+      </div>
+      <Details task={task} />
+    </div>
+  );
+}
+
+function TitleBlock({ task, since }: { readonly task: Task; readonly since: string | undefined }) {
+  const { agentId, lane, createdAt, completedAt, startedAt, attempts } = task;
+  return (
+    <div className="title-block">
+      <h1>{titleOf(task)}</h1>
+      <div className="title-meta">
+        <StateBadge state={glyphOf(task)} />
+        <span>
+          {completedAt === undefined ? (
+            <>
+              for <Span from={since ?? startedAt ?? createdAt} />
+            </>
+          ) : (
+            <>
+              {attempts.length > 1 && `after ${attempts.length} attempts, `}
+              <Span from={createdAt} to={completedAt} /> in all
+            </>
+          )}
+        </span>
+        <span>
+          agent <TasksLink name="agentId" value={agentId} />
+        </span>
+        <span>
+          lane <TasksLink name="lane" value={lane} />
+        </span>
+        <span className="muted">
+          {completedAt === undefined ? "created" : "ended"} <Clock at={completedAt ?? createdAt} />
+        </span>
+      </div>
+      <Actions task={task} />
+    </div>
+  );
+}
+
+function Actions({ task }: { readonly task: Task }) {
+  const { client, may, key } = useSession();
+  const queries = useQueryClient();
+  const toast = useToast();
+  const copy = useCopy();
+  const [isAgain, setAgain] = useState(false);
+  const { taskId, state } = task;
+  const canCancel = may("operate") && !isEnded(state);
+  const canRetry = may("operate") && (state === "failed" || state === "cancelled");
+  const { mutate, isPending } = useMutation({
+    mutationFn: (action: "cancel" | "retry"): Promise<unknown> => client.tasks[action](taskId),
+    onSuccess: (_answer, action) => toast(action === "cancel" ? "Cancelled" : "Back in the queue"),
+    onError: (error) => toast(sentenceOf(error)),
+    onSettled: () => void queries.invalidateQueries({ queryKey: ["task", taskId] }),
+  });
+  const cancel = () => mutate("cancel");
+  const retry = () => mutate("retry");
+  useKeys({ ...(canCancel ? { c: cancel } : {}), ...(canRetry ? { r: retry } : {}) });
+  return (
+    <div className="title-acts">
+      {canRetry && (
+        <button type="button" className="btn btn-main" disabled={isPending} onClick={retry}>
+          <Icon name="retry" />
+          Retry
+          <span className="kbd" aria-hidden="true">
+            r
+          </span>
+        </button>
+      )}
+      {canCancel && (
+        <button type="button" className="btn" disabled={isPending} onClick={cancel}>
+          <Icon name="x" />
+          Cancel
+        </button>
+      )}
+      {may("submit") && (
+        <button type="button" className="btn" onClick={() => setAgain(true)}>
+          <Icon name="plus" />
+          Submit again
+        </button>
+      )}
+      <button
+        type="button"
+        className="btn"
+        onClick={() => copy(curlOf(inputOf(task), { url: client.url, hasKey: key !== undefined }), "as curl")}
+      >
+        <Icon name="terminal" />
+        Copy as curl
+      </button>
+      {isAgain && (
+        <Suspense>
+          <SubmitAgain task={task} onClose={() => setAgain(false)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+function ErrorCell({ error, task }: { readonly error: string; readonly task: Task }) {
+  return (
+    <section className="cell rule" id="error" aria-labelledby="error-head">
+      <div className="cell-head">
+        <h2 id="error-head">{task.state === "failed" ? "Error" : "Why it ended"}</h2>
+        <CopyButton text={() => error} what="error" />
+      </div>
+      <div className={task.state === "cancelled" ? "error-box error-quiet" : "error-box"}>
+        <p className="msg">{error}</p>
+      </div>
+    </section>
+  );
+}
+
+/** What the executor reported last, as it comes. */
+function Progress({ task }: { readonly task: Task }) {
+  const [progress, setProgress] = useState<unknown>();
+  const { taskId, state } = task;
+  useLiveEvents(
+    useCallback(
+      (events: readonly RotaEvent[]) => {
+        const last = events.findLast((event) => event.taskId === taskId && event.type === "task.progress");
+        if (last !== undefined) setProgress(last.progress);
+      },
+      [taskId],
+    ),
+  );
+  if (progress === undefined || state !== "running") return null;
+  return <DataCell title="Progress" value={progress} isRuled />;
+}
+
+function Data({ task }: { readonly task: Task }) {
+  const work = workOf(task);
+  const { metadata, result } = task;
+  const texts = Object.values(work);
+  const isText = texts.length === 1 && typeof texts[0] === "string" && metadata === undefined;
+  const input = isText ? texts[0] : { ...work, ...(metadata === undefined ? {} : { metadata }) };
+  return (
+    <div className="cell rule" id="data">
+      <div className={result === undefined ? "" : "pair"}>
+        <DataCell title="Input" value={input} />
+        {result !== undefined && <DataCell title="Result" value={result} />}
+      </div>
+    </div>
+  );
+}
+
+interface DataCellProps {
+  readonly title: string;
+  readonly value: unknown;
+  readonly isRuled?: boolean;
+}
+
+function DataCell({ title, value, isRuled = false }: DataCellProps) {
+  return (
+    <div className={isRuled ? "cell rule" : ""}>
+      <div className="cell-head">
+        <h2>{title}</h2>
+        <CopyButton text={() => toText(value)} what={title.toLowerCase()} />
+      </div>
+      <JsonView value={value} label={title} />
+    </div>
+  );
+}

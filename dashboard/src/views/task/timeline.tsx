@@ -1,0 +1,86 @@
+import type { CSSProperties } from "react";
+import type { Task } from "../../../../src/client/index.ts";
+import { formatClock, formatDuration } from "../../parts/format.ts";
+import { StateGlyph } from "../../parts/state.tsx";
+import { useNow } from "../../parts/time.tsx";
+import { type Stretch, stretchesOf } from "./waterfall.ts";
+
+const TICKS = [0, 20, 40, 60, 80];
+/** Beyond this share of the width a note stands before its bar. */
+const NOTE_BEFORE = 60;
+/** What goes on ends before the edge, so that one sees that it is open. */
+const OPEN_SHARE = 0.96;
+
+/** Waiting, attempts and back-offs below each other on one axis. */
+export function Timeline({ task, since }: { readonly task: Task; readonly since: string | undefined }) {
+  const now = useNow();
+  const stretches = stretchesOf(task, now, since);
+  const from = Date.parse(task.createdAt);
+  const end = Math.max(...stretches.map(({ to }) => to), from + 1);
+  const isOpen = stretches.some((stretch) => stretch.isOpen);
+  const length = (end - from) / (isOpen ? OPEN_SHARE : 1);
+  const share = (at: number) => (100 * (at - from)) / length;
+  const ran = sum(stretches, ({ bar }) => bar !== "wait" && bar !== "back");
+  const waited = sum(stretches, ({ bar }) => bar === "wait" || bar === "back");
+  return (
+    <section className="cell rule" id="timeline" aria-labelledby="timeline-head">
+      <div className="cell-head">
+        <h2 id="timeline-head">Timeline</h2>
+        <span className="muted">
+          {ran > 0 && `ran ${formatDuration(ran)}, `}waited {formatDuration(waited)}
+        </span>
+      </div>
+      <div className="wf">
+        <div className="wf-axis" aria-hidden="true">
+          <span />
+          <span className="ticks">
+            {TICKS.map((tick) => (
+              <span key={tick} style={{ "--l": `${tick}%` } as CSSProperties}>
+                {tick === 0 ? formatClock(from) : `+${formatDuration((length * tick) / 100)}`}
+              </span>
+            ))}
+          </span>
+          <span />
+        </div>
+        {stretches.map((stretch) => (
+          <Row key={`${stretch.name} ${stretch.from}`} stretch={stretch} share={share} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function Row({ stretch, share }: { readonly stretch: Stretch; readonly share: (at: number) => number }) {
+  const { name, glyph, bar, from, to, isOpen, note } = stretch;
+  const left = share(from);
+  const right = share(to);
+  const isBefore = right > NOTE_BEFORE;
+  return (
+    <div className="wf-row">
+      <span className="wf-name">
+        <StateGlyph state={glyph} />
+        <span>{name}</span>
+      </span>
+      <span className="wf-track">
+        <i
+          className={`wf-bar wf-${bar} ${isOpen && bar !== "run" ? "wf-open" : ""}`}
+          style={{ "--l": `${left}%`, "--w": `${right - left}%` } as CSSProperties}
+        />
+        {note !== undefined && (
+          <span
+            className={isBefore ? "wf-note before" : "wf-note"}
+            title={note}
+            style={{ "--l": `${isBefore ? left : right}%` } as CSSProperties}
+          >
+            {note}
+          </span>
+        )}
+      </span>
+      <span className="num">{formatDuration(to - from)}</span>
+    </div>
+  );
+}
+
+function sum(stretches: readonly Stretch[], which: (stretch: Stretch) => boolean): number {
+  return stretches.filter(which).reduce((total, { from, to }) => total + to - from, 0);
+}

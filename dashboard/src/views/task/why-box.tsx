@@ -1,0 +1,129 @@
+import { useQueries } from "@tanstack/react-query";
+import { Link } from "wouter";
+import type { Explanation, Reason, Task } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { glyphOf, StateGlyph, stateWord } from "../../parts/state.tsx";
+import { priorityWord, titleOf } from "../../parts/task-text.ts";
+import { Span } from "../../parts/time.tsx";
+import { headline, place, ServerSentence, textOf } from "./reason-text.tsx";
+
+/** How many of those ahead are shown by name. */
+const NAMED_MAX = 3;
+
+/** Why the task waits: the first question of a user who opens it. */
+export function WhyBox({ task, explanation }: { readonly task: Task; readonly explanation: Explanation }) {
+  const { reasons, position, ahead } = explanation;
+  return (
+    <section className="why-box" aria-labelledby="why">
+      <div className="why-head">
+        <div>
+          <h2 id="why">Why it waits</h2>
+          <p>{headline(reasons, task)}</p>
+          {position > 0 && <Strip position={position} />}
+        </div>
+        {position > 0 && (
+          <div className="pos">
+            <b>{place(position)}</b>of agent {task.agentId}
+          </div>
+        )}
+      </div>
+      <ul className="reasons">
+        {reasons.map((reason) => (
+          <ReasonItem
+            key={`${reason.code} ${reason.taskId ?? ""}`}
+            reason={reason}
+            task={task}
+            ahead={reason.code === "tasks_ahead" ? ahead.slice(0, NAMED_MAX) : []}
+          />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** So many marks fit; what is further ahead is a number. */
+const MARKS_MAX = 24;
+
+/** The queue of the agent, with this task in it. */
+function Strip({ position }: { readonly position: number }) {
+  const before = Math.min(position - 1, MARKS_MAX);
+  const more = position - 1 - before;
+  return (
+    <>
+      <div className="strip" aria-hidden="true">
+        {Array.from({ length: before }, (_, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: marks that are all alike.
+          <i className="o" key={index} />
+        ))}
+        <i className="you" />
+      </div>
+      <div className="strip-key">
+        <span>
+          {position === 1 ? "None ahead of " : `${position - 1} ahead, then `}
+          <b className="fg">this task</b>
+          {more > 0 && `; the last ${MARKS_MAX} are drawn`}
+        </span>
+      </div>
+    </>
+  );
+}
+
+function ReasonItem(props: {
+  readonly reason: Reason;
+  readonly task: Task;
+  readonly ahead: readonly string[];
+}) {
+  const { reason, task, ahead } = props;
+  const { icon, sentence } = textOf(reason, task);
+  return (
+    <li>
+      <Icon name={icon} />
+      <div>
+        <b>{sentence ?? <ServerSentence text={asSentence(reason.message)} />}</b>
+      </div>
+      <span className="t">
+        {reason.code === "tasks_ahead" ? (
+          "by priority, then order"
+        ) : (
+          <>
+            for <Span from={reason.since} />
+          </>
+        )}
+      </span>
+      {ahead.length > 0 && <Ahead ids={ahead} />}
+    </li>
+  );
+}
+
+function Ahead({ ids }: { readonly ids: readonly string[] }) {
+  const { client } = useSession();
+  const tasks = useQueries({
+    queries: ids.map((id) => ({
+      queryKey: ["task", id],
+      queryFn: ({ signal }: { signal: AbortSignal }) => client.tasks.get(id, { signal }),
+    })),
+  });
+  const known = tasks.flatMap(({ data }) => (data === undefined ? [] : [data]));
+  return (
+    <ul className="holders">
+      {known.map((each) => (
+        <li key={each.taskId}>
+          <StateGlyph state={glyphOf(each)} label={stateWord(each.state)} />
+          <Link className="cut link inherit" href={`/tasks/${each.taskId}`}>
+            {titleOf(each)}
+          </Link>
+          <span className="cut muted ag">{priorityWord(each.priority)}</span>
+          <span className="num">
+            <Span from={each.createdAt} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function asSentence(message: string): string {
+  const text = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import type { RotaEvent, Task, TaskPage } from "../../../../src/client/index.ts";
+import { patchRows } from "./patch-rows.ts";
+import { isNewRow, mayConcern, toQuery } from "./task-filters.ts";
+
+const row = (taskId: string) => ({ taskId, state: "queued", retryCount: 0 }) as unknown as Task;
+const page = (...ids: string[]): TaskPage => ({ tasks: ids.map(row), count: ids.length, nextCursor: null });
+const event = (fields: Partial<RotaEvent>): RotaEvent => ({
+  seq: 1,
+  type: "task.started",
+  tenantId: "default",
+  taskId: "b",
+  agentId: "research",
+  lane: "main",
+  state: "running",
+  timestamp: "2026-03-08T12:00:00.000Z",
+  ...fields,
+});
+
+test("what events say is put into the rows, and other pages stay what they were", () => {
+  const data = { pages: [page("a"), page("b", "c")], pageParams: [undefined, "x"] };
+  const started = patchRows(data, [event({})]);
+  expect(started.pages[0]).toBe(data.pages[0]);
+  expect(started.pages[1]?.tasks[0]).toMatchObject({
+    state: "running",
+    startedAt: "2026-03-08T12:00:00.000Z",
+  });
+  expect(started.pages[1]?.tasks[1]).toBe(data.pages[1]?.tasks[1]);
+
+  const failed = patchRows(started, [
+    event({
+      type: "task.retrying",
+      state: "delayed",
+      error: "no",
+      attempt: 1,
+      retryAt: "2026-03-08T12:01:00.000Z",
+    }),
+    event({ type: "task.failed", state: "failed", error: "no more", timestamp: "2026-03-08T12:02:00.000Z" }),
+  ]);
+  expect(failed.pages[1]?.tasks[0]).toMatchObject({
+    state: "failed",
+    error: "no more",
+    retryCount: 1,
+    completedAt: "2026-03-08T12:02:00.000Z",
+  });
+  const again = patchRows(failed, [event({ type: "task.started" })]);
+  expect(again.pages[1]?.tasks[0]).not.toHaveProperty("completedAt");
+});
+
+test("events of tasks that are not shown change nothing", () => {
+  const data = { pages: [page("a")], pageParams: [undefined] };
+  expect(patchRows(data, [event({}), event({ taskId: "a", type: "batch.completed" })])).toBe(data);
+});
+
+test("an event concerns a list that may contain its task", () => {
+  expect(mayConcern({}, event({}))).toBe(true);
+  expect(mayConcern({ agentId: "research", lane: "main", priority: "high" }, event({}))).toBe(true);
+  expect(mayConcern({ agentId: "other" }, event({}))).toBe(false);
+  expect(mayConcern({ scheduleId: "7" }, event({ scheduleId: 7 }))).toBe(true);
+  expect(isNewRow({}, event({ type: "task.created", state: "queued" }))).toBe(true);
+  expect(isNewRow({ state: "queued,delayed" }, event({ type: "task.created", state: "queued" }))).toBe(true);
+  expect(isNewRow({ state: "failed" }, event({ type: "task.created", state: "queued" }))).toBe(false);
+  expect(isNewRow({}, event({}))).toBe(false);
+});
+
+test("the server is asked with the names it has", () => {
+  expect(toQuery({ state: "queued,delayed", scheduleId: "7" })).toEqual({
+    state: "queued,delayed",
+    scheduleId: 7,
+  });
+  expect(toQuery({ scheduleId: "seven" })).toEqual({});
+});

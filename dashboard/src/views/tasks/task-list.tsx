@@ -1,0 +1,180 @@
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useLocation } from "wouter";
+import { useKeys } from "../../keys/use-keys.ts";
+import { formatCount } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { TaskRow } from "./task-row.tsx";
+import type { Selection } from "./use-selection.ts";
+import type { TaskPages } from "./use-task-pages.ts";
+
+const ROW_PX = { wide: 34, phone: 59 } as const;
+const OVERSCAN = 8;
+/** So many rows before the end the next page is read. */
+const AHEAD_ROWS = 40;
+/** A list that is scrolled by less than this is at its top. */
+const TOP_PX = 60;
+
+const PHONE = matchMedia("(width < 45rem)");
+
+function subscribeToWidth(listener: () => void): () => void {
+  PHONE.addEventListener("change", listener);
+  return () => PHONE.removeEventListener("change", listener);
+}
+
+interface TaskListProps {
+  readonly pages: TaskPages;
+  readonly selection: Selection;
+  readonly canSelect: boolean;
+  /** On a phone: the boxes are shown. */
+  readonly isSelecting: boolean;
+}
+
+/** Rows of which only those on the screen exist, however many there are. */
+export function TaskList({ pages, selection, canSelect, isSelecting }: TaskListProps) {
+  const { tasks, hasMore, isCut, loadMore, newCount, showNew, setAtTop } = pages;
+  const box = useRef<HTMLDivElement>(null);
+  const [offset, setOffset] = useState(0);
+  const [cursor, setCursor] = useState<number>();
+  const [, navigate] = useLocation();
+  const rowPx = useSyncExternalStore(subscribeToWidth, () => (PHONE.matches ? ROW_PX.phone : ROW_PX.wide));
+  useLayoutEffect(() => setOffset(box.current?.offsetTop ?? 0), []);
+
+  // Others than before would make it measure every row anew.
+  const estimateSize = useCallback(() => rowPx, [rowPx]);
+  const getItemKey = useCallback((index: number) => tasks[index]?.taskId ?? index, [tasks]);
+  const virtual = useWindowVirtualizer({
+    count: tasks.length,
+    estimateSize,
+    getItemKey,
+    overscan: OVERSCAN,
+    scrollMargin: offset,
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever the last row that is drawn changes, or rows came.
+  useEffect(() => {
+    if (hasMore && last >= tasks.length - AHEAD_ROWS) loadMore();
+  }, [last, tasks.length, hasMore]);
+
+  useEffect(() => {
+    const scrolled = () => setAtTop(scrollY < TOP_PX);
+    addEventListener("scroll", scrolled, { passive: true });
+    return () => removeEventListener("scroll", scrolled);
+  }, [setAtTop]);
+
+  const move = (step: number) => {
+    const next = Math.min(tasks.length - 1, Math.max(0, cursor === undefined ? 0 : cursor + step));
+    setCursor(next);
+    virtual.scrollToIndex(next);
+  };
+  const task = cursor === undefined ? undefined : tasks[cursor];
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ...(task === undefined
+      ? {}
+      : {
+          enter: () => navigate(`/tasks/${task.taskId}`),
+          ...(canSelect ? { x: () => selection.toggle(cursor ?? 0, false) } : {}),
+        }),
+  });
+
+  return (
+    <div className="list-wrap">
+      {newCount > 0 && (
+        <button type="button" className="pill-new" onClick={showNew}>
+          {formatCount(newCount)} new
+        </button>
+      )}
+      <div
+        className={`list cols-tasks ${isSelecting ? "selecting" : ""}`}
+        role="table"
+        aria-label="Tasks"
+        aria-rowcount={hasMore || isCut ? -1 : tasks.length + 1}
+      >
+        <Head selection={selection} canSelect={canSelect} />
+        <div className="lbody" role="rowgroup" ref={box} style={{ height: virtual.getTotalSize() }}>
+          {items.map(({ index, key, start }) => {
+            const row = tasks[index];
+            if (row === undefined) return null;
+            return (
+              <TaskRow
+                key={key}
+                task={row}
+                index={index}
+                isSelected={selection.ids.has(row.taskId)}
+                isCursor={index === cursor}
+                canSelect={canSelect}
+                style={{ transform: `translateY(${start - offset}px)` }}
+                measure={virtual.measureElement}
+                onSelect={selection.toggle}
+              />
+            );
+          })}
+        </div>
+      </div>
+      {isCut && (
+        <p className="list-end muted">
+          Only the first {formatCount(tasks.length)} are shown. Add a filter to see others.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Head({ selection, canSelect }: Pick<TaskListProps, "selection" | "canSelect">) {
+  const { ids, isAll, toggleAll } = selection;
+  return (
+    <div className="lhead" role="row">
+      <span role="columnheader" className="over">
+        {canSelect ? (
+          <label className="check-hit">
+            <input
+              type="checkbox"
+              className="check"
+              aria-label="Select all that are loaded"
+              checked={isAll}
+              ref={(input) => {
+                if (input !== null) input.indeterminate = ids.size > 0 && !isAll;
+              }}
+              onChange={toggleAll}
+            />
+          </label>
+        ) : (
+          <span className="vh">Selection</span>
+        )}
+      </span>
+      <span role="columnheader">
+        <span className="vh">State</span>
+      </span>
+      <span role="columnheader">Task</span>
+      <span role="columnheader" className="wide">
+        Id
+      </span>
+      <span role="columnheader">Agent</span>
+      <span role="columnheader" className="c-lane">
+        Lane
+      </span>
+      <span role="columnheader" className="wide">
+        Priority
+      </span>
+      <span role="columnheader">State</span>
+      <span role="columnheader" className="num">
+        Wait
+      </span>
+      <span role="columnheader" className="num">
+        Run
+      </span>
+      <span role="columnheader" className="num c-tok">
+        Tokens
+      </span>
+      <span role="columnheader" className="wide num">
+        Attempts
+      </span>
+      <span role="columnheader" className="num" aria-sort="descending">
+        Created <Icon name="sort" size={12} />
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useSearch } from "wouter";
+import { useSession } from "../../api/session.tsx";
+import { formatCount } from "../../parts/format.ts";
+import { TASK_TABS } from "./task-filters.ts";
+
+/** The states that users look at most often, with how many there are. */
+export function TaskTabs() {
+  const { client } = useSession();
+  const params = new URLSearchParams(useSearch());
+  const { data } = useQuery({
+    queryKey: ["task-counts"],
+    queryFn: ({ signal }) => client.tasks.counts({ signal }),
+    meta: { live: () => true },
+  });
+  const current = params.get("state") ?? "";
+  // The counts are of all tasks: beside another filter they would say something else than the list.
+  const isWhole = [...params.keys()].every((name) => name === "state");
+  return (
+    <nav className="tabs" aria-label="States">
+      {TASK_TABS.map(({ label, states }) => {
+        const state = states.join(",");
+        const count = states.reduce((sum, each) => sum + (data?.counts[each] ?? 0), 0);
+        const others = new URLSearchParams(params);
+        if (state === "") others.delete("state");
+        else others.set("state", state);
+        const search = others.toString();
+        return (
+          <Link
+            key={label}
+            href={search === "" ? "/tasks" : `/tasks?${search}`}
+            aria-current={current === state ? "page" : undefined}
+          >
+            {label}
+            {data !== undefined && isWhole && (
+              <span className="n">{formatCount(state === "" ? data.total : count)}</span>
+            )}
+          </Link>
+        );
+      })}
+    </nav>
+  );
+}

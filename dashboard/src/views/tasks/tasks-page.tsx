@@ -1,0 +1,120 @@
+import { lazy, Suspense, useEffect, useState } from "react";
+import { useSession } from "../../api/session.tsx";
+import { Page } from "../../frame/page.tsx";
+import { useKeys } from "../../keys/use-keys.ts";
+import { countOf } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { useFilters } from "../../parts/use-filters.ts";
+import { BulkBar } from "./bulk-bar.tsx";
+import { FilterBar } from "./filter-bar.tsx";
+import { TASK_FILTERS } from "./task-filters.ts";
+import { TaskList } from "./task-list.tsx";
+import { TaskTabs } from "./task-tabs.tsx";
+import { useSelection } from "./use-selection.ts";
+import { useTaskPages } from "./use-task-pages.ts";
+
+const NewTask = lazy(() => import("./new-task.tsx"));
+
+/** All tasks, newest first, as they come and go. */
+export default function TasksPage() {
+  const { may } = useSession();
+  const filtering = useFilters(TASK_FILTERS);
+  const pages = useTaskPages(filtering.filters);
+  const selection = useSelection(pages.tasks);
+  const [isNew, setNew] = useState(false);
+  // A phone has no room for boxes beside the states: they take their place while the user selects.
+  const [isSelecting, setSelecting] = useState(false);
+  const canSubmit = may("submit");
+  const { clear } = selection;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected is not in another list.
+  useEffect(() => clear(), [filtering.filters, clear]);
+  useKeys(canSubmit ? { n: () => setNew(true) } : {});
+  return (
+    <Page
+      title="Tasks"
+      actions={
+        canSubmit && (
+          <button type="button" className="btn btn-main" onClick={() => setNew(true)}>
+            <Icon name="plus" />
+            <span>New task</span>
+          </button>
+        )
+      }
+    >
+      <TaskTabs />
+      <FilterBar filtering={filtering}>
+        {may("operate") && (
+          <button
+            type="button"
+            className="btn btn-quiet only-phone"
+            aria-pressed={isSelecting}
+            onClick={() => {
+              if (isSelecting) selection.clear();
+              setSelecting(!isSelecting);
+            }}
+          >
+            Select
+          </button>
+        )}
+      </FilterBar>
+      {pages.isLoading ? (
+        <Loading what="tasks" />
+      ) : pages.error !== null ? (
+        <Fault error={pages.error} what="The tasks" onRetry={pages.reload} />
+      ) : pages.tasks.length === 0 && !pages.hasMore ? (
+        <NoTasks
+          count={filtering.count}
+          onClear={filtering.clear}
+          onNew={canSubmit ? () => setNew(true) : undefined}
+        />
+      ) : (
+        <TaskList pages={pages} selection={selection} canSelect={may("operate")} isSelecting={isSelecting} />
+      )}
+      {selection.ids.size > 0 && <BulkBar tasks={pages.tasks} selection={selection} onDone={pages.reload} />}
+      {isNew && (
+        <Suspense>
+          <NewTask onClose={() => setNew(false)} />
+        </Suspense>
+      )}
+    </Page>
+  );
+}
+
+interface NoTasksProps {
+  readonly count: number;
+  readonly onClear: () => void;
+  readonly onNew: (() => void) | undefined;
+}
+
+function NoTasks({ count, onClear, onNew }: NoTasksProps) {
+  if (count > 0) {
+    return (
+      <Empty
+        title="No task matches"
+        action={
+          <button type="button" className="btn" onClick={onClear}>
+            Remove all filters
+          </button>
+        }
+      >
+        {countOf(count, "filter")} {count === 1 ? "is" : "are"} on.
+      </Empty>
+    );
+  }
+  return (
+    <Empty
+      title="No tasks yet"
+      action={
+        onNew && (
+          <button type="button" className="btn" onClick={onNew}>
+            <Icon name="plus" />
+            Submit the first one
+          </button>
+        )
+      }
+    >
+      What is submitted here, over HTTP, from a program or by a schedule appears in this list at once.
+    </Empty>
+  );
+}

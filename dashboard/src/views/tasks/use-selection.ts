@@ -1,0 +1,43 @@
+import { useCallback, useMemo, useRef, useState } from "react";
+import type { Task } from "../../../../src/client/index.ts";
+
+export interface Selection {
+  readonly ids: ReadonlySet<string>;
+  /** Whether all that are loaded are selected. */
+  readonly isAll: boolean;
+  /** With `isRange` all from the one that was toggled last. */
+  readonly toggle: (index: number, isRange: boolean) => void;
+  readonly toggleAll: () => void;
+  readonly clear: () => void;
+}
+
+export function useSelection(tasks: readonly Task[]): Selection {
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  const current = useRef(tasks);
+  current.current = tasks;
+  const anchor = useRef(0);
+  const isAll = tasks.length > 0 && ids.size >= tasks.length;
+  const toggle = useCallback((index: number, isRange: boolean) => {
+    const other = isRange ? anchor.current : index;
+    anchor.current = index;
+    setIds((before) => {
+      const after = new Set(before);
+      const rows = current.current;
+      const id = rows[index]?.taskId;
+      if (id === undefined) return before;
+      const isOn = !before.has(id);
+      const [from, to] = [Math.min(other, index), Math.max(other, index)];
+      for (const { taskId } of rows.slice(from, to + 1)) {
+        if (isOn) after.add(taskId);
+        else after.delete(taskId);
+      }
+      return after;
+    });
+  }, []);
+  const clear = useCallback(() => setIds(new Set()), []);
+  const toggleAll = useCallback(
+    () => setIds(isAll ? new Set() : new Set(current.current.map(({ taskId }) => taskId))),
+    [isAll],
+  );
+  return useMemo(() => ({ ids, isAll, toggle, toggleAll, clear }), [ids, isAll, toggle, toggleAll, clear]);
+}

@@ -1,0 +1,106 @@
+import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useMemo, useRef, useState } from "react";
+import type { RotaEvent, Task, TaskPage } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { useLiveEvents, useLiveState } from "../../live/live.tsx";
+import { patchRows } from "./patch-rows.ts";
+import { isNewRow, mayConcern, type TaskFilters, toQuery } from "./task-filters.ts";
+
+const PAGE_ROWS = 100;
+/** With more pages than this the list is not refetched by itself: the user is reading further down. */
+const FRESH_PAGES = 2;
+/** Users do not scroll through more rows than this, and browsers cannot draw a page that high. */
+const ROWS_MAX = 500_000;
+
+export interface TaskPages {
+  readonly tasks: readonly Task[];
+  readonly error: Error | null;
+  readonly isLoading: boolean;
+  /** Whether there are more on the server that can be shown. */
+  readonly hasMore: boolean;
+  /** Whether there are more than can be shown. */
+  readonly isCut: boolean;
+  readonly loadMore: () => void;
+  readonly reload: () => void;
+  /** How many have come that are not in the list yet. */
+  readonly newCount: number;
+  /** Begins anew at the top. */
+  readonly showNew: () => void;
+  /** The list moves by itself only while its top is on the screen. */
+  readonly setAtTop: (isAtTop: boolean) => void;
+}
+
+export function useTaskPages(filters: TaskFilters): TaskPages {
+  const { client } = useSession();
+  const { isPaused } = useLiveState();
+  const queries = useQueryClient();
+  const [newCount, setNewCount] = useState(0);
+  const isAtTop = useRef(true);
+  const pageCount = useRef(0);
+  const isFresh = useCallback(() => isAtTop.current && pageCount.current <= FRESH_PAGES, []);
+  const queryKey = useMemo(() => ["tasks", filters], [filters]);
+
+  const query = useInfiniteQuery<
+    TaskPage,
+    Error,
+    InfiniteData<TaskPage>,
+    readonly unknown[],
+    string | undefined
+  >({
+    queryKey,
+    queryFn: ({ pageParam, signal }) =>
+      client.tasks.list(
+        { ...toQuery(filters), limit: PAGE_ROWS, ...(pageParam === undefined ? {} : { cursor: pageParam }) },
+        { signal },
+      ),
+    initialPageParam: undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    // A user who comes back to a long list finds it unchanged, without all of its pages being fetched again.
+    refetchOnMount: ({ state }) => (state.data?.pages.length ?? 0) <= FRESH_PAGES,
+    meta: {
+      live: (event: RotaEvent) => isFresh() && mayConcern(filters, event),
+      patch: patchRows,
+    },
+  });
+  const { data, error, isPending, hasNextPage, isFetching, isFetchNextPageError, fetchNextPage, refetch } =
+    query;
+  pageCount.current = data?.pages.length ?? 0;
+  const tasks = useMemo(() => data?.pages.flatMap((page) => page.tasks) ?? [], [data]);
+  const isCut = hasNextPage && tasks.length >= ROWS_MAX;
+
+  useLiveEvents(
+    useCallback(
+      (events: readonly RotaEvent[]) => {
+        if (isFresh() && !isPaused) return;
+        const count = events.filter((event) => isNewRow(filters, event)).length;
+        if (count > 0) setNewCount((before) => before + count);
+      },
+      [filters, isPaused, isFresh],
+    ),
+  );
+
+  return {
+    tasks,
+    error: data === undefined ? error : null,
+    isLoading: isPending,
+    hasMore: hasNextPage && !isCut,
+    isCut,
+    loadMore: () => {
+      if (hasNextPage && !isFetching && !isCut && !isFetchNextPageError) void fetchNextPage();
+    },
+    reload: () => void refetch(),
+    newCount,
+    showNew: () => {
+      setNewCount(0);
+      scrollTo({ top: 0 });
+      void queries.resetQueries({ queryKey, exact: true });
+    },
+    setAtTop: (value) => {
+      isAtTop.current = value;
+      if (value && !isPaused && newCount > 0 && isFresh()) {
+        setNewCount(0);
+        void refetch();
+      }
+    },
+  };
+}

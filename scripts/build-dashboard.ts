@@ -1,0 +1,123 @@
+/**
+ * Builds the dashboard into a folder, `dist/dashboard` unless told: `node scripts/build-dashboard.ts [folder]`.
+ *
+ * The folder appears whole or not at all. Of several that build into the same folder at once one does the work, and the
+ * others wait for it: servers that start together in a fresh clone all ask for the same build.
+ */
+import { existsSync, globSync } from "node:fs";
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+import { build } from "vite";
+import config from "../dashboard/vite.config.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+const MANIFEST = "manifest.json";
+/** What is smaller than this gains nothing by compression. */
+const COMPRESSED_FROM_BYTES = 1_024;
+const LOOK_MS = 100;
+/** A build takes a few seconds; one that waits longer than this for another does the work itself. */
+const WAIT_MS = 120_000;
+/** How many builds of other states of the sources are kept beside this one. */
+const KEPT = 4;
+
+// Whoever starts this may be a test: what is served is never a build for development.
+process.env["NODE_ENV"] = "production";
+
+const folder = resolve(process.argv[2] ?? join(ROOT, "dist", "dashboard"));
+const lock = `${folder}.lock`;
+await mkdir(dirname(folder), { recursive: true });
+if (await takeLock()) {
+  try {
+    if (process.argv[2] === undefined || !isBuilt()) await buildInto(folder);
+    await dropOldBuilds();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+/** False: another process has built it meanwhile. */
+async function takeLock(): Promise<boolean> {
+  for (const until = Date.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
+    try {
+      const file = await open(lock, "wx");
+      await file.writeFile(String(process.pid));
+      await file.close();
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    if (process.argv[2] !== undefined && isBuilt()) return false;
+    if (Date.now() > until || !(await isHeld())) await rm(lock, { force: true });
+  }
+}
+
+/** Whether the process that took the lock is still there. One that has not written its number yet has just begun. */
+async function isHeld(): Promise<boolean> {
+  const pid = Number(await readFile(lock, "utf8").catch(() => ""));
+  if (pid === 0) return Date.now() - ((await stat(lock).catch(() => undefined))?.mtimeMs ?? 0) < 1_000;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+function isBuilt(): boolean {
+  return existsSync(join(folder, MANIFEST));
+}
+
+async function buildInto(target: string): Promise<void> {
+  const made = `${target}.${process.pid}`;
+  try {
+    await build({
+      ...config,
+      configFile: false,
+      // Chunks find each other relative to where they are, whatever path a proxy has put in front.
+      base: "./",
+      logLevel: "error",
+      build: { ...config.build, outDir: made, emptyOutDir: true },
+    });
+    const paths = globSync("**/*.{html,js,css,svg}", { cwd: made }).sort();
+    const files = await Promise.all(
+      paths.map(async (path) => ({
+        path: path.replaceAll("\\", "/"),
+        encodings: await compress(join(made, path)),
+      })),
+    );
+    await writeFile(join(made, MANIFEST), JSON.stringify({ files }));
+    if (process.argv[2] === undefined) await rm(target, { recursive: true, force: true });
+    // Whoever was faster has built the same.
+    await rename(made, target).catch((error) => {
+      if (!isBuilt()) throw error;
+    });
+  } finally {
+    await rm(made, { recursive: true, force: true });
+  }
+}
+
+/** The page is written anew when it is served; everything else is served as it is. */
+async function compress(file: string): Promise<("br" | "gzip")[]> {
+  const bytes = await readFile(file);
+  if (file.endsWith(".html") || bytes.length < COMPRESSED_FROM_BYTES) return [];
+  const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
+  await writeFile(`${file}.br`, await promisify(brotliCompress)(bytes, { params }));
+  await writeFile(`${file}.gz`, await promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION }));
+  return ["br", "gzip"];
+}
+
+/** Servers read a build into memory, so that nothing needs one that is gone. */
+async function dropOldBuilds(): Promise<void> {
+  if (!basename(folder).startsWith("dashboard-")) return;
+  const others = globSync("dashboard-*/manifest.json", { cwd: dirname(folder) })
+    .map((path) => join(dirname(folder), dirname(path)))
+    .filter((path) => path !== folder);
+  const dated = await Promise.all(
+    others.map(async (path) => ({ path, at: (await stat(path).catch(() => undefined))?.mtimeMs ?? 0 })),
+  );
+  const old = dated.sort((one, other) => other.at - one.at).slice(KEPT);
+  await Promise.all(old.map(({ path }) => rm(path, { recursive: true, force: true })));
+}

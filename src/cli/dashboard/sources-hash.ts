@@ -1,0 +1,28 @@
+import { createHash } from "node:crypto";
+import { glob, readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** All that a build is made of: the app, the client that it speaks through with what that imports, the packages, the build. */
+const SOURCES = [
+  "dashboard/**/*.{ts,tsx,css,html,svg,json}",
+  "src/client/**/*.ts",
+  "src/model/**/*.ts",
+  "package-lock.json",
+  "scripts/build-dashboard.ts",
+];
+const TEST = /\.test\.tsx?$/;
+
+/** Names a build by its contents: the same sources give the same name, and any change another one. */
+export async function sourcesHash(root: string): Promise<string> {
+  const files: string[] = [];
+  for await (const file of glob(SOURCES, { cwd: root })) {
+    if (!TEST.test(file)) files.push(file.replaceAll("\\", "/"));
+  }
+  const contents = await Promise.all(files.sort().map((file) => readFile(join(root, file))));
+  const hash = createHash("sha256");
+  for (const [index, file] of files.entries()) {
+    const bytes = contents[index] as Buffer;
+    hash.update(`${file}\0${bytes.length}\0`).update(bytes);
+  }
+  return hash.digest("hex").slice(0, 20);
+}

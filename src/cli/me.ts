@@ -1,0 +1,30 @@
+import { Command } from "commander";
+import type { Me } from "../model/me.ts";
+import { oneLine } from "./display-text.ts";
+import { print, printJson } from "./print.ts";
+import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
+import { sheetLines } from "./sheet.ts";
+
+/** `rota me`: whose key this is, and which server answers. */
+export function meCommand(): Command {
+  const command = new Command("me").description("Show whose key this is, what it allows and who answers.");
+  return withServerOptions(command).action(async (flags: ServerFlags) => {
+    const client = openClient(flags);
+    const me = await client.me();
+    if (flags.json) return printJson(me);
+    for (const line of meLines(me, client.url)) print(line);
+  });
+}
+
+function meLines(me: Me, url: string): string[] {
+  const key = me.keyId === null ? "none: the server asks for none" : `${me.keyName} (${me.keyId})`;
+  const agent: [string, string][] = me.agentId === undefined ? [] : [["agent", oneLine(me.agentId)]];
+  return sheetLines([
+    ["key", oneLine(key)],
+    ["role", me.role],
+    ...agent,
+    ["tenant", oneLine(`${me.tenantName} (${me.tenantId})`)],
+    ["server", `${url}, Rota ${me.version}`],
+    ["node", oneLine(me.node)],
+  ]);
+}

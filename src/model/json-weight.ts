@@ -1,0 +1,34 @@
+/** Shorter texts count as they are: what they make is small, whatever it is, and most tasks are short. */
+const SCANNED_FROM = 16_384;
+
+/** What V8 takes for each of these beyond the character, measured on arrays of a million of them. */
+const OBJECT_BYTES = 56;
+const ARRAY_BYTES = 48;
+const FIELD_BYTES = 16;
+const ITEM_BYTES = 8;
+
+/**
+ * About how many bytes of memory a JSON text takes once it is parsed. A megabyte of `{},{},…` makes 22 MB of objects, one
+ * of prose a megabyte. Texts that are long are looked through, at 5 ms a megabyte: less than parsing them takes.
+ */
+export function jsonWeight(text: string): number {
+  if (text.length < SCANNED_FROM) return text.length;
+  let weight = text.length;
+  for (let index = 0; index < text.length; index += 1) {
+    switch (text.charCodeAt(index)) {
+      case 0x7b:
+        weight += OBJECT_BYTES;
+        break;
+      case 0x5b:
+        weight += ARRAY_BYTES;
+        break;
+      case 0x3a:
+        weight += FIELD_BYTES;
+        break;
+      case 0x2c:
+        weight += ITEM_BYTES;
+        break;
+    }
+  }
+  return weight;
+}

@@ -1,0 +1,121 @@
+import { describe, expect, test } from "vitest";
+import { openKeyedServer } from "../../../test/support/keyed-server.ts";
+import { errorAnswer } from "../../api/error.ts";
+import { costOf, isExpensive } from "./request-cost.ts";
+
+const NOTHING = { bytesIn: 0, bytesOut: 0, rows: 0, dueTimes: 0 };
+const PREVIEW = { method: "POST", json: { schedule: "every minute", tz: "UTC", count: 1_000 } };
+
+describe("the cost of a request", () => {
+  test.each([
+    ["nothing to speak of", {}, 1],
+    ["a small body and a small answer", { bytesIn: 4_000, bytesOut: 4_000 }, 1],
+    ["a usual page", { rows: 100, bytesOut: 41_000 }, 2],
+    ["a large page", { rows: 1_000, bytesOut: 410_000 }, 26],
+    ["many due times", { dueTimes: 1_000, bytesOut: 27_000 }, 50],
+    ["the largest body", { bytesIn: 1_048_576 }, 64],
+  ])("of %s", (_what, usage, cost) => {
+    expect(costOf({ ...NOTHING, ...usage })).toBe(cost);
+  });
+
+  test("is what makes it expensive only where it is work", () => {
+    expect(isExpensive({ ...NOTHING, bytesIn: 1_048_576, bytesOut: 4_194_304 })).toBe(false);
+    expect(isExpensive({ ...NOTHING, rows: 499 })).toBe(false);
+    expect(isExpensive({ ...NOTHING, rows: 500 })).toBe(true);
+    expect(isExpensive({ ...NOTHING, dueTimes: 200 })).toBe(true);
+  });
+});
+
+describe("a key is charged", () => {
+  test("for a preview by its due times: a few exhaust what is enough for 200 small requests", async () => {
+    const { key, askWith, clock } = await openKeyedServer({ start: false });
+    const own = await key({});
+    const statuses: number[] = [];
+    const ask = () => askWith(own, "/v1/schedules/preview", PREVIEW);
+    // One after the other: so it is not their number at once that is refused.
+    for (let count = 0; count < 3; count += 1) statuses.push((await ask()).status);
+    expect(statuses).toEqual([200, 200, 200]);
+    expect((await askWith(own, "/tasks/stats")).status).toBe(200);
+    const { status, headers, body } = await ask();
+    expect(status).toBe(429);
+    expect(errorAnswer.parse(body)).toMatchObject({
+      code: "rate_limited",
+      retryable: true,
+      details: { cost: 50, perSecond: 100, burst: 200 },
+    });
+    await clock.advance(Number(headers.get("retry-after")) * 1_000);
+    expect((await ask()).status).toBe(200);
+  });
+
+  test("for the rows of a page that it gets, not for those that it asks for", async () => {
+    const { key, askWith } = await openKeyedServer({ start: false });
+    const own = await key({});
+    for (let count = 0; count < 100; count += 1) {
+      expect((await askWith(own, "/tasks?limit=1000")).status).toBe(200);
+    }
+  });
+
+  test("for a body that comes without its length", async () => {
+    const { key, url } = await openKeyedServer({ start: false });
+    const own = await key({});
+    const statuses: number[] = [];
+    for (let count = 0; count < 14; count += 1) {
+      const body = new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode(JSON.stringify({ message: "x".repeat(1_000_000) })));
+          controller.close();
+        },
+      });
+      const headers = { authorization: `Bearer ${own}`, "content-type": "application/json" };
+      const response = await fetch(`${url}/tasks`, { method: "POST", headers, body, duplex: "half" });
+      await response.text();
+      statuses.push(response.status);
+    }
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0);
+  });
+
+  test("and few of its expensive requests run at once: the rest is refused before it is carried out", async () => {
+    const { key, askWith } = await openKeyedServer({
+      start: false,
+      server: { rateLimit: { perSecond: 10_000, burst: 10_000, maxExpensive: 2 } },
+    });
+    const [busy, calm] = [await key({}), await key({})];
+    const many = await Promise.all(
+      Array.from({ length: 10 }, () => askWith(busy, "/v1/schedules/preview", PREVIEW)),
+    );
+    const refused = many.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThanOrEqual(4);
+    expect(refused[0]?.headers.get("retry-after")).toBe("1");
+    expect(errorAnswer.parse(refused[0]?.body)).toMatchObject({ details: { inFlight: 2, max: 2 } });
+    // They are over: so the next may begin.
+    expect((await askWith(busy, "/v1/schedules/preview", PREVIEW)).status).toBe(200);
+    const { body } = await askWith(calm, "/metrics");
+    expect(body).toContain(`rota_requests_refused_total{reason="rate"} ${refused.length}`);
+  });
+});
+
+test("without keys nothing is charged", async () => {
+  const { ask } = await openKeyedServer({ start: false });
+  const many = await Promise.all(
+    Array.from({ length: 20 }, () => ask("/v1/schedules/preview", { ...PREVIEW })),
+  );
+  expect(new Set(many.map(({ status }) => status))).toEqual(new Set([200]));
+});
+
+test("a tenant that stores too much is refused with its own numbers, without a time to come back, and counted", async () => {
+  const { rota, key, askWith } = await openKeyedServer({ start: false });
+  const own = await key({ role: "admin" });
+  await rota.tenants.update("default", { limits: { maxStoredBytes: 100 } });
+  const { status, headers, body } = await askWith(own, "/tasks", { json: { payload: 1 } });
+  expect([status, headers.get("retry-after")]).toEqual([429, null]);
+  expect(errorAnswer.parse(body)).toEqual({
+    code: "quota_exceeded",
+    error: expect.stringContaining("`limits.maxStoredBytes`"),
+    details: { bytes: expect.any(Number), storedBytes: 0, maxStoredBytes: 100 },
+  });
+  expect((await askWith(own, "/v1/tenants/default")).body).toMatchObject({
+    limits: { maxStoredBytes: 100 },
+    storedBytes: 0,
+  });
+  expect((await askWith(own, "/metrics")).body).toContain('rota_requests_refused_total{reason="quota"} 1');
+});

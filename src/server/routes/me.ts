@@ -1,0 +1,25 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { getMe } from "../../api/me.ts";
+import { FEATURES, type Me } from "../../model/me.ts";
+import { VERSION } from "../../version.ts";
+import type { RouteParts } from "../routes.ts";
+import { may } from "./may.ts";
+
+/** Who is asking, for programs that offer what a role may do. */
+export const meRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation, isLocal }) => {
+  app.get("/me", may("known", getMe), async ({ visitor }): Promise<Me> => {
+    const { role, keyId, keyName, tenant, agent } = visitor.caller;
+    return {
+      role,
+      keyId,
+      keyName,
+      tenantId: tenant,
+      tenantName: (await installation.tenants.get(tenant)).name,
+      ...(agent === null ? {} : { agentId: agent }),
+      isLocal,
+      version: VERSION,
+      node: installation.node,
+      features: FEATURES,
+    };
+  });
+};

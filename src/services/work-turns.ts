@@ -1,0 +1,48 @@
+/** Steps of a computation that are carried out without letting other work through: some milliseconds at most. */
+export const STEPS_PER_TURN = 10;
+
+/** A computation that yields after each step, which takes well below a millisecond. */
+export type Steps<Result> = Generator<void, Result, void>;
+
+/**
+ * Carries out long computations for callers, a few steps in each turn of the event loop. Those that are under way take
+ * turns: however many there are, other work waits for one of them at most. A short one is over at once.
+ *
+ * @example
+ * const preview = await turns.run(previewSteps(rule, range));
+ */
+export class WorkTurns {
+  readonly #waiting: (() => boolean)[] = [];
+  #working = false;
+
+  run<Result>(steps: Steps<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const advance = (): boolean => {
+        try {
+          for (let count = 0; count < STEPS_PER_TURN; count += 1) {
+            const { done, value } = steps.next();
+            if (!done) continue;
+            resolve(value);
+            return true;
+          }
+          return false;
+        } catch (error) {
+          reject(error);
+          return true;
+        }
+      };
+      if (advance()) return;
+      this.#waiting.push(advance);
+      if (!this.#working) void this.#work();
+    });
+  }
+
+  async #work(): Promise<void> {
+    this.#working = true;
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (!next()) this.#waiting.push(next);
+    }
+    this.#working = false;
+  }
+}

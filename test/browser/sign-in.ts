@@ -1,0 +1,95 @@
+import { expect, onTestFinished, test } from "vitest";
+import { silentLog } from "../../src/model/log.ts";
+import { createRota } from "../../src/rota.ts";
+import { listen } from "../../src/server/listen.ts";
+import {
+  expectAccessible,
+  expectNoSidewaysScroll,
+  keepShot,
+  newPerson,
+  newTenant,
+  type World,
+} from "./world.ts";
+
+export function signInTests(world: () => World): void {
+  test("a key is asked for once, a wrong one is refused, and the place is kept", async () => {
+    const { key } = await (await newTenant(world())).key("operator");
+    const { context, open } = await newPerson(world());
+    const page = await open("/tasks?agentId=research");
+    await page.getByLabel("API key").fill("rota_wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("This key is unknown or was deleted.").waitFor();
+    await page.getByLabel("API key").fill(key);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
+    expect(new URL(page.url()).search).toBe("?agentId=research");
+    expect(page.url()).not.toContain("rota_");
+    expect(await context.cookies()).toEqual([]);
+
+    await page.reload();
+    await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
+    const other = await open("/tasks");
+    await other.getByLabel("API key").waitFor();
+  });
+
+  test("a key that is remembered signs in every tab, and signing out ends it in all of them", async () => {
+    const { key } = await (await newTenant(world())).key("viewer");
+    const { open } = await newPerson(world());
+    const page = await open("/");
+    await page.getByLabel("API key").fill(key);
+    await page.getByLabel("Remember on this device").check();
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
+    const other = await open("/tasks");
+    await other.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
+    await other.getByRole("button", { name: "Tenant and key" }).click();
+    await other.getByRole("button", { name: "Sign out" }).click();
+    await other.getByLabel("API key").waitFor();
+    await page.getByLabel("API key").waitFor();
+    await page.reload();
+    await page.getByLabel("API key").waitFor();
+  });
+
+  test("a key that is taken away ends the session, and another one goes on at the same place", async () => {
+    const tenant = await newTenant(world());
+    const first = await tenant.key("operator");
+    const { taskId } = await tenant.rota.tasks.submit({ agentId: "held", message: "stays" });
+    const { open } = await newPerson(world(), { key: first.key });
+    const page = await open(`/tasks/${taskId}`);
+    await page.getByRole("heading", { name: "stays" }).waitFor();
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    await world().rota.keys.delete(first.id, { tenantId: tenant.id });
+    await page.getByText("Your key was deleted or has expired.").waitFor();
+    await page.getByLabel("API key").fill((await tenant.key("viewer")).key);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "stays" }).waitFor();
+  });
+
+  test("where there are no keys nobody signs in", async () => {
+    const rota = await createRota({ storage: "sqlite::memory:" });
+    const { dashboard } = world();
+    const server = await listen({ rota, dashboard, log: silentLog, host: "127.0.0.1", port: 0 });
+    onTestFinished(async () => {
+      await server.close();
+      await rota.stop();
+    });
+    const page = await (await newPerson(world(), { url: server.url })).open("/tasks");
+    await page.getByText("No tasks yet").waitFor();
+    await page.getByRole("button", { name: "default admin · no key needed" }).click();
+    expect(await page.getByRole("button", { name: "Sign out" }).count()).toBe(0);
+  });
+
+  test.each([
+    ["light", 1280],
+    ["dark", 360],
+  ] as const)("the page is accessible in %s at %i px", async (theme, width) => {
+    const { open } = await newPerson(world(), { theme, width });
+    const page = await open("/");
+    await page.getByLabel("API key").fill("rota_wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("This key is unknown or was deleted.").waitFor();
+    await expectAccessible(page);
+    await expectNoSidewaysScroll(page);
+    await keepShot(page, `sign-in-${width}-${theme}`);
+  });
+}

@@ -1,0 +1,151 @@
+import { expect, test } from "vitest";
+import {
+  expectAccessible,
+  expectNoSidewaysScroll,
+  keepShot,
+  newPerson,
+  newTenant,
+  type World,
+} from "./world.ts";
+
+export function taskTests(world: () => World): void {
+  test("one that is not there says so", async () => {
+    const { key } = await (await newTenant(world())).key("viewer");
+    const page = await (await newPerson(world(), { key })).open("/tasks/tsk_gone");
+    await page.getByText("There is no such task").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "All tasks" }).click();
+    await page.getByText("No tasks yet").waitFor();
+  });
+
+  test("an error of the server is said, and can be tried again", async () => {
+    const tenant = await newTenant(world());
+    const { taskId } = await tenant.rota.tasks.submit({ message: "hello" });
+    const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    await context.route(`**/v1/tasks/${taskId}`, (route) => route.abort());
+    const page = await open(`/tasks/${taskId}`);
+    await page.getByText("The server cannot be reached.").first().waitFor();
+    await context.unroute(`**/v1/tasks/${taskId}`);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("heading", { name: "hello" }).waitFor();
+  });
+
+  test("one that waits says why, with links to what holds it, and moves on by itself", async () => {
+    const tenant = await newTenant(world());
+    const submit = (message: string) => tenant.rota.tasks.submit({ agentId: "held", message, lane: "slow" });
+    const [first, second] = [await submit("runs first"), await submit("goes next"), await submit("waits")];
+    const third = (await tenant.rota.tasks.list()).tasks[0]?.taskId ?? "";
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const page = await open(`/tasks/${third}`);
+    const why = page.getByRole("region", { name: "Why it waits" });
+    await why.getByText("2nd").waitFor();
+    await why.getByText(/slots? of the lane/i).waitFor();
+    await why.getByRole("link", { name: "goes next" }).waitFor();
+    expect(await why.getByRole("link", { name: "slow" }).first().getAttribute("href")).toBe(
+      "/ui/tasks?lane=slow",
+    );
+    await expectAccessible(page);
+    await keepShot(page, "task-waiting-1280-light");
+    for (const { taskId } of [first, second]) await tenant.rota.tasks.cancel(taskId);
+    await page.locator(".title-meta").getByText("Running").waitFor();
+    await expect.poll(() => why.count()).toBe(0);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.locator(".title-meta").getByText("Cancelled").waitFor();
+    await page.getByRole("button", { name: /^Retry/ }).waitFor();
+  });
+
+  test.each([
+    ["light", 1280],
+    ["dark", 1280],
+    ["dark", 360],
+  ] as const)(
+    "one that failed shows its error, its attempts and its graph, accessible in %s at %i px",
+    async (theme, width) => {
+      const tenant = await newTenant(world());
+      const batch = await tenant.rota.tasks.submitBatch({
+        tasks: [
+          { key: "start", message: "Find suppliers" },
+          {
+            key: "pages",
+            agentId: "broken",
+            message: "Collect pricing pages of 12 suppliers",
+            dependsOn: ["start"],
+            retryPolicy: { maxRetries: 1, backoffMs: 100, jitter: 0 },
+            metadata: { project: "suppliers", sites: Array.from({ length: 37 }, (_, n) => n) },
+            callbackUrl: "http://127.0.0.1:9/hook",
+          },
+          { key: "reviews", message: "Read reviews", dependsOn: ["start"] },
+          { key: "compare", message: "Write comparison", dependsOn: ["pages", "reviews"] },
+        ],
+      });
+      const taskId = batch.taskIds[1] ?? "";
+      await tenant.rota.tasks.wait(taskId);
+      const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key, theme, width });
+      const page = await open(`/tasks/${taskId}`);
+      await page.locator("#error").getByText("the other side hung up").waitFor();
+      for (const name of ["Attempt 1", "Back-off", "Attempt 2"]) {
+        await page.locator(".wf-name", { hasText: name }).waitFor();
+      }
+      await page.getByRole("button", { name: "[ 37 items ]" }).waitFor();
+      await page.getByRole("region", { name: /^Dependency graph: / }).waitFor();
+      expect(await page.locator(".dag rect").count()).toBe(3);
+      await expectAccessible(page);
+      await expectNoSidewaysScroll(page);
+      await keepShot(page, `task-failed-${width}-${theme}`);
+    },
+  );
+
+  test("a result and what it cost are shown, and one just like it is submitted", async () => {
+    const tenant = await newTenant(world());
+    const { taskId } = await tenant.rota.tasks.submit({ agentId: "counted", payload: { n: 1 } });
+    await tenant.rota.tasks.wait(taskId);
+    const { context, open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    const page = await open(`/tasks/${taskId}`);
+    await page.getByRole("region", { name: "Result" }).first().getByText('"visited"').waitFor();
+    await page.getByText("7\u202f904").waitFor();
+    await page.getByRole("button", { name: "Copy as curl" }).click();
+    await page.getByText("Copied as curl").waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    expect(copied).toMatch(
+      /^curl -s '.*\/v1\/tasks' -H "authorization: Bearer \$ROTA_KEY".*"payload":\{"n":1\}/,
+    );
+    await page.getByRole("button", { name: "Submit again" }).click();
+    const field = page.getByLabel("Task as JSON");
+    await expectAccessible(page);
+    await field.fill("{");
+    await page.getByRole("button", { name: "Submit", exact: true }).click();
+    await page.getByRole("alert").waitFor();
+    await field.fill('{"agentId":"counted","payload":{"n":2}}');
+    await page.getByRole("button", { name: "Submit", exact: true }).click();
+    await page.getByRole("heading", { name: '{"n":2}' }).waitFor();
+    expect((await tenant.rota.tasks.counts()).total).toBe(2);
+  });
+
+  test("a viewer has no buttons that change anything", async () => {
+    const tenant = await newTenant(world());
+    const { taskId } = await tenant.rota.tasks.submit({ agentId: "held", message: "runs" });
+    const page = await (await newPerson(world(), { key: (await tenant.key("viewer")).key })).open(
+      `/tasks/${taskId}`,
+    );
+    await page.getByRole("heading", { name: "runs" }).waitFor();
+    const buttons = await page.locator(".title-acts").getByRole("button").allInnerTexts();
+    expect(buttons).toEqual(["Copy as curl"]);
+  });
+
+  test("script in the text of a task stays text", async () => {
+    const tenant = await newTenant(world());
+    const bad = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
+    const { taskId } = await tenant.rota.tasks.submit({
+      agentId: "counted",
+      payload: { [bad]: bad },
+      metadata: { [bad]: bad },
+    });
+    await tenant.rota.tasks.wait(taskId);
+    const { open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    const page = await open(`/tasks/${taskId}`);
+    await page.getByText("<img src=x onerror=").first().waitFor();
+    expect(await page.locator("img").count()).toBe(0);
+    expect(await page.title()).not.toBe("owned");
+  });
+}

@@ -1,0 +1,257 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import {
+  expectAccessible,
+  expectNoSidewaysScroll,
+  keepShot,
+  newPerson,
+  newTenant,
+  type TestTenant,
+  type World,
+} from "./world.ts";
+
+function rowsOf(page: Page) {
+  return page.getByRole("table", { name: "Tasks" }).locator(".lrow");
+}
+
+async function submitSome({ rota }: TestTenant): Promise<void> {
+  await rota.tasks.submit({ agentId: "held", message: "Compare prices of 12 laptop suppliers" });
+  await rota.tasks.submit({ agentId: "counted", instruction: "Nightly competitor report" });
+  await rota.tasks.submit({ message: "Remind Ravi of the contract renewal", runAt: "2100-01-01T00:00:00Z" });
+  const { taskId } = await rota.tasks.submit({ agentId: "broken", message: "Collect pricing pages" });
+  await rota.tasks.wait(taskId);
+}
+
+export function tasksTests(world: () => World): void {
+  test("with nothing in it it says what to do, and offers it to those who may", async () => {
+    const tenant = await newTenant(world());
+    const viewer = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    const page = await viewer.open("/tasks");
+    await page.getByText("No tasks yet").waitFor();
+    expect(await page.getByRole("button", { name: /New task|Submit the first/ }).count()).toBe(0);
+    await expectAccessible(page);
+    const operator = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const other = await operator.open("/tasks");
+    await other.getByRole("button", { name: "Submit the first one" }).waitFor();
+  });
+
+  test.each([
+    ["light", 1280],
+    ["dark", 1280],
+    ["light", 360],
+    ["dark", 360],
+  ] as const)("it is accessible in %s at %i px", async (theme, width) => {
+    const tenant = await newTenant(world());
+    await submitSome(tenant);
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key, theme, width });
+    const page = await open("/tasks?lane=main&priority=normal");
+    await page.getByText("the other side hung up").waitFor();
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    await expectAccessible(page);
+    await expectNoSidewaysScroll(page);
+    await keepShot(page, `tasks-${width}-${theme}`);
+  });
+
+  test("a viewer can change nothing, an agent sees its own, an operator may do all", async () => {
+    const tenant = await newTenant(world());
+    await submitSome(tenant);
+    const open = async (role: "viewer" | "agent" | "operator") => {
+      const { key } = await tenant.key(role, role === "agent" ? "held" : undefined);
+      const page = await (await newPerson(world(), { key })).open("/tasks");
+      await page.getByText("Compare prices of 12 laptop suppliers").waitFor();
+      return page;
+    };
+    const viewer = await open("viewer");
+    await expect.poll(() => rowsOf(viewer).count()).toBe(4);
+    expect(await viewer.getByRole("checkbox").count()).toBe(0);
+    expect(await viewer.getByRole("button", { name: "New task" }).count()).toBe(0);
+    const agent = await open("agent");
+    expect(await rowsOf(agent).count()).toBe(1);
+    expect(await agent.getByRole("checkbox").count()).toBe(0);
+    expect(await agent.getByRole("button", { name: "New task" }).count()).toBe(1);
+    const operator = await open("operator");
+    expect(await operator.getByRole("checkbox").count()).toBe(5);
+    expect(await operator.getByRole("button", { name: "New task" }).count()).toBe(1);
+  });
+
+  test("an error is said with a way to try again, which works", async () => {
+    const tenant = await newTenant(world());
+    await submitSome(tenant);
+    const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    let isBroken = true;
+    await context.route("**/v1/tasks?*", (route) =>
+      isBroken
+        ? route.fulfill({ status: 500, json: { code: "internal_error", error: "the database is gone" } })
+        : route.fallback(),
+    );
+    const page = await open("/tasks");
+    await page.getByText("The tasks could not be read").waitFor();
+    await page.getByText("The database is gone.").waitFor();
+    await expectAccessible(page);
+    isBroken = false;
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("Compare prices of 12 laptop suppliers").waitFor();
+  });
+
+  test("filters are in the address, and survive a reload, back, and going away and coming back", async () => {
+    const tenant = await newTenant(world());
+    await submitSome(tenant);
+    const { open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    const page = await open("/tasks");
+    const search = () => new URL(page.url()).search;
+    await expect.poll(() => rowsOf(page).count()).toBe(4);
+    await page.getByRole("link", { name: "Failed" }).click();
+    await expect.poll(() => rowsOf(page).count()).toBe(1);
+    expect(search()).toBe("?state=failed");
+    await page.getByLabel("Add a filter").selectOption("agentId");
+    await page.getByLabel("Agent", { exact: true }).fill("broken");
+    await expect.poll(search).toBe("?state=failed&agentId=broken");
+    await page.reload();
+    await expect.poll(() => rowsOf(page).count()).toBe(1);
+    expect(await page.getByLabel("Agent", { exact: true }).inputValue()).toBe("broken");
+    await page.getByText("Collect pricing pages").click();
+    await page.getByRole("heading", { name: "Collect pricing pages" }).waitFor();
+    await page.getByRole("navigation", { name: "Work" }).getByRole("link", { name: "Tasks" }).click();
+    await expect.poll(search).toBe("?state=failed&agentId=broken");
+    await page.goBack();
+    await page.goBack();
+    await expect.poll(search).toBe("?state=failed&agentId=broken");
+    await page.goBack();
+    await expect.poll(search).toBe("?state=failed");
+    await page.goBack();
+    await expect.poll(search).toBe("");
+    await expect.poll(() => rowsOf(page).count()).toBe(4);
+    await page.getByLabel("Add a filter").selectOption("agentId");
+    await page.getByLabel("Agent", { exact: true }).fill("nobody");
+    await page.getByText("No task matches").waitFor();
+    await page.getByRole("button", { name: "Remove all filters" }).click();
+    await expect.poll(() => rowsOf(page).count()).toBe(4);
+  });
+
+  test("those that are selected are cancelled, and then retried", async () => {
+    const tenant = await newTenant(world());
+    const messages = ["one", "two", "three", "four"];
+    for (const message of messages) await tenant.rota.tasks.submit({ agentId: "held", message });
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const page = await open("/tasks");
+    await expect.poll(() => rowsOf(page).count()).toBe(4);
+    const boxes = page.getByRole("checkbox", { name: /^Select tsk_/ });
+    await boxes.nth(0).click();
+    await boxes.nth(2).click({ modifiers: ["Shift"] });
+    await page.getByText("3 selected").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("toolbar").getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Cancel 3 tasks" }).click();
+    await page.getByText("Cancelled 3 tasks").waitFor();
+    await expect
+      .poll(async () => (await tenant.rota.tasks.counts()).counts)
+      .toEqual({ cancelled: 3, running: 1 });
+    await page.getByRole("checkbox", { name: "Select all that are loaded" }).click();
+    await page.getByRole("toolbar").getByRole("button", { name: "Retry" }).click();
+    await page.getByText("1 task of those selected cannot be").waitFor();
+    await page.getByRole("button", { name: "Retry 3 tasks" }).click();
+    await expect.poll(async () => (await tenant.rota.tasks.counts()).counts.running).toBe(4);
+  });
+
+  test("on a phone tasks are selected, too", async () => {
+    const tenant = await newTenant(world());
+    await tenant.rota.tasks.submit({ agentId: "held", message: "one" });
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key, width: 360 });
+    const page = await open("/tasks");
+    await page.getByText("one", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Select" }).click();
+    await page.getByRole("checkbox", { name: /^Select tsk_/ }).check();
+    await page.getByText("1 selected").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("toolbar").getByRole("button", { name: "Cancel" }).click();
+    await expect.poll(async () => (await tenant.rota.tasks.counts()).counts).toEqual({ cancelled: 1 });
+  });
+
+  test("a page begins at its top, and going back leads to where one was", async () => {
+    const tenant = await newTenant(world());
+    for (let batch = 0; batch < 2; batch++) {
+      await tenant.rota.tasks.submitBatch({
+        tasks: Array.from({ length: 90 }, (_, n) => ({
+          message: `row ${batch * 90 + n}`,
+          runAt: "2100-01-01T00:00:00Z",
+        })),
+      });
+    }
+    const { open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    const page = await open("/tasks");
+    await page.getByText("row 179").waitFor();
+    await page.evaluate(() => scrollTo({ top: 1_500 }));
+    await page.getByText("row 130", { exact: true }).click();
+    await page.getByRole("heading", { name: "row 130" }).waitFor();
+    await expect.poll(() => page.evaluate(() => scrollY)).toBe(0);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("content");
+    await page.goBack();
+    await expect.poll(() => page.evaluate(() => scrollY)).toBe(1_500);
+  });
+
+  test("one submits, finds and cancels a task by keyboard alone", async () => {
+    const tenant = await newTenant(world());
+    await tenant.rota.tasks.submit({ message: "older" });
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const page = await open("/tasks");
+    await expect.poll(() => rowsOf(page).count()).toBe(1);
+    await page.keyboard.press("n");
+    await page.getByRole("dialog", { name: "New task" }).waitFor();
+    await expectAccessible(page);
+    await page.keyboard.type("typed by hand");
+    const agent = page.getByLabel("Agent", { exact: true });
+    for (let step = 0; step < 10 && !(await agent.evaluate((it) => it === document.activeElement)); step++) {
+      await page.keyboard.press("Shift+Tab");
+    }
+    await page.keyboard.type("held");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "typed by hand" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("t");
+    await expect.poll(() => rowsOf(page).count()).toBe(2);
+    await page.keyboard.press("j");
+    await page.locator(".lrow[data-cursor]", { hasText: "typed by hand" }).waitFor();
+    await page.keyboard.press("x");
+    await page.getByText("1 selected").waitFor();
+    await page.keyboard.press("c");
+    await page.getByText("Cancelled 1 task").waitFor();
+    const counts = async () => (await tenant.rota.tasks.counts()).counts;
+    await expect.poll(counts).toEqual({ done: 1, cancelled: 1 });
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "typed by hand" }).waitFor();
+  });
+
+  test("a million rows are no more than a hundred in the page", async () => {
+    const { key } = await (await newTenant(world())).key("operator");
+    const { context, open } = await newPerson(world(), { key });
+    // In the page itself: sending a hundred megabytes through a proxy would take longer than reading them.
+    await context.addInitScript(() => {
+      const PAGE = 100_000;
+      const ask = window.fetch;
+      const createdAt = new Date().toISOString();
+      window.fetch = async (input, init) => {
+        const url = new URL(String(input), location.href);
+        if (url.pathname !== "/v1/tasks") return ask(input, init);
+        const from = Number(url.searchParams.get("cursor") ?? 0);
+        const row = (n: number) =>
+          `{"taskId":"tsk_${n}","agentId":"a","state":"done","message":"row ${n}","createdAt":"${createdAt}"}`;
+        const rows = Array.from({ length: PAGE }, (_, index) => row(from + index));
+        const nextCursor = from + PAGE < 1_000_000 ? `"${from + PAGE}"` : null;
+        return new Response(`{"tasks":[${rows.join(",")}],"count":${PAGE},"nextCursor":${nextCursor}}`);
+      };
+    });
+    const page = await open("/tasks");
+    await page.getByText("row 0", { exact: true }).waitFor();
+    expect(await rowsOf(page).count()).toBeLessThanOrEqual(100);
+    let most = 0;
+    const toTheEnd = async () => {
+      await page.evaluate(() => scrollTo({ top: document.documentElement.scrollHeight }));
+      most = Math.max(most, await rowsOf(page).count());
+      return page.getByText("Only the first 500\u202f000 are shown.").count();
+    };
+    await expect.poll(toTheEnd, { timeout: 25_000 }).toBe(1);
+    await toTheEnd();
+    await page.getByText("row 499999").waitFor();
+    expect(most).toBeLessThanOrEqual(100);
+  });
+}

@@ -1,0 +1,266 @@
+import { once } from "node:events";
+import { mkdirSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import axe from "axe-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { expect, onTestFinished } from "vitest";
+import { DashboardSource } from "../../src/cli/dashboard/dashboard-source.ts";
+import type { LocalTenant, Rota } from "../../src/interface/rota.ts";
+import { silentLog } from "../../src/model/log.ts";
+import type { Role } from "../../src/model/role.ts";
+import { createRota } from "../../src/rota.ts";
+import { listen } from "../../src/server/listen.ts";
+import { findBrowser } from "./find-browser.ts";
+
+const ROOT = join(import.meta.dirname, "..", "..");
+/** What the tests saw, to look at. */
+const SHOTS = join(ROOT, "node_modules", ".cache", "rota-shots");
+/** For what takes moments; a machine that is busy with other tests takes longer. */
+const PATIENCE_MS = 15_000;
+
+/** One browser and one server for all tests of the dashboard. Each test has a tenant of its own. */
+export interface World {
+  readonly browser: Browser;
+  readonly rota: Rota;
+  readonly url: string;
+  readonly dashboard: DashboardSource;
+  close(): Promise<void>;
+}
+
+/** Builds the dashboard if that has not been done for these sources. */
+export async function openWorld(): Promise<World> {
+  const dashboard = new DashboardSource({ basePath: "", environment: {}, log: silentLog });
+  const rota = await createRota({
+    storage: "sqlite::memory:",
+    // All tests share it.
+    scheduler: { maxQueueSize: 100_000 },
+    lanes: { slow: 1 },
+    webhooks: { allow: ["127.0.0.1"] },
+    executors: { message: { type: "echo" }, instruction: { type: "echo" }, custom: { type: "echo" } },
+  });
+  rota.agent("held", (_task, { signal }) => untilAborted(signal));
+  rota.agent("broken", () => {
+    throw new Error("the other side hung up");
+  });
+  rota.agent("counted", (_task, { usage }) => {
+    usage({ inputTokens: 7_904, outputTokens: 1_912 });
+    return { visited: 8, of: 12 };
+  });
+  const [found] = await Promise.all([findBrowser(), dashboard.open(), rota.start()]);
+  const { path, environment } = found;
+  const [browser, server] = await Promise.all([
+    chromium.launch({
+      executablePath: path,
+      args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+      env: { ...process.env, ...environment },
+    }),
+    // A key, so that the tests sign in as people do.
+    rota.keys.create({ role: "admin", name: "first" }).then(() =>
+      listen({
+        rota,
+        dashboard,
+        log: silentLog,
+        host: "127.0.0.1",
+        port: 0,
+        rateLimit: { perSecond: 10_000, burst: 10_000, maxExpensive: 100 },
+      }),
+    ),
+  ]);
+  return {
+    browser,
+    rota,
+    dashboard,
+    url: server.url,
+    async close() {
+      await browser.close();
+      await server.close();
+      await rota.stop({ graceMs: 0 });
+    },
+  };
+}
+
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+}
+
+/** The same server once more, below a path. It ends with the test. */
+export async function listenBelow({ rota }: World, basePath: string): Promise<string> {
+  const dashboard = new DashboardSource({ basePath, environment: {}, log: silentLog });
+  await dashboard.open();
+  const server = await listen({ rota, dashboard, basePath, log: silentLog, host: "127.0.0.1", port: 0 });
+  onTestFinished(() => server.close());
+  return server.url;
+}
+
+export interface TestTenant {
+  readonly id: string;
+  readonly rota: LocalTenant;
+  key(role: Role, agentId?: string): Promise<{ readonly id: string; readonly key: string }>;
+}
+
+let tenants = 0;
+
+export async function newTenant({ rota }: World): Promise<TestTenant> {
+  tenants += 1;
+  const { id } = await rota.tenants.create({ name: `tenant ${tenants}` });
+  return {
+    id,
+    rota: rota.tenant(id),
+    key: (role, agentId) =>
+      rota.keys.create({
+        role,
+        name: `${role} key`,
+        tenantId: id,
+        ...(agentId === undefined ? {} : { agentId }),
+      }),
+  };
+}
+
+export interface OpenOptions {
+  /** Signed in with it; left out: not signed in. */
+  readonly key?: string;
+  readonly width?: number;
+  readonly theme?: "light" | "dark";
+  /** Where the server is, if it is another. */
+  readonly url?: string;
+  /** The path that a proxy has put in front. */
+  readonly basePath?: string;
+  /** Without `navigator.locks`, as a page has it that came over plain HTTP from another machine. */
+  readonly withoutLocks?: boolean;
+}
+
+/** A browser of its own, as another person has it. What the policy forbids, what breaks and what leaves the origin fails the test. */
+export async function newPerson(world: World, options: OpenOptions = {}): Promise<Person> {
+  const { key, width = 1280, theme = "light", basePath = "", withoutLocks = false } = options;
+  const url = options.url ?? world.url;
+  const context = await world.browser.newContext({
+    viewport: { width, height: 860 },
+    colorScheme: theme,
+    locale: "en-US",
+    // No motion: what is looked at stands still.
+    reducedMotion: "reduce",
+  });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const faults: string[] = [];
+  await context.addInitScript(
+    ({ key, basePath, withoutLocks }) => {
+      // An empty page has no storage.
+      if (!location.protocol.startsWith("http")) return;
+      if (key !== undefined && sessionStorage.getItem("signed-in-once") === null) {
+        for (const path of ["", basePath]) sessionStorage.setItem(`rota.key${path}`, key);
+        sessionStorage.setItem("signed-in-once", "yes");
+      }
+      if (withoutLocks) Object.defineProperty(navigator, "locks", { value: undefined });
+      document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) =>
+        console.error(`CSP ${violatedDirective} ${blockedURI}`),
+      );
+    },
+    { key, basePath, withoutLocks },
+  );
+  context.on("request", (request) => {
+    if (new URL(request.url()).origin !== url && !/^(?:data|blob):/.test(request.url())) {
+      faults.push(`a request leaves the origin: ${request.url()}`);
+    }
+  });
+  context.on("weberror", (error) => faults.push(String(error.error())));
+  context.on("console", (message) => {
+    // What the browser itself says of answers that are errors is part of what some tests are about.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
+      faults.push(message.text());
+    }
+  });
+  onTestFinished(async () => {
+    await context.close();
+    expect(faults).toEqual([]);
+  });
+  return {
+    context,
+    async open(path) {
+      const page = await context.newPage();
+      await page.goto(`${url}/ui${path}`);
+      return page;
+    },
+  };
+}
+
+export interface Person {
+  readonly context: BrowserContext;
+  /** Opens a page of the dashboard in a new tab. */
+  open(path: string): Promise<Page>;
+}
+
+/** Runs axe-core on what is shown: nothing may be wrong with it. */
+export async function expectAccessible(page: Page): Promise<void> {
+  // As a debugger does, which the policy of the page does not concern.
+  await page.evaluate(axe.source);
+  const violations = await page.evaluate(async () => {
+    const { axe } = window as unknown as { axe: typeof import("axe-core") };
+    const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+    const { violations } = await axe.run(document, { runOnly: tags, resultTypes: ["violations"] });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+  });
+  expect(violations).toEqual([]);
+}
+
+/** Nothing may be wider than the screen. */
+export async function expectNoSidewaysScroll(page: Page): Promise<void> {
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+}
+
+/** Kept in `node_modules/.cache/rota-shots`, to be looked at by people; nothing compares them. */
+export async function keepShot(page: Page, name: string): Promise<void> {
+  if (process.env["ROTA_SHOTS"] === undefined) return;
+  mkdirSync(SHOTS, { recursive: true });
+  await page.screenshot({ path: join(SHOTS, `${name}.png`), fullPage: true });
+}
+
+export interface Proxy {
+  readonly url: string;
+  /** Cuts every connection, and lets no new one through until `restore`. */
+  cut(): void;
+  restore(): void;
+}
+
+/** A way to the server that a test can cut. */
+export async function openProxy(target: string): Promise<Proxy> {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const server: Server = createServer((from) => {
+    if (isCut) return void from.destroy();
+    const to = connect(Number(port), hostname);
+    for (const [one, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      sockets.add(one);
+      one.pipe(other);
+      one.on("error", () => other.destroy());
+      one.on("close", () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const drop = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  onTestFinished(() => {
+    drop();
+    server.close();
+  });
+  const address = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    cut() {
+      isCut = true;
+      drop();
+    },
+    restore() {
+      isCut = false;
+    },
+  };
+}
