@@ -274,8 +274,9 @@ export class TenantRota implements LocalTenant {
   }
 
   async waiting(): Promise<WaitingReasons> {
-    const waiting = await this.#parts.storage.tasks.waiting({ tenant: this.tenant });
-    return waitingReasons(waiting, (lane) => this.#processSituation(lane));
+    const { tenant } = this;
+    const waiting = await this.#parts.storage.tasks.waiting({ tenant });
+    return waitingReasons(waiting, { tenant, processSituation: (lane) => this.#processSituation(lane) });
   }
 
   metrics(): Promise<string> {

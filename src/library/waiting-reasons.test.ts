@@ -15,11 +15,13 @@ const NOTHING: WaitingTasks = {
   tenant: { disabled: false, inflight: 0, max: null },
 };
 
+const MEMORY = { held: 0, max: 0, tenantMax: null, hasRoom: true, heldBy: () => 0, isOverShare: () => false };
+
 const RUNNING: ProcessSituation = {
   state: "running",
   enabled: true,
   lane: { running: 0, concurrency: 4 },
-  memory: { held: 0, max: 0, tenantMax: 0, hasRoom: true, heldBy: () => 0, isOverShare: () => false },
+  memory: MEMORY,
   alonePhase: "open",
   noExecutorMs: 60_000,
 };
@@ -31,12 +33,16 @@ function queue(agent: string, ready: number, limits: Partial<WaitingQueue["limit
     agent,
     ready,
     executable: true,
-    limits: { lane: { inflight: 1, total: null }, inLane: none, agent: none, ...limits },
+    alone: false,
+    limits: { lane: { inflight: 1, total: null }, laneShare: null, inLane: none, agent: none, ...limits },
   };
 }
 
 function reasonsOf(waiting: Partial<WaitingTasks>, process: Partial<ProcessSituation> = {}) {
-  return waitingReasons({ ...NOTHING, ...waiting }, () => ({ ...RUNNING, ...process }));
+  return waitingReasons(
+    { ...NOTHING, ...waiting },
+    { tenant: "t", processSituation: () => ({ ...RUNNING, ...process }) },
+  );
 }
 
 test("nothing waits for no reason", () => {
@@ -70,20 +76,52 @@ test.each<[string, Partial<WaitingTasks>, Partial<ProcessSituation>]>([
   expect(reasonsOf(some, process)).toEqual({ reasons: [{ code, count: 6 }], total: 6 });
 });
 
+const BUSY = { running: 4, concurrency: 4 };
+const NO_MEMORY = { memory: { ...MEMORY, hasRoom: false } };
+const LANE_FULL = { lane: { inflight: 4, total: 4 } };
+const LANE_SHARE = { laneShare: { inflight: 3, max: 3 } };
 const FULL = { inflight: 4, max: 4 };
 
 test.each<[object, Partial<WaitingQueue>, Partial<WaitingTasks>, Partial<ProcessSituation>]>([
   [{ code: "no_executor", lane: "tasks", agentId: "a" }, { executable: false }, {}, { lane: null }],
   [{ code: "lane_not_served", lane: "tasks" }, {}, {}, { lane: null }],
   [{ code: "lane_not_served", lane: "tasks" }, {}, {}, { lane: { running: 0, concurrency: 0 } }],
-  [{ code: "workers_busy", lane: "tasks" }, {}, {}, { lane: { running: 4, concurrency: 4 } }],
-  [{ code: "lane_full", lane: "tasks" }, queue("a", 3, { lane: { inflight: 4, total: 4 } }), {}, {}],
+  [
+    { code: "runs_alone", lane: "tasks", agentId: "a" },
+    { alone: true },
+    {},
+    { alonePhase: "alone", lane: BUSY },
+  ],
+  [{ code: "node_runs_alone" }, {}, {}, { alonePhase: "closing", lane: BUSY }],
+  [{ code: "node_runs_alone" }, {}, {}, { alonePhase: "alone" }],
+  [{ code: "workers_busy", lane: "tasks" }, {}, {}, { lane: BUSY, ...NO_MEMORY }],
+  [{ code: "node_memory" }, queue("a", 3, LANE_FULL), {}, NO_MEMORY],
+  [{ code: "node_memory" }, {}, {}, { memory: { ...MEMORY, isOverShare: (tenant) => tenant === "t" } }],
+  [{ code: "lane_full", lane: "tasks" }, queue("a", 3, { ...LANE_FULL, ...LANE_SHARE }), {}, {}],
+  [
+    { code: "tenant_at_lane_share", lane: "tasks" },
+    queue("a", 3, LANE_SHARE),
+    { tenant: { disabled: false, inflight: 4, max: 4 } },
+    {},
+  ],
   [{ code: "tenant_full" }, {}, { tenant: { disabled: false, ...FULL } }, {}],
   [{ code: "agent_full", lane: "tasks", agentId: "a" }, queue("a", 3, { agent: FULL }), {}, {}],
   [{ code: "agent_full", lane: "tasks", agentId: "a" }, queue("a", 3, { inLane: FULL }), {}, {}],
 ])("a queue waits for %j", (reason, own, waiting, process) => {
   const queues = [{ ...queue("a", 3), ...own }];
   expect(reasonsOf({ ...waiting, queues }, process).reasons).toEqual([{ ...reason, count: 3 }]);
+});
+
+test("those that run alone are counted beside others of their agent", () => {
+  const queues = [queue("a", 3), { ...queue("a", 2), alone: true }];
+  expect(reasonsOf({ queues })).toEqual({
+    reasons: [
+      { code: "runs_alone", lane: "tasks", agentId: "a", count: 2 },
+      { code: "tasks_ahead", lane: "tasks", agentId: "a", count: 2 },
+      { code: "others_first", lane: "tasks", count: 1 },
+    ],
+    total: 5,
+  });
 });
 
 test("the fifty that hold most are named, the rest is other", () => {

@@ -8,12 +8,17 @@ const REASONS_MAX = 50;
 /** What holds a whole queue of tasks, or some of it. */
 type Held = Pick<WaitingReason, "lane" | "agentId"> & { readonly code: WaitingCode };
 
+interface WaitingReasonsParams {
+  readonly tenant: string;
+  readonly processSituation: (lane: string) => ProcessSituation;
+}
+
 /** Why work waits: each task by the first reason, in the order of `WAITING_CODES`, that holds it. */
 export function waitingReasons(
   waiting: WaitingTasks,
-  processSituation: (lane: string) => ProcessSituation,
+  { tenant, processSituation }: WaitingReasonsParams,
 ): WaitingReasons {
-  const { queues, readyElsewhere, tenant } = waiting;
+  const { queues, readyElsewhere } = waiting;
   const counts = new Counts();
   const general = generalCode(waiting, processSituation(""));
   const add = (code: WaitingCode, count: number) => counts.add({ code: general ?? code }, count);
@@ -26,7 +31,7 @@ export function waitingReasons(
   add("other", readyElsewhere);
   for (const queue of queues) {
     if (general !== null) add(general, queue.ready);
-    else countQueue(counts, queue, { tenant, here: processSituation(queue.lane).lane });
+    else countQueue(counts, queue, surroundingsOf(waiting, processSituation(queue.lane), tenant));
   }
   return counts.result();
 }
@@ -43,6 +48,23 @@ interface Surroundings {
   readonly tenant: WaitingTasks["tenant"];
   /** The slots of the lane in this process. */
   readonly here: ProcessSituation["lane"];
+  /** Whether this process runs one task alone, or is about to. */
+  readonly nodeRunsAlone: boolean;
+  /** Whether the running tasks of this process hold all the memory that they may, or those of the tenant their share. */
+  readonly memoryFull: boolean;
+}
+
+function surroundingsOf(
+  waiting: WaitingTasks,
+  { lane, memory, alonePhase }: ProcessSituation,
+  tenant: string,
+): Surroundings {
+  return {
+    tenant: waiting.tenant,
+    here: lane,
+    nodeRunsAlone: alonePhase !== "open",
+    memoryFull: !memory.hasRoom || memory.isOverShare(tenant),
+  };
 }
 
 function countQueue(counts: Counts, queue: WaitingQueue, surroundings: Surroundings): void {
@@ -57,12 +79,22 @@ function countQueue(counts: Counts, queue: WaitingQueue, surroundings: Surroundi
   counts.add({ code: "others_first", lane }, 1);
 }
 
-function holderOf(queue: WaitingQueue, { tenant, here }: Surroundings): Held | null {
-  const { lane, agent: agentId, executable, limits } = queue;
+function holderOf(queue: WaitingQueue, surroundings: Surroundings): Held | null {
+  const { lane, agent: agentId, executable, alone } = queue;
   if (!executable) return { code: "no_executor", lane, agentId };
+  const { here } = surroundings;
   if (here === null || here.concurrency === 0) return { code: "lane_not_served", lane };
+  // Whatever slots are free, these wait until nothing else runs, and the others until one of these has had its turn.
+  if (alone) return { code: "runs_alone", lane, agentId };
+  if (surroundings.nodeRunsAlone) return { code: "node_runs_alone" };
   if (here.running >= here.concurrency) return { code: "workers_busy", lane };
+  return surroundings.memoryFull ? { code: "node_memory" } : limitOf(queue, surroundings);
+}
+
+/** The limit over all nodes that a queue has reached. */
+function limitOf({ lane, agent: agentId, limits }: WaitingQueue, { tenant }: Surroundings): Held | null {
   if (isFull(limits.lane.inflight, limits.lane.total)) return { code: "lane_full", lane };
+  if (limits.laneShare !== null) return { code: "tenant_at_lane_share", lane };
   if (isFull(tenant.inflight, tenant.max)) return { code: "tenant_full" };
   const agentFull = [limits.agent, limits.inLane].some(({ inflight, max }) => isFull(inflight, max));
   return agentFull ? { code: "agent_full", lane, agentId } : null;

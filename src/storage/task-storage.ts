@@ -484,8 +484,12 @@ export interface WaitingQueue {
   readonly ready: number;
   /** Whether a live node can execute them. */
   readonly executable: boolean;
+  /** Whether each of them runs alone in its process. */
+  readonly alone: boolean;
   readonly limits: {
     readonly lane: { readonly inflight: number; readonly total: number | null };
+    /** As that of each of them; see `TaskSituation`. */
+    readonly laneShare: TaskSituation["laneShare"];
     /** Of the agent in this lane. */
     readonly inLane: { readonly inflight: number; readonly max: number | null };
     /** Of the agent over all lanes. */

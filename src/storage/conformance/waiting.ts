@@ -42,10 +42,11 @@ export function describeWaiting(open: OpenWorld): void {
       await storage.tasks.insert({ tasks, batches: [batch], limits: ROOMY });
       const limits = {
         lane: { inflight: 0, total: null },
+        laneShare: null,
         inLane: { inflight: 0, max: null },
         agent: { inflight: 0, max: null },
       };
-      const queue = { lane: LANE, ready: 1, executable: true, limits };
+      const queue = { lane: LANE, ready: 1, executable: true, alone: false, limits };
       expect(await waiting()).toEqual({
         ...NOTHING,
         forTasks: 1,
@@ -80,8 +81,10 @@ export function describeWaiting(open: OpenWorld): void {
           agent: AGENT,
           ready: 4 - inflight,
           executable: true,
+          alone: false,
           limits: {
             lane: { inflight: 2, total: 7 },
+            laneShare: null,
             inLane: { inflight, max: 3 },
             agent: { inflight: inflight + 1, max: 4 },
           },

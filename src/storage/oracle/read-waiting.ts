@@ -1,6 +1,8 @@
+import { isAloneKind } from "../alone-line.ts";
 import { WAITING_LOOKED, type WaitingQueue, type WaitingTasks } from "../storage.ts";
+import { isExecutable, laneShareOf } from "./read-situation.ts";
 import { inflightOfTenant } from "./room.ts";
-import { agentKey, isReady, isSameAgent, lineOf, type OracleState, type OracleTask } from "./state.ts";
+import { agentKey, isReady, isSameAgent, type OracleState, type OracleTask } from "./state.ts";
 
 export function readWaiting(state: OracleState, { tenant }: { tenant: string }): WaitingTasks {
   const waiting = state.tasks.filter((task) => task.tenant === tenant && task.held === null);
@@ -29,8 +31,9 @@ export function readWaiting(state: OracleState, { tenant }: { tenant: string }):
 }
 
 function queuesOf(state: OracleState, ready: readonly OracleTask[]): WaitingQueue[] {
-  const isExecutable = (task: OracleTask) => lineOf(state, task).standing === "executable";
-  const groups = Map.groupBy(ready, (task) => JSON.stringify([task.lane, task.agent, isExecutable(task)]));
+  const groups = Map.groupBy(ready, (task) =>
+    JSON.stringify([task.lane, task.agent, isExecutable(state, task), isAloneKind(task.lineKind)]),
+  );
   const queues = [...groups.values()].map((tasks): WaitingQueue => {
     const [first] = tasks as [OracleTask];
     const running = state.tasks.filter(({ held }) => held !== null);
@@ -40,9 +43,11 @@ function queuesOf(state: OracleState, ready: readonly OracleTask[]): WaitingQueu
       lane: first.lane,
       agent: first.agent,
       ready: tasks.length,
-      executable: isExecutable(first),
+      executable: isExecutable(state, first),
+      alone: isAloneKind(first.lineKind),
       limits: {
         lane: { inflight: inLane.length, total: lane?.total ?? null },
+        laneShare: lane === undefined ? null : laneShareOf(state, lane, first.tenant),
         inLane: {
           inflight: inLane.filter((task) => isSameAgent(task, first)).length,
           max: lane?.perAgent ?? null,
@@ -59,7 +64,8 @@ function queuesOf(state: OracleState, ready: readonly OracleTask[]): WaitingQueu
       b.ready - a.ready ||
       compare(a.lane, b.lane) ||
       compare(a.agent, b.agent) ||
-      Number(a.executable) - Number(b.executable),
+      Number(a.executable) - Number(b.executable) ||
+      Number(a.alone) - Number(b.alone),
   );
 }
 

@@ -1,6 +1,8 @@
 import { divide } from "../divide.ts";
-import { WAITING_LOOKED, type WaitingQueue, type WaitingTasks } from "../storage.ts";
+import { type TaskSituation, WAITING_LOOKED, type WaitingQueue, type WaitingTasks } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
+import { readLaneShare } from "./read-situation.ts";
+import { IS_ALONE, IS_EXECUTABLE } from "./standing.ts";
 
 /** What waits of a tenant, by what could hold it. */
 export async function readWaiting(
@@ -11,7 +13,7 @@ export async function readWaiting(
     const sums = db.prepare<Sums>(SUMS).get({ tenant }) as Sums;
     const delayed = db.prepare<{ retryWait: number; notBefore: number }>(DELAYED).get({ tenant });
     const held = db.prepare<{ batch: number; session: number; key: number }>(HELD).get({ tenant });
-    const queues = db.prepare<QueueRow>(QUEUES).all({ tenant }).map(toQueue);
+    const queues = readQueues(db, tenant);
     const early = sums.delayed + sums.dependency;
     const told = queues.reduce((sum, { ready }) => sum + ready, 0);
     return {
@@ -52,14 +54,15 @@ const DELAYED = `
 const HELD = `
   select coalesce(sum(parked = 'batch'), 0) as batch, coalesce(sum(parked = 'session'), 0) as session,
          coalesce(sum(parked = 'key'), 0) as key
-    from (select t.parked from line n cross join task t indexed by task_parked on t.line = n.id and t.parked is not null
-           where n.tenant = @tenant and n.waiting > n.ready limit ${WAITING_LOOKED.tasks})`;
+    from (select t.parked from line cross join task t indexed by task_parked on t.line = line.id and t.parked is not null
+           where line.tenant = @tenant and line.waiting > line.ready limit ${WAITING_LOOKED.tasks})`;
 
 interface QueueRow {
   readonly lane: string;
   readonly agent: string;
   readonly ready: number;
   readonly executable: 0 | 1;
+  readonly alone: 0 | 1;
   readonly agent_max: number | null;
   readonly in_lane: number;
   readonly inflight: number;
@@ -72,19 +75,30 @@ const QUEUES = `
   select q.*, l.inflight as lane_inflight, l.total, l.per_agent,
          (select sum(s.inflight) from line s where s.tenant = @tenant and s.agent = q.agent and s.lane = q.lane) as in_lane,
          (select sum(s.inflight) from line s where s.tenant = @tenant and s.agent = q.agent) as inflight
-    from (select lane, agent, standing = 0 as executable, sum(ready) as ready, max(agent_max) as agent_max
-            from line where tenant = @tenant and ready > 0 group by lane, agent, standing = 0
-           order by sum(ready) desc, lane, agent, executable limit ${WAITING_LOOKED.queues}) q
-    join lane l on l.name = q.lane order by q.ready desc, q.lane, q.agent, q.executable`;
+    from (select lane, agent, executable, alone, sum(ready) as ready, max(agent_max) as agent_max
+            from (select lane, agent, ready, agent_max, ${IS_EXECUTABLE} as executable, ${IS_ALONE} as alone
+                    from line where tenant = @tenant and ready > 0)
+           group by lane, agent, executable, alone
+           order by sum(ready) desc, lane, agent, executable, alone limit ${WAITING_LOOKED.queues}) q
+    join lane l on l.name = q.lane order by q.ready desc, q.lane, q.agent, q.executable, q.alone`;
 
-function toQueue(row: QueueRow): WaitingQueue {
+function readQueues(db: SqliteDatabase, tenant: string): WaitingQueue[] {
+  const rows = db.prepare<QueueRow>(QUEUES).all({ tenant });
+  const lanes = new Set(rows.map(({ lane }) => lane));
+  const shares = new Map([...lanes].map((lane) => [lane, readLaneShare(db, { lane, tenant })]));
+  return rows.map((row) => toQueue(row, shares.get(row.lane) ?? null));
+}
+
+function toQueue(row: QueueRow, laneShare: TaskSituation["laneShare"]): WaitingQueue {
   return {
     lane: row.lane,
     agent: row.agent,
     ready: row.ready,
     executable: row.executable === 1,
+    alone: row.alone === 1,
     limits: {
       lane: { inflight: row.lane_inflight, total: row.total },
+      laneShare,
       inLane: { inflight: row.in_lane, max: row.per_agent },
       agent: { inflight: row.inflight, max: row.agent_max },
     },
