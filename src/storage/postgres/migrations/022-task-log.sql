@@ -1,3 +1,14 @@
+-- As in 006: writers that know nothing of this would delete tasks and leave what they logged.
+select pg_advisory_xact_lock(7682);
+do $$
+declare
+  v_schema text;
+begin
+  for v_schema in select nspname from pg_namespace where nspname like 'rota\_fn\_%' loop
+    execute format('drop schema %I cascade', v_schema);
+  end loop;
+end $$;
+
 -- What executors log, in pieces as they were written together. Older pieces of an attempt are deleted when it has too many.
 create table task_log (
   task_seq  bigint not null,
