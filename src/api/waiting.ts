@@ -16,7 +16,9 @@ const waitingReasons = z
     reasons: z
       .array(
         z.strictObject({
-          code: z.enum(WAITING_CODES).describe("As in the explanation of a task, or `other`."),
+          code: z
+            .enum(WAITING_CODES)
+            .describe("As in the explanation of a task, or `held_back`, or `other`."),
           lane: z.string().exactOptional().describe("With what a lane holds."),
           agentId: z.string().exactOptional().describe("With what holds the tasks of one agent."),
           count: z.int(),
@@ -33,6 +35,6 @@ export const getWaiting = {
   tags: ["tasks"],
   summary: "Ask why work waits",
   description:
-    "All tasks of the tenant that wait, each counted once, by the first reason that holds it, as the node that is asked sees it. It is read from counters: where more than 2000 tasks are delayed or held back, how they divide between `not_before` and `retry_wait`, and between `batch_full`, `session_busy` and `key_busy`, is an estimate. What waits for a task that nobody knows is counted as `waiting_for_task`, what was pre-empted by what holds it now.",
+    "All tasks of the tenant that wait, each counted once, by the first reason that holds it, as the node that is asked sees it. It is read from counters, however much waits. They do not tell apart what the explanation of a task does: what waits for its retry is counted as `not_before`; what its batch, its session or its concurrency key holds as `held_back`; what waits for a task that nobody knows as `waiting_for_task`; what was pre-empted by what holds it now.",
   response: { 200: waitingReasons, ...errorAnswers("storage_unavailable") },
 };

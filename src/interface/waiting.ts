@@ -11,7 +11,7 @@ export interface WaitingReasons {
 }
 
 export interface WaitingReason {
-  /** As `explain` has them, or `other`. */
+  /** As `explain` has them, or `held_back`, or `other`. */
   readonly code: WaitingCode;
   /** With what a lane holds. */
   readonly lane?: string;

@@ -5,11 +5,8 @@ import { waitingReasons } from "./waiting-reasons.ts";
 
 const NOTHING: WaitingTasks = {
   forTasks: 0,
-  notBefore: 0,
-  retryWait: 0,
-  batch: 0,
-  session: 0,
-  key: 0,
+  delayed: 0,
+  heldBack: 0,
   queues: [],
   readyElsewhere: 0,
   tenant: { disabled: false, inflight: 0, max: null },
@@ -50,19 +47,16 @@ test("nothing waits for no reason", () => {
 });
 
 test("each task is counted once, most first", () => {
-  const waiting = { forTasks: 1, notBefore: 2, retryWait: 3, batch: 4, session: 5, key: 6 };
+  const waiting = { forTasks: 1, delayed: 3, heldBack: 6 };
   expect(reasonsOf({ ...waiting, queues: [queue("a", 10), queue("b", 1)] })).toEqual({
     reasons: [
       { code: "tasks_ahead", lane: "tasks", agentId: "a", count: 9 },
-      { code: "key_busy", count: 6 },
-      { code: "session_busy", count: 5 },
-      { code: "batch_full", count: 4 },
-      { code: "retry_wait", count: 3 },
-      { code: "not_before", count: 2 },
+      { code: "held_back", count: 6 },
+      { code: "not_before", count: 3 },
       { code: "others_first", lane: "tasks", count: 2 },
       { code: "waiting_for_task", count: 1 },
     ],
-    total: 32,
+    total: 21,
   });
 });
 

@@ -23,11 +23,8 @@ export function waitingReasons(
   const general = generalCode(waiting, processSituation(""));
   const add = (code: WaitingCode, count: number) => counts.add({ code: general ?? code }, count);
   add("waiting_for_task", waiting.forTasks);
-  add("not_before", waiting.notBefore);
-  add("retry_wait", waiting.retryWait);
-  add("batch_full", waiting.batch);
-  add("session_busy", waiting.session);
-  add("key_busy", waiting.key);
+  add("not_before", waiting.delayed);
+  add("held_back", waiting.heldBack);
   add("other", readyElsewhere);
   for (const queue of queues) {
     if (general !== null) add(general, queue.ready);

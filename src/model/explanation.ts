@@ -44,7 +44,10 @@ export const REASON_CODES = [
 
 export type ReasonCode = (typeof REASON_CODES)[number];
 
-/** The codes by which `waiting` counts tasks, in the order in which the first that holds is taken. */
+/**
+ * The codes by which `waiting` counts tasks, in the order in which the first that holds is taken. `not_before` has retries as well, and
+ * `held_back` what a batch, a session or a concurrency key holds: counters say no more.
+ */
 export const WAITING_CODES = [
   "scheduler_disabled",
   "not_started",
@@ -52,10 +55,7 @@ export const WAITING_CODES = [
   "tenant_disabled",
   "waiting_for_task",
   "not_before",
-  "retry_wait",
-  "batch_full",
-  "session_busy",
-  "key_busy",
+  "held_back",
   "no_executor",
   "lane_not_served",
   "runs_alone",
@@ -69,7 +69,7 @@ export const WAITING_CODES = [
   "tasks_ahead",
   "others_first",
   "other",
-] as const satisfies readonly (ReasonCode | "other")[];
+] as const satisfies readonly (ReasonCode | "held_back" | "other")[];
 
 export type WaitingCode = (typeof WAITING_CODES)[number];
 

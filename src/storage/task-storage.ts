@@ -60,7 +60,7 @@ export interface TaskStorage {
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
   /** Per agent with anything waiting or in flight, and in all, for one tenant. */
   queueDepth(params: { tenant: string }): Promise<QueueDepth>;
-  /** What waits of a tenant, by what could hold it: from counters, see `WAITING_LOOKED` for the rest. */
+  /** What waits of a tenant, by what could hold it: from counters alone, no task is read. */
   waiting(params: { tenant: string }): Promise<WaitingTasks>;
 
   /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
@@ -452,24 +452,17 @@ export interface QueueDepth {
   readonly ready: Readonly<Record<string, number>>;
 }
 
-/**
- * How many tasks are looked at to divide those that are delayed, or held back, by why: where there are more, the division is an
- * estimate and the sums are not. `queues`: how many agent queues are told apart, those in which most is ready.
- */
-export const WAITING_LOOKED = { tasks: 2_000, counted: 50_000, queues: 1_000 } as const;
+/** How many agent queues `waiting` tells apart, those in which most is ready. */
+export const WAITING_QUEUES_MAX = 1_000;
 
 /** All that waits of a tenant: each task is counted once. */
 export interface WaitingTasks {
   /** For tasks that it depends on. */
   readonly forTasks: number;
-  /** Delayed, and never tried. */
-  readonly notBefore: number;
-  /** Delayed after an attempt. */
-  readonly retryWait: number;
-  /** Queued, but held back: by its batch, its session, or its concurrency key. */
-  readonly batch: number;
-  readonly session: number;
-  readonly key: number;
+  /** For their time, be it that of a retry. */
+  readonly delayed: number;
+  /** Queued, but held back by their batch, their session or their concurrency key. */
+  readonly heldBack: number;
   /** What is ready, by agent and lane, most first. */
   readonly queues: readonly WaitingQueue[];
   /** What is ready in queues beyond those. */

@@ -5,11 +5,8 @@ export function describeWaiting(open: OpenWorld): void {
   describe("what waits", () => {
     const NOTHING = {
       forTasks: 0,
-      notBefore: 0,
-      retryWait: 0,
-      batch: 0,
-      session: 0,
-      key: 0,
+      delayed: 0,
+      heldBack: 0,
       queues: [],
       readyElsewhere: 0,
       tenant: { disabled: false, inflight: 0, max: null },
@@ -50,11 +47,8 @@ export function describeWaiting(open: OpenWorld): void {
       expect(await waiting()).toEqual({
         ...NOTHING,
         forTasks: 1,
-        notBefore: 2,
-        retryWait: 1,
-        batch: 4,
-        session: 2,
-        key: 1,
+        delayed: 3,
+        heldBack: 7,
         queues: [
           { ...queue, lane: OTHER_LANE, agent: AGENT },
           { ...queue, agent: "batcher" },

@@ -1,5 +1,5 @@
 import { isAloneKind } from "../alone-line.ts";
-import { WAITING_LOOKED, type WaitingQueue, type WaitingTasks } from "../storage.ts";
+import { WAITING_QUEUES_MAX, type WaitingQueue, type WaitingTasks } from "../storage.ts";
 import { isExecutable, laneShareOf } from "./read-situation.ts";
 import { inflightOfTenant } from "./room.ts";
 import { agentKey, isReady, isSameAgent, type OracleState, type OracleTask } from "./state.ts";
@@ -7,19 +7,14 @@ import { agentKey, isReady, isSameAgent, type OracleState, type OracleTask } fro
 export function readWaiting(state: OracleState, { tenant }: { tenant: string }): WaitingTasks {
   const waiting = state.tasks.filter((task) => task.tenant === tenant && task.held === null);
   const inState = (name: OracleTask["state"]) => waiting.filter((task) => task.state === name);
-  const delayed = inState("delayed");
-  const parkedBy = (name: OracleTask["parked"]) => waiting.filter(({ parked }) => parked === name).length;
   const ready = waiting.filter(isReady);
   const queues = queuesOf(state, ready);
-  const told = queues.slice(0, WAITING_LOOKED.queues);
+  const told = queues.slice(0, WAITING_QUEUES_MAX);
   const record = state.tenants.get(tenant);
   return {
     forTasks: inState("waiting_dependency").length,
-    notBefore: delayed.filter(({ attempts }) => attempts.length === 0).length,
-    retryWait: delayed.filter(({ attempts }) => attempts.length > 0).length,
-    batch: parkedBy("batch"),
-    session: parkedBy("session"),
-    key: parkedBy("key"),
+    delayed: inState("delayed").length,
+    heldBack: waiting.filter(({ parked }) => parked !== null).length,
     queues: told,
     readyElsewhere: ready.length - told.reduce((sum, queue) => sum + queue.ready, 0),
     tenant: {

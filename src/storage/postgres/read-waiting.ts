@@ -1,5 +1,4 @@
-import { divide } from "../divide.ts";
-import { type TaskSituation, WAITING_LOOKED, type WaitingQueue, type WaitingTasks } from "../storage.ts";
+import { type TaskSituation, WAITING_QUEUES_MAX, type WaitingQueue, type WaitingTasks } from "../storage.ts";
 import { isAlone, isExecutable } from "./abilities.ts";
 import type { PostgresDatabase } from "./database.ts";
 
@@ -12,12 +11,10 @@ export async function readWaiting(
   if (row === undefined) throw new Error("A statement without a condition has a row.");
   const queues = row.queues.map(toQueue);
   const told = queues.reduce((sum, { ready }) => sum + ready, 0);
-  const [held, outsideSessions] = [Number(row.parked), Number(row.outside_sessions)];
   return {
     forTasks: Number(row.dependency),
-    ...divide(Number(row.delayed), { notBefore: row.never_tried, retryWait: row.tried }),
-    ...divide(Math.min(outsideSessions, held), { batch: row.of_batches, key: row.of_keys }),
-    session: Math.max(held - outsideSessions, 0),
+    delayed: Number(row.delayed),
+    heldBack: Number(row.parked),
     queues,
     readyElsewhere: Number(row.ready) - told,
     tenant: { disabled: row.disabled, inflight: Number(row.inflight), max: row.max_inflight },
@@ -29,11 +26,6 @@ interface WaitingRow {
   readonly parked: string;
   readonly delayed: string;
   readonly dependency: string;
-  readonly never_tried: number;
-  readonly tried: number;
-  readonly outside_sessions: string;
-  readonly of_batches: number;
-  readonly of_keys: number;
   readonly queues: readonly QueueRow[];
   readonly disabled: boolean;
   readonly max_inflight: number | null;
@@ -63,32 +55,22 @@ const QUEUES = `
             from line n
            cross join lateral (select ${isExecutable("n")} as executable, ${isAlone("n")} as alone) e
            where n.tenant = $1 and n.ready > 0 group by n.lane, n.agent, e.executable, e.alone
-           order by sum(n.ready) desc, n.lane, n.agent, e.executable, e.alone limit ${WAITING_LOOKED.queues}) q
+           order by sum(n.ready) desc, n.lane, n.agent, e.executable, e.alone limit ${WAITING_QUEUES_MAX}) q
     join lane l on l.name = q.lane
     join shares h on h.lane = q.lane`;
 
-// What a session holds back is not marked on the task: it is what is left of all that is held back.
-const WAITING = `
+export const WAITING = `
   with shares as materialized (
     select lane, lane_share(lane, $1) as lane_share
       from (select distinct lane from line where tenant = $1 and ready > 0) l)
-  select n.ready, n.parked, o.disabled, o.max_inflight, o.inflight, d.never_tried, d.tried, p.of_batches, p.of_keys,
+  select n.ready, n.parked, o.disabled, o.max_inflight, o.inflight,
          coalesce((select tasks from tally where tenant = $1 and state = 'delayed'), 0) as delayed,
          coalesce((select tasks from tally where tenant = $1 and state = 'waiting_dependency'), 0) as dependency,
-         (select count(*) from (
-            select 1 from task where tenant = $1 and parked is not null limit ${WAITING_LOOKED.counted}) c) as outside_sessions,
          coalesce((select json_agg(q order by q.ready desc, q.lane, q.agent, q.executable, q.alone) from (${QUEUES}) q), '[]') as queues
     from (select coalesce(sum(ready), 0) as ready, coalesce(sum(parked), 0) as parked from line where tenant = $1) n,
          (select coalesce((select disabled from tenant where id = $1), false) as disabled,
                  (select max_inflight from tenant where id = $1) as max_inflight,
-                 (select coalesce(sum(inflight), 0) from tenant_line where tenant = $1) as inflight) o,
-         (select (count(*) filter (where executions = 0))::integer as never_tried,
-                 (count(*) filter (where executions > 0))::integer as tried
-            from (select executions from task where tenant = $1 and listed_state = 'delayed'
-                   order by seq desc limit ${WAITING_LOOKED.tasks}) t) d,
-         (select (count(*) filter (where parked = 'batch'))::integer as of_batches,
-                 (count(*) filter (where parked <> 'batch'))::integer as of_keys
-            from (select parked from task where tenant = $1 and parked is not null limit ${WAITING_LOOKED.tasks}) t) p`;
+                 (select coalesce(sum(inflight), 0) from tenant_line where tenant = $1) as inflight) o`;
 
 function toQueue(row: QueueRow): WaitingQueue {
   return {

@@ -1,5 +1,4 @@
-import { divide } from "../divide.ts";
-import { type TaskSituation, WAITING_LOOKED, type WaitingQueue, type WaitingTasks } from "../storage.ts";
+import { type TaskSituation, WAITING_QUEUES_MAX, type WaitingQueue, type WaitingTasks } from "../storage.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { readLaneShare } from "./read-situation.ts";
 import { IS_ALONE, IS_EXECUTABLE } from "./standing.ts";
@@ -11,15 +10,12 @@ export async function readWaiting(
 ): Promise<WaitingTasks> {
   return db.read(() => {
     const sums = db.prepare<Sums>(SUMS).get({ tenant }) as Sums;
-    const delayed = db.prepare<{ retryWait: number; notBefore: number }>(DELAYED).get({ tenant });
-    const held = db.prepare<{ batch: number; session: number; key: number }>(HELD).get({ tenant });
     const queues = readQueues(db, tenant);
-    const early = sums.delayed + sums.dependency;
     const told = queues.reduce((sum, { ready }) => sum + ready, 0);
     return {
       forTasks: sums.dependency,
-      ...divide(sums.delayed, delayed ?? { notBefore: 0, retryWait: 0 }),
-      ...divide(sums.waiting - sums.ready - early, held ?? { batch: 0, session: 0, key: 0 }),
+      delayed: sums.delayed,
+      heldBack: sums.waiting - sums.ready - sums.delayed - sums.dependency,
       queues,
       readyElsewhere: sums.ready - told,
       tenant: { disabled: sums.disabled === 1, inflight: sums.inflight, max: sums.max_inflight },
@@ -46,17 +42,6 @@ const SUMS = `
                  (select max_inflight from tenant where id = @tenant) as max_inflight,
                  (select coalesce(sum(inflight), 0) from tenant_line where tenant = @tenant) as inflight) o`;
 
-const DELAYED = `
-  select count(*) - coalesce(sum(tried), 0) as notBefore, coalesce(sum(tried), 0) as retryWait from (
-    select executions > 0 as tried from task
-     where tenant = @tenant and resting_state = 'delayed' order by seq desc limit ${WAITING_LOOKED.tasks})`;
-
-const HELD = `
-  select coalesce(sum(parked = 'batch'), 0) as batch, coalesce(sum(parked = 'session'), 0) as session,
-         coalesce(sum(parked = 'key'), 0) as key
-    from (select t.parked from line cross join task t indexed by task_parked on t.line = line.id and t.parked is not null
-           where line.tenant = @tenant and line.waiting > line.ready limit ${WAITING_LOOKED.tasks})`;
-
 interface QueueRow {
   readonly lane: string;
   readonly agent: string;
@@ -79,7 +64,7 @@ const QUEUES = `
             from (select lane, agent, ready, agent_max, ${IS_EXECUTABLE} as executable, ${IS_ALONE} as alone
                     from line where tenant = @tenant and ready > 0)
            group by lane, agent, executable, alone
-           order by sum(ready) desc, lane, agent, executable, alone limit ${WAITING_LOOKED.queues}) q
+           order by sum(ready) desc, lane, agent, executable, alone limit ${WAITING_QUEUES_MAX}) q
     join lane l on l.name = q.lane order by q.ready desc, q.lane, q.agent, q.executable, q.alone`;
 
 function readQueues(db: SqliteDatabase, tenant: string): WaitingQueue[] {
