@@ -155,6 +155,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     random,
     log,
     newNodeId: nodeIdMaker(hostname(), process.pid),
+    version: VERSION,
     maxLaneShare: () => current.value.options.tenants.maxLaneShare,
     hasSecondTenant: () => tenants.hasSecond,
     concurrency: () =>

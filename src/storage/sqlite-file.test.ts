@@ -118,6 +118,28 @@ describe("a SQLite file", () => {
     expect(await again.counters.recountAll()).toEqual([]);
   });
 
+  test("keeps what was logged over a restart, and deletes it with its task", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    const [task] = await insert(storage, "a");
+    const lines = [{ at: 1, level: "info", text: "x" }] as const;
+    const piece = { taskSeq: task?.seq ?? 0, attempt: 1, bytes: 1, lines };
+    await storage.logs.append({ pieces: [1, 2].map((lastN) => ({ ...piece, lastN })) });
+    await storage.close();
+
+    const { storage: again, clock } = await open(path);
+    const read = { tenant: TENANT, taskId: "a", after: 0, limit: 10 };
+    expect(await again.logs.read(read)).toMatchObject({ attempt: 1, lines: { length: 2 } });
+    await again.tasks.cancel({ tenant: TENANT, ids: ["a"], error: null });
+    clock.step(2_000);
+    await again.tasks.prune({ retentionMs: 1_000, rejectedMax: 0, limit: 10 });
+    await again.logs.append({ pieces: [{ ...piece, lastN: 3 }] });
+    await again.close();
+    const db = new Sqlite(path, { readonly: true });
+    onTestFinished(() => void db.close());
+    expect(db.prepare("select count(*) as rows from task_log").get()).toEqual({ rows: 0 });
+  });
+
   test("gives out no number again that was pruned before a restart", async () => {
     const path = newPath();
     const { storage, clock } = await open(path);

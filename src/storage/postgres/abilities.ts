@@ -72,6 +72,10 @@ const SERVED = (n: string) => `(
 /** Whether the tasks of line `n` run alone. */
 export const isAlone = (n: string) => `left(${n}.kind, ${ALONE.length}) = '${ALONE}'`;
 
+/** Whether live nodes can execute the tasks of line `n`, be it alone; also while there is none. */
+export const isExecutable = (n: string) =>
+  `(${n}.standing = 0 or (${isAlone(n)} and (${n}.pool <> 0 or not exists (select 1 from node where not dead))))`;
+
 /** The live profiles, of all `live`, whose nodes can execute the tasks of line `n`. */
 const ABLE = (n: string, live: string) => `
   case when ${n}.kind in ('', '${ALONE}') and not ${n}.served or ${STORED(n, " and stored.definition::json ->> 'sealedWith' is null")} then ${live}

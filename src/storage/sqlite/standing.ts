@@ -69,6 +69,10 @@ const EXECUTABLE = `
  */
 export const STANDING = `max(${EXECUTABLE}, ${IS_ALONE})`;
 
+/** Whether live nodes can execute the tasks of a row of `line`, be it alone; also while there is none. */
+export const IS_EXECUTABLE = `
+  (standing = 0 or (${IS_ALONE} and (not exists (select 1 from node n where ${LIVE}) or (${EXECUTABLE}) = 0)))`;
+
 /** Of a line that is about to be made. */
 export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: LineName): number {
   const row = db
