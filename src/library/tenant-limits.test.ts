@@ -14,11 +14,11 @@ describe("a limit of a tenant", () => {
     for (const agentId of ["a", "b"]) await tenant.tasks.submit({ agentId, payload: 1 });
     await expect(tenant.tasks.submit({ agentId: "c", payload: 1 })).rejects.toMatchObject({
       code: "queue_full",
-      message: "rejected: tenant queue full",
+      message: "rejected: global queue full",
       details: { agentId: "c", queued: 2, maxTenant: 2 },
     });
     expect((await tenant.tasks.list({ state: "rejected" })).tasks).toMatchObject([
-      { agentId: "c", error: "rejected: tenant queue full" },
+      { agentId: "c", error: "rejected: global queue full" },
     ]);
     expect((await other.tenant.tasks.submit({ payload: 1 })).state).toBe("queued");
     await rota.tenants.update(id, { limits: { maxQueued: 3 } });
