@@ -90,7 +90,8 @@ export function describeAdmission(open: OpenWorld): void {
       await world.storage.tasks.retry({ tenant: TENANT, id: "parent", dependants: true });
       await world.storage.tasks.release({ limit: 100 });
       expect((await world.storage.tasks.counts({ tenant: TENANT })).waiting_dependency).toBe(5);
-      const within = (...tasks: Partial<NewTask>[]) => submitWithin(world, { maxQueueSizeTotal: 4 }, ...tasks);
+      const within = (...tasks: Partial<NewTask>[]) =>
+        submitWithin(world, { maxQueueSizeTotal: 4 }, ...tasks);
       expect(fullOf(await within({}, zeta, zeta, zeta, { tenant: "eta" }))).toEqual([
         "server",
         null,
@@ -109,7 +110,8 @@ export function describeAdmission(open: OpenWorld): void {
       const world = await open();
       await createTenant(world, "zeta");
       await world.storage.tenants.setDisabled({ id: "zeta", disabled: true });
-      const within = (...tasks: Partial<NewTask>[]) => submitWithin(world, { maxQueueSizeTotal: 4 }, ...tasks);
+      const within = (...tasks: Partial<NewTask>[]) =>
+        submitWithin(world, { maxQueueSizeTotal: 4 }, ...tasks);
       expect(fullOf(await within({}, {}, {}))).toEqual([null, null, null]);
       await world.storage.tenants.setDisabled({ id: "zeta", disabled: false });
       expect(fullOf(await within({}))).toEqual(["server"]);
