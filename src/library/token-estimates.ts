@@ -105,7 +105,8 @@ export class TokenEstimates {
   async #store({ tenant, key }: SessionName, { tokens, contextWindow }: ContextUse): Promise<void> {
     const { storage, defaultMax, onChanged } = this.#options;
     const before = await storage.sessions.get({ tenant, key });
-    if (before?.tokens === tokens && before.contextWindow === contextWindow) return;
+    // A session that is not there yet runs nothing that could be throttled: it is asked for again when its first task ends.
+    if (before === null || (before.tokens === tokens && before.contextWindow === contextWindow)) return;
     const changes = { tokens, contextWindow };
     await storage.sessions.update({ tenant, key, defaultMax: defaultMax(), changes });
     onChanged();

@@ -218,6 +218,7 @@ function ownSessions({ sessions, tasks }: LocalTenant, agent: string): Sessions 
     stopAll: refuse,
     reset: refuse,
     update: refuse,
+    delete: refuse,
   };
 }
 

@@ -351,6 +351,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
           maxQueued: null,
           maxInflight: null,
           maxSchedules: null,
+          maxSessions: null,
           maxStreams: null,
           maxAgents: null,
           maxStoredBytes: null,
