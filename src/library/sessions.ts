@@ -74,7 +74,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     // Whoever wants something to end is listened to at any time.
     if (message.stop !== null) return stop(key, message.stop);
     checkOpen();
-    await estimates.refresh({ tenant, key });
+    const unstored = await estimates.refresh({ tenant, key });
     const task = await newTask(key, message);
     await eventLog.tried;
     checkOpen();
@@ -84,6 +84,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       storage.sessions.send({ task, mode, maxConcurrent, maxSessions: max, defaults: settings() }),
     );
     if (sent.refused !== null) throw sessionFull(key, sent.refused);
+    if (unstored !== null) await estimates.store({ tenant, key }, unstored);
     ended.note(sent.cancelled);
     if (!sent.merged) engine.metrics.of(tenant).submitted(task, { rejected: false });
     engine.wakeFor(sent.task);

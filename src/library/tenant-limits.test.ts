@@ -177,6 +177,28 @@ describe("a limit of a tenant", () => {
     await expect(make(tenant)).rejects.toMatchObject({ code: "conflict" });
   });
 
+  test("on sessions with settings refuses more, and is ten thousand unless it says otherwise", async () => {
+    const { rota } = await openTestRota();
+    const { id, tenant } = await createTenant(rota, { maxSessions: 2 });
+    await tenant.sessions.update("a", { cap: 3 });
+    await tenant.sessions.send("b", { message: "hi", maxConcurrent: 2 });
+    const full = {
+      code: "conflict",
+      message: "the tenant may have 2 sessions with settings: delete one first",
+      details: { maxSessions: 2 },
+    };
+    await expect(tenant.sessions.update("c", { cap: 3 })).rejects.toMatchObject(full);
+    await expect(tenant.sessions.send("c", { message: "hi", maxConcurrent: 2 })).rejects.toMatchObject(full);
+    await tenant.sessions.send("c", { message: "hi" });
+    await tenant.sessions.delete("a");
+    await tenant.sessions.update("c", { cap: 3 });
+    expect((await rota.tenants.update(id, { limits: { maxSessions: null } })).limits.maxSessions).toBe(
+      10_000,
+    );
+    expect((await rota.tenants.get("default")).limits.maxSessions).toBeNull();
+    await rota.sessions.update("a", { cap: 3 });
+  });
+
   test("on agents refuses more, and is a thousand unless it says otherwise", async () => {
     const { rota } = await openTestRota();
     const { id, tenant } = await createTenant(rota, { maxAgents: 2 });
