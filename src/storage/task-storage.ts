@@ -400,7 +400,10 @@ export interface TaskSituation {
   readonly laneShare: { readonly inflight: number; readonly max: number } | null;
   /** `inLane`: of its lane alone; `max`: of the agent itself, over all lanes. */
   readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
-  /** The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. */
+  /**
+   * The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. Of one that
+   * waits for its concurrency key, those that wait for the same key and get it first, whatever their agents and lanes.
+   */
   readonly ahead: { readonly ids: readonly string[]; readonly count: number };
   /**
    * Its batch, when that is what holds it: others of it fill its parallelism. `active` are some of those.
