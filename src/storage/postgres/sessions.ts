@@ -42,10 +42,7 @@ export function postgresSessions(db: PostgresDatabase): SessionStorage {
     async list({ tenant, limit, cursor = Number.MAX_SAFE_INTEGER }) {
       const rows = await db.read<SessionRow>({
         name: "list_sessions",
-        // Ordered by both, so that only the index will do that has them: a walk through all sessions would not.
-        text: `select ${SESSION_COLUMNS} from session s
-                where (s.tenant || '', s.id) < ($1, $2) and (s.tenant || '', s.id) > ($1, 0)
-                order by s.tenant || '' desc, s.id desc limit $3`,
+        text: LIST_OF_SESSIONS,
         values: [tenant, cursor, limit + 1],
       });
       const sessions = rows.slice(0, limit).map(toSessionRecord);
@@ -110,6 +107,12 @@ interface SessionRow {
 const SESSION_COLUMNS = `
   s.id, s.tenant, s.key, s.agent, s.lane, s.mode, s.cap, s.drop_policy, s.debounce_ms, s.max_concurrent, s.default_max,
   s.tokens, s.context_window, s.generation, s.open, (select count(*) from lease l where l.session = s.id)::integer as running`;
+
+/** Ordered by both, so that only the index will do that has them: a walk through all sessions would not. */
+export const LIST_OF_SESSIONS = `
+  select ${SESSION_COLUMNS} from session s
+   where (s.tenant || '', s.id) < ($1, $2) and (s.tenant || '', s.id) > ($1, 0)
+   order by s.tenant || '' desc, s.id desc limit $3`;
 
 function toSessionRecord(row: SessionRow): SessionRecord {
   return {
