@@ -15,6 +15,7 @@ export function checkEventsOptions<Options extends object>(options: Options): Op
     "signal",
     "onGap",
     "onBehind",
+    "pace",
   ]);
   optionalNumber(fields, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
   const agentId = fields["agentId"] === undefined ? undefined : checkAgentId(fields["agentId"]);
@@ -27,7 +28,7 @@ export function checkEventsOptions<Options extends object>(options: Options): Op
 /** The same for notifications. */
 export function checkNotificationsOptions<Options extends object>(options: Options): Options {
   const fields = { ...options } as Readonly<Record<string, unknown>>;
-  checkKnown(fields, ["after", "signal", "onGap", "onBehind"]);
+  checkKnown(fields, ["after", "signal", "onGap", "onBehind", "pace"]);
   optionalNumber(fields, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
   return options;
 }

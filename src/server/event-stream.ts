@@ -10,8 +10,10 @@ import type { Log } from "../model/log.ts";
 import { isTerminal } from "../model/task-state.ts";
 import { Outlet } from "./outlet.ts";
 import { Places } from "./places.ts";
+import type { Replays } from "./replays.ts";
 import { eventFrame, gapFrame, notificationFrame, place, RECONNECT } from "./stream-frames.ts";
 import type { Visitor } from "./visitor.ts";
+import { WriteTurns } from "./write-turns.ts";
 
 /** Proxies cut connections on which nothing moves, many after 30 or 60 seconds. */
 const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
@@ -32,6 +34,8 @@ export interface EventStreamsOptions {
   readonly keys: Pick<LocalKeys, "watch">;
   readonly clock: Clock;
   readonly log: Log;
+  /** Says when what happened before a stream began is read. */
+  readonly replays: Replays;
   /** For tests: how many there can be at once, in all and with one key. */
   readonly max?: number;
   readonly maxPerKey?: number;
@@ -52,8 +56,17 @@ interface StreamPlan<Item> {
   readonly isLast?: (item: Item) => boolean;
 }
 
+/** Where a stream goes, and whose turn it takes. */
+interface Sink {
+  readonly outlet: Outlet;
+  readonly key: string | null;
+}
+
 /** Who reads a stream: it ends when their key does. */
-type Reader = Pick<Visitor, "key"> & { readonly rota: Pick<Visitor["rota"], "events" | "notifications"> };
+type Reader = Pick<Visitor, "key"> & {
+  readonly caller: Pick<Visitor["caller"], "keyId">;
+  readonly rota: Pick<Visitor["rota"], "events" | "notifications">;
+};
 
 export interface RunStream {
   readonly visitor: Reader;
@@ -71,6 +84,7 @@ export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #places: Places;
   readonly #open = new Set<Outlet>();
+  readonly #turns = new WriteTurns();
   #closing = false;
 
   constructor(options: EventStreamsOptions) {
@@ -87,13 +101,17 @@ export class EventStreams {
   /** Begins a stream, which goes on until the reader goes away or the server closes. Throws before it has begun. */
   open(response: ServerResponse, reader: Reader, options: Omit<EventsOptions, "signal" | "onGap">): void {
     const outlet = this.#enter(response, reader);
-    const { reading, missing } = readingFor(outlet, () => events);
+    const { reading, missing } = this.#readingFor(reader, outlet, () => events);
     const events: Events = reader.rota.events({ ...options, ...reading });
     outlet.begin(STREAM_HEADERS);
-    void this.#send(events, outlet, {
-      opening: () => `${RECONNECT}${place(events)}\n${missing()}`,
-      ...eventPlan(events),
-    });
+    void this.#send(
+      events,
+      { outlet, key: reader.key },
+      {
+        opening: () => `${RECONNECT}${place(events)}\n${missing()}`,
+        ...eventPlan(events),
+      },
+    );
   }
 
   /** The same for what schedules and their runs do. */
@@ -103,14 +121,18 @@ export class EventStreams {
     options: Pick<NotificationsOptions, "after">,
   ): void {
     const outlet = this.#enter(response, reader);
-    const { reading, missing } = readingFor(outlet, () => notifications);
+    const { reading, missing } = this.#readingFor(reader, outlet, () => notifications);
     const notifications: Notifications = reader.rota.notifications({ ...options, ...reading });
     outlet.begin(STREAM_HEADERS);
-    void this.#send(notifications, outlet, {
-      opening: () => `${RECONNECT}${place(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
-      frame: notificationFrame,
-      heartbeat: { everyMs: HEARTBEAT_MS.notifications, text: () => ": heartbeat\n\n" },
-    });
+    void this.#send(
+      notifications,
+      { outlet, key: reader.key },
+      {
+        opening: () => `${RECONNECT}${place(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
+        frame: notificationFrame,
+        heartbeat: { everyMs: HEARTBEAT_MS.notifications, text: () => ": heartbeat\n\n" },
+      },
+    );
   }
 
   /**
@@ -123,7 +145,7 @@ export class EventStreams {
   ): Promise<void> {
     const outlet = this.#enter(response, visitor);
     // What happens right after it was said is to be seen too.
-    const { reading, missing } = readingFor(outlet, () => events);
+    const { reading, missing } = this.#readingFor(visitor, outlet, () => events);
     const events: Events = visitor.rota.events({ sessionKey, ...reading });
     const sent = await begin().catch((error) => {
       outlet.stop();
@@ -133,12 +155,16 @@ export class EventStreams {
     const { clock } = this.#options;
     const timer = timeoutMs === undefined ? null : clock.setTimer(timeoutMs, () => outlet.stop());
     outlet.begin(STREAM_HEADERS);
-    void this.#send(events, outlet, {
-      opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n${missing()}`,
-      ...eventPlan(events),
-      fits: ({ type, taskId }) => taskId === sent.taskId && type !== "batch.completed",
-      isLast: ({ state }) => isTerminal(state),
-    }).then((hasEnded) => {
+    void this.#send(
+      events,
+      { outlet, key: visitor.key },
+      {
+        opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n${missing()}`,
+        ...eventPlan(events),
+        fits: ({ type, taskId }) => taskId === sent.taskId && type !== "batch.completed",
+        isLast: ({ state }) => isTerminal(state),
+      },
+    ).then((hasEnded) => {
       timer?.cancel();
       if (!hasEnded && outlet.gone) onGone(sent);
     });
@@ -172,7 +198,8 @@ export class EventStreams {
   }
 
   /** Answers whether the last event was told. */
-  async #send<Item>(feed: Feed<Item>, outlet: Outlet, plan: StreamPlan<Item>): Promise<boolean> {
+  async #send<Item>(feed: Feed<Item>, { outlet, key }: Sink, plan: StreamPlan<Item>): Promise<boolean> {
+    const turns = this.#turns;
     const { opening, frame, fits = () => true, isLast = () => false } = plan;
     const stopHeartbeat = this.#beat(outlet, plan.heartbeat);
     try {
@@ -180,19 +207,46 @@ export class EventStreams {
       await outlet.write(Buffer.from(opening()));
       for await (const item of feed) {
         if (!fits(item)) continue;
+        if (turns.isOver) await turns.next(key);
+        const bytes = frame(item);
+        turns.wrote(bytes.length);
         // The next one is not even asked for before there is room for it: what a slow reader has not read stays where
         // it is, in the storage.
-        await outlet.write(frame(item));
+        await outlet.write(bytes);
         if (isLast(item)) return true;
       }
     } catch (error) {
       // The answer has begun, so that it can only end. Whoever listens connects again and goes on where it was.
-      this.#options.log.debug({ error }, "an event stream ended early");
+      if (!outlet.stopped.aborted) this.#options.log.debug({ error }, "an event stream ended early");
     } finally {
       stopHeartbeat();
       outlet.end();
     }
     return false;
+  }
+
+  /**
+   * What a stream reads with, and what it has to say first of what is missing. A gap that opens later, because the database
+   * was restored, is written as soon as the reader comes to it.
+   */
+  #readingFor({ caller }: Reader, outlet: Outlet, feed: () => Pick<Feed<never>, "position">) {
+    let missing = "";
+    let hasBegun = false;
+    return {
+      reading: {
+        signal: outlet.stopped,
+        onGap: (gap: { readonly after: number; readonly oldest: number }) => {
+          if (hasBegun) void outlet.write(Buffer.from(gapFrame(gap, feed())));
+          else missing = gapFrame(gap);
+        },
+        onBehind: () => outlet.pileUp(),
+        pace: this.#options.replays.paceOf(caller.keyId, outlet.stopped),
+      },
+      missing: () => {
+        hasBegun = true;
+        return missing;
+      },
+    };
   }
 
   #beat(outlet: Outlet, { everyMs, text }: StreamPlan<never>["heartbeat"]): () => void {
@@ -204,29 +258,6 @@ export class EventStreams {
     let timer = clock.setTimer(everyMs, beat);
     return () => timer.cancel();
   }
-}
-
-/**
- * What a stream reads with, and what it has to say first of what is missing. A gap that opens later, because the database
- * was restored, is written as soon as the reader comes to it.
- */
-function readingFor(outlet: Outlet, feed: () => Pick<Feed<never>, "position">) {
-  let missing = "";
-  let hasBegun = false;
-  return {
-    reading: {
-      signal: outlet.stopped,
-      onGap: (gap: { readonly after: number; readonly oldest: number }) => {
-        if (hasBegun) void outlet.write(Buffer.from(gapFrame(gap, feed())));
-        else missing = gapFrame(gap);
-      },
-      onBehind: () => outlet.pileUp(),
-    },
-    missing: () => {
-      hasBegun = true;
-      return missing;
-    },
-  };
 }
 
 function eventPlan(events: Feed<RotaEvent>): Pick<StreamPlan<RotaEvent>, "frame" | "heartbeat"> {

@@ -3,7 +3,7 @@ import { openKeyedServer } from "../../../test/support/keyed-server.ts";
 import { errorAnswer } from "../../api/error.ts";
 import { costOf, isExpensive } from "./request-cost.ts";
 
-const NOTHING = { bytesIn: 0, bytesOut: 0, rows: 0, dueTimes: 0 };
+const NOTHING = { bytesIn: 0, bytesOut: 0, rows: 0, looked: 0, dueTimes: 0 };
 const PREVIEW = { method: "POST", json: { schedule: "every minute", tz: "UTC", count: 1_000 } };
 
 describe("the cost of a request", () => {
@@ -12,6 +12,7 @@ describe("the cost of a request", () => {
     ["a small body and a small answer", { bytesIn: 4_000, bytesOut: 4_000 }, 1],
     ["a usual page", { rows: 100, bytesOut: 41_000 }, 2],
     ["a large page", { rows: 1_000, bytesOut: 410_000 }, 26],
+    ["a page that is looked for among many rows", { looked: 8_000 }, 16],
     ["many due times", { dueTimes: 1_000, bytesOut: 27_000 }, 50],
     ["the largest body", { bytesIn: 1_048_576 }, 64],
   ])("of %s", (_what, usage, cost) => {

@@ -63,7 +63,7 @@ export function chargeHead(request: FastifyRequest, limit: RateLimit, keyId: str
   const { headers, routeOptions } = request;
   const bytesIn = Number(headers["content-length"] ?? 0) || 0;
   const rows = routeOptions.config.paged === true ? rowsAsked(request.query) : 0;
-  request.charge = new Charge(limit, keyId, { bytesIn, bytesOut: 0, rows, dueTimes: 0 });
+  request.charge = new Charge(limit, keyId, { bytesIn, bytesOut: 0, rows, looked: 0, dueTimes: 0 });
   request.charge.pay();
 }
 
