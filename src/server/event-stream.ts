@@ -8,18 +8,20 @@ import { RotaError } from "../model/errors.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { Log } from "../model/log.ts";
 import { isTerminal } from "../model/task-state.ts";
+import { TurnBudget } from "../services/turn-budget.ts";
 import { Outlet } from "./outlet.ts";
 import { Places } from "./places.ts";
 import type { Replays } from "./replays.ts";
 import { eventFrame, gapFrame, notificationFrame, place, RECONNECT } from "./stream-frames.ts";
 import type { Visitor } from "./visitor.ts";
-import { WriteTurns } from "./write-turns.ts";
 
 /** Proxies cut connections on which nothing moves, many after 30 or 60 seconds. */
 const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
 /** Each takes less than 50 KiB as long as it is read. */
 const STREAMS_MAX = 4_000;
 const STREAMS_PER_KEY_MAX = 1_000;
+/** What all of them write before other work has its turn: some milliseconds. */
+const WRITTEN_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
 
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -84,7 +86,7 @@ export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #places: Places;
   readonly #open = new Set<Outlet>();
-  readonly #turns = new WriteTurns();
+  readonly #turns = new TurnBudget<string | null>(WRITTEN_PER_TURN);
   #closing = false;
 
   constructor(options: EventStreamsOptions) {
@@ -209,7 +211,7 @@ export class EventStreams {
         if (!fits(item)) continue;
         if (turns.isOver) await turns.next(key);
         const bytes = frame(item);
-        turns.wrote(bytes.length);
+        turns.used(bytes.length);
         // The next one is not even asked for before there is room for it: what a slow reader has not read stays where
         // it is, in the storage.
         await outlet.write(bytes);
