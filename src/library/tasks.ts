@@ -5,8 +5,9 @@ import type { TaskWaiter } from "../events/task-waiter.ts";
 import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../interface/tasks.ts";
 import type { BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
 import { atIndex, parseBatchSteps, parseTaskInputs } from "../model/batch-input.ts";
+import { canonicalJson, canonicalSteps } from "../model/canonical-json.ts";
 import { RotaError } from "../model/errors.ts";
-import { invalidField, optionalBoolean } from "../model/field-checks.ts";
+import { type Fields, invalidField, optionalBoolean } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { NO_QUEUE_LIMIT } from "../model/task.ts";
@@ -15,6 +16,7 @@ import { looksLikeTaskId } from "../model/task-id.ts";
 import { type ParsedTask, parseTaskInput } from "../model/task-input.ts";
 import { toTask, toTaskRow } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
+import { isLargeInput } from "../services/large-input.ts";
 import type { WorkTurns } from "../services/work-turns.ts";
 import { rejectionError } from "../storage/admission.ts";
 import { namedDependency } from "../storage/dependency-error.ts";
@@ -69,6 +71,10 @@ export interface TasksOptions {
   readonly ended: EndedTasks;
 }
 
+/** Requests with idempotency keys that were written before, by what they are. */
+type RequestTexts = ReadonlyMap<Fields, string>;
+const NO_TEXTS: RequestTexts = new Map();
+
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
@@ -77,7 +83,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
-    const [task] = newTasks([await parse((defaults) => parseTaskInput(input, defaults))], null);
+    const parsed = await parse((defaults) => parseTaskInput(input, defaults));
+    const large = largeRequests([parsed]);
+    const [task] = newTasks([parsed], null, large.length === 0 ? NO_TEXTS : await writeInTurns(large));
     if (task === undefined) throw new Error("One task makes one.");
     if (task.callbackUrl !== null) {
       await checkCallback(task.callbackUrl, "callbackUrl");
@@ -137,7 +145,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
     parsed: readonly ParsedTask[],
     batch: NewBatch | null,
   ): Promise<{ tasks: NewTask[]; inserted: InsertedTask[] }> {
-    const tasks = newTasks(parsed, batch?.id ?? null);
+    const large = largeRequests(parsed);
+    const texts = large.length === 0 ? NO_TEXTS : await writeInTurns(large);
+    const tasks = newTasks(parsed, batch?.id ?? null, texts);
     await checkCallbacks(tasks, batch);
     await eventLog.tried;
     checkNotGone();
@@ -172,7 +182,14 @@ export function createTasks(options: TasksOptions): LocalTasks {
     checkOpen();
   }
 
-  function newTask(parsed: ParsedTask, batch: string | null): NewTask {
+  /** What came with idempotency keys and is large, in the form in which requests are compared. */
+  async function writeInTurns(requests: readonly Fields[]): Promise<RequestTexts> {
+    const texts = new Map<Fields, string>();
+    for (const request of requests) texts.set(request, await work.run(canonicalSteps(request)));
+    return texts;
+  }
+
+  function newTask(parsed: ParsedTask, batch: string | null, texts: RequestTexts): NewTask {
     return {
       ...parsed,
       id: newTaskId(),
@@ -180,12 +197,12 @@ export function createTasks(options: TasksOptions): LocalTasks {
       origin: "task",
       schedule: null,
       batch,
-      idempotency: hashed(parsed.idempotency),
+      idempotency: hashed(parsed.idempotency, texts),
     };
   }
 
-  function newTasks(parsed: readonly ParsedTask[], batch: string | null): NewTask[] {
-    const tasks = parsed.map((task) => newTask(task, batch));
+  function newTasks(parsed: readonly ParsedTask[], batch: string | null, texts: RequestTexts): NewTask[] {
+    const tasks = parsed.map((task) => newTask(task, batch, texts));
     const related = tasks.some(({ dependsOn, spec }) => dependsOn.length > 0 || spec.key !== undefined);
     return related ? withDependencies(tasks) : tasks;
   }
@@ -344,11 +361,18 @@ function goneDependency({ task, parents }: TaskSituation): string {
   return gone.find((id) => id === named) ?? gone[0] ?? "a task";
 }
 
+function largeRequests(parsed: readonly ParsedTask[]): Fields[] {
+  return parsed.flatMap(({ idempotency }) =>
+    idempotency !== null && isLargeInput(idempotency.request) ? [idempotency.request] : [],
+  );
+}
+
 /** A request may be long; what stands for it need not be. */
-function hashed(idempotency: ParsedTask["idempotency"]): NewTask["idempotency"] {
+function hashed(idempotency: ParsedTask["idempotency"], texts: RequestTexts): NewTask["idempotency"] {
   if (idempotency === null) return null;
   const { key, request } = idempotency;
-  return { key, hash: createHash("sha256").update(request).digest("base64url") };
+  const text = texts.get(request) ?? canonicalJson(request);
+  return { key, hash: createHash("sha256").update(text).digest("base64url") };
 }
 
 function idempotencyConflict({ id }: InsertedTask): RotaError {
