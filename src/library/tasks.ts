@@ -11,9 +11,11 @@ import { type Fields, invalidField, optionalBoolean } from "../model/field-check
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { NO_QUEUE_LIMIT } from "../model/task.ts";
+import { taskCursorText } from "../model/task-cursor.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import { type ParsedTask, parseTaskInput } from "../model/task-input.ts";
+import type { TaskOrder } from "../model/task-order.ts";
 import { toTask, toTaskRow } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
 import { isLargeInput } from "../services/large-input.ts";
@@ -242,12 +244,12 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
     async list(filter: TaskFilter = {}) {
       const params = parseTaskFilter({ ...filter });
-      return toPage(await listPage(storage, { tenant, ...params }), toTask);
+      return toPage(await listPage(storage, { tenant, ...params }), params.order, toTask);
     },
 
     async listRows(filter: TaskFilter = {}) {
       const params = parseTaskFilter({ ...filter });
-      return toPage(await listRowPage(storage, { tenant, ...params }), toTaskRow);
+      return toPage(await listRowPage(storage, { tenant, ...params }), params.order, toTaskRow);
     },
 
     async getBatch(batchId) {
@@ -305,12 +307,13 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
 function toPage<Item, Shown>(
   { items, nextCursor }: ListedPage<Item>,
+  order: TaskOrder | undefined,
   show: (item: Item) => Shown,
 ): { tasks: Shown[]; count: number; nextCursor: string | null } {
   return {
     tasks: items.map(show),
     count: items.length,
-    nextCursor: nextCursor === null ? null : String(nextCursor),
+    nextCursor: nextCursor === null ? null : taskCursorText(nextCursor, order),
   };
 }
 
