@@ -1,0 +1,25 @@
+import { once } from "node:events";
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+
+let text: Promise<Buffer> | undefined;
+
+/**
+ * The OpenAPI document as it is sent, made when somebody first asks for it, once for the process. To make it takes half a second,
+ * in which nobody else would be answered: so another thread does.
+ */
+export function describeApi(): Promise<Buffer> {
+  text ??= makeText().catch((error) => {
+    text = undefined;
+    throw error;
+  });
+  return text;
+}
+
+async function makeText(): Promise<Buffer> {
+  // Source or built: it lies beside this file, and is called likewise.
+  const program = new URL(`./openapi-thread${extname(import.meta.url)}`, import.meta.url);
+  const thread = new Worker(program, { name: "openapi" });
+  const [json] = await once(thread, "message");
+  return Buffer.from(json as string);
+}
