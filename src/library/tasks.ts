@@ -242,14 +242,14 @@ export function createTasks(options: TasksOptions): LocalTasks {
       return explainTask(situation, processSituation(situation.task.lane));
     },
 
-    async list(filter: TaskFilter = {}) {
+    async list(filter: TaskFilter = {}, { onLooked } = {}) {
       const params = parseTaskFilter({ ...filter });
-      return toPage(await listPage(storage, { tenant, ...params }), params.order, toTask);
+      return toPage(await listPage(storage, { tenant, ...params, onLooked }), params.order, toTask);
     },
 
-    async listRows(filter: TaskFilter = {}) {
+    async listRows(filter: TaskFilter = {}, { onLooked } = {}) {
       const params = parseTaskFilter({ ...filter });
-      return toPage(await listRowPage(storage, { tenant, ...params }), params.order, toTaskRow);
+      return toPage(await listRowPage(storage, { tenant, ...params, onLooked }), params.order, toTaskRow);
     },
 
     async getBatch(batchId) {

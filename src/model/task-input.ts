@@ -38,7 +38,7 @@ export const TIMEOUT_MIN_MS = 1_000;
 /** An action without a deadline has this long, from the moment it could first start. */
 const ACTION_DEADLINE_MS = 60_000;
 /** Tasks that one can depend on. */
-const DEPENDS_ON_MAX = 100;
+export const DEPENDS_ON_MAX = 100;
 const KEY = /^(?!\s)[^\p{Cc}\p{Cs}]{1,128}(?<!\s)$/u;
 const CONCURRENCY_KEY = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 /** A task as it was asked for, with everything that was left out filled in. Times are milliseconds since 1970. */

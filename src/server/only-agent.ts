@@ -121,12 +121,12 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
       await get(taskId);
       return tasks.explain(taskId);
     },
-    async list(filter = {}) {
-      const own = await tasks.list({ ...filter, agentId: agent });
+    async list(filter = {}, options) {
+      const own = await tasks.list({ ...filter, agentId: agent }, options);
       return isOther(filter) ? { tasks: [], count: 0, nextCursor: null } : own;
     },
-    async listRows(filter = {}) {
-      const own = await tasks.listRows({ ...filter, agentId: agent });
+    async listRows(filter = {}, options) {
+      const own = await tasks.listRows({ ...filter, agentId: agent }, options);
       return isOther(filter) ? { tasks: [], count: 0, nextCursor: null } : own;
     },
     async wait(taskId, options) {

@@ -56,6 +56,29 @@ describe("a key is charged", () => {
     }
   });
 
+  test("for the rows that are looked at for a page, also where none of them is asked for", async () => {
+    const { key, askWith, rota } = await openKeyedServer({ start: false });
+    const own = await key({});
+    await rota.tasks.submitMany(Array.from({ length: 1_000 }, () => ({ payload: null })));
+    await rota.lanes.clear("tasks");
+    expect((await rota.tasks.counts()).counts).toEqual({ cancelled: 1_000 });
+    // 1000 ends that were looked at are two units, as are a hundred rows that were asked for.
+    const ask = () => askWith(own, "/tasks?order=completed&lane=nope");
+    for (let count = 0; count < 99; count += 1) expect((await ask()).status).toBe(200);
+    expect([(await ask()).status, (await ask()).status]).toContain(429);
+  });
+
+  test("for each dependency of a task in a batch", async () => {
+    const { key, askWith } = await openKeyedServer({ start: false });
+    const own = await key({});
+    const dependsOn = Array.from({ length: 100 }, (_, index) => `tsk_${String(index).padStart(32, "0")}`);
+    const tasks = Array.from({ length: 50 }, () => ({ payload: null, dependsOn }));
+    const submit = () => askWith(own, "/tasks/batch", { method: "POST", json: { tasks } });
+    expect((await submit()).status).toBe(202);
+    // 5050 rows are a hundred units, and the body is more than ten.
+    expect((await submit()).body).toMatchObject({ code: "rate_limited", details: { burst: 200 } });
+  });
+
   test("for a body that comes without its length", async () => {
     const { key, url } = await openKeyedServer({ start: false });
     const own = await key({});

@@ -51,6 +51,11 @@ export class Charge {
     this.#paid = cost;
   }
 
+  /** Adds entries that were looked at: they are paid for with the answer. */
+  looked(entries: number): void {
+    this.#usage = { ...this.#usage, looked: this.#usage.looked + entries };
+  }
+
   /** Lets the next expensive request of the key begin. */
   end(): void {
     this.#leave?.();
