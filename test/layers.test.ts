@@ -41,6 +41,8 @@ const PARTS: Record<string, readonly string[]> = {
   "src/events/": ["src/model/", "src/storage/"],
   // The shape of everything that works in the background, and the storage's time as this process sees it.
   "src/services/": ["src/model/", "src/storage/"],
+  // How the event loop is shared, by whatever has much to do in it.
+  "src/services/turn-budget.ts": [],
   "src/metrics/": ["src/model/", "src/storage/"],
   "src/tenants/": ["src/model/", "src/storage/", "src/services/"],
   "src/webhooks/": ["src/model/", "src/storage/", "src/outbound/", "src/services/"],
@@ -51,6 +53,7 @@ const PARTS: Record<string, readonly string[]> = {
     "src/schedules/",
     "src/storage/",
     "src/services/",
+    "src/services/turn-budget.ts",
     "src/executors/executor.ts",
     "src/executors/errors.ts",
     "src/metrics/",
@@ -108,6 +111,7 @@ const PARTS: Record<string, readonly string[]> = {
   "src/server/": [
     "src/version.ts",
     "src/engine/system-clock.ts",
+    "src/services/turn-budget.ts",
     "src/model/",
     "src/config/",
     "src/events/",

@@ -69,6 +69,11 @@ export class Attempt implements ExecutorContext {
     this.#hooks = params.hooks;
   }
 
+  /** About what it holds in memory until its executor returns. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
   get tenantId(): string {
     return this.record.tenant;
   }

@@ -1,11 +1,23 @@
+import { dependencyResult } from "../model/dependency-result.ts";
 import { DEPENDENCY_BYTES_MAX, type DependencyResult } from "../model/task.ts";
 import type { TaskRecord } from "../model/task-record.ts";
+import type { TurnBudget } from "../services/turn-budget.ts";
 import type { Storage, StoredDependency } from "../storage/storage.ts";
 import { type PatientReadParams, readPatiently } from "./patient-read.ts";
 
+/** Results up to this are read at once, with the sizes of the others. */
+const SMALL_BYTES = 16_384;
+/** The others are read by so many bytes at a time: reading a megabyte of them takes some milliseconds. */
+const SLICE_BYTES = 262_144;
+
+/** What the tasks that start read in one turn of the event loop. */
+export const DEPENDENCIES_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
+
 export interface ReadDependenciesParams extends Omit<PatientReadParams<unknown>, "read"> {
   readonly storage: Storage;
-  readonly record: Pick<TaskRecord, "seq" | "spec">;
+  readonly record: Pick<TaskRecord, "seq" | "tenant" | "spec">;
+  /** Where tasks that start together let other work through, by tenant. */
+  readonly turns: TurnBudget<string>;
 }
 
 /** What an executor gets of the results of the tasks that its own depends on. */
@@ -16,24 +28,56 @@ export interface ReadDependencies {
 }
 
 export async function readDependencies(params: ReadDependenciesParams): Promise<ReadDependencies> {
-  const { storage, record, ...patience } = params;
-  const { seq, spec } = record;
-  const ids = spec.dependsOn ?? [];
-  const stored = await readPatiently({
-    ...patience,
-    read: () => storage.tasks.dependencyResults({ seq, ids, bytesMax: DEPENDENCY_BYTES_MAX }),
-  });
-  const bytes = stored.reduce((sum, { result, resultBytes }) => sum + (result === null ? 0 : resultBytes), 0);
-  return { results: stored.map(toDependencyResult), bytes };
+  const { storage, record, turns, ...patience } = params;
+  const { seq, spec, tenant } = record;
+
+  async function read(ids: readonly string[], bytesMax: number): Promise<StoredDependency[]> {
+    if (turns.isOver) await turns.next(tenant);
+    const reading = readPatiently({
+      ...patience,
+      read: () => storage.tasks.dependencyResults({ seq, ids, bytesMax }),
+    });
+    turns.used(bytesMax);
+    return reading;
+  }
+
+  const stored = await read(spec.dependsOn ?? [], SMALL_BYTES);
+  const known = stored.filter(({ result }) => result !== null);
+  let bytes = known.reduce((sum, { resultBytes }) => sum + resultBytes, 0);
+  const { slices, omitted } = slicesOf(stored.slice(known.length), DEPENDENCY_BYTES_MAX - bytes);
+  for (const slice of slices) {
+    known.push(...(await read(slice.ids, slice.bytes)));
+    bytes += slice.bytes;
+  }
+  return { results: [...known, ...omitted].map(toDependencyResult), bytes };
 }
 
-/** Parsed JSON takes up to thirteen times as much memory as its text: the text is what is kept. */
+interface Slice {
+  readonly ids: string[];
+  bytes: number;
+}
+
+/** What is still to be read, as far as it fits into `bytesMax`: from the first that does not on, nothing is. */
+function slicesOf(
+  unread: readonly StoredDependency[],
+  bytesMax: number,
+): { slices: Slice[]; omitted: readonly StoredDependency[] } {
+  const slices: Slice[] = [];
+  let left = bytesMax;
+  for (const [index, { taskId, resultBytes }] of unread.entries()) {
+    left -= resultBytes;
+    if (left < 0) return { slices, omitted: unread.slice(index) };
+    const last = slices.at(-1);
+    if (last !== undefined && last.bytes + resultBytes <= SLICE_BYTES) {
+      last.ids.push(taskId);
+      last.bytes += resultBytes;
+    } else {
+      slices.push({ ids: [taskId], bytes: resultBytes });
+    }
+  }
+  return { slices, omitted: [] };
+}
+
 function toDependencyResult({ taskId, resultBytes, result: text }: StoredDependency): DependencyResult {
-  if (text === null) return { taskId, resultBytes, omitted: true };
-  return {
-    taskId,
-    get result() {
-      return JSON.parse(text);
-    },
-  };
+  return text === null ? { taskId, resultBytes, omitted: true } : dependencyResult(taskId, text);
 }

@@ -6,6 +6,7 @@ import { REPLACED } from "../model/schedule.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { Service } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
+import { TurnBudget } from "../services/turn-budget.ts";
 import type {
   Abilities,
   AdmissionLimits,
@@ -19,7 +20,7 @@ import type { AlonePhase } from "./alone-turns.ts";
 import type { Attempt } from "./attempt.ts";
 import { BulkWorker } from "./bulk-worker.ts";
 import { Completer } from "./completer.ts";
-import { readDependencies } from "./dependency-results.ts";
+import { DEPENDENCIES_PER_TURN, readDependencies } from "./dependency-results.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { Firer, type ScheduleRunner } from "./firer.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -148,13 +149,15 @@ export class Engine {
       onSent: (tasks) => this.#wakeFor(tasks),
       onInserted: (tasks, answers) => this.#inserted(tasks, answers),
     });
+    const dependencyTurns = new TurnBudget<string>(DEPENDENCIES_PER_TURN);
     this.#runner = new Runner({
       clock,
       storageNow,
       log,
       memory,
       findExecutor: options.findExecutor,
-      readDependencies: (record, signal) => readDependencies({ clock, random, storage, record, signal }),
+      readDependencies: (record, signal) =>
+        readDependencies({ clock, random, storage, record, signal, turns: dependencyTurns }),
       onOutcome: (attempt, outcome) => {
         this.#ran(attempt);
         if (outcome.kind === "not_executed") {

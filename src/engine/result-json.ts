@@ -1,5 +1,6 @@
 import { aTypeOf } from "../model/field-checks.ts";
 import { isDeeperThan } from "../model/json-depth.ts";
+import { rememberText } from "../model/json-text.ts";
 import { jsonWeight } from "../model/json-weight.ts";
 import { JSON_DEPTH_MAX } from "../model/task-input.ts";
 import { errorText } from "./attempt-error.ts";
@@ -18,16 +19,29 @@ export type Checked =
  * is looked at.
  */
 export function checkJson(what: string, value: unknown, bytesMax: number): Checked {
+  const steps = checkJsonSteps(what, value, bytesMax);
+  for (;;) {
+    const { done, value: checked } = steps.next();
+    if (done) return checked;
+  }
+}
+
+/** The same in steps, of which each may take some tens of milliseconds where the value is large. */
+export function* checkJsonSteps(
+  what: string,
+  value: unknown,
+  bytesMax: number,
+): Generator<void, Checked, void> {
   if (value === undefined || value === null) return { ok: true, value: null, bytes: 0 };
   if (typeof value === "boolean") return { ok: true, value, bytes: 0 };
   if (typeof value === "number") return { ok: true, value: Number.isFinite(value) ? value : null, bytes: 0 };
   // A UTF-16 unit takes six bytes at most, as in \u0000.
   if (typeof value === "string" && value.length * 6 + 2 <= bytesMax)
     return { ok: true, value: value.toWellFormed(), bytes: value.length };
-  return checkText(what, value, bytesMax);
+  return yield* checkText(what, value, bytesMax);
 }
 
-function checkText(what: string, value: unknown, bytesMax: number): Checked {
+function* checkText(what: string, value: unknown, bytesMax: number): Generator<void, Checked, void> {
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -42,7 +56,10 @@ function checkText(what: string, value: unknown, bytesMax: number): Checked {
   if (isDeeperThan(JSON_DEPTH_MAX, text)) {
     return { ok: false, error: `${what} is nested deeper than ${JSON_DEPTH_MAX} levels` };
   }
-  return { ok: true, value: JSON.parse(text), bytes: jsonWeight(text) };
+  yield;
+  const copy: unknown = JSON.parse(text);
+  rememberText(copy, text);
+  return { ok: true, value: copy, bytes: jsonWeight(text) };
 }
 
 /** V8 draws a cycle over several lines; the first says what is wrong. What a `toJSON` throws can be anything. */

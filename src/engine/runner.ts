@@ -6,17 +6,23 @@ import type { Outcome } from "../model/outcome.ts";
 import { DEPENDENCY_BYTES_MAX } from "../model/task.ts";
 import type { TaskLogLevel } from "../model/task-log.ts";
 import { type TaskRecord, toTask } from "../model/task-record.ts";
+import { TurnBudget } from "../services/turn-budget.ts";
 import type { ClaimedTask } from "../storage/storage.ts";
 import { Attempt, type AttemptHooks } from "./attempt.ts";
 import { cleanText, ERROR_BYTES_MAX, failureOf } from "./attempt-error.ts";
 import type { ReadDependencies } from "./dependency-results.ts";
-import { checkJson, RESULT_BYTES_MAX } from "./result-json.ts";
+import { type Checked, checkJson, checkJsonSteps, RESULT_BYTES_MAX } from "./result-json.ts";
 import type { RunningBytes } from "./running-bytes.ts";
 
 /** An executor that still runs this long after it was told to stop is named in the log. */
 const IGNORED_ABORT_MS = 5_000;
 /** Deadlines are moments of the wall clock, which may jump: look at least this often. */
 const DEADLINE_LOOK_MS = 5_000;
+
+/** What an attempt holds whose result may be large. */
+const LARGE_BYTES = 65_536;
+/** What is checked of large results in one turn of the event loop. */
+const CHECKED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
 
 export interface RunnerOptions {
   readonly clock: Clock;
@@ -55,6 +61,8 @@ export class Runner {
   readonly #running = new Map<number, Attempt>();
   /** Told to stop and not yet returned. */
   readonly #lingering = new Set<Attempt>();
+  /** Where large results let other work through, by tenant. */
+  readonly #turns = new TurnBudget<string>(CHECKED_PER_TURN);
   // One timer for all: most attempts end long before their timeout, and a timer each would cost more than the rest.
   #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -140,7 +148,7 @@ export class Runner {
 
   /** Never rejects: a rejection that nobody handles ends the process, and with it everything else that runs here. */
   async #execute(attempt: Attempt, executor: Executor): Promise<void> {
-    const outcome = await outcomeOf(attempt, executor, this.#options.readDependencies);
+    const outcome = await this.#outcomeOf(attempt, executor);
     attempt.returned();
     if (attempt.over) {
       this.#returned(attempt);
@@ -231,33 +239,55 @@ export class Runner {
       );
     }
   }
-}
 
-async function outcomeOf(
-  attempt: Attempt,
-  executor: Executor,
-  readDependencies: RunnerOptions["readDependencies"],
-): Promise<Outcome> {
-  const { record } = attempt;
-  try {
-    if (record.spec.dependsOn === undefined) {
-      return outcomeOfResult(attempt, await executor(toTask(record), attempt));
+  async #outcomeOf(attempt: Attempt, executor: Executor): Promise<Outcome> {
+    const { record } = attempt;
+    try {
+      if (attempt.heldBytes >= LARGE_BYTES) await this.#turnFor(attempt);
+      if (record.spec.dependsOn === undefined) {
+        return this.#outcomeOfResult(attempt, await executor(toTask(record), attempt));
+      }
+      // Until they are read they count as much as they may take, so that no others are claimed into that room.
+      const bytesMax = Math.min(record.spec.dependsOn.length * RESULT_BYTES_MAX, DEPENDENCY_BYTES_MAX);
+      attempt.hold(bytesMax);
+      const { results: dependencies, bytes } = await this.#options.readDependencies(record, attempt.signal);
+      // Told to stop before it could begin.
+      attempt.signal.throwIfAborted();
+      attempt.letGo(bytesMax - bytes);
+      return this.#outcomeOfResult(attempt, await executor({ ...toTask(record), dependencies }, attempt));
+    } catch (error) {
+      return failureOf(error);
     }
-    // Until they are read they count as much as they may take, so that no others are claimed into that room.
-    const bytesMax = Math.min(record.spec.dependsOn.length * RESULT_BYTES_MAX, DEPENDENCY_BYTES_MAX);
-    attempt.hold(bytesMax);
-    const { results: dependencies, bytes } = await readDependencies(record, attempt.signal);
-    // Told to stop before it could begin.
-    attempt.signal.throwIfAborted();
-    attempt.letGo(bytesMax - bytes);
-    return outcomeOfResult(attempt, await executor({ ...toTask(record), dependencies }, attempt));
-  } catch (error) {
-    return failureOf(error);
+  }
+
+  /** An attempt that holds little cannot have made much of it, or not at the cost of others: it is checked at once. */
+  #outcomeOfResult(attempt: Attempt, result: unknown): Outcome | Promise<Outcome> {
+    if (attempt.heldBytes >= LARGE_BYTES && typeof result === "object") {
+      return this.#checkInTurns(attempt, result);
+    }
+    return outcomeOf(attempt, checkJson("result", result, RESULT_BYTES_MAX));
+  }
+
+  /** Those that hold much go one after the other. */
+  async #turnFor(attempt: Attempt): Promise<void> {
+    await this.#turns.next(attempt.tenantId);
+    this.#turns.used(attempt.heldBytes);
+    // Told to stop meanwhile.
+    if (attempt.over) attempt.signal.throwIfAborted();
+  }
+
+  /** What came from outside may be any JSON there is: to write a megabyte of it takes up to 50 ms, and to read it as well. */
+  async #checkInTurns(attempt: Attempt, result: unknown): Promise<Outcome> {
+    const steps = checkJsonSteps("result", result, RESULT_BYTES_MAX);
+    for (;;) {
+      await this.#turnFor(attempt);
+      const { done, value: checked } = steps.next();
+      if (done) return outcomeOf(attempt, checked);
+    }
   }
 }
 
-function outcomeOfResult(attempt: Attempt, result: unknown): Outcome {
-  const checked = checkJson("result", result, RESULT_BYTES_MAX);
+function outcomeOf(attempt: Attempt, checked: Checked): Outcome {
   if (checked.ok) {
     attempt.resultBytes = checked.bytes;
     return { kind: "done", result: checked.value };

@@ -1,10 +1,10 @@
 import type { RotaEvent } from "../model/event.ts";
-import type { EventFilter, Storage } from "../storage/storage.ts";
+import { type EventFilter, LOOKED_MAX, type Storage } from "../storage/storage.ts";
 import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
 import { toEvent } from "./to-event.ts";
 
-/** What is read at once. A result can take a mebibyte, so that many of them must not be read together. */
-const PAGE = { limit: 200, bytesMax: 4 * 1_048_576 } as const;
+/** What is read at once. A result can take a mebibyte: a page ends with the first that is large, so that others get a turn. */
+const PAGE = { limit: 200, bytesMax: 262_144 } as const;
 
 /** What happens to tasks and batches, as users see it. */
 export class EventLog extends FollowedLog<RotaEvent> {
@@ -34,7 +34,8 @@ export function eventSource({ events }: Storage, filter?: EventFilter): LogSourc
         const { seq, bytes, type, at } = event;
         return { seq, bytes, value: toEvent(event), mark: { type, at } };
       });
-      return { entries, ...page };
+      const looked = Math.max(entries.length, Math.min(page.upTo - after, LOOKED_MAX));
+      return { entries, looked, ...page };
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { ReadPace } from "../model/read-pace.ts";
 import type { FollowedLog, LogEntry, LogSource } from "./followed-log.ts";
 import { LogCursor } from "./log-cursor.ts";
 
@@ -14,6 +15,8 @@ export interface LogReaderOptions {
   readonly onGap?: ((gap: { readonly after: number; readonly oldest: number }) => void) | undefined;
   /** Called when more has piled up for it than is kept. */
   readonly onBehind?: (() => void) | undefined;
+  /** Carries out each read from the storage, when there is time for it. Left out: at once. */
+  readonly pace?: ReadPace | undefined;
   /** Called when it has ended, whoever ended it. */
   readonly onEnd?: (() => void) | undefined;
 }
@@ -53,7 +56,7 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     this.#log = log;
     this.#pick = pick;
     this.#options = options;
-    this.#cursor = new LogCursor(source);
+    this.#cursor = new LogCursor(options.pace === undefined ? source : paced(source, options.pace));
     this.#stopListening = log.listen((_value, entry) => this.#offer(entry), {
       onClose: () => this.#end(),
       onRestored: ({ resumeAfter }) => this.#goBackTo(resumeAfter),
@@ -183,8 +186,8 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     // Live again once everything that has been handed on so far is either in the buffer or no longer anywhere.
     const nothingLeft = entries.length === 0 && !more && this.#log.position === handedOn;
     this.#live = nothingLeft || this.#cursor.seq >= this.#log.position;
-    // Whoever looks for little in a long log must not keep everybody else waiting while it looks.
-    if (this.#buffer.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    // A reader must not keep everybody else waiting until it has caught up: not even where the storage answers at once.
+    await new Promise((resolve) => setImmediate(resolve));
   }
 
   #take({ seq, bytes, mark }: LogEntry<Value>, shown: Shown | undefined): void {
@@ -202,4 +205,8 @@ export class LogReader<Value, Shown extends object> implements AsyncIterableIter
     this.#wake?.();
     this.#wake = null;
   };
+}
+
+function paced<Value>(source: LogSource<Value>, pace: ReadPace): LogSource<Value> {
+  return { ...source, read: (after) => pace(() => source.read(after)) };
 }

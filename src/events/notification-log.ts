@@ -54,7 +54,7 @@ function notificationSource({ notifications }: Storage, tenant?: string): LogSou
         bytes: FIELDS_BYTES + 2 * textLength(each),
         mark: { type: each.kind, at: each.at },
       }));
-      return { entries, ...page };
+      return { entries, looked: entries.length, ...page };
     },
   };
 }

@@ -1,3 +1,4 @@
+import { taskJson } from "../model/dependency-result.ts";
 import { DEFAULT_TENANT, type Task } from "../model/task.ts";
 import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { attemptOf, callHeaders, headerText, traceparent } from "./call-headers.ts";
@@ -14,7 +15,7 @@ export interface HttpExecutorOptions extends CallOptions {
 export function httpExecutor(options: HttpExecutorOptions): Executor {
   const usage = new ReportedUsage();
   return async (task, context) => {
-    const body = JSON.stringify(task);
+    const body = taskJson(task);
     const headers = callHeaders({
       own: { "content-type": "application/json" },
       configured: options.headers,

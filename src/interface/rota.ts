@@ -1,5 +1,6 @@
 import type { Executor } from "../executors/executor.ts";
 import type { EventType, RotaEvent } from "../model/event.ts";
+import type { ReadPace } from "../model/read-pace.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
 import type { Audit, LocalAudit } from "./audit.ts";
@@ -229,6 +230,8 @@ export interface EventPage {
 export interface LocalReading {
   /** Called when a mebibyte waits to be read: the rest is read from the storage, once there is room for it. */
   readonly onBehind?: () => void;
+  /** Carries out each read of what is behind: when there is time for it. Left out: at once. */
+  readonly pace?: ReadPace;
 }
 
 export interface Health {

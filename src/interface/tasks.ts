@@ -62,6 +62,14 @@ export interface Tasks {
 export interface LocalTasks extends Tasks {
   /** Up to 10 000 at once. All are checked before any is stored; then each is admitted or rejected by itself, in order. */
   submitMany(inputs: readonly Keyed<SubmitInput>[]): Promise<SubmittedManyTask[]>;
+  list(filter?: TaskFilter, options?: LocalListing): Promise<TaskPage>;
+  listRows(filter?: TaskFilter, options?: LocalListing): Promise<TaskRowPage>;
+}
+
+/** For whoever charges callers for the lists that they ask for. */
+export interface LocalListing {
+  /** Called with how many entries were looked at, of which most may not have been asked for: several times for one page. */
+  readonly onLooked?: ((entries: number) => void) | undefined;
 }
 
 export interface TaskRetryOptions {

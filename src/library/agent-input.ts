@@ -20,6 +20,8 @@ import { readAgent } from "./agent.ts";
 
 /** What may be said of one agent, as JSON. */
 const DEFINITION_BYTES_MAX = 65_536;
+/** Each takes six bytes at least: with more of them it is too large, and need not be looked at closer. */
+const FIELDS_MAX = Math.floor(DEFINITION_BYTES_MAX / 6);
 
 export interface AgentInputParams {
   /** The names of the lanes there are. */
@@ -75,8 +77,11 @@ function maskIn(value: unknown, path: string, depth = 0): string | undefined {
   if (depth >= JSON_DEPTH_MAX) {
     throw invalidField("executor", `\`executor\` is nested deeper than ${JSON_DEPTH_MAX} levels`);
   }
-  for (const [name, inner] of Object.entries(value)) {
-    const mask = maskIn(inner, `${path}.${name}`, depth + 1);
+  const fields = value as Readonly<Record<string, unknown>>;
+  const names = Object.keys(fields);
+  if (names.length > FIELDS_MAX) throw tooLarge();
+  for (const name of names) {
+    const mask = maskIn(fields[name], `${path}.${name}`, depth + 1);
     if (mask !== undefined) return mask;
   }
   return undefined;
@@ -100,5 +105,9 @@ async function checkTargets(executor: ExecutorConfig | null | undefined, guard: 
 function asJson(definition: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const text = JSON.stringify(definition);
   if (Buffer.byteLength(text) <= DEFINITION_BYTES_MAX) return JSON.parse(text);
-  throw invalidField("executor", `an agent may take ${DEFINITION_BYTES_MAX} bytes of JSON at most`);
+  throw tooLarge();
+}
+
+function tooLarge(): Error {
+  return invalidField("executor", `an agent may take ${DEFINITION_BYTES_MAX} bytes of JSON at most`);
 }

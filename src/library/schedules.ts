@@ -22,6 +22,7 @@ import {
 import { type ParsedScheduleChanges, parseScheduleChanges } from "../schedules/schedule-changes-input.ts";
 import { scheduleCursorText } from "../schedules/schedule-cursor.ts";
 import { localZone } from "../schedules/zone.ts";
+import { letOthersThrough } from "../services/large-input.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { WorkTurns } from "../services/work-turns.ts";
 import type { NewSchedule, ScheduleRecord, Storage } from "../storage/storage.ts";
@@ -148,6 +149,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       const now = storageClock.now();
       const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
       const { enabled, ...definition } = parsed;
+      await letOthersThrough(input);
       await checkAgent(definition.agent);
       if (definition.callbackUrl !== null) await checkCallback(definition.callbackUrl, "callback_url");
       const record = await store({
@@ -158,6 +160,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
         source: source ?? null,
       });
       expectNext(record);
+      await letOthersThrough(input);
       return { scheduled_task: toScheduledTask(record), normalized: canonicalForm(record.rule) };
     },
 
@@ -182,6 +185,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     async update(id, changes) {
       checkOpen();
       const wanted = parseScheduleChanges(changes, { timeoutMaxMs: timeoutMaxMs() });
+      await letOthersThrough(changes);
       const { agent, callbackUrl = null } = wanted.fields;
       if (agent !== undefined) {
         await find(id);

@@ -1,4 +1,5 @@
 import { RotaError } from "../model/errors.ts";
+import { jsonText } from "../model/json-text.ts";
 import { type NewTask, type Storage, TASK_OVERHEAD_BYTES } from "../storage/storage.ts";
 
 export interface StoredQuotaOptions {
@@ -82,5 +83,5 @@ function bytesOfAll(tasks: readonly NewTask[]): number {
 }
 
 function bytesOf({ spec }: NewTask): number {
-  return TASK_OVERHEAD_BYTES + Buffer.byteLength(JSON.stringify(spec));
+  return TASK_OVERHEAD_BYTES + Buffer.byteLength(jsonText(spec) ?? "");
 }

@@ -5,16 +5,20 @@ import type { TaskWaiter } from "../events/task-waiter.ts";
 import type { LocalTasks, SubmittedManyTask, TaskFilter } from "../interface/tasks.ts";
 import type { BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
 import { atIndex, parseBatchSteps, parseTaskInputs } from "../model/batch-input.ts";
+import { canonicalJson, canonicalSteps } from "../model/canonical-json.ts";
 import { RotaError } from "../model/errors.ts";
-import { invalidField, optionalBoolean } from "../model/field-checks.ts";
+import { type Fields, invalidField, optionalBoolean } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { NO_QUEUE_LIMIT } from "../model/task.ts";
+import { taskCursorText } from "../model/task-cursor.ts";
 import { parseTaskFilter } from "../model/task-filter-input.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import { type ParsedTask, parseTaskInput } from "../model/task-input.ts";
+import type { TaskOrder } from "../model/task-order.ts";
 import { toTask, toTaskRow } from "../model/task-record.ts";
 import { checkWait } from "../model/wait-input.ts";
+import { isLargeInput } from "../services/large-input.ts";
 import type { WorkTurns } from "../services/work-turns.ts";
 import { rejectionError } from "../storage/admission.ts";
 import { namedDependency } from "../storage/dependency-error.ts";
@@ -70,6 +74,10 @@ export interface TasksOptions {
   readonly ended: EndedTasks;
 }
 
+/** Requests with idempotency keys that were written before, by what they are. */
+type RequestTexts = ReadonlyMap<Fields, string>;
+const NO_TEXTS: RequestTexts = new Map();
+
 /** One tenant's tasks, as its users handle them. */
 export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
@@ -78,7 +86,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
-    const [task] = newTasks([await parse((defaults) => parseTaskInput(input, defaults))], null);
+    const parsed = await parse((defaults) => parseTaskInput(input, defaults));
+    const large = largeRequests([parsed]);
+    const [task] = newTasks([parsed], null, large.length === 0 ? NO_TEXTS : await writeInTurns(large));
     if (task === undefined) throw new Error("One task makes one.");
     if (task.callbackUrl !== null) {
       await checkCallback(task.callbackUrl, "callbackUrl");
@@ -138,7 +148,9 @@ export function createTasks(options: TasksOptions): LocalTasks {
     parsed: readonly ParsedTask[],
     batch: NewBatch | null,
   ): Promise<{ tasks: NewTask[]; inserted: InsertedTask[] }> {
-    const tasks = newTasks(parsed, batch?.id ?? null);
+    const large = largeRequests(parsed);
+    const texts = large.length === 0 ? NO_TEXTS : await writeInTurns(large);
+    const tasks = newTasks(parsed, batch?.id ?? null, texts);
     await checkCallbacks(tasks, batch);
     await eventLog.tried;
     checkNotGone();
@@ -173,7 +185,14 @@ export function createTasks(options: TasksOptions): LocalTasks {
     checkOpen();
   }
 
-  function newTask(parsed: ParsedTask, batch: string | null): NewTask {
+  /** What came with idempotency keys and is large, in the form in which requests are compared. */
+  async function writeInTurns(requests: readonly Fields[]): Promise<RequestTexts> {
+    const texts = new Map<Fields, string>();
+    for (const request of requests) texts.set(request, await work.run(canonicalSteps(request)));
+    return texts;
+  }
+
+  function newTask(parsed: ParsedTask, batch: string | null, texts: RequestTexts): NewTask {
     return {
       ...parsed,
       id: newTaskId(),
@@ -181,12 +200,12 @@ export function createTasks(options: TasksOptions): LocalTasks {
       origin: "task",
       schedule: null,
       batch,
-      idempotency: hashed(parsed.idempotency),
+      idempotency: hashed(parsed.idempotency, texts),
     };
   }
 
-  function newTasks(parsed: readonly ParsedTask[], batch: string | null): NewTask[] {
-    const tasks = parsed.map((task) => newTask(task, batch));
+  function newTasks(parsed: readonly ParsedTask[], batch: string | null, texts: RequestTexts): NewTask[] {
+    const tasks = parsed.map((task) => newTask(task, batch, texts));
     const related = tasks.some(({ dependsOn, spec }) => dependsOn.length > 0 || spec.key !== undefined);
     return related ? withDependencies(tasks) : tasks;
   }
@@ -231,14 +250,14 @@ export function createTasks(options: TasksOptions): LocalTasks {
       return log;
     },
 
-    async list(filter: TaskFilter = {}) {
+    async list(filter: TaskFilter = {}, { onLooked } = {}) {
       const params = parseTaskFilter({ ...filter });
-      return toPage(await listPage(storage, { tenant, ...params }), toTask);
+      return toPage(await listPage(storage, { tenant, ...params, onLooked }), params.order, toTask);
     },
 
-    async listRows(filter: TaskFilter = {}) {
+    async listRows(filter: TaskFilter = {}, { onLooked } = {}) {
       const params = parseTaskFilter({ ...filter });
-      return toPage(await listRowPage(storage, { tenant, ...params }), toTaskRow);
+      return toPage(await listRowPage(storage, { tenant, ...params, onLooked }), params.order, toTaskRow);
     },
 
     async getBatch(batchId) {
@@ -296,12 +315,13 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
 function toPage<Item, Shown>(
   { items, nextCursor }: ListedPage<Item>,
+  order: TaskOrder | undefined,
   show: (item: Item) => Shown,
 ): { tasks: Shown[]; count: number; nextCursor: string | null } {
   return {
     tasks: items.map(show),
     count: items.length,
-    nextCursor: nextCursor === null ? null : String(nextCursor),
+    nextCursor: nextCursor === null ? null : taskCursorText(nextCursor, order),
   };
 }
 
@@ -352,11 +372,18 @@ function goneDependency({ task, parents }: TaskSituation): string {
   return gone.find((id) => id === named) ?? gone[0] ?? "a task";
 }
 
+function largeRequests(parsed: readonly ParsedTask[]): Fields[] {
+  return parsed.flatMap(({ idempotency }) =>
+    idempotency !== null && isLargeInput(idempotency.request) ? [idempotency.request] : [],
+  );
+}
+
 /** A request may be long; what stands for it need not be. */
-function hashed(idempotency: ParsedTask["idempotency"]): NewTask["idempotency"] {
+function hashed(idempotency: ParsedTask["idempotency"], texts: RequestTexts): NewTask["idempotency"] {
   if (idempotency === null) return null;
   const { key, request } = idempotency;
-  return { key, hash: createHash("sha256").update(request).digest("base64url") };
+  const text = texts.get(request) ?? canonicalJson(request);
+  return { key, hash: createHash("sha256").update(text).digest("base64url") };
 }
 
 function idempotencyConflict({ id }: InsertedTask): RotaError {

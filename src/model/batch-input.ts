@@ -10,6 +10,7 @@ import {
   quoted,
   withoutNulls,
 } from "./field-checks.ts";
+import { keepOwn } from "./own-json.ts";
 import { type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
 
 /** Tasks of one batch, with an action among them and without. */
@@ -40,7 +41,10 @@ export function* parseBatchSteps(given: unknown, defaults: TaskDefaults): Genera
   const callbackUrl = callbackUrlOf(input);
   const parallelism = optionalNumber(input, "parallelism", PARALLELISM) ?? null;
   const batchCallbackUrl = optionalCallbackUrl(input, "batchCallbackUrl");
-  const inputs = checkTasks(input["tasks"]).map((task) => withDefaults(task, { agentId, callbackUrl }));
+  const inputs = checkTasks(input["tasks"]).map((task) => {
+    const own = isObject(task) ? keepOwn(given, task) : task;
+    return withDefaults(own, { agentId, callbackUrl });
+  });
   const tasks: ParsedTask[] = [];
   for (const [index, task] of inputs.entries()) {
     tasks.push(parseOneOf(task, index, defaults));
@@ -93,11 +97,11 @@ function withDefaults(
 ): unknown {
   if (!isObject(task)) return task;
   const hasUrl = isThere(task["callbackUrl"]) || isThere(task["webhookUrl"]);
-  return {
-    ...task,
+  const filled = {
     ...(agentId === undefined || isThere(task["agentId"]) ? {} : { agentId }),
     ...(callbackUrl === null || hasUrl ? {} : { callbackUrl }),
   };
+  return Object.keys(filled).length === 0 ? task : keepOwn(task, { ...task, ...filled });
 }
 
 function isThere(value: unknown): boolean {

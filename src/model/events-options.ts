@@ -17,6 +17,7 @@ export function checkEventsOptions<Options extends object>(options: Options): Op
     "signal",
     "onGap",
     "onBehind",
+    "pace",
   ]);
   optionalNumber(fields, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
   const agentId = fields["agentId"] === undefined ? undefined : checkAgentId(fields["agentId"]);
@@ -53,7 +54,7 @@ export function parseEventPageFilter(filter: object): ParsedEventPageFilter {
 /** The same for notifications. */
 export function checkNotificationsOptions<Options extends object>(options: Options): Options {
   const fields = { ...options } as Readonly<Record<string, unknown>>;
-  checkKnown(fields, ["after", "signal", "onGap", "onBehind"]);
+  checkKnown(fields, ["after", "signal", "onGap", "onBehind", "pace"]);
   optionalNumber(fields, "after", { min: 0, max: Number.MAX_SAFE_INTEGER });
   return options;
 }

@@ -1,5 +1,6 @@
 import { RotaError } from "./errors.ts";
 import { meantName } from "./nearest-name.ts";
+import { keepOwn } from "./own-json.ts";
 import { parseRfc3339 } from "./rfc3339.ts";
 
 /** What somebody handed in, before anything is known about it. */
@@ -27,7 +28,8 @@ export function checkKnown(fields: Fields, known: readonly string[], prefix = ""
 export function withoutNulls(fields: Fields, values: readonly string[] = []): Fields {
   const entries = Object.entries(fields);
   if (!entries.some(([, value]) => value === null)) return fields;
-  return Object.fromEntries(entries.filter(([name, value]) => value !== null || values.includes(name)));
+  const given = entries.filter(([name, value]) => value !== null || values.includes(name));
+  return keepOwn(fields, Object.fromEntries(given));
 }
 
 export function optionalText(fields: Fields, field: string): string | undefined {

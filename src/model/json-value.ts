@@ -1,16 +1,24 @@
-import { aTypeOf, invalidField } from "./field-checks.ts";
+import { aTypeOf, type Fields, invalidField } from "./field-checks.ts";
 import { isDeeperThan } from "./json-depth.ts";
+import { rememberText } from "./json-text.ts";
+import { ownLength } from "./own-json.ts";
 import { JSON_DEPTH_MAX, TASK_BYTES_MAX } from "./task-input.ts";
 
-/** A field as JSON makes it: a copy, which the caller can no longer change. Throws `invalid_field` for what could not be kept. */
-export function jsonValue(value: unknown, field: string): unknown {
+/**
+ * A field as JSON makes it: a copy, which the caller can no longer change, unless nobody else has it. Throws `invalid_field` for
+ * what could not be kept.
+ */
+export function jsonValue(fields: Fields, field: string): unknown {
+  const value = fields[field];
   const text = stringify(value, field);
   if (text === undefined) throw invalidField(field, `\`${field}\` is not JSON: it is ${aTypeOf(value)}`);
   if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
     throw invalidField(field, `\`${field}\` must take ${TASK_BYTES_MAX} bytes of JSON at most`);
   }
-  if (isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep(field);
-  return JSON.parse(text);
+  if (ownLength(fields) === undefined && isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep(field);
+  const kept: unknown = ownLength(fields) === undefined ? JSON.parse(text) : value;
+  rememberText(kept, text);
+  return kept;
 }
 
 function stringify(value: unknown, field: string): string | undefined {

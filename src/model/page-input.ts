@@ -22,8 +22,13 @@ export function parsePage(fields: Fields, { limitMax, cursorName } = USUAL): Pag
   const cursor = parseCursor(optionalText(fields, "cursor"), cursorName);
   return {
     ...(cursor === undefined ? {} : { cursor }),
-    limit: optionalNumber(fields, "limit", { min: 1, max: limitMax }) ?? LIMIT_DEFAULT,
+    limit: parseLimit(fields, limitMax),
   };
+}
+
+/** How many of a list a page has at most. Throws `invalid_field`. */
+export function parseLimit(fields: Fields, limitMax = LIMIT_MAX): number {
+  return optionalNumber(fields, "limit", { min: 1, max: limitMax }) ?? LIMIT_DEFAULT;
 }
 
 function parseCursor(text: string | undefined, name: string): number | undefined {

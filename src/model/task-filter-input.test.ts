@@ -23,7 +23,7 @@ test("passes on what to look for", () => {
     to: new Date(Date.UTC(2030, 0, 31, 10)),
     order: "oldest",
     limit: 1_000,
-    cursor: "42",
+    cursor: "o42",
   };
   expect(parseTaskFilter(filter)).toEqual({
     agent: "a",

@@ -2,10 +2,11 @@ import { checkAgentId } from "./agent-id.ts";
 import { optionalChoice } from "./choice-input.ts";
 import { checkKnown, checkName, type Fields, invalidField, optionalMoment } from "./field-checks.ts";
 import { meantName } from "./nearest-name.ts";
-import { type Page, parsePage } from "./page-input.ts";
+import { type Page, parseLimit } from "./page-input.ts";
 import { optionalPriority } from "./priority-input.ts";
 import { optionalScheduleId } from "./serial-id.ts";
 import { optionalSessionKey } from "./session-key.ts";
+import { parseTaskCursor } from "./task-cursor.ts";
 import { TASK_ORDERS, type TaskOrder } from "./task-order.ts";
 import { TASK_STATES, type TaskState } from "./task-state.ts";
 
@@ -66,6 +67,7 @@ export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
       "`to` must be later than `from`: a task is listed from `from` on and before `to`",
     );
   const order = optionalChoice(filter, "order", TASK_ORDERS);
+  const cursor = parseTaskCursor(filter, order);
   return {
     ...(agent === undefined ? {} : { agent }),
     ...(states === undefined ? {} : { states }),
@@ -78,7 +80,8 @@ export function parseTaskFilter(filter: Fields): ParsedTaskFilter {
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
     ...(order === undefined ? {} : { order }),
-    ...parsePage(filter),
+    ...(cursor === undefined ? {} : { cursor }),
+    limit: parseLimit(filter),
   };
 }
 

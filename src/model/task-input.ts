@@ -1,6 +1,5 @@
 import { checkAgentId } from "./agent-id.ts";
 import { callbackUrlOf } from "./callback-url.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import { RotaError } from "./errors.ts";
 import {
   checkKnown,
@@ -18,7 +17,9 @@ import {
   withoutNulls,
 } from "./field-checks.ts";
 import { isDeeperThan } from "./json-depth.ts";
+import { jsonText } from "./json-text.ts";
 import { FALLBACK_LANE, LANE_NAME_FORM, TASKS_LANE } from "./lane.ts";
+import { keepOwn, ownLength } from "./own-json.ts";
 import { copyPlainJson } from "./plain-json.ts";
 import { DEFAULT_PRIORITY } from "./priority.ts";
 import { optionalPriority } from "./priority-input.ts";
@@ -37,7 +38,7 @@ export const TIMEOUT_MIN_MS = 1_000;
 /** An action without a deadline has this long, from the moment it could first start. */
 const ACTION_DEADLINE_MS = 60_000;
 /** Tasks that one can depend on. */
-const DEPENDS_ON_MAX = 100;
+export const DEPENDS_ON_MAX = 100;
 const KEY = /^(?!\s)[^\p{Cc}\p{Cs}]{1,128}(?<!\s)$/u;
 const CONCURRENCY_KEY = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 /** A task as it was asked for, with everything that was left out filled in. Times are milliseconds since 1970. */
@@ -58,8 +59,8 @@ export interface ParsedTask {
   readonly callbackUrl: string | null;
   /** As it was written: ids, or keys of others that are handed in with it. */
   readonly dependsOn: readonly string[];
-  /** With the request that it came with, as text: of two with the same key, both are compared. */
-  readonly idempotency: { readonly key: string; readonly request: string } | null;
+  /** With the request that it came with: of two with the same key, both are compared. */
+  readonly idempotency: { readonly key: string; readonly request: Fields } | null;
   readonly spec: TaskSpec;
 }
 
@@ -121,9 +122,7 @@ export function parseTaskInput(
   defaults: TaskDefaults,
   { keyed = false }: { keyed?: boolean } = {},
 ): ParsedTask {
-  const all = asJson(given);
-  refuseScheduleFields(all);
-  checkKnown(all, keyed ? KEYED_FIELDS : ALL_FIELDS);
+  const all = asJson(given, keyed ? KEYED_FIELDS : ALL_FIELDS);
   const input = withoutNulls(all, ["payload"]);
   const kind = kindOf(input);
   const agent = parseAgent(input, kind);
@@ -133,6 +132,15 @@ export function parseTaskInput(
   const key = parseKey(input);
   const preemptible = optionalBoolean(input, "preemptible") ?? false;
   const work = parseWork(input, kind);
+  const spec = {
+    work,
+    ...(metadata === undefined ? {} : { metadata }),
+    retryPolicy,
+    timeoutMs: parseTimeout(input, kind, defaults),
+    ...(key === undefined ? {} : { key }),
+    ...(preemptible ? { preemptible } : {}),
+  };
+  if (mayGrow(all)) checkSize(jsonText(spec) ?? "");
   return {
     agent,
     lane: parseLane(input, kind, agent, defaults),
@@ -148,24 +156,14 @@ export function parseTaskInput(
     callbackUrl: callbackUrlOf(input),
     dependsOn: parseDependsOn(input),
     idempotency: parseIdempotency(input),
-    spec: {
-      work,
-      ...(metadata === undefined ? {} : { metadata }),
-      retryPolicy,
-      timeoutMs: parseTimeout(input, kind, defaults),
-      ...(key === undefined ? {} : { key }),
-      ...(preemptible ? { preemptible } : {}),
-    },
+    spec,
   };
 }
 
-/**
- * The input as JSON makes it: a copy, which the caller can no longer change under our hands, without anything that
- * could not be stored.
- */
 /** JSON would make null of a number like 1e999, and that counts as left out. */
 function refuseInfinite(fields: Fields, prefix = ""): void {
-  for (const [name, value] of Object.entries(fields)) {
+  for (const name of Object.keys(fields)) {
+    const value = fields[name];
     const field = `${prefix}${name}`;
     if (typeof value === "number" && !Number.isFinite(value) && field !== "payload") {
       throw invalidField(field, `\`${field}\` must be a value that JSON can hold, not ${value}`);
@@ -174,20 +172,49 @@ function refuseInfinite(fields: Fields, prefix = ""): void {
   }
 }
 
-function asJson(given: unknown): Fields {
+/**
+ * The known fields of the input as JSON makes them: a copy, which the caller can no longer change under our hands, without
+ * anything that could not be stored. What came as JSON, and is nobody else's, needs none.
+ */
+function asJson(given: unknown, known: readonly string[]): Fields {
   if (!isObject(given)) {
     throw new RotaError("invalid_field", `a task must be an object with exactly one of ${ONE_OF}`);
   }
-  const copy = copyPlainJson(given);
-  if (copy !== undefined) return copy as Fields;
+  if (ownLength(given) !== undefined) {
+    refuseUnknown(given, known);
+    refuseInfinite(given);
+    return given;
+  }
+  const fields = (copyPlainJson(given) as Fields | undefined) ?? copyThroughText(given);
+  refuseUnknown(fields, known);
+  return fields;
+}
+
+function copyThroughText(given: Fields): Fields {
   refuseInfinite(given);
   // A Date is a fine moment; as JSON it is the text that names the same.
   const text = stringify(given);
-  if (Buffer.byteLength(text) > TASK_BYTES_MAX) {
-    throw new RotaError("invalid_field", `the task is larger than ${TASK_BYTES_MAX} bytes of JSON`);
-  }
+  checkSize(text);
   if (isDeeperThan(JSON_DEPTH_MAX, text)) throw tooDeep();
   return JSON.parse(text) as Fields;
+}
+
+function refuseUnknown(fields: Fields, known: readonly string[]): void {
+  refuseScheduleFields(fields);
+  checkKnown(fields, known);
+}
+
+/** Written anew, `1e20` takes five times as much: what came as JSON may be larger than it was, by numbers alone. */
+const NUMBER_GROWTH = 6;
+
+/** Whether what came as JSON, and was no larger than a task may be, could take more than that when it is stored. */
+function mayGrow(given: Fields): boolean {
+  return (ownLength(given) ?? 0) * NUMBER_GROWTH > TASK_BYTES_MAX;
+}
+
+function checkSize(json: string): void {
+  if (Buffer.byteLength(json) <= TASK_BYTES_MAX) return;
+  throw new RotaError("invalid_field", `the task is larger than ${TASK_BYTES_MAX} bytes of JSON`);
 }
 
 function stringify(given: Fields): string {
@@ -346,7 +373,7 @@ function parseIdempotency(input: Fields): ParsedTask["idempotency"] {
       "`idempotencyKey` must be 1 to 128 characters without spaces at its ends",
     );
   }
-  return { key, request: canonicalJson(request) };
+  return { key, request: keepOwn(input, request) };
 }
 
 function parseKey(input: Fields): string | undefined {

@@ -137,7 +137,7 @@ function readAgent({ agent }: Fields): string | undefined {
 
 function readMetadata(given: Fields): Fields | undefined {
   const metadata = optionalObject(given, "metadata");
-  return metadata === undefined ? undefined : (jsonValue(metadata, "metadata") as Fields);
+  return metadata === undefined ? undefined : (jsonValue(given, "metadata") as Fields);
 }
 
 /** A time, as seconds since 1970 or as RFC 3339. */

@@ -38,7 +38,7 @@ function workOf(given: Fields, payloads: readonly "payload"[]): ScheduleWork | n
     case "instruction":
       return { kind: "instruction", instruction: readText(given, field) };
     case "payload":
-      return { kind: "custom", payload: jsonValue(given["payload"], field) };
+      return { kind: "custom", payload: jsonValue(given, field) };
     default:
       return null;
   }

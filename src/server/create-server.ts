@@ -17,6 +17,7 @@ import { refuseUnknownNames } from "./middleware/known-names.ts";
 import { refuseUnknownRoutes } from "./middleware/known-routes.ts";
 import { DEFAULT_RATE_LIMIT, RateLimit, type RateLimitOptions } from "./middleware/rate-limit.ts";
 import { boundUnreadAnswers, UNREAD_MS } from "./middleware/unread-answers.ts";
+import { Replays } from "./replays.ts";
 import { registerRoutes } from "./routes.ts";
 import { TaskWaits } from "./task-waits.ts";
 import type { UnreadBytesOptions } from "./unread-bytes.ts";
@@ -81,12 +82,12 @@ export function createServer(options: ServerOptions): FastifyInstance {
     reply.header("cache-control", "no-store").header("x-content-type-options", "nosniff");
   });
   chargeRequests(app);
-  const onRefused = () => rota.noteRefused("rate");
+  const limit = new RateLimit(rateLimit, clock, () => rota.noteRefused("rate"));
   admitVisitors(app, {
     rota,
     isLocal,
     hasDashboard: dashboard !== undefined,
-    rateLimit: new RateLimit(rateLimit, clock, onRefused),
+    rateLimit: limit,
     clock,
   });
   boundUnreadAnswers(app, { unreadMs, clock, ...(unreadBytes === undefined ? {} : { unreadBytes }) });
@@ -100,7 +101,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.setSerializerCompiler(() => JSON.stringify);
 
   if (dashboard !== undefined) serveDashboard(app, { dashboard, basePath });
-  const streams = new EventStreams({ keys: rota.keys, clock, log });
+  const streams = new EventStreams({ keys: rota.keys, clock, log, replays: new Replays(limit) });
   const waits = new TaskWaits(rota.keys);
   registerRoutes(app, {
     installation: rota,

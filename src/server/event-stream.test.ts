@@ -9,6 +9,8 @@ import type { RotaEvent } from "../model/event.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 import { Gate, until } from "../testing/signals.ts";
 import { EventStreams } from "./event-stream.ts";
+import { DEFAULT_RATE_LIMIT, RateLimit } from "./middleware/rate-limit.ts";
+import { Replays } from "./replays.ts";
 
 type Tell = (options: EventsOptions & LocalReading) => AsyncGenerator<RotaEvent, undefined>;
 
@@ -23,11 +25,12 @@ async function serveStreams(
     Object.assign(tell(options), { ready: Promise.resolve(), position: 0 });
   const rota = { events, notifications: () => expect.unreachable() };
   const keys = { watch: () => expect.unreachable() };
-  const streams = new EventStreams({ keys, clock, log, ...(max === undefined ? {} : { max }) });
+  const replays = new Replays(new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {}));
+  const streams = new EventStreams({ keys, clock, log, replays, ...(max === undefined ? {} : { max }) });
   const server = createServer(async (_request, response) => {
     await before?.(response);
     try {
-      streams.open(response, { rota, key: null }, {});
+      streams.open(response, { rota, caller: { keyId: null }, key: null }, {});
     } catch (error) {
       response.writeHead((error as RotaError).status).end((error as RotaError).message);
     }

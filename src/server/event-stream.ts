@@ -8,8 +8,10 @@ import { RotaError } from "../model/errors.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { Log } from "../model/log.ts";
 import { isTerminal } from "../model/task-state.ts";
+import { TurnBudget } from "../services/turn-budget.ts";
 import { Outlet } from "./outlet.ts";
 import { Places } from "./places.ts";
+import type { Replays } from "./replays.ts";
 import { eventFrame, gapFrame, notificationFrame, place, RECONNECT } from "./stream-frames.ts";
 import type { Visitor } from "./visitor.ts";
 
@@ -18,6 +20,8 @@ const HEARTBEAT_MS = { events: 15_000, notifications: 30_000 } as const;
 /** Each takes less than 50 KiB as long as it is read. */
 const STREAMS_MAX = 4_000;
 const STREAMS_PER_KEY_MAX = 1_000;
+/** What all of them write before other work has its turn: some milliseconds. */
+const WRITTEN_PER_TURN = { pieces: 100, bytes: 524_288 } as const;
 
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -33,6 +37,8 @@ export interface EventStreamsOptions {
   readonly keys: Pick<LocalKeys, "watch">;
   readonly clock: Clock;
   readonly log: Log;
+  /** Says when what happened before a stream began is read. */
+  readonly replays: Replays;
   /** For tests: how many there can be at once, in all and with one key. */
   readonly max?: number;
   readonly maxPerKey?: number;
@@ -53,8 +59,17 @@ interface StreamPlan<Item> {
   readonly isLast?: (item: Item) => boolean;
 }
 
+/** Where a stream goes, and whose turn it takes. */
+interface Sink {
+  readonly outlet: Outlet;
+  readonly key: string | null;
+}
+
 /** Who reads a stream: it ends when their key does. */
-type Reader = Pick<Visitor, "key"> & { readonly rota: Pick<Visitor["rota"], "events" | "notifications"> };
+type Reader = Pick<Visitor, "key"> & {
+  readonly caller: Pick<Visitor["caller"], "keyId">;
+  readonly rota: Pick<Visitor["rota"], "events" | "notifications">;
+};
 
 export interface RunStream {
   readonly visitor: Reader;
@@ -72,6 +87,7 @@ export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #places: Places;
   readonly #open = new Set<Outlet>();
+  readonly #turns = new TurnBudget<string | null>(WRITTEN_PER_TURN);
   #closing = false;
 
   constructor(options: EventStreamsOptions) {
@@ -88,13 +104,17 @@ export class EventStreams {
   /** Begins a stream, which goes on until the reader goes away or the server closes. Throws before it has begun. */
   open(response: ServerResponse, reader: Reader, options: Omit<EventsOptions, "signal" | "onGap">): void {
     const outlet = this.#enter(response, reader);
-    const { reading, missing } = readingFor(outlet, () => events);
+    const { reading, missing } = this.#readingFor(reader, outlet, () => events);
     const events: Events = reader.rota.events({ ...options, ...reading });
     outlet.begin(STREAM_HEADERS);
-    void this.#send(events, outlet, {
-      opening: () => `${RECONNECT}${place(events)}\n${missing()}`,
-      ...eventPlan(events),
-    });
+    void this.#send(
+      events,
+      { outlet, key: reader.key },
+      {
+        opening: () => `${RECONNECT}${place(events)}\n${missing()}`,
+        ...eventPlan(events),
+      },
+    );
   }
 
   /** The same for what schedules and their runs do. */
@@ -104,14 +124,18 @@ export class EventStreams {
     options: Pick<NotificationsOptions, "after">,
   ): void {
     const outlet = this.#enter(response, reader);
-    const { reading, missing } = readingFor(outlet, () => notifications);
+    const { reading, missing } = this.#readingFor(reader, outlet, () => notifications);
     const notifications: Notifications = reader.rota.notifications({ ...options, ...reading });
     outlet.begin(STREAM_HEADERS);
-    void this.#send(notifications, outlet, {
-      opening: () => `${RECONNECT}${place(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
-      frame: notificationFrame,
-      heartbeat: { everyMs: HEARTBEAT_MS.notifications, text: () => ": heartbeat\n\n" },
-    });
+    void this.#send(
+      notifications,
+      { outlet, key: reader.key },
+      {
+        opening: () => `${RECONNECT}${place(notifications)}event: open\ndata: {"ok":true}\n\n${missing()}`,
+        frame: notificationFrame,
+        heartbeat: { everyMs: HEARTBEAT_MS.notifications, text: () => ": heartbeat\n\n" },
+      },
+    );
   }
 
   /**
@@ -124,7 +148,7 @@ export class EventStreams {
   ): Promise<void> {
     const outlet = this.#enter(response, visitor);
     // What happens right after it was said is to be seen too.
-    const { reading, missing } = readingFor(outlet, () => events);
+    const { reading, missing } = this.#readingFor(visitor, outlet, () => events);
     const events: Events = visitor.rota.events({ sessionKey, ...reading });
     const sent = await begin().catch((error) => {
       outlet.stop();
@@ -134,12 +158,16 @@ export class EventStreams {
     const { clock } = this.#options;
     const timer = timeoutMs === undefined ? null : clock.setTimer(timeoutMs, () => outlet.stop());
     outlet.begin(STREAM_HEADERS);
-    void this.#send(events, outlet, {
-      opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n${missing()}`,
-      ...eventPlan(events),
-      fits: ({ type, taskId }) => taskId === sent.taskId && type !== "batch.completed",
-      isLast: ({ state }) => isTerminal(state),
-    }).then((hasEnded) => {
+    void this.#send(
+      events,
+      { outlet, key: visitor.key },
+      {
+        opening: () => `event: accepted\ndata: ${JSON.stringify(sent)}\n\n${missing()}`,
+        ...eventPlan(events),
+        fits: ({ type, taskId }) => taskId === sent.taskId && type !== "batch.completed",
+        isLast: ({ state }) => isTerminal(state),
+      },
+    ).then((hasEnded) => {
       timer?.cancel();
       if (!hasEnded && outlet.gone) onGone(sent);
     });
@@ -173,7 +201,8 @@ export class EventStreams {
   }
 
   /** Answers whether the last event was told. */
-  async #send<Item>(feed: Feed<Item>, outlet: Outlet, plan: StreamPlan<Item>): Promise<boolean> {
+  async #send<Item>(feed: Feed<Item>, { outlet, key }: Sink, plan: StreamPlan<Item>): Promise<boolean> {
+    const turns = this.#turns;
     const { opening, frame, fits = () => true, isLast = () => false } = plan;
     const stopHeartbeat = this.#beat(outlet, plan.heartbeat);
     try {
@@ -181,19 +210,46 @@ export class EventStreams {
       await outlet.write(Buffer.from(opening()));
       for await (const item of feed) {
         if (!fits(item)) continue;
+        if (turns.isOver) await turns.next(key);
+        const bytes = frame(item);
+        turns.used(bytes.length);
         // The next one is not even asked for before there is room for it: what a slow reader has not read stays where
         // it is, in the storage.
-        await outlet.write(frame(item));
+        await outlet.write(bytes);
         if (isLast(item)) return true;
       }
     } catch (error) {
       // The answer has begun, so that it can only end. Whoever listens connects again and goes on where it was.
-      this.#options.log.debug({ error }, "an event stream ended early");
+      if (!outlet.stopped.aborted) this.#options.log.debug({ error }, "an event stream ended early");
     } finally {
       stopHeartbeat();
       outlet.end();
     }
     return false;
+  }
+
+  /**
+   * What a stream reads with, and what it has to say first of what is missing. A gap that opens later, because the database
+   * was restored, is written as soon as the reader comes to it.
+   */
+  #readingFor({ caller }: Reader, outlet: Outlet, feed: () => Pick<Feed<never>, "position">) {
+    let missing = "";
+    let hasBegun = false;
+    return {
+      reading: {
+        signal: outlet.stopped,
+        onGap: (gap: { readonly after: number; readonly oldest: number }) => {
+          if (hasBegun) void outlet.write(Buffer.from(gapFrame(gap, feed())));
+          else missing = gapFrame(gap);
+        },
+        onBehind: () => outlet.pileUp(),
+        pace: this.#options.replays.paceOf(caller.keyId, outlet.stopped),
+      },
+      missing: () => {
+        hasBegun = true;
+        return missing;
+      },
+    };
   }
 
   #beat(outlet: Outlet, { everyMs, text }: StreamPlan<never>["heartbeat"]): () => void {
@@ -205,29 +261,6 @@ export class EventStreams {
     let timer = clock.setTimer(everyMs, beat);
     return () => timer.cancel();
   }
-}
-
-/**
- * What a stream reads with, and what it has to say first of what is missing. A gap that opens later, because the database
- * was restored, is written as soon as the reader comes to it.
- */
-function readingFor(outlet: Outlet, feed: () => Pick<Feed<never>, "position">) {
-  let missing = "";
-  let hasBegun = false;
-  return {
-    reading: {
-      signal: outlet.stopped,
-      onGap: (gap: { readonly after: number; readonly oldest: number }) => {
-        if (hasBegun) void outlet.write(Buffer.from(gapFrame(gap, feed())));
-        else missing = gapFrame(gap);
-      },
-      onBehind: () => outlet.pileUp(),
-    },
-    missing: () => {
-      hasBegun = true;
-      return missing;
-    },
-  };
 }
 
 function eventPlan(events: Feed<RotaEvent>): Pick<StreamPlan<RotaEvent>, "frame" | "heartbeat"> {

@@ -4,12 +4,15 @@ import { expect, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
 import { EventStreams } from "./event-stream.ts";
 import { MessageRuns } from "./message-runs.ts";
+import { DEFAULT_RATE_LIMIT, RateLimit } from "./middleware/rate-limit.ts";
+import { Replays } from "./replays.ts";
 import { TaskWaits } from "./task-waits.ts";
 
 /** Room for nobody. */
 async function openFull() {
   const { rota, clock, log } = await openTestRota();
-  const streams = new EventStreams({ keys: rota.keys, clock, log, max: 0 });
+  const replays = new Replays(new RateLimit(DEFAULT_RATE_LIMIT, clock, () => {}));
+  const streams = new EventStreams({ keys: rota.keys, clock, log, replays, max: 0 });
   const waits = new TaskWaits(rota.keys, { max: 0 });
   return { rota, runs: new MessageRuns({ streams, waits }) };
 }

@@ -10,6 +10,7 @@ import type { BatchInput } from "../model/batch.ts";
 import { atIndex, checkTasks } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
 import { invalidField, isObject } from "../model/field-checks.ts";
+import { keepOwn } from "../model/own-json.ts";
 import { stopWordIn } from "../model/session-input.ts";
 import type { SubmitInput } from "../model/submit-input.ts";
 import { isTaskId } from "../model/task-id.ts";
@@ -127,12 +128,12 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
       await get(taskId);
       return tasks.logs(taskId, filter);
     },
-    async list(filter = {}) {
-      const own = await tasks.list({ ...filter, agentId: agent });
+    async list(filter = {}, options) {
+      const own = await tasks.list({ ...filter, agentId: agent }, options);
       return isOther(filter) ? { tasks: [], count: 0, nextCursor: null } : own;
     },
-    async listRows(filter = {}) {
-      const own = await tasks.listRows({ ...filter, agentId: agent });
+    async listRows(filter = {}, options) {
+      const own = await tasks.listRows({ ...filter, agentId: agent }, options);
       return isOther(filter) ? { tasks: [], count: 0, nextCursor: null } : own;
     },
     async wait(taskId, options) {
@@ -360,17 +361,17 @@ function ownNotifications(all: Notifications, agent: string): Notifications {
 function forAgent<Input>(input: Input, agent: string, field: "agentId" | "agent"): Input {
   if (!isObject(input)) return input;
   checkAgent(input[field], agent);
-  return { ...input, [field]: agent };
+  return keepOwn(input, { ...input, [field]: agent });
 }
 
 function batchForAgent(input: BatchInput, agent: string): BatchInput {
   if (!isObject(input) || !Array.isArray(input.tasks)) return input;
   checkAgent(input.agentId, agent);
-  return {
+  return keepOwn(input, {
     ...input,
     agentId: agent,
     tasks: input.tasks.map((task: SubmitInput) => forAgent(task, agent, "agentId")),
-  };
+  });
 }
 
 function checkAgent(named: unknown, agent: string): void {

@@ -1,10 +1,12 @@
-import { expect, onTestFinished, test } from "vitest";
+import { createRequire } from "node:module";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { openTestServer } from "../../test/support/http.ts";
 import { openTestRota } from "../../test/support/rota.ts";
 import { routesOf } from "../../test/support/routes.ts";
 import { VERSION } from "../version.ts";
 import { createServer } from "./create-server.ts";
+import { describeApi } from "./openapi.ts";
 
 interface Media {
   readonly schema: { readonly $ref?: string; readonly type?: string; readonly examples?: unknown[] };
@@ -157,4 +159,26 @@ test("refers to nothing that is not there, and has nothing twice", async () => {
   expect(new Set(names.map((name) => JSON.stringify(document.components.schemas[name]))).size).toBe(
     names.length,
   );
+});
+
+test("is made once, and sent as it is from then on", async () => {
+  const [first, second] = await Promise.all([describeApi(), describeApi()]);
+  expect(second).toBe(first);
+  const { url } = await openTestServer({ start: false });
+  const stringify = vi.spyOn(JSON, "stringify");
+  try {
+    const response = await fetch(`${url}/openapi.json`);
+    expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(Buffer.from(await response.arrayBuffer()).equals(first)).toBe(true);
+    expect(stringify.mock.calls.filter(([value]) => Object.hasOwn(Object(value), "openapi"))).toEqual([]);
+  } finally {
+    stringify.mockRestore();
+  }
+});
+
+test("is made in another thread: what describes routes is not even loaded here", async () => {
+  const { paths } = JSON.parse((await describeApi()).toString()) as Document;
+  expect(Object.keys(paths).length).toBeGreaterThan(50);
+  const loaded = Object.keys(createRequire(import.meta.url).cache);
+  expect(loaded.filter((path) => path.includes("/@fastify/swagger/"))).toEqual([]);
 });

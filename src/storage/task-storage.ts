@@ -373,6 +373,8 @@ export interface ListTasksParams {
   readonly cursor?: number;
   /** How many tasks are looked at; left out: `LISTED_LOOKED_MAX`, in the order `completed` `ENDED_LOOKED_MAX`. */
   readonly lookedMax?: number;
+  /** Called with how many entries were looked at, about: no fewer than `lookedMax` where that ended the page. */
+  readonly onLooked?: ((entries: number) => void) | undefined;
   /** What the tasks may take together, about, after one at least. Left out: any number. */
   readonly bytesMax?: number;
 }

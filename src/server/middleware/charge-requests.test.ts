@@ -3,7 +3,7 @@ import { openKeyedServer } from "../../../test/support/keyed-server.ts";
 import { errorAnswer } from "../../api/error.ts";
 import { costOf, isExpensive } from "./request-cost.ts";
 
-const NOTHING = { bytesIn: 0, bytesOut: 0, rows: 0, dueTimes: 0 };
+const NOTHING = { bytesIn: 0, bytesOut: 0, rows: 0, looked: 0, dueTimes: 0 };
 const PREVIEW = { method: "POST", json: { schedule: "every minute", tz: "UTC", count: 1_000 } };
 
 describe("the cost of a request", () => {
@@ -12,6 +12,7 @@ describe("the cost of a request", () => {
     ["a small body and a small answer", { bytesIn: 4_000, bytesOut: 4_000 }, 1],
     ["a usual page", { rows: 100, bytesOut: 41_000 }, 2],
     ["a large page", { rows: 1_000, bytesOut: 410_000 }, 26],
+    ["a page that is looked for among many rows", { looked: 8_000 }, 16],
     ["many due times", { dueTimes: 1_000, bytesOut: 27_000 }, 50],
     ["the largest body", { bytesIn: 1_048_576 }, 64],
   ])("of %s", (_what, usage, cost) => {
@@ -53,6 +54,29 @@ describe("a key is charged", () => {
     for (let count = 0; count < 100; count += 1) {
       expect((await askWith(own, "/tasks?limit=1000")).status).toBe(200);
     }
+  });
+
+  test("for the rows that are looked at for a page, also where none of them is asked for", async () => {
+    const { key, askWith, rota } = await openKeyedServer({ start: false });
+    const own = await key({});
+    await rota.tasks.submitMany(Array.from({ length: 1_000 }, () => ({ payload: null })));
+    await rota.lanes.clear("tasks");
+    expect((await rota.tasks.counts()).counts).toEqual({ cancelled: 1_000 });
+    // 1000 ends that were looked at are two units, as are a hundred rows that were asked for.
+    const ask = () => askWith(own, "/tasks?order=completed&lane=nope");
+    for (let count = 0; count < 99; count += 1) expect((await ask()).status).toBe(200);
+    expect([(await ask()).status, (await ask()).status]).toContain(429);
+  });
+
+  test("for each dependency of a task in a batch", async () => {
+    const { key, askWith } = await openKeyedServer({ start: false });
+    const own = await key({});
+    const dependsOn = Array.from({ length: 100 }, (_, index) => `tsk_${String(index).padStart(32, "0")}`);
+    const tasks = Array.from({ length: 50 }, () => ({ payload: null, dependsOn }));
+    const submit = () => askWith(own, "/tasks/batch", { method: "POST", json: { tasks } });
+    expect((await submit()).status).toBe(202);
+    // 5050 rows are a hundred units, and the body is more than ten.
+    expect((await submit()).body).toMatchObject({ code: "rate_limited", details: { burst: 200 } });
   });
 
   test("for a body that comes without its length", async () => {

@@ -51,6 +51,11 @@ export class Charge {
     this.#paid = cost;
   }
 
+  /** Adds entries that were looked at: they are paid for with the answer. */
+  looked(entries: number): void {
+    this.#usage = { ...this.#usage, looked: this.#usage.looked + entries };
+  }
+
   /** Lets the next expensive request of the key begin. */
   end(): void {
     this.#leave?.();
@@ -63,7 +68,7 @@ export function chargeHead(request: FastifyRequest, limit: RateLimit, keyId: str
   const { headers, routeOptions } = request;
   const bytesIn = Number(headers["content-length"] ?? 0) || 0;
   const rows = routeOptions.config.paged === true ? rowsAsked(request.query) : 0;
-  request.charge = new Charge(limit, keyId, { bytesIn, bytesOut: 0, rows, dueTimes: 0 });
+  request.charge = new Charge(limit, keyId, { bytesIn, bytesOut: 0, rows, looked: 0, dueTimes: 0 });
   request.charge.pay();
 }
 

@@ -1,20 +1,36 @@
 import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { RotaError } from "../../model/errors.ts";
+import { parseOwnJson } from "../../model/own-json.ts";
+import { JSON_DEPTH_MAX } from "../../model/task-input.ts";
+import { TurnBudget } from "../../services/turn-budget.ts";
 import { chargeBody } from "./charge-requests.ts";
+
+/** A body of this size takes some milliseconds to parse, whatever it is. */
+const LARGE_BYTES = 65_536;
+/** What is parsed of large bodies in one turn of the event loop: one of a mebibyte takes up to 50 ms. */
+const PARSED_PER_TURN = { pieces: 4, bytes: 262_144 } as const;
 
 /**
  * Reads bodies as JSON and as nothing else. A key like `__proto__` becomes a key like any other: `JSON.parse` makes it
  * so, and what is free-form comes back as it was sent.
  */
 export function acceptJsonBodies(app: FastifyInstance): void {
+  const turns = new TurnBudget<string | null>(PARSED_PER_TURN);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, body: Buffer) => {
       chargeBody(request, body.byteLength);
-      return parseJson(body);
+      if (body.byteLength < LARGE_BYTES) return parseJson(body);
+      const owner = request.visitor?.key ?? null;
+      if (turns.isOver) await turns.next(owner);
+      turns.used(body.byteLength);
+      const parsed = parseJson(body);
+      // What is done with it comes in another turn.
+      await new Promise((resolve) => setImmediate(resolve));
+      return parsed;
     },
   );
 }
@@ -24,7 +40,7 @@ function parseJson(body: Buffer): unknown {
   if (body.byteLength === 0) return undefined;
   if (!isUtf8(body)) throw new RotaError("invalid_json", "the body is not UTF-8 text");
   try {
-    return JSON.parse(body.toString().replace(/^\ufeff/, ""));
+    return parseOwnJson(body.toString().replace(/^\ufeff/, ""), JSON_DEPTH_MAX);
   } catch (error) {
     throw new RotaError("invalid_json", `the body is not JSON: ${(error as Error).message}`, {
       cause: error,

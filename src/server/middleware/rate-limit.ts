@@ -15,6 +15,9 @@ export const DEFAULT_RATE_LIMIT: RateLimitOptions = { perSecond: 100, burst: 200
 /** Beyond so many, keys that have not been used for long enough to be full again are forgotten. */
 const KEPT_MAX = 10_000;
 
+/** How long what is not urgent waits for units at most: it goes on, if slowly, also where requests take all there are. */
+const SPARE_WAIT_MAX_MS = 1_000;
+
 interface Bucket {
   left: number;
   at: number;
@@ -58,6 +61,34 @@ export class RateLimit {
     const { burst } = this.#options;
     const bucket = this.#filled(keyId);
     bucket.left = Math.max(-burst, Math.min(bucket.left - units, burst));
+  }
+
+  /**
+   * Resolves once the key's bucket is half full, or after a second, for work that is not urgent and is charged when it is done:
+   * the other half is left for requests, which would be refused. Rejects when `gone` fires.
+   */
+  async whenSpare(keyId: string, gone: AbortSignal): Promise<void> {
+    const { perSecond, burst } = this.#options;
+    const until = this.#clock.monotonic() + SPARE_WAIT_MAX_MS;
+    for (;;) {
+      gone.throwIfAborted();
+      const missing = burst / 2 - this.#filled(keyId).left;
+      const leftMs = until - this.#clock.monotonic();
+      if (missing <= 0 || leftMs <= 0) return;
+      await this.#sleep(Math.min(Math.ceil((missing / perSecond) * 1_000), leftMs), gone);
+    }
+  }
+
+  #sleep(ms: number, gone: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        timer.cancel();
+        gone.removeEventListener("abort", wake);
+        resolve();
+      };
+      const timer = this.#clock.setTimer(ms, wake);
+      gone.addEventListener("abort", wake, { once: true });
+    });
   }
 
   /** Throws `rate_limited` when too many are in flight; else returns what to call when this one is over. */

@@ -4,6 +4,8 @@ export interface RequestUsage {
   readonly bytesOut: number;
   /** Rows read or written: tasks of a page or of a batch, and the like. */
   readonly rows: number;
+  /** Rows looked at, of which most may not have been asked for. */
+  readonly looked: number;
   /** Due times of a schedule that are computed. */
   readonly dueTimes: number;
 }
@@ -12,7 +14,7 @@ export interface RequestUsage {
  * How much of each makes one unit of cost. A unit stands for about half a millisecond of the event loop, of bodies up to five:
  * one of 1 MiB with a hundred thousand small fields takes 100 to 300 ms to read and check.
  */
-const PER_UNIT: RequestUsage = { bytesIn: 16_384, bytesOut: 65_536, rows: 50, dueTimes: 20 };
+const PER_UNIT: RequestUsage = { bytesIn: 16_384, bytesOut: 65_536, rows: 50, looked: 500, dueTimes: 20 };
 
 /** From this much work on, bytes aside, a request counts as expensive: few of one key run at once. */
 const EXPENSIVE_UNITS = 10;
@@ -22,15 +24,22 @@ const EXPENSIVE_UNITS = 10;
  * in requests keep their meaning.
  *
  * @example
- * costOf({ bytesIn: 80, bytesOut: 27_000, rows: 0, dueTimes: 1_000 }); // 50
+ * costOf({ bytesIn: 80, bytesOut: 27_000, dueTimes: 1_000 }); // 50
  */
-export function costOf({ bytesIn, bytesOut, rows, dueTimes }: RequestUsage): number {
-  const units =
+export function costOf(usage: Partial<RequestUsage>): number {
+  return Math.max(1, Math.floor(unitsOf(usage)));
+}
+
+/** The same for a part of the work of a request, which may cost next to nothing. */
+export function unitsOf(usage: Partial<RequestUsage>): number {
+  const { bytesIn = 0, bytesOut = 0, rows = 0, looked = 0, dueTimes = 0 } = usage;
+  return (
     bytesIn / PER_UNIT.bytesIn +
     bytesOut / PER_UNIT.bytesOut +
     rows / PER_UNIT.rows +
-    dueTimes / PER_UNIT.dueTimes;
-  return Math.max(1, Math.floor(units));
+    looked / PER_UNIT.looked +
+    dueTimes / PER_UNIT.dueTimes
+  );
 }
 
 /** Bytes do not count here: a body has been read, and an answer is bounded elsewhere, before either could pile up. */

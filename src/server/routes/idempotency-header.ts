@@ -1,11 +1,12 @@
 import { invalidField, isObject } from "../../model/field-checks.ts";
+import { keepOwn } from "../../model/own-json.ts";
 
 /** What was asked for, with the key that came as a header. What is no object is refused as it is. */
 export function withKey(body: unknown, header: string | string[]): unknown {
   if (!isObject(body)) return body;
   const key = String(header);
   if (body["idempotencyKey"] === undefined || body["idempotencyKey"] === null)
-    return { ...body, idempotencyKey: key };
+    return keepOwn(body, { ...body, idempotencyKey: key });
   if (body["idempotencyKey"] === key) return body;
   throw invalidField(
     "idempotencyKey",

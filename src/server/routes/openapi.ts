@@ -1,12 +1,15 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import { getOpenApi } from "../../api/openapi.ts";
+import type { z } from "zod";
+import { getOpenApi, type openApiDocument } from "../../api/openapi.ts";
+import { describeApi } from "../openapi.ts";
 import type { RouteParts } from "../routes.ts";
 import { may } from "./may.ts";
 
-/** The description of all routes. What makes it is loaded when somebody asks, so that every start is faster. */
-export const openApiRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, parts) => {
-  app.get("/openapi.json", may("known", getOpenApi), async () => {
-    const { describeApi } = await import("../openapi.ts");
-    return describeApi(parts);
+/** The description of all routes. */
+export const openApiRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
+  app.get("/openapi.json", may("known", getOpenApi), async (_request, reply) => {
+    // The text of the document rather than the document: it is not written anew for each request.
+    const text: unknown = await describeApi();
+    return reply.type("application/json; charset=utf-8").send(text as z.infer<typeof openApiDocument>);
   });
 };

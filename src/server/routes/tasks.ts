@@ -18,6 +18,7 @@ import { BATCH_MAX } from "../../model/batch-input.ts";
 import { optionalChoice } from "../../model/choice-input.ts";
 import { isObject } from "../../model/field-checks.ts";
 import type { SubmitInput } from "../../model/submit-input.ts";
+import { DEPENDS_ON_MAX } from "../../model/task-input.ts";
 import { RETRY_AFTER_SEC } from "../middleware/errors.ts";
 import type { RouteParts } from "../routes.ts";
 import { refuseKey, withKey } from "./idempotency-header.ts";
@@ -57,9 +58,12 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     rota.tasks.cancelBatch(params.id),
   );
 
-  app.get("/tasks", may("readOwn", listTasks), async ({ rota, query: { view, ...query } }) => {
+  app.get("/tasks", may("readOwn", listTasks), async ({ rota, charge, query: { view, ...query } }) => {
     const filter = withNumbers(query, "priority", "scheduleId", "limit") as TaskFilter;
-    return checkView(view) === "row" ? rota.tasks.listRows(filter) : rota.tasks.list(filter);
+    const options = { onLooked: (entries: number) => charge?.looked(entries) };
+    return checkView(view) === "row"
+      ? rota.tasks.listRows(filter, options)
+      : rota.tasks.list(filter, options);
   });
 
   app.get("/tasks/stats", may("read", getTaskCounts), async ({ rota }) => rota.tasks.counts());
@@ -93,7 +97,14 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
   });
 };
 
+/** Each task of a batch is a row, and so is each dependency of it. */
 function tasksGiven(body: unknown): { rows: number } {
-  const tasks = isObject(body) ? body["tasks"] : undefined;
-  return { rows: Array.isArray(tasks) ? Math.min(tasks.length, BATCH_MAX.others) : 0 };
+  const tasks: unknown = isObject(body) ? body["tasks"] : undefined;
+  if (!Array.isArray(tasks)) return { rows: 0 };
+  return { rows: tasks.slice(0, BATCH_MAX.others).reduce((sum: number, task) => sum + rowsOf(task), 0) };
+}
+
+function rowsOf(task: unknown): number {
+  const parents = isObject(task) ? task["dependsOn"] : undefined;
+  return 1 + (Array.isArray(parents) ? Math.min(parents.length, DEPENDS_ON_MAX) : 0);
 }

@@ -200,6 +200,29 @@ export function describeListTasks(open: OpenWorld): void {
       expect(pages.flat()).toEqual(["rare"]);
     });
 
+    test("reports how many it looked at where nothing fits, also in the order of ends", async () => {
+      const world = await open();
+      const given = Array.from({ length: 30 }, () => ({ priority: 2 }));
+      await world.submit(...given);
+      for (const claimed of await world.claim({ limit: 30 })) {
+        await world.finish(claimed, { to: "done", result: null });
+      }
+      const looked = async (filter: Omit<ListTasksParams, "tenant" | "limit">) => {
+        let entries = 0;
+        const onLooked = (count: number) => {
+          entries += count;
+        };
+        await world.storage.tasks.list({ tenant: TENANT, limit: 5, lookedMax: 10, ...filter, onLooked });
+        await world.storage.tasks.listRows({ tenant: TENANT, limit: 5, lookedMax: 10, ...filter, onLooked });
+        return entries / 2;
+      };
+      expect(await looked({ order: "completed", states: ["done"], lane: "other" })).toBeGreaterThanOrEqual(
+        10,
+      );
+      expect(await looked({ states: ["failed", "done"], priorityMax: 1 })).toBeGreaterThanOrEqual(10);
+      expect(await looked({})).toBeGreaterThanOrEqual(5);
+    });
+
     test("ends a page before it takes more than asked for, after one task at least", async () => {
       const world = await open();
       const large = customSpec("x".repeat(1_000));

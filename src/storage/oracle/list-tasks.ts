@@ -64,7 +64,9 @@ function findPage(
   state: OracleState,
   params: ListTasksParams,
 ): { page: ListedTask[]; nextCursor: number | null } {
-  const listed = inOrder(state, params).filter(({ task }) => fits(task, params));
+  const all = inOrder(state, params);
+  params.onLooked?.(all.length);
+  const listed = all.filter(({ task }) => fits(task, params));
   const page = listed.slice(0, params.limit);
   return { page, nextCursor: listed.length > page.length ? (page.at(-1)?.place ?? null) : null };
 }

@@ -1,3 +1,4 @@
+import { jsonText } from "../../model/json-text.ts";
 import { jsonWeight } from "../../model/json-weight.ts";
 import {
   type ClaimedTask,
@@ -141,7 +142,7 @@ function firstOfEach(finishes: readonly FinishedAttempt[]): readonly FinishedAtt
 }
 
 function resultOf({ settlement }: FinishedAttempt): string | null {
-  return settlement.to === "done" ? (JSON.stringify(settlement.result) ?? "null") : null;
+  return settlement.to === "done" ? (jsonText(settlement.result) ?? "null") : null;
 }
 
 /** Whatever there is to say of an end besides that it is done and the result; null: nothing. */

@@ -5,6 +5,7 @@ import type { ListedTasks, ListTasksParams } from "../storage.ts";
 import {
   asksForMore,
   behindPrefix,
+  ENDED_LOOKED_MAX,
   LISTED_LOOKED_MAX,
   type ListFilter,
   mergeWalks,
@@ -124,11 +125,14 @@ async function findTasks(
   if (params.session !== undefined && look.session === null) return { found: [], nextCursor: null };
   if (params.order === "completed") {
     const query = endedQuery(params, (values) => conditionsFor(params, look, values));
-    return mergeEnds(query === null ? [] : await db.read<FoundEnds>(query), params);
+    const pages = query === null ? [] : await db.read<FoundEnds>(query);
+    params.onLooked?.(lookedAt(pages, params.lookedMax ?? ENDED_LOOKED_MAX));
+    return mergeEnds(pages, params);
   }
   const { order = "newest", limit } = params;
   const query = listQuery(params, look);
   const rows = query === null ? [] : await db.read<FoundWalk>(query);
+  params.onLooked?.(lookedAt(rows, params.lookedMax ?? LISTED_LOOKED_MAX));
   const walks = rows.map(
     ({ found, reached }): Walk => ({
       found: (found ?? []).map(Number),
@@ -140,6 +144,17 @@ async function findTasks(
     found: merged.found.map((seq) => ({ seq, cursor: seq })),
     nextCursor: merged.nextCursor,
   };
+}
+
+/** The database does not count what it looks at: one that went as far as it may has looked at its share of what all may. */
+function lookedAt(walks: readonly FoundSome[], max: number): number {
+  const each = Math.ceil(max / Math.max(walks.length, 1));
+  return walks.reduce((sum, { found, reached }) => sum + (reached === null ? (found?.length ?? 0) : each), 0);
+}
+
+interface FoundSome {
+  readonly found: readonly unknown[] | null;
+  readonly reached: unknown;
 }
 
 interface FoundWalk {

@@ -1,5 +1,6 @@
 import { scheduleKind } from "../../model/rule.ts";
 import type { ScheduleWork } from "../../model/schedule.ts";
+import { scheduleWorkText } from "../schedule-work-text.ts";
 import type { ScheduleDefinition, ScheduleRecord, UpdateScheduleParams } from "../storage.ts";
 import { cleanText } from "./text.ts";
 
@@ -124,7 +125,7 @@ function workColumns(work: ScheduleWork | undefined) {
   if (work === undefined) return {};
   return work.kind === "message"
     ? { message: JSON.stringify(work.message), work: null }
-    : { message: '""', work: JSON.stringify(work) };
+    : { message: '""', work: scheduleWorkText(work) };
 }
 
 function cleaned<Text extends string | null | undefined>(text: Text): Text | string {

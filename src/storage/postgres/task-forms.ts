@@ -1,3 +1,4 @@
+import { jsonText } from "../../model/json-text.ts";
 import type { NewTask } from "../storage.ts";
 
 /**
@@ -59,7 +60,7 @@ function toForm(task: NewTask): object {
  * has none inside, so nothing needs to be quoted.
  */
 export function specsOf(tasks: readonly NewTask[]): string {
-  return tasks.map(({ spec }) => JSON.stringify(spec)).join("\n");
+  return tasks.map(({ spec }) => jsonText(spec)).join("\n");
 }
 
 export function integers(values: readonly number[]): string {
@@ -69,5 +70,5 @@ export function integers(values: readonly number[]): string {
 /** A new task by itself, as JSON has it: its form and all that is its own. */
 export function toTaskRow(task: NewTask): object {
   const { id, idempotency, spec } = task;
-  return { ...toForm(task), id, key: idempotency?.key, hash: idempotency?.hash, spec: JSON.stringify(spec) };
+  return { ...toForm(task), id, key: idempotency?.key, hash: idempotency?.hash, spec: jsonText(spec) };
 }

@@ -1,3 +1,4 @@
+import { jsonText } from "../../model/json-text.ts";
 import type { Settlement } from "../../model/outcome.ts";
 import type { TaskState } from "../../model/task-state.ts";
 import type { AttemptUsage, FinishAndClaimParams, FinishedAndClaimed } from "../storage.ts";
@@ -49,7 +50,7 @@ function applySettlement(
 ): void {
   switch (settlement.to) {
     case "done": {
-      const result = JSON.stringify(settlement.result) ?? "null";
+      const result = jsonText(settlement.result) ?? "null";
       endTask(db, ledger, lease, { state: "done", outcome: "done", result, error: null, summary, now });
       break;
     }

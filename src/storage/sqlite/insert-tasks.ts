@@ -1,4 +1,5 @@
 import Sqlite from "better-sqlite3";
+import { jsonText } from "../../model/json-text.ts";
 import { PREEMPTIONS_MAX, rankOf } from "../../model/priority.ts";
 import { fullQueueOf, rejectionError } from "../admission.ts";
 import { batchConflict } from "../batch-conflict.ts";
@@ -175,7 +176,7 @@ export function insertTask(
     inSession,
     task.schedule,
     task.concurrencyKey,
-    JSON.stringify(task.spec),
+    jsonText(task.spec),
     error,
     rejection === null ? ROOM_FOR_END : null,
   );

@@ -43,6 +43,7 @@ export function findEnded(
   const start = before.at < to ? before : { at: to - 1, seq: Number.MAX_SAFE_INTEGER };
   const types = endsAskedFor(params.states);
   const walks = types.map((type) => endsOfType(db, params, list, { type, start, share: types.length }));
+  params.onLooked?.(walks.reduce((sum, { looked }) => sum + looked, 0));
   const end = walks
     .flatMap(({ reached }) => reached ?? [])
     .sort(latestFirst)
@@ -69,10 +70,11 @@ function endsOfType(
   { tenant, limit, from = 0, lookedMax = ENDED_LOOKED_MAX }: ListTasksParams,
   { filters, conditions }: EndedList,
   { type, start, share }: { type: EventType; start: Place; share: number },
-): { found: (Place & { readonly task: number })[]; reached: Place | null } {
+): { found: (Place & { readonly task: number })[]; reached: Place | null; looked: number } {
   const found: (Place & { readonly task: number })[] = [];
   const tasks = db.prepare<{ task: number; seq: number }>(tasksEnded(conditions));
   const rows = rowsBefore(db, { tenant, type, from, ...start }, lookedMax / share);
+  let looked = 0;
   for (const row of rows.taken) {
     const { last_seq: last, at } = row;
     const ended = tasks.all({
@@ -83,10 +85,12 @@ function endsOfType(
       start: start.seq,
     });
     found.push(...ended.map((end) => ({ ...end, at })));
-    if (found.length > limit) return { found, reached: { at, seq: firstOf(row) } };
+    looked += row.count;
+    if (found.length > limit) return { found, reached: { at, seq: firstOf(row) }, looked };
   }
   const last = rows.taken.at(-1);
-  return { found, reached: rows.more && last !== undefined ? { at: last.at, seq: firstOf(last) } : null };
+  const reached = rows.more && last !== undefined ? { at: last.at, seq: firstOf(last) } : null;
+  return { found, reached, looked };
 }
 
 /** Rows of the log, until they tell of so many ends: a row is taken whole, and one at least. */

@@ -98,6 +98,7 @@ function findTasks(
       looked: each,
     }),
   );
+  params.onLooked?.(walks.reduce((sum, walk) => sum + walk.looked, 0));
   const { found, nextCursor } = mergeWalks(walks, { order, limit });
   return { found: found.map((seq) => ({ seq, cursor: seq })), nextCursor };
 }
@@ -126,19 +127,21 @@ interface WalkOptions {
   readonly looked: number;
 }
 
-function walk(db: SqliteDatabase, source: Source, options: WalkOptions): Walk {
+function walk(db: SqliteDatabase, source: Source, options: WalkOptions): Walk & { readonly looked: number } {
   const { values, params, order, limit, looked } = options;
   const { entries, by, condition, join = "" } = source;
   const inRange = `${condition} and ${by} > @above and ${by} < @below`;
   const direction = order === "newest" ? "desc" : "asc";
   const isBounded = source.answers !== null && asksForMore(params, source.answers);
-  const reached = isBounded
+  const seen = isBounded
     ? db
-        .prepare<{ seq: number }>(
-          `select ${by} as seq from ${entries} where ${inRange} order by ${by} ${direction} limit 1 offset +@looked`,
+        .prepare<{ count: number; last: number }>(
+          `select count(*) as count, ${order === "newest" ? "min" : "max"}(seq) as last from (
+             select ${by} as seq from ${entries} where ${inRange} order by ${by} ${direction} limit +@looked)`,
         )
-        .get({ ...values, looked: looked - 1 })?.seq
+        .get({ ...values, looked })
     : undefined;
+  const reached = seen?.count === looked ? seen.last : undefined;
   const range =
     reached === undefined ? {} : order === "newest" ? { above: reached - 1 } : { below: reached + 1 };
   const found = db
@@ -147,7 +150,11 @@ function walk(db: SqliteDatabase, source: Source, options: WalkOptions): Walk {
         where ${inRange} and ${CONDITIONS} order by ${by} ${direction} limit +@page`,
     )
     .all({ ...values, ...range, page: limit + 1 });
-  return { found: found.map(({ seq }) => seq), reached: reached ?? null };
+  return {
+    found: found.map(({ seq }) => seq),
+    reached: reached ?? null,
+    looked: Math.max(found.length, seen?.count ?? 0),
+  };
 }
 
 type Filters = Readonly<Record<string, string | number | null>>;

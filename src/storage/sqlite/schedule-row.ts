@@ -1,3 +1,5 @@
+import { jsonText } from "../../model/json-text.ts";
+import { scheduleWorkText } from "../schedule-work-text.ts";
 import type { ScheduleDefinition, ScheduleRecord } from "../storage.ts";
 
 /** A row of `schedule`. */
@@ -94,7 +96,7 @@ export function toColumns(definition: ScheduleDefinition) {
     name: definition.name,
     agent: definition.agent,
     message: work.kind === "message" ? work.message : "",
-    work: work.kind === "message" ? null : JSON.stringify(work),
+    work: work.kind === "message" ? null : scheduleWorkText(work),
     phrase: definition.phrase,
     rule: JSON.stringify(definition.rule),
     kind: definition.rule.kind === "once" ? "once" : "recurring",
@@ -109,7 +111,7 @@ export function toColumns(definition: ScheduleDefinition) {
     timeout_ms: definition.timeoutMs,
     lane: definition.lane,
     priority: definition.priority,
-    metadata: metadata === null ? null : JSON.stringify(metadata),
+    metadata: metadata === null ? null : (jsonText(metadata) ?? null),
     callback_url: definition.callbackUrl,
     max_runs: definition.maxRuns,
     until_at: definition.untilAt,

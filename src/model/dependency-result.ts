@@ -1,0 +1,31 @@
+import type { DependencyResult, Task } from "./task.ts";
+
+/** The results of dependencies as they are stored. */
+const texts = new WeakMap<DependencyResult, string>();
+
+/** Parsed JSON takes up to thirteen times as much memory as its text: the text is what is kept. */
+export function dependencyResult(taskId: string, text: string): DependencyResult {
+  const dependency = {
+    taskId,
+    get result() {
+      return JSON.parse(text);
+    },
+  };
+  texts.set(dependency, text);
+  return dependency;
+}
+
+/**
+ * What `JSON.stringify` makes of a task that an executor was given. The results of its dependencies, megabytes of them, are
+ * taken as they are stored rather than parsed and written again.
+ */
+export function taskJson(task: Task): string {
+  const { dependencies, ...others } = task;
+  if (dependencies === undefined) return JSON.stringify(task);
+  const items = dependencies.map((dependency) => {
+    const text = texts.get(dependency);
+    if (text === undefined) return JSON.stringify(dependency);
+    return `{"taskId":${JSON.stringify(dependency.taskId)},"result":${text}}`;
+  });
+  return `${JSON.stringify(others).slice(0, -1)},"dependencies":[${items.join(",")}]}`;
+}

@@ -1,0 +1,28 @@
+import { type Fields, invalidField, optionalText } from "./field-checks.ts";
+import type { TaskOrder } from "./task-order.ts";
+
+/** What a cursor begins with. In the order of ends it is the number of an event, in the others that of a task. */
+const PREFIXES: Readonly<Record<TaskOrder, string>> = { newest: "", oldest: "o", completed: "c" };
+const ORDERS = Object.keys(PREFIXES) as TaskOrder[];
+
+/** Where the next page of a list begins, as users see it: it says of which order it is. */
+export function taskCursorText(cursor: number, order: TaskOrder = "newest"): string {
+  return `${PREFIXES[order]}${cursor}`;
+}
+
+/** Undefined: the first page is wanted. Throws `invalid_field` for one of another order, where it would mean another place. */
+export function parseTaskCursor(fields: Fields, order: TaskOrder = "newest"): number | undefined {
+  const text = optionalText(fields, "cursor");
+  if (text === undefined) return undefined;
+  const [, prefix, digits] = /^([a-z]?)(\d{1,16})$/.exec(text) ?? [];
+  const given = ORDERS.find((each) => PREFIXES[each] === prefix);
+  const cursor = Number(digits);
+  if (given === undefined || !Number.isSafeInteger(cursor)) {
+    throw invalidField("cursor", "invalid cursor: `cursor` must be the `nextCursor` of the page before");
+  }
+  if (given === order) return cursor;
+  throw invalidField(
+    "cursor",
+    `invalid cursor: it is of a list with the order \`${given}\`, and this one has \`${order}\`: send \`order=${given}\` with it, or leave \`cursor\` out to begin anew`,
+  );
+}

@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { TurnBudget } from "./turn-budget.ts";
+
+const PER_TURN = { pieces: 100, bytes: 524_288 };
+
+/** Work that never waits for anything else. */
+async function work(
+  turns: TurnBudget<string>,
+  { owner, pieces, bytes = 1 }: { owner: string; pieces: number; bytes?: number },
+  onPiece: () => void,
+): Promise<void> {
+  for (let count = 0; count < pieces; count += 1) {
+    if (turns.isOver) await turns.next(owner);
+    turns.used(bytes);
+    onPiece();
+    await null;
+  }
+}
+
+/** The most that was counted between two turns of the event loop. */
+async function mostInOneTurn(until: Promise<unknown>, counted: () => number): Promise<number> {
+  let most = 0;
+  let seen = counted();
+  let over = false;
+  void until.finally(() => {
+    over = true;
+  });
+  while (!over) {
+    await new Promise((resolve) => setImmediate(resolve));
+    most = Math.max(most, counted() - seen);
+    seen = counted();
+  }
+  return most;
+}
+
+test("bounds the pieces of all work in one turn of the event loop", async () => {
+  const turns = new TurnBudget<string>(PER_TURN);
+  let pieces = 0;
+  const all = Array.from({ length: 50 }, (_, index) =>
+    work(turns, { owner: `owner-${index % 5}`, pieces: 100 }, () => pieces++),
+  );
+  // Two turns may end between two looks.
+  expect(await mostInOneTurn(Promise.all(all), () => pieces)).toBeLessThanOrEqual(2 * PER_TURN.pieces);
+  expect(pieces).toBe(5_000);
+});
+
+test("bounds their bytes, but for the last piece", async () => {
+  const turns = new TurnBudget<string>(PER_TURN);
+  const bytes = 400_000;
+  let written = 0;
+  const all = Array.from({ length: 10 }, () =>
+    work(turns, { owner: "all", pieces: 5, bytes }, () => {
+      written += bytes;
+    }),
+  );
+  expect(await mostInOneTurn(Promise.all(all), () => written)).toBeLessThanOrEqual(
+    2 * (PER_TURN.bytes + bytes),
+  );
+  expect(written).toBe(50 * bytes);
+});
+
+test("takes turns between owners: a thousand of one do not hold up the one of another", async () => {
+  const turns = new TurnBudget<string>(PER_TURN);
+  let many = 0;
+  const all = Array.from({ length: 1_000 }, () => work(turns, { owner: "many", pieces: 10 }, () => many++));
+  await work(turns, { owner: "one", pieces: 10 }, () => {});
+  expect(many).toBeLessThan(1_000);
+  await Promise.all(all);
+  expect(many).toBe(10_000);
+});

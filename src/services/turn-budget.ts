@@ -1,0 +1,80 @@
+/** How much is done in one turn of the event loop: some milliseconds of it. */
+export interface TurnBudgetOptions {
+  readonly pieces: number;
+  readonly bytes: number;
+}
+
+/**
+ * Shares the event loop between one kind of work and everything else. Work that never has to wait for anything, such as sending
+ * events to readers who take them at once, would go on in one turn of the loop until all is done, and nobody else would be
+ * answered meanwhile. Those who wait take turns, owner by owner, so that a thousand of one do not hold up the one of another.
+ *
+ * @example
+ * if (turns.isOver) await turns.next(owner);
+ * const frame = makeFrame();
+ * turns.used(frame.length);
+ */
+export class TurnBudget<Owner> {
+  readonly #options: TurnBudgetOptions;
+  #pieces = 0;
+  #bytes = 0;
+  #isScheduled = false;
+  /** Those who wait, the owner first that is next. */
+  readonly #waiting = new Map<Owner, (() => void)[]>();
+
+  constructor(options: TurnBudgetOptions) {
+    this.#options = options;
+  }
+
+  /** Whether to wait for `next` before anything else is done. */
+  get isOver(): boolean {
+    return this.#isUsedUp || this.#waiting.size > 0;
+  }
+
+  /** Resolves when there is room for a piece of work. The caller reports it with `used`, at once, whatever it took. */
+  next(owner: Owner): Promise<void> {
+    this.#schedule();
+    return new Promise((resolve) => {
+      const own = this.#waiting.get(owner);
+      if (own === undefined) this.#waiting.set(owner, [resolve]);
+      else own.push(resolve);
+    });
+  }
+
+  /** A piece of work was done. */
+  used(bytes: number): void {
+    this.#pieces += 1;
+    this.#bytes += bytes;
+    this.#schedule();
+    if (!this.#isUsedUp) this.#letOneThrough();
+  }
+
+  get #isUsedUp(): boolean {
+    const { pieces, bytes } = this.#options;
+    return this.#pieces >= pieces || this.#bytes >= bytes;
+  }
+
+  /** Other work comes between two turns. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#pieces = 0;
+      this.#bytes = 0;
+      if (this.#waiting.size > 0) this.#schedule();
+      this.#letOneThrough();
+    });
+  }
+
+  /** The next one goes once this one has reported what it used. */
+  #letOneThrough(): void {
+    for (const [owner, own] of this.#waiting) {
+      const go = own.shift();
+      this.#waiting.delete(owner);
+      if (own.length > 0) this.#waiting.set(owner, own);
+      go?.();
+      return;
+    }
+  }
+}
