@@ -19,7 +19,9 @@ export type Checked =
  * is looked at.
  */
 export function checkJson(what: string, value: unknown, bytesMax: number): Checked {
-  const steps = checkJsonSteps(what, value, bytesMax);
+  const simple = checkSimple(value, bytesMax);
+  if (simple !== null) return simple;
+  const steps = checkText(what, value, bytesMax);
   for (;;) {
     const { done, value: checked } = steps.next();
     if (done) return checked;
@@ -32,13 +34,18 @@ export function* checkJsonSteps(
   value: unknown,
   bytesMax: number,
 ): Generator<void, Checked, void> {
+  return checkSimple(value, bytesMax) ?? (yield* checkText(what, value, bytesMax));
+}
+
+/** Null: only its text tells. */
+function checkSimple(value: unknown, bytesMax: number): Checked | null {
   if (value === undefined || value === null) return { ok: true, value: null, bytes: 0 };
   if (typeof value === "boolean") return { ok: true, value, bytes: 0 };
   if (typeof value === "number") return { ok: true, value: Number.isFinite(value) ? value : null, bytes: 0 };
   // A UTF-16 unit takes six bytes at most, as in \u0000.
   if (typeof value === "string" && value.length * 6 + 2 <= bytesMax)
     return { ok: true, value: value.toWellFormed(), bytes: value.length };
-  return yield* checkText(what, value, bytesMax);
+  return null;
 }
 
 function* checkText(what: string, value: unknown, bytesMax: number): Generator<void, Checked, void> {
