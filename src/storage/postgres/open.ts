@@ -25,6 +25,7 @@ import { recountAll } from "./recount-all.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
+import { postgresRollups } from "./rollups.ts";
 import { postgresSchedules } from "./schedules.ts";
 import { postgresSessions } from "./sessions.ts";
 import { postgresTenants } from "./tenants.ts";
@@ -75,6 +76,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     tenants: postgresTenants(db),
     keys: postgresKeys(db),
     audit: postgresAudit(db),
+    rollups: postgresRollups(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
       recountAll: (params) => recountAll(db, params),

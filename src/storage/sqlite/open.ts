@@ -26,6 +26,7 @@ import { recountAll } from "./recount-all.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
+import { sqliteRollups } from "./rollups.ts";
 import { sqliteSchedules } from "./schedules.ts";
 import { sqliteSessions } from "./sessions.ts";
 import { sqliteTenants } from "./tenants.ts";
@@ -76,6 +77,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     tenants: sqliteTenants(db),
     keys: sqliteKeys(db),
     audit: sqliteAudit(db),
+    rollups: sqliteRollups(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
       recountAll: (params) => recountAll(db, params),
