@@ -41,6 +41,9 @@ const ADD_UP = [
 
 const STEPS = ROLLUP_STEPS.map((step) => `(${step}, ${ROLLUP_RETENTION_MS[step]}::bigint)`).join(", ");
 
+/** The last event that is counted. */
+export const COUNTED_UP_TO = "coalesce((select value from high_water where name = 'rollup'), 0)";
+
 /** How one event counts. `c` is what is known of it. */
 const ONE_EVENT = [
   "count(*) filter (where c.type = 'task.created') as submitted",
@@ -75,6 +78,9 @@ declare
   v_ats bigint[];
 begin
   set local synchronous_commit = off;
+  if not exists (select 1 from high_water where name = 'rollup') then
+    insert into high_water (name, value) values ('rollup', 0) on conflict do nothing;
+  end if;
   select value into v_from from high_water where name = 'rollup' for update skip locked;
   if not found then return query select 0, true; return; end if;
   with next as (
@@ -169,7 +175,7 @@ end $$;
 
 create function are_counted(p_cutoff bigint, p_latest bigint) returns boolean language sql as $$
   select coalesce((select e.at between p_cutoff and p_latest from event e
-                    where e.last_seq > (select value from high_water where name = 'rollup')
+                    where e.last_seq > ${COUNTED_UP_TO}
                     order by e.last_seq limit 1), true);
 $$;
 

@@ -1,6 +1,7 @@
 import type { RollupCount } from "../../model/rollup.ts";
 import type { ReadRollupsParams, RollupRow, RollupStorage } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
+import { COUNTED_UP_TO } from "./roll-up.ts";
 
 export function postgresRollups(db: PostgresDatabase): RollupStorage {
   return {
@@ -17,7 +18,7 @@ export function postgresRollups(db: PostgresDatabase): RollupStorage {
       const [row] = await db.write<{ late_ms: string }>({
         name: "rollups_late",
         text: `select greatest(coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) - e.at, 0) as late_ms
-                 from event e where e.last_seq > (select value from high_water where name = 'rollup')
+                 from event e where e.last_seq > ${COUNTED_UP_TO}
                 order by e.last_seq limit 1`,
         values: [],
       });

@@ -85,6 +85,14 @@ function nextRows(db: SqliteDatabase, limit: number): { rows: LogRow[]; events: 
   return { rows, events, more: false };
 }
 
+const COUNT_OF: Readonly<Partial<Record<EventType, RollupCount>>> = {
+  "task.created": "submitted",
+  "task.started": "started",
+  "task.completed": "done",
+  "task.failed": "failed",
+  "task.cancelled": "cancelled",
+};
+
 /** What is added to one row, or to several that it is part of. */
 class Sums {
   readonly counts: Record<RollupCount, number> = {
@@ -145,18 +153,12 @@ class Slice {
   }
 
   count(row: LogRow): void {
-    switch (row.type) {
-      case "task.created":
-        return this.#countOnly(row, "submitted");
-      case "task.started":
-        return isFirstStart(row) ? this.#countStarts(row) : this.#countOnly(row, "started");
-      case "task.completed":
-        return this.#countEnds(row, "done");
-      case "task.failed":
-        return this.#countEnds(row, "failed");
-      case "task.cancelled":
-        return this.#countEnds(row, "cancelled");
-    }
+    const what = COUNT_OF[row.type];
+    if (what === undefined) return;
+    if (what === "submitted") this.#countOnly(row, what);
+    else if (what !== "started") this.#countEnds(row, what);
+    else if (isFirstStart(row)) this.#countStarts(row);
+    else this.#countOnly(row, what);
   }
 
   #countOnly(row: LogRow, what: RollupCount): void {

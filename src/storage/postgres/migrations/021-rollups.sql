@@ -27,5 +27,3 @@ create table counted_tokens (
   task_seq  bigint primary key,
   tokens    bigint not null check (tokens > 0)
 );
-
-insert into high_water (name, value) values ('rollup', 0);
