@@ -33,6 +33,7 @@ import { Recounter } from "./recounter.ts";
 import { Releaser } from "./releaser.ts";
 import { Rescuer } from "./rescuer.ts";
 import { Rewinder } from "./rewinder.ts";
+import { RollupWriter } from "./rollup-writer.ts";
 import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./run-maker.ts";
 import { Runner, type RunnerOptions } from "./runner.ts";
 import { RunningBytes, type RunningMemory } from "./running-bytes.ts";
@@ -113,6 +114,7 @@ export class Engine {
   readonly #pruner: Pruner;
   readonly #recounter: Recounter;
   readonly #rewinder: Rewinder;
+  readonly #rollupWriter: RollupWriter;
   readonly #orphans = new Orphans();
   #started = false;
   #onIdle: (() => void) | null = null;
@@ -231,6 +233,7 @@ export class Engine {
     });
     this.#recounter = new Recounter({ ...service, storage });
     this.#rewinder = new Rewinder({ ...service, storage, storageClock });
+    this.#rollupWriter = new RollupWriter({ ...service, storage });
     this.#heartbeat = new Heartbeat({
       ...service,
       storage,
@@ -345,12 +348,13 @@ export class Engine {
     if (signal.kind === "work" || signal.kind === "reconnected") this.#dispatcher.wakeAll();
     if (signal.kind === "due" || signal.kind === "reconnected") this.#timekeeper.wake(DUE_SIGNAL_MS);
     if (signal.kind === "release" || signal.kind === "reconnected") this.#releaser.wake();
+    if (signal.kind === "events" || signal.kind === "reconnected") this.#rollupWriter.eventsAdded();
     if (signal.kind === "reconnected") this.#heartbeat.wake();
     this.#firer.onSignal(signal);
   }
 
   #background(): Service[] {
-    const upkeep = [this.#releaser, this.#pruner, this.#recounter, this.#rewinder];
+    const upkeep = [this.#releaser, this.#pruner, this.#recounter, this.#rewinder, this.#rollupWriter];
     return [this.#timekeeper, this.#firer, ...upkeep];
   }
 

@@ -2,7 +2,9 @@
 import type { Durations, RollupCount, RollupKind, RollupStep, RollupTime } from "../model/rollup.ts";
 
 /** Events that are counted in one transaction: few milliseconds of work. */
-export const ROLLUP_SLICE = 1_000;
+export const ROLLUP_SLICE = 4_000;
+/** The same where others wait for the transaction. */
+export const ROLLUP_SLICE_OF_PRUNE = 1_000;
 
 /**
  * Counts of the event log. Each event is counted once, however many nodes count and whenever they stop: what was counted up

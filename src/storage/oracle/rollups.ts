@@ -14,7 +14,12 @@ import {
   type RollupTime,
   stepStart,
 } from "../../model/rollup.ts";
-import { type ReadRollupsParams, ROLLUP_SLICE, type RollupCursor, type RollupRow } from "../storage.ts";
+import {
+  type ReadRollupsParams,
+  ROLLUP_SLICE_OF_PRUNE,
+  type RollupCursor,
+  type RollupRow,
+} from "../storage.ts";
 import type { OracleEvent, OracleState, OracleTask } from "./state.ts";
 
 export interface OracleRollup extends Record<RollupCount, number> {
@@ -46,7 +51,7 @@ export function countBeforePrune(state: OracleState, isPast: (at: number) => boo
     return next === undefined || !isPast(next.at);
   };
   if (isCounted()) return true;
-  advanceRollups(state, { limit: ROLLUP_SLICE });
+  advanceRollups(state, { limit: ROLLUP_SLICE_OF_PRUNE });
   return isCounted();
 }
 

@@ -8,7 +8,7 @@ import {
   ROLLUP_STEPS,
   ROLLUP_TIMES,
 } from "../../model/rollup.ts";
-import { ROLLUP_SLICE } from "../storage.ts";
+import { ROLLUP_SLICE_OF_PRUNE } from "../storage.ts";
 
 const EACH_BUCKET = Array.from({ length: BUCKETS }, (_, n) => n + 1);
 const MAXES = ROLLUP_TIMES.map((time) => `${time}_max`);
@@ -169,7 +169,7 @@ end $$;
 create function count_before_prune(p_now bigint, p_cutoff bigint, p_latest bigint) returns boolean language plpgsql as $$
 begin
   if are_counted(p_cutoff, p_latest) then return true; end if;
-  perform roll_up(p_now, ${ROLLUP_SLICE});
+  perform roll_up(p_now, ${ROLLUP_SLICE_OF_PRUNE});
   return are_counted(p_cutoff, p_latest);
 end $$;
 
