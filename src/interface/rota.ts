@@ -1,6 +1,7 @@
 import type { Executor } from "../executors/executor.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
 import type { Agents } from "./agents.ts";
 import type { Audit, LocalAudit } from "./audit.ts";
 import type { DoctorOptions, DoctorReport } from "./doctor.ts";
@@ -49,6 +50,13 @@ export interface RotaApi {
   notifications(options?: NotificationsOptions): Notifications;
 
   stats(): Promise<SchedulerStats>;
+  /**
+   * What happened to the tenant's tasks over time, over all nodes: by minute for 48 hours, by hour and day for 90 days.
+   *
+   * @example
+   * const { series } = await rota.statsSeries({ metrics: ["done", "failed"], by: "lane", step: 3600 });
+   */
+  statsSeries(query?: StatsSeriesQuery): Promise<StatsSeries>;
   /**
    * Looks for what cannot be: counters that are off, moments of schedules that left no run. It counts every row, in slices
    * that let other work through. A node does it once at a time: callers that come meanwhile share the answer.

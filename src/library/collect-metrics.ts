@@ -63,10 +63,12 @@ async function lookAtQueue({ tenant, storage, engine, clock }: CollectMetricsPar
       storage.tasks.queueDepth({ tenant }),
       storage.schedules.nextDueAt({ tenant }),
       storage.now(),
+      storage.rollups.lateMs(),
     ]);
-    const [lanes, depth, dueAt, now] = await Promise.race([look, late.promise]);
+    const [lanes, depth, dueAt, now, rollupLagMs] = await Promise.race([look, late.promise]);
     const scheduleLagMs = Math.max(now - (dueAt ?? now), 0);
-    return queueMetrics({ lanes, depth, labels: engine.metrics.shownTo(tenant).labels, scheduleLagMs });
+    const { labels } = engine.metrics.shownTo(tenant);
+    return queueMetrics({ lanes, depth, labels, scheduleLagMs, rollupLagMs });
   } finally {
     timer.cancel();
   }

@@ -29,6 +29,7 @@ import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
 import type { Service } from "../services/service.ts";
@@ -306,6 +307,10 @@ export class LocalRota implements Rota {
 
   stats(): Promise<SchedulerStats> {
     return this.#own.stats();
+  }
+
+  statsSeries(query?: StatsSeriesQuery): Promise<StatsSeries> {
+    return this.#own.statsSeries(query);
   }
 
   metrics(): Promise<string> {

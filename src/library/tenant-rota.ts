@@ -20,6 +20,8 @@ import { checkEventsOptions, checkNotificationsOptions } from "../model/events-o
 import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
+import { parseSeriesQuery } from "../model/stats-series-input.ts";
 import type { TaskDefaults } from "../model/task-input.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { WorkTurns } from "../services/work-turns.ts";
@@ -40,6 +42,7 @@ import type { OpenStreams } from "./open-streams.ts";
 import { createRuns } from "./runs.ts";
 import { createSchedules } from "./schedules.ts";
 import { createSessions } from "./sessions.ts";
+import { statsSeries } from "./stats-series.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import { taskParser } from "./task-parser.ts";
 import { createTasks } from "./tasks.ts";
@@ -263,6 +266,11 @@ export class TenantRota implements LocalTenant {
         resultTTL: goDuration(resultTTLSec(storage.capabilities)),
       },
     };
+  }
+
+  async statsSeries(query: StatsSeriesQuery = {}): Promise<StatsSeries> {
+    const { storage, storageClock } = this.#parts;
+    return statsSeries(storage, this.tenant, parseSeriesQuery({ ...query }, storageClock.now()));
   }
 
   metrics(): Promise<string> {

@@ -56,7 +56,8 @@ export function bucketOf(ms: number): number {
 
 /** The start of the minute, hour or day that a moment lies in, all in milliseconds. */
 export function stepStart(at: number, step: RollupStep): number {
-  return at - (at % (step * 1_000));
+  const stepMs = step * 1_000;
+  return Math.floor(at / stepMs) * stepMs;
 }
 
 /**

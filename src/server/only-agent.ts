@@ -51,6 +51,7 @@ export function onlyAgent(rota: LocalTenant, agent: string): LocalTenant {
     },
     notifications: (options) => ownNotifications(rota.notifications(options), agent),
     stats: refuse,
+    statsSeries: refuse,
     metrics: refuse,
   };
 }

@@ -19,6 +19,7 @@ import { runRoutes } from "./routes/runs.ts";
 import { schedulerRoutes } from "./routes/scheduler.ts";
 import { scheduleRoutes } from "./routes/schedules.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
+import { statsRoutes } from "./routes/stats.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
@@ -49,6 +50,7 @@ const VERSIONED = [
   sessionRoutes,
   scheduleRoutes,
   runRoutes,
+  statsRoutes,
   writRoutes,
   notificationRoutes,
   laneRoutes,
