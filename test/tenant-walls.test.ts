@@ -81,7 +81,8 @@ async function fill(
   });
   const [run] = await runsOf(tenant, scheduled_task.id);
   await settle();
-  await clock.advance(1_000);
+  // What happened is counted.
+  await clock.advance(5_000);
   // Callbacks are made over real sockets.
   const delivery = await firstDelivery(tenant);
   return {
@@ -250,6 +251,10 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
     },
     answer: { queue: { totalQueued: 0, totalInflight: 0, agentCounts: {} }, submitted: 0, agents: {} },
   },
+  statsSeries: {
+    call: async (tenant) => (await tenant.statsSeries({ by: "agent" })).series,
+    answer: [],
+  },
 };
 
 /** What makes something, of the same names: it is its own. Each says what it answers. */
@@ -304,7 +309,7 @@ const OWN: Readonly<Record<string, Call>> = {
 /** Names of all there is to call, as in `tasks.submit`. */
 function methodsOf(tenant: LocalTenant): string[] {
   const areas = ["tasks", "sessions", "schedules", "runs", "writs", "lanes", "agents", "webhooks"] as const;
-  const own = ["events", "notifications", "stats", "metrics"];
+  const own = ["events", "notifications", "stats", "statsSeries", "metrics"];
   return [...areas.flatMap((area) => Object.keys(tenant[area]).map((name) => `${area}.${name}`)), ...own];
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Rota } from "../interface/rota.ts";
+import type { Clock } from "../model/clock.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { MessageRuns } from "./message-runs.ts";
 import { agentRoutes } from "./routes/agents.ts";
@@ -37,6 +38,7 @@ export interface RouteParts {
   readonly streams: EventStreams;
   readonly waits: TaskWaits;
   readonly runs: MessageRuns;
+  readonly clock: Clock;
 }
 
 /** What is no tenant's alone. */
