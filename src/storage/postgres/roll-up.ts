@@ -147,17 +147,15 @@ create function fold_quiet(p_tenants text[], p_kinds text[], p_steps integer[], 
 language plpgsql as $$
 #variable_conflict use_column
 begin
-  with ranked as (
-    select r.tenant, r.kind, r.step, r.at, r.key, row_number() over (
+  with ranked as materialized (
+    select r.ctid as row, row_number() over (
              partition by r.tenant, r.kind, r.step, r.at
              order by r.submitted + r.started + r.done + r.failed + r.cancelled desc, r.key) as rank
       from unnest(p_tenants, p_kinds, p_steps, p_ats) u(tenant, kind, step, at)
       join rollup r on r.tenant = u.tenant and r.kind = u.kind and r.step = u.step and r.at = u.at
      where r.key <> '${OTHER_KEYS}'),
   gone as (
-    delete from rollup r using ranked q
-     where q.rank > ${ROLLUP_KEYS_MAX} and r.tenant = q.tenant and r.kind = q.kind and r.step = q.step and r.at = q.at
-       and r.key = q.key
+    delete from rollup r where r.ctid = any (array(select q.row from ranked q where q.rank > ${ROLLUP_KEYS_MAX}))
     returning r.*)
   insert into rollup as r (${COLUMNS})
   select tenant, kind, step, at, '${OTHER_KEYS}', ${SUMS} from gone group by tenant, kind, step, at
