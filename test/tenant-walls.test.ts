@@ -82,7 +82,8 @@ async function fill(
   });
   const [run] = await runsOf(tenant, scheduled_task.id);
   await settle();
-  await clock.advance(1_000);
+  // What happened is counted.
+  await clock.advance(5_000);
   // Callbacks are made over real sockets.
   const delivery = await firstDelivery(tenant);
   const { bulkId: bulk } = await tenant.bulks.start({ action: "delete", filter: { agentId: "nobody" } });
@@ -281,6 +282,10 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
     },
     answer: { queue: { totalQueued: 0, totalInflight: 0, agentCounts: {} }, submitted: 0, agents: {} },
   },
+  statsSeries: {
+    call: async (tenant) => (await tenant.statsSeries({ by: "agent" })).series,
+    answer: [],
+  },
 };
 
 /** What makes something, of the same names: it is its own. Each says what it answers. */
@@ -345,7 +350,7 @@ function methodsOf(tenant: LocalTenant): string[] {
     "webhooks",
     "bulks",
   ] as const;
-  const own = ["events", "eventPage", "notifications", "waiting", "stats", "metrics"];
+  const own = ["events", "eventPage", "notifications", "waiting", "stats", "statsSeries", "metrics"];
   return [...areas.flatMap((area) => Object.keys(tenant[area]).map((name) => `${area}.${name}`)), ...own];
 }
 

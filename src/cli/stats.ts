@@ -1,22 +1,65 @@
 import { Command } from "commander";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { StatsSeriesQuery } from "../model/stats-series.ts";
 import { oneLine } from "./display-text.ts";
+import { numberFlag, pastMomentFlag } from "./flag-values.ts";
+import { given } from "./given.ts";
 import { lineWidth, print, printJson } from "./print.ts";
+import { seriesLines } from "./series-table.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 import { sheetLines } from "./sheet.ts";
 import { tableLines } from "./table.ts";
 import { shownMoment, shownSpan } from "./times.ts";
+import { UsageError } from "./usage-error.ts";
 
-/** `rota stats`: how much waits, runs and was done. */
+interface StatsFlags extends ServerFlags {
+  readonly series?: string | true;
+  readonly by?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly step?: string;
+}
+
+/** `rota stats`: how much waits, runs and was done; with `--series`, over time. */
 export function statsCommand(): Command {
-  const command = new Command("stats").description("Show how much waits, runs and was done.");
-  return withServerOptions(command).action(async (flags: ServerFlags) => {
+  const command = new Command("stats")
+    .description("Show how much waits, runs and was done.")
+    .option(
+      "--series [metrics]",
+      "show it over time: submitted,started,done,failed,cancelled,tokens,waitMs,runMs",
+    )
+    .option("--by <what>", "with --series: a line for each lane or agent")
+    .option(
+      "--from <time>",
+      "with --series: since 2030-01-31T09:00:00Z, or a span back from now: 2h (default: 60 steps)",
+    )
+    .option("--to <time>", "with --series: until (default: now)")
+    .option("--step <seconds>", "with --series: 60, 3600 or 86400 (default: 60)");
+  return withServerOptions(command).action(async (flags: StatsFlags) => {
     const client = openClient(flags);
+    if (flags.series !== undefined) return printSeries(flags);
+    const lone = (["by", "from", "to", "step"] as const).find((name) => flags[name] !== undefined);
+    if (lone !== undefined) throw new UsageError(`--${lone} goes with --series`);
     if (flags.json) return printJson(await client.stats());
     const [stats, { startedAt }] = await Promise.all([client.stats(), client.health()]);
     const shown = { width: lineWidth(), startedAt, now: Date.now() };
     for (const line of statsLines(stats, shown)) print(line);
   });
+}
+
+async function printSeries(flags: StatsFlags): Promise<void> {
+  const { series, by, from, to, step } = flags;
+  const now = Date.now();
+  const query = given({
+    metrics: typeof series === "string" ? series.split(",") : undefined,
+    by,
+    from: from === undefined ? undefined : pastMomentFlag(from, now),
+    to: to === undefined ? undefined : pastMomentFlag(to, now),
+    step: step === undefined ? undefined : numberFlag(step),
+  });
+  const answer = await openClient(flags).statsSeries(query as StatsSeriesQuery);
+  if (flags.json) return printJson(answer);
+  for (const line of seriesLines(answer, lineWidth())) print(line);
 }
 
 interface StatsLinesParams {

@@ -120,6 +120,15 @@ export type {
 export type { AgentMetrics, SchedulerMetrics, SchedulerStats } from "../model/scheduler-stats.ts";
 export type { DropPolicy, SessionMode } from "../model/session.ts";
 export type {
+  Series,
+  SeriesMetric,
+  SeriesSplit,
+  SeriesStep,
+  SpreadPoint,
+  StatsSeries,
+  StatsSeriesQuery,
+} from "../model/stats-series.ts";
+export type {
   ActionInput,
   CustomInput,
   InstructionInput,

@@ -6,6 +6,7 @@ import type { RotaEvent } from "../model/event.ts";
 import type { Me } from "../model/me.ts";
 import type { Notification } from "../model/notification.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
 import { HttpAgents } from "./agents.ts";
 import { HttpAudit } from "./audit.ts";
 import { HttpBulks } from "./bulks.ts";
@@ -23,6 +24,7 @@ import { HttpSessions } from "./sessions.ts";
 import { checkOptions, type RotaClientOptions } from "./settings.ts";
 import { HttpTasks } from "./tasks.ts";
 import { HttpTenants } from "./tenants.ts";
+import { timeText } from "./time-text.ts";
 import { HttpWebhooks } from "./webhooks.ts";
 import { HttpWrits } from "./writs.ts";
 
@@ -115,6 +117,13 @@ export class RotaClient implements RotaApi {
 
   waiting({ signal }: CallOptions = {}): Promise<WaitingReasons> {
     return this.#connection.ask({ path: "/v1/waiting", signal });
+  }
+
+  statsSeries(query: StatsSeriesQuery = {}, { signal }: CallOptions = {}): Promise<StatsSeries> {
+    const { metrics, by, from, to, step } = query;
+    const text = { metrics: metrics === undefined ? undefined : String(metrics), by, step };
+    const range = { from: timeText(from), to: timeText(to) };
+    return this.#connection.ask({ path: "/v1/stats/series", query: { ...text, ...range }, signal });
   }
 
   doctor(options: DoctorOptions = {}): Promise<DoctorReport> {

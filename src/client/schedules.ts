@@ -20,6 +20,7 @@ import type { SchedulePreview } from "../model/schedule.ts";
 import { isSerialId } from "../model/serial-id.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
+import { timeText } from "./time-text.ts";
 
 /** Schedules over HTTP. */
 export class HttpSchedules implements Schedules {
@@ -100,10 +101,6 @@ export class HttpSchedules implements Schedules {
 
 interface ShownSchedule {
   readonly scheduled_task: ScheduledTask;
-}
-
-function timeText(time: number | string | Date | undefined): number | string | undefined {
-  return time instanceof Date ? time.toJSON() : time;
 }
 
 /** What cannot be an id would lead to another route, so it is not asked for. */

@@ -36,6 +36,7 @@ import { Recounter } from "./recounter.ts";
 import { Releaser } from "./releaser.ts";
 import { Rescuer } from "./rescuer.ts";
 import { Rewinder } from "./rewinder.ts";
+import { RollupWriter } from "./rollup-writer.ts";
 import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./run-maker.ts";
 import { Runner, type RunnerOptions } from "./runner.ts";
 import { RunningBytes, type RunningMemory } from "./running-bytes.ts";
@@ -120,6 +121,7 @@ export class Engine {
   readonly #recounter: Recounter;
   readonly #rewinder: Rewinder;
   readonly #bulkWorker: BulkWorker;
+  readonly #rollupWriter: RollupWriter;
   readonly #orphans = new Orphans();
   #started = false;
   #onIdle: (() => void) | null = null;
@@ -257,6 +259,7 @@ export class Engine {
         onEnded();
       },
     });
+    this.#rollupWriter = new RollupWriter({ ...service, storage });
     this.#heartbeat = new Heartbeat({
       ...service,
       storage,
@@ -373,13 +376,14 @@ export class Engine {
     if (signal.kind === "due" || signal.kind === "reconnected") this.#timekeeper.wake(DUE_SIGNAL_MS);
     if (signal.kind === "release" || signal.kind === "reconnected") this.#releaser.wake();
     if (signal.kind === "bulks" || signal.kind === "reconnected") this.#bulkWorker.wake();
+    if (signal.kind === "events" || signal.kind === "reconnected") this.#rollupWriter.eventsAdded();
     if (signal.kind === "reconnected") this.#heartbeat.wake();
     this.#firer.onSignal(signal);
   }
 
   #background(): Service[] {
-    const upkeep = [this.#releaser, this.#pruner, this.#recounter, this.#rewinder, this.#bulkWorker];
-    return [this.#timekeeper, this.#firer, ...upkeep];
+    const upkeep = [this.#releaser, this.#pruner, this.#recounter, this.#rewinder];
+    return [this.#timekeeper, this.#firer, ...upkeep, this.#bulkWorker, this.#rollupWriter];
   }
 
   #inserted(tasks: readonly NewTask[], answers: readonly InsertedTask[]): void {

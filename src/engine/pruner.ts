@@ -36,6 +36,7 @@ export class Pruner extends Service {
     });
     await storage.agents.forget();
     const runs = await storage.schedules.prune({ retentionMs: runRetentionMs(), limit: SLICE });
-    return tasks.more || runs.more ? PAUSE_MS : EVERY_MS;
+    const rollups = await storage.rollups.prune({ limit: SLICE });
+    return tasks.more || runs.more || rollups.more ? PAUSE_MS : EVERY_MS;
   }
 }

@@ -1,6 +1,6 @@
 /** How far an examination is. */
 export interface DoctorProgress {
-  /** What is being looked at: `counters` or `schedules`. */
+  /** What is being looked at: `counters`, `schedules` or `rollups`. */
   readonly check: string;
   /** Rows or schedules that were looked at. */
   readonly done: number;
@@ -23,7 +23,7 @@ export interface DoctorReport {
 }
 
 export interface DoctorCheck {
-  /** What was looked at: `storage`, `clock`, `counters`, `schedules`, `config`. */
+  /** What was looked at: `storage`, `clock`, `counters`, `schedules`, `rollups`, `config`. */
   readonly name: string;
   readonly ok: boolean;
   /** What was found, in a sentence: also what is well. */

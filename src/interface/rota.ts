@@ -2,6 +2,7 @@ import type { Executor } from "../executors/executor.ts";
 import type { EventType, RotaEvent } from "../model/event.ts";
 import type { ReadPace } from "../model/read-pace.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
 import type { Agents } from "./agents.ts";
 import type { Audit, LocalAudit } from "./audit.ts";
 import type { Bulks, LocalBulks } from "./bulks.ts";
@@ -69,6 +70,13 @@ export interface RotaApi {
    * const { reasons, total } = await rota.waiting();
    */
   waiting(): Promise<WaitingReasons>;
+  /**
+   * What happened to the tenant's tasks over time, over all nodes: by minute for 48 hours, by hour and day for 90 days.
+   *
+   * @example
+   * const { series } = await rota.statsSeries({ metrics: ["done", "failed"], by: "lane", step: 3600 });
+   */
+  statsSeries(query?: StatsSeriesQuery): Promise<StatsSeries>;
   /**
    * Looks for what cannot be: counters that are off, moments of schedules that left no run. It counts every row, in slices
    * that let other work through. A node does it once at a time: callers that come meanwhile share the answer.

@@ -68,11 +68,19 @@ async function lookAtQueue(params: CollectMetricsParams): Promise<Metric[]> {
       storage.schedules.nextDueAt({ tenant }),
       storage.now(),
       waiting(),
+      storage.rollups.lateMs(),
     ]);
-    const [lanes, depth, dueAt, now, { reasons }] = await Promise.race([look, late.promise]);
+    const [lanes, depth, dueAt, now, { reasons }, rollupLagMs] = await Promise.race([look, late.promise]);
     const scheduleLagMs = Math.max(now - (dueAt ?? now), 0);
     const { labels } = engine.metrics.shownTo(tenant);
-    return queueMetrics({ lanes, depth, labels, waiting: countByCode(reasons), scheduleLagMs });
+    return queueMetrics({
+      lanes,
+      depth,
+      labels,
+      waiting: countByCode(reasons),
+      scheduleLagMs,
+      rollupLagMs,
+    });
   } finally {
     timer.cancel();
   }

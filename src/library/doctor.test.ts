@@ -155,3 +155,45 @@ describe("an examination in slices", () => {
     expect(counting()).toBe(2);
   });
 });
+
+test("statistics over time that nobody counts, or that do not add up, are told", async () => {
+  const clock = new ManualClock();
+  const opened = await openSqlite({ path: ":memory:", clock });
+  storage = opened;
+  const row = {
+    at: clock.now() - 3_600_000,
+    key: "main",
+    submitted: 1,
+    started: 0,
+    done: 0,
+    failed: 0,
+    cancelled: 0,
+    tokens: 0,
+    wait: { buckets: [], max: 0 },
+    run: { buckets: [], max: 0 },
+  };
+  const rollups: Storage["rollups"] = {
+    ...opened.rollups,
+    lateMs: async () => 90_000,
+    read: async ({ step, tenant }) => ({
+      rows: tenant === "default" && step === 3_600 ? [row, row] : [row],
+      next: null,
+    }),
+  };
+  const examined = await examine({
+    storage: { ...opened, rollups },
+    clock,
+    config: () => ({ ok: true }),
+    runRetentionMs: () => 1_000,
+    fires: () => true,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+  });
+  const findings = (tenant: string) =>
+    examined(tenant).checks.find(({ name }) => name === "rollups")?.findings;
+  expect(findings("default")).toEqual([
+    "The statistics over time are 90 s behind: they should be a few seconds at most.",
+    "The last whole hour counts submitted/started/done/failed/cancelled/tokens as 2/0/0/0/0/0, its minutes as 1/0/0/0/0/0 by lane and 1/0/0/0/0/0 by agent.",
+  ]);
+  expect(findings("another")?.[1]).toBe("Tenant default: its statistics over time do not add up.");
+});

@@ -2,6 +2,7 @@ import type { DoctorCheck, DoctorProgress, DoctorReport } from "../interface/doc
 import type { Health } from "../interface/rota.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Storage } from "../storage/storage.ts";
+import { examineRollups } from "./examine-rollups.ts";
 import { examineSchedules } from "./examine-schedules.ts";
 
 /** Clocks that differ by more than this make people wonder: due moments go by the storage's. */
@@ -36,8 +37,9 @@ export async function examine(options: ExamineOptions): Promise<Examined> {
     await checkCounters(options),
   ];
   const ofSchedules = await checkSchedules(options, storageNow);
+  const ofRollups = await checkRollups(options, storageNow);
   return (tenant) => {
-    const checks = [...before, ofSchedules(tenant), checkConfig(config())];
+    const checks = [...before, ofSchedules(tenant), ofRollups(tenant), checkConfig(config())];
     return { ok: checks.every(({ ok }) => ok), checks };
   };
 }
@@ -111,6 +113,23 @@ async function checkSchedules(
 function ofAnother(tenant: string, found: number): string {
   const things = found === 1 ? "1 thing is" : `${found} things are`;
   return `Tenant ${tenant}: ${things} wrong with its schedules.`;
+}
+
+async function checkRollups(options: ExamineOptions, now: number): Promise<(tenant: string) => DoctorCheck> {
+  const { storage, fires } = options;
+  const tenants = (await storage.tenants.list()).map(({ id }) => id);
+  let looked = 0;
+  const onSlice = (rows: number) => {
+    looked += rows;
+    return nextSlice(options, { check: "rollups", done: looked, total: null });
+  };
+  const { ofAll, ofTenants } = await examineRollups({ storage, tenants, now, counts: fires(), onSlice });
+  return (tenant) => {
+    const findings = [...ofTenants].map(([id, found]) =>
+      id === tenant ? found : `Tenant ${id}: its statistics over time do not add up.`,
+    );
+    return check("rollups", "The statistics over time are counted, and add up.", [...ofAll, ...findings]);
+  };
 }
 
 function checkConfig(config: Health["config"]): DoctorCheck {

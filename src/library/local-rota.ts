@@ -41,6 +41,7 @@ import { RotaError } from "../model/errors.ts";
 import type { Log } from "../model/log.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import { type Backoff, backoffMs } from "../services/backoff.ts";
 import type { Service } from "../services/service.ts";
@@ -334,6 +335,10 @@ export class LocalRota implements Rota {
 
   waiting(): Promise<WaitingReasons> {
     return this.#own.waiting();
+  }
+
+  statsSeries(query?: StatsSeriesQuery): Promise<StatsSeries> {
+    return this.#own.statsSeries(query);
   }
 
   metrics(): Promise<string> {

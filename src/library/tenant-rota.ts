@@ -29,6 +29,8 @@ import { checkEventsOptions, checkNotificationsOptions } from "../model/events-o
 import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
+import type { StatsSeries, StatsSeriesQuery } from "../model/stats-series.ts";
+import { parseSeriesQuery } from "../model/stats-series-input.ts";
 import type { TaskDefaults } from "../model/task-input.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { WorkTurns } from "../services/work-turns.ts";
@@ -53,6 +55,7 @@ import { createRuns } from "./runs.ts";
 import { createSchedules } from "./schedules.ts";
 import type { SecretBox } from "./secret-box.ts";
 import { createSessions } from "./sessions.ts";
+import { statsSeries } from "./stats-series.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import { taskParser } from "./task-parser.ts";
 import { createTasks } from "./tasks.ts";
@@ -289,6 +292,11 @@ export class TenantRota implements LocalTenant {
     const { tenant } = this;
     const waiting = await this.#parts.storage.tasks.waiting({ tenant });
     return waitingReasons(waiting, { tenant, processSituation: (lane) => this.#processSituation(lane) });
+  }
+
+  async statsSeries(query: StatsSeriesQuery = {}): Promise<StatsSeries> {
+    const { storage, storageClock } = this.#parts;
+    return statsSeries(storage, this.tenant, parseSeriesQuery({ ...query }, storageClock.now()));
   }
 
   metrics(): Promise<string> {

@@ -10,10 +10,19 @@ export interface QueueLook {
   readonly waiting: ReadonlyMap<string, number>;
   /** How long the tenant's schedule that is due for longest has been so; 0: none is due. */
   readonly scheduleLagMs: number;
+  /** How long the oldest event has waited that is not in the rollups yet; 0: none. */
+  readonly rollupLagMs: number;
 }
 
 /** The queue as it is in the storage, over all nodes: every node that is asked says the same. */
-export function queueMetrics({ lanes, depth, labels, waiting, scheduleLagMs }: QueueLook): Metric[] {
+export function queueMetrics({
+  lanes,
+  depth,
+  labels,
+  waiting,
+  scheduleLagMs,
+  rollupLagMs,
+}: QueueLook): Metric[] {
   return [
     {
       name: "rota_lane_waiting_tasks",
@@ -44,6 +53,12 @@ export function queueMetrics({ lanes, depth, labels, waiting, scheduleLagMs }: Q
       help: "How long the schedule that is due for longest has waited to fire, over all nodes; 0: none is due.",
       type: "gauge",
       series: [{ labels: {}, value: scheduleLagMs / 1_000 }],
+    },
+    {
+      name: "rota_rollup_lag_seconds",
+      help: "How long the oldest event has waited to be counted for the statistics over time, over all nodes; 0: none waits.",
+      type: "gauge",
+      series: [{ labels: {}, value: rollupLagMs / 1_000 }],
     },
   ];
 }

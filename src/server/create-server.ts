@@ -111,6 +111,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     streams,
     waits,
     runs: new MessageRuns({ streams, waits }),
+    clock,
   });
   // Those who wait would hold up the closing; whatever is under way ends by itself.
   app.addHook("preClose", async () => {

@@ -55,6 +55,7 @@ export function onlyAgent(rota: LocalTenant, agent: string): LocalTenant {
     eventPage: refuse,
     waiting: refuse,
     stats: refuse,
+    statsSeries: refuse,
     metrics: refuse,
   };
 }

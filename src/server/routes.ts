@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Rota } from "../interface/rota.ts";
+import type { Clock } from "../model/clock.ts";
 import type { EventStreams } from "./event-stream.ts";
 import type { MessageRuns } from "./message-runs.ts";
 import { agentRoutes } from "./routes/agents.ts";
@@ -22,6 +23,7 @@ import { runRoutes } from "./routes/runs.ts";
 import { schedulerRoutes } from "./routes/scheduler.ts";
 import { scheduleRoutes } from "./routes/schedules.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
+import { statsRoutes } from "./routes/stats.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { waitingRoutes } from "./routes/waiting.ts";
@@ -40,6 +42,7 @@ export interface RouteParts {
   readonly streams: EventStreams;
   readonly waits: TaskWaits;
   readonly runs: MessageRuns;
+  readonly clock: Clock;
 }
 
 /** What is no tenant's alone. */
@@ -57,6 +60,7 @@ const VERSIONED = [
   sessionRoutes,
   scheduleRoutes,
   runRoutes,
+  statsRoutes,
   writRoutes,
   notificationRoutes,
   eventLogRoutes,

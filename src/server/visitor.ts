@@ -27,7 +27,7 @@ declare module "fastify" {
     access?: Permission;
     /** Whether it takes a `limit` and answers a page of rows. */
     paged?: boolean;
-    /** How much work the body of a request asks for. */
-    declares?: (body: unknown) => DeclaredWork;
+    /** How much work the body or the query of a request asks for. */
+    declares?: (body: unknown, query: unknown) => DeclaredWork;
   }
 }

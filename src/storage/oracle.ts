@@ -60,6 +60,7 @@ import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
 import { dueRows, rewindSchedule } from "./oracle/rewind-schedule.ts";
+import { advanceRollups, pruneRollups, readRollups, rollupsLateMs } from "./oracle/rollups.ts";
 import { getRun, listRuns, pruneRuns } from "./oracle/runs.ts";
 import {
   countSchedules,
@@ -221,6 +222,12 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       any: on<void, boolean>(anyKey),
       delete: on(deleteKey),
       touch: on(touchKeys),
+    },
+    rollups: {
+      advance: on(advanceRollups),
+      read: on(readRollups),
+      lateMs: on<void, number>(rollupsLateMs),
+      prune: on(pruneRollups),
     },
     audit: { append: on(appendAudit), list: on(listAudit), prune: on(pruneAudit) },
     bulks: {

@@ -16,6 +16,7 @@ import Sqlite from "better-sqlite3";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SteppedClock } from "./conformance/clock.ts";
 import { describeStorage } from "./conformance/index.ts";
+import { allRollups, countAll } from "./conformance/rollups.ts";
 import { newDefinition } from "./conformance/schedule-world.ts";
 import { UNBOUNDED } from "./conformance/tenant-fairness.ts";
 import { idsOf, LANE, NODE, newTask, ROOMY, TENANT } from "./conformance/world.ts";
@@ -421,6 +422,38 @@ describe("a SQLite file", () => {
       [ofActive, 0],
       [ofWaiting, 0],
     ]);
+  });
+});
+
+describe("rollups in a SQLite file", () => {
+  test("go on where the process that was killed had come to", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await insert(storage, "a", "b", "c");
+    expect(await storage.rollups.advance({ limit: 1 })).toMatchObject({ more: false });
+    await insert(storage, "d");
+    await storage.close();
+    const { storage: again } = await open(path);
+    await insert(again, "e");
+    await countAll(again);
+    expect(await allRollups(again)).toMatchObject([{ key: LANE, submitted: 5 }]);
+  });
+
+  test("have nothing of a slice that failed in the middle, and all of it afterwards", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    await insert(storage, "a", "b");
+    const meddler = new Sqlite(path);
+    onTestFinished(() => void meddler.close());
+    meddler.exec(`create trigger fail before insert on rollup when new.kind = 'agent' and new.step = 86400
+                  begin select raise(abort, 'killed'); end`);
+    await expect(storage.rollups.advance({ limit: 100 })).rejects.toThrow("killed");
+    expect(await allRollups(storage)).toEqual([]);
+    meddler.exec("drop trigger fail");
+    expect(await countAll(storage)).toBe(2);
+    for (const step of [60, 3_600, 86_400] as const) {
+      expect(await allRollups(storage, { step, kind: "agent" })).toMatchObject([{ submitted: 2 }]);
+    }
   });
 });
 

@@ -16,6 +16,7 @@ import type { KeyStorage } from "./key-storage.ts";
 import type { TaskLogStorage } from "./log-storage.ts";
 import type { NodeStorage } from "./node-storage.ts";
 import type { NotificationStorage } from "./notification-storage.ts";
+import type { RollupStorage } from "./rollup-storage.ts";
 import type { ScheduleStorage } from "./schedule-storage.ts";
 import type { EndedTask, SessionStorage } from "./session-storage.ts";
 import type { TaskStorage } from "./task-storage.ts";
@@ -29,6 +30,7 @@ export * from "./key-storage.ts";
 export * from "./log-storage.ts";
 export * from "./node-storage.ts";
 export * from "./notification-storage.ts";
+export * from "./rollup-storage.ts";
 export * from "./schedule-storage.ts";
 export * from "./session-storage.ts";
 export * from "./task-storage.ts";
@@ -50,6 +52,7 @@ export interface Storage {
   readonly keys: KeyStorage;
   readonly audit: AuditStorage;
   readonly bulks: BulkStorage;
+  readonly rollups: RollupStorage;
   readonly counters: CounterStorage;
 
   /** The storage's clock, in milliseconds since 1970. */

@@ -319,6 +319,25 @@ describe("rota stats and rota agents", () => {
     expect(stats).toEqual((await server.ask("/scheduler/stats")).body);
   });
 
+  test("show what happened over time", async () => {
+    const { rota, submit } = await withServer();
+    await submit("--message", "hello", "--wait");
+    const series = () => rota(["stats", "--series", "submitted,done", "--by", "lane"]);
+    await expect
+      .poll(async () => (await series()).stdout, { timeout: 20_000 })
+      .toMatch(/^main +done +1 +1 /m);
+    const json = await rota(["stats", "--series", "--step", "3600", "--json"]);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      step: 3600,
+      series: [{ key: "all", metric: "submitted" }, {}, {}, {}],
+    });
+    expect(await rota(["stats", "--by", "lane"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--by goes with --series"),
+    });
+    expect((await rota(["stats", "--series", "dnoe"])).stderr).toContain("did you mean `done`?");
+  });
+
   test("find the server where --url says, also without http://, and start a task later with --run-at 10m", async () => {
     const { server } = await withServer();
     const { host } = new URL(server.url);

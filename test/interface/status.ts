@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { DoctorProgress } from "../../src/interface/doctor.ts";
+import type { StatsSeriesQuery } from "../../src/model/stats-series.ts";
 import { settle } from "../../src/testing/manual-clock.ts";
 import { Gate } from "../../src/testing/signals.ts";
 import type { Open } from "./opened.ts";
@@ -41,6 +42,45 @@ export function describeStatus(open: Open): void {
       const { api } = await open({ start: false });
       for (let n = 0; n < 3; n += 1) await api.tasks.submit({ payload: n });
       expect(await api.waiting()).toEqual({ reasons: [{ code: "not_started", count: 3 }], total: 3 });
+    });
+  });
+
+  describe("statsSeries", () => {
+    test("has what happened, by lane and by agent, a few seconds later", async () => {
+      const { api, clock } = await open();
+      for (const id of ["one", "two"]) await api.agents.create({ id, executor: { type: "echo" } });
+      await api.tasks.wait((await api.tasks.submit({ agentId: "one", message: "x" })).taskId);
+      await api.tasks.wait((await api.tasks.submit({ agentId: "two", message: "x" })).taskId);
+      await api.tasks.wait((await api.tasks.submit({ agentId: "two", message: "x" })).taskId);
+      await clock.advance(5_000);
+      const from = new Date(clock.now() - 60_000);
+      const done = await api.statsSeries({ metrics: ["done", "runMs"], by: "agent", from });
+      expect(done).toEqual({
+        from: "2025-12-31T23:59:00.000Z",
+        step: 60,
+        series: [
+          { key: "two", metric: "done", points: [0, 2] },
+          { key: "two", metric: "runMs", points: [null, { p50: 0, p95: 0, max: 0 }] },
+          { key: "one", metric: "done", points: [0, 1] },
+          { key: "one", metric: "runMs", points: [null, { p50: 0, p95: 0, max: 0 }] },
+        ],
+      });
+      const { series } = await api.statsSeries({ by: "lane", step: 86_400, metrics: ["submitted"] });
+      expect(series.map(({ key, points }) => [key, points.length, points.at(-1)])).toEqual([["main", 60, 3]]);
+    });
+
+    test.each([
+      [{ metrics: ["done", "cost"] }, "metrics"],
+      [{ metrics: [] }, "metrics"],
+      [{ by: "session" }, "by"],
+      [{ step: 5 }, "step"],
+      [{ from: "soon" }, "from"],
+    ])("refuses %j and names the field", async (query, field) => {
+      const { api } = await open({ start: false });
+      await expect(api.statsSeries(query as StatsSeriesQuery)).rejects.toMatchObject({
+        code: "invalid_field",
+        details: { field },
+      });
     });
   });
 
@@ -108,6 +148,7 @@ export function describeStatus(open: Open): void {
         ["clock", true, []],
         ["counters", true, []],
         ["schedules", true, []],
+        ["rollups", true, []],
         ["config", true, []],
       ]);
       expect(report.ok).toBe(true);
@@ -115,7 +156,7 @@ export function describeStatus(open: Open): void {
       rota.configFault(new Error("no such option"));
       expect(await api.doctor()).toMatchObject({
         ok: false,
-        checks: { 4: { name: "config", ok: false, findings: ["no such option"] } },
+        checks: { 5: { name: "config", ok: false, findings: ["no such option"] } },
       });
     });
 

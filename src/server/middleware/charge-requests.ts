@@ -79,7 +79,7 @@ export function chargeRequests(app: FastifyInstance): void {
     const { declares, paged } = route.config ?? {};
     if (declares !== undefined) {
       route.preHandler = async (request: FastifyRequest, reply: FastifyReply) => {
-        request.charge?.pay(declares(request.body));
+        request.charge?.pay(declares(request.body, request.query));
         endWhenClosed(request, reply);
       };
     }

@@ -2,13 +2,13 @@ import type { Permission } from "../../tenants/permissions.ts";
 import type { DeclaredWork } from "../middleware/charge-requests.ts";
 
 /**
- * What a route is: what it lets the caller do, and what it looks like from outside. `declares`: how much work the body of a
- * request asks for, where that can be much.
+ * What a route is: what it lets the caller do, and what it looks like from outside. `declares`: how much work the body or
+ * the query of a request asks for, where that can be much.
  */
 export function may<Schema>(
   access: Permission,
   schema: Schema,
-  declares?: (body: unknown) => DeclaredWork,
+  declares?: (body: unknown, query: unknown) => DeclaredWork,
 ): { readonly schema: Schema; readonly config: RouteConfig } {
   return { schema, config: { access, paged: isPaged(schema), ...(declares && { declares }) } };
 }
@@ -16,7 +16,7 @@ export function may<Schema>(
 interface RouteConfig {
   readonly access: Permission;
   readonly paged: boolean;
-  readonly declares?: (body: unknown) => DeclaredWork;
+  readonly declares?: (body: unknown, query: unknown) => DeclaredWork;
 }
 
 /** Whether a request says how many rows it wants. */

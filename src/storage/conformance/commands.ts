@@ -118,6 +118,7 @@ export type Command =
   | { do: "putBackDelivery"; pick: number; afterMs: number }
   | { do: "resend"; tenant: string; pick: number }
   | { do: "prune"; retentionMs: number; rejectedMax: number; limit: number }
+  | { do: "rollUp"; limit: number }
   | { do: "recount"; random: number };
 
 /** `left` by the tenant. */
@@ -543,6 +544,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       limit: fc.constantFrom(1, 2, 5, 1000),
     }),
   },
+  { weight: 2, arbitrary: record({ do: fc.constant("rollUp"), limit: fc.constantFrom(1, 3, 1000) }) },
   {
     weight: 1,
     arbitrary: record({

@@ -38,6 +38,7 @@ import { describeRescueTasks } from "./rescue-tasks.ts";
 import { describeRetryDependants } from "./retry-dependants.ts";
 import { describeRetryTask } from "./retry-task.ts";
 import { describeRewindSchedule } from "./rewind-schedule.ts";
+import { describeRollups } from "./rollups.ts";
 import { describeRuns } from "./runs.ts";
 import { describeScheduleLimits } from "./schedule-limits.ts";
 import { describeSchedules } from "./schedules.ts";
@@ -107,6 +108,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeKeys(open);
     describeAudit(open);
     describeBulks(open);
+    describeRollups(open);
     describeText(open);
     describeEvents(open);
     describeTaskLogs(open);

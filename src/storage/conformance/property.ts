@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { EventType } from "../../model/event.ts";
 import { openOracle } from "../oracle.ts";
+import type { StoredEvent } from "../storage.ts";
 import { SteppedClock } from "./clock.ts";
 import {
   anyCommand,
@@ -12,7 +14,9 @@ import {
   LANES,
   type PerTenant,
   submit,
+  TENANTS,
 } from "./commands.ts";
+import { countAll, lookAtRollups, totals } from "./rollups.ts";
 import { runCommand } from "./run-command.ts";
 import { Side } from "./side.ts";
 import type { StorageHarness } from "./world.ts";
@@ -57,6 +61,13 @@ export function describeProperties(harness: StorageHarness): void {
       );
       const numRuns = Math.ceil(harness.propertyRuns / 2);
       await fc.assert(fc.asyncProperty(sequences, limit, recount), { numRuns });
+    });
+
+    test("adds up in the rollups to what the log had, however it was counted and pruned", async () => {
+      const sequences = sequencesOf({ minLength: 5 });
+      const compare = withinTimeLimit((commands: Command[]) => compareWithLog(harness, commands));
+      const numRuns = Math.ceil(harness.propertyRuns / 2);
+      await fc.assert(fc.asyncProperty(sequences, compare), { numRuns });
     });
   });
 }
@@ -126,6 +137,38 @@ async function recountMeanwhile(
       if (command !== undefined) await runCommand(side, command);
     };
     while (left.length > 0) expect(await storage.counters.recountAll({ limit, onSlice })).toEqual([]);
+  } finally {
+    await dispose();
+  }
+}
+
+/** What happens to the tasks of a tenant that is deleted is counted nowhere. */
+async function compareWithLog(harness: StorageHarness, commands: readonly Command[]): Promise<void> {
+  const clock = new SteppedClock();
+  const { storage, dispose } = await harness.open(clock);
+  try {
+    const side = await Side.start(storage, clock, harness);
+    const seen = new Map<number, StoredEvent>();
+    for (const command of commands) {
+      if (command.do === "deleteTenant") continue;
+      if (command.do === "wait") clock.step(command.ms);
+      await runCommand(side, command);
+      const { events } = await storage.events.read({ after: 0, limit: 100_000, bytesMax: 1e9 });
+      for (const event of events) seen.set(event.seq, event);
+    }
+    await countAll(storage, 7);
+    for (const tenant of TENANTS) {
+      const events = [...seen.values()].filter((event) => event.tenant === tenant);
+      const ofType = (type: EventType) => events.filter((event) => event.type === type).length;
+      const expected = {
+        submitted: ofType("task.created"),
+        started: ofType("task.started"),
+        done: ofType("task.completed"),
+        failed: ofType("task.failed"),
+        cancelled: ofType("task.cancelled"),
+      };
+      for (const rows of await lookAtRollups(storage, tenant)) expect(totals(rows)).toMatchObject(expected);
+    }
   } finally {
     await dispose();
   }

@@ -21,6 +21,7 @@ import {
   type SubmittedTask,
   TENANTS,
 } from "./commands.ts";
+import { countAll } from "./rollups.ts";
 import { newDefinition } from "./schedule-world.ts";
 import { batchId, byEnd, choose, comparableDelivery, comparableSession, type Side } from "./side.ts";
 import { customSpec, newTask, ROOMY_SHARES } from "./world.ts";
@@ -193,6 +194,8 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     }
     case "prune":
       return prune(side, command);
+    case "rollUp":
+      return countAll(side.storage, command.limit);
     case "recount":
       return counters.recountOne(command);
   }

@@ -13,6 +13,7 @@ import type {
 } from "../storage.ts";
 import type { SteppedClock } from "./clock.ts";
 import { LANES, NODES, type Pick, TENANTS } from "./commands.ts";
+import { lookAtRollups } from "./rollups.ts";
 
 /** So few that critical tasks often find none free. */
 const SLOTS = { tasks: 2, main: 1 };
@@ -218,6 +219,7 @@ export class Side {
       listed,
       scheduleCounts,
       { runs },
+      rollups,
     ] = await Promise.all([
       this.storage.tasks.list({ tenant, limit: 10_000 }),
       this.storage.tasks.list({ tenant, batch: newest, limit: 10_000 }),
@@ -231,6 +233,7 @@ export class Side {
       schedules.list({ tenant, limit: 1_000 }),
       schedules.status({ tenant }),
       schedules.listRuns({ tenant, limit: 10_000 }),
+      lookAtRollups(this.storage, tenant),
     ]);
     return {
       tasks: list.tasks.map((task) => this.comparableTask(task)),
@@ -247,6 +250,7 @@ export class Side {
       schedules: listed.map((schedule) => this.comparableSchedule(schedule)),
       scheduleCounts,
       runs: runs.map((run) => this.#comparableRun(run)),
+      rollups,
     };
   }
 

@@ -1,6 +1,7 @@
 import { isTerminal } from "../../model/task-state.ts";
 import { forgetEmptyBatches } from "./batches.ts";
 import { refreshReceiver } from "./receivers.ts";
+import { countBeforePrune } from "./rollups.ts";
 import { forgetEmptySessions } from "./sessions.ts";
 import { dependantsOf, findTask, type OracleState, type OracleTask } from "./state.ts";
 
@@ -17,15 +18,20 @@ export function prune(
   // What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
   // Of the near future is what was written just before the clock was set right, and that is new.
   const isPast = (at: number) => at < cutoff || at > now + retentionMs;
+  const isCounted = countBeforePrune(state, isPast);
   const firstKept = state.events.findIndex((event) => !isPast(event.at));
-  const old = state.events.slice(0, firstKept === -1 ? undefined : firstKept).slice(0, limit);
+  const past = isCounted ? state.events.slice(0, firstKept === -1 ? undefined : firstKept) : [];
+  const old = past.slice(0, limit);
   state.events = state.events.slice(old.length);
 
   const named = [...new Set(old.flatMap(({ taskSeq }) => [taskSeq, ...siblings(state, taskSeq)]))];
   const ended = named.reduce((sum, seq) => sum + removeEnded(state, seq, isPast), 0);
   const surplus = surplusOfRejected(state, rejectedMax).slice(0, limit);
   remove(state, surplus);
-  return { tasks: ended + surplus.length, more: old.length === limit || surplus.length === limit };
+  return {
+    tasks: ended + surplus.length,
+    more: !isCounted || old.length === limit || surplus.length === limit,
+  };
 }
 
 /** Whether somebody who has not ended depends on a task. */
@@ -98,6 +104,7 @@ export function remove(state: OracleState, tasks: readonly OracleTask[]): void {
   }
   state.tasks = state.tasks.filter((task) => !gone.has(task));
   const seqs = new Set(tasks.map(({ seq }) => seq));
+  for (const seq of seqs) state.countedTokens.delete(seq);
   state.keys = state.keys.filter(({ taskSeq }) => !seqs.has(taskSeq));
   const undone = state.deliveries.filter(({ taskSeq, dueAt }) => seqs.has(taskSeq) && dueAt !== null);
   state.deliveries = state.deliveries.filter(({ taskSeq }) => !seqs.has(taskSeq));

@@ -36,6 +36,7 @@ import type {
   TenantRecord,
 } from "../storage.ts";
 import { refreshReceiver } from "./receivers.ts";
+import type { OracleRollup } from "./rollups.ts";
 import { endRun } from "./runs.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -87,6 +88,11 @@ export interface OracleState {
   runs: OracleRun[];
   /** In the order of `seq`. */
   notifications: StoredNotification[];
+  rollups: OracleRollup[];
+  /** The last event that rollups contain. */
+  countedUpTo: number;
+  /** Of tasks, by `seq`: the tokens that rollups contain. */
+  readonly countedTokens: Map<number, number>;
   /** By name. */
   readonly laneSettings: Map<string, LaneSetting>;
   /** Critical tasks that became ready in the operation under way. */
@@ -202,6 +208,7 @@ export interface OracleEvent {
   readonly seq: number;
   readonly type: EventType;
   readonly at: number;
+  readonly tenant: string;
   readonly taskSeq: number;
   readonly data: EventData | null;
 }
@@ -232,6 +239,9 @@ export function emptyState(clock: Clock): OracleState {
     schedules: [],
     runs: [],
     notifications: [],
+    rollups: [],
+    countedUpTo: 0,
+    countedTokens: new Map(),
     laneSettings: new Map(),
     arrivals: [],
     shaken: new Set(),
@@ -411,7 +421,14 @@ export function addEvent(
 ): number {
   state.lastEventSeq += 1;
   const at = state.clock.now();
-  state.events.push({ seq: state.lastEventSeq, type, at, taskSeq: task.seq, data: copyJson(data) });
+  state.events.push({
+    seq: state.lastEventSeq,
+    type,
+    at,
+    taskSeq: task.seq,
+    tenant: task.tenant,
+    data: copyJson(data),
+  });
   const seq = state.lastEventSeq;
   if (type === "task.completed" || type === "task.failed" || type === "task.cancelled") {
     addDelivery(state, task);

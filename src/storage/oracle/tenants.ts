@@ -94,11 +94,13 @@ function deleteSlice(state: OracleState, id: string, limit: number): boolean {
   cancelThese(state, open, "tenant deleted");
   remove(state, tasks);
   if (tasks.length === limit) return true;
-  const owned = ["sessions", "schedules", "runs", "notifications", "audit", "bulks"] as const;
+  const owned = ["sessions", "schedules", "runs", "notifications", "audit", "bulks", "rollups"] as const;
   return owned.some((kind) => deleteOwn(state, kind, isOwn, limit) === limit);
 }
 
-function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notifications" | "audit" | "bulks">(
+function deleteOwn<
+  Kind extends "sessions" | "schedules" | "runs" | "notifications" | "audit" | "bulks" | "rollups",
+>(
   state: { [K in Kind]: readonly { readonly tenant: string }[] },
   kind: Kind,
   isOwn: (row: { tenant: string }) => boolean,

@@ -34,6 +34,7 @@ import { REQUEUE_FUNCTIONS } from "./requeue-task.ts";
 import { RESCUE_FUNCTIONS } from "./rescue-tasks.ts";
 import { RETRY_FUNCTIONS } from "./retry-task.ts";
 import { REWIND_FUNCTIONS } from "./rewind-schedule.ts";
+import { ROLL_UP_FUNCTIONS } from "./roll-up.ts";
 import { PRUNE_RUN_FUNCTIONS, READ_RUN_FUNCTIONS } from "./runs.ts";
 import { SCHEDULE_FUNCTIONS } from "./schedules.ts";
 import { SEND_FUNCTIONS } from "./send-message.ts";
@@ -92,6 +93,7 @@ const SOURCE = [
   RESCUE_FUNCTIONS,
   PRUNE_FUNCTIONS,
   BULK_FUNCTIONS,
+  ROLL_UP_FUNCTIONS,
   ABILITY_FUNCTIONS,
   NODE_FUNCTIONS,
   LANE_FUNCTIONS,

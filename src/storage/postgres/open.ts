@@ -28,6 +28,7 @@ import { recountAll } from "./recount-all.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
+import { postgresRollups } from "./rollups.ts";
 import { postgresSchedules } from "./schedules.ts";
 import { postgresSessions } from "./sessions.ts";
 import { postgresTaskLogs } from "./task-logs.ts";
@@ -83,6 +84,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     keys: postgresKeys(db),
     audit: postgresAudit(db),
     bulks: postgresBulks(db),
+    rollups: postgresRollups(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
       recountAll: (params) => recountAll(db, params),

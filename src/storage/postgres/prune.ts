@@ -34,6 +34,7 @@ declare
   v_now bigint := enter(p_now);
   v_cutoff bigint := v_now - p_retention_ms;
   v_latest bigint := v_now + p_retention_ms;
+  v_is_counted boolean := count_before_prune(v_now, v_cutoff, v_latest);
   v_last bigint;
   v_events integer;
   v_seqs bigint[];
@@ -51,7 +52,7 @@ begin
       from event order by last_seq limit p_limit),
   past as (
     select * from oldest
-     where upto - count < p_limit
+     where v_is_counted and upto - count < p_limit
        and last_seq < coalesce((select min(last_seq) from oldest where at >= v_cutoff and at <= v_latest), 9e18))
   select max(last_seq), coalesce(sum(count), 0)::integer,
          (select array_agg(distinct seq) from past, unnest(task_seqs) seq)
@@ -75,7 +76,7 @@ begin
          and (select d.seq from delivery d where d.task_seq = t.seq and d.status = 'pending' limit 1) is null
        order by t.seq limit least(v_crowded.tasks - p_rejected_max, p_limit - v_rejected)), 9e18::bigint, v_latest, false);
   end loop;
-  return query select v_tasks + v_rejected, v_events >= p_limit or v_rejected = p_limit;
+  return query select v_tasks + v_rejected, not v_is_counted or v_events >= p_limit or v_rejected = p_limit;
 end $$;
 
 -- These tasks, and all others of batches of theirs that are past their time: they go together. Each batch is looked at once,
@@ -121,7 +122,8 @@ begin
     tries as (delete from attempt a using gone where a.task_seq = gone.seq),
     callbacks as (
       delete from delivery d using gone where d.task_seq = gone.seq returning d.tenant, d.host, d.due_at),
-    keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq)
+    keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq),
+    tokens as (delete from counted_tokens c using gone where c.task_seq = gone.seq)
     select array_agg(seq), array_agg(tenant), array_agg(agent), array_agg(resting_state),
            array_agg(distinct batch) filter (where batch is not null),
            array_agg(distinct session) filter (where session is not null), array_agg(seq) filter (where dependencies > 0),

@@ -227,6 +227,8 @@ declare
   v_now bigint := enter(p_now);
   v_seqs bigint[];
 begin
+  -- Nothing is counted meanwhile: that would leave rows behind.
+  perform 1 from high_water where name = 'rollup' for update;
   -- Keys do not pass the gate: whoever makes one waits here, and finds no tenant then.
   perform 1 from tenant where id = p_id for update;
   if not found then return; end if;
@@ -273,6 +275,9 @@ begin
   get diagnostics v_deleted = row_count;
   if v_deleted = p_limit then return true; end if;
   delete from bulk where id = any (array(select b.id from bulk b where b.tenant = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  delete from rollup where ctid = any (array(select r.ctid from rollup r where r.tenant = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
   return v_deleted = p_limit;
 end $$;

@@ -29,6 +29,7 @@ import { recountAll } from "./recount-all.ts";
 import { release } from "./release-dependants.ts";
 import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
+import { sqliteRollups } from "./rollups.ts";
 import { sqliteSchedules } from "./schedules.ts";
 import { sqliteSessions } from "./sessions.ts";
 import { sqliteTaskLogs } from "./task-logs.ts";
@@ -84,6 +85,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     keys: sqliteKeys(db),
     audit: sqliteAudit(db),
     bulks: sqliteBulks(db),
+    rollups: sqliteRollups(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
       recountAll: (params) => recountAll(db, params),

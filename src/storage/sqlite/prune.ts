@@ -2,6 +2,7 @@ import { forgetEmptyBatch } from "./batches.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { Ledger } from "./ledger.ts";
 import { refreshReceiver } from "./receivers.ts";
+import { countBeforePrune } from "./roll-up.ts";
 import { forgetEmptySession } from "./sessions.ts";
 
 /**
@@ -15,7 +16,9 @@ export async function prune(
   return db.write((now) => {
     // Each has a ledger of its own: how many rejected tasks there are is counted after the old ones have gone.
     const { retentionMs } = params;
-    const byAge = pruneEvents(db, { cutoff: now - retentionMs, latest: now + retentionMs }, params.limit);
+    const age = { cutoff: now - retentionMs, latest: now + retentionMs };
+    const isCounted = countBeforePrune(db, age, now);
+    const byAge = isCounted ? pruneEvents(db, age, params.limit) : { events: 0, tasks: 0 };
     const rejected = pruneRejected(db, params.rejectedMax, params.limit);
     if (byAge.tasks > 0)
       db.prepare(
@@ -23,13 +26,13 @@ export async function prune(
       ).run();
     return {
       tasks: byAge.tasks + rejected,
-      more: byAge.events >= params.limit || rejected === params.limit,
+      more: !isCounted || byAge.events >= params.limit || rejected === params.limit,
     };
   });
 }
 
 /** What goes: all that is from before the cutoff, or from after the latest moment. */
-interface Age {
+export interface Age {
   readonly cutoff: number;
   /**
    * What claims to be of a distant future was written while the clock was wrong: it must not keep everything behind it.
@@ -178,6 +181,7 @@ function forgetTask(db: SqliteDatabase, ledger: Ledger, seq: number, task: Delet
   forgetDeliveries(db, seq);
   db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
   db.prepare("delete from task_log where task_seq = ?").run(seq);
+  db.prepare("delete from counted_tokens where task_seq = ?").run(seq);
   db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
   db.prepare("delete from task_of_tenant where tenant = ? and task_seq = ?").run(
     ledger.line(task.line).tenant,

@@ -128,6 +128,8 @@ function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: num
     "delete from notification where seq in (select seq from notification where tenant = ? limit +?)",
     "delete from audit_entry where seq in (select seq from audit_entry where tenant = ? limit +?)",
     "delete from bulk where id in (select id from bulk where tenant = ? limit +?)",
+    `delete from rollup where (tenant, kind, step, at, key) in
+       (select tenant, kind, step, at, key from rollup where tenant = ? limit +?)`,
   ];
   return owned.some((sql) => db.prepare(sql).run(tenant, limit).changes === limit);
 }

@@ -1,0 +1,62 @@
+import { ROLLUP_COUNTS, ROLLUP_STEPS } from "./rollup.ts";
+
+/** What can be asked for: numbers that add up, and how long tasks waited and ran. */
+export const SERIES_METRICS = [...ROLLUP_COUNTS, "waitMs", "runMs"] as const;
+export type SeriesMetric = (typeof SERIES_METRICS)[number];
+
+export const SERIES_SPLITS = ["none", "lane", "agent"] as const;
+export type SeriesSplit = (typeof SERIES_SPLITS)[number];
+
+/** Seconds from one point to the next: minutes, hours or days of UTC. */
+export const SERIES_STEPS = ROLLUP_STEPS;
+export type SeriesStep = (typeof SERIES_STEPS)[number];
+
+export const SERIES_POINTS_MAX = 1_500;
+/** Lanes or agents that have a series of their own: the busiest. */
+export const SERIES_KEYS_MAX = 20;
+/** The series of all others together, and of everything where nothing is split. */
+export const OTHER_SERIES = "other";
+export const ALL_SERIES = "all";
+
+export interface StatsSeriesQuery {
+  /** Left out: `submitted`, `started`, `done` and `failed`. */
+  readonly metrics?: readonly SeriesMetric[];
+  /** One series for each lane or agent, or one in all. Left out: `none`. */
+  readonly by?: SeriesSplit;
+  /** RFC 3339 or a Date; the minute, hour or day that it lies in is the first. Left out: 60 steps before `to`. */
+  readonly from?: string | Date;
+  /** What lies before it is shown. Left out: now. */
+  readonly to?: string | Date;
+  /** Left out: 60. */
+  readonly step?: SeriesStep;
+}
+
+/** What happened minute by minute, hour by hour or day by day. */
+export interface StatsSeries {
+  /** RFC 3339: when the first point begins. */
+  readonly from: string;
+  /** Seconds from one point to the next. */
+  readonly step: number;
+  readonly series: readonly Series[];
+}
+
+/** `key`: a lane or an agent, `other` for all that have no series of their own, or `all` where nothing is split. */
+export type Series =
+  | {
+      readonly key: string;
+      readonly metric: Exclude<SeriesMetric, "waitMs" | "runMs">;
+      readonly points: readonly number[];
+    }
+  | {
+      readonly key: string;
+      readonly metric: "waitMs" | "runMs";
+      /** Null: no task started, or none ended. */
+      readonly points: readonly (SpreadPoint | null)[];
+    };
+
+/** Milliseconds. The first two are estimated from a histogram of 16 buckets, each twice as wide as the one before. */
+export interface SpreadPoint {
+  readonly p50: number;
+  readonly p95: number;
+  readonly max: number;
+}

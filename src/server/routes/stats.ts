@@ -1,0 +1,33 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { getStatsSeries } from "../../api/stats.ts";
+import { SERIES_KEYS_MAX, type StatsSeries, type StatsSeriesQuery } from "../../model/stats-series.ts";
+import { parseSeriesQuery } from "../../model/stats-series-input.ts";
+import type { RouteParts } from "../routes.ts";
+import { may } from "./may.ts";
+import { withNumbers } from "./query-values.ts";
+
+export const statsRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { clock }) => {
+  const declares = (_body: unknown, query: unknown) => ({ rows: rowsAsked(query as Query, clock.now()) });
+  app.get("/stats/series", may("read", getStatsSeries, declares), async ({ rota, query, charge }) => {
+    const series = await rota.statsSeries(toSeriesQuery(query) as StatsSeriesQuery);
+    charge?.settle({ rows: rowsIn(series) });
+    return series;
+  });
+};
+
+type Query = Readonly<Partial<Record<keyof StatsSeriesQuery, string>>>;
+
+function toSeriesQuery(query: Query): { readonly [Name in keyof Query]: unknown } {
+  const { metrics, ...rest } = withNumbers(query, "step");
+  return typeof metrics === "string" ? { ...rest, metrics: metrics.split(",") } : rest;
+}
+
+/** A row for each point of a key. Which keys there are is known afterwards. */
+function rowsAsked(query: Query, now: number): number {
+  const { by, points } = parseSeriesQuery(toSeriesQuery(query), now);
+  return points * (by === "none" ? 1 : SERIES_KEYS_MAX);
+}
+
+function rowsIn({ series }: StatsSeries): number {
+  return new Set(series.map(({ key }) => key)).size * (series[0]?.points.length ?? 0);
+}

@@ -1,0 +1,57 @@
+/** How a storage keeps what happened per minute, hour and day: one part of the contract in storage.ts. */
+import type { Durations, RollupCount, RollupKind, RollupStep, RollupTime } from "../model/rollup.ts";
+
+/** Events that are counted in one transaction: few milliseconds of work. */
+export const ROLLUP_SLICE = 4_000;
+/** The same where others wait for the transaction. */
+export const ROLLUP_SLICE_OF_PRUNE = 1_000;
+
+/**
+ * Counts of the event log. Each event is counted once, however many nodes count and whenever they stop: what was counted up
+ * to is written in the transaction of the counts. No event is pruned before it is counted.
+ *
+ * - `submitted`: `task.created`. `started`: `task.started`, every attempt. `done`, `failed`, `cancelled`: the ends.
+ * - `wait`: of first attempts, from when the task could start (acceptance or `runAt`) to the start.
+ * - `run`: how long the attempt ran that ended with the task.
+ * - `tokens`: in and out, of all attempts of a task, counted at its end.
+ *
+ * An event whose task is gone counts for the others, and not at all if the tenant is gone, too.
+ */
+export interface RollupStorage {
+  /**
+   * Counts about `limit` events. `events`: how many those were; `more`: there may be others. None, and more: another node is
+   * at it.
+   */
+  advance(params: { limit: number }): Promise<{ events: number; more: boolean }>;
+  /** Rows of a tenant from `from` on and before `to`, by time and key; `next`: where to go on, null: those were all. */
+  read(params: ReadRollupsParams): Promise<{ rows: RollupRow[]; next: RollupCursor | null }>;
+  /** How long the oldest event has waited that is not counted yet, in milliseconds; 0: there is none. */
+  lateMs(): Promise<number>;
+  /** Deletes up to `limit` rows that have been kept for long enough. `more`: call again. */
+  prune(params: { limit: number }): Promise<{ more: boolean }>;
+}
+
+export interface ReadRollupsParams {
+  readonly tenant: string;
+  readonly kind: RollupKind;
+  readonly step: RollupStep;
+  readonly from: number;
+  readonly to: number;
+  readonly after?: RollupCursor;
+  readonly limit: number;
+}
+
+export interface RollupCursor {
+  readonly at: number;
+  readonly key: string;
+}
+
+/** What happened in one minute, hour or day in one lane, or to one agent. */
+export interface RollupRow
+  extends Readonly<Record<RollupCount, number>>,
+    Readonly<Record<RollupTime, Durations>> {
+  /** When it begins. */
+  readonly at: number;
+  /** The lane or the agent; `OTHER_KEYS`: all that have no row of their own. */
+  readonly key: string;
+}
