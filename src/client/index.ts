@@ -51,6 +51,7 @@ export type {
   TaskFilter,
   TaskPage,
   TaskRetryOptions,
+  TaskRowPage,
   TaskStateFilter,
   Tasks,
   WaitOptions,
@@ -106,7 +107,8 @@ export type {
   SubmitInput,
   SubmittedTask,
 } from "../model/submit-input.ts";
-export type { Attempt, AttemptOutcome, Task, TaskKind, TaskUsage } from "../model/task.ts";
+export type { Attempt, AttemptOutcome, Task, TaskKind, TaskRow, TaskUsage } from "../model/task.ts";
+export type { TaskOrder } from "../model/task-order.ts";
 export type { TaskState, TerminalState } from "../model/task-state.ts";
 export type { CallOptions } from "./call-options.ts";
 export { ConnectionError } from "./connection-error.ts";

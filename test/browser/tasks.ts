@@ -128,6 +128,49 @@ export function tasksTests(world: () => World): void {
     await expect.poll(() => rowsOf(page).count()).toBe(4);
   });
 
+  test("a search, a time and an order are in the address, too, and rows keep moving", async () => {
+    const tenant = await newTenant(world());
+    await submitSome(tenant);
+    const { tasks } = await tenant.rota.tasks.list({ order: "oldest" });
+    const [first] = tasks;
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const page = await open("/tasks");
+    const search = () => new URL(page.url()).search;
+    const titles = () => rowsOf(page).locator(".c-title").allInnerTexts();
+    await expect.poll(() => rowsOf(page).count()).toBe(4);
+    await page.getByLabel("Order").selectOption("Oldest");
+    await expect.poll(async () => (await titles())[0]).toBe("Compare prices of 12 laptop suppliers");
+    expect(search()).toBe("?order=oldest");
+    await page.getByLabel("Order").selectOption("Ended last");
+    await expect.poll(titles).toEqual(["Collect pricing pages", "Nightly competitor report"]);
+    await page.getByRole("columnheader", { name: "Ended" }).waitFor();
+    // What runs has not ended.
+    await page.getByRole("link", { name: "Running" }).click();
+    await expect.poll(titles).toEqual(["Compare prices of 12 laptop suppliers"]);
+    await page.getByRole("link", { name: "All" }).click();
+    await page.getByLabel("Add a filter").selectOption("from");
+    await page.getByLabel("Created", { exact: true }).selectOption("last 15 min");
+    await expect.poll(search).toBe("?from=15m");
+    await page.keyboard.press("Escape");
+    await page.locator("#content").focus();
+    await page.keyboard.press("/");
+    await page.keyboard.type(first?.taskId ?? "");
+    await expect.poll(titles).toEqual(["Compare prices of 12 laptop suppliers"]);
+    expect(search()).toBe(`?from=15m&q=${first?.taskId}`);
+    await page.reload();
+    await expect.poll(titles).toEqual(["Compare prices of 12 laptop suppliers"]);
+    expect(await page.getByLabel("Search tasks").inputValue()).toBe(first?.taskId);
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    await tenant.rota.tasks.cancel(first?.taskId ?? "");
+    await rowsOf(page).getByRole("img", { name: "Cancelled" }).waitFor();
+    await page.getByLabel("Add a filter").selectOption("to");
+    await page.getByLabel("Before", { exact: true }).fill("2020-01-01T00:00");
+    await page.getByText("The tasks could not be read").waitFor();
+    await page.getByText(/must be later than `from`/).waitFor();
+    await page.getByRole("button", { name: "Remove all" }).click();
+    await expect.poll(() => rowsOf(page).count()).toBe(4);
+  });
+
   test("those that are selected are cancelled, and then retried", async () => {
     const tenant = await newTenant(world());
     const messages = ["one", "two", "three", "four"];
@@ -234,7 +277,7 @@ export function tasksTests(world: () => World): void {
         if (url.pathname !== "/v1/tasks") return ask(input, init);
         const from = Number(url.searchParams.get("cursor") ?? 0);
         const row = (n: number) =>
-          `{"taskId":"tsk_${n}","agentId":"a","state":"done","message":"row ${n}","createdAt":"${createdAt}"}`;
+          `{"taskId":"tsk_${n}","agentId":"a","state":"done","title":"row ${n}","attempts":1,"createdAt":"${createdAt}"}`;
         const rows = Array.from({ length: PAGE }, (_, index) => row(from + index));
         const nextCursor = from + PAGE < 1_000_000 ? `"${from + PAGE}"` : null;
         return new Response(`{"tasks":[${rows.join(",")}],"count":${PAGE},"nextCursor":${nextCursor}}`);

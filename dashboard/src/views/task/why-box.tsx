@@ -1,7 +1,8 @@
-import { useQueries } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import type { Explanation, Reason, Task } from "../../../../src/client/index.ts";
+import type { Explanation, Reason, Task, TaskFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { glyphOf, StateGlyph, stateWord } from "../../parts/state.tsx";
 import { priorityWord, titleOf } from "../../parts/task-text.ts";
@@ -92,6 +93,8 @@ function ReasonItem(props: {
         )}
       </span>
       {ahead.length > 0 && <Ahead ids={ahead} />}
+      {reason.code === "lane_full" && <Holders name="lane" value={task.lane} />}
+      {reason.code === "agent_full" && <Holders name="agentId" value={task.agentId} />}
     </li>
   );
 }
@@ -120,6 +123,45 @@ function Ahead({ ids }: { readonly ids: readonly string[] }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Who has had the slots longest. */
+function Holders({ name, value }: { readonly name: "lane" | "agentId"; readonly value: string }) {
+  const { client } = useSession();
+  const filter: TaskFilter = { state: "running", [name]: value, order: "oldest" };
+  const { data } = useQuery({
+    queryKey: ["holders", name, value],
+    queryFn: ({ signal }) => client.tasks.listRows({ ...filter, limit: NAMED_MAX }, { signal }),
+    meta: { live: (event) => event[name] === value && event.type !== "task.progress" },
+  });
+  if (data === undefined || data.count === 0) return null;
+  return (
+    <div className="held">
+      <p className="muted">
+        Held longest by{" "}
+        <Link
+          className="link"
+          href={`/tasks?state=running&${name}=${encodeURIComponent(value)}&order=oldest`}
+        >
+          (all)
+        </Link>
+      </p>
+      <ul className="holders">
+        {data.tasks.map(({ taskId, title, state, agentId, createdAt, startedAt }) => (
+          <li key={taskId}>
+            <StateGlyph state={state} label={stateWord(state)} />
+            <Link className="cut link inherit" href={`/tasks/${taskId}`}>
+              {title || shortId(taskId)}
+            </Link>
+            <span className="cut muted ag">{agentId}</span>
+            <span className="num">
+              <Span from={startedAt ?? createdAt} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Task } from "../../../../src/client/index.ts";
+import type { TaskRow } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
@@ -17,7 +17,7 @@ import type { Selection } from "./use-selection.ts";
 const ASKED_FROM = 2;
 
 interface BulkBarProps {
-  readonly tasks: readonly Task[];
+  readonly tasks: readonly TaskRow[];
   readonly selection: Selection;
   readonly onDone: () => void;
 }

@@ -28,10 +28,12 @@ interface TaskListProps {
   readonly canSelect: boolean;
   /** On a phone: the boxes are shown. */
   readonly isSelecting: boolean;
+  /** Undefined: newest first. */
+  readonly order: string | undefined;
 }
 
 /** Rows of which only those on the screen exist, however many there are. */
-export function TaskList({ pages, selection, canSelect, isSelecting }: TaskListProps) {
+export function TaskList({ pages, selection, canSelect, isSelecting, order }: TaskListProps) {
   const { tasks, hasMore, isCut, loadMore, newCount, showNew, setAtTop } = pages;
   const box = useRef<HTMLDivElement>(null);
   const [offset, setOffset] = useState(0);
@@ -93,7 +95,7 @@ export function TaskList({ pages, selection, canSelect, isSelecting }: TaskListP
         aria-label="Tasks"
         aria-rowcount={hasMore || isCut ? -1 : tasks.length + 1}
       >
-        <Head selection={selection} canSelect={canSelect} />
+        <Head selection={selection} canSelect={canSelect} order={order} />
         <div className="lbody" role="rowgroup" ref={box} style={{ height: virtual.getTotalSize() }}>
           {items.map(({ index, key, start }) => {
             const row = tasks[index];
@@ -106,6 +108,7 @@ export function TaskList({ pages, selection, canSelect, isSelecting }: TaskListP
                 isSelected={selection.ids.has(row.taskId)}
                 isCursor={index === cursor}
                 canSelect={canSelect}
+                isByEnd={order === "completed"}
                 style={{ transform: `translateY(${start - offset}px)` }}
                 measure={virtual.measureElement}
                 onSelect={selection.toggle}
@@ -123,7 +126,7 @@ export function TaskList({ pages, selection, canSelect, isSelecting }: TaskListP
   );
 }
 
-function Head({ selection, canSelect }: Pick<TaskListProps, "selection" | "canSelect">) {
+function Head({ selection, canSelect, order }: Pick<TaskListProps, "selection" | "canSelect" | "order">) {
   const { ids, isAll, toggleAll } = selection;
   return (
     <div className="lhead" role="row">
@@ -172,8 +175,8 @@ function Head({ selection, canSelect }: Pick<TaskListProps, "selection" | "canSe
       <span role="columnheader" className="wide num">
         Attempts
       </span>
-      <span role="columnheader" className="num" aria-sort="descending">
-        Created <Icon name="sort" size={12} />
+      <span role="columnheader" className="num" aria-sort={order === "oldest" ? "ascending" : "descending"}>
+        {order === "completed" ? "Ended" : "Created"} <Icon name="sort" size={12} />
       </span>
     </div>
   );

@@ -16,7 +16,7 @@ import { useTaskPages } from "./use-task-pages.ts";
 
 const NewTask = lazy(() => import("./new-task.tsx"));
 
-/** All tasks, newest first, as they come and go. */
+/** All tasks as they come and go, newest first unless told otherwise. */
 export default function TasksPage() {
   const { may } = useSession();
   const filtering = useFilters(TASK_FILTERS);
@@ -26,6 +26,7 @@ export default function TasksPage() {
   // A phone has no room for boxes beside the states: they take their place while somebody selects.
   const [isSelecting, setSelecting] = useState(false);
   const canSubmit = may("submit");
+  const { order } = filtering.filters;
   const { clear } = selection;
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected is not in another list.
   useEffect(() => clear(), [filtering.filters, clear]);
@@ -64,12 +65,18 @@ export default function TasksPage() {
         <Fault error={pages.error} what="The tasks" onRetry={pages.reload} />
       ) : pages.tasks.length === 0 && !pages.hasMore ? (
         <NoTasks
-          count={filtering.count}
+          count={filtering.count - (order === undefined ? 0 : 1)}
           onClear={filtering.clear}
           onNew={canSubmit ? () => setNew(true) : undefined}
         />
       ) : (
-        <TaskList pages={pages} selection={selection} canSelect={may("operate")} isSelecting={isSelecting} />
+        <TaskList
+          pages={pages}
+          selection={selection}
+          canSelect={may("operate")}
+          isSelecting={isSelecting}
+          order={order}
+        />
       )}
       {selection.ids.size > 0 && <BulkBar tasks={pages.tasks} selection={selection} onDone={pages.reload} />}
       {isNew && (

@@ -1,5 +1,5 @@
 import { useCallback, useMemo, useRef, useState } from "react";
-import type { Task } from "../../../../src/client/index.ts";
+import type { TaskRow } from "../../../../src/client/index.ts";
 
 export interface Selection {
   readonly ids: ReadonlySet<string>;
@@ -11,7 +11,7 @@ export interface Selection {
   readonly clear: () => void;
 }
 
-export function useSelection(tasks: readonly Task[]): Selection {
+export function useSelection(tasks: readonly TaskRow[]): Selection {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const current = useRef(tasks);
   current.current = tasks;
