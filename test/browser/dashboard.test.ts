@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { frameTests } from "./frame.ts";
 import { liveTests } from "./live.ts";
+import { sessionsTests } from "./sessions.ts";
 import { signInTests } from "./sign-in.ts";
 import { taskTests } from "./task.ts";
 import { tasksTests } from "./tasks.ts";
@@ -20,4 +21,5 @@ describe("signing in:", () => signInTests(() => world));
 describe("around every page:", () => frameTests(() => world));
 describe("the list of tasks:", () => tasksTests(() => world));
 describe("the page of a task:", () => taskTests(() => world));
+describe("sessions:", () => sessionsTests(() => world));
 describe("live data:", () => liveTests(() => world));
