@@ -58,8 +58,10 @@ function OneSession({ sessionKey }: { readonly sessionKey: string }) {
       title={sessionKey}
       crumb={
         <>
-          <Link href="/sessions">Sessions</Link>
-          <Icon name="right" size={12} />
+          <span className="back hide-s">
+            <Link href="/sessions">Sessions</Link>
+            <Icon name="right" size={12} />
+          </span>
           <h1 className="cut">{sessionKey}</h1>
         </>
       }

@@ -36,6 +36,7 @@ export function WhyBox({ task, explanation }: { readonly task: Task; readonly ex
             reason={reason}
             task={task}
             ahead={reason.code === "tasks_ahead" ? ahead.slice(0, NAMED_MAX) : []}
+            isLaneFull={reasons.some(({ code }) => code === "lane_full")}
           />
         ))}
       </ul>
@@ -74,8 +75,10 @@ function ReasonItem(props: {
   readonly reason: Reason;
   readonly task: Task;
   readonly ahead: readonly string[];
+  /** Over all nodes. */
+  readonly isLaneFull: boolean;
 }) {
-  const { reason, task, ahead } = props;
+  const { reason, task, ahead, isLaneFull } = props;
   const { icon, sentence } = textOf(reason, task);
   return (
     <li>
@@ -93,8 +96,14 @@ function ReasonItem(props: {
         )}
       </span>
       {ahead.length > 0 && <Ahead ids={ahead} />}
-      {reason.code === "lane_full" && <Holders name="lane" value={task.lane} />}
-      {reason.code === "agent_full" && <Holders name="agentId" value={task.agentId} />}
+      {reason.code === "lane_full" && <Holders title="Held longest by" name="lane" value={task.lane} />}
+      {reason.code === "agent_full" && (
+        <Holders title="Held longest by" name="agentId" value={task.agentId} />
+      )}
+      {/* Which of them run on this node is not known. */}
+      {reason.code === "workers_busy" && !isLaneFull && (
+        <Holders title="Running longest in the lane" name="lane" value={task.lane} />
+      )}
     </li>
   );
 }
@@ -126,8 +135,14 @@ function Ahead({ ids }: { readonly ids: readonly string[] }) {
   );
 }
 
+interface HoldersProps {
+  readonly title: string;
+  readonly name: "lane" | "agentId";
+  readonly value: string;
+}
+
 /** Who has had the slots longest. */
-function Holders({ name, value }: { readonly name: "lane" | "agentId"; readonly value: string }) {
+function Holders({ title, name, value }: HoldersProps) {
   const { client } = useSession();
   const filter: TaskFilter = { state: "running", [name]: value, order: "oldest" };
   const { data } = useQuery({
@@ -139,7 +154,7 @@ function Holders({ name, value }: { readonly name: "lane" | "agentId"; readonly 
   return (
     <div className="held">
       <p className="muted">
-        Held longest by{" "}
+        {title}{" "}
         <Link
           className="link"
           href={`/tasks?state=running&${name}=${encodeURIComponent(value)}&order=oldest`}
@@ -148,11 +163,11 @@ function Holders({ name, value }: { readonly name: "lane" | "agentId"; readonly 
         </Link>
       </p>
       <ul className="holders">
-        {data.tasks.map(({ taskId, title, state, agentId, createdAt, startedAt }) => (
+        {data.tasks.map(({ taskId, title: text, state, agentId, createdAt, startedAt }) => (
           <li key={taskId}>
             <StateGlyph state={state} label={stateWord(state)} />
             <Link className="cut link inherit" href={`/tasks/${taskId}`}>
-              {title || shortId(taskId)}
+              {text || shortId(taskId)}
             </Link>
             <span className="cut muted ag">{agentId}</span>
             <span className="num">
