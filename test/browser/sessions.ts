@@ -165,6 +165,19 @@ export function sessionsTests(world: () => World): void {
     await expect.poll(() => behind.count()).toBe(0);
   });
 
+  test("an answer is shown while it is written, in a session that the palette has found", async () => {
+    const tenant = await newTenant(world());
+    const { open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    const page = await open("/sessions");
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type(ANNA);
+    await page.getByRole("option", { name: `Session ${ANNA}` }).click();
+    await page.getByText("Nothing has been said yet").waitFor();
+    await tenant.rota.sessions.send(ANNA, { agentId: "writing", message: "To which address?" });
+    await turnsOf(page).locator(".ans", { hasText: "I found two addresses" }).waitFor();
+  });
+
   test("a reset asks for the key, and settings are changed and taken back", async () => {
     const tenant = await newTenant(world());
     await talk(tenant);

@@ -40,6 +40,10 @@ export async function openWorld(): Promise<World> {
     executors: { message: { type: "echo" }, instruction: { type: "echo" }, custom: { type: "echo" } },
   });
   rota.agent("held", (_task, { signal }) => untilAborted(signal));
+  rota.agent("writing", (_task, { signal, progress }) => {
+    progress({ text: "I found two addresses", length: 21 });
+    return untilAborted(signal);
+  });
   rota.agent("broken", () => {
     throw new Error("the other side hung up");
   });

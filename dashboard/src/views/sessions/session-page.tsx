@@ -81,7 +81,7 @@ function OneSession({ sessionKey }: { readonly sessionKey: string }) {
         ) : transcript.isLoading ? (
           <Loading what="the session" />
         ) : (
-          <Talk transcript={transcript}>
+          <Talk sessionKey={sessionKey} transcript={transcript}>
             <Dock sessionKey={sessionKey} session={data} waiting={transcript.tasks.filter(isWaiting)} />
           </Talk>
         )}

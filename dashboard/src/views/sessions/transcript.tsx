@@ -16,18 +16,19 @@ const TEXT_MAX = 4_000;
 const END_PX = 48;
 
 interface TalkProps {
+  readonly sessionKey: string;
   readonly transcript: Transcript;
   /** Below the messages, always in sight. */
   readonly children: ReactNode;
 }
 
 /** Messages and answers, the last at the end. */
-export function Talk({ transcript, children }: TalkProps) {
+export function Talk({ sessionKey, transcript, children }: TalkProps) {
   const { tasks, hasEarlier, loadEarlier } = transcript;
   const box = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const belowPx = useRef(0);
-  const progress = useProgress();
+  const progress = useProgress(sessionKey);
   const said = tasks.filter((task) => !isWaiting(task));
   const first = tasks[0]?.taskId;
   // What comes is in sight for whoever is at the end; what comes before moves nothing.
@@ -84,17 +85,25 @@ export function Talk({ transcript, children }: TalkProps) {
   );
 }
 
-/** What is being written, by task. */
-function useProgress(): ReadonlyMap<string, unknown> {
+/** What is being written in a session, by task. */
+function useProgress(key: string): ReadonlyMap<string, unknown> {
   const [progress, setProgress] = useState<ReadonlyMap<string, unknown>>(new Map());
   useLiveEvents(
-    useCallback((events: readonly RotaEvent[]) => {
-      const told = events.filter(({ type }) => type === "task.progress");
-      if (told.length === 0) return;
-      setProgress(
-        (before) => new Map([...before, ...told.map((each) => [each.taskId, each.progress] as const)]),
-      );
-    }, []),
+    useCallback(
+      (events: readonly RotaEvent[]) => {
+        const own = events.filter(({ sessionKey }) => sessionKey === key);
+        if (own.length === 0) return;
+        setProgress((before) => {
+          const after = new Map(before);
+          for (const { type, taskId, progress: told } of own) {
+            if (type === "task.progress") after.set(taskId, told);
+            else after.delete(taskId);
+          }
+          return after;
+        });
+      },
+      [key],
+    ),
   );
   return progress;
 }
