@@ -142,6 +142,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     log,
     newNodeId: nodeIdMaker(hostname(), process.pid),
     maxLaneShare: () => current.value.options.tenants.maxLaneShare,
+    hasSecondTenant: () => tenants.hasSecond,
     concurrency: () =>
       Object.fromEntries([...lanes.lanes.values()].map(({ name, concurrency }) => [name, concurrency])),
     limits: () => current.value.limits,

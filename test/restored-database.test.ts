@@ -37,15 +37,13 @@ function follow(rota: Rota) {
 
 /** Submits through a database that may be away for a moment. */
 async function submit(rota: Rota, count: number): Promise<string[]> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      const answers = await rota.tasks.submitMany(Array(count).fill({ message: "hello" }));
-      return answers.map(({ taskId }) => taskId);
-    } catch (error) {
-      if (tries === 50) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
+  let ids: string[] | undefined;
+  await until(async () => {
+    const answers = await rota.tasks.submitMany(Array(count).fill({ message: "hello" })).catch(() => []);
+    ids = answers.length === 0 ? undefined : answers.map(({ taskId }) => taskId);
+    return ids !== undefined;
+  }, "the database to take tasks");
+  return ids ?? [];
 }
 
 describe("PostgreSQL that is restored under running nodes", () => {

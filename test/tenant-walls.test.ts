@@ -219,6 +219,10 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
     call: ({ schedules }) => schedules.status(),
     answer: { active: 0, paused: 0, running: 0, next_fire_at: 0 },
   },
+  "schedules.upcoming": {
+    call: ({ schedules }) => schedules.upcoming(),
+    answer: { moments: [], truncated: false },
+  },
   "runs.list": { call: ({ runs }) => runs.list(), answer: expect.objectContaining({ runs: [], count: 0 }) },
   "lanes.clear": { call: ({ lanes }) => lanes.clear("tasks"), answer: { cancelled: 0 } },
   "webhooks.deliveries": {

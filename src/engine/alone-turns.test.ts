@@ -3,7 +3,7 @@ import { type EngineParams, makeEngine, newTask } from "../../test/support/engin
 import type { Storage } from "../storage/storage.ts";
 import { settle } from "../testing/manual-clock.ts";
 import { Gate } from "../testing/signals.ts";
-import { AloneTurns } from "./alone-turns.ts";
+import { AloneTurns, OTHERS_FIRST_MS } from "./alone-turns.ts";
 
 /** Has tasks with these ids lost twice, so that they wait to run alone. */
 async function loseTwice(storage: Storage, ids: readonly string[], lane = "tasks"): Promise<void> {
@@ -45,16 +45,20 @@ async function gatedEngine(ids: readonly string[], params: EngineParams = {}) {
 }
 
 describe("a task that runs alone", () => {
-  test("starts when nothing else runs, holds the others back while it runs, and they go on afterwards", async () => {
+  test("lets the others go first after a start, then holds them back while it runs, and they go on afterwards", async () => {
     const { engine, clock, end, running } = await gatedEngine(["poison"]);
     await engine.intake.addMany([newTask({ id: "a" }), newTask({ id: "b" })]);
     await engine.start();
     await settle();
+    expect([running(), engine.alonePhase]).toEqual([["a", "b"], "open"]);
+    await end("a", "b");
+    await clock.advance(OTHERS_FIRST_MS);
     expect([running(), engine.alonePhase]).toEqual([["poison"], "alone"]);
+    await engine.intake.addMany([newTask({ id: "c" }), newTask({ id: "d" })]);
     await clock.advance(20_000);
     expect(running()).toEqual(["poison"]);
     await end("poison");
-    expect([running(), engine.alonePhase]).toEqual([["a", "b"], "open"]);
+    expect([running(), engine.alonePhase]).toEqual([["c", "d"], "open"]);
   });
 
   test("waits for what runs, which no others join meanwhile", async () => {
@@ -81,7 +85,7 @@ describe("a task that runs alone", () => {
   test("leaves the others at least as much time as it took them", async () => {
     const { engine, clock, end, running } = await gatedEngine(["p1", "p2"]);
     await engine.start();
-    await settle();
+    await clock.advance(OTHERS_FIRST_MS);
     expect(running()).toEqual(["p1"]);
     await engine.intake.add(newTask({ id: "a" }));
     await clock.advance(60_000);
@@ -102,10 +106,12 @@ describe("a task that runs alone", () => {
   });
 
   test("that is cancelled lets the others go on", async () => {
-    const { engine, storage, running } = await gatedEngine(["poison"], { hears: true });
-    await engine.intake.add(newTask({ id: "a" }));
+    const { engine, clock, storage, running } = await gatedEngine(["poison"], { hears: true });
     await engine.start();
+    await clock.advance(OTHERS_FIRST_MS);
+    await engine.intake.add(newTask({ id: "a" }));
     await settle();
+    expect(running()).toEqual(["poison"]);
     const [cancelled] = await storage.tasks.cancel({ tenant: "default", ids: ["poison"], error: null });
     expect(cancelled).toMatchObject({ was: null });
     await settle();
@@ -113,15 +119,15 @@ describe("a task that runs alone", () => {
   });
 
   test("that its limits keep from starting holds the others back no longer than it takes to see that", async () => {
-    const { engine, storage, running } = await gatedEngine(["poison"]);
-    await storage.tasks.insert({
-      tasks: [newTask({ agent: "poison", lane: "main" })],
-      limits: { maxQueueSize: 1_000, maxQueueSizeTotal: 100_000, maxPerAgent: 1_000 },
-    });
+    const { engine, clock, storage, running } = await gatedEngine(["poison"]);
+    await engine.start();
+    await settle();
+    const limits = { maxQueueSize: 1_000, maxQueueSizeTotal: 100_000, maxPerAgent: 1_000 };
+    await storage.tasks.insert({ tasks: [newTask({ agent: "poison", lane: "main" })], limits });
     await claimOn(storage, "other", "main");
     await storage.agents.configure({ tenant: "default", agent: "poison", maxInflight: 1 });
+    await clock.advance(OTHERS_FIRST_MS);
     await engine.intake.addMany([newTask({ id: "a" }), newTask({ id: "b" })]);
-    await engine.start();
     await settle();
     expect([running(), engine.alonePhase]).toEqual([["a", "b"], "open"]);
   });
@@ -135,7 +141,7 @@ describe("a task that runs alone", () => {
 });
 
 test("turns are taken so that the others have half of the time at least", () => {
-  const turns = new AloneTurns();
+  const turns = new AloneTurns(-OTHERS_FIRST_MS);
   expect(turns.lookInMs(0)).toBe(0);
   turns.looked(0, { waits: false });
   expect([turns.phase, turns.lookInMs(0), turns.lookInMs(5_000)]).toEqual(["open", 5_000, 0]);
@@ -150,7 +156,7 @@ test("turns are taken so that the others have half of the time at least", () => 
 });
 
 test("where none could start, the next look is not before the time of a look", () => {
-  const turns = new AloneTurns();
+  const turns = new AloneTurns(-OTHERS_FIRST_MS);
   turns.looked(0, { waits: true });
   turns.reopen(1);
   expect(turns.lookInMs(1)).toBe(4_999);

@@ -2,6 +2,12 @@
 const LOOK_MS = 5_000;
 
 /**
+ * After a start the others have so long: a process that dies again and again with a task that runs alone would otherwise run
+ * nothing else.
+ */
+export const OTHERS_FIRST_MS = 5_000;
+
+/**
  * - `open`: tasks start as usual.
  * - `closing`: none starts; as soon as nothing runs any more, the one that runs alone does.
  * - `alone`: that one runs.
@@ -11,13 +17,17 @@ export type AlonePhase = "open" | "closing" | "alone";
 /**
  * Whose turn it is in this process: that of one task that runs alone, or of all others. Neither starves. While one waits,
  * the process starts no others, so that its wait is bounded by the timeouts of what runs. After its turn the others have as
- * much time as they had to stand back: half of the time at least is theirs.
+ * much time as they had to stand back: half of the time at least is theirs. After a start they go first.
  */
 export class AloneTurns {
   #phase: AlonePhase = "open";
   #closedAt = 0;
-  #openUntil = Number.NEGATIVE_INFINITY;
+  #openUntil: number;
   #lookAt = Number.NEGATIVE_INFINITY;
+
+  constructor(startedAt: number) {
+    this.#openUntil = startedAt + OTHERS_FIRST_MS;
+  }
 
   get phase(): AlonePhase {
     return this.#phase;

@@ -136,21 +136,23 @@ export class Attempt implements ExecutorContext {
   /** Counts bytes that it holds until its executor returns. */
   hold(bytes: number): void {
     if (this.#returned || !Number.isFinite(bytes) || bytes <= 0) return;
-    this.#heldBytes += bytes;
-    this.#hooks.memory.hold(bytes);
+    // Whole bytes, so that what was added and taken back again is nothing.
+    const whole = Math.ceil(bytes);
+    this.#heldBytes += whole;
+    this.#hooks.memory.hold(this.record.tenant, whole);
   }
 
   /** Takes back a part of what was counted. */
   letGo(bytes: number): void {
     if (this.#returned) return;
     this.#heldBytes -= bytes;
-    this.#hooks.memory.release(bytes);
+    this.#hooks.memory.release(this.record.tenant, bytes);
   }
 
   /** Its executor has returned: nothing that it does any more is counted. */
   returned(): void {
     this.#returned = true;
-    this.#hooks.memory.release(this.#heldBytes);
+    this.#hooks.memory.release(this.record.tenant, this.#heldBytes);
     this.#heldBytes = 0;
   }
 

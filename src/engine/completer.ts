@@ -67,7 +67,7 @@ export class Completer {
       random: this.#options.random,
     });
     const heldBytes = settlement.to === "done" ? attempt.resultBytes : 0;
-    this.#options.memory.hold(heldBytes);
+    this.#options.memory.hold(record.tenant, heldBytes);
     this.#finishes.push({
       ...finishOf(record, token, settlement),
       heldBytes,

@@ -5,7 +5,7 @@ import type { ClaimedTask, FinishedAndClaimed, Storage } from "../storage/storag
 import { type AlonePhase, AloneTurns } from "./alone-turns.ts";
 import { errorText } from "./attempt-error.ts";
 import type { Completed, Completer, Finish } from "./completer.ts";
-import type { Capacity, LaneClaim, LaneSlots } from "./lane-slots.ts";
+import type { Capacity, ClaimBounds, LaneClaim, LaneSlots } from "./lane-slots.ts";
 import type { MetricsByTenant } from "./metrics-by-tenant.ts";
 import type { AgentName } from "./run-maker.ts";
 import type { Runner } from "./runner.ts";
@@ -48,12 +48,13 @@ export class Dispatcher extends Service {
   #finishesMax = FINISHES_MAX;
   /** Attempts that lost their lease while an exchange was under way. */
   readonly #fencedEarly = new Set<number>();
-  readonly #turns = new AloneTurns();
+  readonly #turns: AloneTurns;
 
   constructor(options: DispatcherOptions) {
     super(options);
     this.#options = options;
     this.#lookedAt = this.clock.monotonic();
+    this.#turns = new AloneTurns(this.#lookedAt);
   }
 
   /** There may be work in these lanes. */
@@ -125,10 +126,10 @@ export class Dispatcher extends Service {
     const { completer, slots, memory } = this.#options;
     const completed = completer.take(this.#finishesMax);
     if (completed.finishes.some((finish) => this.#options.spansLanes(finish))) slots.wakeAll();
-    const claimsMax = memory.claimsMax;
-    const claims = this.#isOpen() ? slots.claims(completed.finishes, claimsMax) : [];
+    const bounds = { claimsMax: memory.claimsMax, overShare: memory.tenantsOverShare };
+    const claims = this.#isOpen() ? slots.claims(completed.finishes, bounds) : [];
     if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
-      await this.#exchange(completed, claims, claimsMax);
+      await this.#exchange(completed, claims, bounds);
     }
     if (this.#turns.phase === "alone" && this.#isEmpty()) this.#reopen();
     if (this.#turns.phase === "closing" && this.#isEmpty() && this.#mayClaim()) await this.#claimAlone();
@@ -163,7 +164,7 @@ export class Dispatcher extends Service {
     this.#wroteDown([], answer);
     if (answer.claimed.length > 0) this.#turns.began();
     else this.#reopen();
-    this.#begin(answer.claimed, [], 1);
+    this.#begin(answer.claimed, [], { claimsMax: 1, overShare: this.#options.memory.tenantsOverShare });
   }
 
   #isOpen(): boolean {
@@ -181,8 +182,9 @@ export class Dispatcher extends Service {
     this.#options.slots.wakeAll();
   }
 
-  async #exchange(completed: Completed, claims: readonly LaneClaim[], claimsMax: number): Promise<void> {
+  async #exchange(completed: Completed, claims: readonly LaneClaim[], bounds: ClaimBounds): Promise<void> {
     const { storage, node } = this.#options;
+    const { claimsMax } = bounds;
     const max = Number.isFinite(claimsMax) ? { claimsMax } : {};
     let answer: FinishedAndClaimed;
     try {
@@ -194,7 +196,7 @@ export class Dispatcher extends Service {
       throw error;
     }
     this.#wroteDown(completed.finishes, answer);
-    this.#begin(answer.claimed, claims, claimsMax);
+    this.#begin(answer.claimed, claims, bounds);
   }
 
   /** One exchange with the storage. */
@@ -214,7 +216,7 @@ export class Dispatcher extends Service {
     let toTell = answer.expired.length > 0;
     for (const { token, tenant, lane, agent, settlement, callsBack, heldBytes } of finishes) {
       slots.freed({ lane, tenant });
-      memory.release(heldBytes);
+      memory.release(tenant, heldBytes);
       const state = states.get(token);
       if (state === undefined) continue;
       metrics.of(tenant).ended({ agent, lane }, state);
@@ -235,8 +237,9 @@ export class Dispatcher extends Service {
     this.wake();
   }
 
-  #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[], claimsMax: number): void {
+  #begin(claimed: readonly ClaimedTask[], claims: readonly LaneClaim[], bounds: ClaimBounds): void {
     const { slots, runner, completer, metrics, memory } = this.#options;
+    const { claimsMax, overShare } = bounds;
     const given = new Map<string, number>();
     for (const { task } of claimed) {
       slots.took(task);
@@ -251,6 +254,12 @@ export class Dispatcher extends Service {
       } else if (!memory.hasRoom) {
         // Those that were claimed with it hold more than was to be expected.
         completer.putBack(task, "not started: the tasks that run in its process hold too much memory");
+      } else if (memory.isOverShare(task.task.tenant) && !overShare.has(task.task.tenant)) {
+        // The same. One that was over its share before is given tasks where the storage knows no second enabled tenant.
+        completer.putBack(
+          task,
+          "not started: the tasks of its tenant hold their share of its process's memory",
+        );
       } else if (this.#claiming) {
         metrics.of(task.task.tenant).dispatched(task.task);
         runner.run(task);

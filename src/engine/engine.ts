@@ -35,7 +35,7 @@ import { Rescuer } from "./rescuer.ts";
 import { Rewinder } from "./rewinder.ts";
 import { type AgentName, RunMaker, type RunOptions, type TenantTask } from "./run-maker.ts";
 import { Runner, type RunnerOptions } from "./runner.ts";
-import { RunningBytes } from "./running-bytes.ts";
+import { RunningBytes, type RunningMemory } from "./running-bytes.ts";
 import { readTaskSession } from "./task-session.ts";
 import { Timekeeper } from "./timekeeper.ts";
 
@@ -64,8 +64,10 @@ export interface EngineOptions {
   readonly newNodeId: () => string;
   /** How many tasks of each lane run here at once. */
   readonly concurrency: () => Readonly<Record<string, number>>;
-  /** The part of a lane's slots that one tenant may hold once a second enabled tenant exists. */
+  /** The part of a lane's slots, and of `maxRunningBytes`, that one tenant may hold once a second enabled tenant exists. */
   readonly maxLaneShare: () => number;
+  /** Whether a second enabled tenant exists, as far as this process knows. The storage decides by what it knows itself. */
+  readonly hasSecondTenant: () => boolean;
   readonly limits: () => AdmissionLimits;
   readonly retentionMs: () => number;
   /** The same for runs of schedules, which outlive their tasks. */
@@ -126,8 +128,9 @@ export class Engine {
     this.#slots = new LaneSlots(options.concurrency(), options.maxLaneShare());
     this.#memory = new RunningBytes({
       max: options.maxRunningBytes,
+      tenantShare: () => (options.hasSecondTenant() ? options.maxLaneShare() : null),
       running: () => this.#runner.size,
-      onRoom: () => this.#dispatcher.wake(),
+      onRoom: () => this.#dispatcher.wakeAll(),
     });
     const memory = this.#memory;
     this.#completer = new Completer({ storageNow, random, memory });
@@ -250,7 +253,7 @@ export class Engine {
   }
 
   /** How many bytes the tasks that run here hold, and how many they may; `max` 0: any number. */
-  get memory(): { readonly held: number; readonly max: number } {
+  get memory(): RunningMemory {
     return this.#memory;
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Finish } from "./completer.ts";
-import { LaneSlots } from "./lane-slots.ts";
+import { type ClaimBounds, LaneSlots } from "./lane-slots.ts";
 
 function ended(lane: string): Finish {
   return {
@@ -14,6 +14,10 @@ function ended(lane: string): Finish {
     failures: 0,
     heldBytes: 0,
   };
+}
+
+function bounds(claimsMax: number, ...overShare: string[]): ClaimBounds {
+  return { claimsMax, overShare: new Set(overShare) };
 }
 
 function asks(slots: LaneSlots, finishes: readonly Finish[] = []) {
@@ -119,9 +123,9 @@ describe("set anew while tasks run,", () => {
 });
 
 describe("of a lane's slots", () => {
-  function asked(slots: LaneSlots, finishes: readonly Finish[] = []) {
+  function asked(slots: LaneSlots, finishes: readonly Finish[] = [], ...overShare: string[]) {
     return slots
-      .claims(finishes)
+      .claims(finishes, bounds(Number.POSITIVE_INFINITY, ...overShare))
       .map(({ limit, perTenant }) => [limit, perTenant?.max, Object.fromEntries(perTenant?.left ?? [])]);
   }
 
@@ -151,6 +155,15 @@ describe("of a lane's slots", () => {
     expect(slots.capacity).toEqual({ slots: { a: 10 }, perTenant: { a: 5 } });
   });
 
+  test("tenants whose tasks hold too much memory get none, of a single slot neither", () => {
+    const slots = new LaneSlots({ a: 5, b: 1 }, 0.8);
+    for (let n = 0; n < 4; n++) slots.took({ lane: "a", tenant: "t" });
+    expect(asked(slots, [ended("a")], "t", "u")).toEqual([
+      [2, 4, { t: 0, u: 0 }],
+      [1, 1, { t: 0, u: 0 }],
+    ]);
+  });
+
   test("a single slot is not shared", () => {
     const slots = new LaneSlots({ a: 1 }, 0.8);
     expect(asked(slots)).toEqual([[1, undefined, {}]]);
@@ -160,16 +173,17 @@ describe("of a lane's slots", () => {
 
 test("where fewer may be claimed than there are slots, another lane is first each time, and all are asked again", () => {
   const slots = new LaneSlots({ a: 2, b: 3 }, 1);
-  const lanes = (max: number) => slots.claims([], max).map(({ lane }) => lane);
+  const lanes = (max: number) => slots.claims([], bounds(max)).map(({ lane }) => lane);
   expect([lanes(5), lanes(4), lanes(4), lanes(4)]).toEqual([
     ["a", "b"],
     ["b", "a"],
     ["a", "b"],
     ["b", "a"],
   ]);
-  for (const claim of slots.claims([], 1)) slots.answered(claim, claim.lane === "a" ? 1 : 0, { isCut: true });
+  for (const claim of slots.claims([], bounds(1)))
+    slots.answered(claim, claim.lane === "a" ? 1 : 0, { isCut: true });
   expect([slots.hungry, asks(slots).length]).toEqual([true, 2]);
   for (const claim of slots.claims([])) slots.answered(claim, 0);
   expect(slots.hungry).toBe(false);
-  expect([slots.claims([ended("a")], 0), slots.hungry]).toEqual([[], true]);
+  expect([slots.claims([ended("a")], bounds(0)), slots.hungry]).toEqual([[], true]);
 });

@@ -24,6 +24,16 @@ export interface LaneClaim extends Claim {
   readonly wakes: number;
 }
 
+/** What bounds a claim besides slots: memory. */
+export interface ClaimBounds {
+  /** How many tasks may be claimed in all lanes together. */
+  readonly claimsMax: number;
+  /** Tenants that get no task now. */
+  readonly overShare: ReadonlySet<string>;
+}
+
+const UNBOUNDED: ClaimBounds = { claimsMax: Number.POSITIVE_INFINITY, overShare: new Set() };
+
 /** The slots of a lane by the tenant who has one. */
 export interface SlotHolder {
   readonly lane: string;
@@ -104,8 +114,8 @@ export class LaneSlots {
     for (const lane of this.#slots.keys()) this.wake(lane);
   }
 
-  /** What to ask for in the transaction that writes these ends, whose slots are free again in it: of `max` tasks in all. */
-  claims(finishes: readonly Finish[], max = Number.POSITIVE_INFINITY): LaneClaim[] {
+  /** What to ask for in the transaction that writes these ends, whose slots are free again in it. */
+  claims(finishes: readonly Finish[], { claimsMax: max, overShare } = UNBOUNDED): LaneClaim[] {
     const claims: LaneClaim[] = [];
     const freed = Map.groupBy(finishes, ({ lane }) => lane);
     for (const [lane, slots] of this.#slots) {
@@ -115,7 +125,7 @@ export class LaneSlots {
       const limit = Math.min(slots.concurrency - slots.held + freedHere.length, CLAIM_MAX);
       if (limit <= 0) continue;
       if (max > 0) {
-        const perTenant = tenantSlots(slots, freedHere, limit);
+        const perTenant = without(overShare, tenantSlots(slots, freedHere, limit), limit);
         claims.push({ lane, limit, wakes: slots.wakes, ...(perTenant === null ? {} : { perTenant }) });
       } else {
         // What may not be claimed now is asked for as soon as it may.
@@ -175,4 +185,12 @@ function tenantSlots(
     if (own !== undefined) left.set(tenant, own + 1);
   }
   return { max, left };
+}
+
+/** The same with nothing for some tenants, where the lane itself is shared or not. */
+function without(tenants: ReadonlySet<string>, slots: TenantSlots | null, limit: number): TenantSlots | null {
+  if (tenants.size === 0) return slots;
+  const left = new Map(slots?.left);
+  for (const tenant of tenants) left.set(tenant, Math.min(left.get(tenant) ?? 0, 0));
+  return { max: slots?.max ?? limit, left };
 }

@@ -1,13 +1,24 @@
+import { slotsPerTenant } from "../model/lane.ts";
 import { TASK_BYTES_MAX } from "../model/task-input.ts";
 
 export interface RunningBytesOptions {
   /** How many bytes the running tasks of this process may hold; 0: any number. */
   readonly max: () => number;
+  /** The part of them that one tenant's tasks may hold; null: all, as there is no second enabled tenant. */
+  readonly tenantShare: () => number | null;
   /** How many tasks hold them. */
   readonly running: () => number;
-  /** Called when there is room again after there was none. */
+  /** Called when there is room again, for all tenants or for one, after there was none. */
   readonly onRoom: () => void;
 }
+
+/** What others may read of it. */
+export type RunningMemory = Pick<
+  RunningBytes,
+  "held" | "max" | "hasRoom" | "tenantMax" | "heldBy" | "isOverShare"
+>;
+
+const NO_TENANTS: ReadonlySet<string> = new Set();
 
 /**
  * How many bytes the running tasks of this process hold, as far as it knows: their input, the results of their dependencies,
@@ -17,6 +28,7 @@ export interface RunningBytesOptions {
 export class RunningBytes {
   readonly #options: RunningBytesOptions;
   #held = 0;
+  readonly #heldBy = new Map<string, number>();
 
   constructor(options: RunningBytesOptions) {
     this.#options = options;
@@ -31,10 +43,34 @@ export class RunningBytes {
     return this.#options.max();
   }
 
-  /** Whether tasks may start. */
+  /** How many bytes the tasks of one tenant may hold; null: as many as all may. They are divided as slots are. */
+  get tenantMax(): number | null {
+    const share = this.#options.tenantShare();
+    return share === null ? null : slotsPerTenant(this.max, share);
+  }
+
+  heldBy(tenant: string): number {
+    return this.#heldBy.get(tenant) ?? 0;
+  }
+
+  /** Whether tasks may start, though perhaps not of each tenant. */
   get hasRoom(): boolean {
     const { max } = this;
-    return max === 0 || this.#held < max;
+    return max === 0 || this.#counted < max;
+  }
+
+  /** The tenants whose tasks hold their share: no more of them may start. */
+  get tenantsOverShare(): ReadonlySet<string> {
+    const { tenantMax } = this;
+    if (tenantMax === null || this.#held < tenantMax) return NO_TENANTS;
+    const over = new Set<string>();
+    for (const [tenant, held] of this.#heldBy) if (held >= tenantMax) over.add(tenant);
+    return over;
+  }
+
+  isOverShare(tenant: string): boolean {
+    const { tenantMax } = this;
+    return tenantMax !== null && this.#held >= tenantMax && this.heldBy(tenant) >= tenantMax;
   }
 
   /**
@@ -44,20 +80,38 @@ export class RunningBytes {
   get claimsMax(): number {
     const { max } = this;
     if (max === 0) return Number.POSITIVE_INFINITY;
-    if (this.#held >= max) return 0;
+    const counted = this.#counted;
+    if (counted >= max) return 0;
     const each = Math.max(this.#held / Math.max(this.#options.running(), 1), TASK_BYTES_MAX);
-    return Math.max(Math.floor((max - this.#held) / each), 1);
+    return Math.max(Math.floor((max - counted) / each), 1);
   }
 
-  hold(bytes: number): void {
-    this.#held += bytes;
-  }
-
-  release(bytes: number): void {
+  hold(tenant: string, bytes: number): void {
     if (bytes === 0) return;
-    const before = this.#held;
+    this.#held += bytes;
+    this.#heldBy.set(tenant, this.heldBy(tenant) + bytes);
+  }
+
+  release(tenant: string, bytes: number): void {
+    if (bytes === 0) return;
+    const isTight = this.#held >= (this.tenantMax ?? this.max);
+    const hadRoom = !isTight || (this.hasRoom && !this.isOverShare(tenant));
     this.#held -= bytes;
-    const { max } = this;
-    if (max > 0 && before >= max && this.#held < max) this.#options.onRoom();
+    const left = this.heldBy(tenant) - bytes;
+    if (left === 0) this.#heldBy.delete(tenant);
+    else this.#heldBy.set(tenant, left);
+    if (!hadRoom && this.hasRoom && !this.isOverShare(tenant)) this.#options.onRoom();
+  }
+
+  /**
+   * What counts against the bound: of each tenant no more than its share. It holds more where answers arrive after its tasks
+   * have started, and those must not keep the tasks of others waiting.
+   */
+  get #counted(): number {
+    const { tenantMax } = this;
+    if (tenantMax === null || this.#held <= tenantMax) return this.#held;
+    let counted = this.#held;
+    for (const held of this.#heldBy.values()) counted -= Math.max(held - tenantMax, 0);
+    return counted;
   }
 }

@@ -62,7 +62,7 @@ export class ModelAnswer {
   /** Adds a part, or an answer in one piece. Answers the text that came with it. */
   add(part: Fields): string {
     this.#model ||= nameIn(part["model"]);
-    this.#usage = usageIn(part["usage"]) ?? this.#usage;
+    this.#usage = tokensIn(part["usage"]) ?? this.#usage;
     const choice = firstChoice(part["choices"]);
     if (choice === undefined) return "";
     this.#begun = true;
@@ -127,7 +127,7 @@ function firstChoice(choices: unknown): Fields | undefined {
   return choices.filter(isObject).find(({ index }) => index === undefined || index === 0);
 }
 
-function usageIn(usage: unknown): Usage | undefined {
+function tokensIn(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined;
   const { prompt_tokens: inputTokens, completion_tokens: outputTokens } = usage;
   if (!isCount(inputTokens) && !isCount(outputTokens)) return undefined;

@@ -68,7 +68,7 @@ export class UiMessage {
     const { type } = event;
     if (typeof type !== "string") return "";
     this.#begun ||= isTelling(type, event);
-    this.#usage = usageIn(event) ?? this.#usage;
+    this.#usage = attachedUsage(event) ?? this.#usage;
     switch (type) {
       case "text-delta":
         return this.#addText(event["delta"]);
@@ -138,7 +138,7 @@ function isTelling(type: string, { finishReason }: Fields): boolean {
 }
 
 /** Servers attach it to the message's metadata, or to the event itself. */
-function usageIn(event: Fields): unknown {
+function attachedUsage(event: Fields): unknown {
   const metadata = isObject(event["messageMetadata"]) ? event["messageMetadata"] : {};
   return metadata["totalUsage"] ?? metadata["usage"] ?? event["totalUsage"] ?? event["usage"];
 }

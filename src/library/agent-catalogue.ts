@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { readPatiently } from "../engine/patient-read.ts";
 import type { AgentName } from "../engine/run-maker.ts";
 import { NoExecutorError, PermanentError } from "../executors/errors.ts";
 import type { Executor } from "../executors/executor.ts";
@@ -6,10 +7,8 @@ import type { AgentOptions } from "../interface/options.ts";
 import type { RotaError } from "../model/errors.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
-import { type Backoff, backoffMs } from "../services/backoff.ts";
 import { FreshRead } from "../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
-import { isStorageAway } from "../services/storage-away.ts";
 import type { AgentRecord, CatalogueChanges, Storage, StorageSignal } from "../storage/storage.ts";
 import { type Agent, readAgent, UNDESCRIBED } from "./agent.ts";
 import type { AgentBounds } from "./agent-bounds.ts";
@@ -19,7 +18,6 @@ import type { AgentTable } from "./agent-table.ts";
 const POLL_MS = 30_000;
 /** Changes that are read at once. */
 const CHANGES_SLICE = 1_000;
-const RETRY: Backoff = { firstMs: 50, maxMs: 1_000 };
 
 export interface AgentCatalogueOptions extends ServiceOptions {
   readonly storage: Storage;
@@ -104,24 +102,12 @@ export class AgentCatalogue extends Service {
 
   #afterLook(record: TaskRecord): Executor {
     return async (task, context) => {
-      await this.#readPatiently(context.signal);
+      const { clock, random } = this;
+      await readPatiently({ clock, random, signal: context.signal, read: () => this.read() });
       const executor = this.#options.agents.executorFor(record);
       if (executor !== undefined) return executor(task, context);
       throw new NoExecutorError(record.agent);
     };
-  }
-
-  /** A task must not fail because the storage was away for a moment. */
-  async #readPatiently(signal: AbortSignal): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.read();
-      } catch (error) {
-        if (!isStorageAway(error) || signal.aborted) throw error;
-      }
-      const waitMs = backoffMs(RETRY, tries, this.random);
-      await new Promise<void>((resolve) => this.clock.setTimer(waitMs, resolve));
-    }
   }
 
   async #read(): Promise<void> {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { openTestRota } from "../../test/support/rota.ts";
+import { createTenant } from "../../test/support/tenants.ts";
 import { Gate, until } from "../testing/signals.ts";
 
 function codes({ reasons }: { reasons: readonly { code: string; message: string }[] }): string[] {
@@ -150,4 +151,46 @@ test("a task that waits because running tasks hold too much memory is told so", 
   ]);
   gate.open();
   expect((await rota.tasks.wait(second.taskId)).state).toBe("done");
+});
+
+test("a task whose tenant holds its share of memory is told so, and those of another tenant start", async () => {
+  const { rota } = await openTestRota({ options: { scheduler: { maxRunningBytes: 1_000_000 } } });
+  const gate = new Gate();
+  rota.agent("a", () => gate.opened);
+  await rota.start();
+  const { id, tenant } = await createTenant(rota);
+  const work = { agentId: "a", payload: "x".repeat(450_000) };
+  const submitted = await Promise.all([1, 2, 3].map(() => rota.tasks.submit(work)));
+  const [first, second, third] = submitted.map(({ taskId }) => taskId) as [string, string, string];
+  await until(async () => (await rota.tasks.get(second)).state === "running");
+  const { taskId } = await tenant.tasks.submit(work);
+  await until(async () => (await tenant.tasks.get(taskId)).state === "running");
+  expect((await rota.tasks.explain(third)).reasons).toMatchObject([
+    {
+      code: "node_memory",
+      message: expect.stringMatching(/^the tasks of its tenant .* hold 0\.9 MiB: .* 0\.8 MiB of 1\.0 MiB/),
+    },
+    {
+      code: "node_memory",
+      message: expect.stringContaining("the tasks that run in this process hold 1.3 MiB"),
+    },
+  ]);
+  await rota.tenants.disable(id);
+  gate.open();
+  for (const task of [first, second, third]) expect((await rota.tasks.wait(task)).state).toBe("done");
+  expect((await tenant.tasks.wait(taskId)).state).toBe("done");
+});
+
+test("the bound on memory is all of one enabled tenant's", async () => {
+  const { rota } = await openTestRota({ options: { scheduler: { maxRunningBytes: 1_000_000 } } });
+  const gate = new Gate();
+  rota.agent("a", () => gate.opened);
+  await rota.start();
+  const { id } = await createTenant(rota);
+  await rota.tenants.disable(id);
+  const submit = () => rota.tasks.submit({ agentId: "a", payload: "x".repeat(300_000) });
+  const [, , , fourth] = [await submit(), await submit(), await submit(), await submit()];
+  await until(async () => (await rota.tasks.get(fourth.taskId)).state === "running");
+  gate.open();
+  expect((await rota.tasks.wait(fourth.taskId)).state).toBe("done");
 });

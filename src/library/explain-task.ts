@@ -1,4 +1,5 @@
 import type { AlonePhase } from "../engine/alone-turns.ts";
+import type { RunningMemory } from "../engine/running-bytes.ts";
 import type { RotaState } from "../interface/rota.ts";
 import { MIB } from "../model/bytes.ts";
 import type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
@@ -15,8 +16,8 @@ export interface ProcessSituation {
   readonly enabled: boolean;
   /** Its slots in the task's lane; null: it does not run that lane. */
   readonly lane: { readonly running: number; readonly concurrency: number } | null;
-  /** How many bytes its running tasks hold, and how many they may; `max` 0: any number. */
-  readonly memory: { readonly held: number; readonly max: number };
+  /** How many bytes its running tasks hold, and how many they may. */
+  readonly memory: RunningMemory;
   /** Whether it runs one task alone, or is about to, and so starts no others. */
   readonly alonePhase: AlonePhase;
   /** How long a task waits for an executor that no live node has. */
@@ -132,7 +133,8 @@ function queueReasons(situation: TaskSituation, process: ProcessSituation): Reas
   }
   if (situation.alone !== null) add("runs_alone", runsAlone(situation.alone));
   else if (process.alonePhase !== "open") add("node_runs_alone", NODE_RUNS_ALONE[process.alonePhase]);
-  if (memory.max > 0 && memory.held >= memory.max) {
+  if (memory.isOverShare(task.tenant)) add("node_memory", shareOfMemory(memory, task.tenant));
+  if (!memory.hasRoom) {
     add(
       "node_memory",
       `the tasks that run in this process hold ${mib(memory.held)}: it starts the next one once they hold less than ${mib(memory.max)} (\`scheduler.maxRunningBytes\`)`,
@@ -204,6 +206,11 @@ const NODE_RUNS_ALONE = {
 
 function runsAlone({ losses }: NonNullable<TaskSituation["alone"]>): string {
   return `${losses} processes died while they ran it, so that it runs alone: a process starts it when nothing else runs there, in turn with other tasks`;
+}
+
+function shareOfMemory(memory: RunningMemory, tenant: string): string {
+  const share = `${mib(memory.tenantMax ?? memory.max)} of ${mib(memory.max)} (\`tenants.maxLaneShare\` of \`scheduler.maxRunningBytes\`)`;
+  return `the tasks of its tenant that run in this process hold ${mib(memory.heldBy(tenant))}: the next one starts once they hold less than their share, ${share}, so that others find room`;
 }
 
 function mib(bytes: number): string {

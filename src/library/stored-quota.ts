@@ -38,18 +38,23 @@ export class StoredQuota {
     tasks: readonly NewTask[],
     store: () => Promise<Answer>,
   ): Promise<Answer> {
-    // A run whose task is yet to be made takes something as well.
-    const bytes = tasks.reduce((sum, task) => sum + bytesOf(task), 0) || TASK_OVERHEAD_BYTES;
+    let bytes = bytesOfAll(tasks);
     const storedBytes = await this.#stored(tenant);
-    const onTheirWay = this.#onTheirWay.get(tenant) ?? 0;
-    if (storedBytes + onTheirWay + bytes > maxStoredBytes) {
+    const isTooMuch = () => storedBytes + (this.#onTheirWay.get(tenant) ?? 0) + bytes > maxStoredBytes;
+    if (isTooMuch() && tasks.some(({ idempotency }) => idempotency !== null)) {
+      const made = await this.#withoutRepeats(tenant, tasks);
+      // What makes nothing is answered with the tasks there are, however much is stored.
+      if (made.length === 0) return store();
+      bytes = bytesOfAll(made);
+    }
+    if (isTooMuch()) {
       throw new RotaError(
         "quota_exceeded",
         `the tenant stores ${storedBytes} bytes and may store ${maxStoredBytes}, and this takes ${bytes}: wait until old tasks are deleted, or have \`limits.maxStoredBytes\` raised`,
         { details: { bytes, storedBytes, maxStoredBytes } },
       );
     }
-    this.#onTheirWay.set(tenant, onTheirWay + bytes);
+    this.#onTheirWay.set(tenant, (this.#onTheirWay.get(tenant) ?? 0) + bytes);
     try {
       return await store();
     } finally {
@@ -59,9 +64,21 @@ export class StoredQuota {
     }
   }
 
+  /** Those that do not repeat the key of a task that is there: a repetition stores nothing. */
+  async #withoutRepeats(tenant: string, tasks: readonly NewTask[]): Promise<readonly NewTask[]> {
+    const keys = tasks.flatMap(({ idempotency }) => (idempotency === null ? [] : [idempotency.key]));
+    const kept = new Set(await this.#options.storage.tasks.keptKeys({ tenant, keys }));
+    return tasks.filter(({ idempotency }) => idempotency === null || !kept.has(idempotency.key));
+  }
+
   async #stored(tenant: string): Promise<number> {
     return (await this.#options.storage.tenants.get({ id: tenant }))?.storedBytes ?? 0;
   }
+}
+
+function bytesOfAll(tasks: readonly NewTask[]): number {
+  // A run whose task is yet to be made takes something as well.
+  return tasks.reduce((sum, task) => sum + bytesOf(task), 0) || TASK_OVERHEAD_BYTES;
 }
 
 function bytesOf({ spec }: NewTask): number {

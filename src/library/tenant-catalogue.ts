@@ -25,6 +25,7 @@ export class TenantCatalogue extends Service {
   readonly name = "tenant catalogue";
   readonly #options: TenantCatalogueOptions;
   #tenants: ReadonlyMap<string, TenantRecord> = new Map();
+  #hasSecond = false;
   readonly #gone = new Set<string>();
   readonly #reads = new FreshRead(() => this.#read());
 
@@ -53,6 +54,11 @@ export class TenantCatalogue extends Service {
 
   get size(): number {
     return this.#tenants.size;
+  }
+
+  /** Whether a second enabled tenant exists. */
+  get hasSecond(): boolean {
+    return this.#hasSecond;
   }
 
   /** Undefined: it is not known, and nothing bounds it. */
@@ -91,6 +97,7 @@ export class TenantCatalogue extends Service {
     const { storage, onAdded, onGone } = this.#options;
     const before = this.#tenants;
     this.#tenants = new Map((await storage.tenants.list()).map((tenant) => [tenant.id, tenant]));
+    this.#hasSecond = [...this.#tenants.values()].filter(({ disabled }) => !disabled).length > 1;
     for (const id of this.#tenants.keys()) {
       if (before.has(id)) continue;
       // Ids are never given twice: one that was gone is back because the database was restored.

@@ -218,6 +218,37 @@ describe("a limit of a tenant", () => {
       await tenant.sessions.send("chat", { message: big });
     });
 
+    test("gives the first task to what repeats its key, and refuses what is new beside it", async () => {
+      const { rota } = await openTestRota();
+      const { tenant } = await createTenant(rota, { maxStoredBytes: 42_000 });
+      const keyed = (idempotencyKey: string) => ({ payload: big, idempotencyKey });
+      const [one, two, three] = [keyed("1"), keyed("2"), keyed("3")];
+      const chat = { message: big, sessionKey: "chat", idempotencyKey: "4" };
+      const [first, second] = [await tenant.tasks.submit(one), await tenant.tasks.submit(chat)];
+      const batch = await tenant.tasks.submitBatch({ tasks: [two] });
+      const full = { payload: big };
+      await expect(tenant.tasks.submit(full)).rejects.toMatchObject(refused);
+      expect((await tenant.tasks.submit(one)).taskId).toBe(first.taskId);
+      expect((await tenant.tasks.submit(chat)).taskId).toBe(second.taskId);
+      expect(await tenant.tasks.submitBatch({ tasks: [two] })).toMatchObject({
+        batchId: batch.batchId,
+        taskIds: batch.taskIds,
+      });
+      expect((await tenant.tasks.submitMany([one, chat])).map(({ taskId }) => taskId)).toEqual([
+        first.taskId,
+        second.taskId,
+      ]);
+      const other = tenant.tasks.submit({ ...one, payload: "other" });
+      await expect(other).rejects.toMatchObject({ code: "idempotency_conflict" });
+      for (const more of [[one, full], [three]]) {
+        await expect(tenant.tasks.submitMany(more)).rejects.toMatchObject(refused);
+        await expect(tenant.tasks.submitBatch({ tasks: more })).rejects.toMatchObject(refused);
+      }
+      // What is new may be small enough.
+      expect(await tenant.tasks.submitMany([one, { payload: 1 }])).toHaveLength(2);
+      expect((await tenant.tasks.list()).count).toBe(4);
+    });
+
     test("holds for what comes at the same moment", async () => {
       const { rota } = await openTestRota();
       const { id, tenant } = await createTenant(rota, { maxStoredBytes: 50_000 });

@@ -1,20 +1,17 @@
 import { type DaysRule, WEEKDAYS, type WeeksRule } from "../model/rule.ts";
-import type { WallPattern } from "./clock-changes.ts";
+import { countEach, type WallPattern } from "./clock-changes.ts";
 import { DAY_MS, dayOf, mondayOf, timeOf, timeOfText, weekdayOf, weekOf } from "./wall-clock.ts";
 
 /** A time every so many days; the first is the first after the anchor. */
 export function everyDays({ every, at }: DaysRule, anchorWall: number): WallPattern {
   const time = timeOfText(at);
   const firstDay = dayAfter(anchorWall, time);
-  return {
-    isFixed: true,
-    next(wall) {
-      const day = dayAfter(wall, time);
-      if (every === 1) return day * DAY_MS + time;
-      const steps = Math.max(0, Math.ceil((day - firstDay) / every));
-      return (firstDay + steps * every) * DAY_MS + time;
-    },
-  };
+  return fixed((wall) => {
+    const day = dayAfter(wall, time);
+    if (every === 1) return day * DAY_MS + time;
+    const steps = Math.max(0, Math.ceil((day - firstDay) / every));
+    return (firstDay + steps * every) * DAY_MS + time;
+  });
 }
 
 /** A time of some weekdays, every so many weeks; the first week is that of the first one after the anchor. */
@@ -22,14 +19,11 @@ export function everyWeeks({ every, on, at }: WeeksRule, anchorWall: number): Wa
   const time = timeOfText(at);
   const weekdays = on.map((name) => WEEKDAYS.indexOf(name));
   const firstWeek = weekOf(nextDay(dayAfter(anchorWall, time), 1, 0));
-  return {
-    isFixed: true,
-    next(wall) {
-      const day = dayAfter(wall, time);
-      const from = every === 1 ? day : Math.max(day, mondayOf(firstWeek));
-      return nextDay(from, every, firstWeek) * DAY_MS + time;
-    },
-  };
+  return fixed((wall) => {
+    const day = dayAfter(wall, time);
+    const from = every === 1 ? day : Math.max(day, mondayOf(firstWeek));
+    return nextDay(from, every, firstWeek) * DAY_MS + time;
+  });
 
   /** The first such weekday that is not before `day`, in a week that is a whole number of steps from `week`. */
   function nextDay(day: number, step: number, week: number): number {
@@ -40,6 +34,10 @@ export function everyWeeks({ every, on, at }: WeeksRule, anchorWall: number): Wa
     }
     return mondayOf(weekOf(day) + step - stepsBehind) + (weekdays[0] as number);
   }
+}
+
+function fixed(next: WallPattern["next"]): WallPattern {
+  return { isFixed: true, next, count: (...between) => countEach(next, ...between) };
 }
 
 /** The first day whose `time` comes after a time on the wall. */

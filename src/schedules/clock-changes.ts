@@ -10,6 +10,18 @@ export interface WallPattern {
   readonly isFixed: boolean;
   /** The first time after this one; null when there is none. */
   next(wall: number): number | null;
+  /** How many times come after `from` and not after `to`: counted at least up to `max`. Takes a step for each day at most. */
+  count(from: number, to: number, max: number): number;
+}
+
+/** Counts times of which there is one a day at most. */
+export function countEach(
+  next: WallPattern["next"],
+  ...[from, to, max]: Parameters<WallPattern["count"]>
+): number {
+  let count = 0;
+  for (let wall = next(from); wall !== null && wall <= to && count < max; wall = next(wall)) count += 1;
+  return count;
 }
 
 /** So long before a time as if its wall stood in UTC, no wall shows that time yet: nowhere is a clock a whole day from UTC. */
@@ -37,4 +49,26 @@ export function nextOnWall(pattern: WallPattern, tz: string, after: number): num
     else if (wall < change + span.offsetMs) return change;
   }
   return wall === null ? null : wall - span.offsetMs;
+}
+
+/**
+ * How many moments come after `after` and not after `until`: counted at least up to `max`. Between clock changes the times on
+ * the wall are counted, a day at a time.
+ */
+export function countOnWall(
+  pattern: WallPattern,
+  tz: string,
+  { after, until, max }: { after: number; until: number; max: number },
+): number {
+  let count = 0;
+  let last = after;
+  while (count < max) {
+    // What happens at a clock change is decided by the first moment after it.
+    const moment = nextOnWall(pattern, tz, last);
+    if (moment === null || moment > until) break;
+    const { endMs, offsetMs } = spanAt(tz, moment);
+    last = Math.min(until, endMs - 1);
+    count += 1 + pattern.count(moment + offsetMs, last + offsetMs, max - count - 1);
+  }
+  return count;
 }

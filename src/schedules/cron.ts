@@ -35,6 +35,7 @@ function takeApart(expr: string): WallPattern {
     seconds: offsetsWithin(`${seconds} * * * * *`, MINUTE_MS),
   };
   const nextDay = dayFinder(days);
+  const perDay = timesUpTo(times, DAY_MS);
   return {
     isFixed: times.hours.length < 24,
     next(wall) {
@@ -46,6 +47,17 @@ function takeApart(expr: string): WallPattern {
       if (time !== null) return day * DAY_MS + time;
       const later = nextDay(today + 1);
       return later === null ? null : later * DAY_MS + firstTime(times);
+    },
+    count(from, to, max) {
+      let count = 0;
+      let day = nextDay(dayOf(from));
+      while (day !== null && day <= dayOf(to) && count < max) {
+        const isLast = day === dayOf(to);
+        count += isLast ? timesUpTo(times, timeOf(to)) : perDay;
+        if (day === dayOf(from)) count -= timesUpTo(times, timeOf(from));
+        day = isLast ? null : nextDay(day + 1);
+      }
+      return count;
     },
   };
 }
@@ -142,6 +154,17 @@ function nextTime({ hours, minutes, seconds }: Times, time: number): number | nu
   }
   const later = hours.find((offset) => offset > hour);
   return later === undefined ? null : later + first(minutes) + first(seconds);
+}
+
+/** How many of a day are not after a time. */
+function timesUpTo({ hours, minutes, seconds }: Times, time: number): number {
+  const hour = Math.floor(time / HOUR_MS) * HOUR_MS;
+  const minute = Math.floor((time % HOUR_MS) / MINUTE_MS) * MINUTE_MS;
+  const before = hours.filter((offset) => offset < hour).length * minutes.length * seconds.length;
+  if (!hours.includes(hour)) return before;
+  const beforeMinute = minutes.filter((offset) => offset < minute).length * seconds.length;
+  const within = seconds.filter((offset) => offset <= time % MINUTE_MS).length;
+  return before + beforeMinute + (minutes.includes(minute) ? within : 0);
 }
 
 /** Every field of an expression matches something. */

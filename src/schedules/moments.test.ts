@@ -1,5 +1,6 @@
+import { Cron } from "croner";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   changesIn,
   shownAt,
@@ -9,6 +10,8 @@ import {
   watch,
 } from "../../test/support/watched-clock.ts";
 import { type Rule, WEEKDAYS, type Weekday } from "../model/rule.ts";
+import { countOnWall } from "./clock-changes.ts";
+import { readCron } from "./cron.ts";
 import { countMoments, lastMoment, momentsBetween, nextMoment, nextMoments } from "./moments.ts";
 
 const MINUTE = 60_000;
@@ -279,6 +282,41 @@ test("the last moment is the last that a list has", () => {
     }),
     { numRuns: 200 },
   );
+});
+
+test("as many are counted as a list has, over weeks and clock changes, of whatever rule", () => {
+  const rules = fc.oneof({ weight: 3, arbitrary: cronCases }, daysCases, weeksCases);
+  fc.assert(
+    fc.property(scenes, rules, fc.integer({ min: 0, max: 30 * DAY }), ({ tz, after }, made, length) => {
+      const between = { after: after + 17, anchor: after, until: after + length };
+      const all = momentsBetween(made.rule(tz), { ...between, limit: 20_000 });
+      expect(countMoments(made.rule(tz), { ...between, max: 20_000 })).toBe(all.length);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+describe("a year of due times each second", () => {
+  const [after, until] = [at("2026-01-01T00:00:00Z"), at("2027-01-01T00:00:00Z")];
+
+  test("is counted in a step for each day", () => {
+    const match = vi.spyOn(Cron.prototype, "match");
+    onTestFinished(() => match.mockRestore());
+    const rule: Rule = { kind: "cron", expr: "* * * * * *", tz: "Europe/Berlin" };
+    expect(countMoments(rule, { after, anchor: 0, until, max: 1e12 })).toBe(365 * 24 * 60 * 60);
+    expect(match.mock.calls.length).toBeLessThan(400);
+    expect(countMoments(rule, { after, anchor: 0, until, max: 100_000 })).toBe(100_000);
+  });
+
+  test("is looked at a few times between two clock changes", () => {
+    const pattern = readCron("*/2 * 1-22 * * *");
+    const watched = { ...pattern, next: vi.fn(pattern.next), count: vi.fn(pattern.count) };
+    const looks = () => watched.next.mock.calls.length + watched.count.mock.calls.length;
+    expect(countOnWall(watched, "UTC", { after, until, max: 1e12 })).toBe(365 * 22 * 30 * 60);
+    expect(looks()).toBeLessThan(5);
+    countOnWall(watched, "Europe/Berlin", { after, until, max: 1e12 });
+    expect(looks()).toBeLessThan(20);
+  });
 });
 
 test("lists go no further than a hundred years, and nothing is due from the year 3000 on", () => {

@@ -1,6 +1,6 @@
 import type { CronRule, DaysRule, Rule, WeeksRule } from "../model/rule.ts";
 import { everyDays, everyWeeks } from "./calendar.ts";
-import { nextOnWall, type WallPattern } from "./clock-changes.ts";
+import { countOnWall, nextOnWall, type WallPattern } from "./clock-changes.ts";
 import { readCron } from "./cron.ts";
 import { END_OF_TIME_MS, farthest } from "./horizon.ts";
 import { wallAt } from "./zone.ts";
@@ -67,23 +67,17 @@ export function momentsBetween(
 }
 
 /**
- * How many moments come after `after` and not after `until`: `max` where there are as many or more. A moment of a cron
- * expression costs about a microsecond to count; those of a rule by elapsed time cost nothing.
+ * How many moments come after `after` and not after `until`: `max` where there are as many or more. Those of a rule by elapsed
+ * time cost nothing to count, all others some microseconds for each day, however many of them it has.
  */
 export function countMoments(rule: Rule, { after, anchor, until, max }: Between & { max: number }): number {
   if (rule.kind === "every") {
     const stepsTo = (moment: number) => Math.max(0, Math.floor((moment - anchor) / rule.everyMs));
     return Math.min(max, Math.max(0, stepsTo(until) - stepsTo(after)));
   }
-  let count = 0;
-  let last = after;
-  while (count < max) {
-    const moment = nextMoment(rule, { after: last, anchor });
-    if (moment === null || moment > until) break;
-    count += 1;
-    last = moment;
-  }
-  return count;
+  const last = Math.min(until, END_OF_TIME_MS - 1);
+  if (rule.kind === "once") return Math.min(max, rule.atMs > after && rule.atMs <= last ? 1 : 0);
+  return Math.min(max, countOnWall(patternOf(rule, anchor), rule.tz, { after, until: last, max }));
 }
 
 /**

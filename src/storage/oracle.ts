@@ -30,7 +30,7 @@ import { eventMark, eventRange, lastEventUntil, readEvents } from "./oracle/even
 import { expireTasks } from "./oracle/expire-tasks.ts";
 import { claimAlone, finishAndClaim, isAloneWaiting } from "./oracle/finish-and-claim.ts";
 import { fireSchedules } from "./oracle/fire-schedules.ts";
-import { insertTasks } from "./oracle/insert-tasks.ts";
+import { insertTasks, keptKeys } from "./oracle/insert-tasks.ts";
 import { anyKey, createKey, deleteKey, findKey, listKeys, touchKeys } from "./oracle/keys.ts";
 import { clearLane, configureLanes, laneSettings, listLanes, putLane } from "./oracle/lanes.ts";
 import { countTasks, getTask, listTaskRows, listTasks, queueDepth } from "./oracle/list-tasks.ts";
@@ -99,6 +99,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     capabilities: { durable: false, exclusive: true },
     tasks: {
       insert: on(insertTasks),
+      keptKeys: on(keptKeys),
       finishAndClaim: on(finishAndClaim),
       claimAlone: on(claimAlone),
       isAloneWaiting: on(isAloneWaiting),

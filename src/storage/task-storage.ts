@@ -20,6 +20,8 @@ export interface TaskStorage {
    * may have lost the slot it waited for: when a node dies or has fewer slots, when limits change.
    */
   insert(params: InsertTasksParams): Promise<InsertedTask[]>;
+  /** Which of these keys stand for a task: one that comes with such a key makes no other. */
+  keptKeys(params: { tenant: string; keys: readonly string[] }): Promise<string[]>;
 
   /**
    * Ends attempts that still hold their lease, then hands out tasks that may start now, in the order they start: one

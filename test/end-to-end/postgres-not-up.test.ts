@@ -34,6 +34,20 @@ async function reachableLater() {
   return { url: url.href, start };
 }
 
+/** Listens at the address of a database and closes each connection, until the server has tried so many times. */
+async function turnedAway(url: string, count: number): Promise<void> {
+  let come = 0;
+  const door = createServer((client) => {
+    come += 1;
+    client.destroy();
+  });
+  door.listen(Number(new URL(url).port), "127.0.0.1");
+  await once(door, "listening");
+  await eventually(() => come >= count, "further tries");
+  door.close();
+  await once(door, "close");
+}
+
 function serve(storage: string, environment: Record<string, string> = {}) {
   return runRota(["serve", "--port", "0", "--storage", storage], { environment });
 }
@@ -49,8 +63,7 @@ describe("a PostgreSQL that is not up yet", () => {
     const server = serve(url);
     await eventually(() => waits(server) > 0, "the log to say that it waits");
     expect(server.stderr()).toContain("ECONNREFUSED");
-    // Long enough for more than one try.
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await turnedAway(url, 2);
     await start();
     await eventually(() => server.stdout().includes("Rota is ready"), "the server to be ready");
     expect(waits(server)).toBe(1);

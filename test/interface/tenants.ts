@@ -30,7 +30,12 @@ export function describeTenants(open: Open): void {
       expect(await api.tenants.list()).toMatchObject({
         count: 2,
         tenants: [
-          { id: "default", name: "default", disabled: false, limits: { ...NONE, maxSchedules: null } },
+          {
+            id: "default",
+            name: "default",
+            disabled: false,
+            limits: { ...NONE, maxSchedules: null, maxAgents: 10_000 },
+          },
           acme,
         ],
       });

@@ -28,6 +28,8 @@ export interface EngineParams {
   readonly abilities?: Abilities;
   /** How many bytes its running tasks may hold; left out: any number. */
   readonly maxRunningBytes?: number;
+  /** Whether it knows of a second enabled tenant; left out: no. */
+  readonly hasSecondTenant?: boolean;
   /** What its incarnations are called: this, and a number from the second on. */
   readonly node?: string;
 }
@@ -67,6 +69,7 @@ export async function makeEngine(params: EngineParams = {}) {
     newNodeId: () => (++incarnations === 1 ? node : `${node}-${incarnations}`),
     concurrency: () => concurrency,
     maxLaneShare: () => DEFAULT_MAX_LANE_SHARE,
+    hasSecondTenant: () => params.hasSecondTenant ?? false,
     limits: () => ROOMY,
     retentionMs: () => 60_000,
     runRetentionMs: () => 90 * 24 * 60 * 60 * 1_000,

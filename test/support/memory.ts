@@ -2,5 +2,5 @@ import { RunningBytes } from "../../src/engine/running-bytes.ts";
 
 /** Counts what running tasks hold, and lets them hold any number of bytes. */
 export function unboundedMemory(): RunningBytes {
-  return new RunningBytes({ max: () => 0, running: () => 0, onRoom: () => {} });
+  return new RunningBytes({ max: () => 0, tenantShare: () => null, running: () => 0, onRoom: () => {} });
 }

@@ -66,6 +66,8 @@ export async function loadPostgres(url: string, dump: string): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
+    // The dump has what triggers wrote.
+    await client.query("set session_replication_role = replica");
     await client.query(dump);
   } finally {
     await client.end();

@@ -146,13 +146,11 @@ async function fillSessions(rota: Rota): Promise<void> {
   await sessions.update("settings-only", { debounceMs: 900, mode: "interrupt" });
 }
 
-/** Tasks in every state that is no end; those that run fill the lane, so that the rest stays where it is. */
+/** Tasks in every state that is no end; those that run are the tenant's share of the lane, so that the rest stays where it is. */
 async function fillWaiting(rota: Rota): Promise<void> {
   const { tasks } = rota;
   const worker = { agentId: "worker", retryPolicy: { maxRetries: 0 } };
   const hang = { metadata: { does: "hang" } };
-  await tasks.submit({ ...worker, ...hang, payload: "lost", callbackUrl: RECEIVER_URL });
-  await tasks.submit({ ...worker, ...hang, instruction: "tried again", retryPolicy: { maxRetries: 2 } });
   await tasks.submit({
     ...worker,
     metadata: { does: "fail" },
@@ -160,10 +158,13 @@ async function fillWaiting(rota: Rota): Promise<void> {
     retryPolicy: { maxRetries: 3, backoffMs: SOON_MS, maxBackoffMs: SOON_MS },
   });
   await until(async () => (await tasks.counts()).counts.delayed !== undefined, "a retry");
+  await tasks.submit({ ...worker, ...hang, payload: "lost", callbackUrl: RECEIVER_URL });
+  await tasks.submit({ ...worker, ...hang, instruction: "tried again", retryPolicy: { maxRetries: 2 } });
   await tasks.submit({
     ...worker,
     ...hang,
     payload: "may give way",
+    lane: "team",
     preemptible: true,
     priority: "low",
     retryPolicy: { maxRetries: 1 },

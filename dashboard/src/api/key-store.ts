@@ -1,5 +1,5 @@
 /**
- * The key of whoever is signed in: in this tab alone, or on this device until they sign out. Never in a URL, never in a
+ * The key of the signed-in user: in this tab alone, or on this device until they sign out. Never in a URL, never in a
  * cookie: no other page can make the browser send it.
  */
 export class KeyStore {

@@ -6,7 +6,7 @@ export interface Place {
   readonly uiPath: string;
 }
 
-/** `basePath` is what the server was told; whoever passes the proxy by and opens `/ui/` has none. */
+/** `basePath` comes from the configuration of the server; a browser that opens `/ui/` without the proxy has none. */
 export function placeOf(pathname: string, basePath: string): Place {
   const isBelow = pathname === `${basePath}/ui` || pathname.startsWith(`${basePath}/ui/`);
   const used = isBelow ? basePath : "";

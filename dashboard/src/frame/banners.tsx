@@ -4,7 +4,7 @@ import { hasCode } from "../api/errors.ts";
 import { useSession } from "../api/session.tsx";
 import { Icon } from "../parts/icon.tsx";
 
-/** How often the server is asked how it is, while somebody looks. */
+/** How often the health of the server is read while the page is visible. */
 const EVERY_MS = 15_000;
 
 /** What a person should know before they wonder. */

@@ -4,7 +4,7 @@ import { useLocation, useSearch } from "wouter";
 /** The filters of each page as they were left, for this tab. */
 const kept = new Map<string, string>();
 
-/** Whoever comes back to a page finds its filters as they left them. Answers the address of a page with them. */
+/** A user who comes back to a page finds its filters unchanged. Returns the address of a page with them. */
 export function useKeptSearch(): (path: string) => string {
   const [location] = useLocation();
   const search = useSearch();

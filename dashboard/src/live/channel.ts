@@ -6,7 +6,7 @@ export type TabMessage =
   | { readonly kind: "who"; readonly from: string }
   /** I lead. */
   | { readonly kind: "beat"; readonly from: string }
-  /** I will lead unless somebody objects. */
+  /** This tab will lead unless another tab objects. */
   | { readonly kind: "claim"; readonly from: string }
   /** I lead no longer. */
   | { readonly kind: "bye"; readonly from: string }
@@ -21,7 +21,7 @@ export type TabMessage =
   | { readonly kind: "events"; readonly from: string; readonly events: readonly RotaEvent[] }
   /** Too much happened to tell each: look again. */
   | { readonly kind: "changed"; readonly from: string; readonly seq: number }
-  /** Some events are lost, or whoever used this key has signed out of all tabs, or it was taken away. */
+  /** Some events are lost, the user signed out of all tabs, or the key was revoked. */
   | { readonly kind: "gap" | "signed-out" | "refused"; readonly from: string };
 
 export type FeedStatus = "connecting" | "live" | "lost" | "busy";

@@ -23,7 +23,7 @@ export class LockLeadership implements Leadership {
     if (this.#leaving !== undefined) return;
     this.#leaving = new AbortController();
     const { signal } = this.#leaving;
-    // Once the lock is held its own signal does nothing any more: the leader is told by `signal`.
+    // Once the lock is held its own signal does nothing any more: `signal` ends the leader.
     this.#locks
       .request(this.#name, { signal }, () => lead(signal))
       .catch((error: unknown) => {

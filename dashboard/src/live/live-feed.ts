@@ -11,7 +11,7 @@ const BUSY_PER_SEC = 200;
 const CALM_MS = 3_000;
 /** How soon a stream is opened again that could not be opened at all. */
 const REOPEN_MS = 3_000;
-/** A tab that nobody looks at for this long gives the stream to one that somebody does. */
+/** A tab that is hidden for this long gives the stream to a visible one. */
 const HIDDEN_MS = 60_000;
 
 export interface LiveFeedOptions {
@@ -34,7 +34,7 @@ export interface LiveFeedOptions {
 export interface LiveListener {
   /** In order, each once. */
   readonly onEvents: (events: readonly RotaEvent[]) => void;
-  /** Something happened, nobody says what: a gap, a busy server, or a tab that slept. */
+  /** Something changed, and the events do not say what: a gap, a busy server, or a tab that slept. */
   readonly onChanged: () => void;
 }
 
@@ -164,7 +164,7 @@ export class LiveFeed {
     if (performance.now() < this.#busyUntil) {
       this.#post({ kind: "changed", seq: this.#seq ?? 0 });
       this.#changed();
-      // The last of a burst is told as well.
+      // The last event of a burst is delivered as well.
       setTimeout(() => this.#settle(), CALM_MS);
       return;
     }

@@ -66,7 +66,7 @@ export class LiveQueries {
   }
 
   #take(events: readonly RotaEvent[]): void {
-    // Also those that nobody looks at just now: whoever goes back to a list finds its rows as they are.
+    // Also queries that are not on screen: a user who goes back to a list finds its rows current.
     for (const query of this.#queries.getQueryCache().findAll()) {
       const { live, patch } = query.meta ?? {};
       if (!this.paused.get() && patch !== undefined && query.state.data !== undefined) {
@@ -79,7 +79,7 @@ export class LiveQueries {
     }
   }
 
-  /** Those that somebody looks at. */
+  /** Queries that are on screen. */
   #live(): Query[] {
     const cache = this.#queries.getQueryCache();
     return cache.findAll({ type: "active" }).filter(({ meta }) => meta?.live !== undefined);

@@ -215,6 +215,17 @@ test("the same key gives the same task, by field or by header, and another reque
   expect((await rota.stats()).metrics.tasksSubmitted).toBe(1);
 });
 
+test("the same key gives the same task when the tenant may store nothing more", async () => {
+  const { ask, rota } = await openTestServer({ start: false });
+  const submit = (json: unknown, key: string) => ask("/tasks", { json, headers: { "idempotency-key": key } });
+  const first = await submit({ payload: 1 }, "a");
+  await rota.tenants.update("default", { limits: { maxStoredBytes: 1_100 } });
+  const again = await submit({ payload: 1 }, "a");
+  expect([again.status, again.body.taskId]).toEqual([202, first.body.taskId]);
+  const other = await submit({ payload: 1 }, "b");
+  expect([other.status, other.body.code]).toEqual([429, "quota_exceeded"]);
+});
+
 test("a batch is refused as a whole for what is wrong in it, and task by task for want of room", async () => {
   const { ask, rota } = await openTestServer({ start: false, options: { scheduler: { maxPerAgent: 2 } } });
   const submit = (json: unknown) => ask("/tasks/batch", { json });

@@ -494,7 +494,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     weight: 1,
     arbitrary: record({ do: fc.constant("deleteTenant"), tenant, limit: fc.constantFrom(1, 3, 100) }),
   },
-  { weight: 2, arbitrary: record({ do: fc.constant("deliver"), holdMs: fc.nat({ max: 30 }) }) },
+  { weight: 2, arbitrary: record({ do: fc.constant("deliver"), holdMs: fc.integer({ min: 1, max: 30 }) }) },
   {
     weight: 2,
     arbitrary: record({

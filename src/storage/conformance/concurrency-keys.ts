@@ -287,6 +287,18 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       await expectRight(world);
     });
 
+    test("gives it up also when it got it with the very end of the one before, ahead of those that waited", async () => {
+      const world = await open();
+      await fillAgent(world, "full");
+      await submitKeyed(world, { id: "first", agent: "b" }, { id: "waits", agent: "b" });
+      await submitKeyed(world, { id: "stuck", agent: "full", priority: 0, dependsOn: ["first"] });
+      await world.finish(only(await world.claim({ limit: 9 })), DONE);
+      expect(await situationKey(world, "waits")).toEqual({ name: "k", holder: "stuck" });
+      await expectRight(world);
+      expect(idsOf(await world.claim({ limit: 9 }))).toEqual(["waits"]);
+      await expectRight(world);
+    });
+
     test("gives it up when its lane is at its total, or has no free slot on any node", async () => {
       const world = await open();
       await world.configureLane(LANE, { total: 1 });

@@ -47,6 +47,25 @@ export function describeIdempotencyKeys(open: OpenWorld): void {
       expect(only(await submit(keyed("g", "k"))).id).toBe("f");
     });
 
+    test("are known while they stand for a task, for its tenant", async () => {
+      const { storage, submit, clock } = await open();
+      await submit(keyed("a", "k"), { ...keyed("b", "other"), tenant: "other" });
+      await submit({ ...keyed("full", "refused"), maxQueued: 0 });
+      const kept = () => storage.tasks.keptKeys({ tenant: TENANT, keys: ["other", "k", "refused", "none"] });
+      expect(await kept()).toEqual(["k"]);
+      expect(await storage.tasks.keptKeys({ tenant: TENANT, keys: [] })).toEqual([]);
+      clock.step(DAY_MS - 1);
+      expect(await kept()).toEqual(["k"]);
+      clock.step(1);
+      expect(await kept()).toEqual([]);
+      await submit(keyed("c", "k"));
+      expect(await kept()).toEqual(["k"]);
+      await storage.tasks.cancel({ tenant: TENANT, ids: ["c"], error: null });
+      clock.step(1_000);
+      await storage.tasks.prune({ retentionMs: 10, rejectedMax: 0, limit: 100 });
+      expect(await kept()).toEqual([]);
+    });
+
     test("are not kept for what was refused, nor longer than their task", async () => {
       const { storage, submit, clock } = await open();
       expect(only(await submit({ ...keyed("full", "k"), maxQueued: 0 })).state).toBe("rejected");

@@ -164,14 +164,29 @@ function copyOf(state: OracleState): Partial<OracleState> {
   return { ...copies, arrivals: [], lastTaskSeq, lastEventSeq, lastSessionSeq };
 }
 
-/** The task that was made with the same key, within a day. */
-function findByKey(state: OracleState, { tenant, idempotency }: NewTask): InsertedTask | null {
+/** Which of these keys stand for a task. */
+export function keptKeys(
+  state: OracleState,
+  { tenant, keys }: { tenant: string; keys: readonly string[] },
+): string[] {
+  return keys.filter((key) => keptKey(state, tenant, key) !== null);
+}
+
+/** A key that was used within a day, and the task that was made with it. */
+function keptKey(state: OracleState, tenant: string, key: string) {
   const since = state.clock.now() - IDEMPOTENCY_MS;
   const kept = state.keys.find(
-    (each) => each.tenant === tenant && each.key === idempotency?.key && each.createdAt > since,
+    (each) => each.tenant === tenant && each.key === key && each.createdAt > since,
   );
   const task = state.tasks.find(({ seq }) => seq === kept?.taskSeq);
-  if (kept === undefined || task === undefined) return null;
+  return kept === undefined || task === undefined ? null : { kept, task };
+}
+
+/** The task that was made with the same key. */
+function findByKey(state: OracleState, { tenant, idempotency }: NewTask): InsertedTask | null {
+  const found = idempotency === null ? null : keptKey(state, tenant, idempotency.key);
+  if (found === null) return null;
+  const { kept, task } = found;
   const { seq, id, position, createdAt, runAt, deadline } = task;
   const repeats = kept.hash === idempotency?.hash ? "same" : "other";
   return { seq, id, state: task.state, position, createdAt, runAt, deadline, rejection: null, repeats };

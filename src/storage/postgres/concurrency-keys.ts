@@ -179,7 +179,9 @@ begin
   passed as (
     update key_hold h
        set task_seq = d.owner,
-           contested = coalesce(c.other_lines, false) or (d.contested and (
+           -- Those that waited before are all of the line of the one that had it, unless the key was contested already.
+           contested = coalesce(c.other_lines, false) or coalesce(d.winner <> d.waits and d.waits_line <> d.owner_line, false)
+             or (d.contested and (
              c.tenant is not null or d.winner is null or exists (
                select 1 from task t where t.tenant = d.tenant and t.concurrency_key = d.key and t.parked = 'key'
                                       and t.seq <> d.winner)))

@@ -74,6 +74,22 @@ async function callInsert(db: PostgresDatabase, params: InsertTasksParams): Prom
   return tasks.map((task, n) => toAnswer(row, { task, n, form: formOf[n] ?? 0, place: places[n] ?? 0 }));
 }
 
+/** Which of these keys stand for a task. */
+export async function keptKeys(
+  db: PostgresDatabase,
+  { tenant, keys }: { tenant: string; keys: readonly string[] },
+): Promise<string[]> {
+  const rows = await db.write<{ key: string }>({
+    name: "kept_keys",
+    text: `select k.key from idempotency_key k join task t on t.seq = k.task_seq
+            where k.tenant = $2 and k.key = any ($3)
+              and k.created_at > coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) - ${IDEMPOTENCY_MS}`,
+    values: [tenant, keys],
+  });
+  const kept = new Set(rows.map(({ key }) => key));
+  return keys.filter((key) => kept.has(key));
+}
+
 /** All that is known of a call of which every task was accepted and depends on nothing: of each form, what became of it. */
 interface TakenInRow {
   readonly first_seq: string;

@@ -9,7 +9,7 @@ import { postgresDeliveries } from "./deliveries.ts";
 import { dependencyResults } from "./dependencies.ts";
 import { expireTasks } from "./expire-tasks.ts";
 import { claimAlone, finishAndClaim, isAloneWaiting } from "./finish-and-claim.ts";
-import { insertTasks } from "./insert-tasks.ts";
+import { insertTasks, keptKeys } from "./insert-tasks.ts";
 import { postgresKeys } from "./keys.ts";
 import { postgresLanes } from "./lanes.ts";
 import { listTaskRows, listTasks } from "./list-tasks.ts";
@@ -36,6 +36,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     capabilities: { durable: true, exclusive: false },
     tasks: {
       insert: (params) => insertTasks(db, params),
+      keptKeys: (params) => keptKeys(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
       getBatch: (params) => getBatch(db, params),

@@ -72,6 +72,9 @@ function giveAway(db: SqliteDatabase, ledger: Ledger, moved: MovedKey): void {
     asking.shift();
     hold(db, ledger, moved, first);
     parkAll(db, ledger, moved, first);
+    // Those that waited before are all of the line of the one that had it, unless the key was contested already.
+    const [waits] = waitingFor(db, moved, 1);
+    if (waits !== undefined && waits.line !== first.line) contest(db, moved);
   } else if (freed) {
     db.prepare("delete from key_hold where tenant = ? and key = ?").run(tenant, key);
   }

@@ -84,7 +84,7 @@ function listDeliveries(
         : ["delivery_by_tenant", "d.tenant = @tenant"];
   const rows = db
     .prepare<DeliveryRow>(
-      `select ${DELIVERY_COLUMNS} from delivery d indexed by ${index} join task t on t.seq = d.task_seq
+      `select ${DELIVERY_COLUMNS} from ${DELIVERY_TABLES.replace("delivery d", `delivery d indexed by ${index}`)}
         where ${condition} and d.tenant = @tenant and (@status is null or d.status = @status) and d.seq < @cursor
         order by d.seq desc limit +@page`,
     )

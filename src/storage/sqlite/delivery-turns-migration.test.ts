@@ -18,7 +18,7 @@ const URLS = [
 
 test("deliveries of before are read their host off the URL, and those that are pending have their turn", () => {
   const migrations = readMigrations(new URL("./migrations/", import.meta.url));
-  const place = migrations.findIndex(({ name }) => name.endsWith("delivery-turns"));
+  const place = migrations.findIndex(({ name }) => name.endsWith("delivery-turns.sql"));
   const db = new Sqlite(":memory:");
   migrate(db, migrations.slice(0, place));
   db.exec("insert into tenant (id, name, disabled, created_at, updated_at) values ('off', 'off', 1, 0, 0)");

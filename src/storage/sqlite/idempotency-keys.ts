@@ -37,6 +37,21 @@ export function findByKey(db: SqliteDatabase, task: NewTask, now: number): Inser
   };
 }
 
+/** Which of these keys stand for a task. */
+export async function keptKeys(
+  db: SqliteDatabase,
+  { tenant, keys }: { tenant: string; keys: readonly string[] },
+): Promise<string[]> {
+  return db.read(() => {
+    const since = db.clock.now() - IDEMPOTENCY_MS;
+    const find = db.prepare(
+      `select 1 from idempotency_key k join task t on t.seq = k.task_seq
+        where k.tenant = ? and k.key = ? and k.created_at > ?`,
+    );
+    return keys.filter((key) => find.get(tenant, key, since) !== undefined);
+  });
+}
+
 /** Remembers the key of a task that was accepted. */
 export function keepKey(db: SqliteDatabase, task: NewTask, taskSeq: number, now: number): void {
   if (task.idempotency === null) return;

@@ -9,6 +9,7 @@ import { sqliteDeliveries } from "./deliveries.ts";
 import { dependencyResults } from "./dependencies.ts";
 import { expireTasks } from "./expire-tasks.ts";
 import { claimAlone, finishAndClaim, isAloneWaiting } from "./finish-and-claim.ts";
+import { keptKeys } from "./idempotency-keys.ts";
 import { insertTasks } from "./insert-tasks.ts";
 import { sqliteKeys } from "./keys.ts";
 import { sqliteLanes } from "./lanes.ts";
@@ -36,6 +37,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     capabilities: { durable: db.durableStore, exclusive: true },
     tasks: {
       insert: (params) => insertTasks(db, params),
+      keptKeys: (params) => keptKeys(db, params),
       finishAndClaim: (params) => finishAndClaim(db, params),
       get: (params) => getTask(db, params),
       getBatch: (params) => getBatch(db, params),

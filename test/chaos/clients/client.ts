@@ -6,6 +6,8 @@ import type { Receivers } from "../receivers.ts";
 
 /** A client that has heard nothing for so long takes the answer for lost. */
 const PATIENCE_MS = 2_500;
+/** A client that is answered nothing for so long after the end never will be. */
+const NEVER_MS = 60_000;
 /** Longer than any node waits for its database before it answers. */
 const LAST_ANSWER_MS = 60_000;
 const AWAY_PAUSE_MS = 100;
@@ -69,7 +71,12 @@ export abstract class Client {
    * request of it left to carry out: the checks read the log once and for all.
    */
   async run(): Promise<void> {
+    let giveUpAt = Number.POSITIVE_INFINITY;
+    this.#stop.addEventListener("abort", () => {
+      giveUpAt = performance.now() + NEVER_MS;
+    });
     while (!this.#isOver) {
+      if (performance.now() > giveUpAt) throw new Error(`${this.constructor.name} was answered nothing`);
       await this.step();
       await delay(this.chance.between(1, this.pauseMs));
     }
@@ -77,7 +84,12 @@ export abstract class Client {
   }
 
   get #isOver(): boolean {
-    return this.#stop.aborted && this.#achieved;
+    return this.#stop.aborted && this.hasDoneItsPart;
+  }
+
+  /** Whether it may stop: a run in which it did nothing would prove nothing. */
+  protected get hasDoneItsPart(): boolean {
+    return this.#achieved;
   }
 
   /** How many nodes there are, up or not. */

@@ -6,6 +6,11 @@ export class LocalSubmitter extends Client {
   protected readonly pauseMs = 400;
   #submitted = 0;
 
+  /** Each node has been given something. */
+  protected override get hasDoneItsPart(): boolean {
+    return this.#submitted >= this.nodes;
+  }
+
   protected async step(): Promise<void> {
     const marker = this.ledger.marker("local");
     const json = {

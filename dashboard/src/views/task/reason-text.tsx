@@ -55,8 +55,22 @@ export function textOf(reason: Reason, task: Task): ReasonText {
       return { icon: "lock", short: "its tenant is disabled" };
     case "tenant_full":
       return { icon: "gates", short: "its tenant is at its limit" };
+    case "tenant_at_lane_share":
+      return { icon: "gates", short: `its tenant holds its share of lane ${lane}` };
     case "no_executor":
-      return { icon: "workers", short: `no node can execute agent ${agentId}` };
+      return {
+        icon: "workers",
+        short: `no node can execute agent ${agentId}`,
+        ...(reason.until === undefined
+          ? {}
+          : {
+              sentence: (
+                <>
+                  No live node has an executor for agent {agent}: it fails {until(reason)} unless one comes.
+                </>
+              ),
+            }),
+      };
     case "preempted":
       return { icon: "arrow", short: "it gave way to a critical task" };
     case "batch_full":
@@ -75,6 +89,12 @@ export function textOf(reason: Reason, task: Task): ReasonText {
       return { icon: "lanes", short: `lane ${lane} is full` };
     case "workers_busy":
       return { icon: "workers", short: `this node has no free slot in lane ${lane}` };
+    case "node_memory":
+      return { icon: "workers", short: "the tasks of this node hold too much memory" };
+    case "node_runs_alone":
+      return { icon: "workers", short: "this node runs another task alone" };
+    case "runs_alone":
+      return { icon: "workers", short: "it runs alone, once nothing else runs" };
     case "agent_full":
       return { icon: "agents", short: `agent ${agentId} is at its limit` };
     case "tasks_ahead":

@@ -22,13 +22,13 @@ export function inputOf(task: Task): SubmitInput {
   return withoutUndefined(fields) as unknown as SubmitInput;
 }
 
-/** What the task itself asks for: the part that somebody wants to read. */
+/** What the task itself asks for: the part that a user wants to read. */
 export function workOf(task: Task): Readonly<Record<string, unknown>> {
   const { action, tabId, ref, selector, params, instruction, llmConfig, message, payload } = task;
   return withoutUndefined({ action, tabId, ref, selector, params, instruction, llmConfig, message, payload });
 }
 
-/** A command that submits one just like it. The key is not in it: whoever pastes it has one of their own. */
+/** A command that submits one just like it. The key is left out: the user who pastes the command adds their own. */
 export function curlOf(
   input: SubmitInput,
   { url, hasKey }: { readonly url: string; readonly hasKey: boolean },

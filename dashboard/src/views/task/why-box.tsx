@@ -12,7 +12,7 @@ import { headline, place, ServerSentence, textOf } from "./reason-text.tsx";
 /** How many of those ahead are shown by name. */
 const NAMED_MAX = 3;
 
-/** The answer to the first question of whoever opens a task that waits. */
+/** Why the task waits: the first question of a user who opens it. */
 export function WhyBox({ task, explanation }: { readonly task: Task; readonly explanation: Explanation }) {
   const { reasons, position, ahead } = explanation;
   return (

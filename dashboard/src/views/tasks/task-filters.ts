@@ -44,7 +44,7 @@ export const FILTER_LABELS: Readonly<Record<TaskFilterName, string>> = {
   to: "Before",
 };
 
-/** Filters that somebody wants often. */
+/** Filters that users want often. */
 export const TASK_TABS: readonly { readonly label: string; readonly states: readonly TaskState[] }[] = [
   { label: "All", states: [] },
   { label: "Waiting", states: ["queued", "delayed", "waiting_dependency"] },

@@ -5,7 +5,7 @@ import { formatCount } from "../../parts/format.ts";
 import { isEnded } from "../../parts/task-text.ts";
 import { TASK_TABS } from "./task-filters.ts";
 
-/** The states that somebody wants to see most often, with how many there are. */
+/** The states that users look at most often, with how many there are. */
 export function TaskTabs() {
   const { client } = useSession();
   const params = new URLSearchParams(useSearch());

@@ -23,7 +23,7 @@ export default function TasksPage() {
   const pages = useTaskPages(filtering.filters);
   const selection = useSelection(pages.tasks);
   const [isNew, setNew] = useState(false);
-  // A phone has no room for boxes beside the states: they take their place while somebody selects.
+  // A phone has no room for boxes beside the states: they take their place while the user selects.
   const [isSelecting, setSelecting] = useState(false);
   const canSubmit = may("submit");
   const { order } = filtering.filters;

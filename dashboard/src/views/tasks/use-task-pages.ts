@@ -7,9 +7,9 @@ import { patchRows } from "./patch-rows.ts";
 import { isNewRow, mayConcern, type TaskFilters, toQuery } from "./task-filters.ts";
 
 const PAGE_ROWS = 100;
-/** With more pages than this the list is not read anew by itself: whoever has come so far reads. */
+/** With more pages than this the list is not refetched by itself: the user is reading further down. */
 const FRESH_PAGES = 2;
-/** More rows than this nobody scrolls through, and browsers cannot draw a page that high. */
+/** Users do not scroll through more rows than this, and browsers cannot draw a page that high. */
 const ROWS_MAX = 500_000;
 
 export interface TaskPages {
@@ -59,7 +59,7 @@ export function useTaskPages(filters: TaskFilters): TaskPages {
       ),
     initialPageParam: undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
-    // Whoever comes back to a long list finds it where they left it, without all of its pages being read again.
+    // A user who comes back to a long list finds it unchanged, without all of its pages being fetched again.
     refetchOnMount: ({ state }) => (state.data?.pages.length ?? 0) <= FRESH_PAGES,
     meta: {
       live: (event: RotaEvent) => isFresh() && mayConcern(filters, event),
