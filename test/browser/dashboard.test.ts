@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { frameTests } from "./frame.ts";
+import { lanesTests } from "./lanes.ts";
 import { liveTests } from "./live.ts";
 import { signInTests } from "./sign-in.ts";
 import { taskTests } from "./task.ts";
@@ -20,4 +21,5 @@ describe("signing in:", () => signInTests(() => world));
 describe("around every page:", () => frameTests(() => world));
 describe("the list of tasks:", () => tasksTests(() => world));
 describe("the page of a task:", () => taskTests(() => world));
+describe("lanes:", () => lanesTests(() => world));
 describe("live data:", () => liveTests(() => world));
