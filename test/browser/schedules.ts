@@ -83,7 +83,7 @@ export function schedulesTests(world: () => World): void {
     await row("Supplier check").getByText("the other side hung up").waitFor();
     await row("Supplier check").getByRole("img", { name: "1 run: 1 failed" }).waitFor();
     await row("Morning briefing").getByRole("img", { name: "2 runs: 2 done" }).waitFor();
-    await row("Morning briefing").getByText("06:00 New York time").waitFor();
+    await row("Morning briefing").getByText("06:00 New York").waitFor();
     await row("Screenshot landing pages").getByRole("img", { name: "Paused" }).waitFor();
     await row("Ask for the signed contract").getByText("Not run yet").waitFor();
     await page.getByRole("button", { name: "Live" }).waitFor();

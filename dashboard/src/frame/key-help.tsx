@@ -8,7 +8,7 @@ const KEYS = [
   ["c", "", "Cancel what is selected"],
   ["r", "", "Retry what is selected"],
   ["/", "", "Filter"],
-  ["n", "", "New task"],
+  ["n", "", "New task, schedule or lane"],
   ["p", "", "Pause, or go on live"],
   ["?", "", "This help"],
 ] as const;

@@ -68,9 +68,9 @@ function Controls({ lane, onRefused }: ControlsProps) {
   const id = useId();
   const { save, draft, setDraft } = useSettings(lane, onRefused);
   // It stays where it is while somebody moves the slider, and grows with the number beside it.
-  const [end, setEnd] = useState(SLIDER_MIN_END);
-  const shown = draft ?? concurrency;
   const needed = Math.max(SLIDER_MIN_END, concurrency * 2);
+  const [end, setEnd] = useState(needed);
+  const shown = draft ?? concurrency;
   useEffect(
     () => setEnd((current) => (concurrency > current * 0.8 ? needed : current)),
     [concurrency, needed],

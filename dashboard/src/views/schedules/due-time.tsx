@@ -1,6 +1,6 @@
 import { formatExact, sayRelative } from "../../parts/format.ts";
 import { useNow } from "../../parts/time.tsx";
-import { formatInZone, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
+import { formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
 
 /** Whose clocks are shown: those of each schedule, the reader's, or UTC. */
 export const ZONE_CHOICES = ["mine", "utc"] as const;
@@ -28,8 +28,8 @@ export function DueTime({ at, zone, shownIn }: DueTimeProps) {
         {sayRelative(ms, now)}
       </time>
       <small>
-        {formatInZone(ms, now, shownIn)}
-        {!showsSame(ms, shownIn, MY_ZONE) && ` ${placeOf(shownIn)}${shownIn === "UTC" ? "" : " time"}`}
+        {formatSoon(ms, now, shownIn)}
+        {!showsSame(ms, shownIn, MY_ZONE) && ` ${placeOf(shownIn)}`}
       </small>
     </>
   );

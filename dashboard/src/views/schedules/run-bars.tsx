@@ -24,7 +24,7 @@ export function tookMs({ started_at, completed_at, status }: Run): number | unde
 }
 
 /** `30 runs: 2 skipped, 1 failed, 27 done`. */
-export function sayRuns(runs: readonly Run[]): string {
+function sayRuns(runs: readonly Run[]): string {
   if (runs.length === 0) return "no runs yet";
   const kinds = (["missed", "failed", "skipped", "running", "succeeded"] as const).flatMap((status) => {
     const count = runs.filter((run) => run.status === status).length;

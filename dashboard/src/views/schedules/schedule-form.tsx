@@ -30,7 +30,7 @@ interface ScheduleFormProps {
 }
 
 /** Makes a schedule or changes one, with the next due times beside it as they are written. */
-export default function ScheduleForm({ schedule, onClose }: ScheduleFormProps) {
+export function ScheduleForm({ schedule, onClose }: ScheduleFormProps) {
   const id = useId();
   const [before] = useState(() => fieldsOf(schedule, MY_ZONE));
   const [fields, setFields] = useState(before);

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { ScheduledTask } from "../../../../src/client/index.ts";
 import { hasCode } from "../../api/errors.ts";
@@ -15,20 +15,19 @@ import { StateGlyph, stateTone } from "../../parts/state.tsx";
 import { priorityWord } from "../../parts/task-text.ts";
 import { useNow } from "../../parts/time.tsx";
 import { Moments, Notes } from "./preview.tsx";
+import { ScheduleForm } from "./schedule-form.tsx";
 import { ScheduleRuns } from "./schedule-runs.tsx";
 import { statusOf, titleOfSchedule } from "./schedule-text.ts";
 import "./schedules.css";
 import { useScheduleActions } from "./use-schedule-actions.ts";
 import { formatInZone, MY_ZONE, showsSame } from "./zoned-time.ts";
 
-const ScheduleForm = lazy(() => import("./schedule-form.tsx"));
-
 /** After a due time has passed, so long until what came of it is read. */
 const AFTER_DUE_MS = 2_000;
 const LATEST_MS = 300_000;
 
 /** One schedule: when it is due, what it does, and all its runs. */
-export default function SchedulePage({ params }: { readonly params: Record<string, string> }) {
+export function SchedulePage({ params }: { readonly params: Record<string, string> }) {
   const id = Number(params["id"]);
   const { client } = useSession();
   const { isPaused } = useLiveState();
@@ -147,11 +146,7 @@ function Actions({ schedule, title }: ScheduleProps & { readonly title: string }
         <Icon name="x" />
         Delete
       </button>
-      {open === "edit" && (
-        <Suspense>
-          <ScheduleForm schedule={schedule} onClose={() => setOpen(undefined)} />
-        </Suspense>
-      )}
+      {open === "edit" && <ScheduleForm schedule={schedule} onClose={() => setOpen(undefined)} />}
       {open === "delete" && (
         <Confirm
           title={`Delete ${title}`}

@@ -77,7 +77,7 @@ function LastRun({ schedule, runs }: LastRunProps) {
       <StateGlyph state={state} />
       <span>
         {state === "failed" && last_error !== null ? last_error : stateWord(state)}
-        {state === "done" && took !== undefined && ` in ${formatDuration(took)}`}
+        {state === "done" && took !== undefined && ` in ${took === 0 ? "under 1s" : formatDuration(took)}`}
         {why}
         {state !== "failed" && took === undefined && last_run_at > 0 && (
           <>

@@ -1,5 +1,5 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { Link } from "wouter";
 import type { ScheduleFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
@@ -12,13 +12,12 @@ import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { type UseFilters, useFilters } from "../../parts/use-filters.ts";
 import { ZONE_CHOICES, zoneOf } from "./due-time.tsx";
 import { BarsLegend } from "./run-bars.tsx";
+import { ScheduleForm } from "./schedule-form.tsx";
 import { ScheduleRow } from "./schedule-row.tsx";
 import { byNextDue } from "./schedule-text.ts";
 import "./schedules.css";
 import { Upcoming } from "./upcoming.tsx";
 import { MY_ZONE } from "./zoned-time.ts";
-
-const ScheduleForm = lazy(() => import("./schedule-form.tsx"));
 
 const FILTERS = {
   status: ["active", "paused", "completed", "failed"],
@@ -30,7 +29,7 @@ const FILTERS = {
 type Filtering = UseFilters<typeof FILTERS>;
 
 /** Every schedule: in words, when it is due, and what came of its last runs. */
-export default function SchedulesPage() {
+export function SchedulesPage() {
   const { may } = useSession();
   const filtering = useFilters(FILTERS);
   const [isNew, setNew] = useState(false);
@@ -43,9 +42,11 @@ export default function SchedulesPage() {
       title="Schedules"
       actions={
         onNew && (
-          <button type="button" className="btn btn-main" onClick={onNew}>
+          <button type="button" className="btn btn-main" aria-label="New schedule" onClick={onNew}>
             <Icon name="plus" />
-            <span>New schedule</span>
+            <span>
+              New<span className="hide-s"> schedule</span>
+            </span>
           </button>
         )
       }
@@ -56,11 +57,7 @@ export default function SchedulesPage() {
       ) : (
         <ScheduleList filtering={filtering} onNew={onNew} />
       )}
-      {isNew && (
-        <Suspense>
-          <ScheduleForm onClose={() => setNew(false)} />
-        </Suspense>
-      )}
+      {isNew && <ScheduleForm onClose={() => setNew(false)} />}
     </Page>
   );
 }

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import type { UpcomingMoment } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { useLiveState } from "../../live/live.tsx";
 import { sayRelative } from "../../parts/format.ts";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { useNow } from "../../parts/time.tsx";
@@ -15,10 +16,11 @@ const EVERY_MS = 30_000;
 /** When all schedules are due next, within a week, the first at the top. */
 export function Upcoming({ times }: { readonly times: string | undefined }) {
   const { client } = useSession();
+  const { isPaused } = useLiveState();
   const { data, error, refetch } = useQuery({
     queryKey: ["schedules", "upcoming"],
     queryFn: ({ signal }) => client.schedules.upcoming({ limit: SHOWN_MAX }, { signal }),
-    refetchInterval: EVERY_MS,
+    refetchInterval: isPaused ? false : EVERY_MS,
     meta: { live: (event) => event.scheduleId !== undefined && event.type === "task.created" },
   });
   const now = useNow();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatInZone, nextClockChange, offsetIn, placeOf, showsSame } from "./zoned-time.ts";
+import { formatInZone, formatSoon, nextClockChange, offsetIn, placeOf, showsSame } from "./zoned-time.ts";
 
 const NOW = Date.parse("2026-11-15T20:06:00Z");
 
@@ -11,6 +11,14 @@ test.each([
   ["2026-11-16T00:00:00Z", "Nowhere/At_All", "Mon 16 Nov 00:00"],
 ])("%s in %s is %s", (at, zone, said) => {
   expect(formatInZone(Date.parse(at), NOW, zone)).toBe(said);
+});
+
+test("within a week the weekday says the day", () => {
+  const say = (at: string) => formatSoon(Date.parse(at), NOW, "UTC");
+  expect(say("2026-11-15T21:00:00Z")).toBe("21:00");
+  expect(say("2026-11-16T02:30:00Z")).toBe("Mon 02:30");
+  expect(say("2026-11-21T19:00:00Z")).toBe("Sat 19:00");
+  expect(say("2026-11-22T19:00:00Z")).toBe("Sun 22 Nov 19:00");
 });
 
 test("the next clock change is found to the minute, and none where clocks do not change", () => {

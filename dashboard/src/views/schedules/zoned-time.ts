@@ -43,6 +43,12 @@ export function formatInZone(at: number, now: number, zone: string): string {
   return isThisYear ? `${day} ${clock}` : `${day} ${parts["year"]} ${clock}`;
 }
 
+/** The same, but with the weekday alone where that says it: `Mon 02:30`. */
+export function formatSoon(at: number, now: number, zone: string): string {
+  const text = formatInZone(at, now, zone);
+  return at > now && at - now < 6 * DAY_MS ? text.replace(/ \d.* (?=\d)/, " ") : text;
+}
+
 /** `UTC+1`. */
 export function offsetIn(at: number, zone: string): string {
   return (partsIn(at, zone)["timeZoneName"] ?? "").replace("GMT", "UTC");
