@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { frameTests } from "./frame.ts";
+import { lanesTests } from "./lanes.ts";
 import { liveTests } from "./live.ts";
+import { schedulesTests } from "./schedules.ts";
 import { sessionsTests } from "./sessions.ts";
 import { signInTests } from "./sign-in.ts";
 import { taskTests } from "./task.ts";
@@ -22,4 +24,6 @@ describe("around every page:", () => frameTests(() => world));
 describe("the list of tasks:", () => tasksTests(() => world));
 describe("the page of a task:", () => taskTests(() => world));
 describe("sessions:", () => sessionsTests(() => world));
+describe("lanes:", () => lanesTests(() => world));
+describe("schedules:", () => schedulesTests(() => world));
 describe("live data:", () => liveTests(() => world));

@@ -207,6 +207,21 @@ export async function expectAccessible(page: Page): Promise<void> {
   expect(violations).toEqual([]);
 }
 
+/** The same page in light and dark, wide and on a phone: nothing may be wrong, nor wider than the screen. */
+export async function expectAccessibleEverywhere(page: Page, name: string): Promise<void> {
+  for (const [width, theme] of [
+    [1280, "light"],
+    [1280, "dark"],
+    [360, "dark"],
+  ] as const) {
+    await page.setViewportSize({ width, height: 860 });
+    await page.emulateMedia({ colorScheme: theme });
+    await expectAccessible(page);
+    await expectNoSidewaysScroll(page);
+    await keepShot(page, `${name}-${width}-${theme}`);
+  }
+}
+
 /** Nothing may be wider than the screen. */
 export async function expectNoSidewaysScroll(page: Page): Promise<void> {
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);

@@ -8,7 +8,7 @@ const KEYS = [
   ["c", "", "Cancel what is selected"],
   ["r", "", "Retry what is selected"],
   ["/", "", "Search"],
-  ["n", "", "New task, new session"],
+  ["n", "", "New task, session, schedule or lane"],
   ["p", "", "Pause, or go on live"],
   ["?", "", "This help"],
 ] as const;

@@ -1,4 +1,4 @@
-import { type CSSProperties, type MouseEvent, memo } from "react";
+import { type MouseEvent, memo } from "react";
 import { Link } from "wouter";
 import type { TaskRow as Row } from "../../../../src/client/index.ts";
 import { formatShortCount, shortId } from "../../parts/format.ts";
@@ -14,27 +14,25 @@ interface TaskRowProps {
   readonly canSelect: boolean;
   /** Its last column says when it ended. */
   readonly isByEnd: boolean;
-  readonly style: CSSProperties;
-  readonly measure: (element: HTMLElement | null) => void;
+  /** Where it stands in the list, in pixels. */
+  readonly top: number;
   readonly onSelect: (index: number, isRange: boolean) => void;
 }
 
 /** One task in one line; on a phone in two. */
 export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
-  const { task, index, isSelected, isCursor, canSelect, isByEnd, style, measure, onSelect } = props;
+  const { task, index, isSelected, isCursor, canSelect, isByEnd, top, onSelect } = props;
   const { taskId, title, agentId, lane, priority, createdAt, completedAt, tokens, attempts } = task;
   const glyph = glyphOfRow(task);
   const select = (event: MouseEvent<HTMLInputElement>) => onSelect(index, event.shiftKey);
   return (
     <div
-      ref={measure}
       className="lrow"
       role="row"
-      data-index={index}
       data-cursor={isCursor ? "" : undefined}
       aria-rowindex={index + 2}
       aria-selected={isSelected}
-      style={style}
+      style={{ transform: `translateY(${top}px)` }}
     >
       <span role="cell" className="over no-cut">
         {canSelect && (
