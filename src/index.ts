@@ -19,6 +19,16 @@ export type {
 } from "./interface/agents.ts";
 export type { Audit, AuditFilter, AuditNote, AuditPage, AuditRecord, LocalAudit } from "./interface/audit.ts";
 export type {
+  Bulk,
+  BulkFilter,
+  BulkInput,
+  BulkPreview,
+  BulkSample,
+  Bulks,
+  LocalBulks,
+  StartedBulk,
+} from "./interface/bulks.ts";
+export type {
   CreatedKey,
   KeyInfo,
   KeyInput,

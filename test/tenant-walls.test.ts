@@ -23,6 +23,7 @@ interface Owned {
   readonly run: number;
   readonly agent: string;
   readonly delivery: string;
+  readonly bulk: string;
   readonly idempotencyKey: string;
 }
 
@@ -84,6 +85,7 @@ async function fill(
   await clock.advance(1_000);
   // Callbacks are made over real sockets.
   const delivery = await firstDelivery(tenant);
+  const { bulkId: bulk } = await tenant.bulks.start({ action: "delete", filter: { agentId: "nobody" } });
   return {
     running: running.taskId,
     waiting: waiting.taskId,
@@ -94,6 +96,7 @@ async function fill(
     run: run?.id ?? 0,
     agent,
     delivery,
+    bulk,
     idempotencyKey,
   };
 }
@@ -170,6 +173,8 @@ const MISSING: Readonly<Record<string, Call>> = {
   "agents.get": ({ agents }, { agent }) => agents.get(agent),
   "agents.update": ({ agents }, { agent }) => agents.update(agent, { maxInflight: 1 }),
   "agents.delete": ({ agents }, { agent }) => agents.delete(agent),
+  "bulks.get": ({ bulks }, { bulk }) => bulks.get(bulk),
+  "bulks.abort": ({ bulks }, { bulk }) => bulks.abort(bulk),
   "webhooks.get": ({ webhooks }, { delivery }) => webhooks.get(delivery),
   "webhooks.resend": ({ webhooks }, { delivery }) => webhooks.resend(delivery),
 };
@@ -225,6 +230,21 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
   },
   "runs.list": { call: ({ runs }) => runs.list(), answer: expect.objectContaining({ runs: [], count: 0 }) },
   "lanes.clear": { call: ({ lanes }) => lanes.clear("tasks"), answer: { cancelled: 0 } },
+  "bulks.preview": {
+    call: async ({ bulks }, { running, failed, session }) => [
+      await bulks.preview({ action: "cancel", ids: [running] }),
+      await bulks.preview({ action: "delete", ids: [failed] }),
+      await bulks.preview({ action: "cancel", filter: { sessionKey: session } }),
+    ],
+    answer: Array.from({ length: 3 }, () => ({ matched: 0, capped: false, sample: [] })),
+  },
+  "bulks.start": {
+    call: async ({ bulks }, { running, session }) => [
+      (await bulks.start({ action: "cancel", ids: [running] })).matched,
+      (await bulks.start({ action: "cancel", filter: { sessionKey: session } })).matched,
+    ],
+    answer: [0, 0],
+  },
   "webhooks.deliveries": {
     call: async ({ webhooks }, { running }) => [
       await webhooks.deliveries(),
@@ -303,7 +323,17 @@ const OWN: Readonly<Record<string, Call>> = {
 
 /** Names of all there is to call, as in `tasks.submit`. */
 function methodsOf(tenant: LocalTenant): string[] {
-  const areas = ["tasks", "sessions", "schedules", "runs", "writs", "lanes", "agents", "webhooks"] as const;
+  const areas = [
+    "tasks",
+    "sessions",
+    "schedules",
+    "runs",
+    "writs",
+    "lanes",
+    "agents",
+    "webhooks",
+    "bulks",
+  ] as const;
   const own = ["events", "notifications", "stats", "metrics"];
   return [...areas.flatMap((area) => Object.keys(tenant[area]).map((name) => `${area}.${name}`)), ...own];
 }

@@ -56,7 +56,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "tasks",
     usage: "[options]",
-    description: "List tasks, newest first.",
+    description: "List tasks, newest first; or cancel, retry or delete many.",
     group: WORK,
     load: async () => (await import("./tasks.ts")).tasksCommand(),
   },
@@ -73,6 +73,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: "Put failed or cancelled tasks back into the queue.",
     group: WORK,
     load: async () => (await import("./retry.ts")).retryCommand(),
+  },
+  {
+    name: "bulk",
+    usage: "<id>",
+    description: "Show how far an action on many tasks is, or abort it.",
+    group: WORK,
+    load: async () => (await import("./bulk.ts")).bulkCommand(),
   },
   {
     name: "say",

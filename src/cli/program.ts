@@ -9,6 +9,8 @@ export async function createProgram(args: readonly string[]): Promise<Command> {
   const program = new Command("rota")
     .description("The scheduler for AI agents: decides which agent works on what, and when.")
     .version(VERSION)
+    // Flags behind the name of a command are that command's: `rota tasks` and `rota tasks cancel` have some of the same name.
+    .enablePositionalOptions()
     .configureHelp({ subcommandTerm: (command) => `${command.name()} ${usageOf(command.name())}`.trim() })
     .commandsGroup("More:")
     .addHelpText("after", `\nExit codes:\n${exitCodeLines()}`);

@@ -1,4 +1,5 @@
 /** The client: what a program needs that talks to a Rota elsewhere, in Node or in a browser. */
+
 export type {
   AgentChanges,
   AgentInfo,
@@ -8,6 +9,15 @@ export type {
   Agents,
 } from "../interface/agents.ts";
 export type { Audit, AuditFilter, AuditPage, AuditRecord } from "../interface/audit.ts";
+export type {
+  Bulk,
+  BulkFilter,
+  BulkInput,
+  BulkPreview,
+  BulkSample,
+  Bulks,
+  StartedBulk,
+} from "../interface/bulks.ts";
 export type { CreatedKey, KeyInfo, KeyInput, KeyList, KeyOwner, Keys } from "../interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
 export type { Notification, Notifications, NotificationsOptions } from "../interface/notifications.ts";

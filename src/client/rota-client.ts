@@ -7,6 +7,7 @@ import type { Notification } from "../model/notification.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import { HttpAgents } from "./agents.ts";
 import { HttpAudit } from "./audit.ts";
+import { HttpBulks } from "./bulks.ts";
 import type { CallOptions } from "./call-options.ts";
 import { Connection } from "./connection.ts";
 import { askDoctor } from "./doctor.ts";
@@ -43,6 +44,7 @@ export class RotaClient implements RotaApi {
   readonly tenants: HttpTenants;
   readonly keys: HttpKeys;
   readonly audit: HttpAudit;
+  readonly bulks: HttpBulks;
   readonly #connection: Connection;
 
   constructor(options: RotaClientOptions) {
@@ -58,6 +60,7 @@ export class RotaClient implements RotaApi {
     this.tenants = new HttpTenants(this.#connection);
     this.keys = new HttpKeys(this.#connection);
     this.audit = new HttpAudit(this.#connection);
+    this.bulks = new HttpBulks(this.#connection);
   }
 
   /** Where the server is. */

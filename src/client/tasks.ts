@@ -121,7 +121,7 @@ function hasKey(input: SubmitInput | null | undefined): boolean {
 }
 
 /** Routes that lie where a task's would. */
-const NOT_TASKS: readonly string[] = ["batch", "batches", "events", "stats"];
+const NOT_TASKS: readonly string[] = ["batch", "batches", "bulk", "events", "stats"];
 
 /** What cannot be an id would lead to another route, so it is not asked for. */
 function taskPath(taskId: string): string {

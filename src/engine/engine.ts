@@ -17,6 +17,7 @@ import type {
 } from "../storage/storage.ts";
 import type { AlonePhase } from "./alone-turns.ts";
 import type { Attempt } from "./attempt.ts";
+import { BulkWorker } from "./bulk-worker.ts";
 import { Completer } from "./completer.ts";
 import { readDependencies } from "./dependency-results.ts";
 import { Dispatcher } from "./dispatcher.ts";
@@ -113,6 +114,7 @@ export class Engine {
   readonly #pruner: Pruner;
   readonly #recounter: Recounter;
   readonly #rewinder: Rewinder;
+  readonly #bulkWorker: BulkWorker;
   readonly #orphans = new Orphans();
   #started = false;
   #onIdle: (() => void) | null = null;
@@ -231,6 +233,15 @@ export class Engine {
     });
     this.#recounter = new Recounter({ ...service, storage });
     this.#rewinder = new Rewinder({ ...service, storage, storageClock });
+    this.#bulkWorker = new BulkWorker({
+      ...service,
+      storage,
+      onCancelled: (tenant, tasks) => {
+        if (tasks.length === 0) return;
+        for (const task of tasks) metrics.of(tenant).cancelled(task);
+        onEnded();
+      },
+    });
     this.#heartbeat = new Heartbeat({
       ...service,
       storage,
@@ -345,12 +356,13 @@ export class Engine {
     if (signal.kind === "work" || signal.kind === "reconnected") this.#dispatcher.wakeAll();
     if (signal.kind === "due" || signal.kind === "reconnected") this.#timekeeper.wake(DUE_SIGNAL_MS);
     if (signal.kind === "release" || signal.kind === "reconnected") this.#releaser.wake();
+    if (signal.kind === "bulks" || signal.kind === "reconnected") this.#bulkWorker.wake();
     if (signal.kind === "reconnected") this.#heartbeat.wake();
     this.#firer.onSignal(signal);
   }
 
   #background(): Service[] {
-    const upkeep = [this.#releaser, this.#pruner, this.#recounter, this.#rewinder];
+    const upkeep = [this.#releaser, this.#pruner, this.#recounter, this.#rewinder, this.#bulkWorker];
     return [this.#timekeeper, this.#firer, ...upkeep];
   }
 

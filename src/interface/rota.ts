@@ -3,6 +3,7 @@ import type { RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
 import type { Audit, LocalAudit } from "./audit.ts";
+import type { Bulks, LocalBulks } from "./bulks.ts";
 import type { DoctorOptions, DoctorReport } from "./doctor.ts";
 import type { Keys, LocalKeys } from "./keys.ts";
 import type { Lanes } from "./lanes.ts";
@@ -25,6 +26,7 @@ export interface RotaApi {
   readonly lanes: Lanes;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly bulks: Bulks;
   readonly tenants: Tenants;
   readonly keys: Keys;
   readonly audit: Audit;
@@ -69,6 +71,7 @@ export type TenantApi = Omit<RotaApi, "tenants" | "keys" | "audit" | "health" | 
 /** The same in this process. */
 export interface LocalTenant extends TenantApi {
   readonly tasks: LocalTasks;
+  readonly bulks: LocalBulks;
   readonly schedules: Schedules;
   events(options?: EventsOptions & LocalReading): Events;
   notifications(options?: NotificationsOptions & LocalReading): Notifications;
@@ -92,6 +95,7 @@ export interface Rota extends RotaApi {
   /** Fires when it begins to drain: whoever waits on behalf of others can stop then. */
   readonly draining: AbortSignal;
   readonly tasks: LocalTasks;
+  readonly bulks: LocalBulks;
   readonly keys: LocalKeys;
   readonly audit: LocalAudit;
 

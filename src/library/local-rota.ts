@@ -9,6 +9,7 @@ import { endingPrograms } from "../executors/command-group.ts";
 import type { Executor } from "../executors/executor.ts";
 import type { Agents } from "../interface/agents.ts";
 import type { LocalAudit } from "../interface/audit.ts";
+import type { LocalBulks } from "../interface/bulks.ts";
 import type { DoctorOptions, DoctorReport } from "../interface/doctor.ts";
 import type { LocalKeys } from "../interface/keys.ts";
 import type { Lanes } from "../interface/lanes.ts";
@@ -114,6 +115,7 @@ export class LocalRota implements Rota {
   readonly runs: Runs;
   readonly writs: Writs;
   readonly lanes: Lanes;
+  readonly bulks: LocalBulks;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
   readonly tenants: Tenants;
@@ -172,6 +174,7 @@ export class LocalRota implements Rota {
       waiter: new TaskWaiter({ eventLog, clock }),
       newTaskId: idMaker("tsk_", clock),
       newBatchId: idMaker("bat_", clock),
+      newBulkId: idMaker("blk_", clock),
       state: () => this.#state,
       checkOpen: () => this.#checkOpen(),
       checkNotDraining: () => this.#checkNotDraining(),
@@ -194,6 +197,7 @@ export class LocalRota implements Rota {
     this.lanes = this.#own.lanes;
     this.agents = this.#own.agents;
     this.webhooks = this.#own.webhooks;
+    this.bulks = this.#own.bulks;
     this.#restoreWatch = new RestoreWatch({
       clock,
       log: parts.log,

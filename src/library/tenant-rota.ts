@@ -4,6 +4,7 @@ import { EventReader } from "../events/event-reader.ts";
 import { type NotificationLog, NotificationReader } from "../events/notification-log.ts";
 import type { TaskWaiter } from "../events/task-waiter.ts";
 import type { Agents } from "../interface/agents.ts";
+import type { LocalBulks } from "../interface/bulks.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { EventsOptions, LocalReading, LocalTenant, RotaState } from "../interface/rota.ts";
@@ -28,6 +29,7 @@ import type { Deliverer } from "../webhooks/deliverer.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
 import type { AgentTable } from "./agent-table.ts";
 import { createAgents } from "./agents.ts";
+import { createBulks } from "./bulks.ts";
 import { collectMetrics } from "./collect-metrics.ts";
 import type { CurrentGuard } from "./current-guard.ts";
 import type { CurrentSettings } from "./current-settings.ts";
@@ -76,6 +78,7 @@ export interface TenantRotaParts {
   readonly requestMetrics: RequestMetrics;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
+  readonly newBulkId: () => string;
   readonly state: () => RotaState;
   /** Throws while nothing is taken in. */
   readonly checkOpen: () => void;
@@ -96,6 +99,7 @@ export class TenantRota implements LocalTenant {
   /** What the answers of agents ask for. */
   readonly writAnswers: WritAnswers;
   readonly lanes: Lanes;
+  readonly bulks: LocalBulks;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
   readonly #parts: TenantRotaParts;
@@ -213,6 +217,7 @@ export class TenantRota implements LocalTenant {
       }),
     });
     this.runs = createRuns({ tenant, storage });
+    this.bulks = createBulks({ tenant, storage, newBulkId: parts.newBulkId, checkOpen });
     this.lanes = createLanes({
       tenant,
       storage,

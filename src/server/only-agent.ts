@@ -43,6 +43,7 @@ export function onlyAgent(rota: LocalTenant, agent: string): LocalTenant {
       },
     },
     agents: ownAgents(rota, agent),
+    bulks: { preview: refuse, start: refuse, get: refuse, abort: refuse },
     lanes: { list: refuse, put: refuse, clear: refuse },
     webhooks: { deliveries: refuse, get: refuse, resend: refuse },
     events(options = {}) {

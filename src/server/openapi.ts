@@ -12,7 +12,7 @@ type Document = z.infer<typeof openApiDocument>;
 
 const DESCRIPTION = `The scheduler for AI agents: it decides which agent works on what, and when.
 
-Every route but those of sessions, schedules, writs, notifications, lanes, agents, webhooks, tenants, keys, audit, config, doctor and me is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. In a create, null counts as left out, except for \`payload\`; in a PATCH it takes the value back. Every error has the same shape.
+Every route but those of sessions, schedules, writs, notifications, lanes, agents, webhooks, tenants, keys, audit, config, doctor, bulk actions and me is there with and without \`/v1\`. Bodies are JSON of at most 1 MiB; a field or query parameter that a route does not know is refused. In a create, null counts as left out, except for \`payload\`; in a PATCH it takes the value back. Every error has the same shape.
 
 Once there are API keys, every request carries one: \`Authorization: Bearer rota_…\`. A key belongs to one tenant, sees that tenant's work alone, and may do what its role allows.`;
 

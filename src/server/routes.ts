@@ -4,6 +4,7 @@ import type { EventStreams } from "./event-stream.ts";
 import type { MessageRuns } from "./message-runs.ts";
 import { agentRoutes } from "./routes/agents.ts";
 import { auditRoutes } from "./routes/audit.ts";
+import { bulkRoutes } from "./routes/bulks.ts";
 import { configRoutes } from "./routes/config.ts";
 import { doctorRoutes } from "./routes/doctor.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -46,6 +47,7 @@ const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes,
 /** Those that are Rota's own. */
 const VERSIONED = [
   meRoutes,
+  bulkRoutes,
   sessionRoutes,
   scheduleRoutes,
   runRoutes,

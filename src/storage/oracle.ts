@@ -17,6 +17,7 @@ import {
 } from "./oracle/agents.ts";
 import { appendAudit, listAudit, pruneAudit } from "./oracle/audit.ts";
 import { batchTasks, getBatch } from "./oracle/batches.ts";
+import { abortBulk, addBulk, claimBulk, getBulk, stepBulk } from "./oracle/bulks.ts";
 import { cancelTasks } from "./oracle/cancel-tasks.ts";
 import { claimDeliveries } from "./oracle/claim-deliveries.ts";
 import {
@@ -214,6 +215,13 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       touch: on(touchKeys),
     },
     audit: { append: on(appendAudit), list: on(listAudit), prune: on(pruneAudit) },
+    bulks: {
+      add: on(addBulk),
+      get: on(getBulk),
+      abort: on(abortBulk),
+      claim: on(claimBulk),
+      step: on(stepBulk),
+    },
     // Everything is counted anew whenever it is asked for, so that no counter can be wrong.
     counters: { recountOne: on(() => []), recountAll: on(recountAll) },
 

@@ -9,6 +9,7 @@
  */
 import type { Lane } from "../model/lane.ts";
 import type { AuditStorage } from "./audit-storage.ts";
+import type { BulkStorage } from "./bulk-storage.ts";
 import type { DeliveryStorage } from "./delivery-storage.ts";
 import type { EventStorage } from "./event-storage.ts";
 import type { KeyStorage } from "./key-storage.ts";
@@ -20,6 +21,7 @@ import type { TaskStorage } from "./task-storage.ts";
 import type { TenantStorage } from "./tenant-storage.ts";
 
 export * from "./audit-storage.ts";
+export * from "./bulk-storage.ts";
 export * from "./delivery-storage.ts";
 export * from "./event-storage.ts";
 export * from "./key-storage.ts";
@@ -44,6 +46,7 @@ export interface Storage {
   readonly tenants: TenantStorage;
   readonly keys: KeyStorage;
   readonly audit: AuditStorage;
+  readonly bulks: BulkStorage;
   readonly counters: CounterStorage;
 
   /** The storage's clock, in milliseconds since 1970. */
@@ -98,6 +101,8 @@ export type StorageSignal =
   | { readonly kind: "tenants" }
   /** Keys were made or taken away. */
   | { readonly kind: "keys" }
+  /** A bulk action was added. */
+  | { readonly kind: "bulks" }
   /** Signals may have been missed: look at everything. */
   | { readonly kind: "reconnected" };
 

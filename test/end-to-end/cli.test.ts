@@ -203,6 +203,26 @@ describe("rota task, rota cancel, rota retry", () => {
     expect(await rota(["retry", id, "--json"])).toMatchObject({ code: 2, stdout: "" });
   });
 
+  test("act on all that fit, after a look at what that would be", async () => {
+    const { rota } = await withServer();
+    const ids = [(await rota(submitLater)).stdout.trim(), (await rota(submitLater)).stdout.trim()];
+    const flags = ["--state", "delayed", "--agent", "index"];
+    expect((await rota(["tasks", "cancel", ...flags, "--dry-run"])).stdout).toMatch(
+      /^2 tasks fit\n( {2}tsk_\w+ {2}index {2}delayed\n){2}$/,
+    );
+    expect((await rota(["tasks", "cancel", ...flags])).stdout).toMatch(/^blk_\w+ done: 2 of 2 cancelled\n$/);
+    expect((await rota(["tasks", "retry", "--state", "cancelled"])).stdout).toMatch(
+      / done: 2 of 2 retried\n$/,
+    );
+    await rota(["cancel", ids[0] ?? ""]);
+    const deleted = (await rota(["tasks", "delete", "--state", "cancelled"])).stdout;
+    expect(deleted).toMatch(/ done: 1 of 1 deleted\n$/);
+    expect((await rota(["task", ids[0] ?? ""])).code).toBe(3);
+    const id = deleted.split(" ")[0] ?? "";
+    expect((await rota(["bulk", id, "--abort"])).stdout).toBe(`${id} done: 1 of 1 deleted\n`);
+    expect(await rota(["tasks", "cancel"])).toMatchObject({ code: 2, stdout: "" });
+  });
+
   test("bring dependants back with the task that they were cancelled because of", async () => {
     const { rota, server } = await withServer();
     const id = (await rota(submitLater)).stdout.trim();

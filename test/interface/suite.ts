@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import { describeAgents } from "./agents.ts";
 import { describeBatches } from "./batches.ts";
+import { describeBulks } from "./bulks.ts";
 import { describeConcurrencyKeys } from "./concurrency-keys.ts";
 import { describeEvents } from "./events.ts";
 import { describeKeys } from "./keys.ts";
@@ -25,6 +26,7 @@ export function describeRotaApi(name: string, open: Open): void {
   describe(name, () => {
     describeTasks(open);
     describeBatches(open);
+    describeBulks(open);
     describePreemption(open);
     describeConcurrencyKeys(open);
     describeSessions(open);

@@ -47,6 +47,7 @@ const GROUPS = [
   "tenants",
   "keys",
   "audit",
+  "bulks",
   "counters",
 ] as const;
 

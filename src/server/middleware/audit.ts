@@ -11,7 +11,7 @@ const CHANGES: readonly unknown[] = ["submit", "operate", "administer"] satisfie
 
 /** What the thing is called that a route is about: in its path, else in its answer, where a `key` is a secret. */
 const NAMES_IN_PATH = ["id", "key", "name"];
-const NAMES_IN_ANSWER = ["taskId", "batchId", "id"];
+const NAMES_IN_ANSWER = ["taskId", "batchId", "bulkId", "id"];
 const SUBJECT_LENGTH_MAX = 256;
 
 /** Those that are in it already, when they are answered. */
@@ -31,6 +31,11 @@ export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
   app.addHook("onSend", async (request, reply) => {
     if (reply.statusCode < 400) await auditWrite(request, audit);
   });
+}
+
+/** For a request that turned out to change nothing. */
+export function skipAudit(request: FastifyRequest): void {
+  written.add(request);
 }
 
 /** For a route that has done something long before it answers, or answers by itself. */

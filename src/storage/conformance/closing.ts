@@ -36,6 +36,8 @@ export function describeClosing(open: OpenWorld): void {
         () => storage.tasks.rescue({ node: NODE, limit: 1 }),
         () => storage.tasks.prune({ retentionMs: 1, rejectedMax: 1, limit: 1 }),
         () => storage.events.read({ after: 0, limit: 1, bytesMax: 1 }),
+        () => storage.bulks.get({ tenant: TENANT, id: "b" }),
+        () => storage.bulks.claim({ leaseMs: 1 }),
         () => storage.events.range(),
         () => storage.nodes.heartbeat({ node: NODE }),
         () => storage.lanes.list(),

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { BULK_ACTIONS, type BulkAction } from "../../model/bulk.ts";
 import { DELIVERY_STATUSES, type DeliveryStatus } from "../../model/delivery.ts";
 import { STRATEGIES, type Strategy } from "../../model/lane.ts";
 import { DROP_POLICIES, type DropPolicy, SESSION_MODES, type SessionMode } from "../../model/session.ts";
@@ -71,6 +72,8 @@ export type Command =
   | { do: "clearLane"; tenant: string; name: string; limit: number }
   | { do: "cancel"; tenant: string; picks: number[]; error: string | null }
   | { do: "retry"; pick: number; dependants: boolean }
+  /** One slice that is all of it; the request was made `agoMs` before. */
+  | { do: "bulk"; tenant: string; action: BulkAction; picks: number[]; agoMs: number }
   | { do: "expire"; limit: number }
   | { do: "promote"; limit: number }
   | { do: "release"; limit: number }
@@ -421,6 +424,16 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: record({ do: fc.constant("retry"), pick, dependants: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: record({
+      do: fc.constant("bulk"),
+      tenant,
+      action: fc.constantFrom(...BULK_ACTIONS),
+      picks: fc.uniqueArray(pick, { maxLength: 6 }),
+      agoMs: fc.nat({ max: 10 }),
+    }),
+  },
   { weight: 1, arbitrary: record({ do: fc.constant("expire"), limit: fc.nat({ max: 3 }) }) },
   { weight: 2, arbitrary: record({ do: fc.constant("promote"), limit: fc.nat({ max: 3 }) }) },
   { weight: 1, arbitrary: record({ do: fc.constant("release"), limit: fc.integer({ min: 1, max: 3 }) }) },

@@ -6,6 +6,7 @@ import { describeAgents } from "./agents.ts";
 import { describeAloneTasks } from "./alone-tasks.ts";
 import { describeAudit } from "./audit.ts";
 import { describeBatches } from "./batches.ts";
+import { describeBulks } from "./bulks.ts";
 import { describeCancelTasks } from "./cancel-tasks.ts";
 import { describeClaimDeliveries } from "./claim-deliveries.ts";
 import { describeClaimFairness } from "./claim-fairness.ts";
@@ -100,6 +101,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeTenantRecords(open);
     describeKeys(open);
     describeAudit(open);
+    describeBulks(open);
     describeText(open);
     describeEvents(open);
     describeDeliveries(open);

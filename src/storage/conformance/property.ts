@@ -81,6 +81,7 @@ export function withinTimeLimit<Params extends unknown[]>(compare: (...params: P
 
 /** What they cancel together they tell of in any order. */
 const CANCELS: readonly Command["do"][] = [
+  "bulk",
   "cancel",
   "stopSession",
   "send",

@@ -84,6 +84,8 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
       const answer = await tasks.retry({ tenant, id, dependants: command.dependants });
       return "task" in answer ? { ...answer, task: { ...answer.task, seq: null } } : answer;
     }
+    case "bulk":
+      return bulk(side, command);
     case "expire":
       return tasks.expire(command);
     case "promote":
@@ -486,6 +488,23 @@ async function cancel(side: Side, { tenant, picks, error }: Extract<Command, { d
   return answers.map((answer) =>
     "token" in answer && answer.token !== null ? { ...answer, token: side.claimOf(answer.token) } : answer,
   );
+}
+
+async function bulk(side: Side, { tenant, action, picks, agoMs }: Extract<Command, { do: "bulk" }>) {
+  const { bulks } = side.storage;
+  const name = { tenant, id: `bulk of ${tenant}` };
+  const ids = [...new Set(picks.map((pick) => choose(side.tasks, pick)?.id ?? "unknown"))];
+  const requestedAt = (await side.storage.now()) - agoMs;
+  const none = { filter: null, selection: null, by: null };
+  const bounds = { limit: 10, matched: ids.length, lastSeq: 0, cursor: 0, runningMax: 1, keptMax: 0 };
+  await bulks.add({ ...name, ...none, ...bounds, action, ids, requestedAt });
+  const stepped = await bulks.step({ ...name, cursor: 0, next: null, ids });
+  return {
+    bulk: stepped?.bulk,
+    cancelled: stepped?.cancelled
+      .map((each) => comparableEnd(side, each))
+      .sort((a, b) => (a.id < b.id ? -1 : 1)),
+  };
 }
 
 async function crash(side: Side, node: number): Promise<boolean> {

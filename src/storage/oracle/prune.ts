@@ -73,10 +73,18 @@ function surplusOfRejected(state: OracleState, rejectedMax: number): OracleTask[
 
 /** A rejected task stays while its batch has not ended, or a callback goes with it that is yet to be made. */
 function isKept(state: OracleState, task: OracleTask): boolean {
-  return (
-    isKeptByBatch(state, task, () => true) ||
-    state.deliveries.some(({ taskSeq, status }) => taskSeq === task.seq && status === "pending")
-  );
+  return isKeptByBatch(state, task, () => true) || hasPendingDelivery(state, task);
+}
+
+/** Whether a callback of it is yet to be made. */
+function hasPendingDelivery(state: OracleState, task: OracleTask): boolean {
+  return state.deliveries.some(({ taskSeq, status }) => taskSeq === task.seq && status === "pending");
+}
+
+/** Whether a task that has ended is still needed by a dependant, a batch that had not ended by then, or a callback. */
+export function isNeeded(state: OracleState, task: OracleTask, endedBy: number): boolean {
+  const isPast = (at: number) => at <= endedBy;
+  return isWaitedFor(state, task) || isKeptByBatch(state, task, isPast) || hasPendingDelivery(state, task);
 }
 
 /** Deletes ended tasks with all that is theirs. */

@@ -15,6 +15,7 @@ import type {
   AuditEntry,
   BatchEnd,
   BatchRecord,
+  BulkRecord,
   DeliveryRecord,
   EventData,
   FullQueue,
@@ -63,6 +64,7 @@ export interface OracleState {
   apiKeys: Mutable<KeyRecord>[];
   /** In the order of `seq`. */
   audit: AuditEntry[];
+  bulks: OracleBulk[];
   deliveries: Mutable<OracleDelivery>[];
   /** What is known of the hosts that deliveries go to, by tenant and host. */
   receivers: OracleReceiver[];
@@ -142,6 +144,12 @@ export type OracleRun = Mutable<RunRecord>;
 
 export type OracleBatch = NewBatch & Mutable<BatchRecord>;
 
+export interface OracleBulk extends Mutable<BulkRecord> {
+  /** In which order bulk actions had their turns; 0: it had none. */
+  served: number;
+  leaseUntil: number | null;
+}
+
 export interface OracleSession extends Mutable<Omit<SessionRecord, "running" | "queued">> {
   /** Whether somebody set something that is to be kept. */
   pinned: boolean;
@@ -208,6 +216,7 @@ export function emptyState(clock: Clock): OracleState {
     tenants: new Map([[DEFAULT_TENANT, defaultTenant(clock.now())]]),
     apiKeys: [],
     audit: [],
+    bulks: [],
     deliveries: [],
     receivers: [],
     deliveryTurns: [],

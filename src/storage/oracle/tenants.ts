@@ -94,11 +94,11 @@ function deleteSlice(state: OracleState, id: string, limit: number): boolean {
   cancelThese(state, open, "tenant deleted");
   remove(state, tasks);
   if (tasks.length === limit) return true;
-  const owned = ["sessions", "schedules", "runs", "notifications", "audit"] as const;
+  const owned = ["sessions", "schedules", "runs", "notifications", "audit", "bulks"] as const;
   return owned.some((kind) => deleteOwn(state, kind, isOwn, limit) === limit);
 }
 
-function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notifications" | "audit">(
+function deleteOwn<Kind extends "sessions" | "schedules" | "runs" | "notifications" | "audit" | "bulks">(
   state: { [K in Kind]: readonly { readonly tenant: string }[] },
   kind: Kind,
   isOwn: (row: { tenant: string }) => boolean,

@@ -3,6 +3,7 @@ import type { ClientBase } from "pg";
 import { ABILITY_FUNCTIONS } from "./abilities.ts";
 import { AGENT_FUNCTIONS } from "./agents.ts";
 import { BATCH_FUNCTIONS } from "./batches.ts";
+import { BULK_FUNCTIONS } from "./bulks.ts";
 import { CANCEL_FUNCTIONS } from "./cancel-tasks.ts";
 import { CANCEL_THESE_FUNCTIONS } from "./cancel-these.ts";
 import { CLAIM_DELIVERY_FUNCTIONS } from "./claim-deliveries.ts";
@@ -86,6 +87,7 @@ const SOURCE = [
   PROMOTE_FUNCTIONS,
   RESCUE_FUNCTIONS,
   PRUNE_FUNCTIONS,
+  BULK_FUNCTIONS,
   ABILITY_FUNCTIONS,
   NODE_FUNCTIONS,
   LANE_FUNCTIONS,

@@ -143,6 +143,7 @@ const PLAIN_KINDS: readonly StorageSignal["kind"][] = [
   "notifications",
   "tenants",
   "keys",
+  "bulks",
 ];
 
 function isSignal(value: unknown): value is StorageSignal {

@@ -3,6 +3,7 @@ import { failUnserved } from "./abilities.ts";
 import { postgresAgents } from "./agents.ts";
 import { postgresAudit } from "./audit.ts";
 import { batchTasks, getBatch } from "./batches.ts";
+import { postgresBulks } from "./bulks.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { PostgresDatabase, type PostgresOptions } from "./database.ts";
 import { postgresDeliveries } from "./deliveries.ts";
@@ -75,6 +76,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     tenants: postgresTenants(db),
     keys: postgresKeys(db),
     audit: postgresAudit(db),
+    bulks: postgresBulks(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
       recountAll: (params) => recountAll(db, params),

@@ -269,6 +269,9 @@ begin
   end if;
   delete from audit_entry where seq = any (array(select a.seq from audit_entry a where a.tenant = p_tenant limit p_limit));
   get diagnostics v_deleted = row_count;
+  if v_deleted = p_limit then return true; end if;
+  delete from bulk where id = any (array(select b.id from bulk b where b.tenant = p_tenant limit p_limit));
+  get diagnostics v_deleted = row_count;
   return v_deleted = p_limit;
 end $$;
 `;

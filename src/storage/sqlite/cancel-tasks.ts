@@ -13,20 +13,27 @@ export async function cancelTasks(
   db: SqliteDatabase,
   params: { tenant: string; ids: readonly string[]; error: string | null },
 ): Promise<CancelledTask[]> {
-  const cancelled = db.write((now) => {
-    const ledger = new Ledger(db);
-    const answers = params.ids.map((id) => cancelTask(db, ledger, { ...params, id, now }));
-    settleMoves(db, ledger, now);
-    preemptTasks(db, ledger, now);
-    ledger.save();
-    tellOfCancelled(
-      db,
-      answers.filter((answer) => answer.found && answer.was === null),
-    );
-    return answers;
-  });
+  const cancelled = db.write((now) => cancelAll(db, params, now));
   await db.durable();
   return cancelled;
+}
+
+/** The same within a transaction. */
+export function cancelAll(
+  db: SqliteDatabase,
+  params: { tenant: string; ids: readonly string[]; error: string | null },
+  now: number,
+): CancelledTask[] {
+  const ledger = new Ledger(db);
+  const answers = params.ids.map((id) => cancelTask(db, ledger, { ...params, id, now }));
+  settleMoves(db, ledger, now);
+  preemptTasks(db, ledger, now);
+  ledger.save();
+  tellOfCancelled(
+    db,
+    answers.filter((answer) => answer.found && answer.was === null),
+  );
+  return answers;
 }
 
 export function tellOfCancelled(db: SqliteDatabase, cancelled: readonly EndedTask[]): void {

@@ -3,6 +3,7 @@ import { failUnserved } from "./abilities.ts";
 import { sqliteAgents } from "./agents.ts";
 import { sqliteAudit } from "./audit.ts";
 import { batchTasks, getBatch } from "./batches.ts";
+import { sqliteBulks } from "./bulks.ts";
 import { cancelTasks } from "./cancel-tasks.ts";
 import { SqliteDatabase, type SqliteOptions } from "./database.ts";
 import { sqliteDeliveries } from "./deliveries.ts";
@@ -76,6 +77,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     tenants: sqliteTenants(db),
     keys: sqliteKeys(db),
     audit: sqliteAudit(db),
+    bulks: sqliteBulks(db),
     counters: {
       recountOne: (params) => recountOne(db, params),
       recountAll: (params) => recountAll(db, params),

@@ -130,6 +130,22 @@ function deleteOne(
   return task === undefined ? null : forgetTask(db, ledger, seq, task);
 }
 
+/**
+ * Deletes those of these tasks that had ended by then, unless a task that has not ended depends on one, its batch has not
+ * ended, or its callback is still to be made. Returns how many are gone.
+ */
+export function deleteThese(db: SqliteDatabase, seqs: readonly number[], endedBy: number): number {
+  const ledger = new Ledger(db);
+  const pending = db.prepare("select 1 from delivery where task_seq = ? and status = 'pending'");
+  const age = { cutoff: endedBy + 1, latest: Number.MAX_SAFE_INTEGER };
+  const gone = seqs.filter(
+    (seq) => pending.get(seq) === undefined && deleteOne(db, ledger, seq, age) !== null,
+  );
+  ledger.save();
+  forgetEmptyAgents(db, ledger);
+  return gone.length;
+}
+
 /** Deletes a task that has ended, whatever keeps it: with all others of its tenant. */
 export function deleteTask(db: SqliteDatabase, ledger: Ledger, seq: number): void {
   const task = db

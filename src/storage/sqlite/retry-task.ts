@@ -16,23 +16,26 @@ import { settleMoves } from "./settle-moves.ts";
 
 /** Puts a failed or cancelled task back into the queue. */
 export async function retryTask(db: SqliteDatabase, params: RetryTaskParams): Promise<RetriedTask> {
-  const retried = db.write((now): RetriedTask => {
-    const task = db
-      .prepare<EndedTask & { held: TaskState | null }>(
-        `select ${ENDED_COLUMNS}, l.state as held
-           from task t left join lease l on l.task_seq = t.seq where t.tenant = ? and t.id = ?`,
-      )
-      .get(params.tenant, params.id);
-    if (task === undefined) return { found: false };
-    const state = task.held ?? task.resting_state;
-    if (state !== "failed" && state !== "cancelled") return { found: true, was: state };
-    if (isOverdue(task, now)) return { found: true, was: "overdue" };
-    const by = findBlocking(db, task);
-    if (by !== undefined) return { found: true, was: "blocked", by };
-    return retry(db, task, params.dependants === true, now);
-  });
+  const retried = db.write((now) => retryNow(db, params, now));
   await db.durable();
   return retried;
+}
+
+/** The same within a transaction. */
+export function retryNow(db: SqliteDatabase, params: RetryTaskParams, now: number): RetriedTask {
+  const task = db
+    .prepare<EndedTask & { held: TaskState | null }>(
+      `select ${ENDED_COLUMNS}, l.state as held
+         from task t left join lease l on l.task_seq = t.seq where t.tenant = ? and t.id = ?`,
+    )
+    .get(params.tenant, params.id);
+  if (task === undefined) return { found: false };
+  const state = task.held ?? task.resting_state;
+  if (state !== "failed" && state !== "cancelled") return { found: true, was: state };
+  if (isOverdue(task, now)) return { found: true, was: "overdue" };
+  const by = findBlocking(db, task);
+  if (by !== undefined) return { found: true, was: "blocked", by };
+  return retry(db, task, params.dependants === true, now);
 }
 
 function retry(db: SqliteDatabase, task: EndedTask, dependants: boolean, now: number): RetriedTask {

@@ -127,6 +127,7 @@ function deleteSlice(db: SqliteDatabase, tenant: string, limit: number, now: num
     "delete from run where id in (select id from run where tenant = ? limit +?)",
     "delete from notification where seq in (select seq from notification where tenant = ? limit +?)",
     "delete from audit_entry where seq in (select seq from audit_entry where tenant = ? limit +?)",
+    "delete from bulk where id in (select id from bulk where tenant = ? limit +?)",
   ];
   return owned.some((sql) => db.prepare(sql).run(tenant, limit).changes === limit);
 }

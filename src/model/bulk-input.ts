@@ -1,0 +1,107 @@
+import { BULK_ACTIONS, BULK_IDS_MAX, BULK_LIMIT_MAX, BULK_TASK_STATES, type BulkAction } from "./bulk.ts";
+import { optionalChoice } from "./choice-input.ts";
+import { RotaError } from "./errors.ts";
+import {
+  checkKnown,
+  type Fields,
+  invalidField,
+  isObject,
+  optionalNumber,
+  withoutNulls,
+} from "./field-checks.ts";
+import { type ParsedTaskFilter, parseTaskFilter } from "./task-filter-input.ts";
+import { looksLikeTaskId } from "./task-id.ts";
+import type { TaskState } from "./task-state.ts";
+
+/** More than any filter takes. */
+const FILTER_LENGTH_MAX = 4_000;
+
+const FILTER_FIELDS = [
+  "agentId",
+  "state",
+  "priority",
+  "batchId",
+  "sessionKey",
+  "lane",
+  "scheduleId",
+  "q",
+  "from",
+  "to",
+] as const;
+
+export type ParsedSelection = Omit<ParsedTaskFilter, "limit" | "cursor"> & {
+  readonly states: readonly TaskState[];
+};
+
+export interface ParsedBulk {
+  readonly action: BulkAction;
+  readonly limit: number;
+  /** Either tasks are named, each once, or they are selected. */
+  readonly ids: readonly string[] | null;
+  readonly selection: ParsedSelection | null;
+  /** What was asked for. */
+  readonly filter: Fields | null;
+}
+
+/** Checks what is to be done with which tasks. Throws `invalid_field`. */
+export function parseBulkInput(input: unknown): ParsedBulk {
+  if (!isObject(input)) throw invalidField("action", "send an object with `action`, and `ids` or `filter`");
+  checkKnown(input, ["action", "ids", "filter", "limit"]);
+  const given = withoutNulls(input);
+  const action = optionalChoice(given, "action", BULK_ACTIONS);
+  if (action === undefined)
+    throw invalidField("action", `\`action\` is missing: it is one of ${BULK_ACTIONS.join(", ")}`);
+  const limit = optionalNumber(given, "limit", { min: 1, max: BULK_LIMIT_MAX }) ?? BULK_LIMIT_MAX;
+  const { ids, filter } = given;
+  if ((ids === undefined) === (filter === undefined))
+    throw invalidField("filter", "give either `ids` or `filter`");
+  if (ids !== undefined)
+    return { action, limit, ids: parseIds(ids).slice(0, limit), selection: null, filter: null };
+  return { action, limit, ids: null, ...parseFilter(action, filter) };
+}
+
+function parseIds(ids: unknown): string[] {
+  if (!Array.isArray(ids) || ids.length === 0 || ids.length > BULK_IDS_MAX)
+    throw invalidField(
+      "ids",
+      `\`ids\` must be an array of 1 to ${BULK_IDS_MAX} ids of tasks: more fit a \`filter\``,
+    );
+  const wrong = ids.findIndex((id) => !looksLikeTaskId(id));
+  if (wrong !== -1) throw invalidField(`ids[${wrong}]`, `\`ids[${wrong}]\` is not the id of a task`);
+  return [...new Set(ids as string[])];
+}
+
+function parseFilter(action: BulkAction, filter: unknown): Pick<ParsedBulk, "selection" | "filter"> {
+  if (!isObject(filter))
+    throw invalidField("filter", '`filter` must be an object, as in `{"state": "queued"}`');
+  const given = withoutNulls(filter);
+  checkKnown(given, FILTER_FIELDS, "filter.");
+  if (Object.values(given).every((value) => value === undefined))
+    throw invalidField(
+      "filter",
+      "`filter` is empty and would cover every task: say which, for instance by `state` or `agentId`",
+    );
+  const { limit: _limit, ...selection } = withinFilter(() => parseTaskFilter(given));
+  const text = JSON.stringify(given);
+  if (text.length > FILTER_LENGTH_MAX)
+    throw invalidField("filter", `\`filter\` must be at most ${FILTER_LENGTH_MAX} characters of JSON`);
+  const able = BULK_TASK_STATES[action];
+  const states = able.filter((state) => selection.states?.includes(state) ?? true);
+  if (states.length === 0)
+    throw invalidField(
+      "filter.state",
+      `\`${action}\` covers tasks that are ${able.join(", ")}: name one of these states`,
+    );
+  return { selection: { ...selection, states }, filter: JSON.parse(text) as Fields };
+}
+
+/** What is wrong in the filter is told with where it is. */
+function withinFilter<Result>(parse: () => Result): Result {
+  try {
+    return parse();
+  } catch (error) {
+    const field = error instanceof RotaError ? error.details?.["field"] : undefined;
+    if (!(error instanceof RotaError) || typeof field !== "string") throw error;
+    throw invalidField(`filter.${field}`, `\`filter\`: ${error.message}`);
+  }
+}

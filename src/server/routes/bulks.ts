@@ -1,0 +1,35 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { abortBulk, getBulk, startBulk } from "../../api/bulks.ts";
+import type { BulkInput } from "../../interface/bulks.ts";
+import { BULK_IDS_MAX } from "../../model/bulk.ts";
+import { isObject, optionalBoolean, withoutNulls } from "../../model/field-checks.ts";
+import { skipAudit } from "../middleware/audit.ts";
+import type { RouteParts } from "../routes.ts";
+import { may } from "./may.ts";
+
+/** Actions on many tasks: begin one or look what it would cover, see how far it is, abort it. */
+export const bulkRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
+  app.post("/tasks/bulk", may("operate", startBulk, rowsOf), async (request, reply) => {
+    const { dryRun, ...input } = isObject(request.body) ? request.body : {};
+    if (optionalBoolean(withoutNulls({ dryRun }), "dryRun") === true) {
+      skipAudit(request);
+      return request.rota.bulks.preview(input as unknown as BulkInput);
+    }
+    reply.code(202);
+    return request.rota.bulks.start(input as unknown as BulkInput, { by: request.visitor.caller.keyId });
+  });
+
+  app.get("/bulk/:id", may("read", getBulk), async ({ rota, params }) => rota.bulks.get(params.id));
+
+  app.post("/bulk/:id/abort", may("operate", abortBulk), async ({ rota, params }) =>
+    rota.bulks.abort(params.id),
+  );
+};
+
+/** A filter may match many tasks, which are counted: that is expensive from the start, so few counts of one key run at once. */
+const FILTER_ROWS = 500;
+
+function rowsOf(body: unknown): { rows: number } {
+  const ids = isObject(body) ? body["ids"] : undefined;
+  return { rows: Array.isArray(ids) ? Math.min(ids.length, BULK_IDS_MAX) : FILTER_ROWS };
+}

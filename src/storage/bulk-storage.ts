@@ -1,0 +1,77 @@
+import type { BulkAction, BulkState } from "../model/bulk.ts";
+import type { EndedTask } from "./session-storage.ts";
+import type { ListTasksParams } from "./task-storage.ts";
+
+/** Actions on many tasks, done in slices in the background: one part of the contract in storage.ts. */
+export interface BulkStorage {
+  /**
+   * Stores a bulk action to be carried out. False: `runningMax` of its tenant run already, and nothing was stored. Of those
+   * that have ended, the newest `keptMax` of the tenant stay.
+   */
+  add(params: NewBulk & { runningMax: number; keptMax: number }): Promise<boolean>;
+  get(params: BulkName): Promise<BulkRecord | null>;
+  /** Ends a bulk action that runs. Returns it as it is then; null: there is none. */
+  abort(params: BulkName): Promise<BulkRecord | null>;
+  /**
+   * Leases a running bulk action for one slice: of the tenant whose turn is longest ago, the one whose turn is longest ago.
+   * Null: none is free. `retryMs`: when the first that another node works on is free; null: none runs.
+   */
+  claim(params: { leaseMs: number }): Promise<{ bulk: BulkRecord | null; retryMs: number | null }>;
+  /**
+   * Carries out one slice and moves the cursor, in one transaction: so each task is acted on at most once, whichever node
+   * tries. A task that has ended since the request is not retried or deleted. Null: another node was faster, or the bulk
+   * action has ended.
+   */
+  step(params: BulkStep): Promise<SteppedBulk | null>;
+}
+
+export interface BulkName {
+  readonly tenant: string;
+  readonly id: string;
+}
+
+/** What the tasks of a bulk action have in common. */
+export type BulkSelection = Omit<ListTasksParams, "tenant" | "limit" | "cursor" | "lookedMax" | "bytesMax">;
+
+export interface NewBulk extends BulkName {
+  readonly action: BulkAction;
+  /** As it was asked for; null: tasks were named. */
+  readonly filter: Readonly<Record<string, unknown>> | null;
+  readonly selection: BulkSelection | null;
+  /** The tasks that were named; null: a selection was. */
+  readonly ids: readonly string[] | null;
+  /** How many tasks it covers at most. */
+  readonly limit: number;
+  /** How many tasks fitted when it was asked for. */
+  readonly matched: number;
+  /** The last task of the tenant that was accepted before the request. */
+  readonly lastSeq: number;
+  /** Where the first slice begins: in the order of the selection, or an index of `ids`. */
+  readonly cursor: number;
+  /** The key that asked for it; null: there was none. */
+  readonly by: string | null;
+  readonly requestedAt: number;
+}
+
+/** `ids` is null once it has ended. */
+export interface BulkRecord extends NewBulk {
+  readonly state: BulkState;
+  readonly done: number;
+  /** Tasks that no longer existed. */
+  readonly failed: number;
+  /** Tasks that the action could not be applied to any more. */
+  readonly skipped: number;
+}
+
+export interface BulkStep extends BulkName {
+  /** Where the slice began. */
+  readonly cursor: number;
+  /** Where the next one begins; null: this was the last. */
+  readonly next: number | null;
+  readonly ids: readonly string[];
+}
+
+export interface SteppedBulk {
+  readonly bulk: BulkRecord;
+  readonly cancelled: readonly EndedTask[];
+}

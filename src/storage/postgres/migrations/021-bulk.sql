@@ -1,0 +1,24 @@
+-- Actions on many tasks that are carried out in slices.
+create table bulk (
+  id            text primary key,
+  tenant        text not null,
+  action        text not null check (action in ('cancel', 'retry', 'delete')),
+  filter        text,
+  selection     text,
+  ids           text,
+  max_tasks     bigint not null,
+  matched       bigint not null,
+  last_seq      bigint not null,
+  cursor        bigint not null,
+  requested_by  text,
+  requested_at  bigint not null,
+  state         text not null default 'running' check (state in ('running', 'done', 'aborted')),
+  done          bigint not null default 0,
+  failed        bigint not null default 0,
+  skipped       bigint not null default 0,
+  -- In which order bulk actions had their turns.
+  served        bigint not null default 0,
+  lease_until   bigint
+);
+create index bulk_running on bulk (tenant, served) where state = 'running';
+create index bulk_ended on bulk (tenant, requested_at, id) where state <> 'running';
