@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { gaugeOf } from "./gauge.ts";
+import { gaugeOf } from "./gauge.tsx";
 
 const LANE = { name: "a", waiting: 0, oldestWaitMs: null };
 

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { type CSSProperties, useState } from "react";
+import { useState } from "react";
 import { Link } from "wouter";
 import type { LaneInfo } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
@@ -9,9 +9,9 @@ import { formatCount, sayDuration } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Fault, Loading } from "../../parts/notices.tsx";
 import { useNow } from "../../parts/time.tsx";
-import { TASK_TABS } from "../tasks/task-filters.ts";
+import { RUNNING, tasksHref, WAITING } from "../tasks/task-filters.ts";
 import { ClearLane } from "./clear-lane.tsx";
-import { gaugeOf } from "./gauge.ts";
+import { gaugeOf, SlotGauge } from "./gauge.tsx";
 import { LaneSettings } from "./lane-settings.tsx";
 import "./lanes.css";
 import { NewLane } from "./new-lane.tsx";
@@ -61,31 +61,21 @@ function Lane({ lane, readAt }: LaneProps) {
   const { may } = useSession();
   const [isClearing, setClearing] = useState(false);
   const { name, running, waiting, oldestWaitMs, concurrency } = lane;
-  const { slots, className, isFull } = gaugeOf(lane);
+  const { slots, isFull } = gaugeOf(lane);
   return (
     <section className="lane" aria-label={`Lane ${name}`}>
       <div>
         <h2>
-          <Link href={tasksHref(name, "All")}>{name}</Link>
+          <Link href={tasksHref({ lane: name })}>{name}</Link>
           {isFull && <span className="tag tag-ask">full</span>}
           {concurrency === 0 && <span className="tag">starts nothing on this node</span>}
         </h2>
-        {slots > 0 && (
-          <span
-            className={className}
-            style={{ "--r": running, "--n": slots } as CSSProperties}
-            role="meter"
-            aria-valuemin={0}
-            aria-valuemax={slots}
-            aria-valuenow={running}
-            aria-label={`${running} of ${slots} slots in use`}
-          />
-        )}
+        <SlotGauge lane={lane} />
         <div className="lane-nums">
-          <Link href={tasksHref(name, "Running")}>
+          <Link href={tasksHref({ state: RUNNING, lane: name })}>
             <b>{formatCount(running)}</b> {slots > 0 && `of ${formatCount(slots)} `}running
           </Link>
-          <Link href={tasksHref(name, "Waiting")}>
+          <Link href={tasksHref({ state: WAITING, lane: name })}>
             <b>{formatCount(waiting)}</b> waiting
           </Link>
           <span>
@@ -113,10 +103,4 @@ function Lane({ lane, readAt }: LaneProps) {
 /** It goes on waiting while nothing happens that would be a reason to ask again. */
 function Waiting({ ms, readAt }: { readonly ms: number; readonly readAt: number }) {
   return sayDuration(ms + Math.max(0, useNow() - readAt));
-}
-
-function tasksHref(lane: string, tab: string): string {
-  const states = TASK_TABS.find(({ label }) => label === tab)?.states ?? [];
-  const params = new URLSearchParams({ ...(states.length > 0 && { state: states.join(",") }), lane });
-  return `/tasks?${params}`;
 }

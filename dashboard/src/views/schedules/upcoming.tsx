@@ -7,7 +7,7 @@ import { sayRelative } from "../../parts/format.ts";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { zoneOf } from "./due-time.tsx";
-import { formatInZone, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
+import { formatInZone, formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
 
 const SHOWN_MAX = 100;
 /** Due times pass by themselves. */
@@ -53,20 +53,23 @@ interface DueProps {
   readonly moment: UpcomingMoment;
   readonly times: string | undefined;
   readonly now: number;
+  /** Without the agent, and the day in few letters. */
+  readonly isShort?: boolean;
 }
 
-function Due({ moment: { schedule_id, name, agent, at, zone }, times, now }: DueProps) {
+export function Due({ moment, times, now, isShort = false }: DueProps) {
+  const { schedule_id, name, agent, at, zone } = moment;
   const ms = at * 1_000;
   const shownIn = zoneOf(times, zone);
   return (
     <li>
       <Link href={`/schedules/${schedule_id}`}>
         <time dateTime={new Date(ms).toISOString()}>
-          {formatInZone(ms, now, shownIn)}
+          {(isShort ? formatSoon : formatInZone)(ms, now, shownIn)}
           {!showsSame(ms, shownIn, MY_ZONE) && <span className="muted"> {placeOf(shownIn)}</span>}
         </time>
         <span className="due-name">
-          {name ?? `Schedule ${schedule_id}`} <span className="muted">{agent}</span>
+          {name ?? `Schedule ${schedule_id}`} {!isShort && <span className="muted">{agent}</span>}
         </span>
         <span className="r">{sayRelative(ms, now)}</span>
       </Link>

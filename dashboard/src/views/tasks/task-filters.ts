@@ -54,6 +54,19 @@ export const TASK_TABS: readonly { readonly label: string; readonly states: read
   { label: "Cancelled", states: ["cancelled", "rejected"] },
 ];
 
+function statesOf(tab: string): string {
+  return TASK_TABS.find(({ label }) => label === tab)?.states.join(",") ?? "";
+}
+
+/** What the tabs say, as the address has it. */
+export const WAITING = statesOf("Waiting");
+export const RUNNING = statesOf("Running");
+
+/** The list of tasks with these filters. */
+export function tasksHref(filters: TaskFilters): string {
+  return `/tasks?${new URLSearchParams(filters)}`;
+}
+
 /** Of the whole page, what the server is asked. What it cannot understand is left to it to say. */
 export function toQuery(filters: TaskFilters, now: number): TaskFilter {
   const { scheduleId, from, ...rest } = filters;

@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState, useSyncExternalStore } from "react";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
@@ -7,6 +7,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { BulkBar } from "./bulk-bar.tsx";
+import { BulkProgress, currentBulk } from "./bulk-progress.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { TASK_FILTERS } from "./task-filters.ts";
 import { TaskList } from "./task-list.tsx";
@@ -23,6 +24,7 @@ export default function TasksPage() {
   const pages = useTaskPages(filtering.filters);
   const selection = useSelection(pages.tasks);
   const [isNew, setNew] = useState(false);
+  const bulkId = useSyncExternalStore(currentBulk.subscribe, currentBulk.get);
   // A phone has no room for boxes beside the states: they take their place while the user selects.
   const [isSelecting, setSelecting] = useState(false);
   const canSubmit = may("submit");
@@ -78,7 +80,18 @@ export default function TasksPage() {
           order={order}
         />
       )}
-      {selection.ids.size > 0 && <BulkBar tasks={pages.tasks} selection={selection} onDone={pages.reload} />}
+      {bulkId !== undefined ? (
+        <BulkProgress id={bulkId} onDone={pages.reload} />
+      ) : (
+        selection.ids.size > 0 && (
+          <BulkBar
+            tasks={pages.tasks}
+            selection={selection}
+            filters={filtering.filters}
+            hasMore={pages.hasMore || pages.isCut}
+          />
+        )
+      )}
       {isNew && (
         <Suspense>
           <NewTask onClose={() => setNew(false)} />

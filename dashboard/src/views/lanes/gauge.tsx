@@ -1,3 +1,4 @@
+import type { CSSProperties } from "react";
 import type { LaneInfo } from "../../../../src/client/index.ts";
 
 /** How many slots a gauge has of which so many are taken, and how they are drawn. */
@@ -24,4 +25,22 @@ export function gaugeOf({ running, concurrency, total }: LaneInfo): Gauge {
     className: slots > TICKS_MAX ? "slots slots-bar" : slots > WIDE_TICKS_MAX ? "slots slots-fine" : "slots",
     isFull: total !== null && running >= total,
   };
+}
+
+/** The slots of a lane, those that are taken filled. A lane that starts nothing has none. */
+export function SlotGauge({ lane }: { readonly lane: LaneInfo }) {
+  const { slots, className } = gaugeOf(lane);
+  const { running } = lane;
+  if (slots === 0) return <span />;
+  return (
+    <span
+      className={className}
+      style={{ "--r": running, "--n": slots } as CSSProperties}
+      role="meter"
+      aria-valuemin={0}
+      aria-valuemax={slots}
+      aria-valuenow={running}
+      aria-label={`${running} of ${slots} slots in use`}
+    />
+  );
 }
