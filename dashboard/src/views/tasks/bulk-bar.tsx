@@ -78,7 +78,7 @@ export function BulkBar({ tasks, selection, filters, hasMore }: BulkBarProps) {
             </>
           )}
         </span>
-        {isAll && hasMore && !isMatching && canSelectMatching(filters) && (
+        {!isMatching && (hasMore || !isAll) && canSelectMatching(filters) && (
           <button type="button" className="btn btn-quiet link" onClick={selectMatching}>
             Select all that match
           </button>

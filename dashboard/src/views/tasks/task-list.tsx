@@ -78,7 +78,7 @@ export function TaskList({ pages, selection, canSelect, isSelecting, order }: Ta
               key={row.taskId}
               task={row}
               index={from + at}
-              isSelected={selection.ids.has(row.taskId)}
+              isSelected={selection.isMatching || selection.ids.has(row.taskId)}
               isCursor={from + at === cursor}
               canSelect={canSelect}
               isByEnd={order === "completed"}

@@ -20,7 +20,7 @@ export function useSelection(tasks: readonly TaskRow[]): Selection {
   const current = useRef(tasks);
   current.current = tasks;
   const anchor = useRef(0);
-  const isAll = tasks.length > 0 && ids.size >= tasks.length;
+  const isAll = isMatching || (tasks.length > 0 && ids.size >= tasks.length);
   const toggle = useCallback((index: number, isRange: boolean) => {
     const other = isRange ? anchor.current : index;
     anchor.current = index;
