@@ -115,6 +115,39 @@ export function taskTests(world: () => World): void {
     expect((await tenant.rota.tasks.counts()).total).toBe(2);
   });
 
+  test("what was logged is shown by attempt, the newest first asked for, and stays text", async () => {
+    const tenant = await newTenant(world());
+    const { taskId } = await tenant.rota.tasks.submit({
+      agentId: "broken",
+      message: "logged",
+      retryPolicy: { maxRetries: 1, backoffMs: 10, jitter: 0 },
+    });
+    await tenant.rota.tasks.wait(taskId);
+    const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    await context.route(`**/v1/tasks/${taskId}/logs?*`, (route) => {
+      const attempt = Number(new URL(route.request().url()).searchParams.get("attempt") ?? 2);
+      const lines = Array.from({ length: attempt === 2 ? 250 : 1 }, (_, n) => ({
+        n: n + 13,
+        at: new Date(Date.UTC(2026, 10, 16, 5, 0, n)).toISOString(),
+        level: n === 249 ? "error" : "info",
+        text: `attempt ${attempt} line ${n} <img src=x onerror=alert(1)>`,
+      }));
+      const dropped = attempt === 2 ? 12 : 0;
+      return route.fulfill({ json: { taskId, attempt, lines, count: lines.length, dropped, next: null } });
+    });
+    const page = await open(`/tasks/${taskId}`);
+    const log = page.getByRole("list", { name: "Log" });
+    await log.getByText("attempt 2 line 249 <img").waitFor();
+    await log.getByText("12 older lines of this attempt are no longer kept.").waitFor();
+    expect(await log.getByText("attempt 2 line 0 ").count()).toBe(0);
+    await log.getByRole("button", { name: "Show all 250 lines" }).click();
+    await log.getByText("attempt 2 line 0 ").waitFor();
+    await page.getByLabel("Attempt 1").check();
+    await log.getByText("attempt 1 line 0").waitFor();
+    expect(await log.getByRole("listitem").count()).toBe(1);
+    await expectAccessibleEverywhere(page, "task-log");
+  });
+
   test("a viewer has no buttons that change anything", async () => {
     const tenant = await newTenant(world());
     const { taskId } = await tenant.rota.tasks.submit({ agentId: "held", message: "runs" });

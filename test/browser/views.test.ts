@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { lanesTests } from "./lanes.ts";
+import { overviewTests } from "./overview.ts";
 import { schedulesTests } from "./schedules.ts";
 import { sessionsTests } from "./sessions.ts";
 import { openWorld, SETUP_MS, type World } from "./world.ts";
@@ -11,6 +12,7 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 
 // Beside dashboard.test.ts, with a browser and a server of its own: a view has a file and a line here.
+describe("the overview:", () => overviewTests(() => world));
 describe("sessions:", () => sessionsTests(() => world));
 describe("lanes:", () => lanesTests(() => world));
 describe("schedules:", () => schedulesTests(() => world));

@@ -9,10 +9,11 @@ const DURATIONS: readonly number[] = [
   ...[1, 2, 6, 12, 24, 48, 168].map((count) => count * HOUR),
 ];
 
-/** The smallest round number that an axis up to `most` can end at: 2, 4, 10, 20, 40, 100 … Half of it is whole, too. */
+/** The smallest round number that an axis up to `most` can end at: 2, 4, 10, 30, 80 … Half of it is whole, too. */
 export function niceCount(most: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(most, 1)));
-  return [2, 4, 10, 20].map((step) => step * power).find((end) => end >= most) ?? most;
+  const ends = [1, 2, 3, 4, 6, 8, 10].map((step) => step * power);
+  return ends.find((end) => end >= most && end % 2 === 0) ?? most;
 }
 
 /** The same for milliseconds. */

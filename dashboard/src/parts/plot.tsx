@@ -10,6 +10,8 @@ interface PlotProps {
   /** The value at the top of the axis. */
   readonly max: number;
   readonly format: (value: number) => string;
+  /** Of the line in the middle; left out: there is none. */
+  readonly middle?: string;
   /** The first is solid, the second dotted. */
   readonly lines: readonly [Points, Points];
   /** Is the ground below the first line filled? */
@@ -32,7 +34,7 @@ const BARS = 32;
 
 /** Lines over time. A pointer and the arrow keys look at single steps. */
 export function Plot(props: PlotProps) {
-  const { label, height, max, format, lines, isArea = false, bars, tip, at, onLook } = props;
+  const { label, height, max, format, middle, lines, isArea = false, bars, tip, at, onLook } = props;
   const base = bars === undefined ? height : height - BARS;
   const count = lines[0].length;
   const x = (index: number) => (count < 2 ? 0 : (index / (count - 1)) * WIDTH);
@@ -57,7 +59,10 @@ export function Plot(props: PlotProps) {
     <div className="plot" style={{ "--h": `${height}px` } as CSSProperties}>
       <svg viewBox={`0 0 ${WIDTH} ${height}`} preserveAspectRatio="none" role="img" aria-labelledby={labelId}>
         <title id={labelId}>{label}</title>
-        <path className="grid" d={`M0 ${TOP}H${WIDTH}${bars && `M0 ${(TOP + base) / 2}H${WIDTH}`}`} />
+        <path
+          className="grid"
+          d={`M0 ${TOP}H${WIDTH}${middle === undefined ? "" : `M0 ${(TOP + base) / 2}H${WIDTH}`}`}
+        />
         <path className="grid base" d={`M0 ${base}H${WIDTH}`} />
         {isArea && main !== "" && <path className="area" d={`${main}L${x(last)} ${base}L0 ${base}z`} />}
         <path className="ln ln-quiet" d={quiet} />
@@ -81,9 +86,9 @@ export function Plot(props: PlotProps) {
       <span className="y" style={{ top: TOP }}>
         {format(max)}
       </span>
-      {bars !== undefined && (
+      {middle !== undefined && (
         <span className="y" style={{ top: (TOP + base) / 2 }}>
-          {format(max / 2)}
+          {middle}
         </span>
       )}
       <div

@@ -1,0 +1,141 @@
+/**
+ * Makes the pictures of the README: `npm run screenshots`. An hour of pretend work is played in some seconds, with a clock that is moved
+ * by hand, so that the charts have something to show; then a browser looks at it.
+ */
+import { mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+import { DashboardSource } from "../src/cli/dashboard/dashboard-source.ts";
+import type { Executor } from "../src/executors/executor.ts";
+import type { Rota } from "../src/interface/rota.ts";
+import { silentLog } from "../src/model/log.ts";
+import type { SubmitInput } from "../src/model/submit-input.ts";
+import { createRota } from "../src/rota.ts";
+import { listen } from "../src/server/listen.ts";
+import { ManualClock } from "../src/testing/manual-clock.ts";
+import { findBrowser } from "../test/browser/find-browser.ts";
+
+const FOLDER = join(import.meta.dirname, "..", "docs", "images");
+const HOUR_MS = 3_600_000;
+const STEP_MS = 5_000;
+/** In the last part of the hour more comes than can be done. */
+const BUSY_FROM = 0.82;
+const SIZE = { width: 1_280, height: 860 } as const;
+const BYTES_MAX = 200 * 1_024;
+
+const clock = new ManualClock(Date.now() - HOUR_MS);
+const random = seeded(7);
+
+/** The same pictures every time, as far as the time of day allows. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
+    return state / 2 ** 32;
+  };
+}
+
+/** Takes this long by the clock that is moved, and fails so often. */
+function pretend(minMs: number, maxMs: number, failing = 0): Executor {
+  return async (_task, { usage, log }) => {
+    log.info({}, "begins");
+    await new Promise<void>((resolve) => {
+      clock.setTimer(minMs + random() * (maxMs - minMs), resolve);
+    });
+    usage({ inputTokens: Math.round(2_000 + random() * 9_000), outputTokens: Math.round(random() * 2_000) });
+    if (random() < failing) throw new Error("HTTP 403: Checking your browser before accessing shop.example");
+    return { ok: true };
+  };
+}
+
+const WORK: readonly SubmitInput[] = [
+  { agentId: "research", instruction: "Compare prices of 12 laptop suppliers" },
+  { agentId: "research", instruction: "Summarize the Q3 filings of three competitors", priority: "high" },
+  { agentId: "research", instruction: "Find reviewers for the robotics paper", priority: "low" },
+  { agentId: "support", message: "Answer Anna about the refund of order 20931", lane: "main" },
+  { agentId: "support", message: "Draft replies to 9 tickets about late parcels", lane: "main" },
+  { agentId: "writer", instruction: "Translate the handbook to Portuguese", lane: "subagent" },
+  {
+    agentId: "crawler",
+    instruction: "Collect opening hours of 300 clinics",
+    retryPolicy: { maxRetries: 1, backoffMs: 20_000 },
+  },
+];
+
+async function openRota(): Promise<Rota> {
+  const rota = await createRota({
+    storage: "sqlite::memory:",
+    clock,
+    scheduler: { workerCount: 10, maxInflight: 10, maxPerAgentInflight: 10 },
+    lanes: { main: 12, subagent: 16, cron: 6, team: 8 },
+  });
+  rota.agent("research", { maxInflight: 6 }, pretend(14_000, 40_000));
+  rota.agent("support", pretend(4_000, 22_000));
+  rota.agent("writer", pretend(20_000, 60_000));
+  rota.agent("crawler", { maxInflight: 4 }, pretend(6_000, 20_000, 0.35));
+  await rota.start();
+  for (const [name, schedule, agent] of [
+    ["Inbox triage", "*/30 * * * *", "support"],
+    ["Price watch, 40 shops", "15 * * * *", "crawler"],
+    ["Nightly competitor report", "30 2 * * *", "research"],
+    ["Morning briefing", "0 6 * * 1-5", "writer"],
+  ] as const) {
+    await rota.schedules.create({ name, schedule, agent, instruction: name });
+  }
+  return rota;
+}
+
+/** Work comes in waves, and towards the end in a flood. */
+async function play(rota: Rota): Promise<void> {
+  for (let step = 0; step < HOUR_MS / STEP_MS; step++) {
+    const part = (step * STEP_MS) / HOUR_MS;
+    const wave = 0.9 + 0.5 * Math.sin(part * 14) + (part > BUSY_FROM ? 1.1 : 0);
+    const count = Math.floor(wave + random());
+    const inputs = Array.from(
+      { length: count },
+      () => WORK[Math.floor(random() * WORK.length)] as SubmitInput,
+    );
+    if (inputs.length > 0) await rota.tasks.submitMany(inputs);
+    await clock.advance(STEP_MS);
+  }
+  // What was played took a while, too.
+  clock.set(Date.now());
+  await clock.advance(1);
+}
+
+const rota = await openRota();
+await play(rota);
+const dashboard = new DashboardSource({ basePath: "", environment: {}, log: silentLog });
+await dashboard.open();
+const server = await listen({ rota, dashboard, log: silentLog, host: "127.0.0.1", port: 0 });
+const { path, environment } = await findBrowser();
+const browser = await chromium.launch({
+  executablePath: path,
+  args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+  env: { ...process.env, ...environment },
+});
+try {
+  const page = await browser.newPage({ viewport: SIZE, locale: "en-US", reducedMotion: "reduce" });
+  const keep = async (name: string) => {
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    const file = join(FOLDER, `${name}.png`);
+    mkdirSync(FOLDER, { recursive: true });
+    await page.screenshot({ path: file });
+    const { size } = statSync(file);
+    if (size > BYTES_MAX) throw new Error(`${file} has ${size} bytes: more than ${BYTES_MAX}`);
+    console.log(`${file}: ${Math.round(size / 1_024)} KB`);
+  };
+  await page.goto(`${server.url}/ui/`);
+  await page.getByRole("heading", { name: "Why work waits" }).waitFor();
+  //   await page.getByRole("img", { name: /^Tasks in the last hour/ }).waitFor();
+  await keep("overview");
+  const { tasks } = await rota.tasks.list({ state: "queued", agentId: "research", lane: "tasks", limit: 20 });
+  await page.goto(`${server.url}/ui/tasks/${tasks.at(-1)?.taskId}`);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.locator(".why-box").waitFor();
+  await keep("task");
+} finally {
+  await browser.close();
+  await server.close();
+  await rota.stop({ graceMs: 0 });
+}
