@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 import type { Task } from "../../../../src/client/index.ts";
 import { type TaskLog as Log, useAsk } from "../../api/routes-to-come.ts";
 import { useLiveState } from "../../live/live.tsx";
@@ -9,6 +9,8 @@ import { countOf, formatCount, formatExact } from "../../parts/format.ts";
 /** So many lines are shown at first, the newest. */
 const SHOWN_LINES = 200;
 const LINES_MAX = 2_000;
+/** Closer to its end than this, the log follows what comes. */
+const END_PX = 24;
 /** What is logged is no event: while it runs, it is looked for. */
 const EVERY_MS = 2_000;
 
@@ -61,11 +63,26 @@ export function TaskLog({ task }: { readonly task: Task }) {
 
 function Lines({ log: { lines, dropped } }: { readonly log: Log }) {
   const [isAll, setAll] = useState(false);
+  const list = useRef<HTMLOListElement>(null);
+  // The newest is what one wants to read, as in a terminal; who has scrolled up stays there.
+  const isAtEnd = useRef(true);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever lines came.
+  useLayoutEffect(() => {
+    if (isAtEnd.current) list.current?.scrollTo({ top: list.current.scrollHeight });
+  }, [lines]);
   const shown = isAll ? lines : lines.slice(-SHOWN_LINES);
   if (lines.length === 0) return <p className="sub">This attempt logged nothing.</p>;
   return (
     <div className="well">
-      <ol className="log" tabIndex={0} aria-label="Log">
+      <ol
+        ref={list}
+        className="log"
+        tabIndex={0}
+        aria-label="Log"
+        onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
+          isAtEnd.current = scrollTop + clientHeight > scrollHeight - END_PX;
+        }}
+      >
         {dropped > 0 && (
           <li className="cutline">{countOf(dropped, "older line")} of this attempt are no longer kept.</li>
         )}
