@@ -256,6 +256,35 @@ export function tasksTests(world: () => World): void {
     await expect.poll(() => page.getByRole("button", { name: "Abort" }).count()).toBe(0);
   });
 
+  test("filters are saved as a view, columns are hidden, and both are kept", async () => {
+    const tenant = await newTenant(world());
+    await submitSome(tenant);
+    const { open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    const page = await open("/tasks?state=failed&agentId=broken");
+    await page.getByText("Collect pricing pages").waitFor();
+    await page.getByRole("button", { name: "Save view" }).click();
+    await page.keyboard.type("Broken things");
+    await expectAccessible(page);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Columns" }).click();
+    await page.getByLabel("Lane", { exact: true }).uncheck();
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "All", exact: true }).click();
+    await page.reload();
+    await page.getByRole("link", { name: "Broken things" }).click();
+    await expect.poll(() => new URL(page.url()).search).toBe("?state=failed&agentId=broken");
+    await expect.poll(() => rowsOf(page).count()).toBe(1);
+    expect(await page.getByRole("columnheader", { name: "Lane" }).count()).toBe(0);
+    // The columns that are left are as wide as the list.
+    const [title, made] = [rowsOf(page).locator(".c-title"), rowsOf(page).locator(".c-made")];
+    expect((await title.boundingBox())?.width).toBeGreaterThan(200);
+    expect((await made.boundingBox())?.x).toBeGreaterThan(1_000);
+    await page.getByRole("button", { name: "Save view" }).click();
+    await page.getByRole("button", { name: "Remove Broken things" }).click();
+    await page.keyboard.press("Escape");
+    expect(await page.getByRole("link", { name: "Broken things" }).count()).toBe(0);
+  });
+
   test("on a phone tasks are selected, too", async () => {
     const tenant = await newTenant(world());
     await tenant.rota.tasks.submit({ agentId: "held", message: "one" });

@@ -4,6 +4,7 @@ import { useKeys } from "../../keys/use-keys.ts";
 import { formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { useRowsOnScreen } from "../../parts/use-rows-on-screen.ts";
+import type { Column } from "./columns.tsx";
 import { TaskRow } from "./task-row.tsx";
 import type { Selection } from "./use-selection.ts";
 import type { TaskPages } from "./use-task-pages.ts";
@@ -19,12 +20,13 @@ interface TaskListProps {
   readonly canSelect: boolean;
   /** On a phone: the boxes are shown. */
   readonly isSelecting: boolean;
+  readonly hidden: readonly Column[];
   /** Undefined: newest first. */
   readonly order: string | undefined;
 }
 
 /** Rows of which only those on the screen exist, however many there are. */
-export function TaskList({ pages, selection, canSelect, isSelecting, order }: TaskListProps) {
+export function TaskList({ pages, selection, canSelect, isSelecting, hidden, order }: TaskListProps) {
   const { tasks, hasMore, isCut, loadMore, newCount, showNew, setAtTop } = pages;
   const box = useRef<HTMLDivElement>(null);
   const [cursor, setCursor] = useState<number>();
@@ -66,7 +68,11 @@ export function TaskList({ pages, selection, canSelect, isSelecting, order }: Ta
         </button>
       )}
       <div
-        className={`list cols-tasks ${isSelecting ? "selecting" : ""}`}
+        className={[
+          "list cols-tasks",
+          isSelecting && "selecting",
+          ...hidden.map((name) => `no-${name}`),
+        ].join(" ")}
         role="table"
         aria-label="Tasks"
         aria-rowcount={hasMore || isCut ? -1 : tasks.length + 1}
@@ -123,27 +129,31 @@ function Head({ selection, canSelect, order }: Pick<TaskListProps, "selection" |
         <span className="vh">State</span>
       </span>
       <span role="columnheader">Task</span>
-      <span role="columnheader" className="wide">
+      <span role="columnheader" className="wide c-id">
         Id
       </span>
-      <span role="columnheader">Agent</span>
+      <span role="columnheader" className="c-agent">
+        Agent
+      </span>
       <span role="columnheader" className="c-lane">
         Lane
       </span>
-      <span role="columnheader" className="wide">
+      <span role="columnheader" className="wide c-prio">
         Priority
       </span>
-      <span role="columnheader">State</span>
-      <span role="columnheader" className="num">
+      <span role="columnheader" className="c-why">
+        State
+      </span>
+      <span role="columnheader" className="num c-wait">
         Wait
       </span>
-      <span role="columnheader" className="num">
+      <span role="columnheader" className="num c-run">
         Run
       </span>
       <span role="columnheader" className="num c-tok">
         Tokens
       </span>
-      <span role="columnheader" className="wide num">
+      <span role="columnheader" className="wide num c-tries">
         Attempts
       </span>
       <span role="columnheader" className="num" aria-sort={order === "oldest" ? "ascending" : "descending"}>

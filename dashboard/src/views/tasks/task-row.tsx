@@ -56,7 +56,7 @@ export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
           {title || shortId(taskId)}
         </Link>
       </span>
-      <span role="cell" className="wide id">
+      <span role="cell" className="wide id c-id">
         {shortId(taskId)}
       </span>
       <span role="cell" className="c-agent" title={agentId}>
@@ -65,7 +65,7 @@ export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
       <span role="cell" className="c-lane sub">
         {lane}
       </span>
-      <span role="cell" className="wide sub">
+      <span role="cell" className="wide sub c-prio">
         {priorityWord(priority)}
       </span>
       <span
@@ -83,7 +83,7 @@ export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
       <span role="cell" className="num c-tok sub">
         {formatShortCount(tokens)}
       </span>
-      <span role="cell" className="wide num sub">
+      <span role="cell" className="wide num sub c-tries">
         {attempts || "–"}
       </span>
       <span role="cell" className="num c-made muted">

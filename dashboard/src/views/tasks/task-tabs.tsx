@@ -3,6 +3,7 @@ import { Link, useSearch } from "wouter";
 import { useSession } from "../../api/session.tsx";
 import { formatCount } from "../../parts/format.ts";
 import { isEnded } from "../../parts/task-text.ts";
+import { SavedViews } from "./saved-views.tsx";
 import { TASK_TABS } from "./task-filters.ts";
 
 /** The states that users look at most often, with how many there are. */
@@ -42,6 +43,7 @@ export function TaskTabs() {
           </Link>
         );
       })}
+      <SavedViews />
     </nav>
   );
 }

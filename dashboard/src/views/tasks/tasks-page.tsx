@@ -6,8 +6,10 @@ import { countOf } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
+import { useKept } from "../../parts/use-kept.ts";
 import { BulkBar } from "./bulk-bar.tsx";
 import { BulkProgress, currentBulk } from "./bulk-progress.tsx";
+import { Columns, parseColumns } from "./columns.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { TASK_FILTERS } from "./task-filters.ts";
 import { TaskList } from "./task-list.tsx";
@@ -24,6 +26,7 @@ export default function TasksPage() {
   const pages = useTaskPages(filtering.filters);
   const selection = useSelection(pages.tasks);
   const [isNew, setNew] = useState(false);
+  const [hidden, setHidden] = useKept("columns", parseColumns);
   const bulkId = useSyncExternalStore(currentBulk.subscribe, currentBulk.get);
   // A phone has no room for boxes beside the states: they take their place while the user selects.
   const [isSelecting, setSelecting] = useState(false);
@@ -60,6 +63,7 @@ export default function TasksPage() {
             Select
           </button>
         )}
+        <Columns hidden={hidden} onChange={setHidden} />
       </FilterBar>
       {pages.isLoading ? (
         <Loading what="tasks" />
@@ -77,6 +81,7 @@ export default function TasksPage() {
           selection={selection}
           canSelect={may("operate")}
           isSelecting={isSelecting}
+          hidden={hidden}
           order={order}
         />
       )}
