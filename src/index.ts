@@ -39,6 +39,7 @@ export type {
   LocalKeys,
 } from "./interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "./interface/lanes.ts";
+export type { NodeInfo, NodeLaneInfo, NodeList, NodeState, Nodes } from "./interface/nodes.ts";
 export type { Notification, Notifications, NotificationsOptions } from "./interface/notifications.ts";
 export type {
   AgentOptions,
@@ -46,6 +47,7 @@ export type {
   ContextUse,
   EstimateTokens,
   LaneOptions,
+  OutboundOptions,
   ReloadOptions,
   RotaOptions,
   ScheduleOptions,
@@ -54,6 +56,8 @@ export type {
   WebhookOptions,
 } from "./interface/options.ts";
 export type {
+  EventPage,
+  EventPageFilter,
   Events,
   EventsOptions,
   Health,
@@ -98,6 +102,7 @@ export type {
   Sessions,
   StoppedTasks,
 } from "./interface/sessions.ts";
+export type { TaskLog, TaskLogFilter, TaskLogLevel, TaskLogLine } from "./interface/task-logs.ts";
 export type {
   CancelledTask,
   LocalTasks,
@@ -120,6 +125,7 @@ export type {
   TenantList,
   Tenants,
 } from "./interface/tenants.ts";
+export type { WaitingCode, WaitingReason, WaitingReasons } from "./interface/waiting.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "./interface/webhooks.ts";
 export type { WritAnswer, WritInput, Writs } from "./interface/writs.ts";
 export type {

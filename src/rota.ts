@@ -20,6 +20,7 @@ import { LocalRota } from "./library/local-rota.ts";
 import { OneAtATime } from "./library/one-at-a-time.ts";
 import { refusingWrits } from "./library/refused-writs.ts";
 import { Reloader } from "./library/reloader.ts";
+import { SECRET_KEY_VARIABLE, SecretBox } from "./library/secret-box.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
 import { StoredQuota } from "./library/stored-quota.ts";
 import { TenantCatalogue } from "./library/tenant-catalogue.ts";
@@ -35,6 +36,9 @@ import type { Storage } from "./storage/storage.ts";
 import { checkNode, VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
 import { signature } from "./webhooks/signature.ts";
+
+/** A change of these changes what agents made over HTTP may call. */
+const TARGET_PATHS = ["outbound.allow", "outbound.deny", "webhooks.allow"];
 
 /**
  * Opens the storage and makes a scheduler on it. Tasks can be submitted right away; `start()` begins to run them.
@@ -64,7 +68,9 @@ export async function createRota(options: RotaOptions = {}): Promise<Rota> {
 
 /** Throws what `createRota` would throw at these options, before it opens the storage. */
 export function checkOptions(options: RotaOptions): void {
-  resolveSettings(options, { clock: options.clock ?? systemClock, environment: processEnvironment() });
+  const environment = processEnvironment();
+  resolveSettings(options, { clock: options.clock ?? systemClock, environment });
+  new SecretBox(environment[SECRET_KEY_VARIABLE]);
 }
 
 export interface RotaParts {
@@ -97,10 +103,11 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   });
   // Before anything else: tasks can be submitted as soon as this answers.
   await laneCatalogue.open();
-  const guard = new CurrentGuard({ allow: () => current.value.allow, clock });
+  const guard = new CurrentGuard({ targets: () => current.value.outbound, clock });
   const withWrits = (executor: Executor, tenant: string) => rota.tenant(tenant).writAnswers.after(executor);
   const withoutWrits = refusingWrits(log);
-  const agents = new AgentTable({ current, surroundings, withWrits, withoutWrits });
+  const box = new SecretBox(environment[SECRET_KEY_VARIABLE]);
+  const agents = new AgentTable({ current, surroundings, keyIds: box.keyIds, withWrits, withoutWrits });
   const tenants = new TenantCatalogue({
     ...service,
     storage,
@@ -113,7 +120,14 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     storage,
     maxStoredBytes: (id) => tenants.limitsOf(id)?.maxStoredBytes ?? null,
   });
-  const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
+  const catalogue = new AgentCatalogue({
+    ...service,
+    storage,
+    agents,
+    bounds,
+    guard: () => guard.value,
+    box,
+  });
   await catalogue.read();
   const onRestored = () => rota.storageRestored();
   const eventLog = new EventLog({ storage, clock, log, onRestored });
@@ -141,6 +155,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     random,
     log,
     newNodeId: nodeIdMaker(hostname(), process.pid),
+    version: VERSION,
     maxLaneShare: () => current.value.options.tenants.maxLaneShare,
     hasSecondTenant: () => tenants.hasSecond,
     concurrency: () =>
@@ -187,7 +202,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     surroundings,
     log,
     onChanged: (paths) => {
-      if (paths.includes("webhooks.allow")) catalogue.rebuild();
+      if (paths.some((path) => TARGET_PATHS.includes(path))) catalogue.rebuild();
     },
   });
   const rota = new LocalRota({
@@ -201,6 +216,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     catalogue,
     tenants,
     guard,
+    box,
     turns,
     reloader,
     engine,
@@ -259,7 +275,12 @@ async function openStorage(url: string, { clock, waitMs, log }: OpenParams): Pro
   switch (storage?.driver) {
     case "sqlite": {
       const { openSqlite } = await import("./storage/sqlite/open.ts");
-      return openSqlite({ path: storage.path, clock });
+      const onLooseFiles = (files: readonly string[]) =>
+        log.warn(
+          { files },
+          `other users of this machine can read what Rota keeps: chmod 600 ${files.join(" ")}`,
+        );
+      return openSqlite({ path: storage.path, clock, onLooseFiles });
     }
     case "postgres": {
       const { openPostgres } = await import("./storage/postgres/open.ts");

@@ -156,6 +156,7 @@ type Call = (tenant: LocalTenant, owned: Owned) => Promise<unknown>;
 const MISSING: Readonly<Record<string, Call>> = {
   "tasks.get": ({ tasks }, { running }) => tasks.get(running),
   "tasks.explain": ({ tasks }, { waiting }) => tasks.explain(waiting),
+  "tasks.logs": ({ tasks }, { running }) => tasks.logs(running),
   "tasks.cancel": ({ tasks }, { running }) => tasks.cancel(running),
   "tasks.retry": ({ tasks }, { failed }) => tasks.retry(failed),
   "tasks.wait": ({ tasks }, { failed }) => tasks.wait(failed),
@@ -262,7 +263,16 @@ const EMPTY: Readonly<Record<string, { readonly call: Call; readonly answer: unk
     ],
     answer: [[], [], [], [], []],
   },
+  eventPage: {
+    call: async (tenant, { running }) => [
+      await tenant.eventPage(),
+      await tenant.eventPage({ after: 0 }),
+      await tenant.eventPage({ taskId: running }),
+    ],
+    answer: Array.from({ length: 3 }, () => ({ events: [], count: 0, next: null })),
+  },
   notifications: { call: notificationsOf, answer: [] },
+  waiting: { call: (tenant) => tenant.waiting(), answer: { reasons: [], total: 0 } },
   stats: {
     call: async (tenant) => {
       const { queue, metrics } = await tenant.stats();
@@ -334,7 +344,7 @@ function methodsOf(tenant: LocalTenant): string[] {
     "webhooks",
     "bulks",
   ] as const;
-  const own = ["events", "notifications", "stats", "metrics"];
+  const own = ["events", "eventPage", "notifications", "waiting", "stats", "metrics"];
   return [...areas.flatMap((area) => Object.keys(tenant[area]).map((name) => `${area}.${name}`)), ...own];
 }
 

@@ -106,6 +106,53 @@ const eventHeaders = z.object({
     .describe("The `id` of the last event seen: the stream goes on after it. 0 for all there are."),
 });
 
+const eventPage = z
+  .strictObject({
+    events: z
+      .array(
+        z.strictObject({ seq: z.int().describe("Its number: they go up."), ...event.shape }).meta({
+          id: "NumberedEvent",
+          description: "An event with its number.",
+          examples: [{ seq: 3, ...EVENT_EXAMPLE }],
+        }),
+      )
+      .readonly()
+      .describe("Oldest first with `after`, else newest first."),
+    count: z
+      .int()
+      .describe(
+        "Of this page: it ends earlier when its events are large (4 MiB), or when much of the log had to be looked at.",
+      ),
+    next: z
+      .int()
+      .nullable()
+      .describe("Goes on: as `after` if that was given, else as `before`. Null on the last page."),
+  })
+  .meta({
+    id: "EventPage",
+    description: "What has happened.",
+    examples: [{ events: [{ seq: 3, ...EVENT_EXAMPLE }], count: 1, next: null }],
+  });
+
+export const listEvents = {
+  operationId: "listEvents",
+  tags: ["events"],
+  summary: "List what has happened",
+  description:
+    "A page of the events of the tenant: newest first, or with `after` oldest first. A page may be shorter than `limit`, even empty, while `next` is a number: the request looked at as much of the log as one may. Events are kept as long as tasks are, and go with them.",
+  querystring: z.strictObject({
+    after: z
+      .string()
+      .exactOptional()
+      .describe("Those after the event of this number, oldest first; 0 for all there are."),
+    before: z.string().exactOptional().describe("Only those before the event of this number."),
+    type: z.string().exactOptional().describe("Only those of this type."),
+    taskId: z.string().exactOptional().describe("Only those of this task."),
+    limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
+  }),
+  response: { 200: eventPage, ...errorAnswers("storage_unavailable") },
+};
+
 export const streamEvents = {
   operationId: "streamEvents",
   tags: ["events"],

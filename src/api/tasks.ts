@@ -2,6 +2,7 @@ import { z } from "zod";
 import { REASON_CODES } from "../model/explanation.ts";
 import { PRIORITY_NAMES, type PriorityName } from "../model/priority.ts";
 import { ATTEMPT_OUTCOMES, TASK_KINDS } from "../model/task.ts";
+import { TASK_LOG_LEVELS } from "../model/task-log.ts";
 import { TASK_ORDERS } from "../model/task-order.ts";
 import { TASK_STATES } from "../model/task-state.ts";
 import { errorAnswers } from "./error.ts";
@@ -488,6 +489,57 @@ export const explainTask = {
   description: "Everything that holds it, who is ahead, and since when.",
   params: taskId,
   response: { 200: explanation, ...errorAnswers("not_found", "storage_unavailable") },
+};
+
+const LOG_EXAMPLE = { n: 1, at: "2026-03-08T12:00:01.005Z", level: "info" as const, text: "read 12 pages" };
+
+const taskLog = z
+  .strictObject({
+    taskId: z.string(),
+    attempt: z.int().nullable().describe("Whose lines they are; null: nothing was logged."),
+    lines: z
+      .array(
+        z.strictObject({
+          n: z
+            .int()
+            .describe(
+              "They go up by one within an attempt, from 1: where some are missing, they were dropped.",
+            ),
+          at: time,
+          level: z.enum(TASK_LOG_LEVELS),
+          text: z.string().describe("What was logged, then its fields as JSON; up to 4 KiB."),
+        }),
+      )
+      .readonly()
+      .describe("Oldest first."),
+    count: z.int().describe("Of this page."),
+    dropped: z.int().describe("How many older lines of this attempt are no longer kept."),
+    next: z.int().nullable().describe("Goes on, as `after`; null: there are no more now."),
+  })
+  .meta({
+    id: "TaskLog",
+    description: "What an executor logged while it worked on a task.",
+    examples: [
+      { taskId: "tsk_019a8f6e", attempt: 1, lines: [LOG_EXAMPLE], count: 1, dropped: 0, next: null },
+    ],
+  });
+
+export const getTaskLog = {
+  operationId: "getTaskLog",
+  tags,
+  summary: "Read what a task logged",
+  description:
+    "What its executor logged, and what a program wrote to stderr, oldest first. Of each attempt the last 2000 lines are kept, up to 256 KiB, as long as the task is. Lines are written within half a second.",
+  params: taskId,
+  querystring: z.strictObject({
+    attempt: z
+      .string()
+      .exactOptional()
+      .describe("The number of the attempt; left out: the newest that logged something."),
+    after: z.string().exactOptional().describe("Those after the line of this number."),
+    limit: z.string().exactOptional().describe("How many at most: 1 to 2000, 500 unless given."),
+  }),
+  response: { 200: taskLog, ...errorAnswers("not_found", "storage_unavailable") },
 };
 
 export const cancelTask = {

@@ -124,6 +124,20 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./watch.ts")).watchCommand(),
   },
   {
+    name: "waiting",
+    usage: "",
+    description: "Show why work waits: reasons, and how many tasks each holds.",
+    group: LOOK,
+    load: async () => (await import("./waiting.ts")).waitingCommand(),
+  },
+  {
+    name: "events",
+    usage: "[options]",
+    description: "List what has happened.",
+    group: LOOK,
+    load: async () => (await import("./events.ts")).eventsCommand(),
+  },
+  {
     name: "stats",
     usage: "",
     description: "Show how much waits, runs and was done.",
@@ -150,6 +164,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     description: "List agents, or show, create, change and delete them.",
     group: LOOK,
     load: async () => (await import("./agents.ts")).agentsCommand(),
+  },
+  {
+    name: "nodes",
+    usage: "",
+    description: "List the processes that run tasks, with what each can run and runs.",
+    group: LOOK,
+    load: async () => (await import("./nodes.ts")).nodesCommand(),
   },
   {
     name: "deliveries",

@@ -16,6 +16,11 @@ export function safeLines(text: string): string {
   return text.replaceAll(CONTROL, (char) => (char === "\n" || char === "\t" ? char : "�"));
 }
 
+/** JSON with the same meaning in which what would control a terminal is escaped; `JSON.stringify` does that only below the space. */
+export function safeJson(json: string): string {
+  return json.replaceAll(CONTROL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
 const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;

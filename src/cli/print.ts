@@ -1,3 +1,5 @@
+import { safeJson } from "./display-text.ts";
+
 /** Answers go to stdout, everything else to stderr: so that a pipe carries nothing but answers. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -5,7 +7,7 @@ export function print(text: string): void {
 
 /** One document a line, so that programs can read them as they come. */
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value));
+  print(safeJson(JSON.stringify(value)));
 }
 
 export function note(text: string): void {

@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { ConnectionError } from "../client/index.ts";
 import { RotaError } from "../model/errors.ts";
-import { oneLine } from "./display-text.ts";
+import { oneLine, safeJson } from "./display-text.ts";
 import { type ExitCode, exitCodeOf } from "./exit-code.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -17,7 +17,7 @@ export function reportError(error: unknown, { json = false, about }: ReportOptio
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   const subject = about === undefined ? "" : `${oneLine(about)}: `;
   process.stderr.write(
-    json ? `${JSON.stringify(toJson(error))}\n` : `error: ${subject}${sentenceOf(error)}\n`,
+    json ? `${safeJson(JSON.stringify(toJson(error)))}\n` : `error: ${subject}${sentenceOf(error)}\n`,
   );
   return exitCodeOf(error);
 }

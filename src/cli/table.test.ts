@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cut, displayWidth, oneLine, pad, safeLines } from "./display-text.ts";
+import { cut, displayWidth, oneLine, pad, safeJson, safeLines } from "./display-text.ts";
 import { sheetLines } from "./sheet.ts";
 import { tableLines } from "./table.ts";
 
@@ -71,4 +71,11 @@ test("text from elsewhere cannot write into a terminal", () => {
   const hostile = "a\x1b[2Jb\r\nc\x07\u202Ed\x9b31m";
   expect(oneLine(hostile)).toBe("a�[2Jb c��d�31m");
   expect(safeLines(hostile)).toBe("a�[2Jb�\nc��d�31m");
+});
+
+test("JSON that is shown controls no terminal, and means the same", () => {
+  const value = { text: "a\u009b2J\u202egnp\u2066x\u2069\u001b[31m\u007f é 😀" };
+  const shown = safeJson(JSON.stringify(value));
+  expect(shown).toMatch(/^[ -~é😀]+$/u);
+  expect(JSON.parse(shown)).toEqual(value);
 });

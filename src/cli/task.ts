@@ -1,11 +1,16 @@
 import { Command } from "commander";
+import { TASK_LOG_MAX } from "../model/task-log.ts";
+import { oneLine } from "./display-text.ts";
 import { explanationSheet } from "./explanation-sheet.ts";
-import { print, printJson } from "./print.ts";
+import { numberFlag } from "./flag-values.ts";
+import { note, print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 import { taskSheet } from "./task-sheet.ts";
 
 interface TaskFlags extends ServerFlags {
   readonly why?: boolean;
+  readonly logs?: boolean;
+  readonly attempt?: string;
 }
 
 /** `rota task ID`: everything there is to know of one task. */
@@ -13,9 +18,12 @@ export function taskCommand(): Command {
   const command = new Command("task")
     .description("Show one task: what it asks for, what became of it, and every attempt.")
     .argument("<id>", "the task's id: tsk_…")
-    .option("--why", "say what holds it, who is ahead, and since when");
+    .option("--why", "say what holds it, who is ahead, and since when")
+    .option("--logs", "show what was logged while it ran, of the newest attempt that logged something")
+    .option("--attempt <number>", "with --logs: of this attempt");
   return withServerOptions(command).action(async (id: string, flags: TaskFlags) => {
     if (flags.why) return explain(id, flags);
+    if (flags.logs) return showLog(id, flags);
     const task = await openClient(flags).tasks.get(id);
     if (flags.json) printJson(task);
     else for (const line of taskSheet(task, Date.now())) print(line);
@@ -26,4 +34,15 @@ async function explain(id: string, flags: ServerFlags): Promise<void> {
   const explanation = await openClient(flags).tasks.explain(id);
   if (flags.json) printJson(explanation);
   else for (const line of explanationSheet(explanation, Date.now())) print(line);
+}
+
+/** All that is kept of one attempt. */
+async function showLog(id: string, flags: TaskFlags): Promise<void> {
+  const { tasks } = openClient(flags);
+  const attempt = flags.attempt === undefined ? {} : { attempt: numberFlag(flags.attempt) as number };
+  const log = await tasks.logs(id, { ...attempt, limit: TASK_LOG_MAX.lines });
+  if (flags.json) return printJson(log);
+  if (log.attempt === null) return note("Nothing was logged.");
+  if (log.dropped > 0) note(`${log.dropped} older lines are no longer kept.`);
+  for (const { at, level, text } of log.lines) print(`${at}  ${level.padEnd(5)}  ${oneLine(text)}`);
 }

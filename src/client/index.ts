@@ -20,8 +20,17 @@ export type {
 } from "../interface/bulks.ts";
 export type { CreatedKey, KeyInfo, KeyInput, KeyList, KeyOwner, Keys } from "../interface/keys.ts";
 export type { LaneInfo, LaneInput, LaneList, Lanes } from "../interface/lanes.ts";
+export type { NodeInfo, NodeLaneInfo, NodeList, NodeState, Nodes } from "../interface/nodes.ts";
 export type { Notification, Notifications, NotificationsOptions } from "../interface/notifications.ts";
-export type { Events, EventsOptions, Health, RotaApi, RotaState } from "../interface/rota.ts";
+export type {
+  EventPage,
+  EventPageFilter,
+  Events,
+  EventsOptions,
+  Health,
+  RotaApi,
+  RotaState,
+} from "../interface/rota.ts";
 export type {
   CreatedSchedule,
   NewScheduleInput,
@@ -55,6 +64,7 @@ export type {
   Sessions,
   StoppedTasks,
 } from "../interface/sessions.ts";
+export type { TaskLog, TaskLogFilter, TaskLogLevel, TaskLogLine } from "../interface/task-logs.ts";
 export type {
   CancelledTask,
   TaskCounts,
@@ -75,6 +85,7 @@ export type {
   TenantList,
   Tenants,
 } from "../interface/tenants.ts";
+export type { WaitingCode, WaitingReason, WaitingReasons } from "../interface/waiting.ts";
 export type { DeliveryFilter, DeliveryPage, Webhooks } from "../interface/webhooks.ts";
 export type { WritAnswer, WritInput, Writs } from "../interface/writs.ts";
 export type {

@@ -1,6 +1,7 @@
 import type { DoctorOptions, DoctorReport } from "../interface/doctor.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
-import type { EventsOptions, Health, RotaApi } from "../interface/rota.ts";
+import type { EventPage, EventPageFilter, EventsOptions, Health, RotaApi } from "../interface/rota.ts";
+import type { WaitingReasons } from "../interface/waiting.ts";
 import type { RotaEvent } from "../model/event.ts";
 import type { Me } from "../model/me.ts";
 import type { Notification } from "../model/notification.ts";
@@ -15,6 +16,7 @@ import { EventStream } from "./event-stream.ts";
 import { eventFeed, notificationFeed } from "./feeds.ts";
 import { HttpKeys } from "./keys.ts";
 import { HttpLanes } from "./lanes.ts";
+import { HttpNodes } from "./nodes.ts";
 import { HttpRuns } from "./runs.ts";
 import { HttpSchedules } from "./schedules.ts";
 import { HttpSessions } from "./sessions.ts";
@@ -41,6 +43,7 @@ export class RotaClient implements RotaApi {
   readonly lanes: HttpLanes;
   readonly agents: HttpAgents;
   readonly webhooks: HttpWebhooks;
+  readonly nodes: HttpNodes;
   readonly tenants: HttpTenants;
   readonly keys: HttpKeys;
   readonly audit: HttpAudit;
@@ -57,6 +60,7 @@ export class RotaClient implements RotaApi {
     this.lanes = new HttpLanes(this.#connection);
     this.agents = new HttpAgents(this.#connection);
     this.webhooks = new HttpWebhooks(this.#connection);
+    this.nodes = new HttpNodes(this.#connection);
     this.tenants = new HttpTenants(this.#connection);
     this.keys = new HttpKeys(this.#connection);
     this.audit = new HttpAudit(this.#connection);
@@ -74,6 +78,10 @@ export class RotaClient implements RotaApi {
    */
   events(options: EventsOptions = {}): EventStream<RotaEvent> {
     return new EventStream(this.#connection, eventFeed(options), options);
+  }
+
+  eventPage(filter: EventPageFilter = {}, { signal }: CallOptions = {}): Promise<EventPage> {
+    return this.#connection.ask({ path: "/v1/events", query: { ...filter }, signal });
   }
 
   /** Reads on as `events` does. */
@@ -103,6 +111,10 @@ export class RotaClient implements RotaApi {
 
   stats({ signal }: CallOptions = {}): Promise<SchedulerStats> {
     return this.#connection.ask({ path: "/v1/scheduler/stats", signal });
+  }
+
+  waiting({ signal }: CallOptions = {}): Promise<WaitingReasons> {
+    return this.#connection.ask({ path: "/v1/waiting", signal });
   }
 
   doctor(options: DoctorOptions = {}): Promise<DoctorReport> {

@@ -1,3 +1,4 @@
+import type { TaskLog, TaskLogFilter } from "../interface/task-logs.ts";
 import type {
   CancelledTask,
   TaskCounts,
@@ -57,6 +58,10 @@ export class HttpTasks implements Tasks {
 
   async explain(taskId: string, { signal }: CallOptions = {}): Promise<Explanation> {
     return this.#connection.ask({ path: `${taskPath(taskId)}/explain`, signal });
+  }
+
+  async logs(taskId: string, filter: TaskLogFilter = {}, { signal }: CallOptions = {}): Promise<TaskLog> {
+    return this.#connection.ask({ path: `${taskPath(taskId)}/logs`, query: { ...filter }, signal });
   }
 
   list(filter: TaskFilter = {}, { signal }: CallOptions = {}): Promise<TaskPage> {

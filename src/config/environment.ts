@@ -11,7 +11,15 @@ const SHORT_NAMES: Readonly<Record<string, string>> = {
   ROTA_HOST: "ROTA_SERVER_HOST",
 };
 /** Variables of Rota that are no options: where commands find a server, and what `command` executors hand to their programs. */
-const OTHER_NAMES = ["ROTA_URL", "ROTA_KEY", "ROTA_TASK_ID", "ROTA_AGENT_ID", "ROTA_TENANT", "ROTA_ATTEMPT"];
+const OTHER_NAMES = [
+  "ROTA_URL",
+  "ROTA_KEY",
+  "ROTA_SECRET_KEY",
+  "ROTA_TASK_ID",
+  "ROTA_AGENT_ID",
+  "ROTA_TENANT",
+  "ROTA_ATTEMPT",
+];
 /** What people call the options elsewhere. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   ROTA_DB: "ROTA_STORAGE",

@@ -68,6 +68,7 @@ test("without a file, variables and flags everything has its default", () => {
     executors: {},
     agents: {},
     log: { level: "info" },
+    outbound: { allow: [], deny: [] },
     webhooks: { allow: [], secretEnv: "ROTA_WEBHOOK_SECRET" },
     audit: { retentionDays: 90 },
     shutdownGraceSec: 30,

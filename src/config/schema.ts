@@ -11,6 +11,7 @@ import { executor } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";
 import { log } from "./log-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
+import { outbound } from "./outbound-schema.ts";
 import { schedules } from "./schedules-schema.ts";
 import { server } from "./server-schema.ts";
 import { sessions } from "./sessions-schema.ts";
@@ -151,6 +152,7 @@ export const configSchema = section({
     .describe(
       "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued`, `contextWindow` and `writs` of its own, all optional.",
     ),
+  outbound: outbound.prefault({}),
   webhooks: webhooks.prefault({}),
   audit: audit.prefault({}),
   log: log.prefault({}),

@@ -6,8 +6,10 @@ import type {
   Usage,
 } from "../executors/executor.ts";
 import type { Log } from "../model/log.ts";
+import type { TaskLogLevel } from "../model/task-log.ts";
 import type { TaskRecord } from "../model/task-record.ts";
 import type { AttemptUsage } from "../storage/storage.ts";
+import { keptLog } from "./kept-log.ts";
 import type { RunningBytes } from "./running-bytes.ts";
 import { addUsage } from "./usage-sum.ts";
 
@@ -16,6 +18,8 @@ export interface AttemptHooks {
   readonly log: Log;
   /** Called with each report while the attempt lasts. */
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
+  /** Called with each line that it logs, also after its end. */
+  readonly onLog: (attempt: Attempt, level: TaskLogLevel, text: string) => void;
   /** Called with what it says it cost, once that is counted. */
   readonly onUsage: (attempt: Attempt, usage: Usage) => void;
   /** What the model of its agent takes in at most; undefined: the agent does not say. */
@@ -51,6 +55,7 @@ export class Attempt implements ExecutorContext {
   #controller: AbortController | null = null;
   #abortReason: Error | null = null;
   #log: Log | null = null;
+  #nodeLog: Log | null = null;
   #progress: ((data: unknown) => void) | null = null;
   #usage: ((usage: Usage) => void) | null = null;
   #holds: ((bytes: number) => void) | null = null;
@@ -80,15 +85,22 @@ export class Attempt implements ExecutorContext {
     return this.#controller.signal;
   }
 
+  /** What its executor logs is kept with the task as well. */
   get log(): Log {
+    this.#log ??= keptLog(this.nodeLog, (level, text) => this.#hooks.onLog(this, level, text));
+    return this.#log;
+  }
+
+  /** What the node says of it, in its own log alone. */
+  get nodeLog(): Log {
     const { requestId } = this.record.spec;
-    this.#log ??= this.#hooks.log.child({
+    this.#nodeLog ??= this.#hooks.log.child({
       taskId: this.record.id,
       agentId: this.record.agent,
       attempt: this.number,
       ...(requestId === undefined ? {} : { requestId }),
     });
-    return this.#log;
+    return this.#nodeLog;
   }
 
   get progress(): (data: unknown) => void {

@@ -17,6 +17,7 @@ function attemptOf(overrides: RecordOverrides = {}, log = new RecordingLog()) {
     memory: unboundedMemory(),
     log,
     onProgress: () => {},
+    onLog: () => {},
     onUsage: () => {},
     contextWindow: () => undefined,
     readSession: async () => null,

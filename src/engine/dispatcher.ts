@@ -81,6 +81,10 @@ export class Dispatcher extends Service {
     this.#closing = true;
   }
 
+  get isClosing(): boolean {
+    return this.#closing;
+  }
+
   /** Whether a task runs alone here, or is about to. */
   get alonePhase(): AlonePhase {
     return this.#turns.phase;

@@ -27,6 +27,7 @@ import { Incarnation } from "./incarnation.ts";
 import { Intake } from "./intake.ts";
 import { LaneSlots } from "./lane-slots.ts";
 import { logFailure } from "./log-failure.ts";
+import { LogKeeper } from "./log-keeper.ts";
 import { MetricsByTenant } from "./metrics-by-tenant.ts";
 import { Orphans } from "./orphans.ts";
 import { Pruner } from "./pruner.ts";
@@ -63,6 +64,8 @@ export interface EngineOptions {
   readonly random: () => number;
   readonly log: Log;
   readonly newNodeId: () => string;
+  /** Of Rota, for the list of nodes. */
+  readonly version: string;
   /** How many tasks of each lane run here at once. */
   readonly concurrency: () => Readonly<Record<string, number>>;
   /** The part of a lane's slots, and of `maxRunningBytes`, that one tenant may hold once a second enabled tenant exists. */
@@ -104,6 +107,7 @@ export class Engine {
   readonly #memory: RunningBytes;
   readonly #completer: Completer;
   readonly #runner: Runner;
+  readonly #logs: LogKeeper;
   readonly #incarnation: Incarnation;
   readonly #dispatcher: Dispatcher;
   readonly #timekeeper: Timekeeper;
@@ -162,16 +166,20 @@ export class Engine {
         this.#completer.report(attempt, data);
         this.#dispatcher.wake();
       },
+      onLog: (attempt, level, text) => this.#logs.add(attempt, level, text),
       onUsage: ({ record }, usage) => metrics.of(record.tenant).used(record, usage),
       ...(options.contextWindow && { contextWindow: options.contextWindow }),
       readSession: (attempt, turns) => readTaskSession({ clock, random, storage, attempt, turns }),
       ...(options.sign && { sign: options.sign }),
     });
+    this.#logs = new LogKeeper({ ...service, storage, storageNow });
     this.#incarnation = new Incarnation({
       ...service,
       storage,
       newNodeId: options.newNodeId,
+      version: options.version,
       capacity: () => this.#dispatcher.serves,
+      draining: () => this.#dispatcher.isClosing,
       abilities: options.abilities,
     });
     this.#dispatcher = new Dispatcher({
@@ -291,7 +299,7 @@ export class Engine {
     this.#started = true;
     // On a storage of our own nobody else can take the work over, and there is no lease to renew.
     if (!this.#options.storage.capabilities.exclusive) this.#heartbeat.start();
-    const others = [this.#incarnation, this.#dispatcher, this.#rescuer, ...this.#background()];
+    const others = [this.#incarnation, this.#dispatcher, this.#rescuer, this.#logs, ...this.#background()];
     for (const service of others) service.start();
   }
 
@@ -312,6 +320,7 @@ export class Engine {
     this.#runner.interruptAll("interrupted by shutdown");
     await this.#dispatcher.stop();
     await this.#lastFlush();
+    await this.#logs.close();
     await Promise.all([this.#heartbeat.stop(), this.#incarnation.stop(), this.#rescuer.stop()]);
     await this.#leave();
     this.#runner.close();

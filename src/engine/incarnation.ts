@@ -16,6 +16,10 @@ export interface IncarnationOptions extends ServiceOptions {
   readonly newNodeId: () => string;
   /** How many tasks of each lane this process is there to run. */
   readonly capacity: () => Capacity;
+  /** Whether it takes nothing more. */
+  readonly draining: () => boolean;
+  /** Of Rota. */
+  readonly version: string;
   /** What this process can execute. */
   readonly abilities: () => Abilities;
 }
@@ -38,8 +42,8 @@ export class Incarnation extends Service {
   #node: string;
   /** Whether the lease is gone and no new name is known yet. */
   #lost = false;
-  /** The slots that the storage knows of; null: perhaps others. */
-  #told: Capacity | null = null;
+  /** The slots that the storage knows of, and whether it knows that the node drains; null: perhaps others. */
+  #told: (Capacity & { readonly draining: boolean }) | null = null;
   /** The same of what this process can execute. */
   #abilities: Abilities | null = null;
 
@@ -101,18 +105,19 @@ export class Incarnation extends Service {
 
   /** A critical task that finds a slot free makes nobody give way for it: the storage must know what there is. */
   async #tellSlots(): Promise<void> {
-    const capacity = this.#options.capacity();
-    if (isDeepStrictEqual(capacity, this.#told)) return;
+    const told = { ...this.#options.capacity(), draining: this.#options.draining() };
+    if (isDeepStrictEqual(told, this.#told)) return;
     this.#told = null;
-    await this.#options.storage.nodes.setSlots({ node: this.#node, ...capacity });
-    this.#told = capacity;
+    await this.#options.storage.nodes.setSlots({ node: this.#node, ...told });
+    this.#told = told;
   }
 
   async #register(node: string): Promise<void> {
     const capacity = this.#options.capacity();
     const abilities = this.#options.abilities();
-    await this.#options.storage.nodes.register({ node, ...capacity, abilities });
-    this.#told = capacity;
+    const { version } = this.#options;
+    await this.#options.storage.nodes.register({ node, version, ...capacity, abilities });
+    this.#told = { ...capacity, draining: false };
     this.#abilities = abilities;
   }
 

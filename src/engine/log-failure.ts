@@ -10,8 +10,8 @@ export function logFailure(attempt: Attempt, settlement: Settlement): void {
   const { error } = settlement;
   if (settlement.to === "delayed") {
     const retryAt = new Date(settlement.runAt).toISOString();
-    attempt.log.warn({ ...owner, error, retryAt }, "an attempt failed; the task is tried again");
+    attempt.nodeLog.warn({ ...owner, error, retryAt }, "an attempt failed; the task is tried again");
   } else {
-    attempt.log.warn({ ...owner, error }, "an attempt failed, and with it the task");
+    attempt.nodeLog.warn({ ...owner, error }, "an attempt failed, and with it the task");
   }
 }

@@ -4,6 +4,7 @@ import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import type { Outcome } from "../model/outcome.ts";
 import { DEPENDENCY_BYTES_MAX } from "../model/task.ts";
+import type { TaskLogLevel } from "../model/task-log.ts";
 import { type TaskRecord, toTask } from "../model/task-record.ts";
 import type { ClaimedTask } from "../storage/storage.ts";
 import { Attempt, type AttemptHooks } from "./attempt.ts";
@@ -32,6 +33,8 @@ export interface RunnerOptions {
   /** Called instead when its lease is gone: there is nothing left to decide. */
   readonly onFenced: (attempt: Attempt) => void;
   readonly onProgress: (attempt: Attempt, data: unknown) => void;
+  /** Called with each line that an executor logs. Left out: none is kept. */
+  readonly onLog?: (attempt: Attempt, level: TaskLogLevel, text: string) => void;
   /** Called with what an attempt says it cost, once that is counted. */
   readonly onUsage?: (attempt: Attempt, usage: Usage) => void;
   /** What the model of a task's agent takes in at most. Left out: nobody says. */
@@ -62,6 +65,7 @@ export class Runner {
       memory: options.memory,
       log: options.log,
       onProgress: options.onProgress,
+      onLog: options.onLog ?? (() => {}),
       onUsage: options.onUsage ?? (() => {}),
       contextWindow: options.contextWindow ?? (() => undefined),
       readSession: options.readSession ?? (async () => null),

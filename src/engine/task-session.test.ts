@@ -29,6 +29,7 @@ async function reading(answer: () => Promise<SessionTurns | null>, session: stri
     memory: unboundedMemory(),
     log: new RecordingLog(),
     onProgress: () => {},
+    onLog: () => {},
     onUsage: () => {},
     contextWindow: () => undefined,
     readSession: async () => null,

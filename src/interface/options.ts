@@ -25,6 +25,7 @@ export interface RotaOptions {
   readonly agents?: Readonly<Record<string, AgentOptions>>;
   /** What does the work of agents that have no executor of their own, by the kind of task. */
   readonly executors?: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
+  readonly outbound?: OutboundOptions;
   readonly webhooks?: WebhookOptions;
   readonly audit?: AuditOptions;
   /** How long running work may go on after `stop()` or `drain()`. */
@@ -135,8 +136,16 @@ export interface AgentOptions {
   readonly writs?: boolean;
 }
 
+/** What callbacks, and agents made over HTTP, may call. */
+export interface OutboundOptions {
+  /** Hosts, addresses and networks that may be called although they are not public. */
+  readonly allow?: readonly string[];
+  /** Those that are never called, whatever `allow` says. */
+  readonly deny?: readonly string[];
+}
+
 export interface WebhookOptions {
-  /** Hosts, addresses and networks (`10.0.0.0/8`) that callbacks may reach although they are not public. */
+  /** The old name of `outbound.allow`: what either names is allowed. */
   readonly allow?: readonly string[];
   /** Signs callbacks, as Standard Webhooks describe it: `whsec_…`, base64. Left out: they are not signed. */
   readonly secret?: string;

@@ -1,5 +1,5 @@
 import type { Executor } from "../executors/executor.ts";
-import type { RotaEvent } from "../model/event.ts";
+import type { EventType, RotaEvent } from "../model/event.ts";
 import type { SchedulerStats } from "../model/scheduler-stats.ts";
 import type { Agents } from "./agents.ts";
 import type { Audit, LocalAudit } from "./audit.ts";
@@ -7,12 +7,14 @@ import type { Bulks, LocalBulks } from "./bulks.ts";
 import type { DoctorOptions, DoctorReport } from "./doctor.ts";
 import type { Keys, LocalKeys } from "./keys.ts";
 import type { Lanes } from "./lanes.ts";
+import type { Nodes } from "./nodes.ts";
 import type { Notifications, NotificationsOptions } from "./notifications.ts";
 import type { AgentOptions, ReloadOptions } from "./options.ts";
 import type { Runs, Schedules } from "./schedules.ts";
 import type { Sessions } from "./sessions.ts";
 import type { LocalTasks, Tasks } from "./tasks.ts";
 import type { Tenants } from "./tenants.ts";
+import type { WaitingReasons } from "./waiting.ts";
 import type { Webhooks } from "./webhooks.ts";
 import type { Writs } from "./writs.ts";
 
@@ -27,6 +29,7 @@ export interface RotaApi {
   readonly agents: Agents;
   readonly webhooks: Webhooks;
   readonly bulks: Bulks;
+  readonly nodes: Nodes;
   readonly tenants: Tenants;
   readonly keys: Keys;
   readonly audit: Audit;
@@ -39,6 +42,13 @@ export interface RotaApi {
    * for await (const event of rota.events({ after: lastSeen })) console.log(event.type, event.taskId);
    */
   events(options?: EventsOptions): Events;
+  /**
+   * A page of what has happened: newest first, or oldest first with `after`. Throws `invalid_field`.
+   *
+   * @example
+   * const { events, next } = await rota.eventPage({ type: "task.failed", limit: 20 });
+   */
+  eventPage(filter?: EventPageFilter): Promise<EventPage>;
   /** Calls `handler` with everything that happens from now on, in order; returns what undoes it. */
   onEvent(handler: (event: RotaEvent) => void | Promise<void>): () => void;
 
@@ -51,6 +61,13 @@ export interface RotaApi {
   notifications(options?: NotificationsOptions): Notifications;
 
   stats(): Promise<SchedulerStats>;
+  /**
+   * Why work waits: all waiting tasks by the first reason that holds each, as the node that is asked sees it.
+   *
+   * @example
+   * const { reasons, total } = await rota.waiting();
+   */
+  waiting(): Promise<WaitingReasons>;
   /**
    * Looks for what cannot be: counters that are off, moments of schedules that left no run. It counts every row, in slices
    * that let other work through. A node does it once at a time: callers that come meanwhile share the answer.
@@ -66,7 +83,10 @@ export interface RotaApi {
 }
 
 /** What one tenant can do: all that every way in can, for itself alone. */
-export type TenantApi = Omit<RotaApi, "tenants" | "keys" | "audit" | "health" | "doctor" | "onEvent">;
+export type TenantApi = Omit<
+  RotaApi,
+  "nodes" | "tenants" | "keys" | "audit" | "health" | "doctor" | "onEvent"
+>;
 
 /** The same in this process. */
 export interface LocalTenant extends TenantApi {
@@ -183,6 +203,26 @@ export interface EventsOptions {
    * earlier state: what was seen up to `after` may no longer be so. Events go on from what is there.
    */
   readonly onGap?: (gap: { readonly after: number; readonly oldest: number }) => void;
+}
+
+export interface EventPageFilter {
+  /** Those after the event of this number, oldest first; 0 for all there are. Left out: newest first. */
+  readonly after?: number;
+  /** Only those before the event of this number. */
+  readonly before?: number;
+  readonly type?: EventType;
+  /** Only those of this task. */
+  readonly taskId?: string;
+  /** 100 unless told, at most 1000. */
+  readonly limit?: number;
+}
+
+export interface EventPage {
+  readonly events: readonly RotaEvent[];
+  /** Of this page: it ends earlier when its events are large, or when much of the log had to be looked at. */
+  readonly count: number;
+  /** What to give as `after`, or else as `before`, for the page that follows; null on the last one. */
+  readonly next: number | null;
 }
 
 /** For whoever hands on to others what happens in this process. */

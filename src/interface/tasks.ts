@@ -5,6 +5,7 @@ import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import type { Task, TaskRow } from "../model/task.ts";
 import type { TaskOrder } from "../model/task-order.ts";
 import type { TaskState } from "../model/task-state.ts";
+import type { TaskLog, TaskLogFilter } from "./task-logs.ts";
 
 export interface Tasks {
   /**
@@ -26,6 +27,14 @@ export interface Tasks {
   get(taskId: string): Promise<Task>;
   /** Why a task is where it is: everything that holds it, and who is ahead. Throws `not_found`. */
   explain(taskId: string): Promise<Explanation>;
+  /**
+   * What the executor logged while it worked on a task, oldest first: the last 2000 lines, or 256 KiB, of each attempt. Throws
+   * `not_found` and `invalid_field`.
+   *
+   * @example
+   * const { lines, dropped } = await rota.tasks.logs(taskId);
+   */
+  logs(taskId: string, filter?: TaskLogFilter): Promise<TaskLog>;
   /**
    * Newest first unless `order` says otherwise, a page at a time: `limit` tasks, or fewer, or even none, if they are large or
    * among many that do not fit. There may be more as long as `nextCursor` is not null.

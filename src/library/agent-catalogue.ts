@@ -12,7 +12,9 @@ import { Service, type ServiceOptions } from "../services/service.ts";
 import type { AgentRecord, CatalogueChanges, Storage, StorageSignal } from "../storage/storage.ts";
 import { type Agent, readAgent, UNDESCRIBED } from "./agent.ts";
 import type { AgentBounds } from "./agent-bounds.ts";
+import { openHeaders } from "./agent-secrets.ts";
 import type { AgentTable } from "./agent-table.ts";
+import { SECRET_KEY_VARIABLE, type SecretBox } from "./secret-box.ts";
 
 /** Signals can be lost: other nodes' changes are seen at least this often. */
 const POLL_MS = 30_000;
@@ -25,6 +27,8 @@ export interface AgentCatalogueOptions extends ServiceOptions {
   readonly bounds: AgentBounds;
   /** What executors that users described may call. */
   readonly guard: () => TargetGuard;
+  /** Opens the headers of stored agents. */
+  readonly box: SecretBox;
 }
 
 interface Entry {
@@ -156,8 +160,10 @@ export class AgentCatalogue extends Service {
 
   /** What the definition says is what counts: `maxInflight` of the record is the bound, which may be the configuration's. */
   #toEntry(record: AgentRecord, before: Entry | undefined): Entry {
+    const opened = openHeaders(record.definition, record, this.#options.box);
+    const { executor: _, sealedWith: __, ...rest } = record.definition;
     const faults: RotaError[] = [];
-    const agent = readAgent(record.definition as AgentOptions, {
+    const agent = readAgent((opened ?? rest) as AgentOptions, {
       clock: this.clock,
       guard: this.#options.guard(),
       before: before?.agent.made,
@@ -165,7 +171,8 @@ export class AgentCatalogue extends Service {
       faults,
     });
     const [fault] = faults;
-    return { record, agent: fault === undefined ? agent : this.#unusable(record, fault) };
+    if (fault !== undefined) return { record, agent: this.#unusable(record, fault) };
+    return { record, agent: opened === null ? { ...agent, ...this.#locked(record) } : agent };
   }
 
   /** Another version of Rota may have stored what this one does not understand. */
@@ -175,8 +182,17 @@ export class AgentCatalogue extends Service {
     const executor: Executor = () => {
       throw new PermanentError(error);
     };
-    const made = { config: executor, executor };
-    return { ...UNDESCRIBED, made };
+    return { ...UNDESCRIBED, made: { config: executor, executor }, unusable: error };
+  }
+
+  /** Another node may have the key: this one has no executor for the agent. */
+  #locked({ tenant, agent: id }: AgentRecord): Pick<Agent, "made" | "unusable"> {
+    const error = `the headers of the agent "${id}" were encrypted with a key that this node does not have: give it that ${SECRET_KEY_VARIABLE}`;
+    this.log.warn({ tenant, agent: id }, error);
+    const executor: Executor = () => {
+      throw new NoExecutorError(id);
+    };
+    return { made: { config: executor, executor }, unusable: error };
   }
 
   /** A node that does not have an agent in its configuration may have changed the bound that ours sets. */

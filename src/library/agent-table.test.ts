@@ -14,6 +14,7 @@ function makeTable(options: RotaOptions = {}, parts: Partial<AgentTableOptions> 
   return new AgentTable({
     current: new CurrentSettings(resolveSettings(options, { clock })),
     surroundings: { clock },
+    keyIds: [],
     withWrits: (executor) => Object.assign(executor.bind(null), { withWrits: executor }),
     withoutWrits: (executor) => executor,
     ...parts,

@@ -14,6 +14,8 @@ import type { CurrentSettings } from "./current-settings.ts";
 export interface AgentTableOptions {
   readonly current: CurrentSettings;
   readonly surroundings: Surroundings;
+  /** The keys with which this process opens stored agents. */
+  readonly keyIds: readonly string[];
   /** An executor that does the same, and then, for that tenant, what the `/schedule` lines in its answer say. */
   readonly withWrits: (executor: Executor, tenant: string) => Executor;
   /** The same for an agent that may not: its answer says that nothing of it was done. */
@@ -103,6 +105,7 @@ export class AgentTable {
     return {
       agents: new Map([...named].map(([id, { made }]) => [id, made !== undefined])),
       kinds: [...executors.keys()],
+      keys: this.#options.keyIds,
     };
   }
 

@@ -40,6 +40,8 @@ export interface Agent {
   readonly contextWindow: number | undefined;
   /** Whether `/schedule` lines in its answers are carried out. */
   readonly writs: boolean;
+  /** Why this process cannot use what is stored of it; left out: it can. */
+  readonly unusable?: string;
 }
 
 /** An agent of which nothing is said. */

@@ -7,6 +7,8 @@ import type { Rota } from "../interface/rota.ts";
 import type { Storage } from "../storage/storage.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 import { Gate, until } from "../testing/signals.ts";
+import { sealHeaders } from "./agent-secrets.ts";
+import { SecretBox } from "./secret-box.ts";
 
 /** An address that is public, so that nothing has to be looked up. */
 const URL_OF_SOMEBODY = "https://93.184.216.34/run";
@@ -403,6 +405,52 @@ describe("a stored agent", () => {
     await rota.agents.update("odd", { executor: { type: "echo" } });
     const mended = await rota.tasks.submit({ agentId: "odd", payload: 1 });
     expect((await rota.tasks.wait(mended.taskId)).state).toBe("done");
+  });
+
+  test("has its headers encrypted where there is a key, and is used with them", async () => {
+    const headers: (string | undefined)[] = [];
+    const url = await serve((request, response) => {
+      headers.push(request.headers.authorization);
+      response.end("hello");
+    });
+    const executor = { type: "http", url, headers: { Authorization: "Bearer planted" } } as const;
+    const environment = { ROTA_SECRET_KEY: Buffer.alloc(32, 1).toString("base64") };
+    const options = { outbound: { allow: ["127.0.0.1"] } };
+    const { rota, storage } = await started({ options, environment });
+    await rota.agents.create({ id: "a", executor, lane: "team" });
+    await rota.agents.update("a", { maxQueued: 5 });
+    const { taskId } = await rota.tasks.submit({ agentId: "a", payload: 1 });
+    expect((await rota.tasks.wait(taskId)).result).toBe("hello");
+    expect(headers).toEqual(["Bearer planted"]);
+    const stored = await storage.agents.changes({ since: null, limit: 10 });
+    expect(JSON.stringify(stored)).not.toContain("planted");
+    expect(await rota.agents.get("a")).toMatchObject({ executor: { headers: { Authorization: "…" } } });
+  });
+
+  test("cannot be used, but not lost either, by a node that does not have the key of its headers", async () => {
+    const clock = new ManualClock();
+    const storage = await openMemory(clock);
+    const box = new SecretBox(Buffer.alloc(32, 2).toString("base64"));
+    const name = { tenant: "default", agent: "a" };
+    const executor = {
+      type: "http",
+      url: "https://example.com",
+      headers: { Authorization: "Bearer planted" },
+    };
+    const definition = sealHeaders({ executor, lane: "team" }, name, box);
+    await storage.agents.create({ ...name, maxInflight: null, definition });
+    const environment = { ROTA_SECRET_KEY: Buffer.alloc(32, 1).toString("base64") };
+    const { rota, log } = await started({ clock, storage, environment });
+    expect(log.messages("warn")).toEqual([
+      'the headers of the agent "a" were encrypted with a key that this node does not have: give it that ROTA_SECRET_KEY',
+    ]);
+    const { taskId } = await rota.tasks.submit({ agentId: "a", payload: 1 });
+    await clock.advance(5_000);
+    expect(await rota.tasks.get(taskId)).toMatchObject({ state: "queued", lane: "team", attempts: [] });
+    await expect(rota.agents.update("a", { maxQueued: 5 })).rejects.toMatchObject({ code: "conflict" });
+    await rota.agents.update("a", { executor: { type: "echo" } });
+    await clock.advance(5_000);
+    expect((await rota.tasks.wait(taskId)).state).toBe("done");
   });
 
   test("calls what the configuration allows now, whatever it allowed when the agent was made", async () => {

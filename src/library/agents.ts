@@ -11,10 +11,12 @@ import { AGENT_FIELDS } from "./agent.ts";
 import type { AgentCatalogue } from "./agent-catalogue.ts";
 import { agentDefinition, checkFields } from "./agent-input.ts";
 import { agentCursor, parseAgentPage } from "./agent-page.ts";
+import { sealHeaders } from "./agent-secrets.ts";
 import type { AgentTable, KnownAgent } from "./agent-table.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
+import type { SecretBox } from "./secret-box.ts";
 
 export interface AgentsOptions {
   readonly tenant: string;
@@ -24,6 +26,8 @@ export interface AgentsOptions {
   readonly lanes: LaneTable;
   readonly laneCatalogue: LaneCatalogue;
   readonly guard: () => TargetGuard;
+  /** Seals the headers of what is stored. */
+  readonly box: SecretBox;
   /** Whatever changes agents takes turns. */
   readonly turns: OneAtATime;
   readonly clock: Clock;
@@ -35,7 +39,7 @@ export interface AgentsOptions {
 
 /** One tenant's agents, as its users handle them. */
 export function createAgents(options: AgentsOptions): Agents {
-  const { tenant, storage, table, catalogue, lanes, laneCatalogue, guard, turns, clock } = options;
+  const { tenant, storage, table, catalogue, lanes, laneCatalogue, guard, box, turns, clock } = options;
   const { maxAgents, checkNotGone } = options;
 
   async function find(given: string): Promise<KnownAgent & { readonly id: string }> {
@@ -55,7 +59,7 @@ export function createAgents(options: AgentsOptions): Agents {
       tenant,
       agent: id,
       maxInflight: (definition["maxInflight"] as number | undefined) ?? null,
-      definition,
+      definition: sealHeaders(definition, { tenant, agent: id }, box),
     };
   }
 
@@ -107,6 +111,8 @@ export function createAgents(options: AgentsOptions): Agents {
       const given = checkFields(changes, AGENT_FIELDS);
       return turns.run(async () => {
         const { id, agent, source } = changeable(await find(written));
+        if (agent.unusable !== undefined && given["executor"] === undefined)
+          throw new RotaError("conflict", agent.unusable);
         const record = await toRecord(id, agent.options, given);
         checkNotGone();
         // Of two nodes that say something of `index` for the first time, one comes second.

@@ -1,4 +1,5 @@
 import type { Engine } from "../engine/engine.ts";
+import type { WaitingReason, WaitingReasons } from "../interface/waiting.ts";
 import { processMetrics } from "../metrics/process-metrics.ts";
 import { queueMetrics } from "../metrics/queue-metrics.ts";
 import type { RequestMetrics } from "../metrics/request-metrics.ts";
@@ -18,6 +19,8 @@ export interface CollectMetricsParams {
   readonly storage: Storage;
   readonly engine: Engine;
   readonly webhookMetrics: WebhookMetrics;
+  /** Why the work of the tenant waits. */
+  readonly waiting: () => Promise<WaitingReasons>;
   readonly requestMetrics: RequestMetrics;
   readonly clock: Clock;
 }
@@ -54,7 +57,8 @@ export async function collectMetrics(params: CollectMetricsParams): Promise<stri
   ]);
 }
 
-async function lookAtQueue({ tenant, storage, engine, clock }: CollectMetricsParams): Promise<Metric[]> {
+async function lookAtQueue(params: CollectMetricsParams): Promise<Metric[]> {
+  const { tenant, storage, engine, waiting, clock } = params;
   const late = Promise.withResolvers<never>();
   const timer = clock.setTimer(STORAGE_MS, () => late.reject(new Error("the storage does not answer")));
   try {
@@ -63,13 +67,20 @@ async function lookAtQueue({ tenant, storage, engine, clock }: CollectMetricsPar
       storage.tasks.queueDepth({ tenant }),
       storage.schedules.nextDueAt({ tenant }),
       storage.now(),
+      waiting(),
     ]);
-    const [lanes, depth, dueAt, now] = await Promise.race([look, late.promise]);
+    const [lanes, depth, dueAt, now, { reasons }] = await Promise.race([look, late.promise]);
     const scheduleLagMs = Math.max(now - (dueAt ?? now), 0);
-    return queueMetrics({ lanes, depth, labels: engine.metrics.shownTo(tenant).labels, scheduleLagMs });
+    const { labels } = engine.metrics.shownTo(tenant);
+    return queueMetrics({ lanes, depth, labels, waiting: countByCode(reasons), scheduleLagMs });
   } finally {
     timer.cancel();
   }
+}
+
+function countByCode(reasons: readonly WaitingReason[]): Map<string, number> {
+  const byCode = Map.groupBy(reasons, ({ code }) => code);
+  return new Map([...byCode].map(([code, own]) => [code, own.reduce((sum, { count }) => sum + count, 0)]));
 }
 
 function gauge(name: string, help: string, value: number, labels: Record<string, string> = {}): Metric {

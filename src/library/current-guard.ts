@@ -1,27 +1,27 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../model/clock.ts";
-import { TargetGuard } from "../outbound/target-guard.ts";
+import { type OutboundTargets, TargetGuard } from "../outbound/target-guard.ts";
 
 /** The guard that the settings describe right now. */
 export class CurrentGuard {
-  readonly #allow: () => readonly string[];
+  readonly #targets: () => OutboundTargets;
   readonly #clock: Clock;
-  #allowed: readonly string[];
+  #current: OutboundTargets;
   #guard: TargetGuard;
 
-  constructor(params: { readonly allow: () => readonly string[]; readonly clock: Clock }) {
-    this.#allow = params.allow;
+  constructor(params: { readonly targets: () => OutboundTargets; readonly clock: Clock }) {
+    this.#targets = params.targets;
     this.#clock = params.clock;
-    this.#allowed = this.#allow();
-    this.#guard = new TargetGuard({ allow: this.#allowed, clock: this.#clock });
+    this.#current = this.#targets();
+    this.#guard = new TargetGuard({ ...this.#current, clock: this.#clock });
   }
 
   get value(): TargetGuard {
-    const allow = this.#allow();
-    if (isDeepStrictEqual(allow, this.#allowed)) return this.#guard;
+    const targets = this.#targets();
+    if (isDeepStrictEqual(targets, this.#current)) return this.#guard;
     // The old one may end what it is doing, and lets go of its connections by itself once they rest.
-    this.#allowed = allow;
-    this.#guard = new TargetGuard({ allow, clock: this.#clock });
+    this.#current = targets;
+    this.#guard = new TargetGuard({ ...targets, clock: this.#clock });
     return this.#guard;
   }
 

@@ -13,13 +13,24 @@ import type { LocalBulks } from "../interface/bulks.ts";
 import type { DoctorOptions, DoctorReport } from "../interface/doctor.ts";
 import type { LocalKeys } from "../interface/keys.ts";
 import type { Lanes } from "../interface/lanes.ts";
+import type { Nodes } from "../interface/nodes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
 import type { AgentOptions, EstimateTokens, ReloadOptions } from "../interface/options.ts";
-import type { EventsOptions, Health, LocalReading, Reloaded, Rota, RotaState } from "../interface/rota.ts";
+import type {
+  EventPage,
+  EventPageFilter,
+  EventsOptions,
+  Health,
+  LocalReading,
+  Reloaded,
+  Rota,
+  RotaState,
+} from "../interface/rota.ts";
 import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
 import type { Tenants } from "../interface/tenants.ts";
+import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
 import type { RequestMetrics } from "../metrics/request-metrics.ts";
@@ -49,10 +60,12 @@ import type { CurrentSettings } from "./current-settings.ts";
 import { type Examined, examine } from "./doctor.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
+import { createNodes } from "./nodes.ts";
 import type { OneAtATime } from "./one-at-a-time.ts";
 import { OpenStreams } from "./open-streams.ts";
 import type { Reloader } from "./reloader.ts";
 import { RestoreWatch } from "./restore-watch.ts";
+import type { SecretBox } from "./secret-box.ts";
 import { SharedExamination } from "./shared-examination.ts";
 import { StorageHealth } from "./storage-health.ts";
 import type { StoredQuota } from "./stored-quota.ts";
@@ -90,6 +103,7 @@ export interface LocalRotaParts {
   readonly tenants: TenantCatalogue;
   readonly quota: StoredQuota;
   readonly guard: CurrentGuard;
+  readonly box: SecretBox;
   readonly turns: OneAtATime;
   readonly reloader: Reloader;
   readonly engine: Engine;
@@ -118,6 +132,7 @@ export class LocalRota implements Rota {
   readonly bulks: LocalBulks;
   readonly agents: Agents;
   readonly webhooks: Webhooks;
+  readonly nodes: Nodes;
   readonly tenants: Tenants;
   readonly keys: LocalKeys;
   readonly audit: LocalAudit;
@@ -180,6 +195,7 @@ export class LocalRota implements Rota {
       checkNotDraining: () => this.#checkNotDraining(),
     });
     this.#own = this.#tenants.of(DEFAULT_TENANT);
+    this.nodes = createNodes({ storage, storageClock: parts.storageClock, node: () => engine.node });
     this.tenants = createTenants({
       storage,
       catalogue: tenants,
@@ -300,6 +316,10 @@ export class LocalRota implements Rota {
     return this.#own.events(options);
   }
 
+  eventPage(filter: EventPageFilter = {}): Promise<EventPage> {
+    return this.#own.eventPage(filter);
+  }
+
   notifications(options: NotificationsOptions & LocalReading = {}): NotificationReader {
     return this.#own.notifications(options);
   }
@@ -310,6 +330,10 @@ export class LocalRota implements Rota {
 
   stats(): Promise<SchedulerStats> {
     return this.#own.stats();
+  }
+
+  waiting(): Promise<WaitingReasons> {
+    return this.#own.waiting();
   }
 
   metrics(): Promise<string> {

@@ -12,6 +12,7 @@ import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { SessionSettings } from "../model/session.ts";
 import type { TaskKind } from "../model/task.ts";
 import { webhookKey } from "../model/webhook-secret.ts";
+import type { OutboundTargets } from "../outbound/target-guard.ts";
 import type { AdmissionLimits, LaneSetting } from "../storage/storage.ts";
 import type { Agent, MadeExecutor, Surroundings } from "./agent.ts";
 import { readAgents, readExecutors } from "./configured-agents.ts";
@@ -39,8 +40,8 @@ export interface Settings {
   readonly runRetentionMs: number;
   readonly auditRetentionMs: number;
   readonly resultTTLSec: (storage: { readonly durable: boolean }) => number;
-  /** What callbacks may reach besides public hosts. */
-  readonly allow: readonly string[];
+  /** What callbacks, and executors that were given over HTTP, may and must not call. */
+  readonly outbound: OutboundTargets;
   /** Signs callbacks; null: they are not signed. */
   readonly webhookKey: Uint8Array | null;
   readonly agents: ReadonlyMap<string, Agent>;
@@ -105,7 +106,8 @@ export function withOptions(settings: Settings, options: SharedOptions): Setting
 }
 
 function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executors"> {
-  const { scheduler, sessions, schedules, retry, timeouts, webhooks, audit, shutdownGraceSec } = options;
+  const { scheduler, sessions, schedules, retry, timeouts, outbound, webhooks, audit, shutdownGraceSec } =
+    options;
   const storageWaitMs = options.storageWaitSec * 1_000;
   return {
     options,
@@ -120,7 +122,7 @@ function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executor
     storageWaitMs,
     runRetentionMs: schedules.runRetentionDays * DAY_MS,
     auditRetentionMs: audit.retentionDays * DAY_MS,
-    allow: webhooks.allow,
+    outbound: { allow: [...outbound.allow, ...webhooks.allow], deny: outbound.deny },
     webhookKey: webhooks.secret === undefined ? null : webhookKey(webhooks.secret),
     resultTTLSec: ({ durable }) => scheduler.resultTTLSec ?? DEFAULT_TTL_SEC[durable ? "durable" : "memory"],
   };

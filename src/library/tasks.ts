@@ -35,6 +35,7 @@ import { type ListedPage, listPage, listRowPage } from "./list-page.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import { submitWarnings } from "./submit-warnings.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
+import { readTaskLog } from "./task-log.ts";
 import type { TaskParser } from "./task-parser.ts";
 
 /** Tasks handed in at once. */
@@ -221,6 +222,13 @@ export function createTasks(options: TasksOptions): LocalTasks {
       const situation = await storage.tasks.situation({ tenant, id: taskId });
       if (situation === null) throw notFound();
       return explainTask(situation, processSituation(situation.task.lane));
+    },
+
+    async logs(taskId, filter = {}) {
+      checkId(taskId);
+      const log = await readTaskLog({ storage, tenant }, taskId, { ...filter });
+      if (log === null) throw notFound();
+      return log;
     },
 
     async list(filter: TaskFilter = {}) {

@@ -7,10 +7,18 @@ import type { Agents } from "../interface/agents.ts";
 import type { LocalBulks } from "../interface/bulks.ts";
 import type { Lanes } from "../interface/lanes.ts";
 import type { NotificationsOptions } from "../interface/notifications.ts";
-import type { EventsOptions, LocalReading, LocalTenant, RotaState } from "../interface/rota.ts";
+import type {
+  EventPage,
+  EventPageFilter,
+  EventsOptions,
+  LocalReading,
+  LocalTenant,
+  RotaState,
+} from "../interface/rota.ts";
 import type { Runs, Schedules } from "../interface/schedules.ts";
 import type { Sessions } from "../interface/sessions.ts";
 import type { LocalTasks } from "../interface/tasks.ts";
+import type { WaitingReasons } from "../interface/waiting.ts";
 import type { Webhooks } from "../interface/webhooks.ts";
 import type { Writs } from "../interface/writs.ts";
 import type { RequestMetrics } from "../metrics/request-metrics.ts";
@@ -34,6 +42,8 @@ import { collectMetrics } from "./collect-metrics.ts";
 import type { CurrentGuard } from "./current-guard.ts";
 import type { CurrentSettings } from "./current-settings.ts";
 import { EndedTasks } from "./ended-tasks.ts";
+import { eventPage } from "./event-page.ts";
+import type { ProcessSituation } from "./explain-task.ts";
 import type { LaneCatalogue } from "./lane-catalogue.ts";
 import type { LaneTable } from "./lane-table.ts";
 import { createLanes } from "./lanes.ts";
@@ -41,12 +51,14 @@ import type { OneAtATime } from "./one-at-a-time.ts";
 import type { OpenStreams } from "./open-streams.ts";
 import { createRuns } from "./runs.ts";
 import { createSchedules } from "./schedules.ts";
+import type { SecretBox } from "./secret-box.ts";
 import { createSessions } from "./sessions.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import { taskParser } from "./task-parser.ts";
 import { createTasks } from "./tasks.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
 import type { TokenEstimates } from "./token-estimates.ts";
+import { waitingReasons } from "./waiting-reasons.ts";
 import { createWebhooks } from "./webhooks.ts";
 import { WritAnswers } from "./writ-answers.ts";
 import { WritClerk } from "./writ-clerk.ts";
@@ -67,6 +79,7 @@ export interface TenantRotaParts {
   readonly estimates: TokenEstimates;
   readonly waiter: TaskWaiter;
   readonly guard: CurrentGuard;
+  readonly box: SecretBox;
   readonly turns: OneAtATime;
   /** Where long computations of all tenants let other work through. */
   readonly work: WorkTurns;
@@ -129,6 +142,7 @@ export class TenantRota implements LocalTenant {
       lanes: parts.lanes,
       laneCatalogue,
       guard: () => guard.value,
+      box: parts.box,
       turns,
       clock,
       maxAgents: () => maxAgentsOf({ id: tenant, limits: tenants.limitsOf(tenant) ?? { maxAgents: null } }),
@@ -148,14 +162,7 @@ export class TenantRota implements LocalTenant {
       newTaskId,
       newBatchId,
       checkCallback: (url, field) => guard.value.check(url, field),
-      processSituation: (lane) => ({
-        state: parts.state(),
-        enabled: current.value.scheduler.enabled,
-        lane: engine.laneLoad(lane),
-        memory: engine.memory,
-        alonePhase: engine.alonePhase,
-        noExecutorMs: noExecutorMs(),
-      }),
+      processSituation: (lane) => this.#processSituation(lane),
       noExecutorMs,
       checkOpen,
       checkNotGone,
@@ -244,6 +251,10 @@ export class TenantRota implements LocalTenant {
     return new EventReader(eventLog, { ...checked, tenant, onEnd: streams.open(tenant) });
   }
 
+  eventPage(filter: EventPageFilter = {}): Promise<EventPage> {
+    return eventPage({ storage: this.#parts.storage, tenant: this.tenant }, filter);
+  }
+
   notifications(options: NotificationsOptions & LocalReading = {}): NotificationReader {
     const { notificationLog, streams } = this.#parts;
     const { tenant } = this;
@@ -270,8 +281,27 @@ export class TenantRota implements LocalTenant {
     };
   }
 
+  async waiting(): Promise<WaitingReasons> {
+    const { tenant } = this;
+    const waiting = await this.#parts.storage.tasks.waiting({ tenant });
+    return waitingReasons(waiting, { tenant, processSituation: (lane) => this.#processSituation(lane) });
+  }
+
   metrics(): Promise<string> {
-    return collectMetrics({ ...this.#parts, tenant: this.tenant });
+    return collectMetrics({ ...this.#parts, tenant: this.tenant, waiting: () => this.waiting() });
+  }
+
+  #processSituation(lane: string): ProcessSituation {
+    const { current, engine, state } = this.#parts;
+    const { enabled, noExecutorSec } = current.value.scheduler;
+    return {
+      state: state(),
+      enabled,
+      lane: engine.laneLoad(lane),
+      memory: engine.memory,
+      alonePhase: engine.alonePhase,
+      noExecutorMs: noExecutorSec * 1_000,
+    };
   }
 
   #taskDefaults(): TaskDefaults {

@@ -178,7 +178,7 @@ test("a callback to what must not be called is refused, and nothing is stored", 
   expect(refused).toMatchObject({
     code: "invalid_field",
     message: expect.stringMatching(
-      /^`callbackUrl` must not lead to .*, a loopback address: .*`webhooks\.allow`/,
+      /^`callbackUrl` must not lead to .*, a loopback address: .*`outbound\.allow`/,
     ),
   });
   expect(JSON.stringify(refused)).not.toContain("token");

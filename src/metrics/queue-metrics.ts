@@ -6,12 +6,14 @@ export interface QueueLook {
   readonly lanes: readonly LaneRecord[];
   readonly depth: QueueDepth;
   readonly labels: AgentLabels;
+  /** Of the tenant, by code. */
+  readonly waiting: ReadonlyMap<string, number>;
   /** How long the tenant's schedule that is due for longest has been so; 0: none is due. */
   readonly scheduleLagMs: number;
 }
 
 /** The queue as it is in the storage, over all nodes: every node that is asked says the same. */
-export function queueMetrics({ lanes, depth, labels, scheduleLagMs }: QueueLook): Metric[] {
+export function queueMetrics({ lanes, depth, labels, waiting, scheduleLagMs }: QueueLook): Metric[] {
   return [
     {
       name: "rota_lane_waiting_tasks",
@@ -30,6 +32,12 @@ export function queueMetrics({ lanes, depth, labels, scheduleLagMs }: QueueLook)
       help: "Tasks of an agent that could start, over all nodes.",
       type: "gauge",
       series: [...byLabel(depth, labels)].map(([agent, value]) => ({ labels: { agent }, value })),
+    },
+    {
+      name: "rota_waiting_tasks",
+      help: "Tasks that wait, over all nodes, by the first reason that holds them as this node sees it.",
+      type: "gauge",
+      series: [...waiting].map(([reason, value]) => ({ labels: { reason }, value })),
     },
     {
       name: "rota_schedule_lag_seconds",

@@ -44,6 +44,35 @@ export const REASON_CODES = [
 
 export type ReasonCode = (typeof REASON_CODES)[number];
 
+/**
+ * The codes by which `waiting` counts tasks, in the order in which the first that holds is taken. `not_before` has retries as well, and
+ * `held_back` what a batch, a session or a concurrency key holds: counters say no more.
+ */
+export const WAITING_CODES = [
+  "scheduler_disabled",
+  "not_started",
+  "draining",
+  "tenant_disabled",
+  "waiting_for_task",
+  "not_before",
+  "held_back",
+  "no_executor",
+  "lane_not_served",
+  "runs_alone",
+  "node_runs_alone",
+  "workers_busy",
+  "node_memory",
+  "lane_full",
+  "tenant_at_lane_share",
+  "tenant_full",
+  "agent_full",
+  "tasks_ahead",
+  "others_first",
+  "other",
+] as const satisfies readonly (ReasonCode | "held_back" | "other")[];
+
+export type WaitingCode = (typeof WAITING_CODES)[number];
+
 export interface Reason {
   readonly code: ReasonCode;
   /** A sentence for people. */

@@ -1,12 +1,15 @@
 import type { LookupFunction, Socket } from "node:net";
 import type { Agent, buildConnector } from "undici";
-import { plainHost } from "../model/allowed-target.ts";
+import { plainHost } from "../model/outbound-target.ts";
 import type { Lookup } from "./name-lookup.ts";
 
 /** How long the other side may take to accept a connection. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long a connection is kept for the next call. */
 const KEEP_ALIVE_MS = 30_000;
+
+/** Said alike of a name that does not exist and of one that leads into a private network. */
+export const NOT_RESOLVED = "does not resolve to a public address";
 
 /** What must not be connected to: calling it again will not help until the configuration changes. */
 export class TargetRefused extends Error {
@@ -75,22 +78,22 @@ function socketFault(socket: Socket, addressFault: (address: string) => string |
   return fault === null ? null : refused(fault);
 }
 
-/** Resolves names for `net.connect`, and refuses one of which any address must not be called. */
+/**
+ * Resolves names for `net.connect`. A name of which any address must not be called fails like one that does not exist: what
+ * names a private network has is not for users to find out.
+ */
 function guardedLookup({ lookup, addressFault }: GuardedAgentOptions): LookupFunction {
   return (name, { family, all }, callback) => {
     lookup(name).then(
       (found) => {
-        const fault = found
-          .map(({ address }) => addressFault(plainHost(name), address))
-          .find((it) => it !== null);
+        const isRefused = found.some(({ address }) => addressFault(plainHost(name), address) !== null);
         const fitting = found.filter((each) => !family || each.family === familyNumber(family));
         const [first] = fitting;
-        if (fault !== undefined && fault !== null) callback(refused(fault), []);
-        else if (first === undefined) callback(new Error(`${name} has no address`), []);
+        if (isRefused || first === undefined) callback(unresolved(name), []);
         else if (all) callback(null, [...fitting]);
         else callback(null, first.address, first.family);
       },
-      (error) => callback(error, []),
+      () => callback(unresolved(name), []),
     );
   };
 }
@@ -101,4 +104,9 @@ function familyNumber(family: number | string): number {
 
 function refused(fault: string): TargetRefused {
   return new TargetRefused(`the URL must ${fault}`);
+}
+
+/** As the system's own error, so that it counts as one of a call that was never sent. */
+function unresolved(name: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${name} ${NOT_RESOLVED}`), { syscall: "getaddrinfo" });
 }

@@ -1,5 +1,5 @@
-import type ipaddr from "ipaddr.js";
-import { parseAddress } from "../model/allowed-target.ts";
+import ipaddr from "ipaddr.js";
+import { parseAddress } from "../model/outbound-target.ts";
 
 /** What users know these ranges as; the rest of them are just not public. */
 const KINDS: Readonly<Record<string, string>> = {
@@ -13,11 +13,23 @@ const KINDS: Readonly<Record<string, string>> = {
   carrierGradeNat: "an address shared behind a carrier's NAT",
 };
 
+/** Addresses among the public ones at which a cloud answers only its own machines: metadata and the like. */
+const CLOUD_SERVICES = [
+  // Azure: host agent, DNS, health probes.
+  "168.63.129.16/32",
+  // Equinix Metal: metadata.
+  "192.80.8.124/32",
+  // IBM Cloud: service endpoints.
+  "161.26.0.0/16",
+  "166.8.0.0/14",
+].map((network) => ipaddr.IPv4.parseCIDR(network));
+
 /** What an address is instead of a public one; null for a public one. */
 export function notPublic(address: string): string | null {
   const parsed = parseAddress(address);
   if (parsed === null) return "not an address";
   const range = parsed.range();
+  if (isCloudService(parsed)) return "an address of a cloud's own services";
   if (range === "unicast" && isAssigned(parsed)) return null;
   return KINDS[range] ?? "not a public address";
 }
@@ -30,4 +42,8 @@ function isAssigned(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (address.kind() === "ipv4") return true;
   const [first = 0] = address.toByteArray();
   return first >> 5 === 0b001;
+}
+
+function isCloudService(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  return CLOUD_SERVICES.some((network) => address.kind() === "ipv4" && address.match(network));
 }

@@ -6,7 +6,7 @@ import { serve } from "../../test/support/http-server.ts";
 import { RotaError } from "../model/errors.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { until } from "../testing/signals.ts";
-import { createGuardedAgent, TargetRefused } from "./guarded-agent.ts";
+import { createGuardedAgent, NOT_RESOLVED, TargetRefused } from "./guarded-agent.ts";
 import type { Lookup } from "./name-lookup.ts";
 import { TargetGuard } from "./target-guard.ts";
 
@@ -21,8 +21,14 @@ function answering(...answers: readonly string[][]): Lookup {
   };
 }
 
-function guardOf({ allow = [], lookup = answering([PUBLIC]) }: { allow?: string[]; lookup?: Lookup } = {}) {
-  const guard = new TargetGuard({ allow, clock: new ManualClock(), lookup });
+interface GuardOptions {
+  readonly allow?: string[];
+  readonly deny?: string[];
+  readonly lookup?: Lookup;
+}
+
+function guardOf({ allow = [], deny = [], lookup = answering([PUBLIC]) }: GuardOptions = {}) {
+  const guard = new TargetGuard({ allow, deny, clock: new ManualClock(), lookup });
   onTestFinished(() => guard.close());
   return guard;
 }
@@ -79,6 +85,12 @@ test.each([
   "http://localhost./",
   "http://api.localhost/",
   "http://api.localhost../",
+  "http://168.63.129.16/machine/?comp=goalstate",
+  "http://metadata.google.internal/",
+  "http://printer.local/",
+  "http://wiki.corp./",
+  "http://router.home.arpa/",
+  "http://redis:6379/",
 ])("%s is refused", (url) => {
   expect(guardOf().urlFault(url)).toMatch(/^not lead to /);
 });
@@ -122,9 +134,32 @@ test.each([
   expect(guardOf({ allow }).urlFault(url) === null).toBe(opened);
 });
 
+test.each([
+  [[], ["evil.example"], "http://evil.example/", false],
+  [[], ["evil.example"], "http://api.evil.example/", true],
+  [[], ["*.evil.example"], "http://api.evil.example/", false],
+  [[], ["1.1.1.0/24"], "http://1.1.1.1/", false],
+  [[], ["1.1.1.0/24"], "http://[::ffff:1.1.1.1]/", false],
+  [["10.0.0.0/8"], ["10.0.0.5"], "http://10.0.0.5/", false],
+  [["10.0.0.0/8"], ["10.0.0.5"], "http://10.0.0.6/", true],
+  [["hooks.internal"], ["*.internal"], "http://hooks.internal/", false],
+])("allowing %j and denying %j, %s is %s", (allow, deny, url, opened) => {
+  const fault = guardOf({ allow, deny }).urlFault(url);
+  expect(fault === null).toBe(opened);
+  if (!opened) expect(fault).toMatch(/, which `outbound\.deny` of the configuration refuses$/);
+});
+
+test("a name is refused for each of its addresses that is denied, be the name allowed or not", async () => {
+  for (const allow of [[], ["hooks.example"]]) {
+    const guard = guardOf({ allow, deny: ["1.1.1.1"] });
+    expect(await refusal(guard, "https://hooks.example/")).toContain("`outbound.deny`");
+    await expect(call(guard, "http://hooks.example/")).rejects.toThrow(NOT_RESOLVED);
+  }
+});
+
 test("a faulty entry is refused with a sentence that does not repeat it", () => {
   expect(() => guardOf({ allow: ["10.0.0.0/8", "http://user:secret@x/"] })).toThrow(
-    /^`webhooks\.allow\.1` must be a host .*without scheme, port and path$/,
+    /^`outbound\.allow\.1` must be a host .*without scheme, port and path$/,
   );
 });
 
@@ -143,7 +178,7 @@ async function refusal(guard: TargetGuard, url: string): Promise<string> {
 test("says which field is wrong, where it leads and what to write instead, but no more of the URL", async () => {
   expect(await refusal(guardOf(), "http://10.0.0.5:81/path?token=secret")).toBe(
     '`callbackUrl` must not lead to 10.0.0.5, a private address: name a public host, or add "10.0.0.5" to ' +
-      "`webhooks.allow` of the configuration",
+      "`outbound.allow` of the configuration",
   );
 });
 
@@ -151,7 +186,7 @@ test("refuses a name that has an address that is not public, and keeps that addr
   for (const addresses of [["10.9.8.7"], [PUBLIC, "10.9.8.7"], [PUBLIC, "fd00::9"]]) {
     const message = await refusal(guardOf({ lookup: answering(addresses) }), "https://hooks.example/secret");
     expect(message).toMatch(
-      /^`callbackUrl` must not lead to hooks\.example, which has an address .* "hooks\.example"/,
+      /^`callbackUrl` must not lead to hooks\.example, which does not resolve to a public address: .* "hooks\.example"/,
     );
     expect(message).not.toMatch(/10\.9|fd00|secret/);
   }
@@ -176,8 +211,7 @@ test("does not connect to a name that leads elsewhere by the time it is called",
   const guard = guardOf({ lookup: answering([PUBLIC], ["127.0.0.1"]) });
   const url = `http://rebound.example:${port}/path`;
   await guard.check(url, "callbackUrl");
-  await expect(call(guard, url)).rejects.toThrow(TargetRefused);
-  await expect(call(guard, url)).rejects.toThrow(/^the URL must not lead to rebound\.example, /);
+  await expect(call(guard, url)).rejects.toThrow(NOT_RESOLVED);
   expect(requests).toEqual([]);
 });
 
@@ -188,7 +222,7 @@ test("does not connect to a name of which one address is public and another is n
     ["127.0.0.1", PUBLIC],
   ]) {
     const guard = guardOf({ lookup: answering(addresses) });
-    await expect(call(guard, `http://both.example:${port}/`)).rejects.toThrow(TargetRefused);
+    await expect(call(guard, `http://both.example:${port}/`)).rejects.toThrow(NOT_RESOLVED);
   }
   expect(requests).toEqual([]);
 });
@@ -224,10 +258,13 @@ test("does not follow a redirect, not even within what is allowed", async () => 
   expect(requests).toEqual(["/away"]);
 });
 
-test("a name without an address is a failure like any other", async () => {
-  const guard = guardOf({ lookup: answering([]) });
-  await expect(call(guard, "http://nowhere.example/")).rejects.toThrow("nowhere.example has no address");
-  await expect(call(guard, "http://nowhere.example/")).rejects.not.toThrow(TargetRefused);
+test("a name that does not exist fails as one does that leads into a private network", async () => {
+  const away: Lookup = () => Promise.reject(new Error("ENOTFOUND"));
+  for (const lookup of [answering([]), away, answering(["10.9.8.7"])]) {
+    await expect(call(guardOf({ lookup }), "http://nowhere.example/")).rejects.toThrow(
+      /^cannot reach http:\/\/nowhere\.example: nowhere\.example does not resolve to a public address$/,
+    );
+  }
 });
 
 /** A listener that notes what it is sent, over IPv4 or IPv6. */
@@ -256,7 +293,7 @@ async function listener(host: string): Promise<{ port: number; received: Buffer[
 test("does not even connect to an address that its name leads to", async () => {
   const { port, sockets } = await listener("127.0.0.1");
   const guard = guardOf({ lookup: answering(["127.0.0.1"]) });
-  await expect(call(guard, `http://rebound.example:${port}/`)).rejects.toThrow(TargetRefused);
+  await expect(call(guard, `http://rebound.example:${port}/`)).rejects.toThrow(NOT_RESOLVED);
   // A connection of our own that gets there shows that none came before it.
   await expect(call(guardOf({ allow: ["127.0.0.1"] }), `http://127.0.0.1:${port}/`)).rejects.toThrow();
   expect(sockets).toHaveLength(1);

@@ -1,21 +1,27 @@
 import type { Dispatcher } from "undici";
-import {
-  ALLOWED_TARGET_FORMS,
-  type AllowedTarget,
-  parseAddress,
-  parseAllowedTarget,
-  plainHost,
-} from "../model/allowed-target.ts";
 import { callbackUrlFault } from "../model/callback-url.ts";
 import type { Clock } from "../model/clock.ts";
 import { invalidField } from "../model/field-checks.ts";
-import { createGuardedAgent } from "./guarded-agent.ts";
+import {
+  OUTBOUND_TARGET_FORMS,
+  type OutboundTarget,
+  parseAddress,
+  parseOutboundTarget,
+  plainHost,
+} from "../model/outbound-target.ts";
+import { createGuardedAgent, NOT_RESOLVED } from "./guarded-agent.ts";
 import { HurriedLookup, type Lookup, systemLookup } from "./name-lookup.ts";
 import { notPublic } from "./public-address.ts";
 
-export interface TargetGuardOptions {
-  /** Hosts, addresses and networks that may be called although they are not public; see `AllowedTarget`. */
+/** What the configuration says of hosts, addresses and networks; see `OutboundTarget`. */
+export interface OutboundTargets {
+  /** They may be called although they are not public. */
   readonly allow: readonly string[];
+  /** They are never called, whatever `allow` says. */
+  readonly deny?: readonly string[];
+}
+
+export interface TargetGuardOptions extends OutboundTargets {
   readonly clock: Clock;
   /** For tests: how names are resolved. */
   readonly lookup?: Lookup;
@@ -32,13 +38,15 @@ export interface TargetGuardOptions {
  * await fetchAnswer(url, { ...request, guard });
  */
 export class TargetGuard {
-  readonly #allowed: readonly AllowedTarget[];
+  readonly #allowed: readonly OutboundTarget[];
+  readonly #denied: readonly OutboundTarget[];
   readonly #lookup: Lookup;
   readonly #names: HurriedLookup;
   #agent: ReturnType<typeof createGuardedAgent> | null = null;
 
-  constructor({ allow, clock, lookup = systemLookup }: TargetGuardOptions) {
-    this.#allowed = allow.map(readAllowed);
+  constructor({ allow, deny = [], clock, lookup = systemLookup }: TargetGuardOptions) {
+    this.#allowed = allow.map((entry, index) => readTarget(entry, `outbound.allow.${index}`));
+    this.#denied = deny.map((entry, index) => readTarget(entry, `outbound.deny.${index}`));
     this.#lookup = lookup;
     this.#names = new HurriedLookup({ lookup, clock });
   }
@@ -73,61 +81,72 @@ export class TargetGuard {
   }
 
   #hostFault(host: string): string | null {
-    if (this.#isOpen(host)) return null;
-    const isAddress = parseAddress(host) !== null;
-    const kind = isAddress ? notPublic(host) : isLocalName(host) ? "this machine" : null;
-    if (kind === null || (isAddress && this.#isAllowedAddress(host))) return null;
-    return `not lead to ${host}, ${kind}: ${remedy(host)}`;
+    if (names(this.#denied, host) || holds(this.#denied, host)) return denied(host);
+    if (names(this.#allowed, host) || holds(this.#allowed, host)) return null;
+    const kind = parseAddress(host) !== null ? notPublic(host) : privateName(host);
+    return kind === null ? null : `not lead to ${host}, ${kind}: ${remedy(host)}`;
   }
 
   async #nameFault(host: string): Promise<string | null> {
-    if (this.#isOpen(host) || parseAddress(host) !== null) return null;
+    if (parseAddress(host) !== null) return null;
     const addresses = (await this.#names.addresses(host)) ?? [];
     return addresses.map(({ address }) => this.#addressFault(host, address)).find(isFault) ?? null;
   }
 
-  /** What forbids to connect to an address of a host. It does not tell the address, which may be nobody's business. */
+  /** What forbids to connect to an address of a host. It names no address, which is not for users to find out. */
   #addressFault(host: string, address: string): string | null {
-    if (this.#isOpen(host) || this.#isAllowedAddress(address) || notPublic(address) === null) return null;
-    return `not lead to ${host}, which has an address that is not public: ${remedy(host)}`;
-  }
-
-  /** Whether a host is allowed by its name, and so may have any address. */
-  #isOpen(host: string): boolean {
-    return this.#allowed.some(
-      (target) =>
-        (target.kind === "host" && target.name === host) ||
-        (target.kind === "below" && host.endsWith(`.${target.name}`)),
-    );
-  }
-
-  #isAllowedAddress(address: string): boolean {
-    const parsed = parseAddress(address);
-    return this.#allowed.some((target) => {
-      if (target.kind !== "network" || parsed === null) return false;
-      const [network, prefixLength] = target.network;
-      return network.kind() === parsed.kind() && parsed.match(network, prefixLength);
-    });
+    if (holds(this.#denied, address)) return denied(host);
+    if (names(this.#allowed, host) || holds(this.#allowed, address) || notPublic(address) === null)
+      return null;
+    return `not lead to ${host}, which ${NOT_RESOLVED}: ${remedy(host)}`;
   }
 }
 
-function readAllowed(entry: string, index: number): AllowedTarget {
-  const target = parseAllowedTarget(entry);
+/** Whether targets name a host, and so mean it whatever address it has. */
+function names(targets: readonly OutboundTarget[], host: string): boolean {
+  return targets.some(
+    (target) =>
+      (target.kind === "host" && target.name === host) ||
+      (target.kind === "below" && host.endsWith(`.${target.name}`)),
+  );
+}
+
+/** Whether an address lies in a network of the targets. */
+function holds(targets: readonly OutboundTarget[], address: string): boolean {
+  const parsed = parseAddress(address);
+  return targets.some((target) => {
+    if (target.kind !== "network" || parsed === null) return false;
+    const [network, prefixLength] = target.network;
+    return network.kind() === parsed.kind() && parsed.match(network, prefixLength);
+  });
+}
+
+function readTarget(entry: string, field: string): OutboundTarget {
+  const target = parseOutboundTarget(entry);
   if (target !== null) return target;
-  throw invalidField("webhooks.allow", `\`webhooks.allow.${index}\` must be ${ALLOWED_TARGET_FORMS}`);
+  throw invalidField(field, `\`${field}\` must be ${OUTBOUND_TARGET_FORMS}`);
 }
 
 function hostOf(url: string): string {
   return plainHost(new URL(url).hostname);
 }
 
-/** Names that mean this machine wherever they are resolved. */
-function isLocalName(host: string): boolean {
-  return host === "localhost" || host.endsWith(".localhost");
+/** Endings that only names of private networks have. */
+const PRIVATE_ENDINGS = ["internal", "local", "lan", "home", "corp", "intranet", "private", "home.arpa"];
+
+/** What a name is that leads to no public host wherever it is resolved; null for any other. */
+function privateName(host: string): string | null {
+  if (host === "localhost" || host.endsWith(".localhost")) return "this machine";
+  if (host.includes(".") && !PRIVATE_ENDINGS.some((ending) => host.endsWith(`.${ending}`))) return null;
+  return "a name of a private network";
+}
+
+function denied(host: string): string {
+  return `not lead to ${host}, which \`outbound.deny\` of the configuration refuses`;
 }
 
 function remedy(host: string): string {
-  return `name a public host, or add "${host}" to \`webhooks.allow\` of the configuration`;
+  return `name a public host, or add "${host}" to \`outbound.allow\` of the configuration`;
 }
 
 function isFault(fault: string | null): fault is string {

@@ -76,6 +76,10 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.server.maxConnections = CONNECTIONS_MAX;
   // Node would refuse an `Expect` that it does not know with an empty page. It asks for nothing we could not do.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
+  // What somebody may see only with a key is for no cache; the files of the dashboard say otherwise by themselves.
+  app.addHook("onRequest", async (_request, reply) => {
+    reply.header("cache-control", "no-store").header("x-content-type-options", "nosniff");
+  });
   chargeRequests(app);
   const onRefused = () => rota.noteRefused("rate");
   admitVisitors(app, {

@@ -22,6 +22,7 @@ const STREAMS_PER_KEY_MAX = 1_000;
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
   // Proxies of the nginx kind would collect events instead of passing them on.
   "x-accel-buffering": "no",
   // A stream is the last thing on its connection: when it ends, nothing is left to keep the server from closing.

@@ -27,3 +27,13 @@ test("with keys that have all expired, this machine is not let in without one ei
   onTestFinished(() => server.close());
   expect((await fetch(`${server.url}/tasks`)).status).toBe(401);
 });
+
+test.each(["localhost", "LOCALHOST", "LocalHost"])(
+  "%s is this machine, and works without keys",
+  async (host) => {
+    const { rota, log } = await openTestRota();
+    const server = await listen({ rota, log, host, port: 0 });
+    onTestFinished(() => server.close());
+    expect((await fetch(`${server.url}/tasks`)).status).toBe(200);
+  },
+);

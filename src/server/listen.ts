@@ -66,7 +66,7 @@ export async function listen(options: ListenOptions): Promise<RunningServer> {
 
 /** By its name Fastify would listen with a second server for IPv6, which none of our settings reach. */
 function boundHost(host: string): string {
-  return host === "localhost" ? "127.0.0.1" : host;
+  return host.toLowerCase() === "localhost" ? "127.0.0.1" : host;
 }
 
 /** One that has expired lets nobody in. Whoever starts a server looks at all keys, once; requests are let in one by one. */

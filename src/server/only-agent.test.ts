@@ -167,6 +167,10 @@ describe("a key of the role agent", () => {
     expect((await ask("/v1/sessions/theirs")).status).toBe(404);
     expect((await ask("/v1/sessions/mine")).body).toMatchObject({ key: "mine", agentId: "scout" });
     expect((await ask("/v1/sessions")).body).toMatchObject({ sessions: [{ key: "mine" }], count: 1 });
+    const begun = { message: "hi", sessionKey: "begun" };
+    expect((await ask("/tasks", { json: begun })).status).toBe(202);
+    expect((await ask("/tasks", { json: begun })).status).toBe(202);
+    expect((await ask("/v1/sessions/begun/messages", { json: { message: "hi" } })).status).toBe(202);
   });
 
   test.each(["mine", "theirs", "nobody's"])(

@@ -51,6 +51,8 @@ export function onlyAgent(rota: LocalTenant, agent: string): LocalTenant {
       return rota.events({ ...options, agentId: agent });
     },
     notifications: (options) => ownNotifications(rota.notifications(options), agent),
+    eventPage: refuse,
+    waiting: refuse,
     stats: refuse,
     metrics: refuse,
   };
@@ -120,6 +122,10 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
     async explain(taskId) {
       await get(taskId);
       return tasks.explain(taskId);
+    },
+    async logs(taskId, filter) {
+      await get(taskId);
+      return tasks.logs(taskId, filter);
     },
     async list(filter = {}) {
       const own = await tasks.list({ ...filter, agentId: agent });

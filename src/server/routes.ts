@@ -7,12 +7,14 @@ import { auditRoutes } from "./routes/audit.ts";
 import { bulkRoutes } from "./routes/bulks.ts";
 import { configRoutes } from "./routes/config.ts";
 import { doctorRoutes } from "./routes/doctor.ts";
+import { eventLogRoutes } from "./routes/event-log.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { healthRoutes } from "./routes/health.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { laneRoutes } from "./routes/lanes.ts";
 import { meRoutes } from "./routes/me.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
+import { nodeRoutes } from "./routes/nodes.ts";
 import { notificationRoutes } from "./routes/notifications.ts";
 import { openApiRoutes } from "./routes/openapi.ts";
 import { rootRoutes } from "./routes/root.ts";
@@ -22,6 +24,7 @@ import { scheduleRoutes } from "./routes/schedules.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { taskRoutes } from "./routes/tasks.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
+import { waitingRoutes } from "./routes/waiting.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 import { writRoutes } from "./routes/writs.ts";
 import type { TaskWaits } from "./task-waits.ts";
@@ -40,7 +43,10 @@ export interface RouteParts {
 }
 
 /** What is no tenant's alone. */
-export type Installation = Pick<Rota, "state" | "node" | "health" | "doctor" | "tenants" | "keys" | "audit">;
+export type Installation = Pick<
+  Rota,
+  "state" | "node" | "health" | "doctor" | "nodes" | "tenants" | "keys" | "audit"
+>;
 
 /** Those that other systems have as well, under the paths they have there. */
 const EVERYWHERE = [healthRoutes, metricsRoutes, openApiRoutes, schedulerRoutes, taskRoutes, eventRoutes];
@@ -53,9 +59,12 @@ const VERSIONED = [
   runRoutes,
   writRoutes,
   notificationRoutes,
+  eventLogRoutes,
+  waitingRoutes,
   laneRoutes,
   agentRoutes,
   webhookRoutes,
+  nodeRoutes,
   tenantRoutes,
   keyRoutes,
   auditRoutes,

@@ -18,6 +18,12 @@ export interface EventStorage {
    */
   read(params: ReadEventsParams): Promise<EventPage>;
   /**
+   * A page of a tenant's events: oldest first with `after`, else newest first. It holds fewer than `limit` when they take more than
+   * `bytesMax` together, one at least, or when `PAGE_LOOKED` is reached first. `next`: goes on as `after` or `before`; null: there
+   * are no more. Events of tasks that are gone are left out.
+   */
+  page(params: PageEventsParams): Promise<{ events: StoredEvent[]; next: number | null }>;
+  /**
    * What the event of this number is known by, whether or not its task is gone; null: there is no such event. Between the
    * oldest and the newest, that is a number the log never had: only the oldest are ever deleted.
    */
@@ -71,6 +77,30 @@ export interface EventFilter {
   /** The key of a session. */
   readonly session?: string | undefined;
   readonly schedule?: number | undefined;
+}
+
+/**
+ * How much of the log one page looks at: rows of the log, of which each tells the same of one or more tasks, and events in those that
+ * fit. With a filter most rows fit nobody, and cost little.
+ */
+export const PAGE_LOOKED = { rows: 2_000, filteredRows: 5_000, events: 10_000 } as const;
+
+/**
+ * Of one task, the log is looked at from its creation to its end, by the times in it, with this much room at both ends: a clock may
+ * have been set back by as much without anything being missed.
+ */
+export const TASK_SPAN_ROOM_MS = 60_000;
+
+export interface PageEventsParams {
+  readonly tenant: string;
+  /** Only those with a higher number. */
+  readonly after?: number | undefined;
+  /** Only those with a lower number. */
+  readonly before?: number | undefined;
+  readonly type?: EventType | undefined;
+  readonly taskId?: string | undefined;
+  readonly limit: number;
+  readonly bytesMax: number;
 }
 
 export interface StoredEvent {

@@ -5,16 +5,23 @@ import type { Held } from "./task-storage.ts";
 export interface NodeStorage {
   /**
    * Makes an incarnation known. Its id is new with every start of the process. `slots`: left out, it runs nothing yet.
-   * `abilities`: left out, it can execute everything.
+   * `abilities`: left out, it can execute everything. `version`: of Rota; left out, nobody knows.
    */
-  register(params: { node: string; slots?: Slots; perTenant?: Slots; abilities?: Abilities }): Promise<void>;
+  register(params: {
+    node: string;
+    version?: string;
+    slots?: Slots;
+    perTenant?: Slots;
+    abilities?: Abilities;
+  }): Promise<void>;
   /** Replaces what the node can execute. From then on it is handed only tasks that it can. */
   setAbilities(params: { node: string; abilities: Abilities }): Promise<void>;
   /**
    * Says anew how much the node can run; lanes not named here it no longer runs. `perTenant`: how many slots of a lane one
-   * tenant may hold there while there is a second enabled tenant; lanes not named in it have no such bound.
+   * tenant may hold there while there is a second enabled tenant; lanes not named in it have no such bound. `draining`: it
+   * ends what it runs and takes nothing more; left out, that is not so.
    */
-  setSlots(params: { node: string; slots: Slots; perTenant?: Slots }): Promise<void>;
+  setSlots(params: { node: string; slots: Slots; perTenant?: Slots; draining?: boolean }): Promise<void>;
   /**
    * Renews the lease of everything this incarnation runs. `alive: false`: it was declared dead and must abort all
    * it runs. `held` are the attempts it holds: anything else it runs has been fenced off, and what it does not run
@@ -22,6 +29,8 @@ export interface NodeStorage {
    */
   heartbeat(params: { node: string }): Promise<{ alive: boolean; held: readonly Held[] }>;
   list(): Promise<NodeRecord[]>;
+  /** The same with all that people want to know of them, by name. Looks at every attempt that runs. */
+  details(): Promise<NodeDetails[]>;
   /** Declares an incarnation dead if it has not renewed since `beat`. From then on it can end nothing. */
   markDead(params: { node: string; beat: number }): Promise<boolean>;
   /** Forgets an incarnation that holds nothing any more. */
@@ -37,6 +46,8 @@ export interface Abilities {
   readonly agents: ReadonlyMap<string, boolean>;
   /** The kinds of tasks that it can execute for agents that are not served. */
   readonly kinds: readonly TaskKind[];
+  /** The ids of the keys with which it opens stored agents that are sealed (`sealedWith` of their definition); left out: none. */
+  readonly keys?: readonly string[];
 }
 
 /** For how long an agent that no live node names any more is still known, and served if it was. */
@@ -50,4 +61,25 @@ export interface NodeRecord {
   /** Grows with every renewal: compare it with an earlier look rather than with a clock. */
   readonly beat: number;
   readonly dead: boolean;
+}
+
+export interface NodeDetails {
+  readonly node: string;
+  /** Null: a Rota registered it that did not say. */
+  readonly version: string | null;
+  /** When it was registered; null likewise. */
+  readonly startedAt: number | null;
+  /** When it last renewed. */
+  readonly seenAt: number;
+  readonly dead: boolean;
+  readonly draining: boolean;
+  /** Those that it can run or runs something of, by name. */
+  readonly lanes: readonly NodeLane[];
+}
+
+export interface NodeLane {
+  readonly lane: string;
+  readonly slots: number;
+  /** Attempts that the node holds. */
+  readonly running: number;
 }

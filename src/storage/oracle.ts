@@ -27,7 +27,7 @@ import {
   resendDelivery,
   settleDeliveries,
 } from "./oracle/deliveries.ts";
-import { eventMark, eventRange, lastEventUntil, readEvents } from "./oracle/events.ts";
+import { eventMark, eventRange, lastEventUntil, pageEvents, readEvents } from "./oracle/events.ts";
 import { expireTasks } from "./oracle/expire-tasks.ts";
 import { claimAlone, finishAndClaim, isAloneWaiting } from "./oracle/finish-and-claim.ts";
 import { fireSchedules } from "./oracle/fire-schedules.ts";
@@ -39,6 +39,7 @@ import {
   heartbeat,
   listNodes,
   markNodeDead,
+  nodeDetails,
   registerNode,
   removeNode,
   setNodeAbilities,
@@ -54,6 +55,7 @@ import { nextDueAt, promoteDue } from "./oracle/promote-due.ts";
 import { prune } from "./oracle/prune.ts";
 import { readSituation } from "./oracle/read-situation.ts";
 import { readTurns } from "./oracle/read-turns.ts";
+import { readWaiting } from "./oracle/read-waiting.ts";
 import { dependencyResults, release } from "./oracle/release-dependants.ts";
 import { rescueTasks } from "./oracle/rescue-tasks.ts";
 import { retryTask } from "./oracle/retry-task.ts";
@@ -74,6 +76,7 @@ import {
 import { sendMessage } from "./oracle/send-message.ts";
 import { getSession, listSessions, stopSession, updateSession } from "./oracle/sessions.ts";
 import { emptyState, type OracleState } from "./oracle/state.ts";
+import { appendLogs, readLogs } from "./oracle/task-logs.ts";
 import {
   countStored,
   createTenant,
@@ -112,6 +115,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       listRows: on(listTaskRows),
       counts: on(countTasks),
       queueDepth: on(queueDepth),
+      waiting: on(readWaiting),
       cancel: on(cancelTasks),
       retry: on(retryTask),
       promoteDue: on(promoteDue),
@@ -125,16 +129,19 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
     },
     events: {
       read: on(readEvents),
+      page: on(pageEvents),
       mark: on(eventMark),
       lastUntil: on(lastEventUntil),
       range: on<void, ReturnType<typeof eventRange>>(eventRange),
     },
+    logs: { append: on(appendLogs), read: on(readLogs) },
     nodes: {
       register: on(registerNode),
       setSlots: on(setNodeSlots),
       setAbilities: on(setNodeAbilities),
       heartbeat: on(heartbeat),
       list: on<void, ReturnType<typeof listNodes>>(listNodes),
+      details: on<void, ReturnType<typeof nodeDetails>>(nodeDetails),
       markDead: on(markNodeDead),
       remove: on(removeNode),
     },

@@ -8,6 +8,7 @@ import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
 import { type LookedAround, listQuery } from "./postgres/list-tasks.ts";
 import { EVENTS_AFTER } from "./postgres/read-events.ts";
 import { TURNS_BEFORE } from "./postgres/read-turns.ts";
+import { WAITING } from "./postgres/read-waiting.ts";
 import { listOfRuns } from "./postgres/runs.ts";
 import {
   listOfSchedules,
@@ -604,6 +605,18 @@ test.each(["empty", "full"])(
     expect(many).toBeLessThan(1.2 * few);
   },
 );
+
+test("what waits is counted without reading a task", async () => {
+  const { first, admin } = await openNodes(1);
+  const tasks = tasksOf(20, 5);
+  await submit(first, tasks);
+  await admin.query(`begin; set local search_path = ${FUNCTION_SCHEMA}, rota`);
+  // Who looks for it fails.
+  await admin.query("alter table rota.task rename to task_elsewhere");
+  const { rows } = await admin.query(WAITING, [TENANT]);
+  await admin.query("rollback");
+  expect(Number(rows[0].ready)).toBe(tasks.length);
+});
 
 test("what a page of events touches does not grow with the log", async () => {
   const { first, admin } = await openNodes(1);

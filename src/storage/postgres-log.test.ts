@@ -10,10 +10,39 @@ import {
   submit,
   tasksOf,
 } from "../../test/postgres/several-nodes.ts";
-import { LANE } from "./conformance/world.ts";
+import { LANE, TENANT } from "./conformance/world.ts";
 import type { StoredEvent } from "./storage.ts";
 
 prepareDatabases();
+
+describe("what was logged", () => {
+  test("leaves nothing behind, though nodes write it while its tasks are deleted", async () => {
+    const { nodes, first, admin } = await openNodes(3);
+    const tasks = await submit(first, tasksOf(3, 60));
+    const lines = [{ at: 1, level: "info", text: "x" }] as const;
+    const write = async ({ storage }: Node, attempt: number) => {
+      for (let lastN = 1; lastN <= 20; lastN += 1) {
+        const pieces = tasks.map(({ seq }) => ({ taskSeq: seq, attempt, lastN, bytes: 1, lines }));
+        await storage.logs.append({ pieces });
+      }
+    };
+    const rows = async () =>
+      (await admin.query("select count(*)::integer as rows from rota.task_log")).rows[0];
+    await write(nodes[0] as Node, 1);
+    expect(await rows()).toEqual({ rows: 60 * 20 });
+    await first.tasks.cancel({ tenant: TENANT, ids: tasks.map(({ id }) => id), error: null });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const prune = async () => {
+      for (let more = true; more; ) {
+        ({ more } = await first.tasks.prune({ retentionMs: 0, rejectedMax: 0, limit: 7 }));
+      }
+    };
+    await Promise.all([write(nodes[1] as Node, 2), write(nodes[2] as Node, 3), prune()]);
+    await prune();
+    expect(await first.tasks.counts({ tenant: TENANT })).toEqual({});
+    expect(await rows()).toEqual({ rows: 0 });
+  });
+});
 
 describe("readers of the log", () => {
   test("miss nothing while four nodes write, and see at once what was answered", async () => {

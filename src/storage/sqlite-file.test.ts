@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   mkdtempSync,
@@ -10,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SteppedClock } from "./conformance/clock.ts";
@@ -115,6 +116,28 @@ describe("a SQLite file", () => {
     );
     expect(idsOf((await claim(again, 5)).claimed)).toEqual(["b"]);
     expect(await again.counters.recountAll()).toEqual([]);
+  });
+
+  test("keeps what was logged over a restart, and deletes it with its task", async () => {
+    const path = newPath();
+    const { storage } = await open(path);
+    const [task] = await insert(storage, "a");
+    const lines = [{ at: 1, level: "info", text: "x" }] as const;
+    const piece = { taskSeq: task?.seq ?? 0, attempt: 1, bytes: 1, lines };
+    await storage.logs.append({ pieces: [1, 2].map((lastN) => ({ ...piece, lastN })) });
+    await storage.close();
+
+    const { storage: again, clock } = await open(path);
+    const read = { tenant: TENANT, taskId: "a", after: 0, limit: 10 };
+    expect(await again.logs.read(read)).toMatchObject({ attempt: 1, lines: { length: 2 } });
+    await again.tasks.cancel({ tenant: TENANT, ids: ["a"], error: null });
+    clock.step(2_000);
+    await again.tasks.prune({ retentionMs: 1_000, rejectedMax: 0, limit: 10 });
+    await again.logs.append({ pieces: [{ ...piece, lastN: 3 }] });
+    await again.close();
+    const db = new Sqlite(path, { readonly: true });
+    onTestFinished(() => void db.close());
+    expect(db.prepare("select count(*) as rows from task_log").get()).toEqual({ rows: 0 });
   });
 
   test("gives out no number again that was pruned before a restart", async () => {
@@ -261,6 +284,44 @@ describe("a SQLite file", () => {
     await storage.close();
     const { storage: again } = await open(path);
     expect(await again.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1 });
+  });
+
+  test("is made where a link leads that leads nowhere yet, with its lock and its log beside it", async () => {
+    const path = newPath();
+    const links = [`${path}-link-1`, `${path}-link-2`] as const;
+    symlinkSync(`${basename(path)}-link-2`, links[0]);
+    symlinkSync(path, links[1]);
+    const { storage } = await open(links[0]);
+    await insert(storage, "a");
+    expect([`${path}-wal`, `${path}.lock`].map((file) => existsSync(file))).toEqual([true, true]);
+    await expect(openSqlite({ path, clock: new SteppedClock() })).rejects.toThrow("another Rota process");
+    await storage.close();
+    const { storage: again } = await open(path);
+    expect(await again.tasks.counts({ tenant: TENANT })).toEqual({ queued: 1 });
+  });
+
+  test("is refused in a sentence where a link leads back to itself", async () => {
+    const link = newPath();
+    symlinkSync(link, link);
+    await expect(openSqlite({ path: link, clock: new SteppedClock() })).rejects.toThrow(
+      "leads back to itself",
+    );
+  });
+
+  test.skipIf(process.platform === "win32")("is this user's alone, and a looser one is named", async () => {
+    const path = newPath();
+    const loose: string[][] = [];
+    const onLooseFiles = (files: readonly string[]) => void loose.push([...files]);
+    const { storage } = await open(path, { onLooseFiles });
+    await insert(storage, "a");
+    const modes = ["", "-wal", "-shm", ".lock"].map((suffix) => statSync(path + suffix).mode & 0o777);
+    expect(modes).toEqual([0o600, 0o600, 0o600, 0o600]);
+    await storage.close();
+    chmodSync(path, 0o640);
+    chmodSync(`${path}.lock`, 0o602);
+    await open(path, { onLooseFiles });
+    // SQLite makes its log as readable as the file.
+    expect(loose).toEqual([[path, `${path}-wal`, `${path}-shm`, `${path}.lock`]]);
   });
 
   test.each([

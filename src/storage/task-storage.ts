@@ -60,6 +60,8 @@ export interface TaskStorage {
   counts(params: { tenant: string }): Promise<Partial<Record<TaskState, number>>>;
   /** Per agent with anything waiting or in flight, and in all, for one tenant. */
   queueDepth(params: { tenant: string }): Promise<QueueDepth>;
+  /** What waits of a tenant, by what could hold it: from counters alone, no task is read. */
+  waiting(params: { tenant: string }): Promise<WaitingTasks>;
 
   /** Ends tasks as `cancelled`, waiting or running, and fences the attempts of those that run. */
   cancel(params: { tenant: string; ids: readonly string[]; error: string | null }): Promise<CancelledTask[]>;
@@ -448,6 +450,44 @@ export interface QueueDepth {
   readonly agents: Readonly<Record<string, number>>;
   /** What is in the state `queued`, by agent, whatever it came as. */
   readonly ready: Readonly<Record<string, number>>;
+}
+
+/** How many agent queues `waiting` tells apart, those in which most is ready. */
+export const WAITING_QUEUES_MAX = 1_000;
+
+/** All that waits of a tenant: each task is counted once. */
+export interface WaitingTasks {
+  /** For tasks that it depends on. */
+  readonly forTasks: number;
+  /** For their time, be it that of a retry. */
+  readonly delayed: number;
+  /** Queued, but held back by their batch, their session or their concurrency key. */
+  readonly heldBack: number;
+  /** What is ready, by agent and lane, most first. */
+  readonly queues: readonly WaitingQueue[];
+  /** What is ready in queues beyond those. */
+  readonly readyElsewhere: number;
+  readonly tenant: { readonly disabled: boolean; readonly inflight: number; readonly max: number | null };
+}
+
+/** The tasks of an agent in a lane that are ready. */
+export interface WaitingQueue {
+  readonly lane: string;
+  readonly agent: string;
+  readonly ready: number;
+  /** Whether a live node can execute them. */
+  readonly executable: boolean;
+  /** Whether each of them runs alone in its process. */
+  readonly alone: boolean;
+  readonly limits: {
+    readonly lane: { readonly inflight: number; readonly total: number | null };
+    /** As that of each of them; see `TaskSituation`. */
+    readonly laneShare: TaskSituation["laneShare"];
+    /** Of the agent in this lane. */
+    readonly inLane: { readonly inflight: number; readonly max: number | null };
+    /** Of the agent over all lanes. */
+    readonly agent: { readonly inflight: number; readonly max: number | null };
+  };
 }
 
 export type CancelledTask =

@@ -395,7 +395,7 @@ test("does not call what must not be called, and does not try again", async () =
   const { url, received } = await receiver();
   await end(url);
   const { error } = await untilOnly({ status: "failed", tries: 1, responseStatus: null });
-  expect(error).toMatch(/^the URL must not lead to 127\.0\.0\.1, a loopback address: .*`webhooks\.allow`/);
+  expect(error).toMatch(/^the URL must not lead to 127\.0\.0\.1, a loopback address: .*`outbound\.allow`/);
   expect(error).not.toContain("token");
   expect(received).toEqual([]);
 });

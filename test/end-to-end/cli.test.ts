@@ -237,6 +237,40 @@ describe("rota task, rota cancel, rota retry", () => {
   });
 });
 
+describe("rota nodes, events, waiting and task --logs", () => {
+  test("show who runs tasks, what happened, why work waits and what was logged", async () => {
+    const config = join(newFolder(), "rota.json");
+    const command = [process.execPath, "-e", "console.error('reads'); console.error('writes')"];
+    const agents = { talker: { executor: { type: "command", command } } };
+    writeFileSync(config, JSON.stringify({ agents }));
+    const { rota, submit } = await withServer({ args: ["--config", config] });
+    expect((await rota(["nodes"])).stdout).toMatch(
+      /^NODE .*\n\S+ +alive +\d+\.\d+\.\d+\S* +\S.* tasks 0\/4.*\n$/,
+    );
+    expect((await rota(["waiting"])).stdout).toBe("Nothing waits.\n");
+    const id = await submit("--agent", "talker", "--message", "x");
+    await rota(["submit", "--message", "later", "--run-at", "1h"]);
+    expect((await rota(["waiting"])).stdout).toMatch(/^TASKS .*\n +1 +not_before\n1 in all\n$/);
+    await eventually(
+      async () => /reads\n.* info +writes\n$/.test((await rota(["task", id, "--logs"])).stdout),
+      "the lines to be kept",
+    );
+    const json = JSON.parse((await rota(["task", id, "--logs", "--attempt", "1", "--json"])).stdout);
+    expect(json).toMatchObject({
+      attempt: 1,
+      lines: [
+        { n: 1, text: "reads" },
+        { n: 2, text: "writes" },
+      ],
+    });
+    const { stdout } = await rota(["events", "--task", id]);
+    expect(stdout.trim().split("\n")).toHaveLength(3);
+    const newest = JSON.parse((await rota(["events", "--limit", "1", "--json"])).stdout);
+    expect(newest).toMatchObject({ count: 1, next: newest.events[0].seq });
+    expect((await rota(["events", "--type", "task.failed"])).stdout).toBe("Nothing happened that fits.\n");
+  });
+});
+
 describe("rota stats and rota agents", () => {
   test("show the queue and what each agent did", async () => {
     const { rota, server, submit } = await withServer();

@@ -13,9 +13,12 @@ export async function run(args: readonly string[], params: RunParams = {}) {
   return { code: code ?? signal, stdout: process.stdout(), stderr: process.stderr() };
 }
 
-/** A server, and commands that are told of it by a variable. `environment`: of the server. */
-export async function withServer({ environment: ofServer = {} }: Pick<ServeParams, "environment"> = {}) {
-  const server = await startServer({ environment: ofServer });
+/** A server, and commands that are told of it by a variable. `environment` and `args`: of the server. */
+export async function withServer({
+  environment: ofServer = {},
+  args = [],
+}: Pick<ServeParams, "environment" | "args"> = {}) {
+  const server = await startServer({ environment: ofServer, args });
   const environment = { ROTA_URL: server.url };
   const rota = (args: readonly string[], params: RunParams = {}) => run(args, { environment, ...params });
   return {

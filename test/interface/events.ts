@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EventsOptions } from "../../src/interface/rota.ts";
+import type { EventPageFilter, EventsOptions } from "../../src/interface/rota.ts";
 import type { RotaEvent } from "../../src/model/event.ts";
 import { until } from "../../src/testing/signals.ts";
 import { errorOf, type Open } from "./opened.ts";
@@ -52,6 +52,45 @@ export function describeEvents(open: Open): void {
       await api.tasks.submit({ payload: 2 });
       expect((await next).value?.seq).toBe(2);
       await events.return?.();
+    });
+
+    test("that have happened are read page by page, newest or oldest first", async () => {
+      const { api } = await open({ start: false });
+      const { taskId } = await api.tasks.submit({ message: "x" });
+      for (let n = 0; n < 4; n++) await api.tasks.submit({ payload: n });
+      await api.tasks.cancel(taskId);
+      const all = await take(api.events({ after: 0 }), 6);
+      expect(await api.eventPage()).toEqual({ events: all.toReversed(), count: 6, next: null });
+      const newest = await api.eventPage({ limit: 2 });
+      expect(newest).toEqual({ events: [all[5], all[4]], count: 2, next: 5 });
+      expect(await api.eventPage({ before: 5, limit: 2 })).toMatchObject({
+        events: [{ seq: 4 }, { seq: 3 }],
+      });
+      const oldest = await api.eventPage({ after: 0, limit: 5 });
+      expect(oldest).toEqual({ events: all.slice(0, 5), count: 5, next: 5 });
+      expect(await api.eventPage({ after: 5 })).toEqual({ events: [all[5]], count: 1, next: null });
+      expect(await api.eventPage({ taskId })).toMatchObject({
+        events: [{ type: "task.cancelled" }, { type: "task.created" }],
+        next: null,
+      });
+      expect(await api.eventPage({ type: "task.cancelled" })).toMatchObject({ count: 1 });
+      for (const nobody of ["tsk_nobody", "no such id"]) {
+        expect(await api.eventPage({ taskId: nobody })).toEqual({ events: [], count: 0, next: null });
+      }
+    });
+
+    test.each([
+      [{ limit: 0 }, "limit"],
+      [{ limit: 1_001 }, "limit"],
+      [{ after: -1 }, "after"],
+      [{ before: 0 }, "before"],
+      [{ type: "task.done" }, "type"],
+    ])("are refused a page like %j", async (filter, field) => {
+      const { api } = await open({ start: false });
+      expect(await errorOf(api.eventPage(filter as EventPageFilter))).toMatchObject({
+        code: "invalid_field",
+        details: { field },
+      });
     });
 
     test.each<[EventsOptions, number[]]>([

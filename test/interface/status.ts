@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { DoctorProgress } from "../../src/interface/doctor.ts";
+import { settle } from "../../src/testing/manual-clock.ts";
+import { Gate } from "../../src/testing/signals.ts";
 import type { Open } from "./opened.ts";
 
 export function describeStatus(open: Open): void {
@@ -17,6 +19,31 @@ export function describeStatus(open: Open): void {
     });
   });
 
+  describe("waiting", () => {
+    test("says why work waits: every task once", async () => {
+      const { api, rota } = await open({ options: { lanes: { crawl: { concurrency: 1 } } } });
+      expect(await api.waiting()).toEqual({ reasons: [], total: 0 });
+      const ending = new Gate();
+      rota.agent("slow", () => ending.opened);
+      for (let n = 0; n < 4; n += 1) await api.tasks.submit({ agentId: "slow", payload: n, lane: "crawl" });
+      await api.tasks.submit({ payload: 1, runAt: "2100-01-01T00:00:00Z" });
+      await settle();
+      const { reasons, total } = await api.waiting();
+      expect(reasons).toEqual([
+        { code: "workers_busy", lane: "crawl", count: 3 },
+        { code: "not_before", count: 1 },
+      ]);
+      expect(total).toBe(4);
+      ending.open();
+    });
+
+    test("says that nothing was started", async () => {
+      const { api } = await open({ start: false });
+      for (let n = 0; n < 3; n += 1) await api.tasks.submit({ payload: n });
+      expect(await api.waiting()).toEqual({ reasons: [{ code: "not_started", count: 3 }], total: 3 });
+    });
+  });
+
   describe("health", () => {
     test("is told, also while it drains", async () => {
       const { api, rota } = await open();
@@ -30,6 +57,43 @@ export function describeStatus(open: Open): void {
       });
       await rota.drain();
       expect(await api.health()).toMatchObject({ status: "ok", state: "drained" });
+    });
+  });
+
+  describe("nodes", () => {
+    test("are listed with what they can run and run, and say that they drain", async () => {
+      const { api, rota, clock } = await open({ options: { lanes: { crawl: { concurrency: 3 } } } });
+      const ending = new Gate();
+      rota.agent("slow", () => ending.opened);
+      const { taskId } = await api.tasks.submit({ agentId: "slow", message: "x", lane: "crawl" });
+      await settle();
+      await clock.advance(20_000);
+      const { nodes } = await api.nodes.list();
+      const { version } = await api.health();
+      expect(nodes).toEqual([
+        {
+          id: expect.any(String),
+          version,
+          startedAt: "2026-01-01T00:00:00.000Z",
+          lastSeenAt: "2026-01-01T00:00:20.000Z",
+          lanes: expect.arrayContaining([{ name: "crawl", slots: 3, running: 1 }]),
+          state: "alive",
+        },
+      ]);
+      const drained = rota.drain({ graceMs: 60_000 });
+      await settle();
+      expect((await api.nodes.list()).nodes).toEqual([
+        { ...nodes[0], lanes: [{ name: "crawl", slots: 0, running: 1 }], state: "draining" },
+      ]);
+      ending.open();
+      await drained;
+      expect(await api.tasks.get(taskId)).toMatchObject({ state: "done" });
+      expect(await api.nodes.list()).toEqual({ nodes: [] });
+    });
+
+    test("that run nothing are not listed", async () => {
+      const { api } = await open({ start: false });
+      expect(await api.nodes.list()).toEqual({ nodes: [] });
     });
   });
 

@@ -181,6 +181,53 @@ export function describeTasks(open: Open): void {
     });
   });
 
+  describe("tasks.logs", () => {
+    test("show what an executor logged, of the newest attempt that did or of the one asked for", async () => {
+      const { api, rota, clock } = await open();
+      let attempts = 0;
+      rota.agent("talker", (_task, { log }) => {
+        attempts += 1;
+        for (let n = 1; n <= 3; n += 1) log.info({ n }, `attempt ${attempts}`);
+        if (attempts === 1) throw new Error("once more");
+      });
+      const retryPolicy = { maxRetries: 0 };
+      const { taskId } = await api.tasks.submit({ agentId: "talker", message: "x", retryPolicy });
+      await api.tasks.wait(taskId);
+      await api.tasks.retry(taskId);
+      await api.tasks.wait(taskId);
+      await clock.advance(500);
+      const lines = [1, 2, 3].map((n) => ({
+        n,
+        at: expect.any(String),
+        level: "info",
+        text: `attempt 2 {"n":${n}}`,
+      }));
+      const whole = { taskId, attempt: 2, lines, count: 3, dropped: 0, next: null };
+      expect(await api.tasks.logs(taskId)).toEqual(whole);
+      const first = await api.tasks.logs(taskId, { attempt: 1, limit: 2 });
+      expect(first).toMatchObject({ attempt: 1, lines: [{ n: 1 }, { n: 2 }], count: 2, next: 2 });
+      expect(await api.tasks.logs(taskId, { after: 2 })).toEqual({
+        ...whole,
+        lines: lines.slice(2),
+        count: 1,
+      });
+      expect(await api.tasks.logs(taskId, { attempt: 7 })).toMatchObject({ attempt: 7, lines: [] });
+    });
+
+    test("are refused for what is no task, and with fields that cannot be", async () => {
+      const { api } = await open({ start: false });
+      const { taskId } = await api.tasks.submit({ message: "x" });
+      expect(await api.tasks.logs(taskId)).toMatchObject({ attempt: null, lines: [], next: null });
+      expect(await errorOf(api.tasks.logs("tsk_unknown"))).toMatchObject({ code: "not_found" });
+      for (const [field, value] of Object.entries({ attempt: 0, after: -1, limit: 2_001 })) {
+        expect(await errorOf(api.tasks.logs(taskId, { [field]: value }))).toMatchObject({
+          code: "invalid_field",
+          details: { field },
+        });
+      }
+    });
+  });
+
   describe("tasks.explain", () => {
     test("says what a task waits for", async () => {
       const { api } = await open({ start: false });

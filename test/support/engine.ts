@@ -67,6 +67,7 @@ export async function makeEngine(params: EngineParams = {}) {
     random: () => 0,
     log,
     newNodeId: () => (++incarnations === 1 ? node : `${node}-${incarnations}`),
+    version: "1.2.3",
     concurrency: () => concurrency,
     maxLaneShare: () => DEFAULT_MAX_LANE_SHARE,
     hasSecondTenant: () => params.hasSecondTenant ?? false,

@@ -1,4 +1,5 @@
 import { onTestFinished } from "vitest";
+import type { Environment } from "../../src/config/process-environment.ts";
 import type { RotaOptions } from "../../src/interface/options.ts";
 import type { Rota } from "../../src/interface/rota.ts";
 import { resolveSettings } from "../../src/library/settings.ts";
@@ -21,16 +22,18 @@ export interface TestRotaParams {
   /** A fresh one in memory unless given. */
   readonly storage?: Storage;
   readonly meddler?: Meddler;
+  /** The variables that Rota sees; left out: none. */
+  readonly environment?: Environment;
 }
 
 /** A Rota with all its parts, time standing still, that ends with the test. */
 export async function openTestRota(params: TestRotaParams = {}): Promise<TestRota> {
-  const { clock = new ManualClock(), options: given = {}, meddler = {} } = params;
+  const { clock = new ManualClock(), options: given = {}, meddler = {}, environment = {} } = params;
   const storage = params.storage ?? (await openMemory(clock));
   const log = new RecordingLog();
   const options = { random: () => 0.5, ...given, clock, log };
-  const settings = resolveSettings(options, { clock });
-  const rota = await joinRota({ options, settings, storage: meddle(storage, meddler) });
+  const settings = resolveSettings(options, { clock, environment });
+  const rota = await joinRota({ options, settings, storage: meddle(storage, meddler), environment });
   onTestFinished(async () => {
     const stopped = rota.stop({ graceMs: 0 });
     // Whatever the test broke may want to wait for time that nobody moves any more.

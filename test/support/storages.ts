@@ -37,6 +37,7 @@ export interface Meddler {
 const GROUPS = [
   "tasks",
   "events",
+  "logs",
   "nodes",
   "sessions",
   "schedules",

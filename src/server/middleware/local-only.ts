@@ -32,6 +32,13 @@ export function allowLocalOnly(request: FastifyRequest): void {
       `without API keys Rota answers web pages of this machine only, and this request comes from ${shown(origin)}`,
     );
   }
+  if (origin !== undefined && !isOwnOrigin(request) && needsNoPreflight(request)) {
+    throw new RotaError(
+      "forbidden",
+      `without API keys only Rota's own pages may send a request like this, and it comes from ${shown(origin)}: send it with ` +
+        "`content-type: application/json`, or make an API key",
+    );
+  }
   if (isLinkToDashboard(request)) return;
   if (origin === undefined && typeof site === "string" && FOREIGN_SITES.includes(site.toLowerCase())) {
     throw new RotaError(
@@ -40,6 +47,16 @@ export function allowLocalOnly(request: FastifyRequest): void {
         `(\`Sec-Fetch-Site: ${shown(site)}\`)`,
     );
   }
+}
+
+/** Whether the page that sends a request comes from here, by its address or, behind a proxy, by what the browser says. */
+function isOwnOrigin({ headers: { host, origin, "sec-fetch-site": site } }: FastifyRequest): boolean {
+  return site === "same-origin" || URL.parse(origin ?? "")?.host === host?.toLowerCase();
+}
+
+/** Whether a browser sends a change for any page without asking first: one that carries JSON it does not. */
+function needsNoPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === "POST" && !/^application\/json\b/i.test(headers["content-type"] ?? "");
 }
 
 /** Exactly a navigation to `/` or below `/ui/`: never the API, and nothing that a page embeds. */

@@ -83,6 +83,21 @@ describe("which machine may ask:", () => {
     expect((await rota.tasks.counts()).total).toBe(3);
   });
 
+  test("a change that no browser asks about first is taken from the own pages alone", async () => {
+    const { ask, rota, url } = await openTestServer({ start: false });
+    const { taskId } = await rota.tasks.submit({ payload: 1 });
+    const cancel = (headers: Record<string, string>) =>
+      ask(`/tasks/${taskId}/cancel`, { method: "POST", headers }).then(({ status }) => status);
+    expect(await cancel({ origin: "http://localhost:3000" })).toBe(403);
+    expect(await cancel({ origin: "http://localhost:3000", "content-type": "text/plain" })).toBe(403);
+    expect((await rota.tasks.get(taskId)).state).toBe("queued");
+    expect(await cancel({ origin: "http://localhost:3000", "sec-fetch-site": "same-origin" })).toBe(200);
+    // It has ended, so that a second cancel that is let in is a conflict.
+    expect(await cancel({ origin: url })).toBe(409);
+    expect(await cancel({ origin: "http://localhost:3000", "content-type": "application/json" })).toBe(409);
+    expect(await cancel({})).toBe(409);
+  });
+
   test("what a browser sends for a page of somebody else is refused also without an origin", async () => {
     const { url } = await openTestServer({ start: false });
     const asked = async (...lines: string[]) => {
@@ -393,4 +408,15 @@ test("a fault of ours is answered as one and written to the log, and the server 
     },
   });
   expect((await ask("/health")).status).toBe(200);
+});
+
+test("answers are kept by no cache and taken for nothing but what they are", async () => {
+  const { ask } = await openTestServer({ start: false });
+  for (const path of ["/tasks", "/health", "/nowhere", "/openapi.json", "/metrics"]) {
+    const { headers } = await ask(path);
+    expect([headers.get("cache-control"), headers.get("x-content-type-options")], path).toEqual([
+      "no-store",
+      "nosniff",
+    ]);
+  }
 });

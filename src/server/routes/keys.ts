@@ -8,7 +8,7 @@ import { may } from "./may.ts";
 /** Who may ask. What names no tenant is about that of whoever asks. */
 export const keyRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { installation: { keys } }) => {
   app.post("/keys", may("administer", createKey), async ({ visitor, body }, reply) => {
-    reply.code(201).header("cache-control", "no-store");
+    reply.code(201);
     const own = { tenantId: visitor.caller.tenant };
     return keys.create((isObject(body) ? { ...own, ...body } : body) as KeyInput);
   });

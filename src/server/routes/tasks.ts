@@ -6,10 +6,12 @@ import {
   explainTask,
   getTask,
   getTaskCounts,
+  getTaskLog,
   listTasks,
   retryTask,
   submitTask,
 } from "../../api/tasks.ts";
+import type { TaskLogFilter } from "../../interface/task-logs.ts";
 import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
 import type { BatchInput } from "../../model/batch.ts";
 import { BATCH_MAX } from "../../model/batch-input.ts";
@@ -70,6 +72,10 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
 
   app.get("/tasks/:id/explain", may("readOwn", explainTask), async ({ rota, params }) =>
     rota.tasks.explain(params.id),
+  );
+
+  app.get("/tasks/:id/logs", may("readOwn", getTaskLog), async ({ rota, params, query }) =>
+    rota.tasks.logs(params.id, withNumbers(query, "attempt", "after", "limit") as TaskLogFilter),
   );
 
   app.post("/tasks/:id/cancel", may("operate", cancelTask), async ({ rota, params }) =>

@@ -119,6 +119,41 @@ export function describeAbilities(open: OpenWorld, { nodesDiffer }: { nodesDiffe
       expect(await world.claim({ limit: 5 })).toEqual([]);
     });
 
+    test("a stored agent that is sealed can be run by nodes that have its key or an executor of their own", async () => {
+      const world = await open();
+      const name = { tenant: TENANT, agent: "stored", maxInflight: null };
+      const executor = { type: "echo" };
+      await allAble(world, { ...able([]), keys: ["k1"] });
+      await world.storage.agents.create({ ...name, definition: { executor, sealedWith: "k2" } });
+      await world.submit({ id: "a", agent: "stored" });
+      expect(await world.claim({ limit: 5 })).toEqual([]);
+      expect(await world.storage.tasks.failUnserved({ afterMs: 0, limit: 5 })).toMatchObject({ failed: [] });
+      await allAble(world, { ...able([]), keys: ["k1", "k2"] });
+      expect(idsOf(await world.claim({ limit: 5 }))).toEqual(["a"]);
+      await allAble(world, able([]));
+      await world.submit({ id: "b", agent: "stored" });
+      expect(await world.claim({ limit: 5 })).toEqual([]);
+      await allAble(world, able(["stored"]));
+      expect(idsOf(await world.claim({ limit: 5 }))).toEqual(["b"]);
+      await allAble(world, able([]));
+      await world.submit({ id: "c", agent: "stored" });
+      expect(await world.claim({ limit: 5 })).toEqual([]);
+      await world.storage.agents.update({ ...name, definition: { executor } });
+      expect(idsOf(await world.claim({ limit: 5 }))).toEqual(["c"]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test.runIf(nodesDiffer)("a sealed agent is run by that one of two nodes which has its key", async () => {
+      const world = await open();
+      await world.storage.nodes.setAbilities({ node: NODE, abilities: able([]) });
+      await world.storage.nodes.setAbilities({ node: OTHER_NODE, abilities: { ...able([]), keys: ["k"] } });
+      const definition = { executor: { type: "echo" }, sealedWith: "k" };
+      await world.storage.agents.create({ tenant: TENANT, agent: "stored", maxInflight: null, definition });
+      await world.submit({ id: "a", agent: "stored" });
+      expect(await world.claim({ node: NODE, limit: 5 })).toEqual([]);
+      expect(idsOf(await world.claim({ node: OTHER_NODE, limit: 5 }))).toEqual(["a"]);
+    });
+
     test("the agent that always exists can be run by every node, unless one serves it", async () => {
       const world = await open();
       await allAble(world, able([]));

@@ -208,6 +208,30 @@ export function describeAloneTasks(open: OpenWorld): void {
       expect(await world.storage.tasks.isAloneWaiting({ node: "stranger", lanes: LANES })).toBe(false);
     });
 
+    test("is counted apart from others of its agent, by whether a live node can execute it", async () => {
+      const world = await open();
+      await lostTwice(world, [{ id: "a" }, { id: "b" }]);
+      await world.submit({}, {}, {});
+      const { nodes, tasks } = world.storage;
+      const counted = async () => {
+        const { queues } = await tasks.waiting({ tenant: TENANT });
+        return queues.map(({ ready, executable, alone: isAlone }) => ({ ready, executable, isAlone }));
+      };
+      expect(await counted()).toEqual([
+        { ready: 3, executable: true, isAlone: false },
+        { ready: 2, executable: true, isAlone: true },
+      ]);
+      for (const { node } of await nodes.list())
+        await nodes.setAbilities({ node, abilities: { agents: new Map(), kinds: ["message"] } });
+      expect(await counted()).toEqual([
+        { ready: 3, executable: false, isAlone: false },
+        { ready: 2, executable: false, isAlone: true },
+      ]);
+      for (const { node } of await nodes.list())
+        await nodes.setAbilities({ node, abilities: { agents: new Map([[AGENT, true]]), kinds: [] } });
+      expect((await counted()).map(({ executable }) => executable)).toEqual([true, true]);
+    });
+
     test("waits for a node that can execute it, and says so", async () => {
       const world = await open();
       const kinds = ["custom", "message"] as const;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { EventFilter } from "../storage.ts";
-import { AGENT, LANE, type OpenWorld, only, TENANT } from "./world.ts";
+import type { EventFilter, PageEventsParams, StoredEvent } from "../storage.ts";
+import { AGENT, LANE, newTask, type OpenWorld, only, ROOMY, TENANT, type World } from "./world.ts";
 
 export function describeEvents(open: OpenWorld): void {
   describe("events", () => {
@@ -172,6 +172,134 @@ export function describeEvents(open: OpenWorld): void {
         after = page.upTo;
       }
       throw new Error("It was passed over.");
+    });
+
+    describe("of a tenant, page by page,", () => {
+      /** Some tasks of two tenants, of which some end and one is deleted. */
+      async function makeLog(world: World) {
+        const { submit, claim, finish, storage, clock } = world;
+        await submit({ id: "gone" });
+        await storage.tasks.cancel({ tenant: TENANT, ids: ["gone"], error: null });
+        clock.step(120_000);
+        await submit({ id: "a" }, { id: "b" }, { id: "x", tenant: "other" }, { id: "c" }, { id: "d" });
+        const claimed = await claim({ limit: 5 });
+        for (const each of claimed) await finish(each, { to: "done", result: each.task.id.repeat(100) });
+        clock.step(120_000);
+        await submit({ id: "late" });
+        const prune = { retentionMs: 200_000, rejectedMax: 100, limit: 1 };
+        for (let n = 0; n < 2; n += 1) await storage.tasks.prune(prune);
+        return (await world.events()).filter(({ tenant }) => tenant === TENANT);
+      }
+
+      /** All pages one after the other. */
+      async function readAll({ storage }: World, params: Omit<PageEventsParams, "tenant">) {
+        const all: StoredEvent[] = [];
+        for (let [pages, at] = [0, params]; pages < 1_000; pages += 1) {
+          const { events, next } = await storage.events.page({ tenant: TENANT, ...at });
+          expect(events.length).toBeLessThanOrEqual(params.limit);
+          all.push(...events);
+          if (next === null) return all;
+          at = at.after === undefined ? { ...at, before: next } : { ...at, after: next };
+        }
+        throw new Error("There is no end to it.");
+      }
+
+      test.each([1, 2, 3, 100])("go both ways, %i at a time, and leave nothing out", async (limit) => {
+        const world = await open();
+        const all = await makeLog(world);
+        expect(all.length).toBeGreaterThan(12);
+        const page = { limit, bytesMax: 1e9 };
+        expect(await readAll(world, { after: 0, ...page })).toEqual(all);
+        expect(await readAll(world, page)).toEqual(all.toReversed());
+        for (const { seq } of all) {
+          const later = all.filter((event) => event.seq > seq);
+          const earlier = all.filter((event) => event.seq < seq).reverse();
+          expect(await readAll(world, { after: seq, ...page })).toEqual(later);
+          expect(await readAll(world, { before: seq, ...page })).toEqual(earlier);
+        }
+        const [from, to] = [all[2]?.seq ?? 0, all[9]?.seq ?? 0];
+        const between = all.filter(({ seq }) => seq > from && seq < to);
+        expect(await readAll(world, { after: from, before: to, ...page })).toEqual(between);
+      });
+
+      test("are those of a type, of a task, or both", async () => {
+        const world = await open();
+        const all = await makeLog(world);
+        const page = { limit: 2, bytesMax: 1e9 };
+        for (const type of ["task.created", "task.completed", "task.failed"] as const) {
+          const fitting = all.filter((event) => event.type === type);
+          expect(await readAll(world, { after: 0, type, ...page })).toEqual(fitting);
+          expect(await readAll(world, { type, ...page })).toEqual(fitting.toReversed());
+        }
+        for (const taskId of ["a", "d", "late", "x", "gone", "nobody"]) {
+          const fitting = all.filter((event) => event.taskId === taskId);
+          expect(await readAll(world, { after: 0, taskId, ...page })).toEqual(fitting);
+          expect(await readAll(world, { taskId, ...page })).toEqual(fitting.toReversed());
+          expect(await readAll(world, { taskId, type: "task.started", ...page })).toEqual(
+            fitting.filter(({ type }) => type === "task.started"),
+          );
+        }
+      });
+
+      test("end when they take more than was asked for, after one at least", async () => {
+        const world = await open();
+        const all = await makeLog(world);
+        const fitting = all.filter(({ type }) => type === "task.completed");
+        const page = { tenant: TENANT, type: "task.completed", limit: 10 } as const;
+        const { events, next } = await world.storage.events.page({ ...page, after: 0, bytesMax: 1 });
+        expect([events, next]).toEqual([fitting.slice(0, 1), fitting[0]?.seq]);
+        expect(await readAll(world, { ...page, bytesMax: 150 })).toEqual(fitting.toReversed());
+      });
+
+      test("tell of the end of a batch with the last of its tasks, whenever that is", async () => {
+        const world = await open();
+        const { storage, clock, claim, finish } = world;
+        const batch = { id: "batch", tenant: TENANT, parallelism: null, callbackUrl: null };
+        const tasks = ["slow", "last"].map((id) => newTask({ id, batch: batch.id }));
+        await storage.tasks.insert({ tasks, batches: [batch], limits: ROOMY });
+        const [slow, last] = await claim({ limit: 2 });
+        if (slow === undefined || last === undefined) throw new Error("Both start.");
+        await finish(last, { to: "done", result: null });
+        clock.step(600_000);
+        await finish(slow, { to: "done", result: null });
+        const seen = await readAll(world, { taskId: "last", limit: 10, bytesMax: 1e9 });
+        expect(seen.map(({ type }) => type)).toEqual([
+          "batch.completed",
+          "task.completed",
+          "task.started",
+          "task.created",
+        ]);
+      });
+
+      test("look at so much of the log at a time, and go on where that ended", async () => {
+        const world = await open();
+        const { storage, submit } = world;
+        await submit({ id: "first" });
+        // A row of the log for each: what is said of them differs.
+        const runAt = world.clock.now() + 1_000_000;
+        for (let slice = 0; slice < 11; slice += 1) {
+          const tasks = Array.from({ length: 500 }, (_, index) =>
+            newTask(index % 2 === 0 ? { runAt: runAt + index } : {}),
+          );
+          await storage.tasks.insert({ tasks, limits: ROOMY });
+          await storage.tasks.cancel({ tenant: TENANT, ids: tasks.map(({ id }) => id), error: `${slice}` });
+        }
+        await submit({ id: "last" });
+        const page = { limit: 1_000, bytesMax: 1e9 };
+        const all = await readAll(world, { after: 0, ...page });
+        expect(all).toHaveLength(11_002);
+        expect((await readAll(world, page)).map(({ seq }) => seq)).toEqual(
+          all.map(({ seq }) => seq).reverse(),
+        );
+        const of = async (filter: Partial<PageEventsParams>) =>
+          (await readAll(world, { ...filter, ...page })).map(({ seq }) => seq);
+        for (const taskId of ["first", "last"]) {
+          const seqs = all.filter((event) => event.taskId === taskId).map(({ seq }) => seq);
+          expect(await of({ taskId })).toEqual(seqs);
+          expect(await of({ taskId, after: 0 })).toEqual(seqs);
+        }
+        expect(await of({ type: "task.failed" })).toEqual([]);
+      }, 60_000);
     });
 
     test("say how far they reach", async () => {

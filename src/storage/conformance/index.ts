@@ -45,11 +45,13 @@ import { describeSettlements } from "./settlements.ts";
 import { describeSignals } from "./signals.ts";
 import { describeSituation } from "./situation.ts";
 import { describeStoredBytes } from "./stored-bytes.ts";
+import { describeTaskLogs } from "./task-logs.ts";
 import { describeTenantFairness } from "./tenant-fairness.ts";
 import { describeTenantRecords } from "./tenant-records.ts";
 import { describeTenantShares } from "./tenant-shares.ts";
 import { describeTenants } from "./tenants.ts";
 import { describeText } from "./text.ts";
+import { describeWaiting } from "./waiting.ts";
 import { describeWaitingRuns } from "./waiting-runs.ts";
 import { type StorageHarness, worldOpener } from "./world.ts";
 
@@ -94,6 +96,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describePrune(open);
     describeListTasks(open);
     describeSituation(open);
+    describeWaiting(open);
     describeTenants(open);
     describeStoredBytes(open);
     describeTenantFairness(open);
@@ -104,6 +107,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeBulks(open);
     describeText(open);
     describeEvents(open);
+    describeTaskLogs(open);
     describeDeliveries(open);
     describeClaimDeliveries(harness, open);
     describeNodes(open);

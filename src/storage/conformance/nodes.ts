@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { NODE, type OpenWorld, OTHER_NODE, TENANT, type World } from "./world.ts";
+import { LANE, NODE, type OpenWorld, OTHER_LANE, OTHER_NODE, TENANT, type World } from "./world.ts";
 
 export function describeNodes(open: OpenWorld): void {
   describe("nodes", () => {
@@ -15,6 +15,47 @@ export function describeNodes(open: OpenWorld): void {
       await world.storage.nodes.heartbeat({ node: NODE });
       expect(await find(world, NODE)).toEqual({ node: NODE, beat: 2, dead: false });
       expect(await find(world, OTHER_NODE)).toEqual({ node: OTHER_NODE, beat: 0, dead: false });
+    });
+
+    test("are shown in detail: version, times, what they can run and run, and whether they drain", async () => {
+      const world = await open();
+      const { storage, clock, submit, claim } = world;
+      const registeredAt = clock.now();
+      const plain = {
+        version: null,
+        startedAt: registeredAt,
+        seenAt: registeredAt,
+        dead: false,
+        draining: false,
+      };
+      expect(await storage.nodes.details()).toEqual([
+        { node: NODE, ...plain, lanes: [] },
+        { node: OTHER_NODE, ...plain, lanes: [] },
+      ]);
+      clock.step(5_000);
+      await storage.nodes.heartbeat({ node: NODE });
+      const startedAt = clock.now();
+      const slots = { [LANE]: 4, [OTHER_LANE]: 0 };
+      await storage.nodes.register({ node: "a third", version: "1.2.3", slots });
+      await submit({}, {}, {});
+      await claim({ limit: 2 });
+      await claim({ node: "a third" });
+      await storage.nodes.setSlots({ node: NODE, slots: { [OTHER_LANE]: 1 } });
+      await storage.nodes.setSlots({ node: "a third", slots: {}, draining: true });
+      await world.crash(OTHER_NODE);
+      const third = { node: "a third", version: "1.2.3", startedAt, seenAt: startedAt };
+      const runsOne = [{ lane: LANE, slots: 0, running: 1 }];
+      const own = [
+        { lane: OTHER_LANE, slots: 1, running: 0 },
+        { lane: LANE, slots: 0, running: 2 },
+      ];
+      expect(await storage.nodes.details()).toEqual([
+        { ...third, dead: false, draining: true, lanes: runsOne },
+        { node: NODE, ...plain, seenAt: startedAt, lanes: own },
+        { node: OTHER_NODE, ...plain, dead: true, lanes: [] },
+      ]);
+      await storage.nodes.setSlots({ node: "a third", slots: { [LANE]: 1 } });
+      expect((await storage.nodes.details())[0]).toMatchObject({ draining: false });
     });
 
     test("learn at a heartbeat what they still hold", async () => {

@@ -312,6 +312,16 @@ export function describeSessions(open: OpenWorld): void {
       expect(await world.storage.counters.recountAll()).toEqual([]);
     });
 
+    test("belongs to the agent whose task began it, until a message is for another", async () => {
+      const world = await open();
+      await world.submit({ session: SESSION, agent: "b" }, { session: SESSION, agent: "c" });
+      expect(await getSession(world)).toMatchObject({ agent: "b", lane: null });
+      await world.submit({ session: SESSION, agent: "c" });
+      expect(await getSession(world)).toMatchObject({ agent: "b", lane: null });
+      await say(world, "hello", { task: { agent: "c" } });
+      expect(await getSession(world)).toMatchObject({ agent: "c" });
+    });
+
     test("leaves agent and lane on the session, and its maxConcurrent, but not its mode", async () => {
       const world = await open();
       await say(world, "hello", { task: { agent: "b" }, mode: "followup", maxConcurrent: 3 });

@@ -250,8 +250,12 @@ export function describeTenantShares(open: OpenWorld): void {
   });
 
   describe("what holds a task of a tenant at its share", () => {
+    /** As it is told of the task alone, and of all that waits. */
     async function shareOf({ storage }: World, id: string) {
-      return (await storage.tasks.situation({ tenant: "a", id }))?.laneShare;
+      const share = (await storage.tasks.situation({ tenant: "a", id }))?.laneShare;
+      const { queues } = await storage.tasks.waiting({ tenant: "a" });
+      expect(queues.map(({ limits }) => limits.laneShare)).toEqual([share]);
+      return share;
     }
 
     test("is reported with what it holds and may hold, over all nodes or on those with a free slot", async () => {

@@ -41,7 +41,7 @@ export function knownNames(
 
 /** Whether a node with these abilities can execute the tasks of a line. */
 export function canExecute(state: OracleState, abilities: Abilities | null, line: LineName): boolean {
-  if (abilities === null || isStoredWithExecutor(state, line)) return true;
+  if (abilities === null || canOpen(state, abilities, line)) return true;
   if (isServed(state, line)) return abilities.agents.get(line.agent) ?? false;
   // A line of all kinds of an agent that is not served holds only those that every node can execute.
   const kind = heldKind(line.kind ?? "");
@@ -175,6 +175,12 @@ function marked(tasks: readonly OracleTask[]): OracleTask[] {
   return tasks
     .filter(({ unservedAt }) => unservedAt !== null)
     .sort((a, b) => (a.unservedAt ?? 0) - (b.unservedAt ?? 0) || a.seq - b.seq);
+}
+
+/** Whether an agent is stored with an executor that a node with these abilities can open. */
+function canOpen(state: OracleState, { keys = [] }: Abilities, agent: AgentName): boolean {
+  const key = state.catalogue.get(agentKey(agent))?.definition["sealedWith"];
+  return isStoredWithExecutor(state, agent) && (key === undefined || keys.includes(key as string));
 }
 
 function isStoredWithExecutor(state: OracleState, agent: AgentName): boolean {

@@ -233,9 +233,9 @@ function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): Ora
 }
 
 /** A place in its session, and the session if this is the first that there is of it. */
-function acceptPlace(state: OracleState, { tenant, session: given }: NewTask): number {
+function acceptPlace(state: OracleState, { tenant, agent, session: given }: NewTask): number {
   if (given === null) return 0;
-  const session = ensureSession(state, { tenant, key: given.key, defaultMax: given.maxConcurrent });
+  const session = ensureSession(state, { tenant, key: given.key, defaultMax: given.maxConcurrent, agent });
   session.lastPlace += 1;
   return session.lastPlace;
 }

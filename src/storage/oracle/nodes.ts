@@ -1,4 +1,4 @@
-import type { Abilities, Held, NodeRecord, Slots } from "../storage.ts";
+import type { Abilities, Held, NodeDetails, NodeRecord, Slots } from "../storage.ts";
 import { abilitiesChanged, endMemory, rememberAgents } from "./abilities.ts";
 import { preempt } from "./preempt-tasks.ts";
 import type { OracleState } from "./state.ts";
@@ -7,12 +7,21 @@ export function registerNode(
   state: OracleState,
   {
     node,
+    version = null,
     slots = {},
     perTenant = {},
     abilities = null,
-  }: { node: string; slots?: Slots; perTenant?: Slots; abilities?: Abilities | null },
+  }: {
+    node: string;
+    version?: string | null;
+    slots?: Slots;
+    perTenant?: Slots;
+    abilities?: Abilities | null;
+  },
 ): void {
-  state.nodes.set(node, { node, beat: 0, dead: false, slots, perTenant, abilities });
+  const now = state.clock.now();
+  const life = { beat: 0, dead: false, draining: false, startedAt: now, seenAt: now };
+  state.nodes.set(node, { node, version, ...life, slots, perTenant, abilities });
   endMemory(state, abilities);
   abilitiesChanged(state);
 }
@@ -32,13 +41,19 @@ export function setNodeAbilities(
 
 export function setNodeSlots(
   state: OracleState,
-  { node, slots, perTenant = {} }: { node: string; slots: Slots; perTenant?: Slots },
+  {
+    node,
+    slots,
+    perTenant = {},
+    draining = false,
+  }: { node: string; slots: Slots; perTenant?: Slots; draining?: boolean },
 ): void {
   const record = state.nodes.get(node);
   if (record === undefined) return;
   for (const lane of Object.keys(record.slots)) state.shaken.add(lane);
   record.slots = slots;
   record.perTenant = perTenant;
+  record.draining = draining;
   preempt(state);
 }
 
@@ -46,11 +61,34 @@ export function heartbeat(state: OracleState, { node }: { node: string }): { ali
   const record = state.nodes.get(node);
   if (record === undefined || record.dead) return { alive: false, held: [] };
   record.beat += 1;
+  record.seenAt = state.clock.now();
   return { alive: true, held: heldBy(state, node) };
 }
 
 export function listNodes(state: OracleState): NodeRecord[] {
   return [...state.nodes.values()].map(({ node, beat, dead }) => ({ node, beat, dead }));
+}
+
+export function nodeDetails(state: OracleState): NodeDetails[] {
+  const nodes = [...state.nodes.values()].sort((a, b) => (a.node < b.node ? -1 : 1));
+  return nodes.map(({ node, version, startedAt, seenAt, dead, draining, slots }) => {
+    const held = state.tasks.filter((task) => task.held?.node === node);
+    const names = [...new Set([...Object.keys(slots), ...held.map(({ lane }) => lane)])].sort();
+    const lanes = names.map((lane) => ({
+      lane,
+      slots: slots[lane] ?? 0,
+      running: held.filter((task) => task.lane === lane).length,
+    }));
+    return {
+      node,
+      version,
+      startedAt,
+      seenAt,
+      dead,
+      draining,
+      lanes: lanes.filter((lane) => lane.slots + lane.running > 0),
+    };
+  });
 }
 
 /** A node that has renewed since it was looked at is alive, whatever the looker thought. */

@@ -65,7 +65,11 @@ export function readSituation(
   };
 }
 
-function laneShareOf(state: OracleState, lane: OracleLane, tenant: string): TaskSituation["laneShare"] {
+export function laneShareOf(
+  state: OracleState,
+  lane: OracleLane,
+  tenant: string,
+): TaskSituation["laneShare"] {
   if (!hasSecondEnabledTenant(state)) return null;
   const inflight = inflightOfTenant(state, tenant, lane);
   if (lane.perTenant !== null && shareRoom(state, lane, tenant) <= 0)
@@ -83,14 +87,19 @@ function sum(numbers: readonly number[]): number {
 
 function noExecutorOf(state: OracleState, task: OracleTask): TaskSituation["noExecutor"] {
   if (isTerminal(task.state) || task.held !== null) return null;
-  const line = lineOf(state, task);
-  const standing = isAloneKind(line.kind) ? standingOf(state, line) : line.standing;
-  if (standing === "executable" || standing === "alone") return null;
+  if (isExecutable(state, task)) return null;
   return {
     served: isServed(state, task),
     lastSeenAt: state.agentsSeen.get(task.agent)?.at ?? null,
     since: task.unservedAt,
   };
+}
+
+/** Whether a live node can execute it, be it alone. */
+export function isExecutable(state: OracleState, task: OracleTask): boolean {
+  const line = lineOf(state, task);
+  const standing = isAloneKind(line.kind) ? standingOf(state, line) : line.standing;
+  return standing === "executable" || standing === "alone";
 }
 
 function aloneOf(task: OracleTask): TaskSituation["alone"] {

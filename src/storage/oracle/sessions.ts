@@ -104,7 +104,7 @@ function byToken(ended: readonly EndedTask[]): Pick<StoppedSession, "stopped" | 
 
 export function ensureSession(
   state: OracleState,
-  { tenant, key, defaultMax }: SessionName & { defaultMax: number },
+  { tenant, key, defaultMax, agent = null }: SessionName & { defaultMax: number; agent?: string | null },
 ): OracleSession {
   const known = sessionOf(state, { tenant, session: key });
   if (known !== undefined) {
@@ -117,7 +117,7 @@ export function ensureSession(
     tenant,
     key,
     defaultMax,
-    agent: null,
+    agent,
     lane: null,
     mode: null,
     cap: null,

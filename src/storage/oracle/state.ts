@@ -21,7 +21,9 @@ import type {
   FullQueue,
   KeyRecord,
   LaneSetting,
+  LogPiece,
   NewBatch,
+  NodeDetails,
   NodeRecord,
   RunRecord,
   ScheduleName,
@@ -37,6 +39,12 @@ import { refreshReceiver } from "./receivers.ts";
 import { endRun } from "./runs.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+export type OracleNode = Mutable<NodeRecord & Omit<NodeDetails, "lanes">> & {
+  slots: Slots;
+  perTenant: Slots;
+  abilities: Abilities | null;
+};
 
 export interface OracleState {
   readonly clock: Clock;
@@ -70,6 +78,8 @@ export interface OracleState {
   receivers: OracleReceiver[];
   /** The same of all hosts of one kind that a tenant has. */
   deliveryTurns: OracleDeliveryTurn[];
+  /** Of tasks that are gone as well: nobody sees those. */
+  logs: LogPiece[];
   batches: OracleBatch[];
   sessions: OracleSession[];
   /** In the order of their ids, as are the runs. */
@@ -84,10 +94,7 @@ export interface OracleState {
   /** Lanes in which a critical task that waits may have lost the slot it waits for, or found room of its agent. */
   readonly shaken: Set<string>;
   /** `abilities`: null, it can execute everything. */
-  readonly nodes: Map<
-    string,
-    Mutable<NodeRecord> & { slots: Slots; perTenant: Slots; abilities: Abilities | null }
-  >;
+  readonly nodes: Map<string, OracleNode>;
   /** Agents that nodes named which are gone, and when the last of those was there. */
   readonly agentsSeen: Map<string, { readonly serves: boolean; readonly at: number }>;
   /** The kinds that every live node can execute for agents that are not served. */
@@ -229,6 +236,7 @@ export function emptyState(clock: Clock): OracleState {
     arrivals: [],
     shaken: new Set(),
     nodes: new Map(),
+    logs: [],
     agentsSeen: new Map(),
     commonKinds: new Set(TASK_KINDS),
     listeners: new Set(),

@@ -10,7 +10,7 @@ import { RELEASED_MAX } from "./settle-moves.ts";
 /** What `save_abilities` is given: the profile, its kinds and its agents; of a node that can execute everything nothing. */
 export function abilityValues(abilities: Abilities | undefined): [string, string, string] {
   if (abilities === undefined) return ["", "{}", "{}"];
-  const kinds = [...abilities.kinds].sort();
+  const kinds = [...abilities.kinds, ...(abilities.keys ?? []).map((key) => `${KEY}${key}`)].sort();
   const agents = [...abilities.agents].sort(([a], [b]) => (a < b ? -1 : 1));
   const id = createHash("sha256")
     .update(JSON.stringify([kinds, agents]))
@@ -48,9 +48,20 @@ export async function failUnserved(
   };
 }
 
-const STORED = (n: string) => `exists (
+/** Stands before the id of a key among the kinds of a profile. */
+const KEY = "key:";
+
+const STORED = (n: string, more = "") => `exists (
   select 1 from agent stored
-   where stored.tenant = ${n}.tenant and stored.agent = ${n}.agent and stored.definition::json ->> 'executor' is not null)`;
+   where stored.tenant = ${n}.tenant and stored.agent = ${n}.agent and stored.definition::json ->> 'executor' is not null${more})`;
+
+/** Whether profile `p` has the key of the stored agent of `n`, which is sealed. */
+const OPENS = (n: string) =>
+  STORED(
+    n,
+    ` and exists (
+    select 1 from profile f where f.id = p and '${KEY}' || (stored.definition::json ->> 'sealedWith') = any (f.kinds))`,
+  );
 
 /** Whether an executor of its own runs the tasks of the agent of `n`, on a live node or on one that is away. */
 const SERVED = (n: string) => `(
@@ -61,13 +72,18 @@ const SERVED = (n: string) => `(
 /** Whether the tasks of line `n` run alone. */
 export const isAlone = (n: string) => `left(${n}.kind, ${ALONE.length}) = '${ALONE}'`;
 
+/** Whether live nodes can execute the tasks of line `n`, be it alone; also while there is none. */
+export const isExecutable = (n: string) =>
+  `(${n}.standing = 0 or (${isAlone(n)} and (${n}.pool <> 0 or not exists (select 1 from node where not dead))))`;
+
 /** The live profiles, of all `live`, whose nodes can execute the tasks of line `n`. */
 const ABLE = (n: string, live: string) => `
-  case when ${n}.kind in ('', '${ALONE}') and not ${n}.served or ${STORED(n)} then ${live}
+  case when ${n}.kind in ('', '${ALONE}') and not ${n}.served or ${STORED(n, " and stored.definition::json ->> 'sealedWith' is null")} then ${live}
        when ${n}.served then array(
          select p from unnest(${live}) p
           where p = '' or exists (
             select 1 from profile_agent named where named.agent = ${n}.agent and named.profile = p and named.serves)
+             or ${OPENS(n)}
           order by p collate "C")
        else array(
          select p from unnest(${live}) p

@@ -22,6 +22,7 @@ import { LANE_FUNCTIONS } from "./lanes.ts";
 import { LINE_FUNCTIONS } from "./make-lines.ts";
 import { NODE_FUNCTIONS } from "./nodes.ts";
 import { NOTE_FUNCTIONS } from "./notes.ts";
+import { PAGE_EVENT_FUNCTIONS } from "./page-events.ts";
 import { PREEMPT_FUNCTIONS } from "./preempt-tasks.ts";
 import { PROMOTE_FUNCTIONS } from "./promote-due.ts";
 import { PRUNE_FUNCTIONS } from "./prune.ts";
@@ -44,6 +45,7 @@ import { SKIP_FUNCTIONS } from "./skip-numbers.ts";
 import { STORED_BYTES_FUNCTIONS } from "./stored-bytes.ts";
 import { TAKE_IN_FUNCTIONS } from "./take-in.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
+import { TASK_LOG_FUNCTIONS } from "./task-logs.ts";
 import { TENANT_SHARE_FUNCTIONS } from "./tenant-shares.ts";
 import { TENANT_FUNCTIONS } from "./tenants.ts";
 import { WRITE_RUN_FUNCTIONS } from "./write-runs.ts";
@@ -74,6 +76,8 @@ const SOURCE = [
   CANCEL_THESE_FUNCTIONS,
   SEND_FUNCTIONS,
   SESSION_FUNCTIONS,
+  PAGE_EVENT_FUNCTIONS,
+  TASK_LOG_FUNCTIONS,
   NOTIFICATION_FUNCTIONS,
   SCHEDULE_FUNCTIONS,
   DUE_FUNCTIONS,

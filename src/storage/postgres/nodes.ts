@@ -1,24 +1,25 @@
-import type { NodeStorage } from "../storage.ts";
+import type { NodeLane, NodeStorage } from "../storage.ts";
 import { abilityValues } from "./abilities.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
 
 export function postgresNodes(db: PostgresDatabase): NodeStorage {
   return {
-    async register({ node, slots = {}, perTenant = {}, abilities }) {
+    async register({ node, version = null, slots = {}, perTenant = {}, abilities }) {
+      const capacity = [JSON.stringify(slots), JSON.stringify(perTenant)];
       await db.write({
         name: "register_node",
-        text: "select register_node($1, $2, $3, $4, $5, $6, $7)",
-        values: [node, JSON.stringify(slots), JSON.stringify(perTenant), ...abilityValues(abilities)],
+        text: "select register_node($1, $2, $3, $4, $5, $6, $7, $8)",
+        values: [node, version, ...capacity, ...abilityValues(abilities)],
       });
       // So that those who were alone know that they no longer are.
       db.signalOthers({ kind: "work" });
     },
-    async setSlots({ node, slots, perTenant = {} }) {
+    async setSlots({ node, slots, perTenant = {}, draining = false }) {
       await db.write({
         name: "set_slots",
-        text: "select set_slots($1, $2, $3, $4)",
-        values: [node, JSON.stringify(slots), JSON.stringify(perTenant)],
+        text: "select set_slots($1, $2, $3, $4, $5)",
+        values: [node, JSON.stringify(slots), JSON.stringify(perTenant), draining],
       });
     },
     async setAbilities({ node, abilities }) {
@@ -52,6 +53,18 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
       });
       return rows.map(({ id, beat, dead }) => ({ node: id, beat: Number(beat), dead }));
     },
+    async details() {
+      const rows = await db.read<DetailsRow>({ name: "node_details", text: DETAILS, values: [] });
+      return rows.map((row) => ({
+        node: row.id,
+        version: row.version,
+        startedAt: row.started_at === null ? null : Number(row.started_at),
+        seenAt: Number(row.beat_at),
+        dead: row.dead,
+        draining: row.draining,
+        lanes: row.lanes,
+      }));
+    },
     async markDead({ node, beat }) {
       const rows = await db.write({
         name: "mark_dead",
@@ -66,16 +79,37 @@ export function postgresNodes(db: PostgresDatabase): NodeStorage {
   };
 }
 
+interface DetailsRow {
+  readonly id: string;
+  readonly version: string | null;
+  readonly started_at: string | null;
+  readonly beat_at: string;
+  readonly dead: boolean;
+  readonly draining: boolean;
+  readonly lanes: readonly NodeLane[];
+}
+
+const DETAILS = `
+  with running as (
+    select l.node, n.lane, count(*) as running from lease l join line n on n.id = l.line group by l.node, n.lane)
+  select d.id, d.version, d.started_at, d.beat_at, d.dead, d.draining,
+         coalesce((select json_agg(json_build_object('lane', lane, 'slots', coalesce(s.slots, 0),
+                                                     'running', coalesce(r.running, 0)) order by lane)
+                     from (select * from node_slot where node = d.id) s
+                     full join (select * from running where node = d.id) r using (lane)
+                    where coalesce(s.slots, 0) + coalesce(r.running, 0) > 0), '[]') as lanes
+    from node d order by d.id`;
+
 export const NODE_FUNCTIONS = `
 create function register_node(
-  p_now bigint, p_node text, p_slots json, p_per_tenant json, p_profile text, p_kinds text[], p_agents json)
+  p_now bigint, p_node text, p_version text, p_slots json, p_per_tenant json, p_profile text, p_kinds text[], p_agents json)
 returns void language plpgsql as $$
 #variable_conflict use_column
 declare
   v_now bigint := enter(p_now);
   v_less_served boolean;
 begin
-  insert into node (id, beat_at) values (p_node, v_now);
+  insert into node (id, beat_at, version, started_at) values (p_node, v_now, p_version, v_now);
   perform save_slots(p_node, p_slots, p_per_tenant);
   v_less_served := save_abilities(v_now, p_node, p_profile, p_kinds, p_agents);
   -- One more of the same changes nothing.
@@ -94,11 +128,13 @@ begin
   perform abilities_changed(v_now, save_abilities(v_now, p_node, p_profile, p_kinds, p_agents));
 end $$;
 
-create function set_slots(p_now bigint, p_node text, p_slots json, p_per_tenant json) returns void language plpgsql as $$
+create function set_slots(p_now bigint, p_node text, p_slots json, p_per_tenant json, p_draining boolean)
+returns void language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
 begin
   perform note_slots(p_node);
+  update node set draining = p_draining where id = p_node and draining <> p_draining;
   delete from node_slot where node = p_node;
   perform save_slots(p_node, p_slots, p_per_tenant);
   ${PREEMPT}

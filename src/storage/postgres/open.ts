@@ -15,12 +15,14 @@ import { postgresKeys } from "./keys.ts";
 import { postgresLanes } from "./lanes.ts";
 import { listTaskRows, listTasks } from "./list-tasks.ts";
 import { postgresNodes } from "./nodes.ts";
+import { pageEvents } from "./page-events.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
 import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events.ts";
 import { postgresNotifications } from "./read-notifications.ts";
 import { readSituation } from "./read-situation.ts";
 import { countTasks, getTask, queueDepth } from "./read-tasks.ts";
+import { readWaiting } from "./read-waiting.ts";
 import { recountOne } from "./recount.ts";
 import { recountAll } from "./recount-all.ts";
 import { release } from "./release-dependants.ts";
@@ -28,6 +30,7 @@ import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
 import { postgresSchedules } from "./schedules.ts";
 import { postgresSessions } from "./sessions.ts";
+import { postgresTaskLogs } from "./task-logs.ts";
 import { postgresTenants } from "./tenants.ts";
 
 /** Opens a PostgreSQL database, which any number of nodes may share. */
@@ -47,6 +50,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
       listRows: (params) => listTaskRows(db, params),
       counts: (params) => countTasks(db, params),
       queueDepth: (params) => queueDepth(db, params),
+      waiting: (params) => readWaiting(db, params),
       cancel: (params) => cancelTasks(db, params),
       retry: (params) => retryTask(db, params),
       promoteDue: (params) => promoteDue(db, params),
@@ -62,11 +66,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Storage> {
     },
     events: {
       read: (params) => readEvents(db, params),
+      page: (params) => pageEvents(db, params),
       mark: (params) => eventMark(db, params),
       lastUntil: (params) => lastEventUntil(db, params),
       range: () => eventRange(db),
     },
     nodes: postgresNodes(db),
+    logs: postgresTaskLogs(db),
     sessions: postgresSessions(db),
     schedules: postgresSchedules(db),
     notifications: postgresNotifications(db),

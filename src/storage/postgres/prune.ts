@@ -97,6 +97,7 @@ create function delete_ended(p_now bigint, p_seqs bigint[], p_cutoff bigint, p_l
 language plpgsql as $$
 #variable_conflict use_column
 declare
+  v_gone bigint[];
   v_tenants text[];
   v_agents text[];
   v_states text[];
@@ -121,15 +122,18 @@ begin
     callbacks as (
       delete from delivery d using gone where d.task_seq = gone.seq returning d.tenant, d.host, d.due_at),
     keys as (delete from idempotency_key k using gone where k.task_seq = gone.seq)
-    select array_agg(tenant), array_agg(agent), array_agg(resting_state),
+    select array_agg(seq), array_agg(tenant), array_agg(agent), array_agg(resting_state),
            array_agg(distinct batch) filter (where batch is not null),
            array_agg(distinct session) filter (where session is not null), array_agg(seq) filter (where dependencies > 0),
            array_agg(seq) filter (where has_dependants), array_agg(seq) filter (where has_dependants and resting_state = 'done'),
            (select array_agg(tenant) from callbacks where due_at is not null),
            (select array_agg(host) from callbacks where due_at is not null)
-      into v_tenants, v_agents, v_states, v_batches, v_sessions, v_children, v_parents, v_done, v_unsent_by, v_unsent_to
+      into v_gone, v_tenants, v_agents, v_states, v_batches, v_sessions, v_children, v_parents, v_done,
+           v_unsent_by, v_unsent_to
       from gone;
     exit when v_tenants is null;
+    -- A statement of its own: it sees what was written while the one above waited for the writer.
+    delete from task_log where task_seq = any (v_gone);
     if v_unsent_by is not null then perform refresh_receivers(p_now, v_unsent_by, v_unsent_to); end if;
     if v_batches is not null then perform forget_empty_batches(v_batches); end if;
     if v_sessions is not null then perform forget_empty_sessions(v_sessions); end if;

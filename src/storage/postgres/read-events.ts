@@ -11,7 +11,7 @@ import type { PostgresDatabase } from "./database.ts";
 import { SESSION_KEY } from "./task-row.ts";
 import { untilDurable } from "./until-durable.ts";
 
-interface EventRow {
+export interface EventRow {
   readonly seq: string;
   readonly type: EventType;
   readonly at: string;
@@ -185,7 +185,7 @@ export async function eventRange(db: PostgresDatabase): Promise<{ oldest: number
   return { oldest: Number(row?.oldest ?? newest + 1), newest };
 }
 
-function toStoredEvent(row: EventRow): StoredEvent {
+export function toStoredEvent(row: EventRow): StoredEvent {
   const data = row.data === null ? null : JSON.parse(row.data);
   return {
     seq: Number(row.seq),

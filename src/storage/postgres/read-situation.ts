@@ -1,7 +1,7 @@
 import type { TaskRecord } from "../../model/task-record.ts";
 import { type TaskState, WAITING_STATES } from "../../model/task-state.ts";
 import { AHEAD_MAX, type TaskSituation } from "../storage.ts";
-import { isAlone } from "./abilities.ts";
+import { isAlone, isExecutable } from "./abilities.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { getTask } from "./read-tasks.ts";
 import { maxOf } from "./settle-sessions.ts";
@@ -85,8 +85,7 @@ const BEFORE = `
 const SITUATION = `
   select l.inflight as lane_inflight, l.total, l.per_agent, n.agent_max,
          (select sum(s.inflight)::integer from line s where s.tenant = n.tenant and s.agent = n.agent and s.lane = n.lane) as inflight,
-         case when n.standing <> 0 and not (${isAlone("n")} and (n.pool <> 0 or not exists (select 1 from node where not dead)))
-              then json_build_object(
+         case when not ${isExecutable("n")} then json_build_object(
            'served', n.served, 'lastSeenAt', (select at from agent_seen where agent = n.agent),
            'since', (select at from unserved where task_seq = t.seq)) end as no_executor,
          case when ${isAlone("n")} then t.losses end as losses,

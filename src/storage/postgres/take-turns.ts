@@ -6,11 +6,11 @@ export const TURN_FUNCTIONS = `
 create function make_sessions(p_forms json) returns void language plpgsql as $$
 #variable_conflict use_column
 begin
-  insert into session (tenant, key, default_max)
-  select x.tenant, x.session, x.session_max
+  insert into session (tenant, key, default_max, agent)
+  select x.tenant, x.session, x.session_max, x.agent
     from (select distinct on (j.tenant, j.session) j.*
-            from rows from (json_to_recordset(p_forms) as (tenant text, session text, session_max integer)) with ordinality
-                   as j(tenant, session, session_max, n)
+            from rows from (json_to_recordset(p_forms) as (tenant text, agent text, session text, session_max integer))
+                 with ordinality as j(tenant, agent, session, session_max, n)
            where j.session is not null order by j.tenant, j.session, j.n) x
    order by x.n
   on conflict (tenant, key) do nothing;

@@ -9,7 +9,7 @@ import type { Lease } from "./lease.ts";
 import { Ledger, type Line, placeOf } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
-import { commonKinds, isServed, STANDING, UNSERVED } from "./standing.ts";
+import { commonKinds, isServed, KEY, STANDING, UNSERVED } from "./standing.ts";
 
 /**
  * Writes down what a node can execute; null: everything. What it named before is remembered. `lessServed`: an agent may be
@@ -32,7 +32,10 @@ export function writeAbilities(
         where serves = 1 and agent in (select agent from node_agent where node = ? and serves = 0)`,
     )
     .run(node);
-  const kinds = abilities === null ? null : JSON.stringify(abilities.kinds);
+  const kinds =
+    abilities === null
+      ? null
+      : JSON.stringify([...abilities.kinds, ...(abilities.keys ?? []).map((key) => `${KEY}${key}`)]);
   db.prepare("update node set kinds = ? where id = ?").run(kinds, node);
   return { lessServed: unserved.changes > 0 };
 }

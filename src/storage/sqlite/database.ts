@@ -7,6 +7,7 @@ import { EVENT_NUMBERS_PER_MS, type StorageSignal } from "../storage.ts";
 import { LeaseCache } from "./lease-cache.ts";
 import { LineCache } from "./line-cache.ts";
 import { migrate } from "./migrate.ts";
+import { createPrivate, looseFiles } from "./private-files.ts";
 import { lockForThisProcess } from "./process-lock.ts";
 import { createReadySet } from "./ready-set.ts";
 import { realPath } from "./real-path.ts";
@@ -34,6 +35,8 @@ export interface SqliteOptions {
   readonly clock: Clock;
   /** How many tasks are entered into `task_of_line` at a time. */
   readonly enterEvery?: number;
+  /** Called with those of its files that other users of this machine may read or write. */
+  readonly onLooseFiles?: (files: readonly string[]) => void;
   /** For tests that simulate a power cut. */
   readonly flushWal?: FlushFile;
 }
@@ -77,6 +80,7 @@ export class SqliteDatabase {
     try {
       const path = inMemory ? options.path : realPath(options.path);
       lock = inMemory ? null : lockForThisProcess(path);
+      if (!inMemory) createPrivate(path);
       db = new Sqlite(path, { timeout: BUSY_MS });
       this.#db = db;
       this.#db.pragma("journal_mode = wal");
@@ -102,6 +106,8 @@ export class SqliteDatabase {
       throw cannotOpen(options.path, error);
     }
     this.#lock = lock;
+    const loose = inMemory ? [] : looseFiles(realPath(options.path));
+    if (loose.length > 0) options.onLooseFiles?.(loose);
   }
 
   get durableStore(): boolean {
@@ -327,6 +333,8 @@ function reasonFor(code: string, path: string): string | undefined {
   switch (code) {
     case "ENOENT":
       return `there is no folder ${dirname(path)}`;
+    case "EACCES":
+    case "EROFS":
     case "SQLITE_CANTOPEN":
       return `files in ${dirname(path)} cannot be written, or it is not a file`;
     case "SQLITE_READONLY":

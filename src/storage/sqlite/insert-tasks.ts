@@ -113,7 +113,7 @@ export function insertTask(
   const session =
     task.session === null
       ? null
-      : ledger.sessions.ensure(task.tenant, task.session.key, task.session.maxConcurrent);
+      : ledger.sessions.ensure(task.tenant, task.session.key, task.session.maxConcurrent, task.agent);
   if (session !== null) session.last_place += 1;
   const parents = task.dependsOn.length === 0 ? NO_PARENTS : findParents(db, task);
   const unmet = rejection === null ? parents.unmet : 0;

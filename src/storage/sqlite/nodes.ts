@@ -1,4 +1,4 @@
-import type { Held, NodeRecord, NodeStorage, Slots } from "../storage.ts";
+import type { Held, NodeDetails, NodeLane, NodeRecord, NodeStorage, Slots } from "../storage.ts";
 import { abilitiesChanged, rememberAgents, writeAbilities } from "./abilities.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { preemptAfterChange } from "./lanes.ts";
@@ -6,9 +6,11 @@ import { preemptAfterChange } from "./lanes.ts";
 /** Incarnations of this process: one lives, those before it are dead as soon as it says so. */
 export function sqliteNodes(db: SqliteDatabase): NodeStorage {
   return {
-    async register({ node, slots = {}, perTenant = {}, abilities = null }) {
+    async register({ node, version = null, slots = {}, perTenant = {}, abilities = null }) {
       db.write((now) => {
-        db.prepare("insert into node (id, beat_at) values (?, ?)").run(node, now);
+        db.prepare(
+          "insert into node (id, beat_at, version, started_at) values (@node, @now, @version, @now)",
+        ).run({ node, now, version });
         writeSlots(db, node, slots, perTenant);
         abilitiesChanged(db, now, writeAbilities(db, node, abilities, now));
       });
@@ -19,9 +21,10 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
         abilitiesChanged(db, now, writeAbilities(db, node, abilities, now));
       });
     },
-    async setSlots({ node, slots, perTenant = {} }) {
+    async setSlots({ node, slots, perTenant = {}, draining = false }) {
       db.write((now) => {
-        if (db.prepare("select 1 from node where id = ?").get(node) === undefined) return;
+        const known = db.prepare("update node set draining = ? where id = ?").run(draining ? 1 : 0, node);
+        if (known.changes === 0) return;
         const before = lanesOf(db, node);
         writeSlots(db, node, slots, perTenant);
         preemptAfterChange(db, before, now);
@@ -44,6 +47,18 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
         .prepare<{ id: string; beat: number; dead: 0 | 1 }>("select id, beat, dead from node")
         .all();
       return rows.map(({ id, beat, dead }): NodeRecord => ({ node: id, beat, dead: dead === 1 }));
+    },
+    async details() {
+      return db.read(() => {
+        const lanes = Map.groupBy(
+          db.prepare<NodeLane & { node: string }>(LANES_OF_NODES).all(),
+          ({ node }) => node,
+        );
+        return db
+          .prepare<DetailsRow>("select * from node order by id")
+          .all()
+          .map((row) => toDetails(row, lanes.get(row.id) ?? []));
+      });
     },
     async markDead({ node, beat }) {
       return db.write((now) => {
@@ -69,6 +84,34 @@ export function sqliteNodes(db: SqliteDatabase): NodeStorage {
         db.prepare("delete from node_agent where node = ?").run(node);
       });
     },
+  };
+}
+
+const LANES_OF_NODES = `
+  select node, lane, sum(slots) as slots, sum(running) as running
+    from (select node, lane, slots, 0 as running from node_slot
+          union all
+          select l.node, n.lane, 0, count(*) from lease l join line n on n.id = l.line group by l.node, n.lane)
+   group by node, lane having sum(slots) + sum(running) > 0 order by node, lane`;
+
+interface DetailsRow {
+  readonly id: string;
+  readonly version: string | null;
+  readonly started_at: number | null;
+  readonly beat_at: number;
+  readonly dead: 0 | 1;
+  readonly draining: 0 | 1;
+}
+
+function toDetails(row: DetailsRow, lanes: readonly NodeLane[]): NodeDetails {
+  return {
+    node: row.id,
+    version: row.version,
+    startedAt: row.started_at,
+    seenAt: row.beat_at,
+    dead: row.dead === 1,
+    draining: row.draining === 1,
+    lanes: lanes.map(({ lane, slots, running }) => ({ lane, slots, running })),
   };
 }
 

@@ -17,11 +17,13 @@ import { sqliteLanes } from "./lanes.ts";
 import { listTaskRows, listTasks } from "./list-tasks.ts";
 import { sqliteNodes } from "./nodes.ts";
 import { sqliteNotifications } from "./notifications.ts";
+import { pageEvents } from "./page-events.ts";
 import { nextDueAt, promoteDue } from "./promote-due.ts";
 import { prune } from "./prune.ts";
 import { eventMark, eventRange, lastEventUntil, readEvents } from "./read-events.ts";
 import { readSituation } from "./read-situation.ts";
 import { countTasks, getTask, queueDepth } from "./read-tasks.ts";
+import { readWaiting } from "./read-waiting.ts";
 import { recountOne } from "./recount.ts";
 import { recountAll } from "./recount-all.ts";
 import { release } from "./release-dependants.ts";
@@ -29,6 +31,7 @@ import { rescueTasks } from "./rescue-tasks.ts";
 import { retryTask } from "./retry-task.ts";
 import { sqliteSchedules } from "./schedules.ts";
 import { sqliteSessions } from "./sessions.ts";
+import { sqliteTaskLogs } from "./task-logs.ts";
 import { sqliteTenants } from "./tenants.ts";
 
 /** Opens a database file, or memory, for this process alone. */
@@ -48,6 +51,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
       listRows: (params) => listTaskRows(db, params),
       counts: (params) => countTasks(db, params),
       queueDepth: (params) => queueDepth(db, params),
+      waiting: (params) => readWaiting(db, params),
       cancel: (params) => cancelTasks(db, params),
       retry: (params) => retryTask(db, params),
       promoteDue: (params) => promoteDue(db, params),
@@ -63,10 +67,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Storage> {
     },
     events: {
       read: (params) => readEvents(db, params),
+      page: (params) => pageEvents(db, params),
       mark: (params) => eventMark(db, params),
       lastUntil: (params) => lastEventUntil(db, params),
       range: () => eventRange(db),
     },
+    logs: sqliteTaskLogs(db),
     sessions: sqliteSessions(db),
     schedules: sqliteSchedules(db),
     notifications: sqliteNotifications(db),

@@ -1,5 +1,6 @@
 import Sqlite from "better-sqlite3";
 import { RotaError } from "../../model/errors.ts";
+import { createPrivate } from "./private-files.ts";
 
 /**
  * Keeps a second Rota process off a database file. SQLite itself would let it in, and two schedulers would each
@@ -7,6 +8,7 @@ import { RotaError } from "../../model/errors.ts";
  * system holds it, so it ends with the process however that ends, and `sqlite3` and backups can still read.
  */
 export function lockForThisProcess(path: string): { release(): void } {
+  createPrivate(`${path}.lock`);
   const lock = new Sqlite(`${path}.lock`, { timeout: 0 });
   try {
     lock.exec("begin exclusive");

@@ -177,6 +177,7 @@ function forgetTask(db: SqliteDatabase, ledger: Ledger, seq: number, task: Delet
   db.prepare("delete from attempt where task_seq = ?").run(seq);
   forgetDeliveries(db, seq);
   db.prepare("delete from idempotency_key where task_seq = ?").run(seq);
+  db.prepare("delete from task_log where task_seq = ?").run(seq);
   db.prepare("delete from task_of_line where line = ? and task_seq = ?").run(task.line, seq);
   db.prepare("delete from task_of_tenant where tenant = ? and task_seq = ?").run(
     ledger.line(task.line).tenant,

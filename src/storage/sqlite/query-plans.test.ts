@@ -69,6 +69,29 @@ test("a task of a session or a bounded batch goes its way without a table being 
   );
 });
 
+test("what waits is counted without reading a task", async () => {
+  await storage.tasks.insert({ tasks: [newTask(), newTask({ runAt: 1e15 })], limits: ROOMY });
+  statements.clear();
+  expect((await storage.tasks.waiting({ tenant: TENANT })).delayed).toBe(1);
+  expect(statements.size).toBeGreaterThan(1);
+  expect([...statements.keys()].filter((sql) => /\b(from|join) task\b/.test(sql))).toEqual([]);
+  const scans = [...statements].flatMap(([sql, db]) => plan(db, sql));
+  expect(scans.filter((step) => /^SCAN (line|s|l)$/.test(step))).toEqual([]);
+});
+
+test("what was logged is read without a table being scanned", async () => {
+  await storage.tasks.insert({ tasks: [newTask({ id: "logs" })], limits: ROOMY });
+  statements.clear();
+  const piece = { attempt: 1, lastN: 1, bytes: 1, lines: [{ at: 1, level: "info", text: "x" }] } as const;
+  await storage.logs.append({ pieces: [{ taskSeq: 1, ...piece }] });
+  await storage.logs.read({ tenant: TENANT, taskId: "logs", after: 0, limit: 10 });
+  expect(statements.size).toBeGreaterThan(3);
+  const scans = [...statements]
+    .flatMap(([sql, db]) => plan(db, sql))
+    .filter((step) => /^SCAN (task|t|task_log|l)$/.test(step));
+  expect(scans).toEqual([]);
+});
+
 test("the turns of a session are found through their index, and read by their numbers", async () => {
   const session = { key: "user:42", maxConcurrent: 1 };
   await storage.tasks.insert({ tasks: [newTask({ agent: "talker", session })], limits: ROOMY });

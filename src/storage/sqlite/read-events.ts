@@ -80,7 +80,7 @@ function findMark(db: SqliteDatabase, seq: number): LogMark | null {
   return row === undefined || row.first > seq ? null : { type: row.type, at: row.at };
 }
 
-interface EventRow {
+export interface EventRow {
   readonly seq: number;
   readonly type: EventType;
   readonly at: number;
@@ -135,7 +135,7 @@ export async function eventRange(db: SqliteDatabase): Promise<{ oldest: number; 
   return { oldest: row?.oldest ?? newest + 1, newest };
 }
 
-function toStoredEvent(row: EventRow, taskId: string): StoredEvent {
+export function toStoredEvent(row: EventRow, taskId: string): StoredEvent {
   const data = row.data === null ? null : JSON.parse(row.data);
   return {
     seq: row.seq,

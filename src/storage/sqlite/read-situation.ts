@@ -32,7 +32,7 @@ export async function readSituation(
         inflight: limits.tenant_inflight,
         max: limits.tenant_max,
       },
-      laneShare: readLaneShare(db, task, limits),
+      laneShare: readLaneShare(db, task),
       agent: { inLane: limits.inflight, inflight: limits.agent_inflight, max: limits.agent_max },
       ahead: { ids: ahead.map(({ id }) => id), count: counted?.count ?? 0 },
       batch: readBatch(db, task),
@@ -63,12 +63,17 @@ function readNoExecutor(
 }
 
 /** Only a tenant that holds all it may hold of the slots that it could have has something to tell of it. */
-function readLaneShare(
+export function readLaneShare(
   db: SqliteDatabase,
-  { lane: name, tenant }: TaskRecord,
-  { lane_max: laneMax, in_lane: inflight }: Limits,
+  { lane: name, tenant }: Pick<TaskRecord, "lane" | "tenant">,
 ): TaskSituation["laneShare"] {
-  if (laneMax !== null && inflight >= laneMax) return { inflight, max: laneMax };
+  const overall = db
+    .prepare<{ inflight: number; max: number }>(
+      `select inflight, lane_max as max from tenant_line
+        where lane = ? and tenant = ? and inflight >= lane_max`,
+    )
+    .get(name, tenant);
+  if (overall !== undefined) return overall;
   const lane = db.prepare<LaneRow>("select * from lane where name = ? and second_tenant = 1").get(name);
   if (lane === undefined) return null;
   const shares = new NodeShares(db, lane);
@@ -142,8 +147,6 @@ interface Limits {
   readonly tenant_disabled: 0 | 1;
   readonly tenant_inflight: number;
   readonly tenant_max: number | null;
-  readonly lane_max: number | null;
-  readonly in_lane: number;
   readonly inflight: number;
   readonly agent_inflight: number;
   readonly agent_max: number | null;
@@ -152,7 +155,7 @@ interface Limits {
 const LIMITS = `
   select l.inflight as lane_inflight, l.total, l.per_agent, n.agent_max,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent and s.lane = n.lane) as inflight,
-         o.disabled as tenant_disabled, o.max_inflight as tenant_max, o.lane_max, o.inflight as in_lane,
+         o.disabled as tenant_disabled, o.max_inflight as tenant_max,
          (select sum(s.inflight) from tenant_line s where s.tenant = n.tenant) as tenant_inflight,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight
     from task t join line n on n.id = t.line join lane l on l.name = n.lane

@@ -55,16 +55,18 @@ export class SessionLedger {
     return found === undefined ? undefined : this.#adopt(found);
   }
 
-  /** The session of this name, made when it is the first time. */
-  ensure(tenant: string, key: string, defaultMax: number): SessionRow {
+  /** The session of this name, made when it is the first time; then it is that of the agent, if one is given. */
+  ensure(tenant: string, key: string, defaultMax: number, agent: string | null = null): SessionRow {
     const known = this.find(tenant, key);
     if (known !== undefined) {
       known.default_max = defaultMax;
       return known;
     }
     const made = this.#db
-      .prepare<SessionRow>("insert into session (tenant, key, default_max) values (?, ?, ?) returning *")
-      .get(tenant, key, defaultMax) as SessionRow;
+      .prepare<SessionRow>(
+        "insert into session (tenant, key, default_max, agent) values (?, ?, ?, ?) returning *",
+      )
+      .get(tenant, key, defaultMax, agent) as SessionRow;
     return this.#adopt(made);
   }
 

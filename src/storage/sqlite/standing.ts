@@ -33,8 +33,17 @@ export const UNSERVED = 2;
 const SERVED_MAX = 20_000;
 
 const LIVE = "n.dead = 0 and n.past = 0";
-const STORED = `exists (select 1 from agent a where a.tenant = line.tenant and a.agent = line.agent
-                          and a.definition ->> '$.executor' is not null)`;
+/** Stands before the id of a key among the kinds of a node. */
+export const KEY = "key:";
+
+const storedAnd = (more: string) => `exists (
+  select 1 from agent a where a.tenant = line.tenant and a.agent = line.agent and a.definition ->> '$.executor' is not null ${more})`;
+const STORED = storedAnd("");
+/** What every node can open. */
+const STORED_OPEN = storedAnd("and a.definition ->> '$.sealedWith' is null");
+/** What is sealed with a key that a live node has. */
+const STORED_FOR_KEY = storedAnd(`and exists (
+  select 1 from node n join json_each(n.kinds) k where ${LIVE} and k.value = '${KEY}' || (a.definition ->> '$.sealedWith'))`);
 const SERVED = `(exists (select 1 from node_agent x join node n on n.id = x.node
                            where x.agent = line.agent and x.serves = 1 and n.dead = 0)
                  or exists (select 1 from agent_seen x where x.agent = line.agent and x.serves = 1))`;
@@ -47,8 +56,8 @@ const HELD_KIND = `replace(line.kind, '${ALONE}', '')`;
 
 /** Whether live nodes can execute the tasks of a row of `line`: as `standing` of one whose tasks do not run alone. */
 const EXECUTABLE = `
-  case when exists (select 1 from node n where ${LIVE} and n.kinds is null) or ${STORED} then 0
-       when ${SERVED} then not exists (select 1 from node_agent x join node n on n.id = x.node
+  case when exists (select 1 from node n where ${LIVE} and n.kinds is null) or ${STORED_OPEN} or ${STORED_FOR_KEY} then 0
+       when ${STORED} or ${SERVED} then not exists (select 1 from node_agent x join node n on n.id = x.node
                                         where x.agent = line.agent and x.serves = 1 and ${LIVE})
        when ${HELD_KIND} = '' or exists (select 1 from node n join json_each(n.kinds) k
                                           where ${LIVE} and k.value = ${HELD_KIND}) then 0
@@ -59,6 +68,10 @@ const EXECUTABLE = `
  * ordinary claim may start.
  */
 export const STANDING = `max(${EXECUTABLE}, ${IS_ALONE})`;
+
+/** Whether live nodes can execute the tasks of a row of `line`, be it alone; also while there is none. */
+export const IS_EXECUTABLE = `
+  (standing = 0 or (${IS_ALONE} and (not exists (select 1 from node n where ${LIVE}) or (${EXECUTABLE}) = 0)))`;
 
 /** Of a line that is about to be made. */
 export function standingOf(db: SqliteDatabase, { tenant, agent, kind }: LineName): number {

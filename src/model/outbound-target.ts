@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 
-/** Something that callbacks may reach although it is not public. */
-export type AllowedTarget =
+/** Hosts or addresses that the configuration allows or denies to be called. */
+export type OutboundTarget =
   /** This host, whatever address it has. */
   | { readonly kind: "host"; readonly name: string }
   /** Every host below this one. */
@@ -11,13 +11,13 @@ export type AllowedTarget =
 
 export type Network = readonly [address: ipaddr.IPv4 | ipaddr.IPv6, prefixLength: number];
 
-/** What an entry has to be, as the rest of "`webhooks.allow.0` must be …". */
-export const ALLOWED_TARGET_FORMS =
+/** What an entry has to be, as the rest of "`outbound.allow.0` must be …". */
+export const OUTBOUND_TARGET_FORMS =
   'a host ("hooks.internal", "*.example.internal"), an address ("10.0.0.5") or a network ("10.0.0.0/8"), ' +
   "without scheme, port and path";
 
-/** Reads one entry of `webhooks.allow`; null when it is none of `ALLOWED_TARGET_FORMS`. */
-export function parseAllowedTarget(entry: string): AllowedTarget | null {
+/** Reads one entry of `outbound.allow` or `outbound.deny`; null when it is none of `OUTBOUND_TARGET_FORMS`. */
+export function parseOutboundTarget(entry: string): OutboundTarget | null {
   if (entry.includes("/")) return parseNetwork(entry);
   if (entry.startsWith("*.")) {
     const name = parseHost(entry.slice(2));
@@ -30,7 +30,7 @@ export function parseAllowedTarget(entry: string): AllowedTarget | null {
   return { kind: "network", network: [address, address.kind() === "ipv4" ? 32 : 128] };
 }
 
-function parseNetwork(entry: string): AllowedTarget | null {
+function parseNetwork(entry: string): OutboundTarget | null {
   if (!ipaddr.IPv4.isValidCIDRFourPartDecimal(entry) && !ipaddr.IPv6.isValidCIDR(entry)) return null;
   const [address, prefixLength] = ipaddr.parseCIDR(entry);
   // Such an address counts as the IPv4 address in it: the network would never be looked at.

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { parseAllowedTarget } from "./allowed-target.ts";
+import { parseOutboundTarget } from "./outbound-target.ts";
 
 function read(entry: string): string {
-  const target = parseAllowedTarget(entry);
+  const target = parseOutboundTarget(entry);
   if (target === null) return "nothing";
   if (target.kind !== "network") return `${target.kind} ${target.name}`;
   const [address, prefixLength] = target.network;

@@ -1,0 +1,62 @@
+import { Command } from "commander";
+import type { EventPageFilter, RotaClient } from "../client/index.ts";
+import { eventLine } from "./event-line.ts";
+import { numberFlag } from "./flag-values.ts";
+import { given } from "./given.ts";
+import { print, printJson } from "./print.ts";
+import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
+
+/** What is shown unless told. */
+const SHOWN = 20;
+
+interface EventsFlags extends ServerFlags {
+  readonly type?: string;
+  readonly task?: string;
+  readonly after?: string;
+  readonly before?: string;
+  readonly limit?: string;
+}
+
+/** `rota events`: what has happened. */
+export function eventsCommand(): Command {
+  const command = new Command("events")
+    .description("List what has happened.")
+    .option("--type <type>", "only of this type, such as task.failed")
+    .option("--task <id>", "only of this task")
+    .option("--after <number>", "those after this event, 0 for all there are (default: the newest)")
+    .option("--before <number>", "only those before this event")
+    .option("--limit <number>", `how many, 1000 at most (default: ${SHOWN})`);
+  return withServerOptions(command).action(async (flags: EventsFlags) => {
+    const { type, task, after, before, limit } = flags;
+    const filter = given({
+      type,
+      taskId: task,
+      after: after === undefined ? undefined : numberFlag(after),
+      before: before === undefined ? undefined : numberFlag(before),
+      limit: limit === undefined ? SHOWN : numberFlag(limit),
+    }) as EventPageFilter & { readonly limit: number };
+    const page = await readPage(openClient(flags), filter);
+    if (flags.json) return printJson(page);
+    if (page.events.length === 0) return print("Nothing happened that fits.");
+    // What was read newest first is shown as it happened.
+    const inOrder = filter.after === undefined ? page.events.toReversed() : page.events;
+    for (const event of inOrder) print(eventLine(event));
+    if (page.next !== null) {
+      print(`There may be more: --${filter.after === undefined ? "before" : "after"} ${page.next}`);
+    }
+  });
+}
+
+/** The server looks at so much of its log for one page: read on until the page is full, or the log ends. */
+async function readPage(rota: RotaClient, filter: EventPageFilter & { readonly limit: number }) {
+  const first = await rota.eventPage(filter);
+  const events = [...first.events];
+  let { next } = first;
+  while (next !== null && events.length < filter.limit) {
+    const at = filter.after === undefined ? { before: next } : { after: next };
+    const page = await rota.eventPage({ ...filter, ...at, limit: filter.limit - events.length });
+    events.push(...page.events);
+    next = page.next;
+  }
+  return { events, count: events.length, next };
+}

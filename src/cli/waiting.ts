@@ -1,0 +1,38 @@
+import { Command } from "commander";
+import type { WaitingReason } from "../client/index.ts";
+import { oneLine } from "./display-text.ts";
+import { lineWidth, print, printJson } from "./print.ts";
+import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
+import { tableLines } from "./table.ts";
+
+/** `rota waiting`: why work waits. */
+export function waitingCommand(): Command {
+  const command = new Command("waiting").description(
+    "Show why work waits: reasons, and how many tasks each holds.",
+  );
+  return withServerOptions(command).action(async (flags: ServerFlags) => {
+    const waiting = await openClient(flags).waiting();
+    if (flags.json) return printJson(waiting);
+    if (waiting.total === 0) return print("Nothing waits.");
+    for (const line of reasonsTable(waiting.reasons)) print(line);
+    print(`${waiting.total} in all`);
+  });
+}
+
+function reasonsTable(reasons: readonly WaitingReason[]): string[] {
+  return tableLines(
+    [
+      { title: "TASKS", align: "right" },
+      { title: "REASON" },
+      { title: "LANE", shrinksTo: 8 },
+      { title: "AGENT", shrinksTo: 8 },
+    ],
+    reasons.map(({ code, lane = "", agentId = "", count }) => [
+      String(count),
+      code,
+      oneLine(lane),
+      oneLine(agentId),
+    ]),
+    { width: lineWidth() },
+  );
+}

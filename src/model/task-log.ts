@@ -1,0 +1,15 @@
+/** What an executor logged while it worked on a task. */
+export interface TaskLogLine {
+  /** They go up by one within an attempt, from 1: where some are missing, they were dropped. */
+  readonly n: number;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly level: TaskLogLevel;
+  readonly text: string;
+}
+
+export const TASK_LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+export type TaskLogLevel = (typeof TASK_LOG_LEVELS)[number];
+
+/** What is kept of one attempt, the newest of it; the text of a line is cut to `lineBytes`. */
+export const TASK_LOG_MAX = { lines: 2_000, bytes: 262_144, lineBytes: 4_096 } as const;

@@ -1,0 +1,13 @@
+import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
+import { listEvents } from "../../api/events.ts";
+import type { EventPageFilter } from "../../interface/rota.ts";
+import type { RouteParts } from "../routes.ts";
+import { may } from "./may.ts";
+import { withNumbers } from "./query-values.ts";
+
+/** What has happened, page by page. */
+export const eventLogRoutes: FastifyPluginAsyncZod<RouteParts> = async (app) => {
+  app.get("/events", may("read", listEvents), async ({ rota, query }) =>
+    rota.eventPage(withNumbers(query, "after", "before", "limit") as EventPageFilter),
+  );
+};

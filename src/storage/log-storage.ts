@@ -1,0 +1,68 @@
+/** How a storage keeps what executors log: one part of the contract in storage.ts. */
+import type { TaskLogLevel } from "../model/task-log.ts";
+
+export interface TaskLogStorage {
+  /**
+   * Keeps lines of attempts, and deletes the oldest pieces of an attempt while it has more than `TASK_LOG_MAX`. The same piece once
+   * more changes nothing. Of a task that is gone nothing is kept.
+   */
+  append(params: { pieces: readonly LogPiece[] }): Promise<void>;
+  /** Up to `limit` lines after the one with the number `after`, oldest first. Null: there is no such task. */
+  read(params: ReadLogParams): Promise<LogPage | null>;
+}
+
+/** How much one piece may have: small, since an attempt that has too much loses whole ones. */
+export const LOG_PIECE_MAX = { lines: 100, bytes: 16_384 } as const;
+
+/** Lines of one attempt that follow each other. */
+export interface LogPiece {
+  readonly taskSeq: number;
+  readonly attempt: number;
+  /** The number of its last line. */
+  readonly lastN: number;
+  /** What the lines count for. */
+  readonly bytes: number;
+  readonly lines: readonly LoggedLine[];
+}
+
+export interface LoggedLine {
+  readonly at: number;
+  readonly level: TaskLogLevel;
+  readonly text: string;
+}
+
+export interface ReadLogParams {
+  readonly tenant: string;
+  readonly taskId: string;
+  /** Left out: the newest that logged something. */
+  readonly attempt?: number | undefined;
+  readonly after: number;
+  readonly limit: number;
+}
+
+export interface LogPage {
+  /** Null: nothing was logged. */
+  readonly attempt: number | null;
+  readonly lines: readonly (LoggedLine & { readonly n: number })[];
+  /** How many lines of this attempt are no longer there. */
+  readonly dropped: number;
+  readonly more: boolean;
+}
+
+/** A piece as the databases keep it. */
+export interface StoredPiece {
+  readonly lastN: number;
+  readonly lines: readonly (readonly [at: number, level: TaskLogLevel, text: string])[];
+}
+
+export function piecesToPage(
+  attempt: number | null,
+  pieces: readonly StoredPiece[],
+  { after, limit, dropped }: { readonly after: number; readonly limit: number; readonly dropped: number },
+): LogPage {
+  const all = pieces.flatMap(({ lastN, lines }) =>
+    lines.map(([at, level, text], index) => ({ n: lastN - lines.length + 1 + index, at, level, text })),
+  );
+  const behind = all.filter(({ n }) => n > after);
+  return { attempt, lines: behind.slice(0, limit), dropped, more: behind.length > limit };
+}
