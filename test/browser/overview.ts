@@ -39,9 +39,9 @@ const WAITING = {
   reasons: [
     { code: "lane_full", lane: "tasks", count: 612 },
     { code: "agent_full", lane: "tasks", agentId: "research", count: 288 },
-    { code: "session_busy", count: 121 },
+    { code: "held_back", count: 121 },
     { code: "waiting_for_task", count: 58 },
-    { code: "retry_wait", count: 28 },
+    { code: "not_before", count: 28 },
     { code: "no_executor", agentId: "pdf-reader", count: 3 },
   ],
   total: 1_110,

@@ -32,7 +32,7 @@ export function signInTests(world: () => World): void {
     await page.getByLabel("API key").fill(key);
     await page.getByLabel("Remember on this device").check();
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
+    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
     const other = await open("/tasks");
     await other.getByRole("heading", { name: "Tasks", level: 1 }).waitFor();
     await other.getByRole("button", { name: "Tenant and key" }).click();

@@ -12,18 +12,6 @@ export function useAsk(): <Answer>(path: string, signal: AbortSignal) => Promise
   };
 }
 
-export interface WaitingReason {
-  readonly code: string;
-  readonly lane?: string;
-  readonly agentId?: string;
-  readonly count: number;
-}
-
-export interface WaitingReasons {
-  readonly reasons: readonly WaitingReason[];
-  readonly total: number;
-}
-
 export interface Series {
   readonly from: string;
   readonly step: number;
@@ -32,15 +20,4 @@ export interface Series {
     readonly metric: string;
     readonly points: readonly (number | null | { readonly p50: number; readonly p95: number })[];
   }[];
-}
-
-export interface TaskLog {
-  readonly attempt: number | null;
-  readonly lines: readonly {
-    readonly n: number;
-    readonly at: string;
-    readonly level: string;
-    readonly text: string;
-  }[];
-  readonly dropped: number;
 }

@@ -1,5 +1,4 @@
-import type { LaneInfo, SchedulerStats } from "../../../../src/client/index.ts";
-import type { WaitingReason } from "../../api/routes-to-come.ts";
+import type { LaneInfo, SchedulerStats, WaitingReason } from "../../../../src/client/index.ts";
 import { countOf, formatCount, sayDuration } from "../../parts/format.ts";
 import { needsSomebody, wordsOf } from "./waiting-text.ts";
 

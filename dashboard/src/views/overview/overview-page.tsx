@@ -1,8 +1,13 @@
 import { keepPreviousData, type UseQueryResult, useQuery } from "@tanstack/react-query";
 import type { CSSProperties, ReactNode } from "react";
 import { Link } from "wouter";
-import type { LaneInfo, RotaEvent, SchedulerStats, UpcomingMoments } from "../../../../src/client/index.ts";
-import { useAsk, type WaitingReasons } from "../../api/routes-to-come.ts";
+import type {
+  LaneInfo,
+  RotaEvent,
+  SchedulerStats,
+  UpcomingMoments,
+  WaitingReasons,
+} from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useLiveState } from "../../live/live.tsx";
@@ -37,7 +42,6 @@ function isChange(event: RotaEvent): boolean {
 /** How it goes: what runs and waits, and why; what fails; what comes next. */
 export default function OverviewPage() {
   const { client, me } = useSession();
-  const ask = useAsk();
   const { isPaused } = useLiveState();
   const { filters, set } = useFilters(FILTERS);
   const range = (filters.range ?? "1h") as RangeName;
@@ -49,7 +53,7 @@ export default function OverviewPage() {
   const isIdle = stats.data !== undefined && isNothing(stats.data);
   const waiting = useQuery({
     queryKey: ["waiting"],
-    queryFn: ({ signal }) => ask<WaitingReasons>("/v1/waiting", signal),
+    queryFn: ({ signal }) => client.waiting({ signal }),
     enabled: stats.data !== undefined && !isIdle,
     placeholderData: keepPreviousData,
     meta: { live: isChange },

@@ -1,23 +1,24 @@
-import type { WaitingReason } from "../../api/routes-to-come.ts";
+import type { WaitingReason } from "../../../../src/client/index.ts";
 
 type Code = WaitingReason["code"];
 
 /** Each reason in words; `{}` is the lane or the agent that holds the tasks. */
-const WORDS: Readonly<Partial<Record<Code, string>>> = {
+const WORDS: Readonly<Record<Code, string>> = {
   scheduler_disabled: "The scheduler is disabled",
   not_started: "The node has not been started",
   draining: "The node is stopping",
   tenant_disabled: "The tenant is disabled",
   waiting_for_task: "Waiting for another task",
-  not_before: "Not due yet",
-  retry_wait: "Waiting for the next attempt",
-  batch_full: "Their batch is at its limit",
-  session_busy: "Session is busy with an earlier message",
-  key_busy: "Their concurrency key is taken",
+  not_before: "Not due yet, or waiting for the next attempt",
+  held_back: "Their session, batch or concurrency key is busy",
   no_executor: "No executor for agent {}",
   lane_not_served: "This node does not serve lane {}",
+  runs_alone: "They run alone, once nothing else runs",
+  node_runs_alone: "The node runs another task alone",
   workers_busy: "All slots of this node in lane {} are taken",
+  node_memory: "The tasks of the node hold too much memory",
   lane_full: "Lane {} is full",
+  tenant_at_lane_share: "The tenant holds its share of lane {}",
   tenant_full: "The tenant is at its limit",
   agent_full: "Agent {} is at its limit",
   tasks_ahead: "Other tasks of agent {} go first",
@@ -27,6 +28,7 @@ const WORDS: Readonly<Partial<Record<Code, string>>> = {
 
 /** What stands before the name, the name, and what stands behind it. */
 export function wordsOf({ code, lane, agentId }: WaitingReason): readonly [string, string, string] {
+  // A server of another version may know more.
   const words = WORDS[code] ?? code.replaceAll("_", " ");
   const [before = "", after] = words.split("{}");
   return after === undefined ? [words, "", ""] : [before, agentId ?? lane ?? "", after];
@@ -35,7 +37,6 @@ export function wordsOf({ code, lane, agentId }: WaitingReason): readonly [strin
 const STATES: Readonly<Partial<Record<Code, string>>> = {
   waiting_for_task: "waiting_dependency",
   not_before: "delayed",
-  retry_wait: "delayed",
   other: "queued,delayed,waiting_dependency",
 };
 

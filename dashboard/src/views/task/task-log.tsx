@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useLayoutEffect, useRef, useState } from "react";
-import type { Task } from "../../../../src/client/index.ts";
-import { type TaskLog as Log, useAsk } from "../../api/routes-to-come.ts";
+import type { TaskLog as Log, Task } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
 import { useLiveState } from "../../live/live.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { countOf, formatCount, formatExact } from "../../parts/format.ts";
@@ -16,7 +16,7 @@ const EVERY_MS = 2_000;
 
 /** What the executor logged, by attempt; nothing where it logged nothing. */
 export function TaskLog({ task }: { readonly task: Task }) {
-  const ask = useAsk();
+  const { client } = useSession();
   const { isPaused } = useLiveState();
   const { taskId, state, attempts } = task;
   /** Undefined: the newest that logged something. */
@@ -24,9 +24,10 @@ export function TaskLog({ task }: { readonly task: Task }) {
   const { data } = useQuery({
     queryKey: ["log", taskId, chosen],
     queryFn: ({ signal }) =>
-      ask<Log>(
-        `/v1/tasks/${taskId}/logs?limit=${LINES_MAX}${chosen === undefined ? "" : `&attempt=${chosen}`}`,
-        signal,
+      client.tasks.logs(
+        taskId,
+        { limit: LINES_MAX, ...(chosen === undefined ? {} : { attempt: chosen }) },
+        { signal },
       ),
     refetchInterval: state === "running" && !isPaused ? EVERY_MS : false,
     placeholderData: keepPreviousData,
