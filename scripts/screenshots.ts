@@ -55,24 +55,20 @@ const WORK: readonly SubmitInput[] = [
   { agentId: "support", message: "Answer Anna about the refund of order 20931", lane: "main" },
   { agentId: "support", message: "Draft replies to 9 tickets about late parcels", lane: "main" },
   { agentId: "writer", instruction: "Translate the handbook to Portuguese", lane: "subagent" },
-  {
-    agentId: "crawler",
-    instruction: "Collect opening hours of 300 clinics",
-    retryPolicy: { maxRetries: 1, backoffMs: 20_000 },
-  },
+  { agentId: "crawler", instruction: "Collect opening hours of 300 clinics" },
 ];
 
 async function openRota(): Promise<Rota> {
   const rota = await createRota({
     storage: "sqlite::memory:",
     clock,
-    scheduler: { workerCount: 10, maxInflight: 10, maxPerAgentInflight: 10 },
+    scheduler: { workerCount: 10, maxInflight: 10, maxPerAgentInflight: 10, maxPerAgent: 1_000 },
     lanes: { main: 12, subagent: 16, cron: 6, team: 8 },
   });
-  rota.agent("research", { maxInflight: 6 }, pretend(14_000, 40_000));
+  rota.agent("research", { maxInflight: 6 }, pretend(30_000, 80_000));
   rota.agent("support", pretend(4_000, 22_000));
   rota.agent("writer", pretend(20_000, 60_000));
-  rota.agent("crawler", { maxInflight: 4 }, pretend(6_000, 20_000, 0.35));
+  rota.agent("crawler", { maxInflight: 4 }, pretend(20_000, 60_000, 0.4));
   await rota.start();
   for (const [name, schedule, agent] of [
     ["Inbox triage", "*/30 * * * *", "support"],
@@ -89,7 +85,7 @@ async function openRota(): Promise<Rota> {
 async function play(rota: Rota): Promise<void> {
   for (let step = 0; step < HOUR_MS / STEP_MS; step++) {
     const part = (step * STEP_MS) / HOUR_MS;
-    const wave = 0.9 + 0.5 * Math.sin(part * 14) + (part > BUSY_FROM ? 1.1 : 0);
+    const wave = 0.9 + 0.5 * Math.sin(part * 14) + (part > BUSY_FROM ? 1.4 : 0);
     const count = Math.floor(wave + random());
     const inputs = Array.from(
       { length: count },
@@ -98,6 +94,19 @@ async function play(rota: Rota): Promise<void> {
     if (inputs.length > 0) await rota.tasks.submitMany(inputs);
     await clock.advance(STEP_MS);
   }
+  await rota.tasks.submitMany(
+    ["22:00", "the next release", "Monday"].map((time) => ({
+      agentId: "support",
+      message: `Remind Ravi of the contract renewal before ${time}`,
+      runAt: new Date(clock.now() + HOUR_MS).toISOString(),
+    })),
+  );
+  await rota.tasks.submitBatch({
+    tasks: [
+      { key: "prices", agentId: "research", instruction: "Collect prices of 40 shops" },
+      { agentId: "writer", instruction: "Write the price report", dependsOn: ["prices"] },
+    ],
+  });
   // What was played took a while, too.
   clock.set(Date.now());
   await clock.advance(1);
@@ -127,11 +136,10 @@ try {
   };
   await page.goto(`${server.url}/ui/`);
   await page.getByRole("heading", { name: "Why work waits" }).waitFor();
-  //   await page.getByRole("img", { name: /^Tasks in the last hour/ }).waitFor();
+  await page.getByRole("img", { name: /^Tasks in the last hour/ }).waitFor();
   await keep("overview");
   const { tasks } = await rota.tasks.list({ state: "queued", agentId: "research", lane: "tasks", limit: 20 });
   await page.goto(`${server.url}/ui/tasks/${tasks.at(-1)?.taskId}`);
-  await page.getByRole("heading", { level: 1 }).waitFor();
   await page.locator(".why-box").waitFor();
   await keep("task");
 } finally {
