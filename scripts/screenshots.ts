@@ -48,15 +48,42 @@ function pretend(minMs: number, maxMs: number, failing = 0): Executor {
   };
 }
 
-const WORK: readonly SubmitInput[] = [
-  { agentId: "research", instruction: "Compare prices of 12 laptop suppliers" },
-  { agentId: "research", instruction: "Summarize the Q3 filings of three competitors", priority: "high" },
-  { agentId: "research", instruction: "Find reviewers for the robotics paper", priority: "low" },
-  { agentId: "support", message: "Answer Anna about the refund of order 20931", lane: "main" },
-  { agentId: "support", message: "Draft replies to 9 tickets about late parcels", lane: "main" },
-  { agentId: "writer", instruction: "Translate the handbook to Portuguese", lane: "subagent" },
-  { agentId: "crawler", instruction: "Collect opening hours of 300 clinics" },
-];
+const INSTRUCTIONS: Readonly<Record<string, readonly string[]>> = {
+  research: [
+    "Compare prices of 12 laptop suppliers",
+    "Summarize the Q3 filings of three competitors",
+    "Find reviewers for the robotics paper",
+    "Read 40 pages about the EU AI Act and list duties",
+    "List open-source licences of our dependencies",
+    "Check which conferences accept talks in May",
+  ],
+  crawler: [
+    "Collect opening hours of 300 clinics",
+    "Collect pricing pages of 12 suppliers",
+    "Check 40 shops for price changes",
+  ],
+  support: ["Answer Anna about the refund of order 20931", "Draft replies to 9 tickets about late parcels"],
+  writer: ["Translate the handbook to Portuguese", "Summarize stand-up notes of the platform team"],
+};
+const LANES: Readonly<Record<string, string>> = { support: "main", writer: "subagent" };
+/** Who gets the next task, by chance. */
+const AGENTS = ["research", "research", "research", "support", "support", "writer", "crawler"] as const;
+
+function chosen<Item>(items: readonly Item[]): Item {
+  return items[Math.floor(random() * items.length)] as Item;
+}
+
+function someTask(): SubmitInput {
+  const agentId = chosen(AGENTS);
+  return {
+    agentId,
+    instruction: chosen(INSTRUCTIONS[agentId] ?? []),
+    priority: chosen(["normal", "normal", "normal", "high", "low"]),
+    lane: LANES[agentId] ?? "tasks",
+    // What the other side refuses, it refuses again.
+    retryPolicy: { maxRetries: 0 },
+  };
+}
 
 async function openRota(): Promise<Rota> {
   const rota = await createRota({
@@ -87,10 +114,7 @@ async function play(rota: Rota): Promise<void> {
     const part = (step * STEP_MS) / HOUR_MS;
     const wave = 0.9 + 0.5 * Math.sin(part * 14) + (part > BUSY_FROM ? 1.4 : 0);
     const count = Math.floor(wave + random());
-    const inputs = Array.from(
-      { length: count },
-      () => WORK[Math.floor(random() * WORK.length)] as SubmitInput,
-    );
+    const inputs = Array.from({ length: count }, someTask);
     if (inputs.length > 0) await rota.tasks.submitMany(inputs);
     await clock.advance(STEP_MS);
   }
