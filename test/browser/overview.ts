@@ -59,8 +59,9 @@ function upcoming() {
   const names = ["Inbox triage", "Price watch, 40 shops", "Tidy session notes", "Nightly competitor report"];
   const soon = Math.ceil(Date.now() / MINUTE_MS) * 60;
   return {
-    moments: names.map((name, n) => ({
-      schedule_id: n + 1,
+    // The first is due again and again, and yet is one.
+    moments: [...names, "Inbox triage"].map((name, n) => ({
+      schedule_id: (n % names.length) + 1,
       name,
       agent: "research",
       at: soon + (4 + 67 * n * n) * 60,
@@ -131,6 +132,7 @@ export function overviewTests(world: () => World): void {
     await page.getByText("1\u202f110 tasks, by first reason").waitFor();
     await page.getByRole("link", { name: /Agent crawler fails 41 of 60 tasks/ }).waitFor();
     await page.getByText("Nightly competitor report").waitFor();
+    expect(await page.getByText("Inbox triage").count()).toBe(1);
     await page.getByRole("meter", { name: "20 of 20 slots in use" }).waitFor();
     await page.getByRole("img", { name: /^Tasks in the last hour: .* failed\.$/ }).waitFor();
     const reads = asked().filter((path) => path !== "/v1/me" && !path.endsWith("/events"));

@@ -5,6 +5,7 @@ import type {
   LaneInfo,
   RotaEvent,
   SchedulerStats,
+  UpcomingMoment,
   UpcomingMoments,
   WaitingReasons,
 } from "../../../../src/client/index.ts";
@@ -18,7 +19,7 @@ import { StateGlyph } from "../../parts/state.tsx";
 import { useNow } from "../../parts/time.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
 import { gaugeOf, SlotGauge } from "../lanes/gauge.tsx";
-import { Due } from "../schedules/upcoming.tsx";
+import { Due, UPCOMING_MAX } from "../schedules/upcoming.tsx";
 import { tasksHref, WAITING } from "../tasks/task-filters.ts";
 import { concernsOf } from "./attention.ts";
 import { Charts } from "./charts.tsx";
@@ -71,8 +72,8 @@ export default function OverviewPage() {
     meta: { live: isChange },
   });
   const upcoming = useQuery({
-    queryKey: ["schedules", "upcoming", DUE_MAX],
-    queryFn: ({ signal }) => client.schedules.upcoming({ limit: DUE_MAX }, { signal }),
+    queryKey: ["schedules", "upcoming"],
+    queryFn: ({ signal }) => client.schedules.upcoming({ limit: UPCOMING_MAX }, { signal }),
     enabled: me.features.includes("schedules"),
     refetchInterval: isPaused ? false : DUE_EVERY_MS,
     meta: { live: ({ type, scheduleId }) => scheduleId !== undefined && type === "task.created" },
@@ -394,6 +395,8 @@ function Attention(props: Parameters<typeof concernsOf>[0]) {
 
 function NextDue({ upcoming: { moments } }: { readonly upcoming: UpcomingMoments }) {
   const now = useNow();
+  const isFirst = ({ schedule_id }: UpcomingMoment, index: number) =>
+    moments.findIndex((other) => other.schedule_id === schedule_id) === index;
   return (
     <>
       <div className="cell-head">
@@ -404,15 +407,18 @@ function NextDue({ upcoming: { moments } }: { readonly upcoming: UpcomingMoments
       </div>
       {moments.length === 0 && <p className="sub">No schedule is due within 7 days.</p>}
       <ul className="due">
-        {moments.map((moment) => (
-          <Due
-            key={`${moment.schedule_id} ${moment.at}`}
-            moment={moment}
-            times={undefined}
-            now={now}
-            isShort
-          />
-        ))}
+        {moments
+          .filter(isFirst)
+          .slice(0, DUE_MAX)
+          .map((moment) => (
+            <Due
+              key={`${moment.schedule_id} ${moment.at}`}
+              moment={moment}
+              times={undefined}
+              now={now}
+              isShort
+            />
+          ))}
       </ul>
     </>
   );

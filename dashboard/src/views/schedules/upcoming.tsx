@@ -9,7 +9,7 @@ import { useNow } from "../../parts/time.tsx";
 import { zoneOf } from "./due-time.tsx";
 import { formatInZone, formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
 
-const SHOWN_MAX = 100;
+export const UPCOMING_MAX = 100;
 /** Due times pass by themselves. */
 const EVERY_MS = 30_000;
 
@@ -19,7 +19,7 @@ export function Upcoming({ times }: { readonly times: string | undefined }) {
   const { isPaused } = useLiveState();
   const { data, error, refetch } = useQuery({
     queryKey: ["schedules", "upcoming"],
-    queryFn: ({ signal }) => client.schedules.upcoming({ limit: SHOWN_MAX }, { signal }),
+    queryFn: ({ signal }) => client.schedules.upcoming({ limit: UPCOMING_MAX }, { signal }),
     refetchInterval: isPaused ? false : EVERY_MS,
     meta: { live: (event) => event.scheduleId !== undefined && event.type === "task.created" },
   });
@@ -43,7 +43,7 @@ export function Upcoming({ times }: { readonly times: string | undefined }) {
         ))}
       </ol>
       {data.truncated && (
-        <p className="muted due-more">These are the next {SHOWN_MAX}; there are more within 7 days.</p>
+        <p className="muted due-more">These are the next {UPCOMING_MAX}; there are more within 7 days.</p>
       )}
     </section>
   );
