@@ -529,7 +529,7 @@ export const getTaskLog = {
   tags,
   summary: "Read what a task logged",
   description:
-    "What its executor logged, and what a program wrote to stderr, oldest first. Of each attempt the last 2000 lines are kept, up to 256 KiB, as long as the task is. Lines are written within half a second.",
+    "What its executor logged, and what a program wrote to stderr, oldest first. Of each of the last 5 attempts the last 2000 lines are kept, up to 256 KiB, as long as the task is. Lines are written within half a second.",
   params: taskId,
   querystring: z.strictObject({
     attempt: z

@@ -129,7 +129,7 @@ describe("a database from before schedules", () => {
 
 describe("a database from before what executors log was kept", () => {
   test("is closed to processes that would delete tasks and leave that", async () => {
-    const { url, admin } = await olderDatabase(20, "create schema rota_fn_0123456789ab");
+    const { url, admin } = await olderDatabase(22, "create schema rota_fn_0123456789ab");
     await open(url);
     const { rows } = await admin.query(
       "select nspname from pg_namespace where nspname like 'rota%' order by 1",

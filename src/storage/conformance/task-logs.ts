@@ -56,6 +56,24 @@ export function describeTaskLogs(open: OpenWorld): void {
       }
     });
 
+    test("are kept of the last attempts alone, so that retries do not add up", async () => {
+      const world = await open();
+      const { logs } = world.storage;
+      await world.submit({ id: "a" });
+      const taskSeq = await seqOf(world, "a");
+      const attempts = TASK_LOG_MAX.attempts + 2;
+      for (let attempt = 1; attempt <= attempts; attempt += 1) {
+        await logs.append({ pieces: piecesOf({ taskSeq, attempt }, { to: 1 }) });
+      }
+      // Written late, by a node that was slow.
+      await logs.append({ pieces: piecesOf({ taskSeq, attempt: 1 }, { from: 2, to: 2 }) });
+      const kept: number[] = [];
+      for (let attempt = 1; attempt <= attempts; attempt += 1) {
+        if ((await logs.read({ ...read, attempt }))?.lines.length === 1) kept.push(attempt);
+      }
+      expect(kept).toEqual(Array.from({ length: TASK_LOG_MAX.attempts }, (_, index) => index + 3));
+    });
+
     test("are kept for each attempt: the newest that logged is read, or the one asked for", async () => {
       const world = await open();
       const { logs } = world.storage;

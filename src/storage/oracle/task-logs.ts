@@ -20,6 +20,9 @@ function trim(state: OracleState, { taskSeq, attempt }: LogPiece): void {
     if (lines <= TASK_LOG_MAX.lines && bytes <= TASK_LOG_MAX.bytes) continue;
     state.logs = state.logs.filter((other) => other !== piece);
   }
+  const attempts = state.logs.filter((piece) => piece.taskSeq === taskSeq).map((piece) => piece.attempt);
+  const last = Math.max(0, ...attempts) - TASK_LOG_MAX.attempts;
+  state.logs = state.logs.filter((piece) => piece.taskSeq !== taskSeq || piece.attempt > last);
 }
 
 export function readLogs(

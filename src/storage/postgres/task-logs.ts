@@ -77,5 +77,8 @@ begin
             window newer as (partition by l.task_seq, l.attempt order by l.last_n desc)) summed
      group by task_seq, attempt) old
    where d.task_seq = old.task_seq and d.attempt = old.attempt and d.last_n <= old.last_n;
+  delete from task_log d using (
+    select l.task_seq, max(l.attempt) as last from task_log l where l.task_seq = any (p_tasks) group by l.task_seq) newest
+   where d.task_seq = newest.task_seq and d.attempt <= newest.last - ${TASK_LOG_MAX.attempts};
 end $$;
 `;

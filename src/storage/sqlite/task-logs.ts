@@ -9,10 +9,12 @@ export function sqliteTaskLogs(db: SqliteDatabase): TaskLogStorage {
       db.write(() => {
         const add = db.prepare(ADD);
         const trim = db.prepare(TRIM);
+        const forget = db.prepare(FORGET);
         for (const { taskSeq, attempt, lastN, bytes, lines } of pieces) {
           const kept = JSON.stringify(lines.map(({ at, level, text }) => [at, level, text]));
           add.run({ taskSeq, attempt, lastN, count: lines.length, bytes, lines: kept });
           trim.run({ taskSeq, attempt });
+          forget.run({ taskSeq });
         }
       });
       await db.durable();
@@ -60,3 +62,7 @@ const TRIM = `
       select last_n, sum(count) over newer as lines, sum(bytes) over newer as bytes from task_log
        where task_seq = @taskSeq and attempt = @attempt window newer as (order by last_n desc))
      where lines > ${TASK_LOG_MAX.lines} or bytes > ${TASK_LOG_MAX.bytes})`;
+
+const FORGET = `
+  delete from task_log where task_seq = @taskSeq and attempt <= (
+    select max(attempt) from task_log where task_seq = @taskSeq) - ${TASK_LOG_MAX.attempts}`;
