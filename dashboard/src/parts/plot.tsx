@@ -64,7 +64,7 @@ export function Plot(props: PlotProps) {
           d={`M0 ${TOP}H${WIDTH}${middle === undefined ? "" : `M0 ${(TOP + base) / 2}H${WIDTH}`}`}
         />
         <path className="grid base" d={`M0 ${base}H${WIDTH}`} />
-        {isArea && main !== "" && <path className="area" d={`${main}L${x(last)} ${base}L0 ${base}z`} />}
+        {isArea && main !== "" && <path className="area" d={`${main}V${base}H0z`} />}
         <path className="ln ln-quiet" d={quiet} />
         <path className="ln ln-main" d={main} />
         {bars?.map(

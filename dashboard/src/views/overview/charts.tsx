@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
 import { niceCount, niceDuration } from "../../parts/nice-scale.ts";
-import { Plot } from "../../parts/plot.tsx";
+import { Plot, type Points } from "../../parts/plot.tsx";
 import {
   axisLabels,
   type History,
@@ -22,8 +22,10 @@ export function Charts({ history, range }: { readonly history: History; readonly
     const start = from + index * stepMs;
     return `${stepLabel(start, range)} – ${stepLabel(start + stepMs, range).slice(-5)}`;
   };
-  const countAt = (points: History["done"], index: number) => formatCount(points[index] ?? 0);
-  const waitAt = (points: History["done"], index: number) => formatDuration(points[index] ?? undefined);
+  const countAt = (points: Points, index: number) => formatCount(points[index] ?? 0);
+  const waitAt = (points: Points, index: number) => formatDuration(points[index] ?? undefined);
+  // A minute that has just begun would look like an end of all work. An hour is too long to be left out.
+  const lineOf = (points: Points) => (range === "1h" ? [...points.slice(0, -1), null] : points);
   const max = niceCount(mostOf(submitted, done));
   const [p50, p95] = [lastOf(wait.p50), lastOf(wait.p95)];
   return (
@@ -51,7 +53,7 @@ export function Charts({ history, range }: { readonly history: History; readonly
         max={max}
         middle={formatCount(max / 2)}
         format={(value) => `${formatCount(value)} / ${unit}`}
-        lines={[done, submitted]}
+        lines={[lineOf(done), lineOf(submitted)]}
         isArea
         bars={failed}
         tip={(index) => ({
@@ -87,7 +89,7 @@ export function Charts({ history, range }: { readonly history: History; readonly
         height={64}
         max={niceDuration(mostOf(wait.p50, wait.p95))}
         format={sayDuration}
-        lines={[wait.p95, wait.p50]}
+        lines={[lineOf(wait.p95), lineOf(wait.p50)]}
         tip={(index) => ({
           title: titleOf(index),
           rows: [

@@ -23,7 +23,7 @@ test("what the server says is sorted by what it counts, and what it does not say
   expect([sumOf(HISTORY.done), mostOf(HISTORY.done, HISTORY.wait.p95), lastOf(HISTORY.wait.p50)]).toEqual([
     3, 9, 5,
   ]);
-  expect(lastOf([null])).toBeNull();
+  expect([lastOf([null]), lastOf([]), lastOf([null, 4]), lastOf([3, null, 0])]).toEqual([null, null, 4, 3]);
 });
 
 test.each([

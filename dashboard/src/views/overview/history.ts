@@ -48,9 +48,10 @@ export function mostOf(...lines: readonly Points[]): number {
   return Math.max(0, ...lines.flat().map((value) => value ?? 0));
 }
 
-/** The last that is known; null: none is. */
+/** The last that is known, of a step that is over if there is one; null: none is. */
 export function lastOf(points: Points): number | null {
-  return points.findLast((value) => value !== null) ?? null;
+  const isKnown = (value: number | null) => value !== null;
+  return points.slice(0, -1).findLast(isKnown) ?? points.at(-1) ?? null;
 }
 
 /** `99.1 %` of those that ended well; undefined: none has ended. */

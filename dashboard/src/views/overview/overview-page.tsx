@@ -203,7 +203,7 @@ function Figures({ stats, lanes, history, range }: FiguresProps) {
   const slots = lanes?.reduce((sum, lane) => sum + gaugeOf(lane).slots, 0);
   const done = history && sumOf(history.done);
   const failed = history && sumOf(history.failed);
-  const { words } = RANGES[range];
+  const { words, unit } = RANGES[range];
   const [p50, p95] = [lastOf(history?.wait.p50 ?? []), lastOf(history?.wait.p95 ?? [])];
   const ended = (state: string) => ({ state, from: range, order: "completed" });
   return (
@@ -239,7 +239,11 @@ function Figures({ stats, lanes, history, range }: FiguresProps) {
       <Figure
         icon={<Icon name="clock" size={14} />}
         name="Wait p95"
-        text={p50 === null ? "after the first tasks" : `p50 ${formatDuration(p50)}`}
+        text={
+          p50 === null
+            ? "after the first tasks"
+            : `p50 ${formatDuration(p50)}, latest ${unit === "min" ? "minute" : "hour"}`
+        }
         filter={{ from: range }}
       >
         {p95 !== null && <Units text={formatDuration(p95)} />}
