@@ -163,6 +163,7 @@ const MISSING: Readonly<Record<string, Call>> = {
   "tasks.getBatch": ({ tasks }, { batch }) => tasks.getBatch(batch),
   "tasks.cancelBatch": ({ tasks }, { batch }) => tasks.cancelBatch(batch),
   "sessions.get": ({ sessions }, { session }) => sessions.get(session),
+  "sessions.delete": ({ sessions }, { session }) => sessions.delete(session),
   "schedules.get": ({ schedules }, { schedule }) => schedules.get(schedule),
   "schedules.update": ({ schedules }, { schedule }) => schedules.update(schedule, { status: "paused" }),
   "schedules.delete": ({ schedules }, { schedule }) => schedules.delete(schedule),

@@ -156,6 +156,12 @@ const sessionChanges = z
     ],
   });
 
+export const deletedSession = z.strictObject({ deleted: z.literal(true) }).meta({
+  id: "DeletedSession",
+  description: "What was set of the session is gone, and so is the session once none of its tasks is kept.",
+  examples: [{ deleted: true }],
+});
+
 const messageAnswer = z.union([task, stoppedTasks]).meta({
   id: "MessageAnswer",
   description: "With `wait` the whole task, once it has ended; of a stop word, what it ended.",
@@ -176,6 +182,7 @@ data: {"type":"task.progress","taskId":"tsk_019a8f6e","sessionKey":"user:42","pr
 const tags = ["sessions"];
 const errorAnswers = errorAnswersWith({
   not_found: "session not found",
+  conflict: "the tenant may have 10000 sessions with settings: delete one first",
   queue_full: '10 messages wait in the session "user:42", and 10 may: try later',
   invalid_field: "`message` must be a string that is not empty",
 });
@@ -207,6 +214,7 @@ export const sendMessage = {
     },
     202: sentMessage,
     ...errorAnswers(
+      "conflict",
       "queue_full",
       "quota_exceeded",
       "rate_limited",
@@ -242,10 +250,21 @@ export const updateSession = {
   operationId: "updateSession",
   tags,
   summary: "Change a session",
-  description: "What is left out stays, null takes it back. Also before its first message.",
+  description:
+    "What is left out stays, null takes it back. Also before its first message. A session that has settings stays until it is deleted; one more than the tenant's `maxSessions` is a 409.",
   params,
   body: sessionChanges,
-  response: { 200: session, ...errorAnswers("storage_unavailable") },
+  response: { 200: session, ...errorAnswers("conflict", "storage_unavailable") },
+};
+
+export const deleteSession = {
+  operationId: "deleteSession",
+  tags,
+  summary: "Delete a session",
+  description:
+    "Forgets its settings, its context and its generation: the next message begins it anew. Its ended tasks stay as long as others do, and it is listed until the last of them goes. 409 while something of it runs or waits.",
+  params,
+  response: { 200: deletedSession, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
 };
 
 export const stopSession = {

@@ -444,7 +444,11 @@ const explanation = z
     taskId: z.string(),
     state: z.enum(TASK_STATES),
     since: time.describe("Since when it has been in this state."),
-    position: z.int().describe("Its place among its agent's tasks that could start; 0: it is none of them."),
+    position: z
+      .int()
+      .describe(
+        "Its place among its agent's tasks that could start, or among those that wait for its concurrency key; 0: it is none of them.",
+      ),
     ahead: z.array(z.string()).readonly().describe("Those that go before it, in order, ten at most."),
     reasons: z
       .array(

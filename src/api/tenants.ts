@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { AGENTS_MAX, DEFAULT_MAX_AGENTS, DEFAULT_MAX_SCHEDULES } from "../model/default-limits.ts";
+import {
+  AGENTS_MAX,
+  DEFAULT_MAX_AGENTS,
+  DEFAULT_MAX_SCHEDULES,
+  DEFAULT_MAX_SESSIONS,
+} from "../model/default-limits.ts";
 import { errorAnswersWith } from "./error.ts";
 import { time } from "./time.ts";
 
@@ -10,6 +15,9 @@ const limits = {
   maxInflight: bound.describe("Tasks that run, over all lanes and nodes."),
   maxSchedules: bound.describe(
     `Schedules it has that are active or paused. Unless it is given: ${DEFAULT_MAX_SCHEDULES}, and none for the tenant \`default\`.`,
+  ),
+  maxSessions: bound.describe(
+    `Sessions that have settings, and so stay until they are deleted. Unless it is given: ${DEFAULT_MAX_SESSIONS}, and none for the tenant \`default\`.`,
   ),
   maxStreams: bound.describe("Event and notification streams that are open, on each node."),
   maxAgents: z
@@ -29,6 +37,7 @@ const limitsInput = z.strictObject({
   maxQueued: limits.maxQueued.exactOptional(),
   maxInflight: limits.maxInflight.exactOptional(),
   maxSchedules: limits.maxSchedules.exactOptional(),
+  maxSessions: limits.maxSessions.exactOptional(),
   maxStreams: limits.maxStreams.exactOptional(),
   maxAgents: limits.maxAgents.exactOptional(),
   maxStoredBytes: limits.maxStoredBytes.exactOptional(),
@@ -59,6 +68,7 @@ const TENANT_EXAMPLE = {
     maxQueued: 500,
     maxInflight: 10,
     maxSchedules: 1_000,
+    maxSessions: 10_000,
     maxStreams: null,
     maxAgents: 1_000,
     maxStoredBytes: 1_073_741_824,

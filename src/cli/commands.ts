@@ -147,7 +147,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "sessions",
     usage: "[key]",
-    description: "List sessions, or show or change one.",
+    description: "List sessions, or show, change or delete one.",
     group: LOOK,
     load: async () => (await import("./sessions.ts")).sessionsCommand(),
   },

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { SessionChanges } from "../client/index.ts";
+import { oneLine } from "./display-text.ts";
 import { numberFlag, spanFlag } from "./flag-values.ts";
 import { given } from "./given.ts";
 import { namingFlags } from "./naming-flags.ts";
@@ -20,6 +21,7 @@ interface SessionsFlags extends PageFlags {
   readonly tokens?: string;
   readonly contextWindow?: string;
   readonly unset?: readonly string[];
+  readonly delete?: boolean;
 }
 
 /** The flags of fields that have another name. */
@@ -33,8 +35,9 @@ const FIELD_FLAGS = {
 /** `rota sessions`: conversations, all or one of them. */
 export function sessionsCommand(): Command {
   const command = new Command("sessions")
-    .description("List sessions, or show or change one.")
+    .description("List sessions, or show, change or delete one.")
     .argument("[key]", "the session to show, or with one of the settings below to change")
+    .option("--delete", "forget what is set of it, and the session with the last of its tasks")
     .option("--agent <id>", "set: who its messages go to")
     .option("--lane <name>", "set: where they run")
     .option("--mode <mode>", "set: queue, followup or interrupt")
@@ -54,9 +57,17 @@ async function showSessions(key: string | undefined, flags: SessionsFlags): Prom
   if (key === undefined) {
     if (isChange)
       throw new UsageError("settings are of one session: name it, as in rota sessions KEY --cap 3");
+    if (flags.delete) throw new UsageError("name the session to delete, as in rota sessions KEY --delete");
     return listSessions(flags);
   }
   const { sessions } = openClient(flags);
+  if (flags.delete) {
+    if (isChange) throw new UsageError("a session is changed or deleted: leave the settings or --delete out");
+    const deleted = await sessions.delete(key);
+    if (flags.json) printJson({ key, ...deleted });
+    else print(`${oneLine(key)} deleted`);
+    return;
+  }
   const session = await (isChange ? sessions.update(key, changes) : sessions.get(key)).catch((error) => {
     throw namingFlags(error, FIELD_FLAGS);
   });

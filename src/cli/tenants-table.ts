@@ -43,6 +43,7 @@ export function tenantSheet(tenant: Tenant): string[] {
     ["max waiting", shown(limits.maxQueued)],
     ["max running", shown(limits.maxInflight)],
     ["max schedules", shown(limits.maxSchedules)],
+    ["max sessions", shown(limits.maxSessions)],
     ["max streams", shown(limits.maxStreams)],
     ["max agents", shown(limits.maxAgents)],
     ["stored bytes", storedText(tenant)],

@@ -12,6 +12,7 @@ interface TenantFlags extends ServerFlags {
   readonly maxQueued?: string;
   readonly maxInflight?: string;
   readonly maxSchedules?: string;
+  readonly maxSessions?: string;
   readonly maxStreams?: string;
   readonly maxAgents?: string;
   readonly maxStoredBytes?: string;
@@ -99,14 +100,26 @@ function withLimitOptions(command: Command): Command {
     .option("--max-queued <number>", 'how many of its tasks may wait, or "none"')
     .option("--max-inflight <number>", 'how many of its tasks run at once, or "none"')
     .option("--max-schedules <number>", 'how many schedules it may have, or "none" for the default, 1000')
+    .option(
+      "--max-sessions <number>",
+      'how many sessions with settings it may have, or "none" for the default, 10000',
+    )
     .option("--max-streams <number>", 'how many streams it may have open on each node, or "none"')
     .option("--max-agents <number>", 'how many agents it may store, or "none" for the default, 1000')
     .option("--max-stored-bytes <number>", 'how many bytes its tasks may take, or "none"');
 }
 
 function limits(flags: TenantFlags): object {
-  const { maxQueued, maxInflight, maxSchedules, maxStreams, maxAgents, maxStoredBytes } = flags;
-  const said = given({ maxQueued, maxInflight, maxSchedules, maxStreams, maxAgents, maxStoredBytes });
+  const { maxQueued, maxInflight, maxSchedules, maxSessions, maxStreams, maxAgents, maxStoredBytes } = flags;
+  const said = given({
+    maxQueued,
+    maxInflight,
+    maxSchedules,
+    maxSessions,
+    maxStreams,
+    maxAgents,
+    maxStoredBytes,
+  });
   const values = Object.entries(said).map(([name, text]) => [
     name,
     text === "none" ? null : numberFlag(text),

@@ -76,6 +76,16 @@ export class HttpSessions implements Sessions {
     });
   }
 
+  async delete(key: string, { signal }: CallOptions = {}): Promise<{ readonly deleted: true }> {
+    return this.#connection.ask({
+      method: "DELETE",
+      path: sessionPath(key),
+      signal,
+      repeatable: true,
+      whenDone: ({ code }) => (code === "not_found" ? { deleted: true } : undefined),
+    });
+  }
+
   #post(key: string, what: string, { signal }: CallOptions): Promise<StoppedTasks> {
     return this.#connection.ask({ method: "POST", path: `${sessionPath(key)}/${what}`, signal });
   }

@@ -44,7 +44,7 @@ const scheduler = section({
   maxQueueSizeTotal: numberIn(COUNT)
     .exactOptional()
     .describe(
-      "Waiting tasks of all enabled tenants; one more is rejected, and once a second tenant exists one alone gets no further than half of it. The larger of 100000 and twice `maxQueueSize` when left out.",
+      "Waiting tasks of all enabled tenants; one more is rejected, and once a second enabled tenant exists one alone gets no further than half of it. The larger of 100000 and twice `maxQueueSize` when left out.",
     ),
   maxPerAgent: numberIn(COUNT).default(100).describe("Waiting tasks of one agent; one more is rejected."),
   maxInflight: numberIn(COUNT).default(20).describe("Running tasks of the lane `tasks`, over all nodes."),

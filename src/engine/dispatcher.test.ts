@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { makeEngine, manyTasks, newTask, ROOMY } from "../../test/support/engine.ts";
 import { away } from "../../test/support/storages.ts";
+import { NoExecutorError } from "../executors/errors.ts";
 import type { FinishAndClaimParams } from "../storage/storage.ts";
 import { settle } from "../testing/manual-clock.ts";
 import { Gate } from "../testing/signals.ts";
@@ -60,6 +61,30 @@ describe("the dispatcher", () => {
     const before = exchanges.length;
     await clock.advance(60_000);
     expect(exchanges.length - before).toBeLessThanOrEqual(13);
+  });
+
+  test("does not go round in circles with a task that it cannot execute, and says again what it can", async () => {
+    const told: string[] = [];
+    let isKnown = false;
+    const { engine, clock, exchanges, states } = await makeEngine({
+      concurrency: { tasks: 4, main: 4 },
+      executor: (task) => {
+        if (task.lane === "tasks" && !isKnown) throw new NoExecutorError(task.agentId);
+      },
+      meddler: { before: ({ operation }) => void told.push(operation) },
+    });
+    await engine.start();
+    await engine.intake.addMany([newTask({ lane: "tasks" }), newTask({ lane: "tasks" })]);
+    await clock.advance(10_000);
+    expect(await states()).toEqual({ queued: 2 });
+    expect(exchanges.length).toBeLessThan(60);
+    expect(told).toContain("nodes.setAbilities");
+    await engine.intake.addMany([newTask({ lane: "main" })]);
+    await settle();
+    expect(await states()).toEqual({ queued: 2, done: 1 });
+    isKnown = true;
+    await clock.advance(1_000);
+    expect(await states()).toEqual({ done: 3 });
   });
 
   test("finds work that nobody told it of within the poll", async () => {

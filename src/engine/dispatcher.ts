@@ -90,6 +90,11 @@ export class Dispatcher extends Service {
     return this.#turns.phase;
   }
 
+  /** A task of this lane was claimed that cannot be executed here. */
+  notExecuted(lane: string): void {
+    this.#options.slots.rest(lane, this.clock.monotonic());
+  }
+
   /** There may be a task that runs alone. */
   lookForAlone(): void {
     this.#turns.lookSoon();
@@ -131,15 +136,18 @@ export class Dispatcher extends Service {
     const completed = completer.take(this.#finishesMax);
     if (completed.finishes.some((finish) => this.#options.spansLanes(finish))) slots.wakeAll();
     const bounds = { claimsMax: memory.claimsMax, overShare: memory.tenantsOverShare };
-    const claims = this.#isOpen() ? slots.claims(completed.finishes, bounds) : [];
+    const claims = this.#isOpen() ? slots.claims(completed.finishes, this.clock.monotonic(), bounds) : [];
     if (completed.finishes.length > 0 || completed.progress.length > 0 || claims.length > 0) {
       await this.#exchange(completed, claims, bounds);
     }
     if (this.#turns.phase === "alone" && this.#isEmpty()) this.#reopen();
     if (this.#turns.phase === "closing" && this.#isEmpty() && this.#mayClaim()) await this.#claimAlone();
-    const more = completer.size > 0 || (this.#isOpen() && slots.hungry && memory.claimsMax > 0);
-    if (more) return 0;
-    return this.#mayClaim() ? Math.min(POLL_MS, this.#turns.lookInMs(this.clock.monotonic())) : POLL_MS;
+    if (completer.size > 0) return 0;
+    if (!this.#mayClaim()) return POLL_MS;
+    const now = this.clock.monotonic();
+    const claimsInMs =
+      this.#isOpen() && memory.claimsMax > 0 ? slots.hungryInMs(now) : Number.POSITIVE_INFINITY;
+    return Math.min(POLL_MS, claimsInMs, this.#turns.lookInMs(now));
   }
 
   async #lookForAloneNowAndThen(): Promise<void> {

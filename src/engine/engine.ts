@@ -157,6 +157,10 @@ export class Engine {
       readDependencies: (record, signal) => readDependencies({ clock, random, storage, record, signal }),
       onOutcome: (attempt, outcome) => {
         this.#ran(attempt);
+        if (outcome.kind === "not_executed") {
+          this.#dispatcher.notExecuted(attempt.record.lane);
+          this.#incarnation.abilitiesDoubted();
+        }
         logFailure(attempt, this.#completer.finish(attempt, outcome));
         this.#dispatcher.wake();
         this.#ifIdle();

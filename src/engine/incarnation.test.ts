@@ -44,6 +44,18 @@ describe("a node tells the storage how many tasks of each lane it runs at once:"
     expect(told.slice(1)).toEqual([{ operation: "setSlots", node: "node", slots: { tasks: 2, main: 1 } }]);
   });
 
+  test("and what it can execute, anew when the storage was put back to an earlier state", async () => {
+    const operations: string[] = [];
+    const { engine } = await makeEngine({
+      meddler: { before: ({ operation }) => void operations.push(operation) },
+    });
+    await engine.start();
+    expect(operations).not.toContain("nodes.setAbilities");
+    engine.restored();
+    await settle();
+    expect(operations).toEqual(expect.arrayContaining(["nodes.setSlots", "nodes.setAbilities"]));
+  });
+
   test("a lane that left the configuration is still run, and stays told", async () => {
     const concurrency: Record<string, number> = { tasks: 4, main: 1 };
     const { engine, told } = await makeTelling({ concurrency });

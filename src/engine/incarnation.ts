@@ -75,6 +75,12 @@ export class Incarnation extends Service {
   /** The storage was put back to an earlier state: what it knows of this node is what it was told then. */
   restored(): void {
     this.#told = null;
+    this.abilitiesDoubted();
+  }
+
+  /** The storage gave this node what it cannot execute: it is told once more what it can. */
+  abilitiesDoubted(): void {
+    this.#abilities = null;
     this.wake();
   }
 

@@ -20,8 +20,15 @@ function bounds(claimsMax: number, ...overShare: string[]): ClaimBounds {
   return { claimsMax, overShare: new Set(overShare) };
 }
 
+/** The moment of all tests in which no lane rests. */
+const NOW = 1_000;
+
+function isHungry(slots: LaneSlots): boolean {
+  return slots.hungryInMs(NOW) === 0;
+}
+
 function asks(slots: LaneSlots, finishes: readonly Finish[] = []) {
-  return slots.claims(finishes).map(({ lane, limit }) => [lane, limit]);
+  return slots.claims(finishes, NOW).map(({ lane, limit }) => [lane, limit]);
 }
 
 test("asks for all free slots of each lane", () => {
@@ -35,7 +42,7 @@ test("asks for all free slots of each lane", () => {
 
 test("a lane that gave less than asked is not asked again until it is woken", () => {
   const slots = new LaneSlots({ a: 2 }, 1);
-  const [claim] = slots.claims([]);
+  const [claim] = slots.claims([], NOW);
   slots.answered(claim as never, 1);
   slots.took({ lane: "a", tenant: "t" });
   expect(asks(slots)).toEqual([]);
@@ -45,7 +52,7 @@ test("a lane that gave less than asked is not asked again until it is woken", ()
 
 test("a lane that gave all it was asked for is asked again", () => {
   const slots = new LaneSlots({ a: 2 }, 1);
-  const [claim] = slots.claims([]);
+  const [claim] = slots.claims([], NOW);
   slots.took({ lane: "a", tenant: "t" });
   slots.took({ lane: "a", tenant: "t" });
   slots.answered(claim as never, 2);
@@ -55,7 +62,7 @@ test("a lane that gave all it was asked for is asked again", () => {
 
 test("a wake-up while it was asked counts", () => {
   const slots = new LaneSlots({ a: 2 }, 1);
-  const [claim] = slots.claims([]);
+  const [claim] = slots.claims([], NOW);
   slots.wake("a");
   slots.answered(claim as never, 0);
   expect(asks(slots)).toEqual([["a", 2]]);
@@ -63,7 +70,7 @@ test("a wake-up while it was asked counts", () => {
 
 test("an end makes its lane worth asking, with the slot it frees", () => {
   const slots = new LaneSlots({ a: 1, b: 1 }, 1);
-  for (const claim of slots.claims([])) slots.answered(claim, 0);
+  for (const claim of slots.claims([], NOW)) slots.answered(claim, 0);
   slots.took({ lane: "a", tenant: "t" });
   expect(asks(slots, [ended("a")])).toEqual([["a", 1]]);
 });
@@ -78,8 +85,8 @@ test("waking a lane without a free slot, or one that is not ours, is nothing to 
 test("asks for a bounded number at a time, and stays hungry while it is given all of it", () => {
   const slots = new LaneSlots({ a: 450 }, 1);
   const given: number[] = [];
-  for (const left = { tasks: 420 }; slots.hungry; ) {
-    const [claim] = slots.claims([]);
+  for (const left = { tasks: 420 }; isHungry(slots); ) {
+    const [claim] = slots.claims([], NOW);
     const count = Math.min(claim?.limit ?? 0, left.tasks);
     for (let i = 0; i < count; i++) slots.took({ lane: "a", tenant: "t" });
     left.tasks -= count;
@@ -105,7 +112,7 @@ describe("set anew while tasks run,", () => {
     const slots = new LaneSlots({ a: 4 }, 1);
     for (let n = 0; n < 4; n++) slots.took({ lane: "a", tenant: "t" });
     slots.configure({ a: 2 }, 1);
-    expect([slots.hungry, slots.wake("a"), asks(slots)]).toEqual([false, false, []]);
+    expect([isHungry(slots), slots.wake("a"), asks(slots)]).toEqual([false, false, []]);
     expect(asks(slots, [ended("a"), ended("a")])).toEqual([]);
     expect(asks(slots, [ended("a"), ended("a"), ended("a")])).toEqual([["a", 1]]);
     for (let n = 0; n < 3; n++) slots.freed({ lane: "a", tenant: "t" });
@@ -125,7 +132,7 @@ describe("set anew while tasks run,", () => {
 describe("of a lane's slots", () => {
   function asked(slots: LaneSlots, finishes: readonly Finish[] = [], ...overShare: string[]) {
     return slots
-      .claims(finishes, bounds(Number.POSITIVE_INFINITY, ...overShare))
+      .claims(finishes, NOW, bounds(Number.POSITIVE_INFINITY, ...overShare))
       .map(({ limit, perTenant }) => [limit, perTenant?.max, Object.fromEntries(perTenant?.left ?? [])]);
   }
 
@@ -173,17 +180,40 @@ describe("of a lane's slots", () => {
 
 test("where fewer may be claimed than there are slots, another lane is first each time, and all are asked again", () => {
   const slots = new LaneSlots({ a: 2, b: 3 }, 1);
-  const lanes = (max: number) => slots.claims([], bounds(max)).map(({ lane }) => lane);
+  const lanes = (max: number) => slots.claims([], NOW, bounds(max)).map(({ lane }) => lane);
   expect([lanes(5), lanes(4), lanes(4), lanes(4)]).toEqual([
     ["a", "b"],
     ["b", "a"],
     ["a", "b"],
     ["b", "a"],
   ]);
-  for (const claim of slots.claims([], bounds(1)))
+  for (const claim of slots.claims([], NOW, bounds(1)))
     slots.answered(claim, claim.lane === "a" ? 1 : 0, { isCut: true });
-  expect([slots.hungry, asks(slots).length]).toEqual([true, 2]);
-  for (const claim of slots.claims([])) slots.answered(claim, 0);
-  expect(slots.hungry).toBe(false);
-  expect([slots.claims([ended("a")], bounds(0)), slots.hungry]).toEqual([[], true]);
+  expect([isHungry(slots), asks(slots).length]).toEqual([true, 2]);
+  for (const claim of slots.claims([], NOW)) slots.answered(claim, 0);
+  expect(isHungry(slots)).toBe(false);
+  expect([slots.claims([ended("a")], NOW, bounds(0)), isHungry(slots)]).toEqual([[], true]);
+});
+
+test("a lane that gave what cannot be executed here rests, longer each time, and no other does", () => {
+  const slots = new LaneSlots({ a: 2, b: 2 }, 1);
+  const lanesAt = (now: number) => slots.claims([ended("a")], now).map(({ lane }) => lane);
+  const waits: number[] = [];
+  let now = NOW;
+  for (let times = 0; times < 6; times += 1) {
+    slots.rest("a", now);
+    // The second of the same claim.
+    slots.rest("a", now);
+    for (const claim of slots.claims([], now)) slots.answered(claim, 0);
+    waits.push(slots.hungryInMs(now));
+    slots.wakeAll();
+    expect([lanesAt(now), lanesAt(now + (waits.at(-1) ?? 0))]).toEqual([["b"], ["a", "b"]]);
+    now += waits.at(-1) ?? 0;
+  }
+  expect(waits).toEqual([100, 200, 400, 800, 1_000, 1_000]);
+  now += 1_000;
+  slots.rest("a", now);
+  slots.rest("unknown", now);
+  for (const claim of slots.claims([], now)) slots.answered(claim, 0);
+  expect(slots.hungryInMs(now)).toBe(100);
 });

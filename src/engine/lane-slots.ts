@@ -5,6 +5,13 @@ import type { Finish } from "./completer.ts";
 /** Tasks claimed from one lane in one transaction: more would hold it, and everybody else, up for long. */
 const CLAIM_MAX = 200;
 
+/**
+ * How long nothing is claimed from a lane that gave this process a task which it cannot execute: the first time, and at most. The
+ * storage believes that it can, and would give it the same task again at once.
+ */
+const REST_MIN_MS = 100;
+const REST_MAX_MS = 1_000;
+
 /** How many tasks of one lane this process runs, and whether it is worth asking for more. */
 interface Slots {
   concurrency: number;
@@ -18,6 +25,9 @@ interface Slots {
   hungry: boolean;
   /** How often somebody said there may be work; tells a wake-up during a claim from one before it. */
   wakes: number;
+  /** Nothing is claimed before this moment of the monotonic clock. */
+  restsUntil: number;
+  restMs: number;
 }
 
 export interface LaneClaim extends Claim {
@@ -66,7 +76,14 @@ export class LaneSlots {
       const slots = this.#slots.get(lane);
       if (slots !== undefined) slots.concurrency = limit;
       else {
-        const none = { perTenant: null, heldBy: new Map(), held: 0, wakes: 0 };
+        const none = {
+          perTenant: null,
+          heldBy: new Map(),
+          held: 0,
+          wakes: 0,
+          restsUntil: Number.NEGATIVE_INFINITY,
+          restMs: 0,
+        };
         this.#slots.set(lane, { ...none, concurrency: limit, hungry: true });
       }
     }
@@ -95,10 +112,24 @@ export class LaneSlots {
     return slots === undefined ? null : { running: slots.held, concurrency: slots.concurrency };
   }
 
-  /** Whether some lane has a free slot and may have something for it. */
-  get hungry(): boolean {
-    for (const slots of this.#slots.values()) if (slots.hungry && slots.held < slots.concurrency) return true;
-    return false;
+  /** In how many milliseconds some lane has a free slot and may have something for it; Infinity: none has. */
+  hungryInMs(now: number): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { hungry, held, concurrency, restsUntil } of this.#slots.values())
+      if (hungry && held < concurrency) first = Math.min(first, Math.max(restsUntil - now, 0));
+    return first;
+  }
+
+  /** The lane gave a task that this process cannot execute: nothing is claimed from it for a while, longer each time. */
+  rest(lane: string, now: number): void {
+    const slots = this.#slots.get(lane);
+    if (slots === undefined) return;
+    slots.hungry = true;
+    // Tasks that were claimed together make it rest once.
+    if (slots.restsUntil > now) return;
+    const isAgain = now - slots.restsUntil < REST_MAX_MS;
+    slots.restMs = isAgain ? Math.min(slots.restMs * 2, REST_MAX_MS) : REST_MIN_MS;
+    slots.restsUntil = now + slots.restMs;
   }
 
   /** There may be work in this lane. Answers whether a slot is free to take it. */
@@ -115,7 +146,7 @@ export class LaneSlots {
   }
 
   /** What to ask for in the transaction that writes these ends, whose slots are free again in it. */
-  claims(finishes: readonly Finish[], { claimsMax: max, overShare } = UNBOUNDED): LaneClaim[] {
+  claims(finishes: readonly Finish[], now: number, { claimsMax: max, overShare } = UNBOUNDED): LaneClaim[] {
     const claims: LaneClaim[] = [];
     const freed = Map.groupBy(finishes, ({ lane }) => lane);
     for (const [lane, slots] of this.#slots) {
@@ -124,7 +155,7 @@ export class LaneSlots {
       if (!slots.hungry && freedHere.length === 0) continue;
       const limit = Math.min(slots.concurrency - slots.held + freedHere.length, CLAIM_MAX);
       if (limit <= 0) continue;
-      if (max > 0) {
+      if (max > 0 && slots.restsUntil <= now) {
         const perTenant = without(overShare, tenantSlots(slots, freedHere, limit), limit);
         claims.push({ lane, limit, wakes: slots.wakes, ...(perTenant === null ? {} : { perTenant }) });
       } else {

@@ -138,11 +138,21 @@ describe("a clock that is set forward an hour and back again", () => {
         },
       },
     });
-    const { engine, clock, create, runs } = scheduler;
-    await create({ everyMs: SECOND, timeoutMs: 10 * HOUR });
+    const { engine, clock, storage, create, schedule, runs } = scheduler;
+    const { id } = await create({ everyMs: SECOND, timeoutMs: 10 * HOUR });
     await engine.start();
     clock.set(clock.now() + HOUR);
-    await clock.advance(20 * MINUTE);
+    await clock.advance(SECOND);
+    // Each for a reason of its own: they share no row.
+    const { tenant, revision, nextFireAt } = await schedule(id);
+    const next = nextFireAt ?? 0;
+    const skipped = Array.from({ length: 1_200 }, (_, n) => {
+      const dueAt = next + n * SECOND;
+      const row = { dueAt, firstDueAt: dueAt, moments: 1, forced: false, reason: `reason ${n}` };
+      return { ...row, status: "skipped" } as const;
+    });
+    const fire = { tenant, id, revision, runs: skipped, nextFireAt: next + HOUR, pauses: null };
+    await storage.schedules.fire({ fires: [fire] });
     expect((await runs()).length).toBeGreaterThan(1_000);
     await setClock(scheduler, -2 * HOUR);
     expect(sizes.length).toBeGreaterThan(2);

@@ -119,6 +119,7 @@ describe("a reader of notifications", () => {
       maxQueued: null,
       maxInflight: null,
       maxSchedules: null,
+      maxSessions: null,
       maxStreams: null,
       maxAgents: null,
       maxStoredBytes: null,

@@ -62,8 +62,8 @@ export interface SchedulerOptions {
   /** Waiting tasks of one tenant, unless its `limits.maxQueued` says otherwise; one more is rejected. */
   readonly maxQueueSize?: number;
   /**
-   * Waiting tasks of all enabled tenants; one more is rejected, and once a second tenant exists one alone gets no further
-   * than half of it. Left out: the larger of 100 000 and twice `maxQueueSize`.
+   * Waiting tasks of all enabled tenants; one more is rejected, and once a second enabled tenant exists one alone gets no
+   * further than half of it. Left out: the larger of 100 000 and twice `maxQueueSize`.
    */
   readonly maxQueueSizeTotal?: number;
   /** Waiting tasks of one agent; one more is rejected. */

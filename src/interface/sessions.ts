@@ -30,8 +30,16 @@ export interface Sessions {
   get(key: string): Promise<Session>;
   /** Newest first, a page at a time. */
   list(page?: SessionPageInput): Promise<SessionPage>;
-  /** What is left out stays, null takes it back. Also before the first message. */
+  /**
+   * What is left out stays, null takes it back. Also before the first message. A session that has settings stays until it is
+   * deleted: throws `conflict` for one more than the tenant's `maxSessions`.
+   */
   update(key: string, changes: SessionChanges): Promise<Session>;
+  /**
+   * Forgets the settings, the context and the generation of a session. Its ended tasks stay as long as others do, and with the
+   * last of them it is gone. Throws `not_found`, and `conflict` while something of it runs or waits.
+   */
+  delete(key: string): Promise<{ readonly deleted: true }>;
 }
 
 export interface SessionMessage {

@@ -27,6 +27,8 @@ export interface TenantLimits {
   readonly maxInflight: number | null;
   /** Schedules that are active or paused. Unless it is given: 1000, and none for the tenant `default`. */
   readonly maxSchedules: number | null;
+  /** Sessions with settings, which stay until they are deleted. Unless it is given: 10000, and none for the tenant `default`. */
+  readonly maxSessions: number | null;
   /** Open event and notification streams, on each node. */
   readonly maxStreams: number | null;
   /** Agents that it stores; null: 1000, and 10000 of the tenant `default`. */

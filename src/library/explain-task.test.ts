@@ -115,9 +115,11 @@ test("a task whose concurrency key another has is told who that is", async () =>
   const fourth = await rota.tasks.submit(deploy);
   expect([second.position, fourth.position].every((position) => position > 0)).toBe(true);
   await until(async () => (await rota.tasks.get(third.taskId)).state === "running");
+  const fifth = await rota.tasks.submit(click);
+  expect(await rota.tasks.explain(fifth.taskId)).toMatchObject({ position: 2, ahead: [second.taskId] });
   expect(await rota.tasks.explain(second.taskId)).toMatchObject({
     state: "queued",
-    position: 0,
+    position: 1,
     ahead: [],
     reasons: [{ code: "key_busy", message: `tab 8f9c7d4e busy with ${first.taskId}`, taskId: first.taskId }],
   });

@@ -26,13 +26,13 @@ export interface ProcessSituation {
 
 /** Says everything that holds a task. */
 export function explainTask(situation: TaskSituation, process: ProcessSituation): Explanation {
-  const { task, ahead, batch, session, key } = situation;
-  const couldStart = task.state === "queued" && batch === null && session === null && key === null;
+  const { task, ahead, batch, session } = situation;
+  const isInLine = task.state === "queued" && batch === null && session === null;
   return {
     taskId: task.id,
     state: task.state,
     since: rfc3339(sinceOf(task)),
-    position: couldStart ? ahead.count + 1 : 0,
+    position: isInLine ? ahead.count + 1 : 0,
     ahead: ahead.ids,
     reasons: reasonsOf(situation, process),
   };

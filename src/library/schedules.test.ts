@@ -152,7 +152,8 @@ test("a schedule with very many runs is deleted a slice at a time, with everythi
   const { id, next_fire_at } = (await rota.schedules.create(HOURLY)).scheduled_task;
   const runs = Array.from({ length: 1_200 }, (_, place) => {
     const dueAt = next_fire_at * 1_000 + place;
-    return { dueAt, firstDueAt: dueAt, moments: 1, forced: false, status: "skipped", reason: "r" } as const;
+    const reason = `r${place}`;
+    return { dueAt, firstDueAt: dueAt, moments: 1, forced: false, status: "skipped", reason } as const;
   });
   const fire = { tenant: "default", id, revision: 1, runs, nextFireAt: clock.now() + HOUR, pauses: null };
   await storage.schedules.fire({ fires: [fire] });

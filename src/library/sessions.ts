@@ -49,6 +49,8 @@ export interface SessionsOptions {
   /** Refuses what the tenant has no room for. */
   readonly quota: StoredQuota;
   readonly parse: TaskParser;
+  /** How many sessions with settings the tenant may have; null: any number. */
+  readonly maxSessions: () => Promise<number | null>;
   /** What the model of an agent takes in at most; undefined: it does not say. */
   readonly contextWindow: (agent: string) => number | undefined;
   readonly newTaskId: () => string;
@@ -63,7 +65,8 @@ export interface SessionsOptions {
 /** One tenant's conversations, as its users handle them. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { tenant, storage, engine, eventLog, tasks, estimates, ended } = options;
-  const { settings, defaults, quota, parse, contextWindow, newTaskId, checkOpen, checkNotGone } = options;
+  const { settings, defaults, quota, parse, maxSessions, contextWindow, newTaskId } = options;
+  const { checkOpen, checkNotGone } = options;
 
   async function send(key: string, input: unknown): Promise<SessionAnswer> {
     checkSessionKey(key, "key");
@@ -71,15 +74,17 @@ export function createSessions(options: SessionsOptions): Sessions {
     // Whoever wants something to end is listened to at any time.
     if (message.stop !== null) return stop(key, message.stop);
     checkOpen();
-    await estimates.refresh({ tenant, key });
+    const unstored = await estimates.refresh({ tenant, key });
     const task = await newTask(key, message);
     await eventLog.tried;
     checkOpen();
     const { mode, maxConcurrent } = message;
+    const max = maxConcurrent === null ? null : await maxSessions();
     const sent = await quota.storing(tenant, [task], () =>
-      storage.sessions.send({ task, mode, maxConcurrent, defaults: settings() }),
+      storage.sessions.send({ task, mode, maxConcurrent, maxSessions: max, defaults: settings() }),
     );
     if (sent.refused !== null) throw sessionFull(key, sent.refused);
+    if (unstored !== null) await estimates.store({ tenant, key }, unstored);
     ended.note(sent.cancelled);
     if (!sent.merged) engine.metrics.of(tenant).submitted(task, { rejected: false });
     engine.wakeFor(sent.task);
@@ -187,12 +192,27 @@ export function createSessions(options: SessionsOptions): Sessions {
       const changes = await withWindow(key, parseSessionChanges(given));
       if (Object.keys(changes).length === 0) return shown(await unchanged(key));
       const defaultMax = settings().maxConcurrent;
-      const record = await storage.sessions.update({ tenant, key, defaultMax, changes });
+      const max = await maxSessions();
+      const record = await storage.sessions.update({ tenant, key, defaultMax, changes, maxSessions: max });
       // More of it may be able to start now.
       engine.onSignal({ kind: "work" });
       return shown(record);
     },
+
+    async delete(key) {
+      const deleted = await storage.sessions.delete({ tenant, key: checkSessionKey(key, "key") });
+      if (!deleted.found) throw new RotaError("not_found", "session not found");
+      if (deleted.open > 0) throw sessionBusy(key, deleted.open);
+      return { deleted: true };
+    },
   };
+}
+
+function sessionBusy(key: string, open: number): RotaError {
+  const tasks = open === 1 ? "1 task of it runs or waits" : `${open} tasks of it run or wait`;
+  return new RotaError("conflict", `session ${quoted(key)} is not idle: ${tasks}; stop all of it first`, {
+    details: { open },
+  });
 }
 
 function sessionFull(key: string, details: { readonly waiting: number; readonly cap: number }): RotaError {

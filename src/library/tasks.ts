@@ -386,7 +386,7 @@ function queueFull(
       queued,
       maxQueue: maxTenant ?? maxQueueSize,
       maxPerAgent: maxQueued === null || maxQueued === NO_QUEUE_LIMIT ? maxPerAgent : maxQueued,
-      ...(full === "tenant" && maxTenant !== null ? { maxTenant } : {}),
+      ...(full === "global" && maxTenant !== null ? { maxTenant } : {}),
     },
   });
 }

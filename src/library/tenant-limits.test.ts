@@ -14,11 +14,11 @@ describe("a limit of a tenant", () => {
     for (const agentId of ["a", "b"]) await tenant.tasks.submit({ agentId, payload: 1 });
     await expect(tenant.tasks.submit({ agentId: "c", payload: 1 })).rejects.toMatchObject({
       code: "queue_full",
-      message: "rejected: tenant queue full",
+      message: "rejected: global queue full",
       details: { agentId: "c", queued: 2, maxTenant: 2 },
     });
     expect((await tenant.tasks.list({ state: "rejected" })).tasks).toMatchObject([
-      { agentId: "c", error: "rejected: tenant queue full" },
+      { agentId: "c", error: "rejected: global queue full" },
     ]);
     expect((await other.tenant.tasks.submit({ payload: 1 })).state).toBe("queued");
     await rota.tenants.update(id, { limits: { maxQueued: 3 } });
@@ -175,6 +175,28 @@ describe("a limit of a tenant", () => {
       1_000,
     );
     await expect(make(tenant)).rejects.toMatchObject({ code: "conflict" });
+  });
+
+  test("on sessions with settings refuses more, and is ten thousand unless it says otherwise", async () => {
+    const { rota } = await openTestRota();
+    const { id, tenant } = await createTenant(rota, { maxSessions: 2 });
+    await tenant.sessions.update("a", { cap: 3 });
+    await tenant.sessions.send("b", { message: "hi", maxConcurrent: 2 });
+    const full = {
+      code: "conflict",
+      message: "the tenant may have 2 sessions with settings: delete one first",
+      details: { maxSessions: 2 },
+    };
+    await expect(tenant.sessions.update("c", { cap: 3 })).rejects.toMatchObject(full);
+    await expect(tenant.sessions.send("c", { message: "hi", maxConcurrent: 2 })).rejects.toMatchObject(full);
+    await tenant.sessions.send("c", { message: "hi" });
+    await tenant.sessions.delete("a");
+    await tenant.sessions.update("c", { cap: 3 });
+    expect((await rota.tenants.update(id, { limits: { maxSessions: null } })).limits.maxSessions).toBe(
+      10_000,
+    );
+    expect((await rota.tenants.get("default")).limits.maxSessions).toBeNull();
+    await rota.sessions.update("a", { cap: 3 });
   });
 
   test("on agents refuses more, and is a thousand unless it says otherwise", async () => {

@@ -24,7 +24,7 @@ import type { Writs } from "../interface/writs.ts";
 import type { RequestMetrics } from "../metrics/request-metrics.ts";
 import type { WebhookMetrics } from "../metrics/webhook-metrics.ts";
 import type { Clock } from "../model/clock.ts";
-import { maxAgentsOf, maxSchedulesOf } from "../model/default-limits.ts";
+import { maxAgentsOf, maxSchedulesOf, maxSessionsOf } from "../model/default-limits.ts";
 import { checkEventsOptions, checkNotificationsOptions } from "../model/events-options.ts";
 import { goDuration } from "../model/go-duration.ts";
 import type { Log } from "../model/log.ts";
@@ -180,6 +180,10 @@ export class TenantRota implements LocalTenant {
       defaults,
       quota: parts.quota,
       parse,
+      maxSessions: async () => {
+        const record = await storage.tenants.get({ id: tenant });
+        return record === null ? null : maxSessionsOf(record);
+      },
       contextWindow: (agent) => parts.agents.contextWindow({ tenant, agent }),
       newTaskId,
       noExecutorMs,

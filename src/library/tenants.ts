@@ -1,5 +1,5 @@
 import type { Tenant, Tenants } from "../interface/tenants.ts";
-import { maxAgentsOf, maxSchedulesOf } from "../model/default-limits.ts";
+import { maxAgentsOf, maxSchedulesOf, maxSessionsOf } from "../model/default-limits.ts";
 import { RotaError } from "../model/errors.ts";
 import { quoted } from "../model/field-checks.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
@@ -128,7 +128,12 @@ async function countStored(storage: Storage): Promise<void> {
 const NOT_FOUND = { found: false } as const;
 
 function toTenant({ createdAt, updatedAt, ...tenant }: TenantRecord): Tenant {
-  const limits = { ...tenant.limits, maxSchedules: maxSchedulesOf(tenant), maxAgents: maxAgentsOf(tenant) };
+  const limits = {
+    ...tenant.limits,
+    maxSchedules: maxSchedulesOf(tenant),
+    maxSessions: maxSessionsOf(tenant),
+    maxAgents: maxAgentsOf(tenant),
+  };
   return { ...tenant, limits, createdAt: rfc3339(createdAt), updatedAt: rfc3339(updatedAt) };
 }
 

@@ -28,7 +28,7 @@ export interface TokenEstimatesOptions {
 export class TokenEstimates {
   readonly #options: TokenEstimatesOptions;
   /** Of each session one at a time. */
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #underWay = new Map<string, Promise<ContextUse | null>>();
   #stopListening: (() => void) | null = null;
   #stopped = false;
 
@@ -51,23 +51,36 @@ export class TokenEstimates {
     this.#stopListening?.();
   }
 
-  /** Asks, and stores what is new. Never throws, and takes no longer than whoever waits for it can wait. */
-  refresh(session: SessionName): Promise<void> {
+  /**
+   * Asks, and stores what is new. Never throws, and takes no longer than whoever waits for it can wait. Returns what could not be
+   * stored, since there is no such session yet: for `store`, once there is.
+   */
+  refresh(session: SessionName): Promise<ContextUse | null> {
     const { estimate } = this.#options;
-    if (estimate === undefined || this.#stopped) return Promise.resolve();
+    if (estimate === undefined || this.#stopped) return Promise.resolve(null);
     const name = nameOf(session);
     const underWay = this.#underWay.get(name) ?? this.#refresh(session, estimate);
     this.#underWay.set(name, underWay);
     return underWay;
   }
 
-  async #refresh(session: SessionName, estimate: EstimateTokens): Promise<void> {
+  /** Never throws. */
+  async store(session: SessionName, use: ContextUse): Promise<void> {
+    try {
+      await this.#store(session, use);
+    } catch (error) {
+      this.#warn(session, error);
+    }
+  }
+
+  async #refresh(session: SessionName, estimate: EstimateTokens): Promise<ContextUse | null> {
     const { tenant: tenantId, key } = session;
     try {
       const use = checkUse(await this.#inTime(async () => estimate(key, { tenantId })));
-      if (use !== null) await this.#store(session, use);
+      return use === null || (await this.#store(session, use)) ? null : use;
     } catch (error) {
       this.#warn(session, error);
+      return null;
     } finally {
       this.#underWay.delete(nameOf(session));
     }
@@ -102,13 +115,16 @@ export class TokenEstimates {
     }
   }
 
-  async #store({ tenant, key }: SessionName, { tokens, contextWindow }: ContextUse): Promise<void> {
+  /** Whether there is such a session. It is not made for this: nothing would ever remove it if no message came. */
+  async #store({ tenant, key }: SessionName, { tokens, contextWindow }: ContextUse): Promise<boolean> {
     const { storage, defaultMax, onChanged } = this.#options;
     const before = await storage.sessions.get({ tenant, key });
-    if (before?.tokens === tokens && before.contextWindow === contextWindow) return;
+    if (before === null) return false;
+    if (before.tokens === tokens && before.contextWindow === contextWindow) return true;
     const changes = { tokens, contextWindow };
     await storage.sessions.update({ tenant, key, defaultMax: defaultMax(), changes });
     onChanged();
+    return true;
   }
 }
 

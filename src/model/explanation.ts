@@ -6,7 +6,10 @@ export interface Explanation {
   readonly state: TaskState;
   /** RFC 3339: since when it has been in this state. */
   readonly since: string;
-  /** Its place among its agent's tasks that could start; 0 when it is none of them, as when its batch, its session or its concurrency key holds it back. */
+  /**
+   * Its place among its agent's tasks that could start, or among those that wait for its concurrency key. 0 when it is none of
+   * them, as when its batch or its session holds it back.
+   */
   readonly position: number;
   /** Those that go before it, in order, ten at most. */
   readonly ahead: readonly string[];

@@ -66,6 +66,11 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 
 /** How many runs of one schedule may wait, their tasks neither running nor ended; a due time beyond that is skipped. */
 export const WAITING_RUNS_MAX = 100;
+/**
+ * How many due times of one schedule that are skipped in a row for one reason have rows of their own; those that follow share the
+ * last. One that is due every second and whose run takes a day would have 86 400.
+ */
+export const SKIPPED_ROWS_MAX = 10;
 /** The reason of a due time that was skipped because so many wait. */
 export const TOO_MANY_WAITING = "too_many_waiting";
 /** What a run that was cancelled in favour of the next one gives as its reason. */

@@ -19,6 +19,7 @@ const LIMITS = {
   maxQueued: LIMIT,
   maxInflight: LIMIT,
   maxSchedules: LIMIT,
+  maxSessions: LIMIT,
   maxStreams: LIMIT,
   // A process keeps all of them in memory.
   maxAgents: { min: 0, max: AGENTS_MAX },
@@ -34,6 +35,7 @@ const NO_LIMITS: ParsedTenantLimits = {
   maxQueued: null,
   maxInflight: null,
   maxSchedules: null,
+  maxSessions: null,
   maxStreams: null,
   maxAgents: null,
   maxStoredBytes: null,

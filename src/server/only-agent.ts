@@ -225,6 +225,7 @@ function ownSessions({ sessions, tasks }: LocalTenant, agent: string): Sessions 
     stopAll: refuse,
     reset: refuse,
     update: refuse,
+    delete: refuse,
   };
 }
 

@@ -7,6 +7,6 @@ export function rejectionError(full: FullQueue): string {
 
 /** The same the other way round. */
 export function fullQueueOf(error: string | null): FullQueue {
-  const queues: readonly FullQueue[] = ["server", "global", "tenant"];
+  const queues: readonly FullQueue[] = ["server", "global"];
   return queues.find((full) => error === rejectionError(full)) ?? "agent";
 }

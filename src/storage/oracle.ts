@@ -74,7 +74,7 @@ import {
   updateSchedule,
 } from "./oracle/schedules.ts";
 import { sendMessage } from "./oracle/send-message.ts";
-import { getSession, listSessions, stopSession, updateSession } from "./oracle/sessions.ts";
+import { deleteSession, getSession, listSessions, stopSession, updateSession } from "./oracle/sessions.ts";
 import { emptyState, type OracleState } from "./oracle/state.ts";
 import { appendLogs, readLogs } from "./oracle/task-logs.ts";
 import {
@@ -159,6 +159,7 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       get: on(getSession),
       list: on(listSessions),
       update: on(updateSession),
+      delete: on(deleteSession),
     },
     schedules: {
       create: on(createSchedule),

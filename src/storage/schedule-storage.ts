@@ -52,7 +52,8 @@ export interface ScheduleStorage {
    * gets another: what was to become of it is left out. Moments that were missed join the row of those missed right before
    * them, unless one that lies in between has a row of its own. A run that fires while `waitingMax` of its schedule wait, their
    * tasks without an attempt that runs, is skipped with `TOO_MANY_WAITING` as its reason, unless it replaces them; so skipped
-   * ones in a row share a row as missed ones do, and notify only of the first. One out of turn is left out instead. A run that `replaces` ends those that go, with `REPLACED` as the
+   * ones in a row share a row as missed ones do, and notify only of the first. One out of turn is left out instead. Of those that are
+   * skipped in a row for another reason, the first `SKIPPED_ROWS_MAX` have rows of their own, and all that follow share the last. A run that `replaces` ends those that go, with `REPLACED` as the
    * error of their tasks. A schedule that recurs is `completed` once it has fired `maxRuns` times, or nothing more is due; then
    * it is not paused. What has fired goes on.
    */

@@ -41,12 +41,27 @@ export interface SessionStorage {
    */
   readTurns(params: ReadTurnsParams): Promise<SessionTurns | null>;
   /**
-   * Changes what is named, and makes the session if there is none. One of which something but its context was set so stays,
-   * with or without tasks, and so does one that was reset, so that no generation comes twice; any other goes with the last of its
-   * tasks.
+   * Changes what is named, and makes the session if there is none. One that was made so, or of which something but its context
+   * was set, has settings: it stays, with or without tasks, until it is deleted. So does one that was reset, so that no
+   * generation comes twice; any other goes with the last of its tasks. Throws `conflict` when this would give it settings and its
+   * tenant has `maxSessions` with settings already.
    */
-  update(params: SessionName & { defaultMax: number; changes: SessionChanges }): Promise<SessionRecord>;
+  update(params: UpdateSessionParams): Promise<SessionRecord>;
+  /**
+   * Takes back all that was set of a session, its context and its generation: it is gone, or goes with the last of its tasks, which
+   * are no turns of it any more. `open`: so many of its tasks run or wait; unless that is 0, nothing was done.
+   */
+  delete(params: SessionName): Promise<DeletedSession>;
 }
+
+export interface UpdateSessionParams extends SessionName {
+  readonly defaultMax: number;
+  readonly changes: SessionChanges;
+  /** How many sessions with settings its tenant may have; null, or left out: any number. */
+  readonly maxSessions?: number | null;
+}
+
+export type DeletedSession = { readonly found: false } | { readonly found: true; readonly open: number };
 
 export interface ReadTurnsParams extends Held {
   /** 0: none. */
@@ -71,8 +86,10 @@ export interface SendParams {
   readonly task: NewTask;
   /** For this message; null: the session's. */
   readonly mode: SessionMode | null;
-  /** Stays on the session; null: as it is. */
+  /** Stays on the session, as a setting of it; null: as it is. */
   readonly maxConcurrent: number | null;
+  /** As in `UpdateSessionParams`: `send` throws `conflict`, too. */
+  readonly maxSessions?: number | null;
   /** What holds where the session does not say. */
   readonly defaults: Omit<SessionSettings, "maxConcurrent">;
 }

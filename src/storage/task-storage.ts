@@ -253,8 +253,8 @@ export interface AdmissionLimits {
   /** Waiting tasks of one tenant over all lanes, where the tenant has no bound of its own. */
   readonly maxQueueSize: number;
   /**
-   * Waiting tasks of all tenants that are not disabled. Once a second tenant exists, enabled or not, one alone gets no
-   * further than half of it.
+   * Waiting tasks of all tenants that are not disabled. Once a second enabled tenant exists, one alone is admitted no
+   * further than half of it, and what it has beyond (by retries) is not counted here: that takes nothing from others.
    */
   readonly maxQueueSizeTotal: number;
   /** Waiting tasks of one agent. */
@@ -280,10 +280,10 @@ export interface InsertedTask {
 
 /**
  * Which queue was full. `server`: that of all tenants, or a tenant alone has half of it; `global`: the tenant's, by
- * `maxQueueSize`; `tenant`: the tenant's, by a bound of its own; `agent`: the agent's. The queue of all is looked at first,
- * then the tenant's bound, the half, and the agent's.
+ * `maxQueueSize` or its own `maxQueued`; `agent`: the agent's. The queue of all is looked at first, then the tenant's bound,
+ * the half, and the agent's.
  */
-export type FullQueue = "server" | "global" | "tenant" | "agent";
+export type FullQueue = "server" | "global" | "agent";
 
 /** Names one execution. A token is handed out once; holding it is what allows ending the attempt. */
 export interface Held {
@@ -402,7 +402,10 @@ export interface TaskSituation {
   readonly laneShare: { readonly inflight: number; readonly max: number } | null;
   /** `inLane`: of its lane alone; `max`: of the agent itself, over all lanes. */
   readonly agent: { readonly inLane: number; readonly inflight: number; readonly max: number | null };
-  /** The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. */
+  /**
+   * The first tasks of its agent in its lane that go before it, in order, and how many there are: `AHEAD_MAX` at most. Of one that
+   * waits for its concurrency key, those that wait for the same key and get it first, whatever their agents and lanes.
+   */
   readonly ahead: { readonly ids: readonly string[]; readonly count: number };
   /**
    * Its batch, when that is what holds it: others of it fill its parallelism. `active` are some of those.

@@ -38,6 +38,8 @@ export interface TenantLimits {
   readonly maxInflight: number | null;
   /** Schedules that are active or paused; null: what `maxSchedulesOf` says. */
   readonly maxSchedules: number | null;
+  /** Sessions that stay without tasks; null: what `maxSessionsOf` says. */
+  readonly maxSessions: number | null;
   readonly maxStreams: number | null;
   /** Agents of the catalogue. */
   readonly maxAgents: number | null;

@@ -129,6 +129,38 @@ describe("rota tasks", () => {
     expect(second).toMatch(/^tsk_\w+ +done +index +2 +.* two lines �\[31mred$/);
   });
 
+  test("finds tasks by -q, --from and --to, in the order that --order says", async () => {
+    const { rota, server } = await withServer();
+    const ids: string[] = [];
+    for (const message of ["one", "two"])
+      ids.push((await server.ask("/tasks", { json: { message } })).body.taskId);
+    for (const id of ids) await server.ask(`/tasks/${id}?wait=30`);
+    ids.push((await rota(submitLater)).stdout.trim());
+    const [one = "", two = "", later = ""] = ids;
+    const found = async (...flags: string[]) => {
+      const { code, stdout } = await rota(["tasks", "--json", ...flags]);
+      return [code, ...JSON.parse(stdout).tasks.map(({ taskId }: { taskId: string }) => taskId)];
+    };
+    expect(await found("-q", two)).toEqual([0, two]);
+    expect(await found("--query", two.slice(0, -1))).toContain(two);
+    expect(await found("--query", "tsk_nothing")).toEqual([0]);
+    expect(await found("--order", "oldest")).toEqual([0, one, two, later]);
+    expect(await found("--order", "newest", "--from", "1h")).toEqual([0, later, two, one]);
+    expect(await found("--to", "1h")).toEqual([0]);
+    const ended = await found("--order", "completed");
+    expect([ended.length, new Set(ended)]).toEqual([3, new Set([0, one, two])]);
+    const { createdAt } = (await server.ask(`/tasks/${later}`)).body;
+    expect(await found("--from", createdAt)).toEqual([0, later]);
+    for (const [flag, value] of [
+      ["--order", "sideways"],
+      ["--from", "soon"],
+      ["--to", "soon"],
+    ] as const) {
+      const { code, stderr } = await rota(["tasks", flag, value]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(value)]);
+    }
+  });
+
   test("shows only those asked for, page after page", async () => {
     const { rota, server } = await withServer();
     const tasks = [0, 1, 2].map((payload) => ({ payload, runAt: "2100-01-01T00:00:00Z" }));

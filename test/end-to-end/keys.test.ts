@@ -143,6 +143,8 @@ describe("rota tenants", () => {
       "none",
       "--max-inflight",
       "2",
+      "--max-sessions",
+      "9",
       "--max-agents",
       "7",
       "--max-stored-bytes",
@@ -150,7 +152,7 @@ describe("rota tenants", () => {
       "--json",
     );
     expect(JSON.parse(changed.stdout)).toMatchObject({
-      limits: { maxQueued: null, maxInflight: 2, maxAgents: 7, maxStoredBytes: 1_000_000 },
+      limits: { maxQueued: null, maxInflight: 2, maxSessions: 9, maxAgents: 7, maxStoredBytes: 1_000_000 },
       storedBytes: 0,
     });
     expect((await rota("tenants", "show", made.id)).stdout).toMatch(/\nstored bytes +0 of 1000000\n/);

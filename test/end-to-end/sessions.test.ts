@@ -167,6 +167,9 @@ describe("rota say, stop and sessions", () => {
     for (const [args, code, sentence] of [
       [["sessions", "nobody"], 3, "error: session not found\n"],
       [["sessions", "--cap", "3"], 2, "error: settings are of one session: name it"],
+      [["sessions", "--delete"], 2, "error: name the session to delete"],
+      [["sessions", "x", "--delete", "--cap", "3"], 2, "error: a session is changed or deleted"],
+      [["sessions", "nobody", "--delete"], 3, "error: session not found\n"],
       [["sessions", "x", "--debounce", "2h"], 2, "from 0 to 60000, not 7200000 (--debounce)\n"],
       [["say", "..", "hi"], 2, "error: `key` must be 1 to 256 characters"],
       [["say", "x", "hi", "--mode", "now"], 2, "error: `mode` must be queue, followup or interrupt"],

@@ -280,4 +280,27 @@ export function describeSessions(open: Open): void {
       expect(await api.sessions.ask(KEY, { message: "/stopall" })).toEqual({ stopped: [], cancelled: [] });
     });
   });
+
+  describe("sessions.delete", () => {
+    test("forgets what is set of an idle session, and goes with its tasks", async () => {
+      const { api, say, answer, untilTold, session } = await openConversation(open);
+      await api.sessions.update(KEY, { cap: 3 });
+      await say("one");
+      await untilTold(1);
+      expect(await errorOf(api.sessions.delete(KEY))).toMatchObject({
+        code: "conflict",
+        message: `session "${KEY}" is not idle: 1 task of it runs or waits; stop all of it first`,
+        details: { open: 1 },
+      });
+      answer("one");
+      await until(async () => (await session()).running === 0);
+      expect(await api.sessions.delete(KEY)).toEqual({ deleted: true });
+      expect(await session()).toMatchObject({ cap: 10, agentId: "index" });
+      expect((await api.tasks.list({ sessionKey: KEY })).count).toBe(1);
+      await api.sessions.update("unused", { cap: 3 });
+      await api.sessions.delete("unused");
+      expect(await errorOf(api.sessions.get("unused"))).toMatchObject({ code: "not_found" });
+      expect(await errorOf(api.sessions.delete(""))).toMatchObject({ code: "invalid_field" });
+    });
+  });
 }

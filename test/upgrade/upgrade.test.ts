@@ -139,9 +139,12 @@ for (const driver of DRIVERS) {
 
 /** A limit that was not given then is shown as the default that holds now. */
 function withDefaults(tenant: Tenant): Tenant {
-  const { maxSchedules } = tenant.limits;
-  const shown = tenant.id === "default" ? maxSchedules : (maxSchedules ?? 1_000);
-  return { ...tenant, limits: { ...tenant.limits, maxSchedules: shown } };
+  const { maxSchedules = null, maxSessions = null } = tenant.limits as Partial<Tenant["limits"]>;
+  const shown =
+    tenant.id === "default"
+      ? { maxSchedules, maxSessions }
+      : { maxSchedules: maxSchedules ?? 1_000, maxSessions: maxSessions ?? 10_000 };
+  return { ...tenant, limits: { ...tenant.limits, ...shown } };
 }
 
 async function isWaiting(rota: Rota): Promise<boolean> {

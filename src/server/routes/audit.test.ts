@@ -25,9 +25,13 @@ test("what is changed with a key is written down with the key, the route and wha
   const schedule = { schedule: "every 1 h", message: "x" };
   const { scheduled_task } = (await askWith(key, "/v1/schedules", { json: schedule })).body;
   await askWith(key, "/v1/writs", { json: { text: "/schedule list" }, headers: { accept: "text/plain" } });
+  await askWith(key, "/v1/sessions/quiet", { method: "PATCH", json: { cap: 3 } });
+  await askWith(key, "/v1/sessions/quiet", { method: "DELETE" });
   const made = (await askWith(admin.key, "/v1/keys", { json: { role: "viewer", name: "x" } })).body.id;
   expect(await entriesFor(server, admin.key)).toEqual([
     { keyId: admin.id, route: "POST /v1/keys", subject: made },
+    { keyId, route: "DELETE /v1/sessions/{key}", subject: "quiet" },
+    { keyId, route: "PATCH /v1/sessions/{key}", subject: "quiet" },
     { keyId, route: "POST /v1/writs", subject: "index" },
     { keyId, route: "POST /v1/schedules", subject: String(scheduled_task.id) },
     { keyId, route: "POST /v1/sessions/{key}/messages", subject: "other" },

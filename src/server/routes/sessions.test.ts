@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { type OpenStream, openStream } from "../../../test/support/event-stream.ts";
 import { ask as askServer, openTestServer, type TestServer } from "../../../test/support/http.ts";
 import { event } from "../../api/events.ts";
-import { sentMessage, session, sessionPage, stoppedTasks } from "../../api/sessions.ts";
+import { deletedSession, sentMessage, session, sessionPage, stoppedTasks } from "../../api/sessions.ts";
 import { task } from "../../api/tasks.ts";
 import { settle } from "../../testing/manual-clock.ts";
 import { Gate, until } from "../../testing/signals.ts";
@@ -392,6 +392,19 @@ test.each([
   const { ask } = await openChat();
   const { status, body } = await ask(`/v1/sessions/${key}`);
   expect([status, body.code, body.error]).toEqual([400, "invalid_field", expect.stringMatching(error)]);
+});
+
+test("a session is deleted once it is idle", async () => {
+  const { ask } = await openChat();
+  await ask(PATH, { method: "PATCH", json: { cap: 3 } });
+  await ask(MESSAGES, { json: { message: "hello", agentId: "slow" } });
+  const refused = await ask(PATH, { method: "DELETE" });
+  expect([refused.status, refused.body]).toMatchObject([409, { code: "conflict", details: { open: 1 } }]);
+  await ask(`${PATH}/stopall`, { method: "POST" });
+  const { status, body } = await ask(PATH, { method: "DELETE" });
+  expect([status, deletedSession.parse(body)]).toEqual([200, { deleted: true }]);
+  expect((await ask(PATH)).body).toMatchObject({ key: KEY, cap: 10 });
+  expect((await ask("/v1/sessions/unknown", { method: "DELETE" })).status).toBe(404);
 });
 
 test("with both accepted, a message is answered by the one that is named first", async () => {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import {
+  deleteSession,
   getSession,
   listSessions,
   resetSession,
@@ -68,6 +69,10 @@ export const sessionRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ru
 
   app.patch("/sessions/:key", may("operate", updateSession), async ({ rota, params, body }) =>
     rota.sessions.update(params.key, body as SessionChanges),
+  );
+
+  app.delete("/sessions/:key", may("operate", deleteSession), async ({ rota, params }) =>
+    rota.sessions.delete(params.key),
   );
 
   app.post("/sessions/:key/stop", may("operate", stopSession), async ({ rota, params }) =>

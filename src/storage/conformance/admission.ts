@@ -81,6 +81,42 @@ export function describeAdmission(open: OpenWorld): void {
       ]);
     });
 
+    test("never refuses a retry, and counts no more than half of the queue of all of what one tenant has", async () => {
+      const world = await open();
+      await createTenant(world, "zeta");
+      const dependsOn = ["parent"];
+      await world.submit({ id: "parent" }, ...Array.from({ length: 5 }, () => ({ dependsOn })));
+      await world.storage.tasks.cancel({ tenant: TENANT, ids: ["parent"], error: null });
+      await world.storage.tasks.retry({ tenant: TENANT, id: "parent", dependants: true });
+      await world.storage.tasks.release({ limit: 100 });
+      expect((await world.storage.tasks.counts({ tenant: TENANT })).waiting_dependency).toBe(5);
+      const within = (...tasks: Partial<NewTask>[]) =>
+        submitWithin(world, { maxQueueSizeTotal: 4 }, ...tasks);
+      expect(fullOf(await within({}, zeta, zeta, zeta, { tenant: "eta" }))).toEqual([
+        "server",
+        null,
+        null,
+        "server",
+        "server",
+      ]);
+      expect(fullOf(await within(zeta, {}))).toEqual(["server", "server"]);
+      // Alone again, a tenant has all of the queue: nothing of it is beyond its half.
+      await world.storage.tenants.setDisabled({ id: "zeta", disabled: true });
+      expect(fullOf(await within({ tenant: "eta" }))).toEqual(["server"]);
+      expect(await world.storage.counters.recountAll()).toEqual([]);
+    });
+
+    test("leaves a tenant all of the queue while the only other one is disabled", async () => {
+      const world = await open();
+      await createTenant(world, "zeta");
+      await world.storage.tenants.setDisabled({ id: "zeta", disabled: true });
+      const within = (...tasks: Partial<NewTask>[]) =>
+        submitWithin(world, { maxQueueSizeTotal: 4 }, ...tasks);
+      expect(fullOf(await within({}, {}, {}))).toEqual([null, null, null]);
+      await world.storage.tenants.setDisabled({ id: "zeta", disabled: false });
+      expect(fullOf(await within({}))).toEqual(["server"]);
+    });
+
     test("counts nothing of a disabled tenant among all, and what is its own as ever", async () => {
       const world = await open();
       await createTenant(world, "zeta");
@@ -95,15 +131,14 @@ export function describeAdmission(open: OpenWorld): void {
         null,
         null,
       ]);
-      expect(fullOf(await within({ tenant: "theta" }, zeta))).toEqual(["server", "server"]);
-      expect(fullOf(await submitWithin(world, { maxQueueSizeTotal: 100 }, zeta))).toEqual([null]);
+      expect(fullOf(await within({ tenant: "theta" }, zeta, zeta))).toEqual(["server", null, null]);
       await world.storage.tasks.cancel({ tenant: "zeta", ids: ["none"], error: null });
       expect(await world.storage.counters.recountAll()).toEqual([]);
       await disable(false);
       expect(fullOf(await submitWithin(world, { maxQueueSizeTotal: 7 }, { tenant: "theta" }))).toEqual([
         "server",
       ]);
-      expect(fullOf(await submitWithin(world, { maxQueueSizeTotal: 8 }, { tenant: "theta" }))).toEqual([
+      expect(fullOf(await submitWithin(world, { maxQueueSizeTotal: 9 }, { tenant: "theta" }))).toEqual([
         null,
       ]);
       expect(await world.storage.counters.recountAll()).toEqual([]);

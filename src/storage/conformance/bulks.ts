@@ -253,6 +253,7 @@ export function describeBulks(open: OpenWorld): void {
         maxQueued: null,
         maxInflight: null,
         maxSchedules: null,
+        maxSessions: null,
         maxStreams: null,
         maxAgents: null,
         maxStoredBytes: null,

@@ -35,13 +35,21 @@ export type Command =
       priority: number;
       mode: SessionMode | null;
       maxConcurrent: number | null;
+      maxSessions: number | null;
       cap: number;
       drop: DropPolicy;
       debounceMs: number;
       concurrencyKey: string | null;
     }
   | { do: "stopSession"; session: string; scope: "oldest" | "all" | "reset"; limit: number }
-  | { do: "updateSession"; session: string; maxConcurrent: number | null; tokens: number | null }
+  | {
+      do: "updateSession";
+      session: string;
+      maxConcurrent: number | null;
+      tokens: number | null;
+      maxSessions: number | null;
+    }
+  | { do: "deleteSession"; session: string }
   | { do: "readTurns"; pick: Pick; limit: number }
   | {
       do: "createSchedule";
@@ -185,6 +193,7 @@ const tenant = fc.constantFrom(...TENANTS);
 const agent = fc.constantFrom(...AGENTS);
 const lane = fc.constantFrom(...LANES);
 const session = fc.constantFrom("s1", "s2");
+const maxSessions = orNull(fc.nat({ max: 2 }));
 const concurrencyKey = orNull(fc.constantFrom("c1", "c2", "c3"));
 const attempt = { pick, held: mostly(fc.constant(true), fc.constant(false)) };
 
@@ -310,6 +319,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       priority: fc.constantFrom(2, 2, 1, 0),
       mode: fc.option(fc.constantFrom(...SESSION_MODES)),
       maxConcurrent: mostly(fc.constant(null), fc.integer({ min: 1, max: 3 })),
+      maxSessions,
       cap: fc.integer({ min: 1, max: 4 }),
       drop: fc.constantFrom(...DROP_POLICIES),
       debounceMs: fc.constantFrom(0, 5, 20),
@@ -332,8 +342,10 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       session,
       maxConcurrent: orNull(fc.integer({ min: 1, max: 3 })),
       tokens: orNull(fc.constantFrom(10, 900)),
+      maxSessions,
     }),
   },
+  { weight: 1, arbitrary: record({ do: fc.constant("deleteSession"), session }) },
   {
     weight: 2,
     arbitrary: record({

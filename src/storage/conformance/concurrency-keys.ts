@@ -156,7 +156,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
       expect(await world.storage.tasks.situation({ tenant: TENANT, id: "3" })).toMatchObject({
         batch: null,
         session: null,
-        ahead: { count: 0 },
+        ahead: { ids: ["2"], count: 1 },
       });
     });
 
@@ -351,6 +351,7 @@ export function describeConcurrencyKeys(open: OpenWorld): void {
           maxQueued: null,
           maxInflight: null,
           maxSchedules: null,
+          maxSessions: null,
           maxStreams: null,
           maxAgents: null,
           maxStoredBytes: null,

@@ -263,6 +263,7 @@ export function describeFireSchedules(open: OpenWorld): void {
           maxQueued: null,
           maxInflight: null,
           maxSchedules: null,
+          maxSessions: null,
           maxStreams: null,
           maxAgents: null,
           maxStoredBytes: null,

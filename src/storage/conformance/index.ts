@@ -27,6 +27,7 @@ import { describeLanesAndAgents } from "./lanes-and-agents.ts";
 import { describeListProperties } from "./list-property.ts";
 import { describeListTasks } from "./list-tasks.ts";
 import { describeMaxSchedules } from "./max-schedules.ts";
+import { describeMaxSessions } from "./max-sessions.ts";
 import { describeNodes } from "./nodes.ts";
 import { describePreemption } from "./preemption.ts";
 import { describePromoteDue } from "./promote-due.ts";
@@ -82,6 +83,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeRuns(open);
     describeScheduleLimits(open);
     describeMaxSchedules(open);
+    describeMaxSessions(open);
     describeLanesAndAgents(open);
     describeAgents(open);
     describeAbilities(open, harness);

@@ -46,11 +46,15 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
     case "stopSession":
       return stopSession(side, command);
     case "updateSession": {
-      const { session: key, maxConcurrent, tokens } = command;
+      const { session: key, maxConcurrent, tokens, maxSessions } = command;
       const changes = { maxConcurrent, tokens, contextWindow: 1_000 };
-      const updated = await sessions.update({ tenant: SESSION_TENANT, key, defaultMax: 1, changes });
-      return comparableSession(updated);
+      const updated = await orConflict(
+        sessions.update({ tenant: SESSION_TENANT, key, defaultMax: 1, changes, maxSessions }),
+      );
+      return typeof updated === "string" ? updated : comparableSession(updated);
     }
+    case "deleteSession":
+      return sessions.delete({ tenant: SESSION_TENANT, key: command.session });
     case "readTurns": {
       const claim = side.chooseClaim(command.pick);
       return claim && sessions.readTurns({ ...claim, limit: command.limit });
@@ -144,6 +148,7 @@ export async function runCommand(side: Side, command: Command): Promise<unknown>
         maxQueued,
         maxInflight,
         maxSchedules: null,
+        maxSessions: null,
         maxStreams: null,
         maxAgents: null,
         maxStoredBytes: 1_000_000_000,
@@ -232,13 +237,14 @@ async function send(side: Side, command: Extract<Command, { do: "send" }>) {
     priority,
     mode,
     maxConcurrent,
+    maxSessions,
     cap,
     drop,
     debounceMs,
     concurrencyKey,
   } = command;
   const id = `task-${side.tasks.length}`;
-  const answer = await side.storage.sessions.send({
+  const sending = side.storage.sessions.send({
     task: newTask({
       id,
       tenant: SESSION_TENANT,
@@ -252,9 +258,11 @@ async function send(side: Side, command: Extract<Command, { do: "send" }>) {
     }),
     mode,
     maxConcurrent,
+    maxSessions,
     defaults: { mode: "queue", cap, drop, debounceMs },
   });
-  if (answer.refused !== null) return answer;
+  const answer = await orConflict(sending);
+  if (typeof answer === "string" || answer.refused !== null) return answer;
   if (!answer.merged) side.tasks.push({ tenant: SESSION_TENANT, id, keyed: false });
   const { task, merged, cancelled } = answer;
   return {

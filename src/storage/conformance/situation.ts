@@ -48,6 +48,27 @@ export function describeSituation(open: OpenWorld): void {
       expect((await look(world, "t")).ahead).toEqual({ ids: [], count: 0 });
     });
 
+    test("names those that wait for the same concurrency key ahead of it, whatever their agents and lanes", async () => {
+      const world = await open();
+      const concurrencyKey = "k";
+      await world.submit({ id: "holder", concurrencyKey });
+      await world.claim();
+      await world.submit(
+        { id: "a", concurrencyKey },
+        { id: "b", concurrencyKey, lane: OTHER_LANE, agent: "other" },
+        { id: "t", concurrencyKey },
+        { id: "behind", concurrencyKey },
+        { id: "urgent", concurrencyKey, priority: 1 },
+        { id: "ready" },
+        { id: "another", concurrencyKey: "l" },
+        { tenant: "other", concurrencyKey },
+      );
+      expect((await look(world, "t")).ahead).toEqual({ ids: ["urgent", "a", "b"], count: 3 });
+      expect((await look(world, "urgent")).ahead).toEqual({ ids: [], count: 0 });
+      expect((await look(world, "ready")).ahead).toEqual({ ids: [], count: 0 });
+      expect((await look(world, "holder")).ahead).toEqual({ ids: [], count: 0 });
+    });
+
     test("names what it depends on, with the state of each", async () => {
       const world = await open();
       await world.submit({ id: "a" }, { id: "b" }, { id: "t", dependsOn: ["b", "unknown", "a"] });

@@ -8,6 +8,7 @@ export const UNBOUNDED: TenantLimits = {
   maxQueued: null,
   maxInflight: null,
   maxSchedules: null,
+  maxSessions: null,
   maxStreams: null,
   maxAgents: null,
   maxStoredBytes: null,

@@ -118,11 +118,11 @@ export function describeTenantRecords(open: OpenWorld): void {
       expect(inserted.map(({ rejection }) => rejection)).toEqual([
         null,
         null,
-        { full: "tenant", queued: 2 },
+        { full: "global", queued: 2 },
         null,
       ]);
       const [rejected] = (await storage.tasks.list({ tenant, limit: 1 })).tasks;
-      expect(rejected).toMatchObject({ state: "rejected", error: "rejected: tenant queue full" });
+      expect(rejected).toMatchObject({ state: "rejected", error: "rejected: global queue full" });
       await claim();
       expect(only(await storage.tasks.insert({ tasks: [newTask({ tenant })], limits: ROOMY })).state).toBe(
         "queued",
@@ -130,15 +130,16 @@ export function describeTenantRecords(open: OpenWorld): void {
     });
 
     test("is looked at after the queue of all tenants and before the agent's share", async () => {
-      const { storage } = await open();
+      const { storage, submit } = await open();
       await storage.tenants.create({ ...acme, limits: { ...UNBOUNDED, maxQueued: 1 } });
       const insert = (limits: Partial<typeof ROOMY>) =>
         storage.tasks.insert({ tasks: [newTask({ tenant: "ten_1" })], limits: { ...ROOMY, ...limits } });
       const full = async (limits: Partial<typeof ROOMY>) => only(await insert(limits)).rejection?.full;
       expect(await full({ maxPerAgent: 0 })).toBe("agent");
       expect(await full({})).toBeUndefined();
-      expect(await full({ maxPerAgent: 0 })).toBe("tenant");
-      expect(await full({ maxPerAgent: 0, maxQueueSizeTotal: 1 })).toBe("server");
+      expect(await full({ maxPerAgent: 0 })).toBe("global");
+      await submit({});
+      expect(await full({ maxPerAgent: 0, maxQueueSizeTotal: 2 })).toBe("server");
     });
 
     test("answers a repeated insert as the first time", async () => {
@@ -147,7 +148,7 @@ export function describeTenantRecords(open: OpenWorld): void {
       const tasks = [newTask({ tenant: "ten_1" })];
       await storage.tasks.insert({ tasks, limits: ROOMY });
       const again = only(await storage.tasks.insert({ tasks, limits: ROOMY }));
-      expect([again.state, again.rejection?.full]).toEqual(["rejected", "tenant"]);
+      expect([again.state, again.rejection?.full]).toEqual(["rejected", "global"]);
     });
 
     test("neither counts nor refuses messages and runs", async () => {
@@ -175,8 +176,8 @@ export function describeTenantRecords(open: OpenWorld): void {
         null,
         "agent",
         null,
-        "tenant",
-        "tenant",
+        "global",
+        "global",
         null,
         null,
         "server",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { TOO_MANY_WAITING } from "../../model/schedule.ts";
+import { SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../model/schedule.ts";
 import type { ScheduleRecord } from "../storage.ts";
 import { create, DONE, fire, HOUR, read, running, runOnce, runsOf, told, unfired } from "./schedule-world.ts";
 import { type OpenWorld, only, type World } from "./world.ts";
@@ -67,6 +67,42 @@ export function describeWaitingRuns(open: OpenWorld): void {
         "skipped 1 was skipped",
         "skipped 1 too_many_waiting",
       ]);
+    });
+
+    test("has ten rows of due times that are skipped in a row for another reason, and counts the rest in the last", async () => {
+      const world = await open();
+      const schedule = await create(world);
+      const skip = async (count: number, reason: string) => {
+        for (let n = 0; n < count; n += 1) {
+          world.clock.step(HOUR);
+          const run = { ...unfired("skipped", world.clock.now()), status: "skipped" as const, reason };
+          await fire(world, schedule, { runs: [run] });
+        }
+      };
+      await skip(SKIPPED_ROWS_MAX + 5, "still going");
+      const own = Array.from({ length: SKIPPED_ROWS_MAX - 1 }, () => "skipped 1 still going");
+      expect(await stories(world)).toEqual(["skipped 6 still going", ...own]);
+      const now = world.clock.now();
+      expect((await runsOf(world))[0]).toMatchObject({ dueAt: now, firstDueAt: now - 5 * HOUR });
+      const kinds = (await told(world)).map(({ kind }) => kind);
+      expect(kinds).toEqual(Array.from({ length: SKIPPED_ROWS_MAX }, () => "run.skipped"));
+      await skip(1, "tenant disabled");
+      await skip(2, "still going");
+      expect((await stories(world)).slice(0, 4)).toEqual([
+        "skipped 1 still going",
+        "skipped 1 still going",
+        "skipped 1 tenant disabled",
+        "skipped 6 still going",
+      ]);
+      // A due time that lies before one with a row cannot share that.
+      await skip(SKIPPED_ROWS_MAX - 2, "still going");
+      const late = {
+        ...unfired("skipped", world.clock.now() - 1),
+        status: "skipped" as const,
+        reason: "still going",
+      };
+      await fire(world, schedule, { runs: [late] });
+      expect((await stories(world)).slice(0, 2)).toEqual(["skipped 1 still going", "skipped 1 still going"]);
     });
 
     test("fires as many of several due times as may wait, and skips the rest in one row", async () => {

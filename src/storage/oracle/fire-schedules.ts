@@ -1,4 +1,4 @@
-import { REPLACED, TOO_MANY_WAITING } from "../../model/schedule.ts";
+import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../model/schedule.ts";
 import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../storage.ts";
 import { endNow, tellOf } from "./cancel-tasks.ts";
 import { insertTask, toInserted } from "./insert-tasks.ts";
@@ -121,7 +121,17 @@ function rowOf(state: OracleState, { id }: OracleSchedule, { dueAt }: NewRun): O
   return state.runs.find((run) => run.scheduleId === id && run.dueAt === dueAt && !run.forced);
 }
 
-/** Moments that were missed, or skipped because too many wait, right after others share their row. */
+/** Whether enough due times were skipped for this reason right before. */
+function isSkippedAgain(state: OracleState, scheduleId: number, reason: string): boolean {
+  const count = reason === TOO_MANY_WAITING ? 1 : SKIPPED_ROWS_MAX;
+  const newest = state.runs.filter((run) => run.scheduleId === scheduleId).slice(-count);
+  return (
+    newest.length === count &&
+    newest.every((run) => run.status === "skipped" && run.reason === reason && !run.forced)
+  );
+}
+
+/** Moments that were missed, or skipped for a reason that many were, right after others share their row. */
 function join(
   state: OracleState,
   { id }: OracleSchedule,
@@ -130,8 +140,7 @@ function join(
   const last = state.runs.findLast((run) => run.scheduleId === id);
   if (last?.status !== given.status || last.forced || given.forced || last.dueAt >= given.firstDueAt)
     return null;
-  if (given.status === "skipped" && (given.reason !== TOO_MANY_WAITING || last.reason !== given.reason))
-    return null;
+  if (given.status === "skipped" && !isSkippedAgain(state, id, given.reason)) return null;
   const isBetween = ({ dueAt }: OracleRun) => dueAt > last.dueAt && dueAt < given.firstDueAt;
   if (state.runs.some((run) => run.scheduleId === id && !run.forced && isBetween(run))) return null;
   last.dueAt = given.dueAt;

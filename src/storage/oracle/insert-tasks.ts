@@ -217,15 +217,20 @@ function admit(state: OracleState, input: NewTask, limits: AdmissionLimits): Ora
   if (input.origin !== "task") return null;
   const isDisabled = (tenant: string) => state.tenants.get(tenant)?.disabled ?? false;
   const counted = state.tasks.filter((task) => isWaiting(task) && task.origin === "task");
-  const waitingOfEnabled = counted.filter(({ tenant }) => !isDisabled(tenant)).length;
-  const waitingOfTenant = counted.filter(({ tenant }) => tenant === input.tenant).length;
+  const waitingOf = (of: string) => counted.filter(({ tenant }) => tenant === of).length;
+  const isShared = [...state.tenants.values()].filter(({ disabled }) => !disabled).length > 1;
+  const half = isShared ? Math.floor(limits.maxQueueSizeTotal / 2) : Number.POSITIVE_INFINITY;
+  // What a tenant has beyond its half, by retries, takes nothing from others.
+  const waitingOfEnabled = [...new Set(counted.map(({ tenant }) => tenant))]
+    .filter((tenant) => !isDisabled(tenant))
+    .reduce((sum, tenant) => sum + Math.min(waitingOf(tenant), half), 0);
+  const waitingOfTenant = waitingOf(input.tenant);
   if (!isDisabled(input.tenant) && waitingOfEnabled >= limits.maxQueueSizeTotal)
     return { full: "server", queued: waitingOfTenant };
   const maxOfTenant = state.tenants.get(input.tenant)?.limits.maxQueued ?? null;
   if (waitingOfTenant >= (maxOfTenant ?? limits.maxQueueSize))
-    return { full: maxOfTenant === null ? "global" : "tenant", queued: waitingOfTenant };
-  if (state.tenants.size > 1 && waitingOfTenant >= Math.floor(limits.maxQueueSizeTotal / 2))
-    return { full: "server", queued: waitingOfTenant };
+    return { full: "global", queued: waitingOfTenant };
+  if (waitingOfTenant >= half) return { full: "server", queued: waitingOfTenant };
   const waitingOfAgent = counted.filter((task) => isSameAgent(task, input)).length;
   if (waitingOfAgent >= (input.maxQueued ?? limits.maxPerAgent))
     return { full: "agent", queued: waitingOfAgent };

@@ -28,10 +28,10 @@ export function readSituation(
   if (task === undefined) return null;
   const inLane = state.tasks.filter(({ lane }) => lane === task.lane);
   const ofAgent = state.tasks.filter((other) => isSameAgent(other, task));
-  const ahead = inLane
+  const line = inLane
     .filter((other) => isReady(task) && isReady(other) && isSameAgent(other, task))
-    .filter((other) => other.lineKind === task.lineKind)
-    .sort(byRank);
+    .filter((other) => other.lineKind === task.lineKind);
+  const ahead = (task.parked === "key" ? waitingForKeyOf(state, task) : line).sort(byRank);
   const before = ahead.slice(0, Math.max(ahead.indexOf(task), 0)).map(({ id }) => id);
   const parents = state.tasks.filter(
     (parent) => parent.tenant === task.tenant && parent.seq < task.seq && task.dependsOn.includes(parent.id),
@@ -112,6 +112,12 @@ function batchOf(state: OracleState, task: OracleTask): TaskSituation["batch"] {
   if (task.parked !== "batch" || parallelism === null) return null;
   const active = state.tasks.filter((other) => other.batch === task.batch && isActive(other));
   return { parallelism, active: active.slice(0, AHEAD_MAX.named).map(({ id }) => id) };
+}
+
+function waitingForKeyOf(state: OracleState, { tenant, concurrencyKey }: OracleTask): OracleTask[] {
+  return state.tasks.filter(
+    (task) => task.parked === "key" && task.tenant === tenant && task.concurrencyKey === concurrencyKey,
+  );
 }
 
 function keyOf(state: OracleState, task: OracleTask): TaskSituation["key"] {

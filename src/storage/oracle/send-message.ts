@@ -4,7 +4,7 @@ import type { EndedTask, SendParams, SentMessage } from "../storage.ts";
 import { endNow, tellOf } from "./cancel-tasks.ts";
 import { insertTask, toInserted } from "./insert-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
-import { ensureSession, openTasks } from "./sessions.ts";
+import { checkMaxSessions, ensureSession, openTasks } from "./sessions.ts";
 import { settleMoves } from "./settle-moves.ts";
 import {
   endDebounce,
@@ -29,7 +29,9 @@ export function sendMessage(state: OracleState, params: SendParams): SentMessage
     return { refused: null, task: toInserted(state, known), merged: false, cancelled: [] };
 
   const { key, maxConcurrent: defaultMax } = input.session;
-  const session = ensureSession(state, { tenant: input.tenant, key, defaultMax });
+  const name = { tenant: input.tenant, key, defaultMax };
+  if (params.maxConcurrent !== null) checkMaxSessions(state, name, params.maxSessions);
+  const session = ensureSession(state, name);
   const mode = params.mode ?? session.mode ?? defaults.mode;
   const windowMs = mode === "interrupt" ? 0 : (session.debounceMs ?? defaults.debounceMs);
   const merged = windowMs === 0 ? null : addToDebounced(state, session, params, mode, windowMs);
@@ -41,6 +43,7 @@ export function sendMessage(state: OracleState, params: SendParams): SentMessage
   session.agent = input.agent;
   session.lane = input.lane;
   session.maxConcurrent = params.maxConcurrent ?? session.maxConcurrent;
+  session.pinned ||= params.maxConcurrent !== null;
   const task = merged ?? take(state, session, params, mode, windowMs);
   const answer = toInserted(state, task);
   settleMoves(state);

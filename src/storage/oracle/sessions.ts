@@ -1,13 +1,15 @@
 import { effectiveMaxConcurrent, SESSION_ENDS } from "../../model/session.ts";
 import { isTerminal } from "../../model/task-state.ts";
 import type {
+  DeletedSession,
   EndedTask,
-  SessionChanges,
   SessionName,
   SessionRecord,
   StoppedSession,
   StopSessionParams,
+  UpdateSessionParams,
 } from "../storage.ts";
+import { tooManySessions } from "../too-many-sessions.ts";
 import { cancelThese } from "./cancel-tasks.ts";
 import { preempt } from "./preempt-tasks.ts";
 import { settleMoves } from "./settle-moves.ts";
@@ -45,16 +47,47 @@ export function listSessions(
 
 export function updateSession(
   state: OracleState,
-  { changes, ...name }: SessionName & { defaultMax: number; changes: SessionChanges },
+  { changes, maxSessions, ...name }: UpdateSessionParams,
 ): SessionRecord {
+  const { tokens: _tokens, contextWindow: _window, ...settings } = changes;
+  const isPinned =
+    sessionOf(state, { tenant: name.tenant, session: name.key }) === undefined ||
+    Object.values(settings).some((setting) => setting !== null && setting !== undefined);
+  if (isPinned) checkMaxSessions(state, name, maxSessions);
   const session = ensureSession(state, name);
   Object.assign(session, changes);
-  const { tokens: _tokens, contextWindow: _window, ...settings } = changes;
-  session.pinned ||= Object.values(settings).some((setting) => setting !== null && setting !== undefined);
+  session.pinned ||= isPinned;
   settleMoves(state);
   preempt(state);
   tell(state, { kind: "events" }, { kind: "work" });
   return toSessionRecord(state, session);
+}
+
+/** Throws when the session would have settings from now on, and its tenant has as many with settings as it may. */
+export function checkMaxSessions(
+  state: OracleState,
+  { tenant, key }: SessionName,
+  maxSessions: number | null = null,
+): void {
+  if (sessionOf(state, { tenant, session: key })?.pinned === true) return;
+  const others = state.sessions.filter((session) => session.tenant === tenant && session.pinned);
+  if (maxSessions !== null && others.length >= maxSessions) throw tooManySessions(maxSessions);
+}
+
+export function deleteSession(state: OracleState, { tenant, key }: SessionName): DeletedSession {
+  const session = sessionOf(state, { tenant, session: key });
+  if (session === undefined) return { found: false };
+  const open = openTasks(state, session).length;
+  if (open > 0) return { found: true, open };
+  const { seq, defaultMax, lastPlace, cutoff } = session;
+  Object.assign(session, newSession({ tenant, key, defaultMax, agent: null, seq }), {
+    lastPlace,
+    cutoff,
+    generationPlace: lastPlace,
+  });
+  if (tasksOfSession(state, session).length === 0)
+    state.sessions = state.sessions.filter((other) => other !== session);
+  return { found: true, open: 0 };
 }
 
 export function stopSession(state: OracleState, params: StopSessionParams): StoppedSession {
@@ -112,8 +145,20 @@ export function ensureSession(
     return known;
   }
   state.lastSessionSeq += 1;
-  const session: OracleSession = {
-    seq: state.lastSessionSeq,
+  const session = newSession({ tenant, key, defaultMax, agent, seq: state.lastSessionSeq });
+  state.sessions.push(session);
+  return session;
+}
+
+function newSession({
+  tenant,
+  key,
+  defaultMax,
+  agent,
+  seq,
+}: SessionName & Pick<OracleSession, "defaultMax" | "agent" | "seq">): OracleSession {
+  return {
+    seq,
     tenant,
     key,
     defaultMax,
@@ -133,8 +178,6 @@ export function ensureSession(
     cutoff: 0,
     debounce: null,
   };
-  state.sessions.push(session);
-  return session;
 }
 
 /** Lets in what sessions have room for; where there are too many, those that have not started step back, the last first. */
@@ -185,7 +228,7 @@ function goAfter(task: OracleTask, others: readonly OracleTask[]): void {
 export function forgetEmptySessions(state: OracleState, gone: readonly OracleTask[]): void {
   const touched = new Set(gone.map((task) => sessionOf(state, task)));
   state.sessions = state.sessions.filter((session) => {
-    const isSet = session.pinned || session.maxConcurrent !== null || session.generation > 0;
+    const isSet = session.pinned || session.generation > 0;
     return isSet || !touched.has(session) || tasksOfSession(state, session).length > 0;
   });
 }

@@ -255,6 +255,7 @@ function defaultTenant(now: number): TenantRecord {
     maxQueued: null,
     maxInflight: null,
     maxSchedules: null,
+    maxSessions: null,
     maxStreams: null,
     maxAgents: null,
     maxStoredBytes: null,

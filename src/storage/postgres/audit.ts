@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditStorage } from "../storage.ts";
+import type { AuditEntry, AuditStorage, ListAuditParams } from "../storage.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { cleanText } from "./text.ts";
 
@@ -22,21 +22,9 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
         ],
       });
     },
-    async list({ tenant, since = 0, keyId, limit, cursor }) {
-      // Rows are compared and ordered by all columns of an index, so that no other index will do.
-      const [row, key] =
-        keyId === undefined ? ["tenant, at, seq", "$1"] : ["tenant, key_id, at, seq", "$1, $4"];
-      const conditions = [
-        `(${row}) >= (${key}, $2, 0) and (${row}) <= (${key}, 9e18::bigint, 9e18::bigint)`,
-        ...(keyId === undefined ? [] : ["key_id is not null"]),
-        ...(cursor === undefined ? [] : [`(at, seq) < (select at, seq from audit_entry where seq = $5)`]),
-      ];
-      const rows = await db.read<AuditRow>({
-        name: `list_audit_${cursor === undefined}_${keyId === undefined}`,
-        text: `select *, $4::text, $5::bigint from audit_entry where ${conditions.join(" and ")}
-                order by ${row.replaceAll(/\w+/g, "$& desc")} limit $3`,
-        values: [tenant, since, limit + 1, keyId ?? null, cursor ?? null],
-      });
+    async list(params) {
+      const { limit } = params;
+      const rows = await db.read<AuditRow>(listOfAudit(params));
       const entries = rows.slice(0, limit).map(toEntry);
       return { entries, nextCursor: rows.length > limit ? (entries.at(-1)?.seq ?? null) : null };
     },
@@ -51,6 +39,26 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
       });
       return { more: deleted.length === limit };
     },
+  };
+}
+
+/** Rows are compared and ordered by all columns of an index, so that no other index will do. */
+export function listOfAudit({ tenant, since = 0, keyId, limit, cursor }: ListAuditParams): {
+  name: string;
+  text: string;
+  values: unknown[];
+} {
+  const [row, key] = keyId === undefined ? ["tenant, at, seq", "$1"] : ["tenant, key_id, at, seq", "$1, $4"];
+  const conditions = [
+    `(${row}) >= (${key}, $2, 0) and (${row}) <= (${key}, 9e18::bigint, 9e18::bigint)`,
+    ...(keyId === undefined ? [] : ["key_id is not null"]),
+    ...(cursor === undefined ? [] : [`(at, seq) < (select at, seq from audit_entry where seq = $5)`]),
+  ];
+  return {
+    name: `list_audit_${cursor === undefined}_${keyId === undefined}`,
+    text: `select *, $4::text, $5::bigint from audit_entry where ${conditions.join(" and ")}
+            order by ${row.replaceAll(/\w+/g, "$& desc")} limit $3`,
+    values: [tenant, since, limit + 1, keyId ?? null, cursor ?? null],
   };
 }
 

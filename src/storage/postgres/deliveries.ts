@@ -60,7 +60,7 @@ async function listDeliveries(
  * Rows are compared and ordered by all columns of an index, so that no other index will do. Of one task there are few, whatever
  * their status.
  */
-function listOfDeliveries(params: ListDeliveriesParams): { text: string; values: unknown[] } {
+export function listOfDeliveries(params: ListDeliveriesParams): { text: string; values: unknown[] } {
   const { tenant, taskId, status, cursor = Number.MAX_SAFE_INTEGER } = params;
   const values: unknown[] = [tenant, cursor];
   const bind = (value: unknown) => `$${values.push(value)}`;

@@ -8,7 +8,7 @@ import { PREEMPT } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
 import { toTaskRow } from "./task-forms.ts";
 import { cleanText } from "./text.ts";
-import { sharesRow } from "./write-runs.ts";
+import { mayShareRow } from "./write-runs.ts";
 
 /** Writes down what became of moments, and makes the tasks of those that fire. */
 export async function fireSchedules(db: PostgresDatabase, fires: readonly Fire[]): Promise<FiredSchedule[]> {
@@ -125,7 +125,7 @@ begin
       or exists (
            select 1 from (select *, row_number() over (partition by fire order by n) as place from unnest(p_runs)) r
             group by fire
-           having count(*) filter (where ${sharesRow("r")}) > 1 or bool_or(replaces and place > 1))
+           having count(*) filter (where ${mayShareRow("r")}) > 1 or bool_or(replaces and place > 1))
       or exists (
            select 1
              from (select schedule, max(waiting_max) as waiting_max, count(*) filter (where status = 'running') as running

@@ -186,8 +186,7 @@ create function already_inserted(p_ids text[]) returns setof inserted_task langu
                        when resting_state = 'waiting_dependency' then resting_state else 'delayed' end,
          position, created_at, run_at, deadline,
          case when resting_state <> 'rejected' then null when error = '${rejectionError("server")}' then 'server'
-              when error = '${rejectionError("global")}' then 'global'
-              when error = '${rejectionError("tenant")}' then 'tenant' else 'agent' end,
+              when error = '${rejectionError("global")}' then 'global' else 'agent' end,
          0::bigint, null::text,
          resting_state <> 'rejected' and exists (select 1 from line n where n.id = task.line and n.standing = 2)
     from task where id = any (p_ids)

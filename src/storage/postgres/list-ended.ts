@@ -1,12 +1,15 @@
 import { isTerminal, TERMINAL_STATES } from "../../model/task-state.ts";
 import type { ListTasksParams } from "../storage.ts";
-import { ENDED_LOOKED_MAX } from "../task-listing.ts";
+import { asksForMore, ENDED_LOOKED_MAX } from "../task-listing.ts";
 
 /** Of the ends of one type: those that fit, as `[at, event, task]`, and the last that was looked at. */
 export interface FoundEnds {
   readonly found: readonly (readonly [string, string, string])[] | null;
   readonly reached: readonly [string, string] | null;
 }
+
+/** Of each type at least so many ends are looked at, however few are asked for: so that a few retries do not make a page short. */
+const ENDS_LOOKED_MIN = 100;
 
 const TYPE_OF_END = {
   done: "task.completed",
@@ -26,7 +29,11 @@ export function endedQuery(
   const { tenant, cursor = null, from = 0, to = Number.MAX_SAFE_INTEGER, limit } = params;
   const states = [...new Set(params.states ?? TERMINAL_STATES)].filter(isTerminal);
   if (states.length === 0) return null;
-  const ends = Math.max(Math.floor((params.lookedMax ?? ENDED_LOOKED_MAX) / states.length), 1);
+  const looked = Math.max(Math.floor((params.lookedMax ?? ENDED_LOOKED_MAX) / states.length), 1);
+  // Without a filter nearly all fit: all but those that were retried since.
+  const ends = asksForMore(params, ["states", "from", "to"])
+    ? looked
+    : Math.min(looked, Math.max(2 * (limit + 1), ENDS_LOOKED_MIN));
   const values: unknown[] = [tenant, cursor, from, to];
   const fitting = conditions(values);
   const pages = states.map((state) => {

@@ -128,13 +128,16 @@ const OF_TENANT: Asked = {
     and ($7::bigint is null or t.session = $7) and ($8::bigint is null or t.schedule = $8)`,
 };
 
-/** The events that one call looks at. */
+/**
+ * The events that one call looks at. How many is not said in plain numbers: of a tenant the planner expects fewer than that, and
+ * would sort all that it has instead of walking its index.
+ */
 function lookedAt({ rows, order }: Asked): string {
   return `
   select e.last_seq - e.count + u.place as seq, e.type, e.at, e.tenant, e.data, u.task_seq, e.last_seq, u.place
     from event e cross join lateral unnest(e.task_seqs) with ordinality u(task_seq, place)
    where ${rows} and e.last_seq > $1 and e.last_seq - e.count + u.place > $1
-   order by ${order}, u.place limit ${LOOKED_MAX}`;
+   order by ${order}, u.place limit (select ${LOOKED_MAX})`;
 }
 
 /** Behind a tenant's last event there may be any number of others': those up to the newest there is now are looked at, too. */
@@ -165,12 +168,12 @@ function eventsAfter(asked: Asked): string {
                + case when e.type = 'task.completed' then coalesce(octet_length(t.result), 0) else 0 end as bytes
         from (${lookedAt(asked)}) e
         join task t on t.seq = e.task_seq and ${asked.fits} join line n on n.id = t.line
-       order by e.last_seq, e.place limit $2) next) page
+       order by ${asked.order}, e.place limit $2) next) page
    where bytes_before < $3 order by seq`;
 }
 
 export const EVENTS_AFTER = eventsAfter(ALL);
-const EVENTS_OF_TENANT_AFTER = eventsAfter(OF_TENANT);
+export const EVENTS_OF_TENANT_AFTER = eventsAfter(OF_TENANT);
 
 export async function eventRange(db: PostgresDatabase): Promise<{ oldest: number; newest: number }> {
   const [row] = await db.read<{ oldest: string | null; newest: string | null }>({

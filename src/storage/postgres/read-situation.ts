@@ -77,10 +77,15 @@ interface SituationRow {
   readonly parents: { id: string; state: TaskState }[];
 }
 
-/** Only what is ready itself has others ahead of it. */
+/** What is ready has others of its line ahead of it. */
 const BEFORE = `
   from ready own join ready r on r.line = own.line and (r.rank, r.task_seq) < (own.rank, own.task_seq)
  where own.line = t.line and own.rank = t.rank and own.task_seq = t.seq`;
+
+/** What waits for its key has others ahead of it that do. */
+const BEFORE_FOR_KEY = `
+  from task w where t.parked = 'key' and w.tenant = t.tenant and w.concurrency_key = t.concurrency_key and w.parked = 'key'
+                and (w.rank, w.seq) < (t.rank, t.seq)`;
 
 const SITUATION = `
   select l.inflight as lane_inflight, l.total, l.per_agent, n.agent_max,
@@ -94,9 +99,11 @@ const SITUATION = `
          (select sum(s.inflight) from tenant_line s where s.tenant = n.tenant) as tenant_inflight,
          (select sum(s.inflight) from line s where s.tenant = n.tenant and s.agent = n.agent) as agent_inflight,
          array(select (select a.id from task a where a.seq = b.task_seq)
-                 from (select r.rank, r.task_seq ${BEFORE} order by r.rank, r.task_seq limit $2) b
+                 from ((select r.rank, r.task_seq ${BEFORE} order by r.rank, r.task_seq limit $2)
+                       union all
+                       (select w.rank, w.seq ${BEFORE_FOR_KEY} order by w.rank, w.seq limit $2)) b
                 order by b.rank, b.task_seq) as ahead,
-         (select count(*) from (select 1 ${BEFORE} limit $3) b) as ahead_count,
+         (select count(*) from ((select 1 ${BEFORE} limit $3) union all (select 1 ${BEFORE_FOR_KEY} limit $3)) b) as ahead_count,
          (select b.parallelism from batch b where b.id = t.batch and t.parked = 'batch') as parallelism,
          array(select a.id from task a
                 where t.parked = 'batch' and a.batch = t.batch and a.resting_state = 'queued' and a.parked is null

@@ -2,6 +2,7 @@ import { DEBOUNCE_WINDOWS_MAX, SESSION_ENDS } from "../../model/session.ts";
 import type { TaskSpec } from "../../model/task.ts";
 import { JOINED_MAX } from "../join-messages.ts";
 import type { SendParams, SentMessage } from "../storage.ts";
+import { tooManySessions } from "../too-many-sessions.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { type InsertedRow, toInserted } from "./insert-tasks.ts";
@@ -12,12 +13,12 @@ import { toTaskRow } from "./task-forms.ts";
 
 /** Takes a message in. */
 export async function sendMessage(db: PostgresDatabase, params: SendParams): Promise<SentMessage> {
-  const { task, mode, maxConcurrent, defaults } = params;
+  const { task, mode, maxConcurrent, maxSessions = null, defaults } = params;
   if (task.session === null) throw new Error("A message goes to a session.");
   const message = messageOf(task.spec);
   const [row] = await db.write<SentRow>({
     name: "send_message",
-    text: "select * from send_message($1, $2, $3, $4, $5, $6, $7)",
+    text: "select * from send_message($1, $2, $3, $4, $5, $6, $7, $8)",
     values: [
       JSON.stringify([{ ...toTaskRow(task), spec: specText(task.spec) }]),
       mode,
@@ -25,9 +26,10 @@ export async function sendMessage(db: PostgresDatabase, params: SendParams): Pro
       JSON.stringify(defaults),
       message === null ? null : inner(message),
       message?.length ?? null,
+      maxSessions,
     ],
   });
-  if (row === undefined) throw new Error("a message is taken in or refused");
+  if (row === undefined) throw tooManySessions(maxSessions ?? 0);
   if (row.refused_cap !== null) {
     return { refused: { waiting: Number(row.refused_waiting), cap: row.refused_cap } };
   }
@@ -73,8 +75,10 @@ function inner(message: string): string {
 }
 
 export const SEND_FUNCTIONS = `
+-- No row: its session would have settings, and its tenant has as many such sessions as it may.
 create function send_message(
-  p_now bigint, p_tasks json, p_mode text, p_max_concurrent integer, p_defaults json, p_message text, p_length integer)
+  p_now bigint, p_tasks json, p_mode text, p_max_concurrent integer, p_defaults json, p_message text, p_length integer,
+  p_max_sessions integer)
 returns table (seq bigint, id text, state text, "position" integer, created_at bigint, run_at bigint, deadline bigint,
                "full" text, queued bigint, repeats text, unserved boolean, merged boolean, cancelled json, refused_waiting integer,
                refused_cap integer)
@@ -96,6 +100,9 @@ begin
   select * into v_sent from already_inserted(array[v_task ->> 'id']);
   if found then
     return query select v_sent.*, false, v_cancelled, null::integer, null::integer;
+    return;
+  end if;
+  if p_max_concurrent is not null and not may_pin_session(v_task ->> 'tenant', v_task ->> 'session', p_max_sessions) then
     return;
   end if;
   select * into v_session from session s where s.tenant = v_task ->> 'tenant' and s.key = v_task ->> 'session';
@@ -131,7 +138,7 @@ begin
   end if;
   update session s
      set agent = v_task ->> 'agent', lane = v_task ->> 'lane', default_max = (v_task ->> 'session_max')::integer,
-         max_concurrent = coalesce(p_max_concurrent, s.max_concurrent)
+         max_concurrent = coalesce(p_max_concurrent, s.max_concurrent), pinned = s.pinned or p_max_concurrent is not null
    where s.id = v_session.id
   returning case when ${isUnsettled("s")} then s.id::text end into v_unsettled;
   if v_unsettled is not null then perform add_note('sessions', array[v_unsettled]); end if;

@@ -1,13 +1,13 @@
 import type { DropPolicy, SessionMode } from "../../model/session.ts";
 import { SESSION_ENDS } from "../../model/session.ts";
 import type {
-  SessionChanges,
-  SessionName,
   SessionRecord,
   SessionStorage,
   StoppedSession,
   StopSessionParams,
+  UpdateSessionParams,
 } from "../storage.ts";
+import { tooManySessions } from "../too-many-sessions.ts";
 import { type CancelledJson, signalCancelled, toEndedTask } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT } from "./preempt-tasks.ts";
@@ -22,6 +22,15 @@ export function postgresSessions(db: PostgresDatabase): SessionStorage {
     readTurns: (params) => readTurns(db, params),
     stop: (params) => stopSession(db, params),
     update: (params) => updateSession(db, params),
+    async delete({ tenant, key }) {
+      const [row] = await db.write<{ open: number | null }>({
+        name: "delete_session",
+        text: "select delete_session($1, $2, $3) as open",
+        values: [tenant, key],
+      });
+      const open = row?.open ?? null;
+      return open === null ? { found: false } : { found: true, open };
+    },
     async get({ tenant, key }) {
       const [row] = await db.read<SessionRow>({
         name: "get_session",
@@ -33,10 +42,7 @@ export function postgresSessions(db: PostgresDatabase): SessionStorage {
     async list({ tenant, limit, cursor = Number.MAX_SAFE_INTEGER }) {
       const rows = await db.read<SessionRow>({
         name: "list_sessions",
-        // Ordered by both, so that only the index will do that has them: a walk through all sessions would not.
-        text: `select ${SESSION_COLUMNS} from session s
-                where (s.tenant || '', s.id) < ($1, $2) and (s.tenant || '', s.id) > ($1, 0)
-                order by s.tenant || '' desc, s.id desc limit $3`,
+        text: LIST_OF_SESSIONS,
         values: [tenant, cursor, limit + 1],
       });
       const sessions = rows.slice(0, limit).map(toSessionRecord);
@@ -65,14 +71,14 @@ async function stopSession(db: PostgresDatabase, params: StopSessionParams): Pro
 
 async function updateSession(
   db: PostgresDatabase,
-  { tenant, key, defaultMax, changes }: SessionName & { defaultMax: number; changes: SessionChanges },
+  { tenant, key, defaultMax, changes, maxSessions = null }: UpdateSessionParams,
 ): Promise<SessionRecord> {
   const [row] = await db.write<SessionRow>({
     name: "update_session",
-    text: "select * from update_session($1, $2, $3, $4, $5)",
-    values: [tenant, key, defaultMax, JSON.stringify(changes)],
+    text: "select * from update_session($1, $2, $3, $4, $5, $6)",
+    values: [tenant, key, defaultMax, JSON.stringify(changes), maxSessions],
   });
-  if (row === undefined) throw new Error("an update answers what it made of the session");
+  if (row === undefined) throw tooManySessions(maxSessions ?? 0);
   db.signal({ kind: "events" });
   db.signal({ kind: "work" });
   return toSessionRecord(row);
@@ -101,6 +107,12 @@ interface SessionRow {
 const SESSION_COLUMNS = `
   s.id, s.tenant, s.key, s.agent, s.lane, s.mode, s.cap, s.drop_policy, s.debounce_ms, s.max_concurrent, s.default_max,
   s.tokens, s.context_window, s.generation, s.open, (select count(*) from lease l where l.session = s.id)::integer as running`;
+
+/** Ordered by both, so that only the index will do that has them: a walk through all sessions would not. */
+export const LIST_OF_SESSIONS = `
+  select ${SESSION_COLUMNS} from session s
+   where (s.tenant || '', s.id) < ($1, $2) and (s.tenant || '', s.id) > ($1, 0)
+   order by s.tenant || '' desc, s.id desc limit $3`;
 
 function toSessionRecord(row: SessionRow): SessionRecord {
   return {
@@ -138,7 +150,18 @@ function waitingUpTo(stage: "early" | "parked" | "in"): string {
 }
 
 export const SESSION_FUNCTIONS = `
-create function update_session(p_now bigint, p_tenant text, p_key text, p_default_max integer, p_changes jsonb)
+-- Whether a session may have settings: it has some, or its tenant has fewer sessions with settings than it may.
+create function may_pin_session(p_tenant text, p_key text, p_max_sessions integer) returns boolean language plpgsql as $$
+begin
+  return p_max_sessions is null
+      or exists (select 1 from session s where s.tenant = p_tenant and s.key = p_key and s.pinned)
+      or (select count(*) from (select 1 from session s where '' || s.tenant = p_tenant and s.pinned limit p_max_sessions) o)
+         < p_max_sessions;
+end $$;
+
+-- No row: its tenant has as many sessions with settings as it may.
+create function update_session(
+  p_now bigint, p_tenant text, p_key text, p_default_max integer, p_changes jsonb, p_max_sessions integer)
 returns table (id bigint, tenant text, key text, agent text, lane text, mode text, cap integer, drop_policy text,
                debounce_ms integer, max_concurrent integer, default_max integer, tokens bigint, context_window bigint, generation integer,
                open integer, running integer)
@@ -147,15 +170,15 @@ language plpgsql as $$
 declare
   v_now bigint := enter(p_now);
   v_unsettled text;
+  v_new boolean := not exists (select 1 from session s where s.tenant = p_tenant and s.key = p_key);
+  v_pinned boolean := v_new or exists (
+    select 1 from jsonb_each_text(p_changes) c where c.key not in ('tokens', 'contextWindow') and c.value is not null);
 begin
-  insert into session (tenant, key, default_max)
-  select p_tenant, p_key, p_default_max
-   where not exists (select 1 from session s where s.tenant = p_tenant and s.key = p_key);
+  if v_pinned and not may_pin_session(p_tenant, p_key, p_max_sessions) then return; end if;
+  if v_new then insert into session (tenant, key, default_max) values (p_tenant, p_key, p_default_max); end if;
   update session s
      set default_max = p_default_max,
-         pinned = s.pinned or exists (
-           select 1 from jsonb_each_text(p_changes) c
-            where c.key not in ('tokens', 'contextWindow') and c.value is not null),
+         pinned = s.pinned or v_pinned,
          ${changed("agent", "agent", "text")},
          ${changed("lane", "lane", "text")},
          ${changed("mode", "mode", "text")},
@@ -232,7 +255,24 @@ end $$;
 create function forget_empty_sessions(p_ids bigint[]) returns void language plpgsql as $$
 begin
   delete from session s
-   where s.id = any (p_ids) and not s.pinned and s.max_concurrent is null and s.generation = 0
+   where s.id = any (p_ids) and not s.pinned and s.generation = 0
      and (select t.seq from task t where t.session + 0 = s.id limit 1) is null;
+end $$;
+
+-- How many of its tasks run or wait; unless that is 0, nothing was done. Null: there is no such session.
+create function delete_session(p_now bigint, p_tenant text, p_key text) returns integer language plpgsql as $$
+declare
+  v_session session;
+begin
+  perform enter(p_now);
+  select * into v_session from session s where s.tenant = p_tenant and s.key = p_key;
+  if v_session.open = 0 then
+    update session s
+       set agent = null, lane = null, mode = null, cap = null, drop_policy = null, debounce_ms = null, max_concurrent = null,
+           tokens = null, context_window = null, generation = 0, generation_place = s.last_place, pinned = false
+     where s.id = v_session.id;
+    perform forget_empty_sessions(array[v_session.id]);
+  end if;
+  return v_session.open;
 end $$;
 `;

@@ -301,9 +301,17 @@ create function judge_tasks(
 language plpgsql as $$
 #variable_conflict use_column
 declare
-  -- Once a second tenant exists, none gets further than half of what all may have.
-  v_half bigint := case when exists (select 1 from tenant offset 1) then p_max_total / 2 end;
+  -- Once a second enabled tenant exists, none gets further than half of what all may have.
+  v_half bigint := case when exists (select 1 from tenant where not disabled offset 1) then p_max_total / 2 end;
 begin
+  -- Of a tenant that has more than its half, which retries can do, only the half counts. No admitted task brings its tenant
+  -- beyond its half: the sum holds for all of the call.
+  if v_half is not null and p_queued + cardinality(p_form_of) > p_max_total then
+    p_queued := p_queued - coalesce((
+      select sum(o.counted - v_half)
+        from (select sum(t.waiting - t.exempt) as counted from tenant_line t where not t.disabled group by t.tenant) o
+       where o.counted > v_half), 0);
+  end if;
   with own as (
     select u.tenant, coalesce(sum(t.waiting - t.exempt), 0) as tenant_counted
       from (select distinct f.tenant from unnest(p_forms) f) u left join tenant_line t on t.tenant = u.tenant group by u.tenant),
@@ -324,8 +332,7 @@ begin
     select *, case when not counts then null
                    when not tenant_disabled and p_queued + admitted_upto - tenant_ok::integer >= p_max_total then 'server'
                    when tenant_counted + tenant_upto - agent_ok::integer >= least(bound, v_half) then
-                     case when tenant_counted < bound and bound > v_half then 'server'
-                          when tenant_max is null then 'global' else 'tenant' end
+                     case when tenant_counted < bound and bound > v_half then 'server' else 'global' end
                    when not agent_ok then 'agent' end as "full"
       from bounded),
   moved as (

@@ -101,6 +101,7 @@ interface TenantRow {
   readonly max_queued: number | null;
   readonly max_inflight: number | null;
   readonly max_schedules: number | null;
+  readonly max_sessions: number | null;
   readonly max_streams: number | null;
   readonly max_agents: number | null;
   readonly max_stored_bytes: string | null;
@@ -118,6 +119,7 @@ function toRecord(row: TenantRow): TenantRecord {
       maxQueued: row.max_queued,
       maxInflight: row.max_inflight,
       maxSchedules: row.max_schedules,
+      maxSessions: row.max_sessions,
       maxStreams: row.max_streams,
       maxAgents: row.max_agents,
       maxStoredBytes: row.max_stored_bytes === null ? null : Number(row.max_stored_bytes),
@@ -151,10 +153,10 @@ begin
   elsif exists (select 1 from tenant where name = p_name) then
     taken := 'name';
   else
-    insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_streams, max_agents, max_stored_bytes,
-                        created_at, updated_at)
+    insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_sessions, max_streams, max_agents,
+                        max_stored_bytes, created_at, updated_at)
     values (p_id, p_name, (p_limits ->> 'maxQueued')::integer, (p_limits ->> 'maxInflight')::integer,
-            (p_limits ->> 'maxSchedules')::integer, (p_limits ->> 'maxStreams')::integer,
+            (p_limits ->> 'maxSchedules')::integer, (p_limits ->> 'maxSessions')::integer, (p_limits ->> 'maxStreams')::integer,
             (p_limits ->> 'maxAgents')::integer, (p_limits ->> 'maxStoredBytes')::bigint, v_now, v_now);
     perform keep_stored_bytes(p_id);
     saved := bound_tenant(v_now, p_id);
@@ -174,7 +176,7 @@ begin
     update tenant t
        set name = coalesce(p_name, t.name), max_queued = ${given("maxQueued", "max_queued")},
            max_inflight = ${given("maxInflight", "max_inflight")}, max_schedules = ${given("maxSchedules", "max_schedules")},
-           max_streams = ${given("maxStreams", "max_streams")}, max_agents = ${given("maxAgents", "max_agents")},
+           max_sessions = ${given("maxSessions", "max_sessions")}, max_streams = ${given("maxStreams", "max_streams")}, max_agents = ${given("maxAgents", "max_agents")},
            max_stored_bytes = ${given("maxStoredBytes", "max_stored_bytes")}, updated_at = v_now
      where t.id = p_id;
     perform keep_stored_bytes(p_id);

@@ -1,4 +1,4 @@
-import { REPLACED, TOO_MANY_WAITING } from "../../model/schedule.ts";
+import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../model/schedule.ts";
 import { takenUp } from "./end-run.ts";
 import { addressOf, oneRow } from "./one-row.ts";
 
@@ -8,9 +8,17 @@ export function openTasksOf(schedule: string): string {
             from run r where r.schedule + 0 = ${schedule} and r.status = 'running'`;
 }
 
-/** Whether a run that does not fire shares the row of those like it right before it. */
-export function sharesRow(run: string): string {
-  return `(${run}.status = 'missed' or (${run}.status = 'skipped' and ${run}.reason = '${TOO_MANY_WAITING}'))`;
+/** Whether a run does not fire, and so may share the row of those like it right before it. */
+export function mayShareRow(run: string): string {
+  return `${run}.status in ('missed', 'skipped')`;
+}
+
+/** Whether enough others were skipped for the same reason right before `run`. */
+function isSkippedAgain(run: string): string {
+  return `(${run}.reason = '${TOO_MANY_WAITING}' or (
+            select count(*) from (select a.status, a.reason, a.forced from run a where a.schedule = ${run}.schedule
+                                   order by a.id + 0 desc limit ${SKIPPED_ROWS_MAX}) a
+             where a.status = 'skipped' and a.reason = ${run}.reason and not a.forced) = ${SKIPPED_ROWS_MAX})`;
 }
 
 /** Runs are bounded by their schedule, not by the queue. */
@@ -58,7 +66,7 @@ begin
      where g.forced or (g.times = 1 and (
              select o.id from run o where o.schedule = g.schedule and o.due_at = g.due_at and not o.forced) is null)
      order by g.n);
-  if exists (select 1 from unnest(v_runs) r where ${sharesRow("r")}) then
+  if exists (select 1 from unnest(v_runs) r where ${mayShareRow("r")}) then
     v_joined := join_last(p_now, v_runs);
     v_quiet := array(select j.id from unnest(v_joined) j join unnest(v_runs) r on r.n = j.n and r.status = 'skipped');
   end if;
@@ -141,10 +149,11 @@ begin
   with first as (select distinct on (schedule) * from unnest(p_runs) order by schedule, n),
   last as materialized (
     select f.*, ${addressOf("run", "schedule = f.schedule order by a.id + 0 desc limit 1")} as row
-      from first f where ${sharesRow("f")} and not f.forced),
+      from first f where ${mayShareRow("f")} and not f.forced),
   joined as (
     update run o set due_at = l.due_at, moments = o.moments + l.moments, reason = l.reason, completed_at = p_now
-      from last l where o.ctid = l.row and o.status = l.status and ${sharesRow("o")} and not o.forced
+      from last l where o.ctid = l.row and o.status = l.status and not o.forced
+       and (l.status = 'missed' or (o.reason = l.reason and ${isSkippedAgain("l")}))
        and o.due_at < l.first_due_at
        and not exists (select 1 from run b where b.schedule = l.schedule and b.due_at > o.due_at
                           and b.due_at < l.first_due_at and not b.forced)

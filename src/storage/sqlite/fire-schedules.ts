@@ -1,4 +1,4 @@
-import { REPLACED, TOO_MANY_WAITING } from "../../model/schedule.ts";
+import { REPLACED, SKIPPED_ROWS_MAX, TOO_MANY_WAITING } from "../../model/schedule.ts";
 import type { EndedTask, Fire, FiredSchedule, InsertedTask, NewRun } from "../storage.ts";
 import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
@@ -99,7 +99,7 @@ function writeRun(
     ).run({ dueAt: given.dueAt, id: schedule.id });
     if (hasRow(db, schedule.id, given.dueAt)) return null;
   }
-  const joined = sharesRow(given) ? joinLast(db, schedule.id, given, now) : undefined;
+  const joined = sharesRow(db, schedule.id, given) ? joinLast(db, schedule.id, given, now) : undefined;
   if (joined !== undefined) return { id: joined.id, task: null };
   if (given.status === "running" && given.replaces) {
     cancelled.push(...cancelOpenRuns(db, ledger, schedule.id, { error: REPLACED, now }));
@@ -124,8 +124,17 @@ function hasRow(db: SqliteDatabase, schedule: number, dueAt: number): boolean {
 
 type UnfiredRun = NewRun & { readonly status: "skipped" | "missed" };
 
-function sharesRow(run: NewRun): run is UnfiredRun {
-  return run.status === "missed" || (run.status === "skipped" && run.reason === TOO_MANY_WAITING);
+/** Of those that are skipped, only one that enough others were skipped right before for the same reason. */
+function sharesRow(db: SqliteDatabase, schedule: number, run: NewRun): run is UnfiredRun {
+  if (run.status !== "skipped" || run.reason === TOO_MANY_WAITING)
+    return run.status === "missed" || run.status === "skipped";
+  const skipped = db
+    .prepare<{ n: number }>(
+      `select count(*) as n from (select status, reason, forced from run where schedule = ? order by id desc limit +?)
+        where status = 'skipped' and reason = ? and forced = 0`,
+    )
+    .get(schedule, SKIPPED_ROWS_MAX, run.reason);
+  return skipped?.n === SKIPPED_ROWS_MAX;
 }
 
 /** Moments that did not fire right after others like them share their row. */

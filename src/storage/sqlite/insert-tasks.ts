@@ -88,7 +88,12 @@ function refuseConflicts(
 }
 
 /** The limits, with how many tasks wait so far: of all tenants, and of those that were asked for. */
-export type Admission = AdmissionLimits & { waiting: number; readonly queued: Map<string, number> };
+export type Admission = AdmissionLimits & {
+  waiting: number;
+  /** Of `waiting`, what tenants have beyond their half; undefined until it is needed. */
+  beyondHalf?: number;
+  readonly queued: Map<string, number>;
+};
 
 /** For messages, which their session bounds, and runs, which their schedule does: they are neither counted nor refused. */
 export const NO_ADMISSION: Admission = {
@@ -223,11 +228,9 @@ function refuse(
   const { max_queued: maxOfTenant, disabled } = ledger.tenants.of({ lane, tenant });
   // How many others have waiting is none of the tenant's business.
   const queued = queuedOf(ledger, admission, tenant);
-  if (disabled === 0 && admission.waiting >= admission.maxQueueSizeTotal) return { full: "server", queued };
-  if (queued >= (maxOfTenant ?? admission.maxQueueSize))
-    return { full: maxOfTenant === null ? "global" : "tenant", queued };
-  if (queued >= Math.floor(admission.maxQueueSizeTotal / 2) && hasSecondTenant(db))
-    return { full: "server", queued };
+  if (disabled === 0 && isFullForAll(db, admission)) return { full: "server", queued };
+  if (queued >= (maxOfTenant ?? admission.maxQueueSize)) return { full: "global", queued };
+  if (queued >= halfOf(admission) && hasSecondTenant(db)) return { full: "server", queued };
   const queuedOfAgent = agentWaiting - ledger.exemptOfAgent(tenant, agent);
   if (queuedOfAgent >= (maxQueued ?? admission.maxPerAgent)) return { full: "agent", queued: queuedOfAgent };
   return null;
@@ -247,8 +250,35 @@ function countAdmitted(ledger: Ledger, admission: Admission, { lane, tenant }: N
   if (ledger.tenants.of({ lane, tenant }).disabled === 0) admission.waiting += 1;
 }
 
+/** What one tenant may have of the queue of all once there is a second enabled one. */
+function halfOf({ maxQueueSizeTotal }: Admission): number {
+  return Math.floor(maxQueueSizeTotal / 2);
+}
+
+/**
+ * Of a tenant that has more than its half, which retries can do, only the half counts. Few calls need to know, so it is summed
+ * when it decides. No admitted task brings its tenant beyond its half: the sum holds for the rest of the call.
+ */
+function isFullForAll(db: SqliteDatabase, admission: Admission): boolean {
+  if (admission.waiting < admission.maxQueueSizeTotal) return false;
+  admission.beyondHalf ??= hasSecondTenant(db) ? beyondHalf(db, halfOf(admission)) : 0;
+  return admission.waiting - admission.beyondHalf >= admission.maxQueueSizeTotal;
+}
+
+/** What enabled tenants have waiting beyond their half, all together, before this transaction. */
+function beyondHalf(db: SqliteDatabase, half: number): number {
+  const row = db
+    .prepare<{ beyond: number }>(
+      `select coalesce(sum(queued - @half), 0) as beyond
+         from (select sum(waiting - exempt) as queued from tenant_line where disabled = 0 group by tenant)
+        where queued > @half`,
+    )
+    .get({ half });
+  return row?.beyond ?? 0;
+}
+
 function hasSecondTenant(db: SqliteDatabase): boolean {
-  return db.prepare("select 1 from tenant limit 1 offset 1").get() !== undefined;
+  return db.prepare("select 1 from tenant where disabled = 0 limit 1 offset 1").get() !== undefined;
 }
 
 /** The default deadline counts from the moment the task could first start. */

@@ -19,9 +19,13 @@ export async function readSituation(
   if (task === null) return null;
   return db.read(() => {
     const limits = db.prepare<Limits>(LIMITS).get(task.seq) as Limits;
-    const ahead = db.prepare<{ id: string }>(AHEAD).all({ seq: task.seq, limit: AHEAD_MAX.named });
+    const key = readKey(db, task);
+    const before = key === null ? BEFORE : BEFORE_FOR_KEY;
+    const ahead = db
+      .prepare<{ id: string }>(namesAhead(before))
+      .all({ seq: task.seq, limit: AHEAD_MAX.named });
     const counted = db
-      .prepare<{ count: number }>(COUNT_AHEAD)
+      .prepare<{ count: number }>(countAhead(before))
       .get({ seq: task.seq, limit: AHEAD_MAX.counted });
     const parents = db.prepare<{ id: string; state: TaskState }>(PARENTS).all(task.seq);
     return {
@@ -39,7 +43,7 @@ export async function readSituation(
       session: readSession(db, task),
       noExecutor: readNoExecutor(db, task),
       alone: readAlone(db, task),
-      key: readKey(db, task),
+      key,
       parents,
     };
   });
@@ -161,16 +165,26 @@ const LIMITS = `
     from task t join line n on n.id = t.line join lane l on l.name = n.lane
     join tenant_line o on o.tenant = n.tenant and o.lane = n.lane where t.seq = ?`;
 
-/** Only what is ready itself has others ahead of it. */
+/** What is ready has others of its line ahead of it. */
 const BEFORE = `
     from task t join ready own on own.line = t.line and own.rank = t.rank and own.task_seq = t.seq
     join ready r on r.line = own.line and (r.rank, r.task_seq) < (own.rank, own.task_seq)`;
 
-const AHEAD = `
-  select (select a.id from task a where a.seq = r.task_seq) as id ${BEFORE}
-   where t.seq = @seq order by r.rank, r.task_seq limit +@limit`;
+/** What waits for its key has others ahead of it that do. */
+const BEFORE_FOR_KEY = `
+    from task t join (select tenant, concurrency_key, rank, seq as task_seq from task indexed by task_waiting_for_key
+                       where parked = 'key') r
+      on r.tenant = t.tenant and r.concurrency_key = t.concurrency_key and (r.rank, r.task_seq) < (t.rank, t.seq)`;
 
-const COUNT_AHEAD = `select count(*) as count from (select 1 ${BEFORE} where t.seq = @seq limit +@limit)`;
+function namesAhead(before: string): string {
+  return `
+    select (select a.id from task a where a.seq = r.task_seq) as id ${before}
+     where t.seq = @seq order by r.rank, r.task_seq limit +@limit`;
+}
+
+function countAhead(before: string): string {
+  return `select count(*) as count from (select 1 ${before} where t.seq = @seq limit +@limit)`;
+}
 
 const PARENTS = `
   select p.id, coalesce(l.state, p.resting_state) as state

@@ -9,7 +9,7 @@ import { alreadyInserted, insertTask, NO_ADMISSION } from "./insert-tasks.ts";
 import { Ledger } from "./ledger.ts";
 import { preemptTasks } from "./preempt-tasks.ts";
 import type { SessionRow } from "./session-ledger.ts";
-import { cancelSession, OPEN_IN_SESSION } from "./sessions.ts";
+import { cancelSession, checkMaxSessions, OPEN_IN_SESSION } from "./sessions.ts";
 import { settleMoves } from "./settle-moves.ts";
 
 /** Takes a message in, inside a transaction. */
@@ -19,6 +19,8 @@ export function sendMessage(db: SqliteDatabase, params: SendParams, now: number)
   const known = alreadyInserted(db, task.id);
   if (known !== null) return { refused: null, task: known, merged: false, cancelled: [] };
 
+  const { tenant, session: given } = task;
+  if (params.maxConcurrent !== null) checkMaxSessions(db, { tenant, key: given.key }, params.maxSessions);
   const ledger = new Ledger(db);
   const session = ledger.sessions.ensure(task.tenant, task.session.key, task.session.maxConcurrent);
   const mode = params.mode ?? session.mode ?? defaults.mode;
@@ -29,6 +31,7 @@ export function sendMessage(db: SqliteDatabase, params: SendParams, now: number)
   session.agent = task.agent;
   session.lane = task.lane;
   session.max_concurrent = params.maxConcurrent ?? session.max_concurrent;
+  if (params.maxConcurrent !== null) session.pinned = 1;
   const answer = merged ?? take(db, ledger, session, params, { mode, windowMs, now });
   settleMoves(db, ledger, now);
   preemptTasks(db, ledger, now);

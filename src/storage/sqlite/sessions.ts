@@ -1,13 +1,15 @@
 import { SESSION_ENDS } from "../../model/session.ts";
 import type {
+  DeletedSession,
   EndedTask,
-  SessionChanges,
   SessionName,
   SessionRecord,
   SessionStorage,
   StoppedSession,
   StopSessionParams,
+  UpdateSessionParams,
 } from "../storage.ts";
+import { tooManySessions } from "../too-many-sessions.ts";
 import { endNow, tellOfCancelled } from "./cancel-tasks.ts";
 import type { SqliteDatabase } from "./database.ts";
 import { WAITING_COLUMNS, type WaitingTask } from "./end-waiting-task.ts";
@@ -54,34 +56,73 @@ export function sqliteSessions(db: SqliteDatabase): SessionStorage {
       await db.durable();
       return updated;
     },
+    async delete(params) {
+      const deleted = db.write(() => deleteSession(db, params));
+      await db.durable();
+      return deleted;
+    },
   };
+}
+
+/** Throws when the session would have settings from now on, and its tenant has as many with settings as it may. */
+export function checkMaxSessions(
+  db: SqliteDatabase,
+  { tenant, key }: SessionName,
+  maxSessions: number | null = null,
+): void {
+  if (maxSessions === null || findRow(db, { tenant, key })?.pinned === 1) return;
+  const count = db
+    .prepare<{ n: number }>(
+      `select count(*) as n from (select 1 from session indexed by session_pinned
+                                   where tenant = ? and pinned = 1 limit +?)`,
+    )
+    .get(tenant, maxSessions);
+  if ((count?.n ?? 0) >= maxSessions) throw tooManySessions(maxSessions);
+}
+
+function deleteSession(db: SqliteDatabase, name: SessionName): DeletedSession {
+  const session = findRow(db, name);
+  if (session === undefined) return { found: false };
+  const open = session.running + session.queued;
+  if (open > 0) return { found: true, open };
+  db.prepare(
+    `update session set agent = null, lane = null, mode = null, cap = null, drop_policy = null, debounce_ms = null,
+                        max_concurrent = null, tokens = null, context_window = null, generation = 0,
+                        generation_place = last_place, pinned = 0
+      where id = ?`,
+  ).run(session.id);
+  forgetEmptySession(db, session.id);
+  return { found: true, open };
 }
 
 /** A session that nobody has set anything of, or has reset, goes with the last of its tasks. */
 export function forgetEmptySession(db: SqliteDatabase, id: number): void {
   db.prepare(
     `delete from session
-      where id = @id and pinned = 0 and max_concurrent is null and generation = 0
+      where id = @id and pinned = 0 and generation = 0
         and not exists (select 1 from task where session = @id)`,
   ).run({ id });
 }
 
 function updateSession(
   db: SqliteDatabase,
-  { tenant, key, defaultMax, changes }: SessionName & { defaultMax: number; changes: SessionChanges },
+  { tenant, key, defaultMax, changes, maxSessions }: UpdateSessionParams,
   now: number,
 ): SessionRecord {
-  const ledger = new Ledger(db);
-  const session = ledger.sessions.ensure(tenant, key, defaultMax);
   const { drop, debounceMs, maxConcurrent, contextWindow, ...same } = changes;
+  const { tokens: _tokens, ...settings } = { ...same, drop, debounceMs, maxConcurrent };
+  const ledger = new Ledger(db);
+  const isPinned =
+    ledger.sessions.find(tenant, key) === undefined ||
+    Object.values(settings).some((setting) => setting !== null && setting !== undefined);
+  if (isPinned) checkMaxSessions(db, { tenant, key }, maxSessions);
+  const session = ledger.sessions.ensure(tenant, key, defaultMax);
   Object.assign(session, same);
   if (drop !== undefined) session.drop_policy = drop;
   if (debounceMs !== undefined) session.debounce_ms = debounceMs;
   if (maxConcurrent !== undefined) session.max_concurrent = maxConcurrent;
   if (contextWindow !== undefined) session.context_window = contextWindow;
-  const { tokens: _tokens, ...settings } = { ...same, drop, debounceMs, maxConcurrent };
-  if (Object.values(settings).some((setting) => setting !== null && setting !== undefined))
-    session.pinned = 1;
+  if (isPinned) session.pinned = 1;
   settleMoves(db, ledger, now);
   preemptTasks(db, ledger, now);
   ledger.save();
@@ -190,11 +231,15 @@ const RECORD_COLUMNS = `
   s.*, (select count(*) from task t join lease l on l.task_seq = t.seq
          where t.session = s.id and t.in_session = 1) as running`;
 
-function findRecord(db: SqliteDatabase, { tenant, key }: SessionName): SessionRecord | null {
-  const row = db
+function findRecord(db: SqliteDatabase, name: SessionName): SessionRecord | null {
+  const row = findRow(db, name);
+  return row === undefined ? null : toSessionRecord(row);
+}
+
+function findRow(db: SqliteDatabase, { tenant, key }: SessionName): (SessionRow & Running) | undefined {
+  return db
     .prepare<SessionRow & Running>(`select ${RECORD_COLUMNS} from session s where s.tenant = ? and s.key = ?`)
     .get(tenant, key);
-  return row === undefined ? null : toSessionRecord(row);
 }
 
 function toSessionRecord(row: SessionRow & Running): SessionRecord {

@@ -28,10 +28,10 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
         if (find(db, id) !== undefined) return { taken: "id" };
         if (isNameTaken(db, id, name)) return { taken: "name" };
         db.prepare(
-          `insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_streams, max_agents,
-                               max_stored_bytes, created_at, updated_at)
-           values (@id, @name, @maxQueued, @maxInflight, @maxSchedules, @maxStreams, @maxAgents,
-                   @maxStoredBytes, @now, @now)`,
+          `insert into tenant (id, name, max_queued, max_inflight, max_schedules, max_sessions, max_streams,
+                               max_agents, max_stored_bytes, created_at, updated_at)
+           values (@id, @name, @maxQueued, @maxInflight, @maxSchedules, @maxSessions, @maxStreams,
+                   @maxAgents, @maxStoredBytes, @now, @now)`,
         ).run({ id, name, ...limits, now });
         keepStoredBytes(db, id, limits.maxStoredBytes !== null);
         return { taken: null, tenant: changed(db, id, now) };
@@ -50,7 +50,7 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
         const before = toRecord(row);
         db.prepare(
           `update tenant set name = @name, max_queued = @maxQueued, max_inflight = @maxInflight,
-                             max_schedules = @maxSchedules, max_streams = @maxStreams, max_agents = @maxAgents,
+                             max_schedules = @maxSchedules, max_sessions = @maxSessions, max_streams = @maxStreams, max_agents = @maxAgents,
                              max_stored_bytes = @maxStoredBytes, updated_at = @now
             where id = @id`,
         ).run({ ...before.limits, ...limits, id, name: name ?? before.name, now });
@@ -188,6 +188,7 @@ interface TenantRow {
   readonly max_queued: number | null;
   readonly max_inflight: number | null;
   readonly max_schedules: number | null;
+  readonly max_sessions: number | null;
   readonly max_streams: number | null;
   readonly max_agents: number | null;
   readonly max_stored_bytes: number | null;
@@ -217,6 +218,7 @@ function toRecord(row: TenantRow): TenantRecord {
       maxQueued: row.max_queued,
       maxInflight: row.max_inflight,
       maxSchedules: row.max_schedules,
+      maxSessions: row.max_sessions,
       maxStreams: row.max_streams,
       maxAgents: row.max_agents,
       maxStoredBytes: row.max_stored_bytes,

@@ -1,0 +1,122 @@
+import { expect, test } from "vitest";
+import { openNodes, prepareDatabases, submit, tasksOf } from "../../test/postgres/several-nodes.ts";
+import { TENANT } from "./conformance/world.ts";
+import { listOfAudit } from "./postgres/audit.ts";
+import { listOfDeliveries } from "./postgres/deliveries.ts";
+import { FUNCTION_SCHEMA } from "./postgres/functions.ts";
+import { endedQuery } from "./postgres/list-ended.ts";
+import { EVENTS_OF_TENANT_AFTER } from "./postgres/read-events.ts";
+import { LIST_OF_SESSIONS } from "./postgres/sessions.ts";
+import { LOOKED_MAX } from "./storage.ts";
+
+prepareDatabases();
+
+const MANY = 20_000;
+const LIMIT = 20;
+
+// Nearly all are of one tenant, and the statistics know no other: a plan for any tenant is one for this tenant. Tasks end in turn,
+// each after those before it.
+const FILL = `
+  insert into task (seq, id, tenant, agent, line, priority, rank, resting_state, position, created_at, max_retries_if_lost,
+                    completed_at, spec)
+  select 1000000 + n, 'filled-' || n, '${TENANT}', 'agent-' || n % 5, (select min(id) from line), 2, 2, 'done', 0, n, 0, n, '{}'
+    from generate_series(1, ${MANY}) n;
+  insert into event (last_seq, count, type, at, tenant, task_seqs)
+  select 1000000 + n, 1, 'task.completed', n, '${TENANT}', array[1000000 + n] from generate_series(1, ${MANY}) n;
+  insert into delivery (seq, tenant, task_seq, url, task_state, task_retries, task_attempts, created_at, status)
+  select 1000000 + n, '${TENANT}', 1000000 + n, 'http://a.test/', 'done', 0, 1, n, 'delivered' from generate_series(1, ${MANY}) n;
+  insert into session (tenant, key, default_max) select '${TENANT}', 'key ' || n, 1 from generate_series(1, ${MANY}) n;
+  insert into audit_entry (at, tenant, key_id, route)
+  select n, '${TENANT}', 'key_' || n % 5, 'POST /tasks' from generate_series(1, ${MANY}) n;
+  analyze task; analyze event; analyze delivery; analyze session; analyze audit_entry`;
+
+interface Query {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+interface PlanNode {
+  readonly "Node Type": string;
+  readonly "Actual Rows": number;
+  readonly "Shared Hit Blocks": number;
+  readonly "Shared Read Blocks": number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+function eventsOf(agent: string | null, session: number | null): Query {
+  const after = 1_000_000;
+  return {
+    text: EVENTS_OF_TENANT_AFTER,
+    values: [after, LIMIT + 1, 1_000_000, TENANT, agent, null, session, null],
+  };
+}
+
+function ended(params: { readonly agent?: string }): Query {
+  const query = endedQuery({ tenant: TENANT, order: "completed", limit: LIMIT, ...params }, (values) =>
+    params.agent === undefined
+      ? "(t.tenant = $1) is true"
+      : `(t.tenant = $1) is true and (t.agent = $${values.push(params.agent)}) is true`,
+  );
+  if (query === null) throw new Error("some ended tasks are asked for");
+  return query;
+}
+
+const tenant = TENANT;
+const limit = LIMIT;
+const sessions = (of: string) => ({ text: LIST_OF_SESSIONS, values: [of, 9e15, LIMIT + 1] });
+
+/** What is read, by the index that leads it, how many rows may be sorted, and how many pages it may touch. */
+const LISTS: Readonly<Record<string, readonly [Query, index: string, sorted: number, pages: number]>> = {
+  "all events of a tenant": [eventsOf(null, null), "event_by_tenant", LIMIT + 1, 300],
+  "an agent's events": [eventsOf("agent-3", null), "event_by_tenant", 300, 1_000],
+  "events of a session without any": [eventsOf(null, 0), "event_by_tenant", LOOKED_MAX, 8_000],
+  deliveries: [listOfDeliveries({ tenant, limit }), "delivery_by_tenant", LIMIT + 1, 300],
+  "deliveries of nobody": [listOfDeliveries({ tenant: "nobody", limit }), "delivery_by_tenant", 0, 300],
+  "failed deliveries": [listOfDeliveries({ tenant, limit, status: "failed" }), "delivery_by_status", 0, 300],
+  "a task's deliveries": [
+    listOfDeliveries({ tenant, limit, taskId: "filled-7" }),
+    "delivery_by_task",
+    1,
+    300,
+  ],
+  sessions: [sessions(TENANT), "session_newest", 0, 300],
+  "sessions of nobody": [sessions("nobody"), "session_newest", 0, 300],
+  "the audit log": [listOfAudit({ tenant, limit }), "audit_by_tenant", 0, 300],
+  "the audit log since then": [listOfAudit({ tenant, limit, since: MANY - 5 }), "audit_by_tenant", 0, 300],
+  "a key's audit log": [listOfAudit({ tenant, limit, keyId: "key_3" }), "audit_by_key", 0, 300],
+  "a page of the audit log": [listOfAudit({ tenant, limit, cursor: 9_000 }), "audit_by_tenant", 0, 300],
+  "ended tasks": [ended({}), "event_of_end", LIMIT + 1, 600],
+  "an agent's ended tasks": [ended({ agent: "agent-3" }), "event_of_end", LIMIT + 1, 3_000],
+};
+
+test("what a list of one tenant reads is led by its index: no row of others, and no sort of all of them", async () => {
+  const { first, admin } = await openNodes(1);
+  await submit(first, tasksOf(1, 10));
+  await admin.query(`set search_path = ${FUNCTION_SCHEMA}, rota; ${FILL}`);
+  await admin.query("set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set jit = off");
+  for (const [what, [query, index, sorted, pages]] of Object.entries(LISTS)) {
+    await admin.query(`prepare listing as ${query.text}`);
+    const { rows } = await admin.query(
+      `explain (analyze, buffers, format json) execute listing (${query.values.map(literal).join(", ")})`,
+    );
+    await admin.query("deallocate listing");
+    const [{ Plan: plan }] = rows[0]["QUERY PLAN"];
+    const nodes = nodesOf(plan);
+    const sorts = nodes.filter((node) => node["Node Type"].includes("Sort"));
+    expect(JSON.stringify(plan), what).toContain(`"Index Name":"${index}"`);
+    expect(
+      nodes.map((node) => node["Node Type"]),
+      what,
+    ).not.toContain("Seq Scan");
+    expect(Math.max(0, ...sorts.map((node) => node["Actual Rows"])), what).toBeLessThanOrEqual(sorted);
+    expect(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"], what).toBeLessThan(pages);
+  }
+});
+
+function literal(value: unknown): string {
+  return value === null ? "null" : typeof value === "string" ? `'${value}'` : String(value);
+}
+
+function nodesOf(node: PlanNode): PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+}
