@@ -15,6 +15,8 @@ export default defineConfig({
     // Nothing here waits for time to pass; on a busy machine, starting processes takes what it takes.
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // What is polled for comes in moments; on a busy machine the same.
+    expect: { poll: { timeout: 15_000 } },
     restoreMocks: true,
   },
 });

@@ -16,6 +16,22 @@ export default {
     // Nothing is written into the page or the styles: the content security policy allows no `data:` but images.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          // One file for what all pages share and one for all views: many small files that repeat each other compress
+          // worse by an eighth, and with one file the next view is there at once. Nothing of it is needed to sign in.
+          includeDependenciesRecursively: false,
+          groups: [
+            {
+              name: "pages",
+              test: /src\/(?:pages|(?:frame|live|parts|keys)\/(?!icon|theme))|views\/(?:registry|\w+\/view\.ts)|node_modules\/(?!react|scheduler)/,
+            },
+            { name: "views", test: /src\/views\// },
+          ],
+        },
+      },
+    },
   },
   server: {
     port: 7683,

@@ -111,6 +111,7 @@ export type {
   TaskFilter,
   TaskPage,
   TaskRetryOptions,
+  TaskRowPage,
   TaskStateFilter,
   Tasks,
   WaitOptions,
@@ -178,7 +179,8 @@ export type {
   SubmitInput,
   SubmittedTask,
 } from "./model/submit-input.ts";
-export type { Attempt, AttemptOutcome, Task, TaskKind, TaskUsage } from "./model/task.ts";
+export type { Attempt, AttemptOutcome, Task, TaskKind, TaskRow, TaskUsage } from "./model/task.ts";
+export type { TaskOrder } from "./model/task-order.ts";
 export type { TaskState, TerminalState } from "./model/task-state.ts";
 export type { Turn } from "./model/turn.ts";
 export { createRota } from "./rota.ts";

@@ -71,6 +71,7 @@ export type {
   TaskFilter,
   TaskPage,
   TaskRetryOptions,
+  TaskRowPage,
   TaskStateFilter,
   Tasks,
   WaitOptions,
@@ -136,7 +137,8 @@ export type {
   SubmitInput,
   SubmittedTask,
 } from "../model/submit-input.ts";
-export type { Attempt, AttemptOutcome, Task, TaskKind, TaskUsage } from "../model/task.ts";
+export type { Attempt, AttemptOutcome, Task, TaskKind, TaskRow, TaskUsage } from "../model/task.ts";
+export type { TaskOrder } from "../model/task-order.ts";
 export type { TaskState, TerminalState } from "../model/task-state.ts";
 export type { CallOptions } from "./call-options.ts";
 export { ConnectionError } from "./connection-error.ts";

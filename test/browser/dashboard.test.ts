@@ -4,10 +4,7 @@ import { liveTests } from "./live.ts";
 import { signInTests } from "./sign-in.ts";
 import { taskTests } from "./task.ts";
 import { tasksTests } from "./tasks.ts";
-import { openWorld, type World } from "./world.ts";
-
-/** Installing a browser where there is none, and building the dashboard, both once. */
-const SETUP_MS = 400_000;
+import { openWorld, SETUP_MS, type World } from "./world.ts";
 
 let world: World;
 beforeAll(async () => {
@@ -15,7 +12,7 @@ beforeAll(async () => {
 }, SETUP_MS);
 afterAll(() => world?.close());
 
-// One browser and one server for all of them: a view has a file of its own and a line here.
+// One browser and one server for all of them.
 describe("signing in:", () => signInTests(() => world));
 describe("around every page:", () => frameTests(() => world));
 describe("the list of tasks:", () => tasksTests(() => world));

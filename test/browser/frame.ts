@@ -69,7 +69,8 @@ export function frameTests(world: () => World): void {
     const { context } = await newPerson(world(), { key, url, basePath: "/rota" });
     const page = await context.newPage();
     await page.goto(`${url}/rota`);
-    await page.waitForURL(`${url}/rota/ui/tasks`);
+    await page.waitForURL(`${url}/rota/ui/`);
+    await page.getByRole("link", { name: /^Running 1/ }).click();
     await page.getByRole("link", { name: "behind a proxy" }).click();
     await page.getByRole("heading", { name: "behind a proxy" }).waitFor();
     expect(new URL(page.url()).pathname).toMatch(/^\/rota\/ui\/tasks\/tsk_/);

@@ -45,7 +45,7 @@ export function liveTests(world: () => World): void {
     await tenant.rota.tasks.submit({ message: "before" });
     const { open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
     const page = await open("/tasks");
-    await page.getByText("before").waitFor();
+    await page.getByRole("link", { name: "before" }).waitFor();
     await page.getByRole("button", { name: "Live" }).waitFor();
     await page.keyboard.press("p");
     await page.getByRole("button", { name: "Paused" }).waitFor();
@@ -75,7 +75,7 @@ export function liveTests(world: () => World): void {
     const top = await page.evaluate(() => scrollY);
     await tenant.rota.tasks.submit({ message: "newest" });
     await page.getByRole("button", { name: "1 new" }).click();
-    await page.getByText("newest").waitFor();
+    await page.getByRole("link", { name: "newest" }).waitFor();
     expect(top).toBe(2_000);
     expect(await page.evaluate(() => scrollY)).toBe(0);
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import {
   expectAccessible,
-  expectNoSidewaysScroll,
+  expectAccessibleEverywhere,
   keepShot,
   newPerson,
   newTenant,
@@ -41,6 +41,8 @@ export function taskTests(world: () => World): void {
     await why.getByText("2nd").waitFor();
     await why.getByText(/slots? of the lane/i).waitFor();
     await why.getByRole("link", { name: "goes next" }).waitFor();
+    await why.getByText(/Held longest by|Running longest in the lane/).waitFor();
+    await why.getByRole("link", { name: "runs first" }).waitFor();
     expect(await why.getByRole("link", { name: "slow" }).first().getAttribute("href")).toBe(
       "/ui/tasks?lane=slow",
     );
@@ -54,46 +56,37 @@ export function taskTests(world: () => World): void {
     await page.getByRole("button", { name: /^Retry/ }).waitFor();
   });
 
-  test.each([
-    ["light", 1280],
-    ["dark", 1280],
-    ["dark", 360],
-  ] as const)(
-    "one that failed shows its error, its attempts and its graph, accessible in %s at %i px",
-    async (theme, width) => {
-      const tenant = await newTenant(world());
-      const batch = await tenant.rota.tasks.submitBatch({
-        tasks: [
-          { key: "start", message: "Find suppliers" },
-          {
-            key: "pages",
-            agentId: "broken",
-            message: "Collect pricing pages of 12 suppliers",
-            dependsOn: ["start"],
-            retryPolicy: { maxRetries: 1, backoffMs: 100, jitter: 0 },
-            metadata: { project: "suppliers", sites: Array.from({ length: 37 }, (_, n) => n) },
-            callbackUrl: "http://127.0.0.1:9/hook",
-          },
-          { key: "reviews", message: "Read reviews", dependsOn: ["start"] },
-          { key: "compare", message: "Write comparison", dependsOn: ["pages", "reviews"] },
-        ],
-      });
-      const taskId = batch.taskIds[1] ?? "";
-      await tenant.rota.tasks.wait(taskId);
-      const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key, theme, width });
-      const page = await open(`/tasks/${taskId}`);
-      await page.locator("#error").getByText("the other side hung up").waitFor();
-      for (const name of ["Attempt 1", "Back-off", "Attempt 2"]) {
-        await page.locator(".wf-name", { hasText: name }).waitFor();
-      }
-      await page.getByRole("button", { name: "[ 37 items ]" }).waitFor();
-      await page.getByRole("region", { name: /^Dependency graph: / }).waitFor();
-      expect(await page.locator(".dag rect").count()).toBe(3);
-      await expectAccessible(page);
-      await expectNoSidewaysScroll(page);
-      await keepShot(page, `task-failed-${width}-${theme}`);
-    },
-  );
+  test("one that failed shows its error, its attempts and its graph, accessible in all themes and widths", async () => {
+    const tenant = await newTenant(world());
+    const batch = await tenant.rota.tasks.submitBatch({
+      tasks: [
+        { key: "start", message: "Find suppliers" },
+        {
+          key: "pages",
+          agentId: "broken",
+          message: "Collect pricing pages of 12 suppliers",
+          dependsOn: ["start"],
+          retryPolicy: { maxRetries: 1, backoffMs: 100, jitter: 0 },
+          metadata: { project: "suppliers", sites: Array.from({ length: 37 }, (_, n) => n) },
+          callbackUrl: "http://127.0.0.1:9/hook",
+        },
+        { key: "reviews", message: "Read reviews", dependsOn: ["start"] },
+        { key: "compare", message: "Write comparison", dependsOn: ["pages", "reviews"] },
+      ],
+    });
+    const taskId = batch.taskIds[1] ?? "";
+    await tenant.rota.tasks.wait(taskId);
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const page = await open(`/tasks/${taskId}`);
+    await page.locator("#error").getByText("the other side hung up").waitFor();
+    for (const name of ["Attempt 1", "Back-off", "Attempt 2"]) {
+      await page.locator(".wf-name", { hasText: name }).waitFor();
+    }
+    await page.getByRole("button", { name: "[ 37 items ]" }).waitFor();
+    await page.getByRole("region", { name: /^Dependency graph: / }).waitFor();
+    expect(await page.locator(".dag rect").count()).toBe(3);
+    await expectAccessibleEverywhere(page, "task-failed");
+  });
 
   test("a result and what it cost are shown, and one just like it is submitted", async () => {
     const tenant = await newTenant(world());
@@ -120,6 +113,39 @@ export function taskTests(world: () => World): void {
     await page.getByRole("button", { name: "Submit", exact: true }).click();
     await page.getByRole("heading", { name: '{"n":2}' }).waitFor();
     expect((await tenant.rota.tasks.counts()).total).toBe(2);
+  });
+
+  test("what was logged is shown by attempt, the newest first asked for, and stays text", async () => {
+    const tenant = await newTenant(world());
+    const { taskId } = await tenant.rota.tasks.submit({
+      agentId: "broken",
+      message: "logged",
+      retryPolicy: { maxRetries: 1, backoffMs: 10, jitter: 0 },
+    });
+    await tenant.rota.tasks.wait(taskId);
+    const { context, open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    await context.route(`**/v1/tasks/${taskId}/logs?*`, (route) => {
+      const attempt = Number(new URL(route.request().url()).searchParams.get("attempt") ?? 2);
+      const lines = Array.from({ length: attempt === 2 ? 250 : 1 }, (_, n) => ({
+        n: n + 13,
+        at: new Date(Date.UTC(2026, 10, 16, 5, 0, n)).toISOString(),
+        level: n === 249 ? "error" : "info",
+        text: `attempt ${attempt} line ${n} <img src=x onerror=alert(1)>`,
+      }));
+      const dropped = attempt === 2 ? 12 : 0;
+      return route.fulfill({ json: { taskId, attempt, lines, count: lines.length, dropped, next: null } });
+    });
+    const page = await open(`/tasks/${taskId}`);
+    const log = page.getByRole("list", { name: "Log" });
+    await log.getByText("attempt 2 line 249 <img").waitFor();
+    await log.getByText("12 older lines of this attempt are no longer kept.").waitFor();
+    expect(await log.getByText("attempt 2 line 0 ").count()).toBe(0);
+    await log.getByRole("button", { name: "Show all 250 lines" }).click();
+    await log.getByText("attempt 2 line 0 ").waitFor();
+    await page.getByLabel("Attempt 1").check();
+    await log.getByText("attempt 1 line 0").waitFor();
+    expect(await log.getByRole("listitem").count()).toBe(1);
+    await expectAccessibleEverywhere(page, "task-log");
   });
 
   test("a viewer has no buttons that change anything", async () => {

@@ -2,8 +2,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import {
   expectAccessible,
-  expectNoSidewaysScroll,
-  keepShot,
+  expectAccessibleEverywhere,
   newPerson,
   newTenant,
   type TestTenant,
@@ -35,21 +34,14 @@ export function tasksTests(world: () => World): void {
     await other.getByRole("button", { name: "Submit the first one" }).waitFor();
   });
 
-  test.each([
-    ["light", 1280],
-    ["dark", 1280],
-    ["light", 360],
-    ["dark", 360],
-  ] as const)("it is accessible in %s at %i px", async (theme, width) => {
+  test("it is accessible in light and in dark, wide and on a phone", async () => {
     const tenant = await newTenant(world());
     await submitSome(tenant);
-    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key, theme, width });
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
     const page = await open("/tasks?lane=main&priority=normal");
     await page.getByText("the other side hung up").waitFor();
     await page.getByRole("button", { name: "Live" }).waitFor();
-    await expectAccessible(page);
-    await expectNoSidewaysScroll(page);
-    await keepShot(page, `tasks-${width}-${theme}`);
+    await expectAccessibleEverywhere(page, "tasks");
   });
 
   test("a viewer can change nothing, an agent sees its own, an operator may do all", async () => {
@@ -128,6 +120,49 @@ export function tasksTests(world: () => World): void {
     await expect.poll(() => rowsOf(page).count()).toBe(4);
   });
 
+  test("a search, a time and an order are in the address, too, and rows keep moving", async () => {
+    const tenant = await newTenant(world());
+    await submitSome(tenant);
+    const { tasks } = await tenant.rota.tasks.list({ order: "oldest" });
+    const [first] = tasks;
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const page = await open("/tasks");
+    const search = () => new URL(page.url()).search;
+    const titles = () => rowsOf(page).locator(".c-title").allInnerTexts();
+    await expect.poll(() => rowsOf(page).count()).toBe(4);
+    await page.getByLabel("Order").selectOption("Oldest");
+    await expect.poll(async () => (await titles())[0]).toBe("Compare prices of 12 laptop suppliers");
+    expect(search()).toBe("?order=oldest");
+    await page.getByLabel("Order").selectOption("Ended last");
+    await expect.poll(titles).toEqual(["Collect pricing pages", "Nightly competitor report"]);
+    await page.getByRole("columnheader", { name: "Ended" }).waitFor();
+    // What runs has not ended.
+    await page.getByRole("link", { name: "Running" }).click();
+    await expect.poll(titles).toEqual(["Compare prices of 12 laptop suppliers"]);
+    await page.getByRole("link", { name: "All" }).click();
+    await page.getByLabel("Add a filter").selectOption("from");
+    await page.getByLabel("Created", { exact: true }).selectOption("last 15 min");
+    await expect.poll(search).toBe("?from=15m");
+    await page.keyboard.press("Escape");
+    await page.locator("#content").focus();
+    await page.keyboard.press("/");
+    await page.keyboard.type(first?.taskId ?? "");
+    await expect.poll(titles).toEqual(["Compare prices of 12 laptop suppliers"]);
+    expect(search()).toBe(`?from=15m&q=${first?.taskId}`);
+    await page.reload();
+    await expect.poll(titles).toEqual(["Compare prices of 12 laptop suppliers"]);
+    expect(await page.getByLabel("Search tasks").inputValue()).toBe(first?.taskId);
+    await page.getByRole("button", { name: "Live" }).waitFor();
+    await tenant.rota.tasks.cancel(first?.taskId ?? "");
+    await rowsOf(page).getByRole("img", { name: "Cancelled" }).waitFor();
+    await page.getByLabel("Add a filter").selectOption("to");
+    await page.getByLabel("Before", { exact: true }).fill("2020-01-01T00:00");
+    await page.getByText("The tasks could not be read").waitFor();
+    await page.getByText(/must be later than `from`/).waitFor();
+    await page.getByRole("button", { name: "Remove all" }).click();
+    await expect.poll(() => rowsOf(page).count()).toBe(4);
+  });
+
   test("those that are selected are cancelled, and then retried", async () => {
     const tenant = await newTenant(world());
     const messages = ["one", "two", "three", "four"];
@@ -151,6 +186,103 @@ export function tasksTests(world: () => World): void {
     await page.getByText("1 task of those selected cannot be").waitFor();
     await page.getByRole("button", { name: "Retry 3 tasks" }).click();
     await expect.poll(async () => (await tenant.rota.tasks.counts()).counts.running).toBe(4);
+  });
+
+  test("all that match are cancelled and deleted, also those that are not loaded", async () => {
+    const tenant = await newTenant(world());
+    for (let batch = 0; batch < 2; batch++) {
+      await tenant.rota.tasks.submitBatch({
+        tasks: Array.from({ length: 70 }, (_, n) => ({
+          message: `row ${n}`,
+          agentId: `later-${batch}`,
+          priority: "low" as const,
+          runAt: "2100-01-01T00:00:00Z",
+        })),
+      });
+    }
+    await tenant.rota.tasks.submit({ agentId: "held", message: "another" });
+    const { open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const page = await open("/tasks?priority=low");
+    await page.getByText("row 69").waitFor();
+    await page.getByRole("checkbox", { name: "Select all that are loaded" }).click();
+    await page.getByText("100 selected").waitFor();
+    await page.getByRole("button", { name: "Select all that match" }).click();
+    await page.getByText("All 140 that match are selected").waitFor();
+    await page.keyboard.press("c");
+    const dialog = page.getByRole("dialog", { name: "Cancel tasks" });
+    await dialog.getByText("and 135 more").waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Cancel 140 tasks" }).click();
+    await page.getByText("Cancelled 140 tasks").waitFor();
+    const counts = async () => (await tenant.rota.tasks.counts()).counts;
+    expect(await counts()).toEqual({ cancelled: 140, running: 1 });
+    await page.getByRole("checkbox", { name: "Select all that are loaded" }).click();
+    await page.getByRole("button", { name: "Select all that match" }).click();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("button", { name: "Delete 140 tasks" }).click();
+    await page.getByText("No task matches").waitFor();
+    expect(await counts()).toEqual({ running: 1 });
+  });
+
+  test("what is done with many says how far it is, also after another page, and can be aborted", async () => {
+    const tenant = await newTenant(world());
+    for (const message of ["one", "two"]) await tenant.rota.tasks.submit({ agentId: "held", message });
+    const { context, open } = await newPerson(world(), { key: (await tenant.key("operator")).key });
+    const bulk = { bulkId: "blk_1", action: "cancel", filter: null, failed: 0, by: null };
+    let state = "running";
+    await context.route("**/v1/tasks/bulk", (route) =>
+      route.request().postDataJSON().dryRun
+        ? route.fallback()
+        : route.fulfill({ status: 202, json: { bulkId: "blk_1", matched: 1_204 } }),
+    );
+    await context.route("**/v1/bulk/blk_1*", (route) =>
+      route.fulfill({ json: { ...bulk, matched: 1_204, done: 500, skipped: 1, state } }),
+    );
+    await context.route("**/v1/bulk/blk_1/abort", (route) => {
+      state = "aborted";
+      return route.fulfill({ json: { ...bulk, matched: 1_204, done: 500, skipped: 1, state } });
+    });
+    const page = await open("/tasks");
+    await page.getByRole("checkbox", { name: "Select all that are loaded" }).click();
+    await page.getByRole("toolbar").getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Cancel 2 tasks" }).click();
+    await page.getByText("Cancelling 501 of 1\u202f204 tasks").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Lanes" }).click();
+    await page.getByRole("heading", { name: "Lanes", level: 1 }).waitFor();
+    await page.goBack();
+    await page.getByRole("button", { name: "Abort" }).click();
+    await page.getByText("Cancelled 500 tasks; 1 could not be; aborted").waitFor();
+    await expect.poll(() => page.getByRole("button", { name: "Abort" }).count()).toBe(0);
+  });
+
+  test("filters are saved as a view, columns are hidden, and both are kept", async () => {
+    const tenant = await newTenant(world());
+    await submitSome(tenant);
+    const { open } = await newPerson(world(), { key: (await tenant.key("viewer")).key });
+    const page = await open("/tasks?state=failed&agentId=broken");
+    await page.getByText("Collect pricing pages").waitFor();
+    await page.getByRole("button", { name: "Save view" }).click();
+    await page.keyboard.type("Broken things");
+    await expectAccessible(page);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Columns" }).click();
+    await page.getByLabel("Lane", { exact: true }).uncheck();
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "All", exact: true }).click();
+    await page.reload();
+    await page.getByRole("link", { name: "Broken things" }).click();
+    await expect.poll(() => new URL(page.url()).search).toBe("?state=failed&agentId=broken");
+    await expect.poll(() => rowsOf(page).count()).toBe(1);
+    expect(await page.getByRole("columnheader", { name: "Lane" }).count()).toBe(0);
+    // The columns that are left are as wide as the list.
+    const [title, made] = [rowsOf(page).locator(".c-title"), rowsOf(page).locator(".c-made")];
+    expect((await title.boundingBox())?.width).toBeGreaterThan(200);
+    expect((await made.boundingBox())?.x).toBeGreaterThan(1_000);
+    await page.getByRole("button", { name: "Save view" }).click();
+    await page.getByRole("button", { name: "Remove Broken things" }).click();
+    await page.keyboard.press("Escape");
+    expect(await page.getByRole("link", { name: "Broken things" }).count()).toBe(0);
   });
 
   test("on a phone tasks are selected, too", async () => {
@@ -234,7 +366,7 @@ export function tasksTests(world: () => World): void {
         if (url.pathname !== "/v1/tasks") return ask(input, init);
         const from = Number(url.searchParams.get("cursor") ?? 0);
         const row = (n: number) =>
-          `{"taskId":"tsk_${n}","agentId":"a","state":"done","message":"row ${n}","createdAt":"${createdAt}"}`;
+          `{"taskId":"tsk_${n}","agentId":"a","state":"done","title":"row ${n}","attempts":1,"createdAt":"${createdAt}"}`;
         const rows = Array.from({ length: PAGE }, (_, index) => row(from + index));
         const nextCursor = from + PAGE < 1_000_000 ? `"${from + PAGE}"` : null;
         return new Response(`{"tasks":[${rows.join(",")}],"count":${PAGE},"nextCursor":${nextCursor}}`);

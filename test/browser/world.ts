@@ -19,6 +19,9 @@ const SHOTS = join(ROOT, "node_modules", ".cache", "rota-shots");
 /** For what takes moments; a machine that is busy with other tests takes longer. */
 const PATIENCE_MS = 15_000;
 
+/** Installing a browser where there is none, and building the dashboard, both once. */
+export const SETUP_MS = 400_000;
+
 /** One browser and one server for all tests of the dashboard. Each test has a tenant of its own. */
 export interface World {
   readonly browser: Browser;
@@ -40,6 +43,10 @@ export async function openWorld(): Promise<World> {
     executors: { message: { type: "echo" }, instruction: { type: "echo" }, custom: { type: "echo" } },
   });
   rota.agent("held", (_task, { signal }) => untilAborted(signal));
+  rota.agent("writing", (_task, { signal, progress }) => {
+    progress({ text: "I found two addresses", length: 21 });
+    return untilAborted(signal);
+  });
   rota.agent("broken", () => {
     throw new Error("the other side hung up");
   });
@@ -178,7 +185,8 @@ export async function newPerson(world: World, options: OpenOptions = {}): Promis
     context,
     async open(path) {
       const page = await context.newPage();
-      await page.goto(`${url}/ui${path}`);
+      // What a test looks for it waits for: no need to wait for everything else, too.
+      await page.goto(`${url}/ui${path}`, { waitUntil: "commit" });
       return page;
     },
   };
@@ -190,21 +198,44 @@ export interface Person {
   open(path: string): Promise<Page>;
 }
 
-/** Runs axe-core on what is shown: nothing may be wrong with it. */
-export async function expectAccessible(page: Page): Promise<void> {
-  // As a debugger does, which the policy of the page does not concern.
-  await page.evaluate(axe.source);
-  const violations = await page.evaluate(async () => {
+/** The rules of axe-core that a theme can break: all others ask for what is the same in every colour. */
+const RULES_OF_COLOUR = ["color-contrast", "link-in-text-block"];
+
+/** Runs axe-core on what is shown: nothing may be wrong with it. `rules`: only these. */
+export async function expectAccessible(page: Page, rules?: readonly string[]): Promise<void> {
+  // As a debugger does, which the policy of the page does not concern; once for each document.
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe.source);
+  const violations = await page.evaluate(async (only) => {
     const { axe } = window as unknown as { axe: typeof import("axe-core") };
     const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-    const { violations } = await axe.run(document, { runOnly: tags, resultTypes: ["violations"] });
+    const runOnly = only === undefined ? tags : { type: "rule" as const, values: [...only] };
+    const { violations } = await axe.run(document, { runOnly, resultTypes: ["violations"] });
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-  });
+  }, rules);
   expect(violations).toEqual([]);
 }
 
+/** The same page in light and dark, wide and on a phone: nothing may be wrong, nor wider than the screen. */
+export async function expectAccessibleEverywhere(page: Page, name: string): Promise<void> {
+  for (const [width, theme] of [
+    [1280, "light"],
+    [1280, "dark"],
+    [360, "dark"],
+    [360, "light"],
+  ] as const) {
+    await page.setViewportSize({ width, height: 860 });
+    await page.emulateMedia({ colorScheme: theme });
+    // Where only the theme has changed since the last time.
+    const isRecoloured = (width === 1280) === (theme === "dark");
+    await expectAccessible(page, isRecoloured ? RULES_OF_COLOUR : undefined);
+    if (!isRecoloured) await expectNoSidewaysScroll(page);
+    await keepShot(page, `${name}-${width}-${theme}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 860 });
+}
+
 /** Nothing may be wider than the screen. */
-export async function expectNoSidewaysScroll(page: Page): Promise<void> {
+async function expectNoSidewaysScroll(page: Page): Promise<void> {
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
 }
 

@@ -104,7 +104,9 @@ function NavLink(props: {
 }) {
   const [location] = useLocation();
   const { path, href, onClick, children } = props;
-  const isHere = location === path || (path !== "/" && location.startsWith(`${path}/`));
+  // The page of one session is not below that of all sessions.
+  const isBelow = path !== "/" && (location.startsWith(`${path}/`) || `${location}s` === path);
+  const isHere = location === path || isBelow;
   return (
     <Link href={href} aria-current={isHere ? "page" : undefined} onClick={onClick}>
       {children}

@@ -7,8 +7,8 @@ const KEYS = [
   ["x", "", "Select"],
   ["c", "", "Cancel what is selected"],
   ["r", "", "Retry what is selected"],
-  ["/", "", "Filter"],
-  ["n", "", "New task"],
+  ["/", "", "Search"],
+  ["n", "", "New task, session, schedule or lane"],
   ["p", "", "Pause, or go on live"],
   ["?", "", "This help"],
 ] as const;

@@ -147,5 +147,8 @@ function namedBy(text: string, navigate: (to: string) => void): Option[] {
     run: () => navigate(`/tasks?${name}=${query}`),
   });
   if (/^bat_\w+$/.test(text)) return [to("batchId", "Tasks of batch", "tasks")];
-  return [to("agentId", "Tasks of agent", "agents"), to("sessionKey", "Tasks of session", "sessions")];
+  return [
+    to("agentId", "Tasks of agent", "agents"),
+    { icon: "sessions", label: `Session ${text}`, run: () => navigate(`/session?key=${query}`) },
+  ];
 }

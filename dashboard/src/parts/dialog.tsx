@@ -52,12 +52,14 @@ interface ConfirmProps {
   readonly children: ReactNode;
   /** Names the object and the count: "Cancel 1 204 tasks". */
   readonly action: string;
+  /** False: what would be done is not known yet. */
+  readonly isReady?: boolean;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
 }
 
 /** Asks before something that cannot be undone. */
-export function Confirm({ title, children, action, onConfirm, onClose }: ConfirmProps) {
+export function Confirm({ title, children, action, isReady = true, onConfirm, onClose }: ConfirmProps) {
   const confirm = () => {
     onConfirm();
     onClose();
@@ -73,7 +75,7 @@ export function Confirm({ title, children, action, onConfirm, onClose }: Confirm
           <button type="button" className="btn" onClick={onClose}>
             Keep
           </button>
-          <button type="button" className="btn btn-bad-solid" onClick={confirm}>
+          <button type="button" className="btn btn-bad-solid" disabled={!isReady} onClick={confirm}>
             {action}
           </button>
         </>

@@ -6,6 +6,7 @@ export type IconName =
   | "arrow"
   | "audit"
   | "bell"
+  | "bin"
   | "bookmark"
   | "budgets"
   | "check"

@@ -52,7 +52,11 @@ function ComesFrom({ task }: { readonly task: Task }) {
         {key !== undefined && batchId !== undefined && `, as ${key}`}
       </Fact>
       <Fact name="Session">
-        {sessionKey !== undefined && <TasksLink name="sessionKey" value={sessionKey} />}
+        {sessionKey !== undefined && (
+          <Link className="link" href={`/session?key=${encodeURIComponent(sessionKey)}`}>
+            {sessionKey}
+          </Link>
+        )}
       </Fact>
       <Fact name="Schedule">
         {scheduleId !== undefined && <TasksLink name="scheduleId" value={scheduleId} />}

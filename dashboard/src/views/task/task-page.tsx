@@ -21,6 +21,7 @@ import { Deliveries } from "./deliveries.tsx";
 import { Details } from "./details.tsx";
 import { TasksLink } from "./reason-text.tsx";
 import { curlOf, inputOf, workOf } from "./task-input.ts";
+import { TaskLog } from "./task-log.tsx";
 import { Timeline } from "./timeline.tsx";
 import { WhyBox } from "./why-box.tsx";
 
@@ -80,7 +81,7 @@ function Crumb({ id }: { readonly id: string }) {
 
 function TaskSheet({ task }: { readonly task: Task }) {
   const { client } = useSession();
-  const { taskId, state, error, lane, agentId } = task;
+  const { taskId, state, error, lane, agentId, attempts } = task;
   const { data: explanation } = useQuery({
     queryKey: ["explain", taskId],
     queryFn: ({ signal }) => client.tasks.explain(taskId, { signal }),
@@ -99,6 +100,7 @@ function TaskSheet({ task }: { readonly task: Task }) {
         <Progress task={task} />
         <Timeline task={task} since={isCurrent ? explanation.since : undefined} />
         <Data task={task} />
+        {attempts.length > 0 && <TaskLog task={task} />}
         {(task.dependsOn !== undefined || task.batchId !== undefined) && (
           <Suspense>
             <DependencyGraph task={task} />

@@ -1,7 +1,8 @@
-import { useQueries } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import type { Explanation, Reason, Task } from "../../../../src/client/index.ts";
+import type { Explanation, Reason, Task, TaskFilter } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
+import { shortId } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { glyphOf, StateGlyph, stateWord } from "../../parts/state.tsx";
 import { priorityWord, titleOf } from "../../parts/task-text.ts";
@@ -35,6 +36,7 @@ export function WhyBox({ task, explanation }: { readonly task: Task; readonly ex
             reason={reason}
             task={task}
             ahead={reason.code === "tasks_ahead" ? ahead.slice(0, NAMED_MAX) : []}
+            isLaneFull={reasons.some(({ code }) => code === "lane_full")}
           />
         ))}
       </ul>
@@ -73,8 +75,10 @@ function ReasonItem(props: {
   readonly reason: Reason;
   readonly task: Task;
   readonly ahead: readonly string[];
+  /** Over all nodes. */
+  readonly isLaneFull: boolean;
 }) {
-  const { reason, task, ahead } = props;
+  const { reason, task, ahead, isLaneFull } = props;
   const { icon, sentence } = textOf(reason, task);
   return (
     <li>
@@ -92,6 +96,14 @@ function ReasonItem(props: {
         )}
       </span>
       {ahead.length > 0 && <Ahead ids={ahead} />}
+      {reason.code === "lane_full" && <Holders title="Held longest by" name="lane" value={task.lane} />}
+      {reason.code === "agent_full" && (
+        <Holders title="Held longest by" name="agentId" value={task.agentId} />
+      )}
+      {/* Which of them run on this node is not known. */}
+      {reason.code === "workers_busy" && !isLaneFull && (
+        <Holders title="Running longest in the lane" name="lane" value={task.lane} />
+      )}
     </li>
   );
 }
@@ -120,6 +132,51 @@ function Ahead({ ids }: { readonly ids: readonly string[] }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+interface HoldersProps {
+  readonly title: string;
+  readonly name: "lane" | "agentId";
+  readonly value: string;
+}
+
+/** Who has had the slots longest. */
+function Holders({ title, name, value }: HoldersProps) {
+  const { client } = useSession();
+  const filter: TaskFilter = { state: "running", [name]: value, order: "oldest" };
+  const { data } = useQuery({
+    queryKey: ["holders", name, value],
+    queryFn: ({ signal }) => client.tasks.listRows({ ...filter, limit: NAMED_MAX }, { signal }),
+    meta: { live: (event) => event[name] === value && event.type !== "task.progress" },
+  });
+  if (data === undefined || data.count === 0) return null;
+  return (
+    <div className="held">
+      <p className="muted">
+        {title}{" "}
+        <Link
+          className="link"
+          href={`/tasks?state=running&${name}=${encodeURIComponent(value)}&order=oldest`}
+        >
+          (all)
+        </Link>
+      </p>
+      <ul className="holders">
+        {data.tasks.map(({ taskId, title: text, state, agentId, createdAt, startedAt }) => (
+          <li key={taskId}>
+            <StateGlyph state={state} label={stateWord(state)} />
+            <Link className="cut link inherit" href={`/tasks/${taskId}`}>
+              {text || shortId(taskId)}
+            </Link>
+            <span className="cut muted ag">{agentId}</span>
+            <span className="num">
+              <Span from={startedAt ?? createdAt} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

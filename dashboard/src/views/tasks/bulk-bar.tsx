@@ -1,113 +1,192 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueries, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Task } from "../../../../src/client/index.ts";
+import type { BulkInput, TaskRow } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { useCopy } from "../../parts/copy.tsx";
 import { Confirm } from "../../parts/dialog.tsx";
-import { countOf, formatCount } from "../../parts/format.ts";
-import { Icon } from "../../parts/icon.tsx";
-import { isEnded } from "../../parts/task-text.ts";
+import { countOf, formatCount, shortId } from "../../parts/format.ts";
+import { Icon, type IconName } from "../../parts/icon.tsx";
+import { Fault, Loading } from "../../parts/notices.tsx";
+import { stateWord } from "../../parts/state.tsx";
 import { useToast } from "../../parts/toast.tsx";
-import { forEachId } from "./for-each-id.ts";
+import { type BulkAction, canSelectMatching, IDS_MAX, isFor, matchingInput } from "./bulk-filter.ts";
+import { currentBulk } from "./bulk-progress.tsx";
+import type { TaskFilters } from "./task-filters.ts";
 import type { Selection } from "./use-selection.ts";
 
-/** More than this is asked about first. */
-const ASKED_FROM = 2;
+const ACTIONS: Readonly<
+  Record<BulkAction, { readonly word: string; readonly icon: IconName; readonly text: string }>
+> = {
+  cancel: { word: "Cancel", icon: "x", text: "What waits never starts, and what runs is stopped." },
+  retry: { word: "Retry", icon: "retry", text: "They go back into the queue with their retries anew." },
+  delete: { word: "Delete", icon: "bin", text: "They are gone for good, with their results and logs." },
+};
+const NAMES = Object.keys(ACTIONS) as BulkAction[];
 
 interface BulkBarProps {
-  readonly tasks: readonly Task[];
+  readonly tasks: readonly TaskRow[];
   readonly selection: Selection;
-  readonly onDone: () => void;
+  readonly filters: TaskFilters;
+  /** There are more that match than are loaded. */
+  readonly hasMore: boolean;
 }
 
 /** What can be done with the tasks that are selected. */
-export function BulkBar({ tasks, selection, onDone }: BulkBarProps) {
+export function BulkBar({ tasks, selection, filters, hasMore }: BulkBarProps) {
   const { client } = useSession();
   const toast = useToast();
   const copy = useCopy();
-  const [asked, setAsked] = useState<"cancel" | "retry">();
-  const chosen = tasks.filter(({ taskId }) => selection.ids.has(taskId));
-  const cancellable = chosen.filter(({ state }) => !isEnded(state)).map(({ taskId }) => taskId);
-  const retryable = chosen
-    .filter(({ state }) => state === "failed" || state === "cancelled")
-    .map(({ taskId }) => taskId);
-
+  const [asked, setAsked] = useState<BulkInput>();
+  const { ids, isAll, isMatching, selectMatching, clear } = selection;
   const { mutate, isPending } = useMutation({
-    mutationFn: ({ action, ids }: { action: "cancel" | "retry"; ids: readonly string[] }) =>
-      forEachId(ids, (id) => client.tasks[action](id)),
-    onSuccess: ({ done, failed, error }, { action }) => {
-      const word = action === "cancel" ? "Cancelled" : "Retried";
-      const rest = failed === 0 ? "" : `; ${formatCount(failed)} refused: ${sentenceOf(error)}`;
-      toast(`${word} ${countOf(done, "task")}${rest}`);
-      selection.clear();
-      onDone();
+    mutationFn: (input: BulkInput) => client.bulks.start(input),
+    onSuccess: ({ bulkId }) => {
+      currentBulk.set(bulkId);
+      clear();
     },
     onError: (error) => toast(sentenceOf(error)),
   });
-  const start = (action: "cancel" | "retry") => {
-    const ids = action === "cancel" ? cancellable : retryable;
-    if (ids.length >= ASKED_FROM) setAsked(action);
-    else if (ids.length > 0) mutate({ action, ids });
-  };
-  useKeys({
-    ...(cancellable.length > 0 ? { c: () => start("cancel") } : {}),
-    ...(retryable.length > 0 ? { r: () => start("retry") } : {}),
+  const chosen = tasks.filter(({ taskId }) => ids.has(taskId));
+  const inputs = NAMES.flatMap((action): BulkInput[] => {
+    if (isMatching) return [matchingInput(action, filters, Date.now())];
+    const named = chosen.filter(({ state }) => isFor(action, state)).map(({ taskId }) => taskId);
+    return named.length === 0 || ids.size > IDS_MAX ? [] : [{ action, ids: named }];
   });
-  const askedIds = asked === "cancel" ? cancellable : retryable;
+  const start = (input: BulkInput) => {
+    // One task that can be retried or submitted again is not asked about.
+    if (input.ids?.length === 1 && input.action !== "delete") mutate(input);
+    else setAsked(input);
+  };
+  const inputOf = (action: BulkAction) => inputs.find((input) => input.action === action);
+  const [cancel, retry] = [inputOf("cancel"), inputOf("retry")];
+  useKeys({
+    ...(cancel && { c: () => start(cancel) }),
+    ...(retry && { r: () => start(retry) }),
+  });
   return (
     <>
       <div className="bulk" role="toolbar" aria-label="Selected tasks">
         <span className="said" role="status">
-          <b>{formatCount(selection.ids.size)}</b> selected
+          {isMatching ? (
+            <MatchingCount filters={filters} />
+          ) : (
+            <>
+              <b>{formatCount(ids.size)}</b> selected
+              {ids.size > IDS_MAX && `, ${formatCount(IDS_MAX)} at most at once`}
+            </>
+          )}
         </span>
-        {cancellable.length > 0 && (
+        {!isMatching && (hasMore || !isAll) && canSelectMatching(filters) && (
+          <button type="button" className="btn btn-quiet link" onClick={selectMatching}>
+            Select all that match
+          </button>
+        )}
+        {inputs.map((input) => (
           <button
+            key={input.action}
             type="button"
             className="btn btn-quiet"
             disabled={isPending}
-            onClick={() => start("cancel")}
+            onClick={() => start(input)}
           >
-            <Icon name="x" />
-            Cancel
+            <Icon name={ACTIONS[input.action].icon} />
+            {ACTIONS[input.action].word}
+          </button>
+        ))}
+        {!isMatching && (
+          <button
+            type="button"
+            className="btn btn-quiet hide-s2"
+            onClick={() => copy([...ids].join("\n"), countOf(ids.size, "id"))}
+          >
+            <Icon name="copy" />
+            Copy ids
           </button>
         )}
-        {retryable.length > 0 && (
-          <button type="button" className="btn btn-quiet" disabled={isPending} onClick={() => start("retry")}>
-            <Icon name="retry" />
-            Retry
-          </button>
-        )}
-        <button
-          type="button"
-          className="btn btn-quiet hide-s2"
-          onClick={() => copy([...selection.ids].join("\n"), countOf(selection.ids.size, "id"))}
-        >
-          <Icon name="copy" />
-          Copy ids
-        </button>
         <span className="bar-v" />
-        <button type="button" className="btn-icon" aria-label="Clear selection" onClick={selection.clear}>
+        <button type="button" className="btn-icon" aria-label="Clear selection" onClick={clear}>
           <Icon name="x" />
         </button>
       </div>
       {asked !== undefined && (
-        <Confirm
-          title={asked === "cancel" ? "Cancel tasks" : "Retry tasks"}
-          action={`${asked === "cancel" ? "Cancel" : "Retry"} ${countOf(askedIds.length, "task")}`}
+        <AskBulk
+          input={asked}
+          others={isMatching ? 0 : ids.size - (asked.ids?.length ?? 0)}
           onClose={() => setAsked(undefined)}
-          onConfirm={() => mutate({ action: asked, ids: askedIds })}
-        >
-          <p>
-            {asked === "cancel"
-              ? "What waits never starts, and what runs is stopped."
-              : "They go back into the queue with their retries anew."}
-            {askedIds.length < chosen.length &&
-              ` ${countOf(chosen.length - askedIds.length, "task")} of those selected cannot be, and stay as they are.`}
-          </p>
-        </Confirm>
+          onConfirm={() => mutate(asked)}
+        />
       )}
     </>
+  );
+}
+
+/** How many match: those that could be cancelled, and those that have ended. */
+function MatchingCount({ filters }: { readonly filters: TaskFilters }) {
+  const { client } = useSession();
+  const [now] = useState(Date.now);
+  const previews = useQueries({
+    queries: (["cancel", "delete"] as const).map((action) => ({
+      queryKey: ["bulk-preview", action, filters, now],
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        client.bulks.preview(matchingInput(action, filters, now), { signal }),
+    })),
+  });
+  const isKnown = previews.every(({ data }) => data !== undefined);
+  const count = previews.reduce((sum, { data }) => sum + (data?.matched ?? 0), 0);
+  const isCapped = previews.some(({ data }) => data?.capped);
+  return <>All {isKnown && <b>{`${formatCount(count)}${isCapped ? "+" : ""}`}</b>} that match are selected</>;
+}
+
+interface AskBulkProps {
+  readonly input: BulkInput;
+  /** How many of those selected it cannot be done with. */
+  readonly others: number;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+/** Says what would be done, by a dry run, and asks. */
+function AskBulk({ input, others, onConfirm, onClose }: AskBulkProps) {
+  const { client } = useSession();
+  const { word, text } = ACTIONS[input.action];
+  const { data, error, refetch } = useQuery({
+    queryKey: ["bulk-preview", input],
+    queryFn: ({ signal }) => client.bulks.preview(input, { signal }),
+    staleTime: 0,
+  });
+  return (
+    <Confirm
+      title={`${word} tasks`}
+      action={data === undefined ? `${word} tasks` : `${word} ${countOf(data.matched, "task")}`}
+      isReady={data !== undefined && data.matched > 0}
+      onClose={onClose}
+      onConfirm={onConfirm}
+    >
+      {data !== undefined ? (
+        <>
+          <p>
+            {data.matched === 0 ? "There is none that this could be done with." : text}
+            {others > 0 && ` ${countOf(others, "task")} of those selected cannot be, and stay as they are.`}
+            {data.capped && " There are more: so many are done at once."}
+          </p>
+          <ul className="sample">
+            {data.sample.map(({ taskId, agentId, state }) => (
+              <li key={taskId} className="muted">
+                <span className="mono">{shortId(taskId)}</span> {agentId}, {stateWord(state).toLowerCase()}
+              </li>
+            ))}
+            {data.matched > data.sample.length && (
+              <li className="muted">and {formatCount(data.matched - data.sample.length)} more</li>
+            )}
+          </ul>
+        </>
+      ) : error === null ? (
+        <Loading what="what would be done" />
+      ) : (
+        <Fault error={error} what="What would be done" onRetry={() => void refetch()} />
+      )}
+    </Confirm>
   );
 }

@@ -1,13 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
 import { useSession } from "../../api/session.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { stateWord } from "../../parts/state.tsx";
 import type { UseFilters } from "../../parts/use-filters.ts";
-import { FILTER_LABELS, TASK_FILTERS, TASK_TABS, type TaskFilterName } from "./task-filters.ts";
+import { FILTER_LABELS, RANGES, TASK_FILTERS, TASK_TABS, type TaskFilterName } from "./task-filters.ts";
 
-const NAMES = Object.keys(TASK_FILTERS) as TaskFilterName[];
+const NAMES = Object.keys(FILTER_LABELS) as TaskFilterName[];
+const MINUTE_MS = 60_000;
 /** A text is taken over this long after the last letter. */
 const TYPING_MS = 400;
 
@@ -21,18 +22,20 @@ interface FilterBarProps {
 
 /** What the list shows, one chip each, and a way to add more. */
 export function FilterBar({ filtering, children }: FilterBarProps) {
-  const { filters, count, set, clear } = filtering;
+  const { filters, set, clear } = filtering;
   const [added, setAdded] = useState<TaskFilterName>();
-  const add = useRef<HTMLSelectElement>(null);
+  const search = useRef<HTMLInputElement>(null);
   const shown = NAMES.filter((name) => filters[name] !== undefined || name === added);
   const free = NAMES.filter((name) => !shown.includes(name));
-  useKeys({ "/": () => add.current?.focus() });
+  useKeys({ "/": () => search.current?.focus() });
   return (
     <div className="bar" role="group" aria-label="Filters">
+      <Search field={search} value={filters.q ?? ""} onChange={(q) => set({ q })} />
       {shown.map((name) => (
         <Chip
           key={name}
           name={name}
+          label={name === "from" && filters.order === "completed" ? "Ended" : FILTER_LABELS[name]}
           value={filters[name] ?? ""}
           isNew={name === added}
           onChange={(value) => set({ [name]: value })}
@@ -46,7 +49,6 @@ export function FilterBar({ filtering, children }: FilterBarProps) {
         <span className="chip chip-add">
           <Icon name="plus" size={12} />
           <select
-            ref={add}
             className="chip-select"
             aria-label="Add a filter"
             value=""
@@ -61,7 +63,7 @@ export function FilterBar({ filtering, children }: FilterBarProps) {
           </select>
         </span>
       )}
-      {count > 1 && (
+      {shown.length > 1 && (
         <button
           type="button"
           className="btn btn-quiet"
@@ -73,29 +75,93 @@ export function FilterBar({ filtering, children }: FilterBarProps) {
           Remove all
         </button>
       )}
+      <span className="grow" />
       {children}
+      <span className="chip chip-order">
+        <Icon name="sort" size={12} />
+        <select
+          className="chip-select"
+          aria-label="Order"
+          value={filters.order ?? ""}
+          onChange={(event) => set({ order: event.target.value })}
+        >
+          <option value="">Newest</option>
+          <option value="oldest">Oldest</option>
+          <option value="completed">Ended last</option>
+        </select>
+      </span>
     </div>
   );
 }
 
+interface SearchProps {
+  readonly field: RefObject<HTMLInputElement | null>;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function Search({ field, value, onChange }: SearchProps) {
+  const [draft, setDraft] = useDraft(value, onChange);
+  return (
+    <span className="chip chip-search">
+      <Icon name="search" size={14} />
+      <input
+        ref={field}
+        type="search"
+        className="chip-input"
+        aria-label="Search tasks"
+        placeholder="Id, batch or key"
+        spellCheck={false}
+        value={draft}
+        onChange={(event) => setDraft(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") onChange(draft.trim());
+          else if (event.key === "Escape") event.currentTarget.blur();
+        }}
+      />
+    </span>
+  );
+}
+
+/** What is being typed, which is taken over once nothing more comes. */
+function useDraft(value: string, onChange: (value: string) => void) {
+  const [draft, setDraft] = useState(value);
+  useEffect(() => setDraft(value), [value]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed moves the clock.
+  useEffect(() => {
+    if (draft.trim() === value) return;
+    const timer = setTimeout(() => onChange(draft.trim()), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [draft]);
+  return [draft, setDraft] as const;
+}
+
 interface ChipProps {
   readonly name: TaskFilterName;
+  readonly label: string;
   readonly value: string;
   readonly isNew: boolean;
   readonly onChange: (value: string) => void;
   readonly onRemove: () => void;
 }
 
-function Chip({ name, value, isNew, onChange, onRemove }: ChipProps) {
-  const label = FILTER_LABELS[name];
-  const options =
-    name === "state" ? stateOptions(value) : TASK_FILTERS[name]?.map((each) => [each, each] as const);
+function Chip({ name, label, value, isNew, onChange, onRemove }: ChipProps) {
+  const options = optionsOf(name, value);
   return (
     <span className="chip">
       <span className="k" aria-hidden="true">
         {label}
       </span>
-      {options === undefined ? (
+      {name === "to" || (name === "from" && isMoment(value)) ? (
+        <input
+          type="datetime-local"
+          className="chip-input"
+          aria-label={label}
+          autoFocus={isNew}
+          value={toLocal(value)}
+          onChange={(event) => onChange(fromLocal(event.target.value))}
+        />
+      ) : options === undefined ? (
         <ChipText name={name} label={label} value={value} isNew={isNew} onChange={onChange} />
       ) : (
         <select
@@ -120,6 +186,31 @@ function Chip({ name, value, isNew, onChange, onRemove }: ChipProps) {
   );
 }
 
+/** Undefined: any text. */
+function optionsOf(name: TaskFilterName, value: string): readonly (readonly [string, string])[] | undefined {
+  if (name === "state") return stateOptions(value);
+  if (name !== "from") return TASK_FILTERS[name]?.map((each) => [each, each] as const);
+  const ranges = Object.entries(RANGES).map(([each, { label }]) => [each, label] as const);
+  const hourAgo = Math.floor(Date.now() / MINUTE_MS - 60) * MINUTE_MS;
+  return [...ranges, [new Date(hourAgo).toISOString(), "since a moment"]];
+}
+
+function isMoment(value: string): boolean {
+  return value !== "" && RANGES[value] === undefined;
+}
+
+/** As the field of the browser has it: without a zone, which is that of the browser. */
+function toLocal(value: string): string {
+  const at = new Date(value);
+  if (Number.isNaN(at.getTime())) return "";
+  return new Date(at.getTime() - at.getTimezoneOffset() * MINUTE_MS).toISOString().slice(0, 16);
+}
+
+function fromLocal(value: string): string {
+  const at = new Date(value);
+  return Number.isNaN(at.getTime()) ? "" : at.toISOString();
+}
+
 /** The groups of the tabs, then each state; and what the address says, if it is another. */
 function stateOptions(value: string): (readonly [string, string])[] {
   const groups = TASK_TABS.filter(({ states }) => states.length > 1).map(
@@ -132,27 +223,14 @@ function stateOptions(value: string): (readonly [string, string])[] {
 }
 
 /** Its choices are there at once, from what the server knows by name; any other text will do. */
-function ChipText({
-  name,
-  label,
-  value,
-  isNew,
-  onChange,
-}: Omit<ChipProps, "onRemove"> & { readonly label: string }) {
+function ChipText({ name, label, value, isNew, onChange }: Omit<ChipProps, "onRemove">) {
   const { client, may } = useSession();
-  const [draft, setDraft] = useState(value);
+  const [draft, setDraft] = useDraft(value, onChange);
   const listId = useId();
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => setDraft(value), [value]);
   useEffect(() => {
     if (isNew) input.current?.focus();
   }, [isNew]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed moves the clock.
-  useEffect(() => {
-    if (draft.trim() === value) return;
-    const timer = setTimeout(() => onChange(draft.trim()), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [draft]);
   const hasChoices = name === "agentId" || name === "lane";
   const { data: choices = [] } = useQuery({
     queryKey: ["choices", name],

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
-import type { RotaEvent, Task, TaskPage } from "../../../../src/client/index.ts";
-import { patchRows } from "./patch-rows.ts";
+import type { RotaEvent, Task, TaskRow, TaskRowPage } from "../../../../src/client/index.ts";
+import { patchRows, patchTask } from "./patch-rows.ts";
 import { isNewRow, mayConcern, toQuery } from "./task-filters.ts";
 
-const row = (taskId: string) => ({ taskId, state: "queued", retryCount: 0 }) as unknown as Task;
-const page = (...ids: string[]): TaskPage => ({ tasks: ids.map(row), count: ids.length, nextCursor: null });
+const row = (taskId: string) => ({ taskId, state: "queued", attempts: 0 }) as unknown as TaskRow;
+const page = (...ids: string[]): TaskRowPage => ({
+  tasks: ids.map(row),
+  count: ids.length,
+  nextCursor: null,
+});
 const event = (fields: Partial<RotaEvent>): RotaEvent => ({
   seq: 1,
   type: "task.started",
@@ -19,10 +23,11 @@ const event = (fields: Partial<RotaEvent>): RotaEvent => ({
 
 test("what events say is put into the rows, and other pages stay what they were", () => {
   const data = { pages: [page("a"), page("b", "c")], pageParams: [undefined, "x"] };
-  const started = patchRows(data, [event({})]);
+  const started = patchRows(data, [event({ attempt: 1 })]);
   expect(started.pages[0]).toBe(data.pages[0]);
   expect(started.pages[1]?.tasks[0]).toMatchObject({
     state: "running",
+    attempts: 1,
     startedAt: "2026-03-08T12:00:00.000Z",
   });
   expect(started.pages[1]?.tasks[1]).toBe(data.pages[1]?.tasks[1]);
@@ -40,11 +45,19 @@ test("what events say is put into the rows, and other pages stay what they were"
   expect(failed.pages[1]?.tasks[0]).toMatchObject({
     state: "failed",
     error: "no more",
-    retryCount: 1,
+    attempts: 1,
     completedAt: "2026-03-08T12:02:00.000Z",
   });
-  const again = patchRows(failed, [event({ type: "task.started" })]);
+  const again = patchRows(failed, [event({ type: "task.started", attempt: 2 })]);
   expect(again.pages[1]?.tasks[0]).not.toHaveProperty("completedAt");
+  expect(again.pages[1]?.tasks[0]).toMatchObject({ attempts: 2 });
+});
+
+test("a whole task is told when it is tried again", () => {
+  const task = { taskId: "b", state: "running", retryCount: 0 } as unknown as Task;
+  const retryAt = "2026-03-08T12:01:00.000Z";
+  const retrying = event({ type: "task.retrying", state: "delayed", error: "no", attempt: 1, retryAt });
+  expect(patchTask(task, retrying)).toMatchObject({ state: "delayed", retryCount: 1, runAt: retryAt });
 });
 
 test("events of tasks that are not shown change nothing", () => {
@@ -63,10 +76,23 @@ test("an event concerns a list that may contain its task", () => {
   expect(isNewRow({}, event({}))).toBe(false);
 });
 
+test("what is new at the top depends on the order, the search and the time", () => {
+  const created = event({ type: "task.created", state: "queued" });
+  const done = event({ type: "task.completed", state: "done" });
+  expect(isNewRow({ order: "oldest" }, created)).toBe(false);
+  expect(isNewRow({ order: "completed" }, created)).toBe(false);
+  expect(isNewRow({ order: "completed" }, done)).toBe(true);
+  expect(isNewRow({ q: "b" }, created)).toBe(true);
+  expect(isNewRow({ q: "c" }, created)).toBe(false);
+  expect(isNewRow({ to: "2026-03-08T12:00:00.000Z" }, created)).toBe(false);
+});
+
 test("the server is asked with the names it has", () => {
-  expect(toQuery({ state: "queued,delayed", scheduleId: "7" })).toEqual({
+  expect(toQuery({ state: "queued,delayed", scheduleId: "7" }, 0)).toEqual({
     state: "queued,delayed",
     scheduleId: 7,
   });
-  expect(toQuery({ scheduleId: "seven" })).toEqual({});
+  expect(toQuery({ scheduleId: "seven" }, 0)).toEqual({});
+  expect(toQuery({ from: "15m", to: "x" }, 900_000)).toEqual({ from: "1970-01-01T00:00:00.000Z", to: "x" });
+  expect(toQuery({ from: "2026-03-08T12:00:00.000Z" }, 0)).toEqual({ from: "2026-03-08T12:00:00.000Z" });
 });

@@ -1,8 +1,8 @@
 import type { InfiniteData } from "@tanstack/react-query";
-import type { RotaEvent, Task, TaskPage } from "../../../../src/client/index.ts";
+import type { RotaEvent, Task, TaskRow, TaskRowPage } from "../../../../src/client/index.ts";
 import { isEnded } from "../../parts/task-text.ts";
 
-type Pages = InfiniteData<TaskPage, string | undefined>;
+type Pages = InfiniteData<TaskRowPage, string | undefined>;
 
 /** Puts what events say into the rows that are loaded. Pages without any of these tasks stay the same objects. */
 export function patchRows(data: Pages, events: readonly RotaEvent[]): Pages {
@@ -17,23 +17,36 @@ export function patchRows(data: Pages, events: readonly RotaEvent[]): Pages {
   const pages = data.pages.map((page) => {
     if (!page.tasks.some(({ taskId }) => byTask.has(taskId))) return page;
     isChanged = true;
-    const tasks = page.tasks.map((task) => (byTask.get(task.taskId) ?? []).reduce(patchTask, task));
+    const tasks = page.tasks.map((row) => (byTask.get(row.taskId) ?? []).reduce(patchRow, row));
     return { ...page, tasks };
   });
   return isChanged ? { ...data, pages } : data;
 }
 
+function patchRow(row: TaskRow, event: RotaEvent): TaskRow {
+  const { type, attempt = 0 } = event;
+  const attempts = type === "task.started" ? Math.max(row.attempts, attempt) : row.attempts;
+  return { ...patchState(row, event), attempts };
+}
+
 /** What an event says of a task, and nothing that it does not. */
 export function patchTask(task: Task, event: RotaEvent): Task {
+  return {
+    ...patchState(task, event),
+    ...(event.type === "task.retrying" && event.attempt !== undefined ? { retryCount: event.attempt } : {}),
+    ...(event.retryAt === undefined ? {} : { runAt: event.retryAt }),
+  };
+}
+
+/** What a row has, too. */
+function patchState<Shown extends Task | TaskRow>(task: Shown, event: RotaEvent): Shown {
   const { state, timestamp, error, type } = event;
   const { error: _error, completedAt: _completedAt, ...rest } = task;
   return {
-    ...rest,
+    ...(rest as Shown),
     state,
     ...(isEnded(state) ? { completedAt: timestamp } : {}),
     ...(error === undefined ? {} : { error }),
     ...(type === "task.started" && task.startedAt === undefined ? { startedAt: timestamp } : {}),
-    ...(type === "task.retrying" && event.attempt !== undefined ? { retryCount: event.attempt } : {}),
-    ...(event.retryAt === undefined ? {} : { runAt: event.retryAt }),
   };
 }

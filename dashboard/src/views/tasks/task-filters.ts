@@ -1,4 +1,5 @@
 import type { RotaEvent, TaskFilter, TaskState } from "../../../../src/client/index.ts";
+import { isEnded } from "../../parts/task-text.ts";
 import type { Filters } from "../../parts/use-filters.ts";
 
 /** Parameters of the page, which are those of `GET /tasks`. What the server learns to filter by is added here. */
@@ -10,10 +11,26 @@ export const TASK_FILTERS = {
   sessionKey: undefined,
   batchId: undefined,
   scheduleId: undefined,
+  /** A moment, or how long ago: a link to the last hour goes on to show the last hour. */
+  from: undefined,
+  to: undefined,
+  q: undefined,
+  order: ["oldest", "completed"],
 } as const;
 
 export type TaskFilters = Filters<typeof TASK_FILTERS>;
-export type TaskFilterName = keyof typeof TASK_FILTERS;
+/** Those that are chips; the others have a place of their own. */
+export type TaskFilterName = Exclude<keyof typeof TASK_FILTERS, "q" | "order">;
+
+/** How long ago `from` may be, by how it is written. */
+export const RANGES: Readonly<Record<string, { readonly label: string; readonly ms: number }>> = {
+  "15m": { label: "last 15 min", ms: 900_000 },
+  "1h": { label: "last hour", ms: 3_600_000 },
+  "6h": { label: "last 6 h", ms: 21_600_000 },
+  "24h": { label: "last 24 h", ms: 86_400_000 },
+  "7d": { label: "last 7 days", ms: 604_800_000 },
+  "30d": { label: "last 30 days", ms: 2_592_000_000 },
+};
 
 export const FILTER_LABELS: Readonly<Record<TaskFilterName, string>> = {
   state: "State",
@@ -23,6 +40,8 @@ export const FILTER_LABELS: Readonly<Record<TaskFilterName, string>> = {
   sessionKey: "Session",
   batchId: "Batch",
   scheduleId: "Schedule",
+  from: "Created",
+  to: "Before",
 };
 
 /** Filters that users want often. */
@@ -35,11 +54,31 @@ export const TASK_TABS: readonly { readonly label: string; readonly states: read
   { label: "Cancelled", states: ["cancelled", "rejected"] },
 ];
 
-/** Of the whole page, what the server is asked. */
-export function toQuery(filters: TaskFilters): TaskFilter {
-  const { scheduleId, ...rest } = filters;
+function statesOf(tab: string): string {
+  return TASK_TABS.find(({ label }) => label === tab)?.states.join(",") ?? "";
+}
+
+/** What the tabs say, as the address has it. */
+export const WAITING = statesOf("Waiting");
+export const RUNNING = statesOf("Running");
+
+/** The list of tasks with these filters. */
+export function tasksHref(filters: TaskFilters): string {
+  return `/tasks?${new URLSearchParams(filters)}`;
+}
+
+/** Of the whole page, what the server is asked. What it cannot understand is left to it to say. */
+export function toQuery(filters: TaskFilters, now: number): TaskFilter {
+  const { scheduleId, from, ...rest } = filters;
   const isNumber = scheduleId !== undefined && /^\d+$/.test(scheduleId);
-  return { ...rest, ...(isNumber ? { scheduleId: Number(scheduleId) } : {}) } as TaskFilter;
+  const range = from === undefined ? undefined : RANGES[from];
+  return {
+    ...rest,
+    ...(isNumber ? { scheduleId: Number(scheduleId) } : {}),
+    ...(from === undefined
+      ? {}
+      : { from: range === undefined ? from : new Date(now - range.ms).toISOString() }),
+  } as TaskFilter;
 }
 
 /** Whether an event may concern the list. What the event does not tell, such as a priority, may be so. */
@@ -54,8 +93,19 @@ export function mayConcern(filters: TaskFilters, event: RotaEvent): boolean {
   );
 }
 
-/** Whether an event is of a task that is new to the list. */
+/** Whether an event is of a task that is new at the top of the list. */
 export function isNewRow(filters: TaskFilters, event: RotaEvent): boolean {
-  if (event.type !== "task.created" || !mayConcern(filters, event)) return false;
-  return filters.state === undefined || filters.state.split(",").includes(event.state);
+  const { state, q, to, order } = filters;
+  const { type, taskId, batchId, timestamp } = event;
+  const isFirst =
+    order === undefined
+      ? type === "task.created"
+      : order === "completed" && type !== "batch.completed" && isEnded(event.state);
+  return (
+    isFirst &&
+    mayConcern(filters, event) &&
+    (state === undefined || state.split(",").includes(event.state)) &&
+    (q === undefined || taskId.startsWith(q) || batchId === q) &&
+    (to === undefined || timestamp < to)
+  );
 }

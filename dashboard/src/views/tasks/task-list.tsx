@@ -1,26 +1,18 @@
-import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useCallback, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useKeys } from "../../keys/use-keys.ts";
 import { formatCount } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { useRowsOnScreen } from "../../parts/use-rows-on-screen.ts";
+import type { Column } from "./columns.tsx";
 import { TaskRow } from "./task-row.tsx";
 import type { Selection } from "./use-selection.ts";
 import type { TaskPages } from "./use-task-pages.ts";
 
-const ROW_PX = { wide: 34, phone: 59 } as const;
-const OVERSCAN = 8;
 /** So many rows before the end the next page is read. */
 const AHEAD_ROWS = 40;
 /** A list that is scrolled by less than this is at its top. */
 const TOP_PX = 60;
-
-const PHONE = matchMedia("(width < 45rem)");
-
-function subscribeToWidth(listener: () => void): () => void {
-  PHONE.addEventListener("change", listener);
-  return () => PHONE.removeEventListener("change", listener);
-}
 
 interface TaskListProps {
   readonly pages: TaskPages;
@@ -28,34 +20,22 @@ interface TaskListProps {
   readonly canSelect: boolean;
   /** On a phone: the boxes are shown. */
   readonly isSelecting: boolean;
+  readonly hidden: readonly Column[];
+  /** Undefined: newest first. */
+  readonly order: string | undefined;
 }
 
 /** Rows of which only those on the screen exist, however many there are. */
-export function TaskList({ pages, selection, canSelect, isSelecting }: TaskListProps) {
+export function TaskList({ pages, selection, canSelect, isSelecting, hidden, order }: TaskListProps) {
   const { tasks, hasMore, isCut, loadMore, newCount, showNew, setAtTop } = pages;
   const box = useRef<HTMLDivElement>(null);
-  const [offset, setOffset] = useState(0);
   const [cursor, setCursor] = useState<number>();
   const [, navigate] = useLocation();
-  const rowPx = useSyncExternalStore(subscribeToWidth, () => (PHONE.matches ? ROW_PX.phone : ROW_PX.wide));
-  useLayoutEffect(() => setOffset(box.current?.offsetTop ?? 0), []);
-
-  // Others than before would make it measure every row anew.
-  const estimateSize = useCallback(() => rowPx, [rowPx]);
-  const getItemKey = useCallback((index: number) => tasks[index]?.taskId ?? index, [tasks]);
-  const virtual = useWindowVirtualizer({
-    count: tasks.length,
-    estimateSize,
-    getItemKey,
-    overscan: OVERSCAN,
-    scrollMargin: offset,
-  });
-  const items = virtual.getVirtualItems();
-  const last = items.at(-1)?.index ?? 0;
+  const { from, to, rowPx, scrollTo } = useRowsOnScreen(box, tasks.length);
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever the last row that is drawn changes, or rows came.
   useEffect(() => {
-    if (hasMore && last >= tasks.length - AHEAD_ROWS) loadMore();
-  }, [last, tasks.length, hasMore]);
+    if (hasMore && to >= tasks.length - AHEAD_ROWS) loadMore();
+  }, [to, tasks.length, hasMore]);
 
   useEffect(() => {
     const scrolled = () => setAtTop(scrollY < TOP_PX);
@@ -66,7 +46,7 @@ export function TaskList({ pages, selection, canSelect, isSelecting }: TaskListP
   const move = (step: number) => {
     const next = Math.min(tasks.length - 1, Math.max(0, cursor === undefined ? 0 : cursor + step));
     setCursor(next);
-    virtual.scrollToIndex(next);
+    scrollTo(next);
   };
   const task = cursor === undefined ? undefined : tasks[cursor];
   useKeys({
@@ -88,30 +68,30 @@ export function TaskList({ pages, selection, canSelect, isSelecting }: TaskListP
         </button>
       )}
       <div
-        className={`list cols-tasks ${isSelecting ? "selecting" : ""}`}
+        className={[
+          "list cols-tasks",
+          isSelecting && "selecting",
+          ...hidden.map((name) => `no-${name}`),
+        ].join(" ")}
         role="table"
         aria-label="Tasks"
         aria-rowcount={hasMore || isCut ? -1 : tasks.length + 1}
       >
-        <Head selection={selection} canSelect={canSelect} />
-        <div className="lbody" role="rowgroup" ref={box} style={{ height: virtual.getTotalSize() }}>
-          {items.map(({ index, key, start }) => {
-            const row = tasks[index];
-            if (row === undefined) return null;
-            return (
-              <TaskRow
-                key={key}
-                task={row}
-                index={index}
-                isSelected={selection.ids.has(row.taskId)}
-                isCursor={index === cursor}
-                canSelect={canSelect}
-                style={{ transform: `translateY(${start - offset}px)` }}
-                measure={virtual.measureElement}
-                onSelect={selection.toggle}
-              />
-            );
-          })}
+        <Head selection={selection} canSelect={canSelect} order={order} />
+        <div className="lbody" role="rowgroup" ref={box} style={{ height: tasks.length * rowPx }}>
+          {tasks.slice(from, to).map((row, at) => (
+            <TaskRow
+              key={row.taskId}
+              task={row}
+              index={from + at}
+              isSelected={selection.isMatching || selection.ids.has(row.taskId)}
+              isCursor={from + at === cursor}
+              canSelect={canSelect}
+              isByEnd={order === "completed"}
+              top={(from + at) * rowPx}
+              onSelect={selection.toggle}
+            />
+          ))}
         </div>
       </div>
       {isCut && (
@@ -123,7 +103,7 @@ export function TaskList({ pages, selection, canSelect, isSelecting }: TaskListP
   );
 }
 
-function Head({ selection, canSelect }: Pick<TaskListProps, "selection" | "canSelect">) {
+function Head({ selection, canSelect, order }: Pick<TaskListProps, "selection" | "canSelect" | "order">) {
   const { ids, isAll, toggleAll } = selection;
   return (
     <div className="lhead" role="row">
@@ -149,31 +129,35 @@ function Head({ selection, canSelect }: Pick<TaskListProps, "selection" | "canSe
         <span className="vh">State</span>
       </span>
       <span role="columnheader">Task</span>
-      <span role="columnheader" className="wide">
+      <span role="columnheader" className="wide c-id">
         Id
       </span>
-      <span role="columnheader">Agent</span>
+      <span role="columnheader" className="c-agent">
+        Agent
+      </span>
       <span role="columnheader" className="c-lane">
         Lane
       </span>
-      <span role="columnheader" className="wide">
+      <span role="columnheader" className="wide c-prio">
         Priority
       </span>
-      <span role="columnheader">State</span>
-      <span role="columnheader" className="num">
+      <span role="columnheader" className="c-why">
+        State
+      </span>
+      <span role="columnheader" className="num c-wait">
         Wait
       </span>
-      <span role="columnheader" className="num">
+      <span role="columnheader" className="num c-run">
         Run
       </span>
       <span role="columnheader" className="num c-tok">
         Tokens
       </span>
-      <span role="columnheader" className="wide num">
+      <span role="columnheader" className="wide num c-tries">
         Attempts
       </span>
-      <span role="columnheader" className="num" aria-sort="descending">
-        Created <Icon name="sort" size={12} />
+      <span role="columnheader" className="num" aria-sort={order === "oldest" ? "ascending" : "descending"}>
+        {order === "completed" ? "Ended" : "Created"} <Icon name="sort" size={12} />
       </span>
     </div>
   );

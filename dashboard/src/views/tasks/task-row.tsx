@@ -1,38 +1,38 @@
-import { type CSSProperties, type MouseEvent, memo } from "react";
+import { type MouseEvent, memo } from "react";
 import { Link } from "wouter";
-import type { Task } from "../../../../src/client/index.ts";
+import type { TaskRow as Row } from "../../../../src/client/index.ts";
 import { formatShortCount, shortId } from "../../parts/format.ts";
-import { glyphOf, StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
-import { priorityWord, stateNote, titleOf } from "../../parts/task-text.ts";
-import { Moment, Span, useNow } from "../../parts/time.tsx";
+import { type Glyph, StateGlyph, stateTone, stateWord } from "../../parts/state.tsx";
+import { priorityWord } from "../../parts/task-text.ts";
+import { Moment, Span } from "../../parts/time.tsx";
 
 interface TaskRowProps {
-  readonly task: Task;
+  readonly task: Row;
   readonly index: number;
   readonly isSelected: boolean;
   readonly isCursor: boolean;
   readonly canSelect: boolean;
-  readonly style: CSSProperties;
-  readonly measure: (element: HTMLElement | null) => void;
+  /** Its last column says when it ended. */
+  readonly isByEnd: boolean;
+  /** Where it stands in the list, in pixels. */
+  readonly top: number;
   readonly onSelect: (index: number, isRange: boolean) => void;
 }
 
 /** One task in one line; on a phone in two. */
 export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
-  const { task, index, isSelected, isCursor, canSelect, style, measure, onSelect } = props;
-  const { taskId, agentId, lane, priority, createdAt, usage, attempts } = task;
-  const glyph = glyphOf(task);
+  const { task, index, isSelected, isCursor, canSelect, isByEnd, top, onSelect } = props;
+  const { taskId, title, agentId, lane, priority, createdAt, completedAt, tokens, attempts } = task;
+  const glyph = glyphOfRow(task);
   const select = (event: MouseEvent<HTMLInputElement>) => onSelect(index, event.shiftKey);
   return (
     <div
-      ref={measure}
       className="lrow"
       role="row"
-      data-index={index}
       data-cursor={isCursor ? "" : undefined}
       aria-rowindex={index + 2}
       aria-selected={isSelected}
-      style={style}
+      style={{ transform: `translateY(${top}px)` }}
     >
       <span role="cell" className="over no-cut">
         {canSelect && (
@@ -53,10 +53,10 @@ export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
       </span>
       <span role="cell" className="c-title">
         <Link className="main-link name" href={`/tasks/${taskId}`}>
-          {titleOf(task)}
+          {title || shortId(taskId)}
         </Link>
       </span>
-      <span role="cell" className="wide id">
+      <span role="cell" className="wide id c-id">
         {shortId(taskId)}
       </span>
       <span role="cell" className="c-agent" title={agentId}>
@@ -65,52 +65,51 @@ export const TaskRow = memo(function TaskRow(props: TaskRowProps) {
       <span role="cell" className="c-lane sub">
         {lane}
       </span>
-      <span role="cell" className="wide sub">
+      <span role="cell" className="wide sub c-prio">
         {priorityWord(priority)}
       </span>
       <span
         role="cell"
         className={`c-why ${stateTone(glyph) === "state-run" ? "sub" : (stateTone(glyph) ?? "sub")}`}
       >
-        <Note task={task} />
+        {task.error ?? stateWord(glyph)}
       </span>
       <span role="cell" className="num c-wait">
         <Wait task={task} />
       </span>
       <span role="cell" className="num c-run">
-        {task.startedAt === undefined ? "–" : <Span from={task.startedAt} to={endOf(task)} />}
+        <Run task={task} />
       </span>
       <span role="cell" className="num c-tok sub">
-        {formatShortCount(usage === undefined ? undefined : usage.inputTokens + usage.outputTokens)}
+        {formatShortCount(tokens)}
       </span>
-      <span role="cell" className="wide num sub">
-        {attempts === undefined || attempts.length === 0 ? "–" : attempts.length}
+      <span role="cell" className="wide num sub c-tries">
+        {attempts || "–"}
       </span>
       <span role="cell" className="num c-made muted">
-        <Moment at={createdAt} />
+        <Moment at={isByEnd ? (completedAt ?? createdAt) : createdAt} />
       </span>
     </div>
   );
 });
 
-function Note({ task }: { readonly task: Task }) {
-  return task.state === "delayed" ? <TickingNote task={task} /> : stateNote(task, 0);
-}
-
-function TickingNote({ task }: { readonly task: Task }) {
-  return stateNote(task, useNow());
+/** A row does not say when it is tried again, but that it has been tried. */
+function glyphOfRow({ state, attempts }: Row): Glyph {
+  return state === "delayed" && attempts > 0 ? "retry" : state;
 }
 
 /** How long it waited to be started first. A task that is not due yet does not wait. */
-function Wait({ task }: { readonly task: Task }) {
-  const { state, createdAt, startedAt, completedAt, retryCount } = task;
+function Wait({ task }: { readonly task: Row }) {
+  const { state, createdAt, startedAt, completedAt, attempts } = task;
   if (startedAt !== undefined) return <Span from={createdAt} to={startedAt} />;
-  if (state === "rejected" || (state === "delayed" && retryCount === 0)) return "–";
+  if (state === "rejected" || (state === "delayed" && attempts === 0)) return "–";
   return <Span from={createdAt} to={completedAt} />;
 }
 
-/** A task between two attempts does not run. */
-function endOf({ state, completedAt, attempts }: Task): string | undefined {
-  if (state === "running" || state === "assigned") return undefined;
-  return completedAt ?? attempts?.at(-1)?.endedAt ?? undefined;
+/** From its first start on. A task between two attempts does not run. */
+function Run({ task }: { readonly task: Row }) {
+  const { state, startedAt, completedAt } = task;
+  const isRunning = state === "running" || state === "assigned";
+  if (startedAt === undefined || (completedAt === undefined && !isRunning)) return "–";
+  return <Span from={startedAt} to={completedAt} />;
 }

@@ -2,6 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "wouter";
 import { useSession } from "../../api/session.tsx";
 import { formatCount } from "../../parts/format.ts";
+import { isEnded } from "../../parts/task-text.ts";
+import { SavedViews } from "./saved-views.tsx";
 import { TASK_TABS } from "./task-filters.ts";
 
 /** The states that users look at most often, with how many there are. */
@@ -15,7 +17,8 @@ export function TaskTabs() {
   });
   const current = params.get("state") ?? "";
   // The counts are of all tasks: beside another filter they would say something else than the list.
-  const isWhole = [...params.keys()].every((name) => name === "state");
+  const isByEnd = params.get("order") === "completed";
+  const isWhole = [...params.keys()].every((name) => name === "state" || (name === "order" && !isByEnd));
   return (
     <nav className="tabs" aria-label="States">
       {TASK_TABS.map(({ label, states }) => {
@@ -24,6 +27,8 @@ export function TaskTabs() {
         const others = new URLSearchParams(params);
         if (state === "") others.delete("state");
         else others.set("state", state);
+        // What has not ended has no place in that order.
+        if (isByEnd && !states.every(isEnded)) others.delete("order");
         const search = others.toString();
         return (
           <Link
@@ -38,6 +43,7 @@ export function TaskTabs() {
           </Link>
         );
       })}
+      <SavedViews />
     </nav>
   );
 }

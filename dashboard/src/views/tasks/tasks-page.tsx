@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState, useSyncExternalStore } from "react";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
 import { useKeys } from "../../keys/use-keys.ts";
@@ -6,7 +6,10 @@ import { countOf } from "../../parts/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Empty, Fault, Loading } from "../../parts/notices.tsx";
 import { useFilters } from "../../parts/use-filters.ts";
+import { useKept } from "../../parts/use-kept.ts";
 import { BulkBar } from "./bulk-bar.tsx";
+import { BulkProgress, currentBulk } from "./bulk-progress.tsx";
+import { Columns, parseColumns } from "./columns.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { TASK_FILTERS } from "./task-filters.ts";
 import { TaskList } from "./task-list.tsx";
@@ -16,16 +19,19 @@ import { useTaskPages } from "./use-task-pages.ts";
 
 const NewTask = lazy(() => import("./new-task.tsx"));
 
-/** All tasks, newest first, as they come and go. */
+/** All tasks as they come and go, newest first unless told otherwise. */
 export default function TasksPage() {
   const { may } = useSession();
   const filtering = useFilters(TASK_FILTERS);
   const pages = useTaskPages(filtering.filters);
   const selection = useSelection(pages.tasks);
   const [isNew, setNew] = useState(false);
+  const [hidden, setHidden] = useKept("columns", parseColumns);
+  const bulkId = useSyncExternalStore(currentBulk.subscribe, currentBulk.get);
   // A phone has no room for boxes beside the states: they take their place while the user selects.
   const [isSelecting, setSelecting] = useState(false);
   const canSubmit = may("submit");
+  const { order } = filtering.filters;
   const { clear } = selection;
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected is not in another list.
   useEffect(() => clear(), [filtering.filters, clear]);
@@ -57,6 +63,7 @@ export default function TasksPage() {
             Select
           </button>
         )}
+        <Columns hidden={hidden} onChange={setHidden} />
       </FilterBar>
       {pages.isLoading ? (
         <Loading what="tasks" />
@@ -64,14 +71,32 @@ export default function TasksPage() {
         <Fault error={pages.error} what="The tasks" onRetry={pages.reload} />
       ) : pages.tasks.length === 0 && !pages.hasMore ? (
         <NoTasks
-          count={filtering.count}
+          count={filtering.count - (order === undefined ? 0 : 1)}
           onClear={filtering.clear}
           onNew={canSubmit ? () => setNew(true) : undefined}
         />
       ) : (
-        <TaskList pages={pages} selection={selection} canSelect={may("operate")} isSelecting={isSelecting} />
+        <TaskList
+          pages={pages}
+          selection={selection}
+          canSelect={may("operate")}
+          isSelecting={isSelecting}
+          hidden={hidden}
+          order={order}
+        />
       )}
-      {selection.ids.size > 0 && <BulkBar tasks={pages.tasks} selection={selection} onDone={pages.reload} />}
+      {bulkId !== undefined ? (
+        <BulkProgress id={bulkId} onDone={pages.reload} />
+      ) : (
+        selection.ids.size > 0 && (
+          <BulkBar
+            tasks={pages.tasks}
+            selection={selection}
+            filters={filtering.filters}
+            hasMore={pages.hasMore || pages.isCut}
+          />
+        )
+      )}
       {isNew && (
         <Suspense>
           <NewTask onClose={() => setNew(false)} />

@@ -1,25 +1,30 @@
 import { useCallback, useMemo, useRef, useState } from "react";
-import type { Task } from "../../../../src/client/index.ts";
+import type { TaskRow } from "../../../../src/client/index.ts";
 
 export interface Selection {
   readonly ids: ReadonlySet<string>;
   /** Whether all that are loaded are selected. */
   readonly isAll: boolean;
+  /** Whether all that match are, also those that are not loaded. */
+  readonly isMatching: boolean;
+  readonly selectMatching: () => void;
   /** With `isRange` all from the one that was toggled last. */
   readonly toggle: (index: number, isRange: boolean) => void;
   readonly toggleAll: () => void;
   readonly clear: () => void;
 }
 
-export function useSelection(tasks: readonly Task[]): Selection {
+export function useSelection(tasks: readonly TaskRow[]): Selection {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  const [isMatching, setMatching] = useState(false);
   const current = useRef(tasks);
   current.current = tasks;
   const anchor = useRef(0);
-  const isAll = tasks.length > 0 && ids.size >= tasks.length;
+  const isAll = isMatching || (tasks.length > 0 && ids.size >= tasks.length);
   const toggle = useCallback((index: number, isRange: boolean) => {
     const other = isRange ? anchor.current : index;
     anchor.current = index;
+    setMatching(false);
     setIds((before) => {
       const after = new Set(before);
       const rows = current.current;
@@ -34,10 +39,17 @@ export function useSelection(tasks: readonly Task[]): Selection {
       return after;
     });
   }, []);
-  const clear = useCallback(() => setIds(new Set()), []);
-  const toggleAll = useCallback(
-    () => setIds(isAll ? new Set() : new Set(current.current.map(({ taskId }) => taskId))),
-    [isAll],
+  const clear = useCallback(() => {
+    setMatching(false);
+    setIds(new Set());
+  }, []);
+  const selectMatching = useCallback(() => setMatching(true), []);
+  const toggleAll = useCallback(() => {
+    if (isAll) clear();
+    else setIds(new Set(current.current.map(({ taskId }) => taskId)));
+  }, [isAll, clear]);
+  return useMemo(
+    () => ({ ids, isAll, isMatching, selectMatching, toggle, toggleAll, clear }),
+    [ids, isAll, isMatching, selectMatching, toggle, toggleAll, clear],
   );
-  return useMemo(() => ({ ids, isAll, toggle, toggleAll, clear }), [ids, isAll, toggle, toggleAll, clear]);
 }

@@ -1,6 +1,6 @@
 import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useMemo, useRef, useState } from "react";
-import type { RotaEvent, Task, TaskPage } from "../../../../src/client/index.ts";
+import type { RotaEvent, TaskRow, TaskRowPage } from "../../../../src/client/index.ts";
 import { useSession } from "../../api/session.tsx";
 import { useLiveEvents, useLiveState } from "../../live/live.tsx";
 import { patchRows } from "./patch-rows.ts";
@@ -13,7 +13,7 @@ const FRESH_PAGES = 2;
 const ROWS_MAX = 500_000;
 
 export interface TaskPages {
-  readonly tasks: readonly Task[];
+  readonly tasks: readonly TaskRow[];
   readonly error: Error | null;
   readonly isLoading: boolean;
   /** Whether there are more on the server that can be shown. */
@@ -41,16 +41,20 @@ export function useTaskPages(filters: TaskFilters): TaskPages {
   const queryKey = useMemo(() => ["tasks", filters], [filters]);
 
   const query = useInfiniteQuery<
-    TaskPage,
+    TaskRowPage,
     Error,
-    InfiniteData<TaskPage>,
+    InfiniteData<TaskRowPage>,
     readonly unknown[],
     string | undefined
   >({
     queryKey,
     queryFn: ({ pageParam, signal }) =>
-      client.tasks.list(
-        { ...toQuery(filters), limit: PAGE_ROWS, ...(pageParam === undefined ? {} : { cursor: pageParam }) },
+      client.tasks.listRows(
+        {
+          ...toQuery(filters, Date.now()),
+          limit: PAGE_ROWS,
+          ...(pageParam === undefined ? {} : { cursor: pageParam }),
+        },
         { signal },
       ),
     initialPageParam: undefined,

@@ -1,0 +1,134 @@
+import { type CSSProperties, type KeyboardEvent, type PointerEvent, useId } from "react";
+
+/** A value for each step of time; null: there was nothing to measure. */
+export type Points = readonly (number | null)[];
+
+interface PlotProps {
+  /** What is shown, in a sentence. */
+  readonly label: string;
+  readonly height: number;
+  /** The value at the top of the axis. */
+  readonly max: number;
+  readonly format: (value: number) => string;
+  /** Of the line in the middle; left out: there is none. */
+  readonly middle?: string;
+  /** The first is solid, the second dotted. */
+  readonly lines: readonly [Points, Points];
+  /** Is the ground below the first line filled? */
+  readonly isArea?: boolean;
+  /** Below the base line, each as high as its share of the largest. */
+  readonly bars?: Points;
+  /** What stands beside the line that follows the pointer: what it is, and how much. */
+  readonly tip: (index: number) => {
+    readonly title: string;
+    readonly rows: readonly (readonly [string, string])[];
+  };
+  /** The step that is looked at; undefined: none. Charts that share time share it. */
+  readonly at: number | undefined;
+  readonly onLook: (index: number | undefined) => void;
+}
+
+const WIDTH = 1_000;
+const TOP = 12;
+const BARS = 32;
+
+/** Lines over time. A pointer and the arrow keys look at single steps. */
+export function Plot(props: PlotProps) {
+  const { label, height, max, format, middle, lines, isArea = false, bars, tip, at, onLook } = props;
+  const base = bars === undefined ? height : height - BARS;
+  const count = lines[0].length;
+  const x = (index: number) => (count < 2 ? 0 : (index / (count - 1)) * WIDTH);
+  const y = (value: number) => base - (value / max) * (base - TOP);
+  const [main, quiet] = lines.map((points) => pathOf(points, x, y));
+  const most = Math.max(1, ...(bars ?? []).map((value) => value ?? 0));
+  const labelId = useId();
+  const shown = at === undefined || at >= count ? undefined : tip(at);
+  const last = count - 1;
+  const lookAt = ({ currentTarget, clientX }: PointerEvent) => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    onLook(Math.min(last, Math.max(0, Math.round(((clientX - left) / width) * last))));
+  };
+  const step = (event: KeyboardEvent) => {
+    const to = { ArrowLeft: (at ?? count) - 1, ArrowRight: (at ?? -1) + 1, Home: 0, End: last }[event.key];
+    if (event.key === "Escape") onLook(undefined);
+    if (to === undefined) return;
+    event.preventDefault();
+    onLook(Math.min(last, Math.max(0, to)));
+  };
+  return (
+    <div className="plot" style={{ "--h": `${height}px` } as CSSProperties}>
+      <svg viewBox={`0 0 ${WIDTH} ${height}`} preserveAspectRatio="none" role="img" aria-labelledby={labelId}>
+        <title id={labelId}>{label}</title>
+        <path
+          className="grid"
+          d={`M0 ${TOP}H${WIDTH}${middle === undefined ? "" : `M0 ${(TOP + base) / 2}H${WIDTH}`}`}
+        />
+        <path className="grid base" d={`M0 ${base}H${WIDTH}`} />
+        {isArea && main !== "" && <path className="area" d={`${main}V${base}H0z`} />}
+        <path className="ln ln-quiet" d={quiet} />
+        <path className="ln ln-main" d={main} />
+        {bars?.map(
+          (value, index) =>
+            value !== null &&
+            value > 0 && (
+              <rect
+                // biome-ignore lint/suspicious/noArrayIndexKey: steps of time stay where they are.
+                key={index}
+                className="bad"
+                x={x(index) - WIDTH / count / 3}
+                y={base + 3}
+                width={(WIDTH / count / 3) * 2}
+                height={Math.max(2, (value / most) * (BARS - 6))}
+              />
+            ),
+        )}
+      </svg>
+      <span className="y" style={{ top: TOP }}>
+        {format(max)}
+      </span>
+      {middle !== undefined && (
+        <span className="y" style={{ top: (TOP + base) / 2 }}>
+          {middle}
+        </span>
+      )}
+      <div
+        className="look"
+        role="slider"
+        tabIndex={0}
+        aria-label={`Look along: ${label}`}
+        aria-valuemin={0}
+        aria-valuemax={Math.max(0, last)}
+        aria-valuenow={at ?? last}
+        aria-valuetext={shown && `${shown.title}: ${shown.rows.map((row) => row.join(" ")).join(", ")}`}
+        onPointerMove={lookAt}
+        onPointerLeave={() => onLook(undefined)}
+        onBlur={() => onLook(undefined)}
+        onKeyDown={step}
+      />
+      {shown !== undefined && at !== undefined && (
+        <div className="tip" aria-hidden="true" style={{ left: `${x(at) / (WIDTH / 100)}%` }}>
+          <div className={at > count / 2 ? "tip-box tip-left" : "tip-box"}>
+            <b>{shown.title}</b>
+            {shown.rows.map(([what, value]) => (
+              <span key={what} className="tip-row">
+                <span className="sub">{what}</span> <span>{value}</span>
+              </span>
+            ))}
+          </div>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** A line that is broken where there is nothing; a single value between two breaks is a short stroke. */
+function pathOf(points: Points, x: (index: number) => number, y: (value: number) => number): string {
+  let path = "";
+  for (const [index, value] of points.entries()) {
+    if (value === null) continue;
+    const isFirst = index === 0 || points[index - 1] === null;
+    path += `${isFirst ? "M" : "L"}${x(index).toFixed(1)} ${y(value).toFixed(1)}`;
+    if (isFirst && (points[index + 1] ?? null) === null) path += "h3";
+  }
+  return path;
+}

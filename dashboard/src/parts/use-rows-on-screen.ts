@@ -1,0 +1,51 @@
+import { type RefObject, useEffect, useLayoutEffect, useState } from "react";
+
+/** Until a row has been measured. */
+const ROW_PX = 34;
+/** So many rows more than fit are drawn on both sides, so that nothing is empty while the page scrolls. */
+const SPARE_ROWS = 8;
+/** What covers the page at its top and at its bottom: the bar and the head of the list, the tabs of a phone. */
+const COVERED_PX = { top: 84, bottom: 64 } as const;
+
+export interface RowsOnScreen {
+  /** The first that is drawn, and the first that is not any more. */
+  readonly from: number;
+  readonly to: number;
+  /** All rows are of the same height. */
+  readonly rowPx: number;
+  readonly scrollTo: (index: number) => void;
+}
+
+/** Which rows of a list of any length are on the screen. They are the children of `box`, which is as high as all of them. */
+export function useRowsOnScreen(box: RefObject<HTMLElement | null>, count: number): RowsOnScreen {
+  const [view, setView] = useState({ from: 0, to: 0, rowPx: ROW_PX });
+  const look = () => {
+    if (box.current === null) return;
+    const rowPx = box.current.firstElementChild?.getBoundingClientRect().height || ROW_PX;
+    const above = -box.current.getBoundingClientRect().top;
+    const from = Math.max(0, Math.floor(above / rowPx) - SPARE_ROWS);
+    const to = Math.min(count, Math.ceil((above + innerHeight) / rowPx) + SPARE_ROWS);
+    setView((before) =>
+      before.from === from && before.to === to && before.rowPx === rowPx ? before : { from, to, rowPx },
+    );
+  };
+  useLayoutEffect(look);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what it looks at is read when it looks.
+  useEffect(() => {
+    addEventListener("scroll", look, { passive: true });
+    addEventListener("resize", look);
+    return () => {
+      removeEventListener("scroll", look);
+      removeEventListener("resize", look);
+    };
+  }, [count]);
+  return {
+    ...view,
+    to: Math.min(view.to, count),
+    scrollTo: (index) => {
+      const top = (box.current?.getBoundingClientRect().top ?? 0) + index * view.rowPx;
+      const below = top + view.rowPx + COVERED_PX.bottom - innerHeight;
+      scrollBy({ top: Math.max(0, below) + Math.min(0, top - COVERED_PX.top), behavior: "instant" });
+    },
+  };
+}

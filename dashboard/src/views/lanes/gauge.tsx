@@ -1,0 +1,46 @@
+import type { CSSProperties } from "react";
+import type { LaneInfo } from "../../../../src/client/index.ts";
+
+/** How many slots a gauge has of which so many are taken, and how they are drawn. */
+export interface Gauge {
+  readonly slots: number;
+  readonly className: string;
+  /** No further task starts, on whatever node. */
+  readonly isFull: boolean;
+}
+
+/** Above this, ticks are too narrow to be told apart. */
+const TICKS_MAX = 60;
+const WIDE_TICKS_MAX = 24;
+
+/**
+ * The server does not say how many processes there are. As long as one of them could run all that runs, the gauge has its slots;
+ * beyond that, those of all together, and where they have no bound, as many as are taken.
+ */
+export function gaugeOf({ running, concurrency, total }: LaneInfo): Gauge {
+  const ofOne = total === null ? concurrency : Math.min(concurrency, total);
+  const slots = Math.max(running <= ofOne ? ofOne : (total ?? running), running);
+  return {
+    slots,
+    className: slots > TICKS_MAX ? "slots slots-bar" : slots > WIDE_TICKS_MAX ? "slots slots-fine" : "slots",
+    isFull: total !== null && running >= total,
+  };
+}
+
+/** The slots of a lane, those that are taken filled. A lane that starts nothing has none. */
+export function SlotGauge({ lane }: { readonly lane: LaneInfo }) {
+  const { slots, className } = gaugeOf(lane);
+  const { running } = lane;
+  if (slots === 0) return <span />;
+  return (
+    <span
+      className={className}
+      style={{ "--r": running, "--n": slots } as CSSProperties}
+      role="meter"
+      aria-valuemin={0}
+      aria-valuemax={slots}
+      aria-valuenow={running}
+      aria-label={`${running} of ${slots} slots in use`}
+    />
+  );
+}

@@ -1,0 +1,106 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link } from "wouter";
+import type { LaneInfo } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { Page } from "../../frame/page.tsx";
+import { useKeys } from "../../keys/use-keys.ts";
+import { formatCount, sayDuration } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Fault, Loading } from "../../parts/notices.tsx";
+import { useNow } from "../../parts/time.tsx";
+import { RUNNING, tasksHref, WAITING } from "../tasks/task-filters.ts";
+import { ClearLane } from "./clear-lane.tsx";
+import { gaugeOf, SlotGauge } from "./gauge.tsx";
+import { LaneSettings } from "./lane-settings.tsx";
+import "./lanes.css";
+import { NewLane } from "./new-lane.tsx";
+
+/** Every lane: what runs and waits in it, and how much of it may run at once. */
+export default function LanesPage() {
+  const { client, may } = useSession();
+  const [isNew, setNew] = useState(false);
+  const { data, error, refetch, dataUpdatedAt } = useQuery({
+    queryKey: ["lanes"],
+    queryFn: ({ signal }) => client.lanes.list({ signal }),
+    meta: { live: (event) => event.type !== "task.progress" },
+  });
+  const canAdd = may("administer");
+  useKeys(canAdd ? { n: () => setNew(true) } : {});
+  return (
+    <Page
+      title="Lanes"
+      actions={
+        canAdd && (
+          <button type="button" className="btn" onClick={() => setNew(true)}>
+            <Icon name="plus" />
+            <span>New lane</span>
+          </button>
+        )
+      }
+    >
+      {data !== undefined ? (
+        data.lanes.map((lane) => <Lane key={lane.name} lane={lane} readAt={dataUpdatedAt} />)
+      ) : error === null ? (
+        <Loading what="lanes" />
+      ) : (
+        <Fault error={error} what="The lanes" onRetry={() => void refetch()} />
+      )}
+      {isNew && <NewLane onClose={() => setNew(false)} />}
+    </Page>
+  );
+}
+
+interface LaneProps {
+  readonly lane: LaneInfo;
+  /** Milliseconds since 1970. */
+  readonly readAt: number;
+}
+
+function Lane({ lane, readAt }: LaneProps) {
+  const { may } = useSession();
+  const [isClearing, setClearing] = useState(false);
+  const { name, running, waiting, oldestWaitMs, concurrency } = lane;
+  const { slots, isFull } = gaugeOf(lane);
+  return (
+    <section className="lane" aria-label={`Lane ${name}`}>
+      <div>
+        <h2>
+          <Link href={tasksHref({ lane: name })}>{name}</Link>
+          {isFull && <span className="tag tag-ask">full</span>}
+          {concurrency === 0 && <span className="tag">starts nothing on this node</span>}
+        </h2>
+        <SlotGauge lane={lane} />
+        <div className="lane-nums">
+          <Link href={tasksHref({ state: RUNNING, lane: name })}>
+            <b>{formatCount(running)}</b> {slots > 0 && `of ${formatCount(slots)} `}running
+          </Link>
+          <Link href={tasksHref({ state: WAITING, lane: name })}>
+            <b>{formatCount(waiting)}</b> waiting
+          </Link>
+          <span>
+            {oldestWaitMs !== null ? (
+              <>
+                oldest <Waiting ms={oldestWaitMs} readAt={readAt} />
+              </>
+            ) : (
+              waiting > 0 && "none could start"
+            )}
+          </span>
+          {may("operate") && waiting > 0 && (
+            <button type="button" className="btn btn-quiet lane-clear" onClick={() => setClearing(true)}>
+              Clear<span className="vh"> {name}</span>
+            </button>
+          )}
+        </div>
+      </div>
+      <LaneSettings lane={lane} />
+      {isClearing && <ClearLane lane={lane} onClose={() => setClearing(false)} />}
+    </section>
+  );
+}
+
+/** It goes on waiting while nothing happens that would be a reason to ask again. */
+function Waiting({ ms, readAt }: { readonly ms: number; readonly readAt: number }) {
+  return sayDuration(ms + Math.max(0, useNow() - readAt));
+}

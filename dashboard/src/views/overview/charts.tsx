@@ -1,0 +1,111 @@
+import { useState } from "react";
+import { formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
+import { niceCount, niceDuration } from "../../parts/nice-scale.ts";
+import { Plot, type Points } from "../../parts/plot.tsx";
+import {
+  axisLabels,
+  type History,
+  lastOf,
+  mostOf,
+  RANGES,
+  type RangeName,
+  stepLabel,
+  sumOf,
+} from "./history.ts";
+
+/** Throughput, and how long tasks waited for their start, over the same time. */
+export function Charts({ history, range }: { readonly history: History; readonly range: RangeName }) {
+  const { submitted, done, failed, wait, from, stepMs } = history;
+  const { words, unit } = RANGES[range];
+  const [at, setAt] = useState<number>();
+  const titleOf = (index: number) => {
+    const start = from + index * stepMs;
+    return `${stepLabel(start, range)} – ${stepLabel(start + stepMs, range).slice(-5)}`;
+  };
+  const countAt = (points: Points, index: number) => formatCount(points[index] ?? 0);
+  const waitAt = (points: Points, index: number) => formatDuration(points[index] ?? undefined);
+  // A minute that has just begun would look like an end of all work. An hour is too long to be left out.
+  const lineOf = (points: Points) => (range === "1h" ? [...points.slice(0, -1), null] : points);
+  const max = niceCount(mostOf(submitted, done));
+  const [p50, p95] = [lastOf(wait.p50), lastOf(wait.p95)];
+  return (
+    <>
+      <div className="cell-head">
+        <h2>Throughput</h2>
+        <span className="more legend">
+          <span>
+            <i />
+            Done
+          </span>
+          <span>
+            <i className="q" />
+            Submitted
+          </span>
+          <span>
+            <i className="b" />
+            Failed
+          </span>
+        </span>
+      </div>
+      <Plot
+        label={`Tasks in the ${words}: ${formatCount(sumOf(submitted))} submitted, ${formatCount(sumOf(done))} done, ${formatCount(sumOf(failed))} failed.`}
+        height={164}
+        max={max}
+        middle={formatCount(max / 2)}
+        format={(value) => `${formatCount(value)} / ${unit}`}
+        lines={[lineOf(done), lineOf(submitted)]}
+        isArea
+        bars={failed}
+        tip={(index) => ({
+          title: titleOf(index),
+          rows: [
+            ["Submitted", countAt(submitted, index)],
+            ["Done", countAt(done, index)],
+            ["Failed", countAt(failed, index)],
+          ],
+        })}
+        at={at}
+        onLook={setAt}
+      />
+      <div className="cell-head plot-second">
+        <h2>Wait before start</h2>
+        <span className="more legend">
+          <span>
+            <i />
+            p95
+          </span>
+          <span>
+            <i className="q" />
+            p50
+          </span>
+        </span>
+      </div>
+      <Plot
+        label={
+          p50 === null || p95 === null
+            ? `Nothing was started in the ${words}.`
+            : `Wait before start in the ${words}: in the end half of all tasks waited ${sayDuration(p50)} at most, and 95 of 100 ${sayDuration(p95)}.`
+        }
+        height={64}
+        max={niceDuration(mostOf(wait.p50, wait.p95))}
+        format={sayDuration}
+        lines={[lineOf(wait.p95), lineOf(wait.p50)]}
+        tip={(index) => ({
+          title: titleOf(index),
+          rows: [
+            ["p95", waitAt(wait.p95, index)],
+            ["p50", waitAt(wait.p50, index)],
+          ],
+        })}
+        at={at}
+        onLook={setAt}
+      />
+      <div className="xaxis" aria-hidden="true">
+        {axisLabels(history, range).map((label, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: they have no other name.
+          <span key={index}>{label}</span>
+        ))}
+      </div>
+    </>
+  );
+}

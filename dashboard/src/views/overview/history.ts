@@ -1,0 +1,79 @@
+import type { StatsSeries } from "../../../../src/client/index.ts";
+import type { Points } from "../../parts/plot.tsx";
+
+const HOUR_MS = 3_600_000;
+
+/** How far back the charts look, by what the address says. */
+export const RANGES = {
+  "1h": { label: "1 h", words: "last hour", ms: HOUR_MS, step: 60, unit: "min" },
+  "24h": { label: "24 h", words: "last 24 h", ms: 24 * HOUR_MS, step: 3_600, unit: "h" },
+  "7d": { label: "7 d", words: "last 7 days", ms: 168 * HOUR_MS, step: 3_600, unit: "h" },
+} as const;
+
+export type RangeName = keyof typeof RANGES;
+
+/** What happened in each step of a range. */
+export interface History {
+  /** When the first step begins. */
+  readonly from: number;
+  readonly stepMs: number;
+  readonly submitted: Points;
+  readonly done: Points;
+  readonly failed: Points;
+  readonly wait: { readonly p50: Points; readonly p95: Points };
+}
+
+/** As the charts need it, of what the server says. */
+export function toHistory({ from, step, series }: StatsSeries): History {
+  const pointsOf = (metric: string) => series.find((each) => each.metric === metric)?.points ?? [];
+  const counts = (metric: string) => pointsOf(metric).map((point) => point as number);
+  const times = (part: "p50" | "p95") =>
+    pointsOf("waitMs").map((point) => (typeof point === "object" && point !== null ? point[part] : null));
+  return {
+    from: Date.parse(from),
+    stepMs: step * 1_000,
+    submitted: counts("submitted"),
+    done: counts("done"),
+    failed: counts("failed"),
+    wait: { p50: times("p50"), p95: times("p95") },
+  };
+}
+
+export function sumOf(points: Points): number {
+  return points.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+}
+
+export function mostOf(...lines: readonly Points[]): number {
+  return Math.max(0, ...lines.flat().map((value) => value ?? 0));
+}
+
+/** The last that is known, of a step that is over if there is one; null: none is. */
+export function lastOf(points: Points): number | null {
+  const isKnown = (value: number | null) => value !== null;
+  return points.slice(0, -1).findLast(isKnown) ?? points.at(-1) ?? null;
+}
+
+/** `99.1 %` of those that ended well; undefined: none has ended. */
+export function shareDone(done: number, failed: number): string | undefined {
+  if (done + failed === 0) return undefined;
+  const share = (done / (done + failed)) * 100;
+  return `${share === 100 ? 100 : Math.min(share, 99.9).toFixed(1)}\u00a0%`;
+}
+
+/** What stands below the charts, from left to right. */
+export function axisLabels({ from, stepMs, done }: History, range: RangeName): readonly string[] {
+  const MARKS = 6;
+  const last = from + (done.length - 1) * stepMs;
+  const times = Array.from({ length: MARKS }, (_, n) => from + ((last - from) / MARKS) * n);
+  return [...times.map((at) => stepLabel(at, range)), "now"];
+}
+
+/** `21:04`, or over several days `Mon 21:00`. */
+export function stepLabel(at: number, range: RangeName): string {
+  return new Date(at).toLocaleString("en-GB", {
+    ...(range === "7d" ? { weekday: "short" } : {}),
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+  });
+}

@@ -1,0 +1,429 @@
+import { keepPreviousData, type UseQueryResult, useQuery } from "@tanstack/react-query";
+import type { CSSProperties, ReactNode } from "react";
+import { Link } from "wouter";
+import type {
+  LaneInfo,
+  RotaEvent,
+  SchedulerStats,
+  UpcomingMoment,
+  UpcomingMoments,
+  WaitingReasons,
+} from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { Page } from "../../frame/page.tsx";
+import { useLiveState } from "../../live/live.tsx";
+import { countOf, formatCount, formatDuration, sayDuration } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Fault, Loading } from "../../parts/notices.tsx";
+import { StateGlyph } from "../../parts/state.tsx";
+import { useNow } from "../../parts/time.tsx";
+import { useFilters } from "../../parts/use-filters.ts";
+import { gaugeOf, SlotGauge } from "../lanes/gauge.tsx";
+import { Due, UPCOMING_MAX } from "../schedules/upcoming.tsx";
+import { tasksHref, WAITING } from "../tasks/task-filters.ts";
+import { concernsOf } from "./attention.ts";
+import { Charts } from "./charts.tsx";
+import { FirstRun } from "./first-run.tsx";
+import { type History, lastOf, RANGES, type RangeName, shareDone, sumOf } from "./history.ts";
+import "./overview.css";
+import { useHistory } from "./use-history.ts";
+import { filterOf, wordsOf } from "./waiting-text.ts";
+
+const FILTERS = { range: Object.keys(RANGES) } as const;
+const REASONS_MAX = 10;
+const LANES_MAX = 8;
+const DUE_MAX = 6;
+/** Due times pass by themselves. */
+const DUE_EVERY_MS = 30_000;
+
+function isChange(event: RotaEvent): boolean {
+  return event.type !== "task.progress";
+}
+
+/** How it goes: what runs and waits, and why; what fails; what comes next. */
+export default function OverviewPage() {
+  const { client, me } = useSession();
+  const { isPaused } = useLiveState();
+  const { filters, set } = useFilters(FILTERS);
+  const range = (filters.range ?? "1h") as RangeName;
+  const stats = useQuery({
+    queryKey: ["stats"],
+    queryFn: ({ signal }) => client.stats({ signal }),
+    meta: { live: isChange },
+  });
+  const isIdle = stats.data !== undefined && isNothing(stats.data);
+  const waiting = useQuery({
+    queryKey: ["waiting"],
+    queryFn: ({ signal }) => client.waiting({ signal }),
+    enabled: stats.data !== undefined && !isIdle,
+    placeholderData: keepPreviousData,
+    meta: { live: isChange },
+  });
+  // Only where this node has never seen a task: there may be some from before it was started.
+  const counts = useQuery({
+    queryKey: ["task-counts"],
+    queryFn: ({ signal }) => client.tasks.counts({ signal }),
+    enabled: isIdle,
+    meta: { live: isChange },
+  });
+  const lanes = useQuery({
+    queryKey: ["lanes"],
+    queryFn: ({ signal }) => client.lanes.list({ signal }),
+    meta: { live: isChange },
+  });
+  const upcoming = useQuery({
+    queryKey: ["schedules", "upcoming"],
+    queryFn: ({ signal }) => client.schedules.upcoming({ limit: UPCOMING_MAX }, { signal }),
+    enabled: me.features.includes("schedules"),
+    refetchInterval: isPaused ? false : DUE_EVERY_MS,
+    meta: { live: ({ type, scheduleId }) => scheduleId !== undefined && type === "task.created" },
+  });
+  const history = useHistory(range);
+  const isFirstRun = isIdle && counts.data?.total === 0;
+  const lanesSection = (
+    <Section query={lanes} what="The lanes">
+      {(data) => <Lanes lanes={data.lanes} readAt={lanes.dataUpdatedAt} />}
+    </Section>
+  );
+  const dueSection = (className: string) =>
+    upcoming.isEnabled && (
+      <Section query={upcoming} what="The due times" className={className}>
+        {(data) => <NextDue upcoming={data} />}
+      </Section>
+    );
+  return (
+    <Page title="Overview" actions={!isFirstRun && <RangeSwitch range={range} onChange={set} />}>
+      {stats.data !== undefined ? (
+        <>
+          <Figures stats={stats.data} lanes={lanes.data?.lanes} history={history.data} range={range} />
+          {isFirstRun ? (
+            <>
+              <FirstRun />
+              <div className="over-pair">
+                {lanesSection}
+                {dueSection("cell")}
+              </div>
+            </>
+          ) : (
+            <div className="over-grid">
+              <div className="over-main">
+                <Section query={history} what="The history">
+                  {(data) => <Charts history={data} range={range} />}
+                </Section>
+                <div className="over-pair">
+                  {!isIdle && (
+                    <Section query={waiting} what="Why work waits">
+                      {(data) => <WhyWorkWaits waiting={data} />}
+                    </Section>
+                  )}
+                  {lanesSection}
+                </div>
+              </div>
+              <div className="over-side">
+                <Attention
+                  agents={stats.data.metrics.agents}
+                  reasons={waiting.data?.reasons ?? []}
+                  lanes={lanes.data?.lanes ?? []}
+                />
+                {dueSection("cell rule due-cell")}
+              </div>
+            </div>
+          )}
+        </>
+      ) : stats.error === null ? (
+        <Loading what="the overview" />
+      ) : (
+        <Fault error={stats.error} what="The overview" onRetry={() => void stats.refetch()} />
+      )}
+    </Page>
+  );
+}
+
+/** Nothing waits or runs, and nothing has come since this node was started. */
+function isNothing({ queue, metrics }: SchedulerStats): boolean {
+  return queue.totalQueued + queue.totalInflight + metrics.tasksSubmitted === 0;
+}
+
+interface SectionProps<Data> {
+  readonly query: UseQueryResult<Data>;
+  readonly what: string;
+  readonly className?: string;
+  readonly children: (data: Data) => ReactNode;
+}
+
+/** A part of the page that has a request of its own: its error leaves the others alone. */
+function Section<Data>({ query, what, className = "cell", children }: SectionProps<Data>) {
+  const { data, error, refetch } = query;
+  return (
+    <section className={className}>
+      {data !== undefined ? (
+        children(data)
+      ) : error === null ? (
+        <Loading what={what.toLowerCase()} />
+      ) : (
+        <Fault error={error} what={what} onRetry={() => void refetch()} />
+      )}
+    </section>
+  );
+}
+
+interface RangeSwitchProps {
+  readonly range: RangeName;
+  readonly onChange: (filters: { readonly range: string }, options: { readonly replace: boolean }) => void;
+}
+
+function RangeSwitch({ range, onChange }: RangeSwitchProps) {
+  return (
+    <fieldset className="seg">
+      <legend className="vh">Time</legend>
+      {Object.entries(RANGES).map(([name, { label }]) => (
+        <label key={name}>
+          <input
+            type="radio"
+            name="range"
+            checked={name === range}
+            onChange={() => onChange({ range: name === "1h" ? "" : name }, { replace: true })}
+          />
+          {label}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+interface FiguresProps {
+  readonly stats: SchedulerStats;
+  readonly lanes: readonly LaneInfo[] | undefined;
+  readonly history: History | undefined;
+  readonly range: RangeName;
+}
+
+function Figures({ stats, lanes, history, range }: FiguresProps) {
+  const { totalInflight, totalQueued } = stats.queue;
+  const slots = lanes?.reduce((sum, lane) => sum + gaugeOf(lane).slots, 0);
+  const done = history && sumOf(history.done);
+  const failed = history && sumOf(history.failed);
+  const { words, unit } = RANGES[range];
+  const [p50, p95] = [lastOf(history?.wait.p50 ?? []), lastOf(history?.wait.p95 ?? [])];
+  const ended = (state: string) => ({ state, from: range, order: "completed" });
+  return (
+    <div className="figures">
+      <Figure
+        icon={<StateGlyph state="running" />}
+        name="Running"
+        count={totalInflight}
+        text={slots === undefined ? "" : `of ${countOf(slots, "slot")}`}
+        filter={{ state: "running,assigned" }}
+      />
+      <Figure
+        icon={<StateGlyph state="queued" />}
+        name="Waiting"
+        count={totalQueued}
+        text={totalQueued === 0 ? "nothing waits" : "for a slot, time or task"}
+        filter={{ state: WAITING, order: "oldest" }}
+      />
+      <Figure
+        icon={<StateGlyph state="done" />}
+        name="Done"
+        count={done ?? null}
+        text={[words, shareDone(done ?? 0, failed ?? 0)].filter(Boolean).join(", ")}
+        filter={ended("done")}
+      />
+      <Figure
+        icon={<StateGlyph state="failed" />}
+        name="Failed"
+        count={failed ?? null}
+        text={words}
+        filter={ended("failed")}
+      />
+      <Figure
+        icon={<Icon name="clock" size={14} />}
+        name="Wait p95"
+        text={
+          p50 === null
+            ? "after the first tasks"
+            : `p50 ${formatDuration(p50)}, latest ${unit === "min" ? "minute" : "hour"}`
+        }
+        filter={{ from: range }}
+      >
+        {p95 !== null && <Units text={formatDuration(p95)} />}
+      </Figure>
+    </div>
+  );
+}
+
+interface FigureProps {
+  readonly icon: ReactNode;
+  readonly name: string;
+  /** Null: not known. */
+  readonly count?: number | null;
+  /** In place of the count. */
+  readonly children?: ReactNode;
+  readonly text: string;
+  readonly filter: Readonly<Record<string, string>>;
+}
+
+function Figure({ icon, name, count = null, children, text, filter }: FigureProps) {
+  return (
+    <Link className="figure" href={tasksHref(filter)}>
+      <span className="k">
+        {icon}
+        {name}
+      </span>
+      <span className={!count && !children ? "v muted" : "v"}>
+        {children || (count === null ? "–" : formatCount(count))}
+      </span>
+      <span className="d">{text}</span>
+    </Link>
+  );
+}
+
+/** `2m 14s`, the units smaller than the numbers. */
+function Units({ text }: { readonly text: string }) {
+  return text.split(/([a-z]+)/).map((part, index) =>
+    index % 2 === 1 ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: numbers and units take turns.
+      <small key={index}>{part}</small>
+    ) : (
+      part
+    ),
+  );
+}
+
+function WhyWorkWaits({ waiting: { reasons, total } }: { readonly waiting: WaitingReasons }) {
+  const most = Math.max(1, ...reasons.map(({ count }) => count));
+  return (
+    <>
+      <div className="cell-head">
+        <h2>Why work waits</h2>
+        {total > 0 && <span className="muted">{countOf(total, "task")}, by first reason</span>}
+      </div>
+      {total === 0 && <p className="sub">Nothing waits.</p>}
+      <ul className="why">
+        {reasons.slice(0, REASONS_MAX).map((reason) => {
+          const { code, lane, agentId, count } = reason;
+          const [before, name, after] = wordsOf(reason);
+          return (
+            <li key={[code, lane, agentId].join(" ")}>
+              <Link href={tasksHref(filterOf(reason))}>
+                <span className="cut">
+                  {before}
+                  {name !== "" && <b>{name}</b>}
+                  {after}
+                </span>
+                <span className="meter">
+                  <i style={{ "--p": `${(count / most) * 100}%` } as CSSProperties} />
+                </span>
+                <span className="num">{formatCount(count)}</span>
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+    </>
+  );
+}
+
+function Lanes({ lanes, readAt }: { readonly lanes: readonly LaneInfo[]; readonly readAt: number }) {
+  const now = useNow();
+  const busiest = lanes.toSorted((one, other) => other.running + other.waiting - one.running - one.waiting);
+  return (
+    <>
+      <div className="cell-head">
+        <h2>Lanes</h2>
+        <Link className="more" href="/lanes">
+          All lanes
+        </Link>
+      </div>
+      <ul className="lane-rows">
+        {busiest.slice(0, LANES_MAX).map((lane) => {
+          const { name, running, waiting, oldestWaitMs } = lane;
+          const { slots, isFull } = gaugeOf(lane);
+          return (
+            <li key={name}>
+              <Link href={tasksHref({ lane: name })}>
+                <b className="cut">{name}</b>
+                <SlotGauge lane={lane} />
+                <span className={isFull ? "num state-ask" : "num"}>
+                  {isFull && "full, "}
+                  {formatCount(running)} of {formatCount(slots)}
+                </span>
+                <span className={waiting === 0 ? "num muted" : "num"}>
+                  {waiting > 0 ? `${formatCount(waiting)} waiting` : running === 0 ? "idle" : "none waits"}
+                </span>
+                <span className="num muted old">
+                  {oldestWaitMs === null ? "–" : sayDuration(oldestWaitMs + Math.max(0, now - readAt))}
+                </span>
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+    </>
+  );
+}
+
+function Attention(props: Parameters<typeof concernsOf>[0]) {
+  const concerns = concernsOf(props);
+  return (
+    <section className="cell">
+      <div className="cell-head">
+        <h2>Needs attention</h2>
+        {concerns.length > 0 && <span className="count">{concerns.length}</span>}
+      </div>
+      {concerns.length === 0 && (
+        <p className="sub">Nothing: no agent keeps failing, and nothing waits for long.</p>
+      )}
+      <ul className="attn">
+        {concerns.map(({ kind, title, text, filter }) => (
+          <li key={title}>
+            <Link href={tasksHref(filter)}>
+              {kind === "failed" ? (
+                <StateGlyph state="failed" label="Failing" />
+              ) : (
+                <span className="warn">
+                  <Icon name={kind === "waits" ? "clock" : "alert"} />
+                </span>
+              )}
+              <span className="cut">
+                <b className="cut">{title}</b>
+                <small className="cut">{text}</small>
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function NextDue({ upcoming: { moments } }: { readonly upcoming: UpcomingMoments }) {
+  const now = useNow();
+  const isFirst = ({ schedule_id }: UpcomingMoment, index: number) =>
+    moments.findIndex((other) => other.schedule_id === schedule_id) === index;
+  return (
+    <>
+      <div className="cell-head">
+        <h2>Next due</h2>
+        <Link className="more" href="/schedules">
+          All schedules
+        </Link>
+      </div>
+      {moments.length === 0 && <p className="sub">No schedule is due within 7 days.</p>}
+      <ul className="due">
+        {moments
+          .filter(isFirst)
+          .slice(0, DUE_MAX)
+          .map((moment) => (
+            <Due
+              key={`${moment.schedule_id} ${moment.at}`}
+              moment={moment}
+              times={undefined}
+              now={now}
+              isShort
+            />
+          ))}
+      </ul>
+    </>
+  );
+}

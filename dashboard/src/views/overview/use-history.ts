@@ -1,0 +1,33 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useSession } from "../../api/session.tsx";
+import { useLiveState } from "../../live/live.tsx";
+import { type History, RANGES, type RangeName, toHistory } from "./history.ts";
+
+/** The server counts every few seconds. */
+const EVERY_MS = 10_000;
+const METRICS = ["submitted", "done", "failed", "waitMs"] as const;
+
+/** What happened in a range, which moves on. */
+export function useHistory(range: RangeName) {
+  const { client } = useSession();
+  const { isPaused } = useLiveState();
+  return useQuery({
+    queryKey: ["history", range],
+    queryFn: async ({ signal }): Promise<History> => {
+      const { ms, step } = RANGES[range];
+      const stepMs = step * 1_000;
+      const to = Math.ceil(Date.now() / stepMs) * stepMs;
+      const [from, until] = [new Date(to - ms), new Date(to)];
+      const query = {
+        metrics: METRICS,
+        by: "none",
+        from,
+        to: until,
+        step,
+      } as const;
+      return toHistory(await client.statsSeries(query, { signal }));
+    },
+    refetchInterval: isPaused ? false : EVERY_MS,
+    placeholderData: keepPreviousData,
+  });
+}

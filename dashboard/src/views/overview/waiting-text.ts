@@ -1,0 +1,58 @@
+import type { WaitingReason } from "../../../../src/client/index.ts";
+
+type Code = WaitingReason["code"];
+
+/** Each reason in words; `{}` is the lane or the agent that holds the tasks. */
+const WORDS: Readonly<Record<Code, string>> = {
+  scheduler_disabled: "The scheduler is disabled",
+  not_started: "The node has not been started",
+  draining: "The node is stopping",
+  tenant_disabled: "The tenant is disabled",
+  waiting_for_task: "Waiting for another task",
+  not_before: "Not due yet, or waiting for the next attempt",
+  held_back: "Their session, batch or concurrency key is busy",
+  no_executor: "No executor for agent {}",
+  lane_not_served: "This node does not serve lane {}",
+  runs_alone: "They run alone, once nothing else runs",
+  node_runs_alone: "The node runs another task alone",
+  workers_busy: "All slots of this node in lane {} are taken",
+  node_memory: "The tasks of the node hold too much memory",
+  lane_full: "Lane {} is full",
+  tenant_at_lane_share: "The tenant holds its share of lane {}",
+  tenant_full: "The tenant is at its limit",
+  agent_full: "Agent {} is at its limit",
+  tasks_ahead: "Other tasks of agent {} go first",
+  others_first: "Nothing holds them: their turn comes next",
+  other: "Other reasons",
+};
+
+/** What stands before the name, the name, and what stands behind it. */
+export function wordsOf({ code, lane, agentId }: WaitingReason): readonly [string, string, string] {
+  // A server of another version may know more.
+  const words = WORDS[code] ?? code.replaceAll("_", " ");
+  const [before = "", after] = words.split("{}");
+  return after === undefined ? [words, "", ""] : [before, agentId ?? lane ?? "", after];
+}
+
+const STATES: Readonly<Partial<Record<Code, string>>> = {
+  waiting_for_task: "waiting_dependency",
+  not_before: "delayed",
+  other: "queued,delayed,waiting_dependency",
+};
+
+/** The list of tasks that this may be the reason of: the server cannot list by reason. */
+export function filterOf({ code, lane, agentId }: WaitingReason): Readonly<Record<string, string>> {
+  return { state: STATES[code] ?? "queued", ...(lane && { lane }), ...(agentId && { agentId }) };
+}
+
+/** What does not end by itself: somebody has to do something. */
+const NEEDS_SOMEBODY: readonly Code[] = [
+  "scheduler_disabled",
+  "tenant_disabled",
+  "no_executor",
+  "lane_not_served",
+];
+
+export function needsSomebody({ code }: WaitingReason): boolean {
+  return NEEDS_SOMEBODY.includes(code);
+}

@@ -1,0 +1,50 @@
+import { formatExact, sayRelative } from "../../parts/format.ts";
+import { useNow } from "../../parts/time.tsx";
+import { formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
+
+/** Whose clocks are shown: those of each schedule, the reader's, or UTC. */
+export const ZONE_CHOICES = ["mine", "utc"] as const;
+
+export function zoneOf(choice: string | undefined, own: string): string {
+  return choice === "mine" ? MY_ZONE : choice === "utc" ? "UTC" : own;
+}
+
+interface DueTimeProps {
+  /** Seconds since 1970. */
+  readonly at: number;
+  /** Of the schedule. */
+  readonly zone: string;
+  /** In which it is shown. */
+  readonly shownIn: string;
+}
+
+/** In how long, and by which clock; its own and the reader's on hover. */
+export function DueTime({ at, zone, shownIn }: DueTimeProps) {
+  const now = useNow();
+  const ms = at * 1_000;
+  return (
+    <>
+      <time dateTime={new Date(ms).toISOString()} title={titleOf(ms, zone)}>
+        {sayRelative(ms, now)}
+      </time>
+      <small>
+        {formatSoon(ms, now, shownIn)}
+        {!showsSame(ms, shownIn, MY_ZONE) && ` ${placeOf(shownIn)}`}
+      </small>
+    </>
+  );
+}
+
+function titleOf(ms: number, zone: string): string {
+  const own = `${formatExact(ms, safe(zone))} (${zone})`;
+  return zone === MY_ZONE ? own : `${own}\n${formatExact(ms)} here`;
+}
+
+/** A zone that the server knows and this browser does not. */
+function safe(zone: string): string {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
+  } catch {
+    return "UTC";
+  }
+}

@@ -1,0 +1,272 @@
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { Link, useLocation } from "wouter";
+import type { ScheduledTask } from "../../../../src/client/index.ts";
+import { hasCode } from "../../api/errors.ts";
+import { useSession } from "../../api/session.tsx";
+import { Page } from "../../frame/page.tsx";
+import { useLiveState } from "../../live/live.tsx";
+import { Confirm } from "../../parts/dialog.tsx";
+import { formatCount, sayDuration, sayRelative } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { JsonView } from "../../parts/json-view.tsx";
+import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { StateGlyph, stateTone } from "../../parts/state.tsx";
+import { priorityWord } from "../../parts/task-text.ts";
+import { useNow } from "../../parts/time.tsx";
+import { Moments, Notes } from "./preview.tsx";
+import { ScheduleForm } from "./schedule-form.tsx";
+import { ScheduleRuns } from "./schedule-runs.tsx";
+import { statusOf, titleOfSchedule } from "./schedule-text.ts";
+import "./schedules.css";
+import { useScheduleActions } from "./use-schedule-actions.ts";
+import { formatInZone, MY_ZONE, showsSame } from "./zoned-time.ts";
+
+/** After a due time has passed, so long until what came of it is read. */
+const AFTER_DUE_MS = 2_000;
+const LATEST_MS = 300_000;
+
+/** One schedule: when it is due, what it does, and all its runs. */
+export function SchedulePage({ params }: { readonly params: Record<string, string> }) {
+  const id = Number(params["id"]);
+  const { client } = useSession();
+  const { isPaused } = useLiveState();
+  const { data, error, refetch } = useQuery({
+    queryKey: ["schedule", id],
+    queryFn: ({ signal }) => client.schedules.get(id, { signal }),
+    refetchInterval: ({ state }) => {
+      const next = state.data?.next_fire_at ?? 0;
+      if (isPaused || next === 0) return false;
+      return Math.min(Math.max(next * 1_000 - Date.now(), 0) + AFTER_DUE_MS, LATEST_MS);
+    },
+    meta: { live: (event) => event.scheduleId === id && event.type !== "task.progress" },
+  });
+  const title = data === undefined ? "Schedule" : titleOfSchedule(data);
+  return (
+    <Page title={title} crumb={<Crumb id={params["id"] ?? ""} />}>
+      {data === undefined && <h1 className="vh">Schedule {params["id"]}</h1>}
+      {data !== undefined ? (
+        <ScheduleSheet key={id} schedule={data} title={title} />
+      ) : error === null ? (
+        <Loading what="the schedule" />
+      ) : hasCode(error, "not_found") ? (
+        <Empty
+          title="There is no such schedule"
+          action={
+            <Link className="btn" href="/schedules">
+              All schedules
+            </Link>
+          }
+        >
+          It may have been deleted, or belong to another tenant.
+        </Empty>
+      ) : (
+        <Fault error={error} what="The schedule" onRetry={() => void refetch()} />
+      )}
+    </Page>
+  );
+}
+
+function Crumb({ id }: { readonly id: string }) {
+  return (
+    <>
+      <Link href="/schedules">Schedules</Link>
+      <Icon name="right" size={12} />
+      <span className="id fg">{id}</span>
+    </>
+  );
+}
+
+interface ScheduleProps {
+  readonly schedule: ScheduledTask;
+}
+
+function ScheduleSheet({ schedule, title }: ScheduleProps & { readonly title: string }) {
+  const [glyph, word] = statusOf(schedule);
+  const { schedule_phrase, agent_id, tz, paused_reason } = schedule;
+  return (
+    <div className="split">
+      <div>
+        <div className="title-block">
+          <h1>{title}</h1>
+          <div className="title-meta">
+            <span className={`state ${stateTone(glyph) ?? ""}`}>
+              <StateGlyph state={glyph} />
+              {word}
+            </span>
+            {paused_reason !== null && <span>{paused_reason}</span>}
+            <span>{schedule_phrase}</span>
+            <span className="muted">{tz}</span>
+            <span>
+              agent{" "}
+              <Link className="link" href={`/tasks?agentId=${encodeURIComponent(agent_id)}`}>
+                {agent_id}
+              </Link>
+            </span>
+          </div>
+          <Actions schedule={schedule} title={title} />
+        </div>
+        <Work schedule={schedule} />
+        <ScheduleRuns schedule={schedule} />
+      </div>
+      <Rail schedule={schedule} />
+    </div>
+  );
+}
+
+function Actions({ schedule, title }: ScheduleProps & { readonly title: string }) {
+  const { may } = useSession();
+  const [, navigate] = useLocation();
+  const [open, setOpen] = useState<"edit" | "delete">();
+  const { mutate, isPending } = useScheduleActions(schedule.id, { onDeleted: () => navigate("/schedules") });
+  if (!may("operate")) return null;
+  const { status } = schedule;
+  return (
+    <div className="title-acts">
+      <button type="button" className="btn" disabled={isPending} onClick={() => mutate("run")}>
+        <Icon name="play" />
+        Run now
+      </button>
+      {status === "active" && (
+        <button type="button" className="btn" disabled={isPending} onClick={() => mutate("pause")}>
+          <Icon name="pause" />
+          Pause
+        </button>
+      )}
+      {status === "paused" && (
+        <button type="button" className="btn btn-main" disabled={isPending} onClick={() => mutate("resume")}>
+          <Icon name="play" />
+          Resume
+        </button>
+      )}
+      <button type="button" className="btn" onClick={() => setOpen("edit")}>
+        Edit
+      </button>
+      <button type="button" className="btn" onClick={() => setOpen("delete")}>
+        <Icon name="x" />
+        Delete
+      </button>
+      {open === "edit" && <ScheduleForm schedule={schedule} onClose={() => setOpen(undefined)} />}
+      {open === "delete" && (
+        <Confirm
+          title={`Delete ${title}`}
+          action="Delete this schedule"
+          onConfirm={() => mutate("delete")}
+          onClose={() => setOpen(undefined)}
+        >
+          <p>Its runs go with it, and what they have not finished is cancelled.</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+function Work({ schedule: { message, instruction, payload } }: ScheduleProps) {
+  const kind = message !== null ? "Message" : instruction !== undefined ? "Instruction" : "Payload";
+  return (
+    <section className="cell rule">
+      <div className="cell-head">
+        <h2>{kind}</h2>
+      </div>
+      <JsonView value={message ?? instruction ?? payload} label={kind} />
+    </section>
+  );
+}
+
+/** When it is due, and how it is set: at the side, and below on a phone. */
+function Rail({ schedule }: ScheduleProps) {
+  const { overlap, catch_up, retry, timeout, useful_for, run_count, max_runs, until, tz } = schedule;
+  return (
+    <aside className="rail" aria-label="Details">
+      <NextDue schedule={schedule} />
+      <section className="cell">
+        <div className="cell-head">
+          <h2>Details</h2>
+        </div>
+        <dl className="props">
+          <Fact name="Still running">{OVERLAP_WORDS[overlap]}</Fact>
+          <Fact name="After downtime">{CATCH_UP_WORDS[catch_up]}</Fact>
+          <Fact name="Retries">{retry.max_retries === 0 ? "none" : formatCount(retry.max_retries)}</Fact>
+          <Fact name="Time limit">{timeout !== null && `${sayDuration(timeout)} per attempt`}</Fact>
+          <Fact name="Useful for">{useful_for !== null && sayDuration(useful_for * 1_000)}</Fact>
+          <Fact name="Pauses after">
+            {!!schedule.pause_after_failures && `${schedule.pause_after_failures} failures in a row`}
+          </Fact>
+          <Fact name="Lane">{schedule.lane ?? "cron"}</Fact>
+          <Fact name="Priority">{schedule.priority !== undefined && priorityWord(schedule.priority)}</Fact>
+          <Fact name="Runs">
+            {formatCount(run_count)}
+            {max_runs !== undefined && ` of ${formatCount(max_runs)}`}
+          </Fact>
+          <Fact name="Until">{until !== undefined && formatInZone(until * 1_000, Date.now(), tz)}</Fact>
+          <Fact name="Session">{schedule.session_key ?? false}</Fact>
+        </dl>
+      </section>
+    </aside>
+  );
+}
+
+const OVERLAP_WORDS = {
+  skip: "skip the next",
+  queue: "the next waits",
+  replace: "the next replaces it",
+  allow: "run both",
+} as const;
+const CATCH_UP_WORDS = { one: "run once", none: "run none", all: "run all" } as const;
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  if (children === false) return null;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+const SHOWN = 5;
+
+/** The next times. Counted from the first of them, as the server does: what is due by elapsed time is due so long after that. */
+function NextDue({ schedule }: ScheduleProps) {
+  const { client } = useSession();
+  const now = useNow();
+  const { next_fire_at, schedule_phrase, schedule_kind, tz, status, max_runs, run_count, until } = schedule;
+  const isDue = status === "active" && next_fire_at > 0;
+  const first = new Date(next_fire_at * 1_000);
+  const { data } = useQuery({
+    queryKey: ["schedule-preview", schedule_phrase, tz, next_fire_at],
+    queryFn: ({ signal }) =>
+      client.schedules.preview({ schedule: schedule_phrase, tz, from: first, count: SHOWN - 1 }, { signal }),
+    enabled: isDue && schedule_kind === "recurring",
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const left = max_runs === undefined ? SHOWN : Math.max(1, max_runs - run_count);
+  const moments = [first.toISOString(), ...(data?.next ?? [])]
+    .filter((moment) => until === undefined || Date.parse(moment) <= until * 1_000)
+    .slice(0, Math.min(SHOWN, left));
+  return (
+    <section className="cell">
+      <div className="cell-head">
+        <h2>Next due</h2>
+      </div>
+      {isDue ? (
+        <>
+          <p className="next-first">
+            <b>{sayRelative(first.getTime(), now)}</b>
+            {!showsSame(first.getTime(), tz, MY_ZONE) && (
+              <span className="muted">
+                {" "}
+                {formatInZone(first.getTime(), now, MY_ZONE)} here ({MY_ZONE})
+              </span>
+            )}
+          </p>
+          <Moments moments={moments} zone={tz} />
+          <p className="muted">Times in {tz}</p>
+          <Notes notes={data?.notes ?? []} />
+        </>
+      ) : (
+        <p className="muted">{status === "paused" ? "Not while it is paused" : "Never again"}</p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,38 @@
+import type { ScheduledTask } from "../../../../src/client/index.ts";
+import type { Glyph } from "../../parts/state.tsx";
+
+/** Its name, or the beginning of what it says. */
+export function titleOfSchedule({ id, name, message, instruction, payload }: ScheduledTask): string {
+  const text = name ?? message ?? instruction ?? (payload === undefined ? "" : JSON.stringify(payload));
+  return text.trim().split("\n")[0] || `Schedule ${id}`;
+}
+
+/** What it does, where its name does not say it. */
+export function workText({ name, message, instruction, payload }: ScheduledTask): string | undefined {
+  if (name === null) return undefined;
+  return message ?? instruction ?? (payload === undefined ? undefined : JSON.stringify(payload));
+}
+
+/** Shape and word of how it is. */
+export function statusOf({ status, consecutive_failures }: ScheduledTask): readonly [Glyph, string] {
+  switch (status) {
+    case "active":
+      return consecutive_failures > 0 ? ["failed", "Active, failing"] : ["delayed", "Active"];
+    case "paused":
+      return ["paused", "Paused"];
+    case "completed":
+      return ["done", "Completed"];
+    case "failed":
+      return ["failed", "Failed"];
+  }
+}
+
+/** Those that are due come first, the next one at the top; then those that are not, by name. */
+export function byNextDue(schedules: readonly ScheduledTask[]): ScheduledTask[] {
+  const due = (each: ScheduledTask) =>
+    each.status === "active" && each.next_fire_at > 0 ? each.next_fire_at : Number.POSITIVE_INFINITY;
+  return schedules.toSorted((one, other) => {
+    const [first, second] = [due(one), due(other)];
+    return first === second ? titleOfSchedule(one).localeCompare(titleOfSchedule(other)) : first - second;
+  });
+}

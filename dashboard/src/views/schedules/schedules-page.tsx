@@ -1,0 +1,272 @@
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link } from "wouter";
+import type { ScheduleFilter } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { Page } from "../../frame/page.tsx";
+import { useKeys } from "../../keys/use-keys.ts";
+import { useLiveState } from "../../live/live.tsx";
+import { countOf } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { type UseFilters, useFilters } from "../../parts/use-filters.ts";
+import { ZONE_CHOICES, zoneOf } from "./due-time.tsx";
+import { BarsLegend } from "./run-bars.tsx";
+import { ScheduleForm } from "./schedule-form.tsx";
+import { ScheduleRow } from "./schedule-row.tsx";
+import { byNextDue } from "./schedule-text.ts";
+import "./schedules.css";
+import { Upcoming } from "./upcoming.tsx";
+import { MY_ZONE } from "./zoned-time.ts";
+
+const FILTERS = {
+  status: ["active", "paused", "completed", "failed"],
+  agent: undefined,
+  times: ZONE_CHOICES,
+  view: ["upcoming"],
+} as const;
+
+type Filtering = UseFilters<typeof FILTERS>;
+
+/** Every schedule: in words, when it is due, and what came of its last runs. */
+export function SchedulesPage() {
+  const { may } = useSession();
+  const filtering = useFilters(FILTERS);
+  const [isNew, setNew] = useState(false);
+  const canChange = may("operate");
+  const onNew = canChange ? () => setNew(true) : undefined;
+  useKeys(onNew === undefined ? {} : { n: onNew });
+  const { view, times } = filtering.filters;
+  return (
+    <Page
+      title="Schedules"
+      actions={
+        onNew && (
+          <button type="button" className="btn btn-main" aria-label="New schedule" onClick={onNew}>
+            <Icon name="plus" />
+            <span>
+              New<span className="hide-s"> schedule</span>
+            </span>
+          </button>
+        )
+      }
+    >
+      <Bar filtering={filtering} />
+      {view === "upcoming" && may("read") ? (
+        <Upcoming times={times} />
+      ) : (
+        <ScheduleList filtering={filtering} onNew={onNew} />
+      )}
+      {isNew && <ScheduleForm onClose={() => setNew(false)} />}
+    </Page>
+  );
+}
+
+function Bar({ filtering: { filters, set } }: { readonly filtering: Filtering }) {
+  const { may } = useSession();
+  const isList = filters.view === undefined;
+  return (
+    <div className="bar" role="group" aria-label="What is shown">
+      {may("read") && (
+        <nav className="seg" aria-label="View">
+          <Link href="/schedules" aria-current={isList ? "page" : undefined}>
+            List
+          </Link>
+          <Link href="/schedules?view=upcoming" aria-current={isList ? undefined : "page"}>
+            Next due
+          </Link>
+        </nav>
+      )}
+      {isList && (
+        <>
+          <span className="chip">
+            <span className="k" aria-hidden="true">
+              Status
+            </span>
+            <select
+              className="chip-select"
+              aria-label="Status"
+              value={filters.status ?? ""}
+              onChange={(event) => set({ status: event.target.value })}
+            >
+              <option value="">any</option>
+              {FILTERS.status.map((status) => (
+                <option key={status}>{status}</option>
+              ))}
+            </select>
+          </span>
+          {may("read") && <AgentChip value={filters.agent ?? ""} onChange={(agent) => set({ agent })} />}
+        </>
+      )}
+      <span className="grow" />
+      <span className="chip">
+        <span className="k" aria-hidden="true">
+          Times in
+        </span>
+        <select
+          className="chip-select"
+          aria-label="Times in"
+          value={filters.times ?? ""}
+          onChange={(event) => set({ times: event.target.value }, { replace: true })}
+        >
+          <option value="">each schedule's zone</option>
+          <option value="mine">my zone ({MY_ZONE})</option>
+          <option value="utc">UTC</option>
+        </select>
+      </span>
+    </div>
+  );
+}
+
+function AgentChip({
+  value,
+  onChange,
+}: {
+  readonly value: string;
+  readonly onChange: (agent: string) => void;
+}) {
+  const { client } = useSession();
+  const { data: agents = [] } = useQuery({
+    queryKey: ["choices", "agentId"],
+    queryFn: async ({ signal }) => (await client.agents.list({}, { signal })).agents.map((agent) => agent.id),
+    staleTime: 60_000,
+  });
+  const choices = value === "" || agents.includes(value) ? agents : [value, ...agents];
+  return (
+    <span className="chip">
+      <span className="k" aria-hidden="true">
+        Agent
+      </span>
+      <select
+        className="chip-select"
+        aria-label="Agent"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      >
+        <option value="">any</option>
+        {choices.map((agent) => (
+          <option key={agent}>{agent}</option>
+        ))}
+      </select>
+    </span>
+  );
+}
+
+/** Due times pass without an event where nothing runs: then the list is read anew, but not in a hurry. */
+const SOONEST_MS = 2_000;
+const LATEST_MS = 300_000;
+
+interface ScheduleListProps {
+  readonly filtering: Filtering;
+  readonly onNew: (() => void) | undefined;
+}
+
+function ScheduleList({ filtering, onNew }: ScheduleListProps) {
+  const { client } = useSession();
+  const { isPaused } = useLiveState();
+  const { status, agent, times } = filtering.filters;
+  const filter = { ...(status && { status }), ...(agent && { agent }) } as ScheduleFilter;
+  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+    queryKey: ["schedules", filter],
+    queryFn: ({ signal, pageParam }) =>
+      client.schedules.list({ ...filter, ...(pageParam && { cursor: pageParam }) }, { signal }),
+    initialPageParam: "",
+    getNextPageParam: ({ next_cursor }) => next_cursor,
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => {
+      const shown = state.data?.pages.flatMap(({ schedules }) => schedules) ?? [];
+      const next = Math.min(...shown.map((each) => each.next_fire_at).filter((at) => at > 0));
+      if (isPaused || !Number.isFinite(next)) return false;
+      return Math.min(Math.max(next * 1_000 - Date.now() + SOONEST_MS, SOONEST_MS), LATEST_MS);
+    },
+    meta: { live: (event) => event.scheduleId !== undefined && event.type !== "task.progress" },
+  });
+  if (data === undefined) {
+    return error === null ? (
+      <Loading what="schedules" />
+    ) : (
+      <Fault error={error} what="The schedules" onRetry={() => void refetch()} />
+    );
+  }
+  const schedules = byNextDue(data.pages.flatMap((page) => page.schedules));
+  if (schedules.length === 0 && !hasNextPage) {
+    const count = (status === undefined ? 0 : 1) + (agent === undefined ? 0 : 1);
+    return <NoSchedules count={count} onClear={filtering.clear} onNew={onNew} />;
+  }
+  return (
+    <>
+      <div className="list cols-sched rows-2" role="table" aria-label="Schedules">
+        <div className="lhead" role="row">
+          <span role="columnheader">
+            <span className="vh">State</span>
+          </span>
+          <span role="columnheader">Schedule</span>
+          <span role="columnheader">When</span>
+          <span role="columnheader" className="c-agent">
+            Agent
+          </span>
+          <span role="columnheader">Next due</span>
+          <span role="columnheader">Last run</span>
+          <span role="columnheader" className="c-spark">
+            Last 30 runs
+          </span>
+        </div>
+        {schedules.map((schedule) => (
+          <ScheduleRow key={schedule.id} schedule={schedule} shownIn={zoneOf(times, schedule.tz)} />
+        ))}
+      </div>
+      {hasNextPage && (
+        <p className="list-end">
+          <button
+            type="button"
+            className="btn"
+            disabled={isFetchingNextPage}
+            onClick={() => void fetchNextPage()}
+          >
+            Show more
+          </button>
+        </p>
+      )}
+      <BarsLegend />
+    </>
+  );
+}
+
+interface NoSchedulesProps {
+  readonly count: number;
+  readonly onClear: () => void;
+  readonly onNew: (() => void) | undefined;
+}
+
+function NoSchedules({ count, onClear, onNew }: NoSchedulesProps) {
+  if (count > 0) {
+    return (
+      <Empty
+        title="No schedule matches"
+        action={
+          <button type="button" className="btn" onClick={onClear}>
+            Remove all filters
+          </button>
+        }
+      >
+        {countOf(count, "filter")} {count === 1 ? "is" : "are"} on.
+      </Empty>
+    );
+  }
+  return (
+    <Empty
+      title="No schedules yet"
+      action={
+        onNew && (
+          <button type="button" className="btn" onClick={onNew}>
+            <Icon name="plus" />
+            Create the first one
+          </button>
+        )
+      }
+    >
+      A schedule hands a task to an agent at a time, once or again and again: every weekday at 06:00, for
+      example.
+    </Empty>
+  );
+}

@@ -1,0 +1,78 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import type { UpcomingMoment } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { useLiveState } from "../../live/live.tsx";
+import { sayRelative } from "../../parts/format.ts";
+import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { useNow } from "../../parts/time.tsx";
+import { zoneOf } from "./due-time.tsx";
+import { formatInZone, formatSoon, MY_ZONE, placeOf, showsSame } from "./zoned-time.ts";
+
+export const UPCOMING_MAX = 100;
+/** Due times pass by themselves. */
+const EVERY_MS = 30_000;
+
+/** When all schedules are due next, within a week, the first at the top. */
+export function Upcoming({ times }: { readonly times: string | undefined }) {
+  const { client } = useSession();
+  const { isPaused } = useLiveState();
+  const { data, error, refetch } = useQuery({
+    queryKey: ["schedules", "upcoming"],
+    queryFn: ({ signal }) => client.schedules.upcoming({ limit: UPCOMING_MAX }, { signal }),
+    refetchInterval: isPaused ? false : EVERY_MS,
+    meta: { live: (event) => event.scheduleId !== undefined && event.type === "task.created" },
+  });
+  const now = useNow();
+  if (data === undefined) {
+    return error === null ? (
+      <Loading what="due times" />
+    ) : (
+      <Fault error={error} what="The due times" onRetry={() => void refetch()} />
+    );
+  }
+  if (data.moments.length === 0) {
+    return <Empty title="Nothing is due">No active schedule is due within the next 7 days.</Empty>;
+  }
+  return (
+    <section className="cell">
+      <h2 className="vh">Next due</h2>
+      <ol className="due due-all">
+        {data.moments.map((moment) => (
+          <Due key={`${moment.schedule_id} ${moment.at}`} moment={moment} times={times} now={now} />
+        ))}
+      </ol>
+      {data.truncated && (
+        <p className="muted due-more">These are the next {UPCOMING_MAX}; there are more within 7 days.</p>
+      )}
+    </section>
+  );
+}
+
+interface DueProps {
+  readonly moment: UpcomingMoment;
+  readonly times: string | undefined;
+  readonly now: number;
+  /** Without the agent, and the day in few letters. */
+  readonly isShort?: boolean;
+}
+
+export function Due({ moment, times, now, isShort = false }: DueProps) {
+  const { schedule_id, name, agent, at, zone } = moment;
+  const ms = at * 1_000;
+  const shownIn = zoneOf(times, zone);
+  return (
+    <li>
+      <Link href={`/schedules/${schedule_id}`}>
+        <time dateTime={new Date(ms).toISOString()}>
+          {(isShort ? formatSoon : formatInZone)(ms, now, shownIn)}
+          {!showsSame(ms, shownIn, MY_ZONE) && <span className="muted"> {placeOf(shownIn)}</span>}
+        </time>
+        <span className="due-name">
+          {name ?? `Schedule ${schedule_id}`} {!isShort && <span className="muted">{agent}</span>}
+        </span>
+        <span className="r">{sayRelative(ms, now)}</span>
+      </Link>
+    </li>
+  );
+}

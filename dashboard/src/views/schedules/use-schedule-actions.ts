@@ -1,0 +1,56 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { RunAnswer } from "../../../../src/client/index.ts";
+import { sentenceOf } from "../../api/errors.ts";
+import { useSession } from "../../api/session.tsx";
+import { useToast } from "../../parts/toast.tsx";
+
+const NOT_RUN: Readonly<Record<NonNullable<RunAnswer["reason"]>, string>> = {
+  "not-due": "It is not due",
+  "already-running": "It runs already, and one after another is how it is set",
+  too_many_waiting: "Too many of its runs wait already",
+};
+
+type ScheduleAction = "pause" | "resume" | "run" | "delete";
+
+/** What can be done with a schedule; what was done is said. */
+export function useScheduleActions(id: number, { onDeleted }: { readonly onDeleted: () => void }) {
+  const { client } = useSession();
+  const toast = useToast();
+  const refresh = useRefresh();
+  return useMutation({
+    mutationFn: async (action: ScheduleAction): Promise<string> => {
+      switch (action) {
+        case "pause":
+          await client.schedules.update(id, { status: "paused" });
+          return "Paused";
+        case "resume":
+          await client.schedules.update(id, { status: "active" });
+          return "Resumed";
+        case "run": {
+          const { ran, reason } = await client.schedules.run(id);
+          return ran || reason === undefined ? "A run has begun" : NOT_RUN[reason];
+        }
+        case "delete":
+          await client.schedules.delete(id);
+          return "Deleted";
+      }
+    },
+    onSuccess: (said, action) => {
+      toast(said);
+      if (action === "delete") onDeleted();
+    },
+    onError: (error) => toast(sentenceOf(error)),
+    onSettled: (_said, _error, action) => refresh(action === "delete" ? undefined : id),
+  });
+}
+
+/** Reads anew what shows schedules, and the one that was changed. */
+export function useRefresh(): (id: number | undefined) => void {
+  const queries = useQueryClient();
+  return (id) => {
+    void queries.invalidateQueries({ queryKey: ["schedules"] });
+    if (id === undefined) return;
+    void queries.invalidateQueries({ queryKey: ["schedule", id] });
+    void queries.invalidateQueries({ queryKey: ["runs", id] });
+  };
+}

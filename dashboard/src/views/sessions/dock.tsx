@@ -1,0 +1,163 @@
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, type KeyboardEvent, useId, useRef, useState } from "react";
+import { Link } from "wouter";
+import type { Session, SessionAnswer, SessionMode, Task } from "../../../../src/client/index.ts";
+import { sentenceOf } from "../../api/errors.ts";
+import { useSession } from "../../api/session.tsx";
+import { formatCount, formatOrdinal } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { titleOf } from "../../parts/task-text.ts";
+import { Moment } from "../../parts/time.tsx";
+import { useToast } from "../../parts/toast.tsx";
+import { stoppedText } from "./session-actions.tsx";
+
+/** So many of those that wait are shown by name. */
+const NAMED_MAX = 5;
+
+interface DockProps {
+  readonly sessionKey: string;
+  /** Undefined: nothing has been said in it yet. */
+  readonly session: Session | undefined;
+  readonly waiting: readonly Task[];
+}
+
+/** What waits behind the one that runs, and where to say something. */
+export function Dock({ sessionKey, session, waiting }: DockProps) {
+  const { may } = useSession();
+  return (
+    <div className="dock">
+      <div className="dock-in">
+        {session !== undefined && waiting.length > 0 && <Behind session={session} waiting={waiting} />}
+        {may("submit") && <Composer sessionKey={sessionKey} session={session} />}
+      </div>
+    </div>
+  );
+}
+
+function Behind({ session, waiting }: { readonly session: Session; readonly waiting: readonly Task[] }) {
+  const { client, may } = useSession();
+  const toast = useToast();
+  const { mutate } = useMutation({
+    mutationFn: (taskId: string) => client.tasks.cancel(taskId),
+    onError: (error) => toast(sentenceOf(error)),
+  });
+  const { key, running, effectiveMaxConcurrent: atOnce, cap } = session;
+  const search = new URLSearchParams({ state: "queued,delayed,waiting_dependency", sessionKey: key });
+  return (
+    <section className="behind" aria-label="Waiting">
+      <h2>
+        {formatCount(waiting.length)} {running > 0 ? "behind it" : "waiting"}
+        <span className="muted">
+          {atOnce === 1 ? "one at a time" : `${formatCount(atOnce)} at a time`}, at most {formatCount(cap)}
+        </span>
+      </h2>
+      <ol>
+        {waiting.slice(0, NAMED_MAX).map((task, index) => (
+          <li key={task.taskId}>
+            <span className="ord">{index + 1}</span>
+            <Link className="cut" href={`/tasks/${task.taskId}`}>
+              {titleOf(task)}
+            </Link>
+            <Moment className="muted" at={task.createdAt} />
+            {may("operate") && (
+              <button
+                type="button"
+                className="btn-icon"
+                aria-label={`Cancel message ${index + 1}`}
+                onClick={() => mutate(task.taskId)}
+              >
+                <Icon name="x" size={12} />
+              </button>
+            )}
+          </li>
+        ))}
+      </ol>
+      {waiting.length > NAMED_MAX && (
+        <Link className="link" href={`/tasks?${search}`}>
+          All that wait
+        </Link>
+      )}
+    </section>
+  );
+}
+
+function Composer({ sessionKey, session }: Omit<DockProps, "waiting">) {
+  const { client, me } = useSession();
+  const toast = useToast();
+  const [text, setText] = useState("");
+  const [chosen, setMode] = useState<SessionMode>();
+  const form = useRef<HTMLFormElement>(null);
+  const faultId = useId();
+  // `followup` is another word for `queue`.
+  const mode = chosen ?? (session?.mode === "interrupt" ? "interrupt" : "queue");
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: (message: string) =>
+      client.sessions.send(sessionKey, {
+        message,
+        mode,
+        ...(me.agentId === undefined ? {} : { agentId: me.agentId }),
+      }),
+    onSuccess: (answer: SessionAnswer) => {
+      setText("");
+      setMode(undefined);
+      if (answer.stopped !== undefined) toast(stoppedText(answer));
+      else if (answer.warnings?.[0] !== undefined) toast(answer.warnings[0]);
+    },
+  });
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (text.trim() !== "" && !isPending) mutate(text);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    form.current?.requestSubmit();
+  };
+  const ahead = (session?.running ?? 0) + (session?.queued ?? 0);
+  return (
+    <form className="composer" ref={form} onSubmit={send}>
+      <textarea
+        aria-label="Message"
+        placeholder={`Say something to ${me.agentId ?? session?.agentId ?? "index"}, or /stop`}
+        value={text}
+        aria-invalid={error !== null}
+        aria-describedby={error === null ? undefined : faultId}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKeyDown}
+      />
+      {error !== null && (
+        <p className="err" id={faultId} role="alert">
+          <Icon name="alert" size={14} />
+          {sentenceOf(error)}
+        </p>
+      )}
+      <div className="composer-foot">
+        <fieldset className="seg">
+          <legend className="vh">Mode</legend>
+          {(["queue", "interrupt"] as const).map((each) => (
+            <label key={each}>
+              <input
+                type="radio"
+                name="mode"
+                value={each}
+                checked={mode === each}
+                onChange={() => setMode(each)}
+              />
+              {each === "queue" ? "Queue" : "Interrupt"}
+            </label>
+          ))}
+        </fieldset>
+        <span className="hint">
+          {mode === "interrupt"
+            ? ahead > 0 && "Ends what runs and waits"
+            : ahead > 0 && `Runs ${formatOrdinal(ahead + 1)}`}
+        </span>
+        <span className="grow" />
+        <button type="submit" className="btn btn-main" aria-label="Send" disabled={isPending}>
+          <Icon name="send" />
+          <span className="hide-s">Send</span>
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,176 @@
+import { useMutation } from "@tanstack/react-query";
+import { useId, useState } from "react";
+import type { Session, StoppedTasks } from "../../../../src/client/index.ts";
+import { sentenceOf } from "../../api/errors.ts";
+import { useSession } from "../../api/session.tsx";
+import { Confirm, Dialog } from "../../parts/dialog.tsx";
+import { countOf } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { useToast } from "../../parts/toast.tsx";
+import { SessionFacts } from "./session-facts.tsx";
+
+type Asked = "stopAll" | "reset" | "details";
+
+interface SessionActionsProps {
+  readonly session: Session;
+  /** Undefined: who looks may change nothing. */
+  readonly onEdit: (() => void) | undefined;
+}
+
+/** What can be done with a session, in the top bar. */
+export function SessionActions({ session, onEdit }: SessionActionsProps) {
+  const { client } = useSession();
+  const toast = useToast();
+  const menuId = useId();
+  const [asked, setAsked] = useState<Asked>();
+  const { key, running, queued } = session;
+  const { mutate, isPending } = useMutation({
+    mutationFn: (what: "stop" | "stopAll" | "reset") => client.sessions[what](key),
+    onSuccess: (stopped, what) => toast(what === "reset" ? "The session begins anew" : stoppedText(stopped)),
+    onError: (error) => toast(sentenceOf(error)),
+  });
+  const close = () => setAsked(undefined);
+  const canOperate = onEdit !== undefined;
+  const hasWork = running + queued > 0;
+  const item = (label: string, onClick: () => void, className = "") => (
+    <button
+      type="button"
+      className={`btn btn-quiet ${className}`}
+      popoverTarget={menuId}
+      popoverTargetAction="hide"
+      onClick={onClick}
+    >
+      {label}
+    </button>
+  );
+  return (
+    <>
+      {canOperate && hasWork && (
+        <button
+          type="button"
+          className="btn"
+          aria-label="Stop"
+          disabled={isPending}
+          onClick={() => mutate("stop")}
+        >
+          <Icon name="stop" />
+          <span className="hide-s">Stop</span>
+        </button>
+      )}
+      <button
+        type="button"
+        className={`btn-icon ${canOperate ? "" : "only-narrow"}`}
+        aria-label="More"
+        popoverTarget={menuId}
+      >
+        <Icon name="more" />
+      </button>
+      <div className="menu sess-menu" id={menuId} popover="auto">
+        {item("Details", () => setAsked("details"), "only-narrow")}
+        {canOperate && hasWork && item("Stop all", () => setAsked("stopAll"))}
+        {onEdit !== undefined && item("Settings", onEdit)}
+        {canOperate && item("Reset", () => setAsked("reset"), "btn-bad")}
+      </div>
+      {asked === "details" && (
+        <Dialog title="Session" onClose={close} size="small">
+          <SessionFacts
+            session={session}
+            onEdit={
+              onEdit &&
+              (() => {
+                close();
+                onEdit();
+              })
+            }
+          />
+        </Dialog>
+      )}
+      {asked === "stopAll" && (
+        <Confirm
+          title="Stop all"
+          action={`Stop ${countOf(running + queued, "task")}`}
+          onConfirm={() => mutate("stopAll")}
+          onClose={close}
+        >
+          <p>What runs in this session is ended, and what waits never starts.</p>
+        </Confirm>
+      )}
+      {asked === "reset" && (
+        <ResetDialog sessionKey={key} onConfirm={() => mutate("reset")} onClose={close} />
+      )}
+    </>
+  );
+}
+
+/** What a stop ended. */
+export function stoppedText({ stopped, cancelled }: StoppedTasks): string {
+  const parts = [
+    ...(stopped.length > 0 ? [`stopped ${countOf(stopped.length, "task")}`] : []),
+    ...(cancelled.length > 0 ? [`cancelled ${countOf(cancelled.length, "task")} that waited`] : []),
+  ].join(", ");
+  return parts === "" ? "There was nothing to stop" : parts.charAt(0).toUpperCase() + parts.slice(1);
+}
+
+interface ResetDialogProps {
+  readonly sessionKey: string;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+/** Nobody forgets a conversation by a slip of the finger: its key is typed first. */
+function ResetDialog({ sessionKey, onConfirm, onClose }: ResetDialogProps) {
+  const [typed, setTyped] = useState("");
+  const formId = useId();
+  return (
+    <Dialog
+      title="Reset session"
+      onClose={onClose}
+      size="small"
+      footer={
+        <>
+          <span className="grow" />
+          <button type="button" className="btn" onClick={onClose}>
+            Keep
+          </button>
+          <button
+            type="submit"
+            form={formId}
+            className="btn btn-bad-solid"
+            disabled={typed.trim() !== sessionKey.trim()}
+          >
+            Reset session
+          </button>
+        </>
+      }
+    >
+      <form
+        id={formId}
+        className="dialog-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onConfirm();
+          onClose();
+        }}
+      >
+        <p>
+          All that runs or waits in it is ended, and it begins anew with an empty context: its agent does not
+          know what was said before. The messages stay in the list.
+        </p>
+        <div className="field">
+          <label htmlFor={`${formId}-key`}>
+            Type <b className="mono">{sessionKey}</b>
+          </label>
+          <input
+            className="input"
+            id={`${formId}-key`}
+            spellCheck={false}
+            autoComplete="off"
+            data-focus
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
+          />
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,131 @@
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useState } from "react";
+import { Link, useSearchParams } from "wouter";
+import { hasCode } from "../../api/errors.ts";
+import { useSession } from "../../api/session.tsx";
+import { Page } from "../../frame/page.tsx";
+import { formatCount } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { Empty, Fault, Loading } from "../../parts/notices.tsx";
+import { StateGlyph, stateWord } from "../../parts/state.tsx";
+import { Dock } from "./dock.tsx";
+import { KindFilter, useKind } from "./kind-filter.tsx";
+import { SessionActions } from "./session-actions.tsx";
+import { SessionFacts } from "./session-facts.tsx";
+import { activityOf, isWaiting, sessionHref } from "./session-text.ts";
+import { Talk } from "./transcript.tsx";
+import { useSessions } from "./use-sessions.ts";
+import { useTranscript } from "./use-transcript.ts";
+import "./sessions.css";
+
+const SettingsDialog = lazy(() => import("./settings-dialog.tsx"));
+
+/** One conversation: what was said, what runs and what waits. */
+export default function SessionPage() {
+  const [params] = useSearchParams();
+  const key = params.get("key") ?? "";
+  if (key !== "") return <OneSession key={key} sessionKey={key} />;
+  return (
+    <Page title="Session">
+      <Empty
+        title="Which session?"
+        action={
+          <Link className="btn" href="/sessions">
+            All sessions
+          </Link>
+        }
+      >
+        The address names none.
+      </Empty>
+    </Page>
+  );
+}
+
+function OneSession({ sessionKey }: { readonly sessionKey: string }) {
+  const { client, may } = useSession();
+  const [isEditing, setEditing] = useState(false);
+  const { data, error, refetch } = useQuery({
+    queryKey: ["session", sessionKey],
+    queryFn: ({ signal }) => client.sessions.get(sessionKey, { signal }),
+    meta: { live: (event) => event.sessionKey === sessionKey && event.type !== "task.progress" },
+  });
+  const edit = may("operate") ? () => setEditing(true) : undefined;
+  const transcript = useTranscript(sessionKey);
+  // It comes into being with its first message.
+  const fault = transcript.error ?? (data !== undefined || hasCode(error, "not_found") ? null : error);
+  return (
+    <Page
+      title={sessionKey}
+      crumb={
+        <>
+          <span className="back hide-s">
+            <Link href="/sessions">Sessions</Link>
+            <Icon name="right" size={12} />
+          </span>
+          <h1 className="cut">{sessionKey}</h1>
+        </>
+      }
+      actions={data !== undefined && <SessionActions session={data} onEdit={edit} />}
+    >
+      <div className="sess">
+        <SessionColumn current={sessionKey} />
+        {fault !== null ? (
+          <Fault
+            error={fault}
+            what="The session"
+            onRetry={() => {
+              void refetch();
+              transcript.reload();
+            }}
+          />
+        ) : transcript.isLoading ? (
+          <Loading what="the session" />
+        ) : (
+          <Talk sessionKey={sessionKey} transcript={transcript}>
+            <Dock sessionKey={sessionKey} session={data} waiting={transcript.tasks.filter(isWaiting)} />
+          </Talk>
+        )}
+        <aside className="sess-rail rail" tabIndex={0} aria-label="Session details">
+          {data !== undefined && <SessionFacts session={data} onEdit={edit} />}
+        </aside>
+      </div>
+      {isEditing && data !== undefined && (
+        <Suspense>
+          <SettingsDialog session={data} onClose={() => setEditing(false)} />
+        </Suspense>
+      )}
+    </Page>
+  );
+}
+
+/** The others, beside the one that is open. */
+function SessionColumn({ current }: { readonly current: string }) {
+  const kind = useKind();
+  const { sessions, kinds, hasMore, loadMore } = useSessions(kind);
+  return (
+    <nav className="sess-list" tabIndex={0} aria-label="Sessions">
+      <div className="bar">
+        <KindFilter kinds={kinds} />
+      </div>
+      {sessions.map((session) => {
+        const { key, agentId, queued, running } = session;
+        const activity = activityOf(session);
+        return (
+          <Link key={key} href={sessionHref(key, kind)} aria-current={key === current ? "page" : undefined}>
+            {activity === undefined ? <span /> : <StateGlyph state={activity} label={stateWord(activity)} />}
+            <b className="cut">{key}</b>
+            <small className="cut">
+              {agentId}
+              {queued > 0 && `, ${formatCount(queued)} ${running > 0 ? "behind" : "waiting"}`}
+            </small>
+          </Link>
+        );
+      })}
+      {hasMore && (
+        <button type="button" className="btn btn-quiet" onClick={loadMore}>
+          Older sessions
+        </button>
+      )}
+    </nav>
+  );
+}

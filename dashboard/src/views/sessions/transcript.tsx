@@ -1,0 +1,205 @@
+import { type ReactNode, useCallback, useLayoutEffect, useRef, useState } from "react";
+import { Link } from "wouter";
+import type { RotaEvent, Task } from "../../../../src/client/index.ts";
+import { useLiveEvents } from "../../live/live.tsx";
+import { formatCount, shortId } from "../../parts/format.ts";
+import { JsonView } from "../../parts/json-view.tsx";
+import { Empty } from "../../parts/notices.tsx";
+import { StateGlyph, stateWord } from "../../parts/state.tsx";
+import { Moment, Span } from "../../parts/time.tsx";
+import { answerIn, endIn, isWaiting, saidIn } from "./session-text.ts";
+import type { Transcript } from "./use-transcript.ts";
+
+/** Longer texts are cut: the page of the task has all of it. */
+const TEXT_MAX = 4_000;
+/** Whoever is so near to the end sees what comes. */
+const END_PX = 48;
+
+interface TalkProps {
+  readonly sessionKey: string;
+  readonly transcript: Transcript;
+  /** Below the messages, always in sight. */
+  readonly children: ReactNode;
+}
+
+/** Messages and answers, the last at the end. */
+export function Talk({ sessionKey, transcript, children }: TalkProps) {
+  const { tasks, hasEarlier, loadEarlier } = transcript;
+  const box = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const belowPx = useRef(0);
+  const progress = useProgress(sessionKey);
+  const said = tasks.filter((task) => !isWaiting(task));
+  const first = tasks[0]?.taskId;
+  // What comes is in sight for whoever is at the end; what comes before moves nothing.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever what is shown may have become longer.
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight;
+  }, [tasks, progress]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when earlier ones have come.
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null || isAtEnd.current || belowPx.current === 0) return;
+    element.scrollTop = element.scrollHeight - belowPx.current;
+    belowPx.current = 0;
+  }, [first]);
+  return (
+    <div
+      className="talk"
+      ref={box}
+      tabIndex={0}
+      role="region"
+      aria-label="Transcript"
+      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+        isAtEnd.current = scrollHeight - scrollTop - clientHeight < END_PX;
+      }}
+    >
+      <div className="talk-in" role="log" aria-label="Messages">
+        {hasEarlier && (
+          <button
+            type="button"
+            className="btn earlier"
+            onClick={() => {
+              const { scrollHeight = 0, scrollTop = 0 } = box.current ?? {};
+              isAtEnd.current = false;
+              belowPx.current = scrollHeight - scrollTop;
+              void loadEarlier();
+            }}
+          >
+            Earlier messages
+          </button>
+        )}
+        {tasks.length === 0 && <Empty title="Nothing has been said yet">The first message begins it.</Empty>}
+        {said.map((task, index) => (
+          <Turn
+            key={task.taskId}
+            task={task}
+            isNewDay={dayOf(task) !== dayOf(said[index - 1])}
+            progress={progress.get(task.taskId)}
+          />
+        ))}
+      </div>
+      {children}
+    </div>
+  );
+}
+
+/** What is being written in a session, by task. */
+function useProgress(key: string): ReadonlyMap<string, unknown> {
+  const [progress, setProgress] = useState<ReadonlyMap<string, unknown>>(new Map());
+  useLiveEvents(
+    useCallback(
+      (events: readonly RotaEvent[]) => {
+        const own = events.filter(({ sessionKey }) => sessionKey === key);
+        if (own.length === 0) return;
+        setProgress((before) => {
+          const after = new Map(before);
+          for (const { type, taskId, progress: told } of own) {
+            if (type === "task.progress") after.set(taskId, told);
+            else after.delete(taskId);
+          }
+          return after;
+        });
+      },
+      [key],
+    ),
+  );
+  return progress;
+}
+
+interface TurnProps {
+  readonly task: Task;
+  readonly isNewDay: boolean;
+  readonly progress: unknown;
+}
+
+function Turn({ task, isNewDay, progress }: TurnProps) {
+  const { taskId, state, createdAt, startedAt, completedAt, usage } = task;
+  return (
+    <>
+      {isNewDay && <div className="day">{dayOf(task)}</div>}
+      <div className="turn">
+        <p className="say">
+          <Text text={saidIn(task)} taskId={taskId} />
+        </p>
+        <div className="meta end">
+          <Moment at={createdAt} />
+        </div>
+        <div className="ans">
+          <Answer task={task} progress={progress} />
+          <div className="meta">
+            <StateGlyph state={state} label={stateWord(state)} />
+            {state === "running" && <span className="state-run">Running</span>}
+            {startedAt !== undefined && (
+              <span className={state === "running" ? "state-run" : undefined}>
+                <Span from={startedAt} to={completedAt} />
+              </span>
+            )}
+            {usage !== undefined && (
+              <span>
+                {formatCount(usage.inputTokens)} in, {formatCount(usage.outputTokens)} out
+              </span>
+            )}
+            <Link className="id" href={`/tasks/${taskId}`}>
+              {shortId(taskId)}
+            </Link>
+          </div>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Answer({ task, progress }: { readonly task: Task; readonly progress: unknown }) {
+  const { taskId, state, result } = task;
+  if (state === "running" || state === "assigned") {
+    const text = answerIn(progress);
+    return (
+      <p>
+        {text !== undefined && <Text text={text} taskId={taskId} />}
+        <span className="caret" />
+      </p>
+    );
+  }
+  if (state !== "done")
+    return <p className={state === "cancelled" ? "muted" : "state-failed"}>{endIn(task)}</p>;
+  const text = answerIn(result);
+  if (text !== undefined) {
+    return (
+      <p>
+        <Text text={text} taskId={taskId} />
+      </p>
+    );
+  }
+  return result === undefined || result === null ? (
+    <p className="muted">No answer.</p>
+  ) : (
+    <JsonView value={result} label={`Answer of ${shortId(taskId)}`} />
+  );
+}
+
+function Text({ text, taskId }: { readonly text: string; readonly taskId: string }) {
+  if (text.length <= TEXT_MAX) return text;
+  return (
+    <>
+      {text.slice(0, TEXT_MAX)}…{" "}
+      <Link className="link" href={`/tasks/${taskId}`}>
+        All of it
+      </Link>
+    </>
+  );
+}
+
+/** `Today`, `8 March`, `8 March 2025`. */
+function dayOf(task: Task | undefined): string {
+  if (task === undefined) return "";
+  const [date, today] = [new Date(task.createdAt), new Date()];
+  if (date.toDateString() === today.toDateString()) return "Today";
+  const isThisYear = date.getFullYear() === today.getFullYear();
+  return date.toLocaleDateString("en-GB", {
+    day: "numeric",
+    month: "long",
+    ...(isThisYear ? {} : { year: "numeric" }),
+  });
+}

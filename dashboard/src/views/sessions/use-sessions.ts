@@ -1,0 +1,65 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useEffect, useMemo, useRef } from "react";
+import type { Session } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { isListed, kindOf } from "./session-text.ts";
+
+const PAGE_SESSIONS = 200;
+/**
+ * The server does not know kinds: so many pages are read in search of some that are listed. With more than that the list is not
+ * read anew by itself.
+ */
+const SEARCHED_PAGES = 5;
+const ENOUGH = 30;
+
+export interface SessionsQuery {
+  /** Of this kind, newest first. */
+  readonly sessions: readonly Session[];
+  /** All kinds among those that were read. */
+  readonly kinds: readonly string[];
+  /** How many were read that are not listed. */
+  readonly hidden: number;
+  readonly error: Error | null;
+  readonly isLoading: boolean;
+  readonly hasMore: boolean;
+  readonly loadMore: () => void;
+  readonly reload: () => void;
+}
+
+export function useSessions(kind: string | undefined): SessionsQuery {
+  const { client } = useSession();
+  const pageCount = useRef(0);
+  const { data, error, isPending, isFetching, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+    queryKey: ["sessions"],
+    queryFn: ({ pageParam, signal }) =>
+      client.sessions.list(
+        { limit: PAGE_SESSIONS, ...(pageParam === undefined ? {} : { cursor: pageParam }) },
+        { signal },
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    refetchOnMount: ({ state }) => (state.data?.pages.length ?? 0) <= SEARCHED_PAGES,
+    meta: {
+      live: ({ sessionKey, type }) =>
+        sessionKey !== undefined && type !== "task.progress" && pageCount.current <= SEARCHED_PAGES,
+    },
+  });
+  pageCount.current = data?.pages.length ?? 0;
+  const all = useMemo(() => data?.pages.flatMap((page) => page.sessions) ?? [], [data]);
+  const sessions = useMemo(() => all.filter(({ key }) => isListed(key, kind)), [all, kind]);
+  const kinds = useMemo(() => [...new Set(all.map(({ key }) => kindOf(key)))].sort(), [all]);
+  const isSearching = sessions.length < ENOUGH && pageCount.current < SEARCHED_PAGES;
+  useEffect(() => {
+    if (hasNextPage && isSearching && !isFetching) void fetchNextPage();
+  }, [hasNextPage, isSearching, isFetching, fetchNextPage]);
+  return {
+    sessions,
+    kinds,
+    hidden: all.length - sessions.length,
+    error: data === undefined ? error : null,
+    isLoading: isPending,
+    hasMore: hasNextPage,
+    loadMore: () => void fetchNextPage(),
+    reload: () => void refetch(),
+  };
+}

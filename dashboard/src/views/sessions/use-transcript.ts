@@ -1,0 +1,67 @@
+import { type InfiniteData, useInfiniteQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import type { RotaEvent, Task, TaskPage } from "../../../../src/client/index.ts";
+import { useSession } from "../../api/session.tsx";
+import { patchTask } from "../tasks/patch-rows.ts";
+
+const PAGE_TASKS = 50;
+
+export interface Transcript {
+  /** In the order in which they were accepted. */
+  readonly tasks: readonly Task[];
+  readonly error: Error | null;
+  readonly isLoading: boolean;
+  readonly hasEarlier: boolean;
+  readonly loadEarlier: () => Promise<unknown>;
+  readonly reload: () => void;
+}
+
+/** What was said in a session and what came of it: the last messages, and those before when asked for. */
+export function useTranscript(key: string): Transcript {
+  const { client } = useSession();
+  const { data, error, isPending, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+    queryKey: ["transcript", key],
+    queryFn: ({ pageParam, signal }) =>
+      client.tasks.list(
+        { sessionKey: key, limit: PAGE_TASKS, ...(pageParam === undefined ? {} : { cursor: pageParam }) },
+        { signal },
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    meta: {
+      live: ({ sessionKey, type }) => sessionKey === key && type !== "task.progress",
+      patch: patchMessages,
+    },
+  });
+  const tasks = useMemo(() => data?.pages.flatMap((page) => page.tasks).toReversed() ?? [], [data]);
+  return {
+    tasks,
+    error: data === undefined ? error : null,
+    isLoading: isPending,
+    hasEarlier: hasNextPage,
+    loadEarlier: fetchNextPage,
+    reload: () => void refetch(),
+  };
+}
+
+type Pages = InfiniteData<TaskPage, string | undefined>;
+
+/** What events say is shown at once: an answer does not wait for the list. */
+function patchMessages(data: Pages, events: readonly RotaEvent[]): Pages {
+  const known = new Set(data.pages.flatMap(({ tasks }) => tasks.map(({ taskId }) => taskId)));
+  const told = events.filter(
+    ({ type, taskId }) => known.has(taskId) && type !== "batch.completed" && type !== "task.created",
+  );
+  if (told.length === 0) return data;
+  const patched = (task: Task) =>
+    told.filter(({ taskId }) => taskId === task.taskId).reduce(patchMessage, task);
+  return { ...data, pages: data.pages.map((page) => ({ ...page, tasks: page.tasks.map(patched) })) };
+}
+
+function patchMessage(task: Task, event: RotaEvent): Task {
+  const { type, result } = event;
+  return {
+    ...patchTask(task, event),
+    ...(type === "task.completed" && result !== undefined ? { result } : {}),
+  };
+}

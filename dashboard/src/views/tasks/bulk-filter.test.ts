@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { canSelectMatching, matchingInput } from "./bulk-filter.ts";
+
+const NOW = Date.parse("2026-11-16T06:00:00Z");
+
+test("all that match is what the list shows, whatever its order", () => {
+  expect(
+    matchingInput("cancel", { lane: "main", from: "1h", scheduleId: "7", order: "oldest" }, NOW),
+  ).toEqual({
+    action: "cancel",
+    filter: {
+      lane: "main",
+      from: "2026-11-16T05:00:00.000Z",
+      scheduleId: 7,
+      state: ["queued", "delayed", "waiting_dependency", "assigned", "running"],
+    },
+  });
+  expect(matchingInput("retry", { state: "failed" }, NOW)).toEqual({
+    action: "retry",
+    filter: { state: "failed" },
+  });
+});
+
+test("a filter is never empty", () => {
+  expect(matchingInput("delete", {}, NOW).filter).toEqual({
+    state: ["done", "failed", "cancelled", "rejected"],
+  });
+});
+
+test("what is chosen by its end is not what the server would choose", () => {
+  expect(canSelectMatching({ order: "completed", from: "1h" })).toBe(false);
+  expect(canSelectMatching({ order: "completed" })).toBe(true);
+  expect(canSelectMatching({ from: "1h" })).toBe(true);
+});

@@ -1,0 +1,81 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type CSSProperties, useEffect } from "react";
+import type { Bulk } from "../../../../src/client/index.ts";
+import { sentenceOf } from "../../api/errors.ts";
+import { useSession } from "../../api/session.tsx";
+import { Store } from "../../live/store.ts";
+import { countOf, formatCount } from "../../parts/format.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { useToast } from "../../parts/toast.tsx";
+import type { BulkAction } from "./bulk-filter.ts";
+
+/** The action on many tasks that was started last: it goes on while other pages are looked at. */
+export const currentBulk = new Store<string | undefined>(undefined);
+
+const DONE: Readonly<Record<BulkAction, string>> = {
+  cancel: "Cancelled",
+  retry: "Retried",
+  delete: "Deleted",
+};
+const DOING: Readonly<Record<BulkAction, string>> = {
+  cancel: "Cancelling",
+  retry: "Retrying",
+  delete: "Deleting",
+};
+const EVERY_MS = 400;
+
+/** How far it is, with a way to stop it. */
+export function BulkProgress({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
+  const { client } = useSession();
+  const toast = useToast();
+  const { data, error, refetch } = useQuery({
+    queryKey: ["bulk", id],
+    queryFn: ({ signal }) => client.bulks.get(id, { signal }),
+    refetchInterval: EVERY_MS,
+  });
+  const abort = useMutation({
+    mutationFn: () => client.bulks.abort(id),
+    onError: (fault) => toast(sentenceOf(fault)),
+    onSettled: () => void refetch(),
+  });
+  const isOver = error !== null || (data !== undefined && data.state !== "running");
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it is over.
+  useEffect(() => {
+    if (!isOver) return;
+    currentBulk.set(undefined);
+    toast(data === undefined ? sentenceOf(error) : summaryOf(data));
+    onDone();
+  }, [isOver]);
+  if (data === undefined) return null;
+  const past = data.done + data.failed + data.skipped;
+  return (
+    <div className="bulk" role="group" aria-label="Progress">
+      <span className="said" role="status">
+        {DOING[data.action]} <b>{formatCount(past)}</b> of {countOf(data.matched, "task")}
+      </span>
+      <span className="meter bulk-meter">
+        <i style={{ "--p": `${(past / Math.max(1, data.matched)) * 100}%` } as CSSProperties} />
+      </span>
+      <button
+        type="button"
+        className="btn btn-quiet"
+        disabled={abort.isPending}
+        onClick={() => abort.mutate()}
+      >
+        <Icon name="stop" />
+        Abort
+      </button>
+    </div>
+  );
+}
+
+function summaryOf({ action, done, skipped, failed, state }: Bulk): string {
+  return [
+    `${DONE[action]} ${countOf(done, "task")}`,
+    skipped > 0 && `${formatCount(skipped)} could not be`,
+    failed > 0 && `${formatCount(failed)} no longer existed`,
+    state === "aborted" && "aborted",
+  ]
+    .filter(Boolean)
+    .join("; ");
+}

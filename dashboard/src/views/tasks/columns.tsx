@@ -1,0 +1,58 @@
+import { useState } from "react";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Icon } from "../../parts/icon.tsx";
+
+/** Columns that can be hidden, by the class of their cells. The last three are there on wide screens only. */
+const COLUMNS = {
+  agent: "Agent",
+  lane: "Lane",
+  why: "State",
+  wait: "Wait",
+  run: "Run",
+  tok: "Tokens",
+  id: "Id",
+  prio: "Priority",
+  tries: "Attempts",
+} as const;
+
+export type Column = keyof typeof COLUMNS;
+
+/** Those that are hidden. */
+export function parseColumns(kept: unknown): readonly Column[] {
+  return Array.isArray(kept) ? kept.filter((name): name is Column => Object.hasOwn(COLUMNS, name)) : [];
+}
+
+interface ColumnsProps {
+  readonly hidden: readonly Column[];
+  readonly onChange: (hidden: readonly Column[]) => void;
+}
+
+export function Columns({ hidden, onChange }: ColumnsProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" className="btn-icon hide-s2" aria-label="Columns" onClick={() => setOpen(true)}>
+        <Icon name="columns" />
+      </button>
+      {isOpen && (
+        <Dialog title="Columns" onClose={() => setOpen(false)} size="small">
+          <div className="dialog-form">
+            {(Object.keys(COLUMNS) as Column[]).map((name) => (
+              <label key={name} className="check-row">
+                <input
+                  type="checkbox"
+                  className="check"
+                  checked={!hidden.includes(name)}
+                  onChange={({ target }) =>
+                    onChange(target.checked ? hidden.filter((each) => each !== name) : [...hidden, name])
+                  }
+                />
+                {COLUMNS[name]}
+              </label>
+            ))}
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}

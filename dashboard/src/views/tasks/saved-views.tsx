@@ -1,0 +1,100 @@
+import { type FormEvent, useId, useState } from "react";
+import { Link, useSearch } from "wouter";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { useKept } from "../../parts/use-kept.ts";
+
+/** Filters that somebody wants to see again. */
+interface SavedView {
+  readonly name: string;
+  readonly search: string;
+}
+
+const VIEWS_MAX = 20;
+const NAME_CHARS_MAX = 40;
+
+function parseViews(kept: unknown): readonly SavedView[] {
+  if (!Array.isArray(kept)) return [];
+  return kept.filter(({ name, search }) => typeof name === "string" && typeof search === "string");
+}
+
+/** Links to what was saved in this browser, and a way to save what is shown. */
+export function SavedViews() {
+  const search = useSearch();
+  const [views, keep] = useKept("views", parseViews);
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      {views.map((view) => (
+        <Link
+          key={view.name}
+          href={`/tasks?${view.search}`}
+          aria-current={view.search === search ? "page" : undefined}
+        >
+          {view.name}
+        </Link>
+      ))}
+      {(search !== "" || views.length > 0) && (
+        <button type="button" className="tabs-end" onClick={() => setOpen(true)}>
+          <Icon name="bookmark" size={14} />
+          Save view
+        </button>
+      )}
+      {isOpen && <SaveView views={views} search={search} onKeep={keep} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+interface SaveViewProps {
+  readonly views: readonly SavedView[];
+  readonly search: string;
+  readonly onKeep: (views: readonly SavedView[]) => void;
+  readonly onClose: () => void;
+}
+
+function SaveView({ views, search, onKeep, onClose }: SaveViewProps) {
+  const id = useId();
+  const save = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const name = String(new FormData(event.currentTarget).get("name")).trim();
+    if (name === "") return;
+    onKeep([...views.filter((view) => view.name !== name), { name, search }].slice(-VIEWS_MAX));
+    onClose();
+  };
+  return (
+    <Dialog title="Saved views" onClose={onClose} size="small">
+      <form className="dialog-form" onSubmit={save}>
+        <div className="field">
+          <label htmlFor={id}>Name of what is shown now</label>
+          <div className="field-row">
+            <input
+              className="input"
+              id={id}
+              name="name"
+              data-focus
+              maxLength={NAME_CHARS_MAX}
+              autoComplete="off"
+            />
+            <button type="submit" className="btn btn-main">
+              Save
+            </button>
+          </div>
+          <p className="muted">It is kept in this browser; a link to this page shows others the same.</p>
+        </div>
+        {views.map((view) => (
+          <div key={view.name} className="field-row">
+            <span className="cut grow">{view.name}</span>
+            <button
+              type="button"
+              className="btn-icon"
+              aria-label={`Remove ${view.name}`}
+              onClick={() => onKeep(views.filter((each) => each !== view))}
+            >
+              <Icon name="x" />
+            </button>
+          </div>
+        ))}
+      </form>
+    </Dialog>
+  );
+}
