@@ -23,6 +23,7 @@ import { Reloader } from "./library/reloader.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
 import { StoredQuota } from "./library/stored-quota.ts";
 import { TenantCatalogue } from "./library/tenant-catalogue.ts";
+import { TenantSigner } from "./library/tenant-signer.ts";
 import { RequestMetrics } from "./metrics/request-metrics.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
@@ -34,7 +35,6 @@ import { WorkTurns } from "./services/work-turns.ts";
 import type { Storage } from "./storage/storage.ts";
 import { checkNode, VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
-import { signature } from "./webhooks/signature.ts";
 
 /**
  * Opens the storage and makes a scheduler on it. Tasks can be submitted right away; `start()` begins to run them.
@@ -125,12 +125,17 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     storageClock,
     auditRetentionMs: () => current.value.auditRetentionMs,
   });
+  const signer = new TenantSigner({
+    secretsOf: (tenant) => tenants.webhookSecretsOf(tenant),
+    configuredKey: () => current.value.webhookKey,
+    now: () => storageClock.now(),
+  });
   const deliverer = new Deliverer({
     ...service,
     storage,
     storageClock,
     guard: () => guard.value,
-    key: () => current.value.webhookKey,
+    sign: (tenant, content) => signer.sign(tenant, content),
     version: VERSION,
     onResult: (result) => webhookMetrics.tried(result),
   });
@@ -167,10 +172,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     maxRunningBytes: () => current.value.scheduler.maxRunningBytes,
     maxLost: () => current.value.scheduler.maxLost,
     contextWindow: (record) => agents.contextWindow(record),
-    sign: (_tenant, content) => {
-      const { webhookKey } = current.value;
-      return webhookKey === null ? null : signature(webhookKey, content);
-    },
+    sign: (tenant, content, options) => signer.sign(tenant, content, options),
     spansLanes: (name) =>
       agents.maxInflight(name) !== null || (tenants.limitsOf(name.tenant)?.maxInflight ?? null) !== null,
     onEnded: () => deliverer.wake(),

@@ -66,6 +66,7 @@ export type {
   WaitOptions,
 } from "../interface/tasks.ts";
 export type {
+  RotatedWebhookSecret,
   Tenant,
   TenantChanges,
   TenantInput,

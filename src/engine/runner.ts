@@ -1,5 +1,5 @@
 import { noExecutorHere } from "../executors/errors.ts";
-import type { Executor, SignedContent, TaskSession, Usage } from "../executors/executor.ts";
+import type { Executor, SignedContent, SignOptions, TaskSession, Usage } from "../executors/executor.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
 import type { Outcome } from "../model/outcome.ts";
@@ -39,7 +39,7 @@ export interface RunnerOptions {
   /** Reads the session of the task of an attempt, with its last turns. Left out: no task has any. */
   readonly readSession?: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
   /** Signs a request for a task of this tenant. Left out: no secret is set. */
-  readonly sign?: (tenant: string, content: SignedContent) => string | null;
+  readonly sign?: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
 }
 
 /**

@@ -184,6 +184,7 @@ export class LocalRota implements Rota {
       storage,
       catalogue: tenants,
       newTenantId: idMaker("ten_", clock),
+      hasConfiguredSecret: () => parts.current.value.webhookKey !== null,
       bounded: () => parts.bounds.settled(),
       takenIn: () => engine.intake.written(),
       lockedElsewhere: () => this.#lockedElsewhere(),

@@ -2,7 +2,13 @@ import { RotaError } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import { FreshRead } from "../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
-import type { Storage, StorageSignal, TenantLimits, TenantRecord } from "../storage/storage.ts";
+import type {
+  Storage,
+  StorageSignal,
+  TenantLimits,
+  TenantRecord,
+  WebhookSecretRecord,
+} from "../storage/storage.ts";
 
 /** Signals can be lost: other nodes' changes are seen at least this often. */
 const POLL_MS = 30_000;
@@ -25,6 +31,7 @@ export class TenantCatalogue extends Service {
   readonly name = "tenant catalogue";
   readonly #options: TenantCatalogueOptions;
   #tenants: ReadonlyMap<string, TenantRecord> = new Map();
+  #webhookSecrets: ReadonlyMap<string, readonly WebhookSecretRecord[]> = new Map();
   #hasSecond = false;
   readonly #gone = new Set<string>();
   readonly #reads = new FreshRead(() => this.#read());
@@ -66,6 +73,11 @@ export class TenantCatalogue extends Service {
     return this.#tenants.get(id)?.limits;
   }
 
+  /** What signs its callbacks, the newest first; expired ones may be among them. Empty before its first rotation. */
+  webhookSecretsOf(id: string): readonly WebhookSecretRecord[] {
+    return this.#webhookSecrets.get(id) ?? [];
+  }
+
   /** Whether it is disabled, also if another node did that a moment ago. */
   async isDisabled(id: string): Promise<boolean> {
     const { storage } = this.#options;
@@ -96,7 +108,9 @@ export class TenantCatalogue extends Service {
   async #read(): Promise<void> {
     const { storage, onAdded, onGone } = this.#options;
     const before = this.#tenants;
-    this.#tenants = new Map((await storage.tenants.list()).map((tenant) => [tenant.id, tenant]));
+    const [tenants, secrets] = await Promise.all([storage.tenants.list(), storage.tenants.webhookSecrets()]);
+    this.#tenants = new Map(tenants.map((tenant) => [tenant.id, tenant]));
+    this.#webhookSecrets = Map.groupBy(secrets, ({ tenant }) => tenant);
     this.#hasSecond = [...this.#tenants.values()].filter(({ disabled }) => !disabled).length > 1;
     for (const id of this.#tenants.keys()) {
       if (before.has(id)) continue;

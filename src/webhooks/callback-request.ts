@@ -1,7 +1,7 @@
 import type { ClaimedDelivery } from "../storage/storage.ts";
 import { batchCompleted } from "./batch-completed.ts";
 import { deliveryId } from "./delivery-id.ts";
-import { signature } from "./signature.ts";
+import type { SignedContent } from "./signature.ts";
 import { snapshotAt } from "./snapshot.ts";
 import { deliveryEvent } from "./to-delivery.ts";
 
@@ -10,15 +10,23 @@ export interface CallbackRequest {
   readonly body: string;
 }
 
+export interface CallbackParams {
+  readonly now: number;
+  readonly version: string;
+  /** The `webhook-signature` of what is sent for a tenant; null: it is not signed. */
+  readonly sign: (tenant: string, content: SignedContent) => string | null;
+}
+
 /** What is sent to tell of an end, with the headers of PinchTab and of Standard Webhooks. */
 export function callbackRequest(
   claimed: ClaimedDelivery,
-  { now, key, version }: { now: number; key: Uint8Array | null; version: string },
+  { now, sign, version }: CallbackParams,
 ): CallbackRequest {
   const { delivery } = claimed;
   const id = deliveryId(delivery);
   const timestamp = Math.floor(now / 1_000);
-  const body = JSON.stringify(told(claimed));
+  const body = JSON.stringify({ tenantId: delivery.tenant, ...told(claimed) });
+  const signature = sign(delivery.tenant, { id, timestamp, body });
   return {
     body,
     headers: {
@@ -28,7 +36,7 @@ export function callbackRequest(
       ...(delivery.batch === null ? { "X-PinchTab-Task-ID": delivery.taskId } : {}),
       "webhook-id": id,
       "webhook-timestamp": String(timestamp),
-      ...(key === null ? {} : { "webhook-signature": signature(key, { id, timestamp, body }) }),
+      ...(signature === null ? {} : { "webhook-signature": signature }),
     },
   };
 }

@@ -51,6 +51,7 @@ import { describeTenantShares } from "./tenant-shares.ts";
 import { describeTenants } from "./tenants.ts";
 import { describeText } from "./text.ts";
 import { describeWaitingRuns } from "./waiting-runs.ts";
+import { describeWebhookSecrets } from "./webhook-secrets.ts";
 import { type StorageHarness, worldOpener } from "./world.ts";
 
 /** Every promise of the storage contract, kept by one driver. */
@@ -99,6 +100,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeTenantFairness(open);
     describeTenantShares(open);
     describeTenantRecords(open);
+    describeWebhookSecrets(open);
     describeKeys(open);
     describeAudit(open);
     describeBulks(open);

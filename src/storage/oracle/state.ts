@@ -32,6 +32,7 @@ import type {
   StoredNotification,
   TaskOrigin,
   TenantRecord,
+  WebhookSecretRecord,
 } from "../storage.ts";
 import { refreshReceiver } from "./receivers.ts";
 import { endRun } from "./runs.ts";
@@ -61,6 +62,8 @@ export interface OracleState {
   lastAgentChange: number;
   /** Those that were created. */
   readonly tenants: Map<string, Mutable<TenantRecord>>;
+  /** By tenant, the newest first. */
+  readonly webhookSecrets: Map<string, readonly WebhookSecretRecord[]>;
   apiKeys: Mutable<KeyRecord>[];
   /** In the order of `seq`. */
   audit: AuditEntry[];
@@ -214,6 +217,7 @@ export function emptyState(clock: Clock): OracleState {
     agentChanges: [],
     lastAgentChange: 0,
     tenants: new Map([[DEFAULT_TENANT, defaultTenant(clock.now())]]),
+    webhookSecrets: new Map(),
     apiKeys: [],
     audit: [],
     bulks: [],

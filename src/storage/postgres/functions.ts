@@ -46,6 +46,7 @@ import { TAKE_IN_FUNCTIONS } from "./take-in.ts";
 import { TURN_FUNCTIONS } from "./take-turns.ts";
 import { TENANT_SHARE_FUNCTIONS } from "./tenant-shares.ts";
 import { TENANT_FUNCTIONS } from "./tenants.ts";
+import { WEBHOOK_SECRET_FUNCTIONS } from "./webhook-secrets.ts";
 import { WRITE_RUN_FUNCTIONS } from "./write-runs.ts";
 
 const SOURCE = [
@@ -93,6 +94,7 @@ const SOURCE = [
   LANE_FUNCTIONS,
   AGENT_FUNCTIONS,
   TENANT_FUNCTIONS,
+  WEBHOOK_SECRET_FUNCTIONS,
   STORED_BYTES_FUNCTIONS,
   RECOUNT_FUNCTIONS,
   SKIP_FUNCTIONS,
