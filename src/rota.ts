@@ -18,6 +18,7 @@ import { LaneCatalogue } from "./library/lane-catalogue.ts";
 import { LaneTable } from "./library/lane-table.ts";
 import { LocalRota } from "./library/local-rota.ts";
 import { OneAtATime } from "./library/one-at-a-time.ts";
+import { redactedLog } from "./library/redacted-log.ts";
 import { refusingWrits } from "./library/refused-writs.ts";
 import { Reloader } from "./library/reloader.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
@@ -78,12 +79,13 @@ export interface RotaParts {
 /** Joins all parts around a storage. */
 export async function joinRota({ options, settings, storage, environment = {} }: RotaParts): Promise<Rota> {
   const { clock = systemClock, random = Math.random } = options;
-  const log = asLog(options.log ?? silentLog);
+  const current = new CurrentSettings(settings);
+  const redactor = () => current.value.redactor;
+  const log = redactedLog(asLog(options.log ?? silentLog), redactor);
   const storageClock = new StorageClock({ clock, storage });
   await storageClock.sync();
   const service = { clock, random, log };
   const surroundings = { clock, environment };
-  const current = new CurrentSettings(settings);
   const turns = new OneAtATime();
   const laneTurns = new OneAtATime();
   const lanes = new LaneTable(current);
@@ -116,8 +118,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const catalogue = new AgentCatalogue({ ...service, storage, agents, bounds, guard: () => guard.value });
   await catalogue.read();
   const onRestored = () => rota.storageRestored();
-  const eventLog = new EventLog({ storage, clock, log, onRestored });
-  const notificationLog = new NotificationLog({ storage, clock, log, onRestored });
+  const eventLog = new EventLog({ storage, redactor, clock, log, onRestored });
+  const notificationLog = new NotificationLog({ storage, redactor, clock, log, onRestored });
   const webhookMetrics = new WebhookMetrics({ inFlight: () => deliverer.inFlight });
   const access = new Access({
     ...service,
@@ -136,6 +138,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     storageClock,
     guard: () => guard.value,
     sign: (tenant, content) => signer.sign(tenant, content),
+    redactor,
     version: VERSION,
     onResult: (result) => webhookMetrics.tried(result),
   });
@@ -172,6 +175,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     maxRunningBytes: () => current.value.scheduler.maxRunningBytes,
     maxLost: () => current.value.scheduler.maxLost,
     contextWindow: (record) => agents.contextWindow(record),
+    redactor,
     sign: (tenant, content, options) => signer.sign(tenant, content, options),
     spansLanes: (name) =>
       agents.maxInflight(name) !== null || (tenants.limitsOf(name.tenant)?.maxInflight ?? null) !== null,

@@ -19,6 +19,7 @@ import { ERROR_STATUS } from "../src/model/errors.ts";
 import { EVENT_TYPES } from "../src/model/event.ts";
 import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
 import { REASON_CODES } from "../src/model/explanation.ts";
+import { Redactor } from "../src/model/redactor.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
 import { ROLES, type Role } from "../src/model/role.ts";
 import {
@@ -324,6 +325,7 @@ test("the library knows exactly the fields of the schema", () => {
     laneOf: () => undefined,
     maxQueuedOf: () => null,
     sessionMaxConcurrent: 1,
+    redactor: new Redactor([]),
   };
   let sentence = "";
   try {

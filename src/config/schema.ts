@@ -11,6 +11,7 @@ import { executor } from "./executor-schema.ts";
 import { lanes } from "./lanes-schema.ts";
 import { log } from "./log-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
+import { redact } from "./redact-schema.ts";
 import { schedules } from "./schedules-schema.ts";
 import { server } from "./server-schema.ts";
 import { sessions } from "./sessions-schema.ts";
@@ -152,6 +153,7 @@ export const configSchema = section({
       "Agents by id, each with an `executor`, a `lane`, `maxInflight`, `maxQueued`, `contextWindow` and `writs` of its own, all optional.",
     ),
   webhooks: webhooks.prefault({}),
+  redact,
   audit: audit.prefault({}),
   log: log.prefault({}),
   shutdownGraceSec: numberIn({ ...SECONDS, integer: false })

@@ -2,9 +2,12 @@ import { noExecutorHere } from "../executors/errors.ts";
 import type { Executor, SignedContent, SignOptions, TaskSession, Usage } from "../executors/executor.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
+import { hideValues } from "../model/mask.ts";
+import { secretsOf } from "../model/masked-input.ts";
 import type { Outcome } from "../model/outcome.ts";
+import { Redactor } from "../model/redactor.ts";
 import { DEPENDENCY_BYTES_MAX } from "../model/task.ts";
-import { type TaskRecord, toTask } from "../model/task-record.ts";
+import { type TaskRecord, toExecutorTask } from "../model/task-record.ts";
 import type { ClaimedTask } from "../storage/storage.ts";
 import { Attempt, type AttemptHooks } from "./attempt.ts";
 import { cleanText, ERROR_BYTES_MAX, failureOf } from "./attempt-error.ts";
@@ -38,6 +41,8 @@ export interface RunnerOptions {
   readonly contextWindow?: (record: TaskRecord) => number | undefined;
   /** Reads the session of the task of an attempt, with its last turns. Left out: no task has any. */
   readonly readSession?: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
+  /** Knows what is secret in a task: errors do not repeat it. Left out: what is in every `llmConfig`. */
+  readonly redactor?: () => Redactor;
   /** Signs a request for a task of this tenant. Left out: no secret is set. */
   readonly sign?: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
 }
@@ -48,6 +53,7 @@ export interface RunnerOptions {
  */
 export class Runner {
   readonly #options: RunnerOptions;
+  readonly #redactor: () => Redactor;
   readonly #hooks: AttemptHooks;
   readonly #running = new Map<number, Attempt>();
   /** Told to stop and not yet returned. */
@@ -58,6 +64,8 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+    const always = new Redactor([]);
+    this.#redactor = options.redactor ?? (() => always);
     this.#hooks = {
       memory: options.memory,
       log: options.log,
@@ -67,6 +75,13 @@ export class Runner {
       readSession: options.readSession ?? (async () => null),
       sign: options.sign ?? (() => null),
     };
+  }
+
+  /** Agents like to repeat what they were given in their errors, which are shown, logged and reported. */
+  #hideSecrets({ spec }: TaskRecord, outcome: Outcome): Outcome {
+    if (outcome.kind !== "failed") return outcome;
+    const secrets = secretsOf(spec, this.#redactor());
+    return secrets.length === 0 ? outcome : { ...outcome, error: hideValues(outcome.error, secrets) };
   }
 
   get size(): number {
@@ -136,7 +151,10 @@ export class Runner {
 
   /** Never rejects: a rejection that nobody handles ends the process, and with it everything else that runs here. */
   async #execute(attempt: Attempt, executor: Executor): Promise<void> {
-    const outcome = await outcomeOf(attempt, executor, this.#options.readDependencies);
+    const outcome = this.#hideSecrets(
+      attempt.record,
+      await outcomeOf(attempt, executor, this.#options.readDependencies),
+    );
     attempt.returned();
     if (attempt.over) {
       this.#returned(attempt);
@@ -237,7 +255,7 @@ async function outcomeOf(
   const { record } = attempt;
   try {
     if (record.spec.dependsOn === undefined) {
-      return outcomeOfResult(attempt, await executor(toTask(record), attempt));
+      return outcomeOfResult(attempt, await executor(toExecutorTask(record), attempt));
     }
     // Until they are read they count as much as they may take, so that no others are claimed into that room.
     const bytesMax = Math.min(record.spec.dependsOn.length * RESULT_BYTES_MAX, DEPENDENCY_BYTES_MAX);
@@ -246,7 +264,7 @@ async function outcomeOf(
     // Told to stop before it could begin.
     attempt.signal.throwIfAborted();
     attempt.letGo(bytesMax - bytes);
-    return outcomeOfResult(attempt, await executor({ ...toTask(record), dependencies }, attempt));
+    return outcomeOfResult(attempt, await executor({ ...toExecutorTask(record), dependencies }, attempt));
   } catch (error) {
     return failureOf(error);
   }

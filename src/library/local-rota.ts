@@ -204,6 +204,7 @@ export class LocalRota implements Rota {
       log: parts.log,
       random: parts.random,
       storage,
+      source: eventLog.source,
       onRestored: () => this.storageRestored(),
     });
     storage.subscribe((signal) => this.#onSignal(signal));

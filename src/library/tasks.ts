@@ -7,6 +7,7 @@ import type { BatchInput, Keyed, SubmittedBatch } from "../model/batch.ts";
 import { atIndex, parseBatchSteps, parseTaskInputs } from "../model/batch-input.ts";
 import { RotaError } from "../model/errors.ts";
 import { invalidField, optionalBoolean } from "../model/field-checks.ts";
+import type { Redactor } from "../model/redactor.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { NO_QUEUE_LIMIT } from "../model/task.ts";
@@ -33,6 +34,7 @@ import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { type ListedPage, listPage, listRowPage } from "./list-page.ts";
 import type { StoredQuota } from "./stored-quota.ts";
+import { inputAgain } from "./submit-again.ts";
 import { submitWarnings } from "./submit-warnings.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
 import type { TaskParser } from "./task-parser.ts";
@@ -54,6 +56,9 @@ export interface TasksOptions {
   /** Where long computations let other work through. */
   readonly work: WorkTurns;
   readonly parse: TaskParser;
+  /** Masks what is secret in what is read, by the configuration as it is now. */
+  readonly redactor: () => Redactor;
+  readonly storageNow: () => number;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
   /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
@@ -73,7 +78,7 @@ export interface TasksOptions {
 export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
     options;
-  const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation } = options;
+  const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation, redactor } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
@@ -213,7 +218,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       checkId(taskId);
       const record = await storage.tasks.get({ tenant, id: taskId });
       if (record === null) throw notFound();
-      return toTask(record);
+      return toTask(record, redactor());
     },
 
     async explain(taskId) {
@@ -225,16 +230,18 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
     async list(filter: TaskFilter = {}) {
       const params = parseTaskFilter({ ...filter });
-      return toPage(await listPage(storage, { tenant, ...params }), toTask);
+      const shown = redactor();
+      return toPage(await listPage(storage, { tenant, ...params }), (record) => toTask(record, shown));
     },
 
     async listRows(filter: TaskFilter = {}) {
       const params = parseTaskFilter({ ...filter });
-      return toPage(await listRowPage(storage, { tenant, ...params }), toTaskRow);
+      const shown = redactor();
+      return toPage(await listRowPage(storage, { tenant, ...params }), (row) => toTaskRow(row, shown));
     },
 
     async getBatch(batchId) {
-      return toBatch(await readBatch(storage, tenant, batchId));
+      return toBatch(await readBatch(storage, tenant, batchId), redactor());
     },
 
     async cancelBatch(batchId) {
@@ -273,10 +280,18 @@ export function createTasks(options: TasksOptions): LocalTasks {
       return { ...toSubmitted(retried.task), ...warnings };
     },
 
+    async submitAgain(taskId, input) {
+      checkOpen();
+      checkId(taskId);
+      const record = await storage.tasks.get({ tenant, id: taskId });
+      if (record === null) throw notFound();
+      return submit(inputAgain(record, input, { redactor: redactor(), now: options.storageNow() }));
+    },
+
     async wait(taskId, waitOptions = {}) {
       checkId(taskId);
       checkWait(waitOptions);
-      return toTask(await waiter.wait(tenant, taskId, waitOptions));
+      return toTask(await waiter.wait(tenant, taskId, waitOptions), redactor());
     },
 
     async counts() {

@@ -115,6 +115,7 @@ export class TenantRota implements LocalTenant {
       parts.checkOpen();
       checkNotGone();
     };
+    const redactor = () => current.value.redactor;
     const defaults = () => this.#taskDefaults();
     const parse = taskParser({ defaults, lanes: laneCatalogue, checkOpen });
     const ended = new EndedTasks({ tenant, engine, onEnded: () => deliverer.wake() });
@@ -145,6 +146,8 @@ export class TenantRota implements LocalTenant {
       quota: parts.quota,
       work: parts.work,
       parse,
+      redactor,
+      storageNow: () => storageClock.now(),
       newTaskId,
       newBatchId,
       checkCallback: (url, field) => guard.value.check(url, field),
@@ -190,6 +193,7 @@ export class TenantRota implements LocalTenant {
       isKnown,
       agentIds,
       timeoutMaxMs: () => current.value.timeoutMaxMs,
+      redactor,
       checkCallback: (url: string, field: "callback_url") => guard.value.check(url, field),
       maxSchedules: async () => {
         const record = await storage.tenants.get({ id: tenant });
@@ -216,7 +220,7 @@ export class TenantRota implements LocalTenant {
         schedules: createSchedules({ ...scheduling, checkOpen: () => tenants.checkNotGone(tenant) }),
       }),
     });
-    this.runs = createRuns({ tenant, storage });
+    this.runs = createRuns({ tenant, storage, redactor });
     this.bulks = createBulks({ tenant, storage, newBulkId: parts.newBulkId, checkOpen });
     this.lanes = createLanes({
       tenant,
@@ -287,6 +291,7 @@ export class TenantRota implements LocalTenant {
       laneOf: (agent) => agents.laneOf({ tenant, agent }),
       maxQueuedOf: (agent) => agents.maxQueued({ tenant, agent }),
       sessionMaxConcurrent: settings.sessions.maxConcurrent,
+      redactor: settings.redactor,
     };
   }
 }

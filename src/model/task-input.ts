@@ -19,9 +19,11 @@ import {
 } from "./field-checks.ts";
 import { isDeeperThan } from "./json-depth.ts";
 import { FALLBACK_LANE, LANE_NAME_FORM, TASKS_LANE } from "./lane.ts";
+import { refuseMasks } from "./masked-input.ts";
 import { copyPlainJson } from "./plain-json.ts";
 import { DEFAULT_PRIORITY } from "./priority.ts";
 import { optionalPriority } from "./priority-input.ts";
+import type { Redactor } from "./redactor.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import { checkRetryPolicy } from "./retry-policy-input.ts";
 import { optionalSessionKey } from "./session-key.ts";
@@ -77,6 +79,8 @@ export interface TaskDefaults {
   readonly maxQueuedOf: (agent: string) => number | null;
   /** How many tasks of a session run at once when it does not say. */
   readonly sessionMaxConcurrent: number;
+  /** Knows what is secret. */
+  readonly redactor: Redactor;
 }
 
 const KIND_FIELDS = {
@@ -133,6 +137,7 @@ export function parseTaskInput(
   const key = parseKey(input);
   const preemptible = optionalBoolean(input, "preemptible") ?? false;
   const work = parseWork(input, kind);
+  refuseMasks({ work, metadata }, defaults.redactor);
   return {
     agent,
     lane: parseLane(input, kind, agent, defaults),

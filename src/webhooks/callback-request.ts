@@ -1,3 +1,4 @@
+import type { Redactor } from "../model/redactor.ts";
 import type { ClaimedDelivery } from "../storage/storage.ts";
 import { batchCompleted } from "./batch-completed.ts";
 import { deliveryId } from "./delivery-id.ts";
@@ -13,6 +14,7 @@ export interface CallbackRequest {
 export interface CallbackParams {
   readonly now: number;
   readonly version: string;
+  readonly redactor: Redactor;
   /** The `webhook-signature` of what is sent for a tenant; null: it is not signed. */
   readonly sign: (tenant: string, content: SignedContent) => string | null;
 }
@@ -20,12 +22,12 @@ export interface CallbackParams {
 /** What is sent to tell of an end, with the headers of PinchTab and of Standard Webhooks. */
 export function callbackRequest(
   claimed: ClaimedDelivery,
-  { now, sign, version }: CallbackParams,
+  { now, sign, version, redactor }: CallbackParams,
 ): CallbackRequest {
   const { delivery } = claimed;
   const id = deliveryId(delivery);
   const timestamp = Math.floor(now / 1_000);
-  const body = JSON.stringify({ tenantId: delivery.tenant, ...told(claimed) });
+  const body = JSON.stringify({ tenantId: delivery.tenant, ...told(claimed, redactor) });
   const signature = sign(delivery.tenant, { id, timestamp, body });
   return {
     body,
@@ -42,8 +44,8 @@ export function callbackRequest(
 }
 
 /** The batch in numbers, or the task as it had ended. */
-function told({ delivery: { batch, end }, task }: ClaimedDelivery): object {
+function told({ delivery: { batch, end }, task }: ClaimedDelivery, redactor: Redactor): object {
   if (batch !== null) return batchCompleted(batch);
   if (end === null) throw new Error("A delivery tells of a task or of a batch.");
-  return snapshotAt(end, task);
+  return snapshotAt(end, task, redactor);
 }

@@ -5,6 +5,7 @@ import { newTask, ROOMY } from "../../test/support/engine.ts";
 import { serve } from "../../test/support/http-server.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { asSharedStorage, away, type Meddler, meddle, openMemory } from "../../test/support/storages.ts";
+import { Redactor } from "../model/redactor.ts";
 import type { Lookup } from "../outbound/name-lookup.ts";
 import { TargetGuard } from "../outbound/target-guard.ts";
 import { StorageClock } from "../services/storage-clock.ts";
@@ -54,6 +55,7 @@ async function makeDeliverer(params: DelivererParams = {}) {
     random: () => 0.5,
     guard: () => guard,
     sign: (_tenant, content) => (secret === undefined ? null : signature([keyOf(secret)], content)),
+    redactor: () => new Redactor([]),
     version: "1.2.3",
     onResult: (result) => results.push(result),
   });

@@ -1,0 +1,13 @@
+/** What stands where a secret is. */
+export const MASK = "…";
+
+/** Shorter words are no secrets, and stand in many a sentence. */
+const SECRET_LENGTH_MIN = 8;
+
+/** A text with a mask in place of each of these secrets, the longest first; short ones are left alone. */
+export function hideValues(text: string, secrets: readonly string[]): string {
+  return [...new Set(secrets)]
+    .filter((secret) => secret.length >= SECRET_LENGTH_MIN)
+    .sort((a, b) => b.length - a.length)
+    .reduce((rest, secret) => rest.replaceAll(secret, MASK), text);
+}
