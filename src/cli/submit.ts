@@ -69,7 +69,7 @@ function submitNew(rota: RotaClient, input: SubmitInput): Submit {
 async function submitAgain(rota: RotaClient, taskId: string, changes: SubmitInput): Promise<Submit> {
   if (Object.keys(changes).length === 0)
     return (options) => rota.tasks.submitAgain(taskId, undefined, options);
-  const input = { ...inputOfTask(await rota.tasks.get(taskId)), ...changes };
+  const input = { ...inputOfTask(await rota.tasks.get(taskId), Date.now()), ...changes };
   return (options) => rota.tasks.submitAgain(taskId, input as SubmitInput, options);
 }
 

@@ -369,7 +369,7 @@ function hashed(idempotency: ParsedTask["idempotency"]): NewTask["idempotency"] 
 function idempotencyConflict({ id }: InsertedTask): RotaError {
   return new RotaError(
     "idempotency_conflict",
-    `\`idempotencyKey\` was used within 24 hours for another request, which made ${id}: take a new key`,
+    `\`idempotencyKey\` was used within 24 hours for another request, which made the task ${id}: take a new key`,
     { details: { field: "idempotencyKey", taskId: id } },
   );
 }

@@ -2,7 +2,7 @@ import type { SubmitInput } from "./submit-input.ts";
 import type { Task } from "./task.ts";
 
 /** What a task was submitted with, as far as it is kept: the input of one just like it. */
-export function inputOfTask(task: Task, now: number = Date.now()): SubmitInput {
+export function inputOfTask(task: Task, now: number): SubmitInput {
   const { agentId, lane, priority, timeout, deadline, retryPolicy, callbackUrl, sessionKey } = task;
   const { preemptible, metadata } = task;
   const fields = {

@@ -3,13 +3,13 @@ import type { Redactor } from "./redactor.ts";
 import type { TaskWork } from "./task.ts";
 
 /** What of a task or schedule a user fills in freely. */
-export interface FreeForm {
+interface FreeForm {
   readonly work?: TaskWork | undefined;
   readonly metadata?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
 /** The free-form fields of a task or schedule, by name. */
-export function freeFormFields({ work, metadata }: FreeForm): (readonly [field: string, value: unknown])[] {
+function freeFormFields({ work, metadata }: FreeForm): (readonly [field: string, value: unknown])[] {
   return [...(work === undefined ? [] : fieldsOf(work)), ["metadata", metadata ?? undefined] as const].filter(
     ([, value]) => value !== undefined,
   );

@@ -59,7 +59,7 @@ export default function SubmitAgain({
             rows={18}
             spellCheck={false}
             data-focus
-            defaultValue={JSON.stringify(inputOfTask(task), null, 2)}
+            defaultValue={JSON.stringify(inputOfTask(task, Date.now()), null, 2)}
             aria-invalid={error !== null}
             aria-describedby={error === null ? undefined : `${formId}-fault`}
           />

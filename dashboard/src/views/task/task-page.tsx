@@ -190,7 +190,10 @@ function Actions({ task }: { readonly task: Task }) {
         type="button"
         className="btn"
         onClick={() =>
-          copy(curlOf(inputOfTask(task), { url: client.url, hasKey: key !== undefined }), "as curl")
+          copy(
+            curlOf(inputOfTask(task, Date.now()), { url: client.url, hasKey: key !== undefined }),
+            "as curl",
+          )
         }
       >
         <Icon name="terminal" />
