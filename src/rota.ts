@@ -132,6 +132,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     configuredKey: () => current.value.webhookKey,
     now: () => storageClock.now(),
   });
+  signer.warnOfConfigured(tenants.ids(), log);
   const deliverer = new Deliverer({
     ...service,
     storage,

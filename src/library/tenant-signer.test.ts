@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
+import { RecordingLog } from "../../test/support/recording-log.ts";
 import type { WebhookSecretRecord } from "../storage/storage.ts";
 import { TenantSigner } from "./tenant-signer.ts";
 
@@ -37,4 +38,17 @@ test("where a tenant says where to send, the configured secret signs for the def
   expect(signerWith(legacy).sign("ten_1", CONTENT, ownSecretOnly)).toBeNull();
   expect(signerWith(own, legacy).sign("ten_1", CONTENT, ownSecretOnly)).toBe(by(OWN));
   expect(signerWith().sign("default", CONTENT, ownSecretOnly)).toBe(by(CONFIGURED));
+});
+
+test("a start warns while the configured secret still signs for such tenants, and never of others", () => {
+  const warnings = (...secrets: Parameters<typeof signerWith>) => {
+    const log = new RecordingLog();
+    signerWith(...secrets).warnOfConfigured(["ten_1"], log);
+    return log.lines.map(({ fields }) => fields);
+  };
+  const legacy = { secret: null, expiresAt: NOW + 1 };
+  expect(warnings(legacy)).toEqual([{ tenants: 1, until: "1970-01-01T00:00:01.001Z" }]);
+  expect(warnings({ ...legacy, expiresAt: NOW })).toEqual([]);
+  expect(warnings(own, legacy)).toEqual([]);
+  expect(warnings()).toEqual([]);
 });

@@ -1,4 +1,6 @@
 import type { SignOptions } from "../executors/executor.ts";
+import type { Log } from "../model/log.ts";
+import { rfc3339 } from "../model/rfc3339.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import { webhookKey } from "../model/webhook-secret.ts";
 import type { WebhookSecretRecord } from "../storage/storage.ts";
@@ -24,6 +26,23 @@ export class TenantSigner {
   /** The `webhook-signature`; null: nothing signs for this tenant. */
   sign(tenant: string, content: SignedContent, { ownSecretOnly = false }: SignOptions = {}): string | null {
     return signature(this.#keysOf(tenant, ownSecretOnly && tenant !== DEFAULT_TENANT), content);
+  }
+
+  /** Says which of these tenants will no longer be signed for unless they get secrets of their own. */
+  warnOfConfigured(tenants: readonly string[], log: Log): void {
+    const { secretsOf, configuredKey, now } = this.#options;
+    if (configuredKey() === null) return;
+    const moment = now();
+    const untils = tenants.flatMap((tenant) => {
+      const [newest] = secretsOf(tenant);
+      const until = newest?.secret === null ? (newest.expiresAt ?? 0) : 0;
+      return until > moment ? [until] : [];
+    });
+    if (untils.length === 0) return;
+    log.warn(
+      { tenants: untils.length, until: rfc3339(Math.min(...untils)) },
+      "webhooks of tenants are signed by the configured secret for a few days more; give each its own with `rota tenants rotate-secret`",
+    );
   }
 
   /** Before its first rotation, the configured secret is that of the default tenant. */
