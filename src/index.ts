@@ -6,6 +6,7 @@ export type {
   ExecutorConfig,
   ExecutorContext,
   SignedContent,
+  SignOptions,
   TaskSession,
   Usage,
 } from "./executors/executor.ts";
@@ -117,6 +118,7 @@ export type {
   WaitOptions,
 } from "./interface/tasks.ts";
 export type {
+  RotatedWebhookSecret,
   Tenant,
   TenantChanges,
   TenantInput,

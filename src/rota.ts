@@ -18,12 +18,14 @@ import { LaneCatalogue } from "./library/lane-catalogue.ts";
 import { LaneTable } from "./library/lane-table.ts";
 import { LocalRota } from "./library/local-rota.ts";
 import { OneAtATime } from "./library/one-at-a-time.ts";
+import { redactedLog } from "./library/redacted-log.ts";
 import { refusingWrits } from "./library/refused-writs.ts";
 import { Reloader } from "./library/reloader.ts";
 import { SECRET_KEY_VARIABLE, SecretBox } from "./library/secret-box.ts";
 import { resolveSettings, type Settings } from "./library/settings.ts";
 import { StoredQuota } from "./library/stored-quota.ts";
 import { TenantCatalogue } from "./library/tenant-catalogue.ts";
+import { TenantSigner } from "./library/tenant-signer.ts";
 import { RequestMetrics } from "./metrics/request-metrics.ts";
 import { WebhookMetrics } from "./metrics/webhook-metrics.ts";
 import type { Clock } from "./model/clock.ts";
@@ -35,7 +37,6 @@ import { WorkTurns } from "./services/work-turns.ts";
 import type { Storage } from "./storage/storage.ts";
 import { checkNode, VERSION } from "./version.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
-import { signature } from "./webhooks/signature.ts";
 
 /** A change of these changes what agents made over HTTP may call. */
 const TARGET_PATHS = ["outbound.allow", "outbound.deny", "webhooks.allow"];
@@ -84,12 +85,13 @@ export interface RotaParts {
 /** Joins all parts around a storage. */
 export async function joinRota({ options, settings, storage, environment = {} }: RotaParts): Promise<Rota> {
   const { clock = systemClock, random = Math.random } = options;
-  const log = asLog(options.log ?? silentLog);
+  const current = new CurrentSettings(settings);
+  const redactor = () => current.value.redactor;
+  const log = redactedLog(asLog(options.log ?? silentLog), redactor);
   const storageClock = new StorageClock({ clock, storage });
   await storageClock.sync();
   const service = { clock, random, log };
   const surroundings = { clock, environment };
-  const current = new CurrentSettings(settings);
   const turns = new OneAtATime();
   const laneTurns = new OneAtATime();
   const lanes = new LaneTable(current);
@@ -111,6 +113,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const tenants = new TenantCatalogue({
     ...service,
     storage,
+    box,
     onAdded: (id) => bounds.tenantAdded(id),
     onGone: (id) => engine.metrics.forget(id),
   });
@@ -130,8 +133,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   });
   await catalogue.read();
   const onRestored = () => rota.storageRestored();
-  const eventLog = new EventLog({ storage, clock, log, onRestored });
-  const notificationLog = new NotificationLog({ storage, clock, log, onRestored });
+  const eventLog = new EventLog({ storage, redactor, clock, log, onRestored });
+  const notificationLog = new NotificationLog({ storage, redactor, clock, log, onRestored });
   const webhookMetrics = new WebhookMetrics({ inFlight: () => deliverer.inFlight });
   const access = new Access({
     ...service,
@@ -139,12 +142,19 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     storageClock,
     auditRetentionMs: () => current.value.auditRetentionMs,
   });
+  const signer = new TenantSigner({
+    secretsOf: (tenant) => tenants.webhookSecretsOf(tenant),
+    configuredKey: () => current.value.webhookKey,
+    now: () => storageClock.now(),
+  });
+  signer.warnOfConfigured(tenants.ids(), log);
   const deliverer = new Deliverer({
     ...service,
     storage,
     storageClock,
     guard: () => guard.value,
-    key: () => current.value.webhookKey,
+    sign: (tenant, content) => signer.sign(tenant, content),
+    redactor,
     version: VERSION,
     onResult: (result) => webhookMetrics.tried(result),
   });
@@ -182,10 +192,8 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     maxRunningBytes: () => current.value.scheduler.maxRunningBytes,
     maxLost: () => current.value.scheduler.maxLost,
     contextWindow: (record) => agents.contextWindow(record),
-    sign: (_tenant, content) => {
-      const { webhookKey } = current.value;
-      return webhookKey === null ? null : signature(webhookKey, content);
-    },
+    redactor,
+    sign: (tenant, content, options) => signer.sign(tenant, content, options),
     spansLanes: (name) =>
       agents.maxInflight(name) !== null || (tenants.limitsOf(name.tenant)?.maxInflight ?? null) !== null,
     onEnded: () => deliverer.wake(),

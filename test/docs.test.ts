@@ -19,6 +19,7 @@ import { ERROR_STATUS } from "../src/model/errors.ts";
 import { EVENT_TYPES } from "../src/model/event.ts";
 import { EXECUTOR_FIELDS } from "../src/model/executor-config.ts";
 import { REASON_CODES } from "../src/model/explanation.ts";
+import { Redactor } from "../src/model/redactor.ts";
 import { DEFAULT_RETRY_POLICY } from "../src/model/retry-policy.ts";
 import { ROLES, type Role } from "../src/model/role.ts";
 import {
@@ -35,6 +36,7 @@ import { ACCEPTED_FORMS } from "../src/schedules/accepted-forms.ts";
 import { createServer } from "../src/server/create-server.ts";
 import { isAllowed, type Permission } from "../src/tenants/permissions.ts";
 import { Gate } from "../src/testing/signals.ts";
+import { signature } from "../src/webhooks/signature.ts";
 import { followCommand, followProgram, runCommands } from "./docs/commands.ts";
 import { codeBlocks, formatTable, namesIn, replaceSection, section, tableRows } from "./docs/markdown.ts";
 import { isSameShape, isSameText } from "./docs/same-shape.ts";
@@ -131,6 +133,36 @@ test("the program of the README is the first example, and that of the page on em
     );
   }
 });
+
+const hasPython = spawnSync("python3", ["--version"]).status === 0;
+
+test.skipIf(!hasPython)(
+  "the Python program of docs/webhooks.md verifies what Rota signs, and nothing else",
+  () => {
+    const shown = codeBlocks(read("docs/webhooks.md")).find(({ language }) => language === "python");
+    const keys = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+    const [id, timestamp, body] = [
+      "whd_1_2",
+      Math.floor(Date.now() / 1_000),
+      '{"tenantId":"ten_1","result":"grüße"}',
+    ];
+    const headers = {
+      "webhook-id": id,
+      "webhook-timestamp": String(timestamp),
+      "webhook-signature": signature(keys, { id, timestamp, body }),
+    };
+    const isGenuine = (secret: Buffer, given: object, text: string): string => {
+      const request = JSON.stringify([`whsec_${secret.toString("base64")}`, given, text]);
+      const program = `${shown?.text}\nimport json, sys\nsecret, headers, body = json.load(sys.stdin)\nprint(is_genuine(secret, headers, body.encode()))`;
+      return spawnSync("python3", ["-c", program], { input: request, encoding: "utf8" }).stdout.trim();
+    };
+    for (const key of keys) expect(isGenuine(key, headers, body)).toBe("True");
+    expect(isGenuine(Buffer.alloc(32, 3), headers, body)).toBe("False");
+    expect(isGenuine(Buffer.alloc(32, 1), headers, body.replace("ten_1", "ten_2"))).toBe("False");
+    expect(isGenuine(Buffer.alloc(32, 1), { ...headers, "webhook-timestamp": "1" }, body)).toBe("False");
+    expect(isGenuine(Buffer.alloc(32, 1), {}, body)).toBe("False");
+  },
+);
 
 // ------------------------------------------------------------------------------------------------------- commands
 
@@ -293,6 +325,7 @@ test("the library knows exactly the fields of the schema", () => {
     laneOf: () => undefined,
     maxQueuedOf: () => null,
     sessionMaxConcurrent: 1,
+    redactor: new Redactor([]),
   };
   let sentence = "";
   try {

@@ -160,6 +160,7 @@ const MISSING: Readonly<Record<string, Call>> = {
   "tasks.logs": ({ tasks }, { running }) => tasks.logs(running),
   "tasks.cancel": ({ tasks }, { running }) => tasks.cancel(running),
   "tasks.retry": ({ tasks }, { failed }) => tasks.retry(failed),
+  "tasks.submitAgain": ({ tasks }, { failed }) => tasks.submitAgain(failed),
   "tasks.wait": ({ tasks }, { failed }) => tasks.wait(failed),
   "tasks.getBatch": ({ tasks }, { batch }) => tasks.getBatch(batch),
   "tasks.cancelBatch": ({ tasks }, { batch }) => tasks.cancelBatch(batch),

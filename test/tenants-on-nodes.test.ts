@@ -1,8 +1,11 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Webhook } from "standardwebhooks";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { createRota, type Rota, type RotaOptions } from "../src/index.ts";
 import { openPostgres } from "../src/storage/postgres/open.ts";
 import { until } from "../src/testing/index.ts";
 import { prepareDatabaseCopies } from "./postgres/database-copies.ts";
+import { serve } from "./support/http-server.ts";
 
 const copies = await prepareDatabaseCopies(async (url) => (await openPostgres({ url })).close());
 afterAll(() => copies.drop());
@@ -118,4 +121,21 @@ test("a tenant whose tasks hang leaves slots on every node for one that had no w
     await quiet.tasks.cancel(late.find((taskId) => running.includes(taskId) === isRunning) ?? "");
   await until(async () => (await codes()).includes("tenant_at_lane_share"), "the reason to be its share");
   expect(running).toHaveLength(6);
+});
+
+test("a new webhook secret signs on every node within a second", async () => {
+  const received: { body: string; headers: Record<string, string> }[] = [];
+  const url = await serve((request, response, body) => {
+    received.push({ body, headers: request.headers as Record<string, string> });
+    response.end();
+  });
+  const { asked } = await openNodes({ webhooks: { allow: ["127.0.0.1"] } });
+  const { id } = await asked.tenants.create({ name: "Acme" });
+  const { secret } = await asked.tenants.rotateWebhookSecret(id);
+  await delay(1_000);
+  // Only the other node has been started.
+  await asked.tenant(id).tasks.submit({ message: "hello", callbackUrl: url });
+  await until(() => received.length > 0, "a callback");
+  const { body, headers } = received[0] ?? { body: "", headers: {} };
+  expect(new Webhook(secret).verify(body, headers)).toMatchObject({ tenantId: id });
 });

@@ -1,6 +1,7 @@
 /** The servers that are measured, each in a process of its own: `bare`, `accepting` or `running`, then a storage URL. */
 import Fastify from "fastify";
 import { silentLog } from "../../src/model/log.ts";
+import { Redactor } from "../../src/model/redactor.ts";
 import { DEFAULT_RETRY_POLICY } from "../../src/model/retry-policy.ts";
 import { rfc3339 } from "../../src/model/rfc3339.ts";
 import { parseTaskInput, type TaskDefaults } from "../../src/model/task-input.ts";
@@ -12,6 +13,7 @@ export type ServerKind = "bare" | "accepting" | "running";
 /** What any server of tasks has to do at least: read the request, check it, answer it. */
 async function serveBare(): Promise<string> {
   const app = Fastify();
+  const redactor = new Redactor([]);
   const defaults = (): TaskDefaults => ({
     now: Date.now(),
     timeoutMs: 120_000,
@@ -21,6 +23,7 @@ async function serveBare(): Promise<string> {
     laneOf: () => undefined,
     maxQueuedOf: () => null,
     sessionMaxConcurrent: 1,
+    redactor,
   });
   let position = 0;
   app.post("/tasks", async (request, reply) => {

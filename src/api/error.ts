@@ -13,7 +13,7 @@ const SENTENCES: Readonly<Record<ErrorCode, string>> = {
   method_not_allowed: "/tasks does not take PUT, only GET, HEAD, POST",
   conflict: "task is already done",
   idempotency_conflict:
-    "`idempotencyKey` was used within 24 hours for another request, which made tsk_019a8f6e: take a new key",
+    "`idempotencyKey` was used within 24 hours for another request, which made the task tsk_019a8f6e: take a new key",
   unknown_key:
     'tasks[1]: `dependsOn` names "frist", which is neither the id of a task nor a key: did you mean "first"?',
   dependency_cycle: "these tasks depend on each other in a circle, so that none could ever start: a → b → a",

@@ -582,3 +582,31 @@ export const retryTask = {
     ...errorAnswers("not_found", "conflict", "draining", "scheduler_disabled", "storage_unavailable"),
   },
 };
+
+const taskAgain = taskInput.nullish().meta({
+  id: "TaskAgain",
+  description: "The whole task to be submitted in place of the kept one; left out: just like that one.",
+  examples: [{ agentId: "research", instruction: "And now?", llmConfig: { model: "small", apiKey: "…" } }],
+});
+
+export const submitTaskAgain = {
+  operationId: "submitTaskAgain",
+  tags,
+  summary: "Submit a task again",
+  description:
+    "Makes a new task just like this one, or as the body says: then the body is the whole task. Its free-form fields may have the masks that `GET` shows. Such a field is copied from the stored task, unless anything else in it, or the `agentId`, has changed: then write the value. Dependencies are not copied.",
+  params: taskId,
+  body: taskAgain,
+  response: {
+    202: submittedTask,
+    ...errorAnswers(
+      "not_found",
+      "idempotency_conflict",
+      "queue_full",
+      "quota_exceeded",
+      "draining",
+      "scheduler_disabled",
+      "storage_unavailable",
+    ),
+  },
+};

@@ -111,6 +111,24 @@ export const deletedTenant = z.strictObject({ deleted: z.literal(true) }).meta({
   examples: [{ deleted: true }],
 });
 
+export const rotatedWebhookSecret = z
+  .strictObject({
+    secret: z.string().describe("The new secret, in the form of Standard Webhooks. It is shown only here."),
+    previousUntil: time
+      .nullable()
+      .describe("Until when the secret before it signs as well. Null: there was none."),
+  })
+  .meta({
+    id: "RotatedWebhookSecret",
+    description: "What signs the callbacks of a tenant from now on.",
+    examples: [
+      {
+        secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        previousUntil: "2026-03-09T12:00:01.005Z",
+      },
+    ],
+  });
+
 // ------------------------------------------------------------------------------------------------------ operations
 
 const tags = ["tenants"];
@@ -181,4 +199,14 @@ export const deleteTenant = {
   description: "All that it owns goes with it, its keys first. The tenant `default` stays: 409.",
   params,
   response: { 200: deletedTenant, ...errorAnswers("not_found", "conflict", "storage_unavailable") },
+};
+
+export const rotateWebhookSecret = {
+  operationId: "rotateWebhookSecret",
+  tags,
+  summary: "Make a new webhook secret",
+  description:
+    "It signs the tenant's callbacks and requests of `http` executors, on all nodes within a second. The secret before it signs as well for 24 hours, so that receivers can be changed in between; an older one stops at once.",
+  params,
+  response: { 200: rotatedWebhookSecret, ...errorAnswers("not_found", "storage_unavailable") },
 };

@@ -197,7 +197,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "tenants",
     usage: "[command]",
-    description: "List tenants, or show, create, change, disable, enable and delete them.",
+    description:
+      "List tenants, or show, create, change, disable, enable and delete them, or rotate their webhook secrets.",
     group: ADMIN,
     load: async () => (await import("./tenants.ts")).tenantsCommand(),
   },

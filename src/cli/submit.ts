@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import type { CallOptions, RotaClient } from "../client/index.ts";
-import type { SubmitInput } from "../model/submit-input.ts";
+import { inputOfTask } from "../model/input-of-task.ts";
+import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { namingFlags } from "./naming-flags.ts";
 import { note, print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
@@ -8,6 +9,7 @@ import { submitAndWait } from "./submit-and-wait.ts";
 import { fieldFlags, type TaskFlags, taskInput } from "./submit-input.ts";
 
 interface SubmitFlags extends ServerFlags, TaskFlags {
+  readonly again?: string;
   readonly wait?: string | true;
 }
 
@@ -20,6 +22,7 @@ export function submitCommand(): Command {
     .option("--action <name>", "what to do in a browser tab")
     .option("--payload <json>", "any JSON, for an executor of yours")
     .option("--file <file>", "a task as JSON, from a file or with - from stdin; flags count over it")
+    .option("--again <taskId>", "a task just like this one, with its secrets; flags count over it")
     .option("--agent <id>", "who does it (default: index)")
     .option("--tab <id>", "with --action: the tab")
     .option("--ref <ref>", "with --action: the element, by its reference")
@@ -47,18 +50,31 @@ async function submit(flags: SubmitFlags): Promise<void> {
   const input = await taskInput(flags, Date.now());
   const rota = openClient(flags);
   try {
-    if (flags.wait === undefined) await submitOnly(rota, input, flags);
-    else {
-      const submit = (options: CallOptions) => rota.tasks.submit(input, options);
-      await submitAndWait(rota, submit, { wait: flags.wait, json: flags.json === true });
-    }
+    const submit =
+      flags.again === undefined ? submitNew(rota, input) : await submitAgain(rota, flags.again, input);
+    if (flags.wait === undefined) await submitOnly(submit, flags);
+    else await submitAndWait(rota, submit, { wait: flags.wait, json: flags.json === true });
   } catch (error) {
     throw namingFlags(error, fieldFlags);
   }
 }
 
-async function submitOnly(rota: RotaClient, input: SubmitInput, { json }: ServerFlags): Promise<void> {
-  const submitted = await rota.tasks.submit(input);
+type Submit = (options: CallOptions) => Promise<SubmittedTask>;
+
+function submitNew(rota: RotaClient, input: SubmitInput): Submit {
+  return (options) => rota.tasks.submit(input, options);
+}
+
+/** The task as it was; what the flags say takes the place of that. */
+async function submitAgain(rota: RotaClient, taskId: string, changes: SubmitInput): Promise<Submit> {
+  if (Object.keys(changes).length === 0)
+    return (options) => rota.tasks.submitAgain(taskId, undefined, options);
+  const input = { ...inputOfTask(await rota.tasks.get(taskId), Date.now()), ...changes };
+  return (options) => rota.tasks.submitAgain(taskId, input as SubmitInput, options);
+}
+
+async function submitOnly(submit: Submit, { json }: ServerFlags): Promise<void> {
+  const submitted = await submit({});
   if (json) return printJson(submitted);
   // The id alone, so that a script can keep it: TASK=$(rota submit …).
   print(submitted.taskId);

@@ -1,13 +1,16 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { claimedTask } from "../../test/support/records.ts";
+import { Redactor } from "../model/redactor.ts";
 import { type TaskRecord, toTask } from "../model/task-record.ts";
 import { taskSheet } from "./task-sheet.ts";
 
 /** The sheet of a task that is otherwise like any other. */
 function sheet(fields: Partial<TaskRecord>): string[] {
   const { task } = claimedTask();
-  return taskSheet(toTask({ ...task, ...fields }), 10_000).map((line) => stripVTControlCharacters(line));
+  return taskSheet(toTask({ ...task, ...fields }, new Redactor([])), 10_000).map((line) =>
+    stripVTControlCharacters(line),
+  );
 }
 
 test("a task that gave way shows so among its attempts, and that it may do so again", () => {

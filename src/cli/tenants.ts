@@ -1,11 +1,18 @@
 import { Command } from "commander";
-import type { Tenant, TenantChanges, TenantInput, TenantLimitsInput } from "../interface/tenants.ts";
+import type {
+  RotatedWebhookSecret,
+  Tenant,
+  TenantChanges,
+  TenantInput,
+  TenantLimitsInput,
+} from "../interface/tenants.ts";
 import { forEachId } from "./each-id.ts";
 import { numberFlag } from "./flag-values.ts";
 import { given } from "./given.ts";
-import { lineWidth, print, printJson } from "./print.ts";
+import { lineWidth, note, print, printJson } from "./print.ts";
 import { openClient, type ServerFlags, withServerOptions } from "./server-options.ts";
 import { tenantSheet, tenantsTable } from "./tenants-table.ts";
+import { shownMoment } from "./times.ts";
 
 interface TenantFlags extends ServerFlags {
   readonly name?: string;
@@ -21,14 +28,17 @@ interface TenantFlags extends ServerFlags {
 /** `rota tenants`: whose work it is. */
 export function tenantsCommand(): Command {
   return new Command("tenants")
-    .description("List tenants, or show, create, change, disable, enable and delete them.")
+    .description(
+      "List tenants, or show, create, change, disable, enable and delete them, or rotate their webhook secrets.",
+    )
     .addCommand(listCommand(), { isDefault: true })
     .addCommand(getCommand())
     .addCommand(createCommand())
     .addCommand(updateCommand())
     .addCommand(switchCommand("disable", "Let nothing of tenants start or fire any more."))
     .addCommand(switchCommand("enable", "Let the work of disabled tenants go on."))
-    .addCommand(deleteCommand());
+    .addCommand(deleteCommand())
+    .addCommand(rotateSecretCommand());
 }
 
 function listCommand(): Command {
@@ -93,6 +103,26 @@ function deleteCommand(): Command {
       say: ({ id }) => print(`${id} deleted`),
     });
   });
+}
+
+function rotateSecretCommand(): Command {
+  const command = new Command("rotate-secret")
+    .description("Make a new secret that signs a tenant's webhooks; it is shown only this once.")
+    .argument("<id>", "the tenant's id");
+  return withServerOptions(command).action(async (id: string, flags: ServerFlags) => {
+    const rotated = await openClient(flags).tenants.rotateWebhookSecret(id);
+    if (flags.json) printJson(rotated);
+    else printSecret(rotated);
+  });
+}
+
+function printSecret({ secret, previousUntil }: RotatedWebhookSecret): void {
+  print(secret);
+  const previous =
+    previousUntil === null
+      ? ""
+      : ` The one before it signs too until ${shownMoment(previousUntil, Date.now())}.`;
+  note(`It is shown this once: give it to those who verify the tenant's webhooks.${previous}`);
 }
 
 function withLimitOptions(command: Command): Command {

@@ -77,6 +77,7 @@ export type {
   WaitOptions,
 } from "../interface/tasks.ts";
 export type {
+  RotatedWebhookSecret,
   Tenant,
   TenantChanges,
   TenantInput,
@@ -101,6 +102,7 @@ export type { Delivery, DeliveryEvent, DeliveryStatus } from "../model/delivery.
 export { type ErrorCode, RotaError } from "../model/errors.ts";
 export type { EventType, RotaEvent } from "../model/event.ts";
 export type { Explanation, Reason, ReasonCode } from "../model/explanation.ts";
+export { inputOfTask, workOfTask } from "../model/input-of-task.ts";
 export type { Log } from "../model/log.ts";
 export type { Feature, Me } from "../model/me.ts";
 export type { PriorityName } from "../model/priority.ts";

@@ -101,6 +101,20 @@ export class HttpTasks implements Tasks {
     });
   }
 
+  async submitAgain(
+    taskId: string,
+    input?: SubmitInput,
+    { signal }: CallOptions = {},
+  ): Promise<SubmittedTask> {
+    return this.#connection.ask({
+      method: "POST",
+      path: `${taskPath(taskId)}/submit-again`,
+      ...(input === undefined ? {} : { body: input }),
+      signal,
+      repeatable: hasKey(input),
+    });
+  }
+
   async wait(taskId: string, options: WaitOptions = {}): Promise<Task> {
     return this.#waiter.wait(taskPath(taskId), options);
   }

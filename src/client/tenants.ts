@@ -1,4 +1,11 @@
-import type { Tenant, TenantChanges, TenantInput, TenantList, Tenants } from "../interface/tenants.ts";
+import type {
+  RotatedWebhookSecret,
+  Tenant,
+  TenantChanges,
+  TenantInput,
+  TenantList,
+  Tenants,
+} from "../interface/tenants.ts";
 import { invalidField } from "../model/field-checks.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Connection } from "./connection.ts";
@@ -60,6 +67,10 @@ export class HttpTenants implements Tenants {
       repeatable: true,
       whenDone: ({ code }) => (code === "not_found" ? { deleted: true } : undefined),
     });
+  }
+
+  async rotateWebhookSecret(id: string, { signal }: CallOptions = {}): Promise<RotatedWebhookSecret> {
+    return this.#connection.ask({ method: "POST", path: `${tenantPath(id)}/webhook-secret`, signal });
   }
 }
 

@@ -70,9 +70,21 @@ test("without a file, variables and flags everything has its default", () => {
     log: { level: "info" },
     outbound: { allow: [], deny: [] },
     webhooks: { allow: [], secretEnv: "ROTA_WEBHOOK_SECRET" },
+    redact: [],
     audit: { retentionDays: 90 },
     shutdownGraceSec: 30,
   });
+});
+
+test("names to redact are a list in a file, and commas do in a variable", () => {
+  expect(load({ file: { redact: ["password"] } }).config.redact).toEqual(["password"]);
+  expect(load({ environment: { ROTA_REDACT: "password, totp" } }).config.redact).toEqual([
+    "password",
+    "totp",
+  ]);
+  expect(faultsOf({ file: { redact: [""] } })).toEqual([
+    "`redact.0` must be the name of a field, of 1 to 128 characters on one line (rota.config.json)",
+  ]);
 });
 
 test("a number of `scheduler` that is 0 has its default, wherever it is written", () => {

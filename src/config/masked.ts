@@ -1,8 +1,6 @@
 import { isObject } from "../model/field-checks.ts";
+import { MASK } from "../model/mask.ts";
 import { shownStorageUrl } from "../model/storage-url.ts";
-
-/** What stands where a secret is. */
-const MASK = "…";
 
 /** Names of what only its owner may read. A name that ends in `Env` is that of a variable, which is no secret. */
 const SECRET = /secret|password|token|api[-_]?key|authorization/i;

@@ -12,6 +12,7 @@ import { lanes } from "./lanes-schema.ts";
 import { log } from "./log-schema.ts";
 import { dotted, must, numberIn, oneOf, section, yesOrNo } from "./option-kinds.ts";
 import { outbound } from "./outbound-schema.ts";
+import { redact } from "./redact-schema.ts";
 import { schedules } from "./schedules-schema.ts";
 import { server } from "./server-schema.ts";
 import { sessions } from "./sessions-schema.ts";
@@ -154,6 +155,7 @@ export const configSchema = section({
     ),
   outbound: outbound.prefault({}),
   webhooks: webhooks.prefault({}),
+  redact,
   audit: audit.prefault({}),
   log: log.prefault({}),
   shutdownGraceSec: numberIn({ ...SECONDS, integer: false })

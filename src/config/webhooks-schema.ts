@@ -16,7 +16,7 @@ export const webhooks = section({
     .regex(/^[A-Za-z_]\w*$/, { error: must("be the name of an environment variable") })
     .default(DEFAULT_SECRET_ENV)
     .describe(
-      "The environment variable that holds the secret, `whsec_…`; not set: callbacks are not signed.",
+      "The environment variable that holds the secret, `whsec_…`, which signs the callbacks of the tenant `default` until that has one of its own; not set: they are not signed.",
     ),
 });
 

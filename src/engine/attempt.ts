@@ -2,6 +2,7 @@ import type {
   ExecutorContext,
   ReadSessionParams,
   SignedContent,
+  SignOptions,
   TaskSession,
   Usage,
 } from "../executors/executor.ts";
@@ -26,7 +27,7 @@ export interface AttemptHooks {
   readonly contextWindow: (record: TaskRecord) => number | undefined;
   readonly readSession: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
   /** Signs a request for a task of this tenant; null: no secret is set. */
-  readonly sign: (tenant: string, content: SignedContent) => string | null;
+  readonly sign: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
 }
 
 /**
@@ -135,8 +136,8 @@ export class Attempt implements ExecutorContext {
     return ({ turns = 0 } = {}) => this.#hooks.readSession(this, turns);
   }
 
-  get sign(): (content: SignedContent) => string | null {
-    return (content) => this.#hooks.sign(this.record.tenant, content);
+  get sign(): ExecutorContext["sign"] {
+    return (content, options) => this.#hooks.sign(this.record.tenant, content, options);
   }
 
   /**

@@ -92,6 +92,7 @@ export interface EngineOptions {
   /** What the model of a task's agent takes in at most. Left out: nobody says. */
   readonly contextWindow?: NonNullable<RunnerOptions["contextWindow"]>;
   /** Signs the request of an executor. Left out: no secret is set. */
+  readonly redactor?: NonNullable<RunnerOptions["redactor"]>;
   readonly sign?: NonNullable<RunnerOptions["sign"]>;
   /** Whether the end of one of its tasks may let something start in any lane: it, or its tenant, has a bound over all of them. */
   readonly spansLanes: (name: AgentName) => boolean;
@@ -179,6 +180,7 @@ export class Engine {
       onUsage: ({ record }, usage) => metrics.of(record.tenant).used(record, usage),
       ...(options.contextWindow && { contextWindow: options.contextWindow }),
       readSession: (attempt, turns) => readTaskSession({ clock, random, storage, attempt, turns }),
+      ...(options.redactor && { redactor: options.redactor }),
       ...(options.sign && { sign: options.sign }),
     });
     this.#logs = new LogKeeper({ ...service, storage, storageNow });

@@ -1,11 +1,14 @@
 import { noExecutorHere } from "../executors/errors.ts";
-import type { Executor, SignedContent, TaskSession, Usage } from "../executors/executor.ts";
+import type { Executor, SignedContent, SignOptions, TaskSession, Usage } from "../executors/executor.ts";
 import type { Clock, Timer } from "../model/clock.ts";
 import type { Log } from "../model/log.ts";
+import { hideValues } from "../model/mask.ts";
+import { secretsOf } from "../model/masked-input.ts";
 import type { Outcome } from "../model/outcome.ts";
+import { Redactor } from "../model/redactor.ts";
 import { DEPENDENCY_BYTES_MAX } from "../model/task.ts";
 import type { TaskLogLevel } from "../model/task-log.ts";
-import { type TaskRecord, toTask } from "../model/task-record.ts";
+import { type TaskRecord, toExecutorTask } from "../model/task-record.ts";
 import { TurnBudget } from "../services/turn-budget.ts";
 import type { ClaimedTask } from "../storage/storage.ts";
 import { Attempt, type AttemptHooks } from "./attempt.ts";
@@ -47,8 +50,10 @@ export interface RunnerOptions {
   readonly contextWindow?: (record: TaskRecord) => number | undefined;
   /** Reads the session of the task of an attempt, with its last turns. Left out: no task has any. */
   readonly readSession?: (attempt: Attempt, turns: number) => Promise<TaskSession | null>;
+  /** Knows what is secret in a task: errors do not repeat it. Left out: what is in every `llmConfig`. */
+  readonly redactor?: () => Redactor;
   /** Signs a request for a task of this tenant. Left out: no secret is set. */
-  readonly sign?: (tenant: string, content: SignedContent) => string | null;
+  readonly sign?: (tenant: string, content: SignedContent, options?: SignOptions) => string | null;
 }
 
 /**
@@ -57,6 +62,7 @@ export interface RunnerOptions {
  */
 export class Runner {
   readonly #options: RunnerOptions;
+  readonly #redactor: () => Redactor;
   readonly #hooks: AttemptHooks;
   readonly #running = new Map<number, Attempt>();
   /** Told to stop and not yet returned. */
@@ -69,16 +75,25 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+    const always = new Redactor([]);
+    this.#redactor = options.redactor ?? (() => always);
     this.#hooks = {
       memory: options.memory,
       log: options.log,
       onProgress: options.onProgress,
-      onLog: options.onLog ?? (() => {}),
+      onLog: (attempt, level, text) =>
+        options.onLog?.(attempt, level, this.#hideSecrets(attempt.record, text)),
       onUsage: options.onUsage ?? (() => {}),
       contextWindow: options.contextWindow ?? (() => undefined),
       readSession: options.readSession ?? (async () => null),
       sign: options.sign ?? (() => null),
     };
+  }
+
+  /** Agents like to repeat what they were given in their errors and log lines, which are stored and shown. */
+  #hideSecrets({ spec }: TaskRecord, text: string): string {
+    const secrets = secretsOf(spec, this.#redactor());
+    return secrets.length === 0 ? text : hideValues(text, secrets);
   }
 
   get size(): number {
@@ -148,7 +163,9 @@ export class Runner {
 
   /** Never rejects: a rejection that nobody handles ends the process, and with it everything else that runs here. */
   async #execute(attempt: Attempt, executor: Executor): Promise<void> {
-    const outcome = await this.#outcomeOf(attempt, executor);
+    const made = await this.#outcomeOf(attempt, executor);
+    const outcome =
+      made.kind === "failed" ? { ...made, error: this.#hideSecrets(attempt.record, made.error) } : made;
     attempt.returned();
     if (attempt.over) {
       this.#returned(attempt);
@@ -245,7 +262,7 @@ export class Runner {
     try {
       if (attempt.heldBytes >= LARGE_BYTES) await this.#turnFor(attempt);
       if (record.spec.dependsOn === undefined) {
-        return this.#outcomeOfResult(attempt, await executor(toTask(record), attempt));
+        return this.#outcomeOfResult(attempt, await executor(toExecutorTask(record), attempt));
       }
       // Until they are read they count as much as they may take, so that no others are claimed into that room.
       const bytesMax = Math.min(record.spec.dependsOn.length * RESULT_BYTES_MAX, DEPENDENCY_BYTES_MAX);
@@ -254,7 +271,10 @@ export class Runner {
       // Told to stop before it could begin.
       attempt.signal.throwIfAborted();
       attempt.letGo(bytesMax - bytes);
-      return this.#outcomeOfResult(attempt, await executor({ ...toTask(record), dependencies }, attempt));
+      return this.#outcomeOfResult(
+        attempt,
+        await executor({ ...toExecutorTask(record), dependencies }, attempt),
+      );
     } catch (error) {
       return failureOf(error);
     }

@@ -3,6 +3,7 @@ import { manyTasks, newTask, ROOMY } from "../../test/support/engine.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { away, type Meddler, meddle, openMemory } from "../../test/support/storages.ts";
 import type { RotaEvent } from "../model/event.ts";
+import { Redactor } from "../model/redactor.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 import { Gate } from "../testing/signals.ts";
 import { handleEvents } from "./event-handlers.ts";
@@ -20,6 +21,7 @@ async function makeLog(meddler: Meddler = {}) {
   let reads = 0;
   const log = new RecordingLog();
   const eventLog = new EventLog({
+    redactor: () => new Redactor([]),
     clock,
     log,
     storage: meddle(storage, {

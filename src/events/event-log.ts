@@ -1,4 +1,5 @@
 import type { RotaEvent } from "../model/event.ts";
+import type { Redactor } from "../model/redactor.ts";
 import { type EventFilter, LOOKED_MAX, type Storage } from "../storage/storage.ts";
 import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
 import { toEvent } from "./to-event.ts";
@@ -6,18 +7,31 @@ import { toEvent } from "./to-event.ts";
 /** What is read at once. A result can take a mebibyte: a page ends with the first that is large, so that others get a turn. */
 const PAGE = { limit: 200, bytesMax: 262_144 } as const;
 
+export interface EventLogOptions extends FollowedLogOptions, EventSourceParams {}
+
+export interface EventSourceParams {
+  readonly storage: Storage;
+  /** Masks what is secret, by the configuration as it is now. */
+  readonly redactor: () => Redactor;
+}
+
 /** What happens to tasks and batches, as users see it. */
 export class EventLog extends FollowedLog<RotaEvent> {
   readonly storage: Storage;
+  readonly redactor: () => Redactor;
 
-  constructor({ storage, ...others }: FollowedLogOptions & { readonly storage: Storage }) {
-    super(eventSource(storage), others);
+  constructor({ storage, redactor, ...others }: EventLogOptions) {
+    super(eventSource({ storage, redactor }), others);
     this.storage = storage;
+    this.redactor = redactor;
   }
 }
 
 /** All events, or those that somebody asked for. */
-export function eventSource({ events }: Storage, filter?: EventFilter): LogSource<RotaEvent> {
+export function eventSource(
+  { storage: { events }, redactor }: EventSourceParams,
+  filter?: EventFilter,
+): LogSource<RotaEvent> {
   return {
     name: "events",
     leavesHoles: false,
@@ -30,9 +44,10 @@ export function eventSource({ events }: Storage, filter?: EventFilter): LogSourc
         ...PAGE,
         ...(filter === undefined ? {} : { filter }),
       });
+      const shown = redactor();
       const entries = stored.map((event) => {
         const { seq, bytes, type, at } = event;
-        return { seq, bytes, value: toEvent(event), mark: { type, at } };
+        return { seq, bytes, value: toEvent(event, shown), mark: { type, at } };
       });
       const looked = Math.max(entries.length, Math.min(page.upTo - after, LOOKED_MAX));
       return { entries, looked, ...page };

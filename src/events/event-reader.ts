@@ -14,7 +14,7 @@ export interface EventReaderOptions extends LogReaderOptions {
 export class EventReader extends LogReader<RotaEvent, RotaEvent> {
   constructor(log: EventLog, options: EventReaderOptions) {
     const { tenant, agentId: agent, batchId: batch, sessionKey: session, scheduleId: schedule } = options;
-    const source = eventSource(log.storage, { tenant, agent, batch, session, schedule });
+    const source = eventSource(log, { tenant, agent, batch, session, schedule });
     super(log, (event) => (fits(event, options) ? event : undefined), options, source);
   }
 }

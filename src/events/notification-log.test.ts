@@ -3,6 +3,7 @@ import { RecordingLog } from "../../test/support/recording-log.ts";
 import { type Meddler, meddle, openMemory } from "../../test/support/storages.ts";
 import { notification as schema } from "../api/notifications.ts";
 import type { Notification } from "../model/notification.ts";
+import { Redactor } from "../model/redactor.ts";
 import { NOTIFICATION_KINDS } from "../model/schedule.ts";
 import { RUN_RETRY_POLICY } from "../schedules/retry-input.ts";
 import type { StoredNotification } from "../storage/storage.ts";
@@ -19,6 +20,7 @@ async function makeLog(meddler: Meddler = {}) {
   const storage = await openMemory(clock);
   let reads = 0;
   const log = new NotificationLog({
+    redactor: () => new Redactor([]),
     clock,
     log: new RecordingLog(),
     storage: meddle(storage, {
@@ -95,6 +97,7 @@ describe("a reader of notifications", () => {
       get: (_group, name) => Reflect.get(current(), name),
     });
     const log = new NotificationLog({
+      redactor: () => new Redactor([]),
       clock: lost.clock,
       log: new RecordingLog(),
       storage: { ...lost.storage, notifications },
@@ -258,7 +261,7 @@ describe("a notification", () => {
   test.each(CASES.map((each) => [each[0].kind, ...each] as const))(
     "%s says what there is to say, as the schema has it",
     (kind, said, expected) => {
-      const shown = toNotification({ ...stored, ...said });
+      const shown = toNotification({ ...stored, ...said }, new Redactor([]));
       expect(shown).toEqual({ ...told, kind, ...expected });
       const { id: _id, ...data } = shown;
       expect(schema.parse(data)).toEqual(data);

@@ -1,5 +1,7 @@
 import type { Notification } from "../model/notification.ts";
+import type { Redactor } from "../model/redactor.ts";
 import type { Storage } from "../storage/storage.ts";
+import type { EventSourceParams } from "./event-log.ts";
 import { FollowedLog, type FollowedLogOptions, type LogSource } from "./followed-log.ts";
 import { LogReader, type LogReaderOptions } from "./log-reader.ts";
 import { toNotification } from "./to-notification.ts";
@@ -18,23 +20,28 @@ interface TenantNotification {
 /** What schedules and runs do, of all tenants. */
 export class NotificationLog extends FollowedLog<TenantNotification> {
   readonly storage: Storage;
+  readonly redactor: () => Redactor;
 
-  constructor({ storage, ...others }: FollowedLogOptions & { readonly storage: Storage }) {
-    super(notificationSource(storage), others);
+  constructor({ storage, redactor, ...others }: FollowedLogOptions & EventSourceParams) {
+    super(notificationSource({ storage, redactor }), others);
     this.storage = storage;
+    this.redactor = redactor;
   }
 }
 
 /** One reader's way through the notifications of a tenant. */
 export class NotificationReader extends LogReader<TenantNotification, Notification> {
   constructor(log: NotificationLog, { tenant, ...options }: LogReaderOptions & { readonly tenant: string }) {
-    const source = notificationSource(log.storage, tenant);
+    const source = notificationSource(log, tenant);
     super(log, (told) => (told.tenant === tenant ? told.notification : undefined), options, source);
   }
 }
 
 /** Of all tenants, or of one. */
-function notificationSource({ notifications }: Storage, tenant?: string): LogSource<TenantNotification> {
+function notificationSource(
+  { storage: { notifications }, redactor }: EventSourceParams,
+  tenant?: string,
+): LogSource<TenantNotification> {
   return {
     name: "notifications",
     // A tenant's go with it, wherever they stand.
@@ -48,9 +55,10 @@ function notificationSource({ notifications }: Storage, tenant?: string): LogSou
         limit: PAGE_LIMIT,
         ...(tenant === undefined ? {} : { tenant }),
       });
+      const shown = redactor();
       const entries = stored.map((each) => ({
         seq: each.seq,
-        value: { tenant: each.tenant, notification: toNotification(each) },
+        value: { tenant: each.tenant, notification: toNotification(each, shown) },
         bytes: FIELDS_BYTES + 2 * textLength(each),
         mark: { type: each.kind, at: each.at },
       }));

@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { newTask, ROOMY } from "../../test/support/engine.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { openMemory } from "../../test/support/storages.ts";
+import { Redactor } from "../model/redactor.ts";
 import type { Storage } from "../storage/storage.ts";
 import { ManualClock, settle } from "../testing/manual-clock.ts";
 import { EventLog } from "./event-log.ts";
@@ -34,7 +35,7 @@ async function makeHistories(shared: readonly string[]) {
   const onRestored = () => {
     restores += 1;
   };
-  const eventLog = new EventLog({ storage, clock, log, onRestored });
+  const eventLog = new EventLog({ redactor: () => new Redactor([]), storage, clock, log, onRestored });
   onTestFinished(() => eventLog.close());
   await add(histories.lost, ...shared);
   await add(histories.restored, ...shared);

@@ -1,9 +1,10 @@
 import type { RotaEvent } from "../model/event.ts";
+import type { Redactor } from "../model/redactor.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { StoredEvent } from "../storage/storage.ts";
 
-/** What users see of a stored event. */
-export function toEvent(stored: StoredEvent): RotaEvent {
+/** What users see of a stored event: its secrets are masked. */
+export function toEvent(stored: StoredEvent, redactor: Redactor): RotaEvent {
   const { data } = stored;
   return {
     seq: stored.seq,
@@ -17,9 +18,9 @@ export function toEvent(stored: StoredEvent): RotaEvent {
     ...(stored.schedule === null ? {} : { scheduleId: stored.schedule }),
     state: stored.state,
     timestamp: rfc3339(stored.at),
-    ...resultOf(stored),
-    ...(data?.error === undefined ? {} : { error: data.error }),
-    ...(data?.progress === undefined ? {} : { progress: data.progress }),
+    ...resultOf(stored, redactor),
+    ...(data?.error === undefined ? {} : { error: redactor.text(data.error) }),
+    ...(data?.progress === undefined ? {} : { progress: redactor.json(data.progress) }),
     ...(data?.attempt === undefined ? {} : { attempt: data.attempt }),
     ...(data?.retryAt === undefined ? {} : { retryAt: rfc3339(data.retryAt) }),
     ...(data?.counts === undefined ? {} : { counts: data.counts }),
@@ -27,7 +28,7 @@ export function toEvent(stored: StoredEvent): RotaEvent {
 }
 
 /** Whoever shows the answers of a conversation also hears of one that will not come: it is empty. */
-function resultOf({ type, result, session }: StoredEvent): { result?: unknown } {
-  if (type === "task.completed") return { result };
+function resultOf({ type, result, session }: StoredEvent, redactor: Redactor): { result?: unknown } {
+  if (type === "task.completed") return { result: redactor.json(result) };
   return type === "task.cancelled" && session !== null ? { result: "" } : {};
 }

@@ -1,12 +1,13 @@
 import { toSeconds } from "../model/epoch-seconds.ts";
 import type { Notification } from "../model/notification.ts";
+import type { Redactor } from "../model/redactor.ts";
 import type { NotifiedRun, StoredNotification } from "../storage/storage.ts";
 
-/** What users see of a stored notification. */
-export function toNotification(stored: StoredNotification): Notification {
+/** What users see of a stored notification: its secrets are masked. */
+export function toNotification(stored: StoredNotification, redactor: Redactor): Notification {
   const { seq, kind, scheduleId, agent, run, reason, at } = stored;
   const told = { id: seq, kind, task_id: scheduleId };
-  if (run !== null) return { ...told, ...runFields(agent, run), timestamp: toSeconds(at) };
+  if (run !== null) return { ...told, ...runFields(agent, run, redactor), timestamp: toSeconds(at) };
   return {
     ...told,
     agent_id: agent,
@@ -16,7 +17,7 @@ export function toNotification(stored: StoredNotification): Notification {
   };
 }
 
-function runFields(agent: string, run: NotifiedRun) {
+function runFields(agent: string, run: NotifiedRun, redactor: Redactor) {
   const { id, status, startedAt, completedAt, resultSummary, error, reason, dueAt, moments } = run;
   return {
     run_id: id,
@@ -24,8 +25,8 @@ function runFields(agent: string, run: NotifiedRun) {
     status,
     started_at: toSeconds(startedAt),
     completed_at: toSeconds(completedAt),
-    ...(status === "succeeded" ? { result_summary: resultSummary ?? "" } : {}),
-    ...(status === "failed" ? { error_message: error ?? "" } : {}),
+    ...(status === "succeeded" ? { result_summary: redactor.text(resultSummary ?? "") } : {}),
+    ...(status === "failed" ? { error_message: redactor.text(error ?? "") } : {}),
     ...(reason === null ? {} : { reason }),
     due_at: toSeconds(dueAt),
     moments,

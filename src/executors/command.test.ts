@@ -60,17 +60,31 @@ test("it knows the id of the run that it is, where it is one", async () => {
   expect(await run(order)).toBeNull();
 });
 
-test("its variables are those of Rota, of the configuration and of the task", async () => {
-  const source = "const { A, B, ROTA_TASK_ID, ROTA_AGENT_ID, ROTA_TENANT, ROTA_ATTEMPT } = process.env;";
-  const shown =
-    "console.log(JSON.stringify({ A, B, ROTA_TASK_ID, ROTA_AGENT_ID, ROTA_TENANT, ROTA_ATTEMPT }))";
+test("its variables are a few of Rota's, those of the configuration and of the task, and no others", async () => {
+  const source = `
+    const { __CF_USER_TEXT_ENCODING: _, ...variables } = process.env;
+    console.log(JSON.stringify(variables));`;
+  const few = { PATH: "/bin:/usr/bin", HOME: "/home/me", LANG: "C.UTF-8", TZ: "UTC", TMPDIR: "/tmp" };
+  const secrets = {
+    ROTA_WEBHOOK_SECRET: "whsec_x",
+    DATABASE_URL: "postgres://x",
+    ROTA_KEY: "rota_x",
+    USER: "me",
+  };
   const { run } = runnable(
-    { type: "command", command: nodeProgram(source + shown), env: { B: "2", ROTA_TASK_ID: "no" } },
-    { environment: { ...process.env, A: "1", B: "1" } },
+    {
+      type: "command",
+      command: nodeProgram(source),
+      env: { B: "2", TZ: "Asia/Tokyo", ROTA_TASK_ID: "no" },
+      passEnv: ["A", "B", "MISSING"],
+    },
+    { environment: { ...few, ...secrets, A: "1", B: "1" } },
   );
   const attempts = [{ number: 1 }, { number: 2 }] as unknown as Task["attempts"];
   const task = { ...order, taskId: "tsk_7", agentId: "shell", attempts };
   expect(await run(task, undefined, "ten_1")).toEqual({
+    ...few,
+    TZ: "Asia/Tokyo",
     A: "1",
     B: "2",
     ROTA_TASK_ID: "tsk_7",

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import type { Clock } from "../model/clock.ts";
 import type { ExecutorConfig, ProgramResult } from "../model/executor-config.ts";
+import { PASSED_VARIABLES } from "../model/executor-program.ts";
 import type { Task } from "../model/task.ts";
 import { type AnswerText, excerpt, readJson, resultOfText } from "./answer-text.ts";
 import { attemptOf } from "./call-headers.ts";
@@ -27,7 +28,7 @@ const PERMANENT_REASONS: Readonly<Record<string, string>> = {
 
 export interface CommandExecutorOptions extends Omit<Extract<ExecutorConfig, { type: "command" }>, "type"> {
   readonly clock: Clock;
-  /** What the program inherits. */
+  /** The variables of Rota, of which the program is handed a few. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -79,12 +80,12 @@ async function start(
   context: ExecutorContext,
   options: CommandExecutorOptions,
 ): Promise<StartedProgram> {
-  const { command, cwd, env, environment } = options;
+  const { command, cwd } = options;
   const [file = "", ...args] = command;
   try {
     const program = spawn(file, args, {
       cwd,
-      env: { ...environment, ...env, ...variablesOf(task, context) },
+      env: { ...variablesFor(options), ...variablesOf(task, context) },
       // The leader of a group of its own: all that it starts can be ended with it.
       detached: true,
       windowsHide: true,
@@ -101,6 +102,15 @@ async function start(
   } catch (error) {
     throw cannotRun(error as NodeJS.ErrnoException, options);
   }
+}
+
+/** Not all that Rota has: keys and passwords of its own, and of other agents, are among them. */
+function variablesFor({ environment, env, passEnv = [] }: CommandExecutorOptions): Record<string, string> {
+  const passed: [string, string][] = [...PASSED_VARIABLES, ...passEnv].flatMap((name) => {
+    const value = environment[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+  return { ...Object.fromEntries(passed), ...env };
 }
 
 function variablesOf(task: Task, { tenantId }: ExecutorContext): Record<string, string> {

@@ -25,3 +25,13 @@ test("is another for any other tenant, key or generation", () => {
   for (const id of ids)
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 });
+
+test("a UUID stands for itself in the default tenant alone, so that no other tenant can name its conversations", () => {
+  const key = "160f2527-895d-5799-8b9b-9172b51a2691";
+  for (const generation of [0, 3]) {
+    expect(conversationId({ tenantId: "default", key, generation })).toBe(key);
+    const others = conversationId({ tenantId: "ten_1", key, generation });
+    expect(others).not.toBe(key);
+    expect(others).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5/);
+  }
+});

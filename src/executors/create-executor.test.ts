@@ -157,6 +157,11 @@ const WRONG: readonly [config: unknown, message: string][] = [
   [{ type: "command", command: ["ls"], cwd: "" }, "`executor.cwd` must be the path of a folder, not"],
   [{ type: "command", command: ["ls"], cwd: "a\0" }, "`executor.cwd` must have no NUL in it"],
   [{ type: "command", command: ["ls"], env: ["A=1"] }, "`executor.env` must be an object of strings"],
+  [
+    { type: "command", command: ["ls"], passEnv: "HOME" },
+    '`executor.passEnv` must be an array of names of environment variables, like ["OPENAI_API_KEY"]',
+  ],
+  [{ type: "command", command: ["ls"], passEnv: ["A=1"] }, "`executor.passEnv` must be an array of names"],
   [{ type: "command", command: ["ls"], env: { A: 1 } }, "an object of strings: `A` is not a string"],
   [
     { type: "command", command: ["ls"], env: { "A=B": "" } },

@@ -42,8 +42,19 @@ export interface ExecutorContext {
    * has none. Rejects when the attempt is over.
    */
   readonly session: (params?: ReadSessionParams) => Promise<TaskSession | null>;
-  /** The `webhook-signature` of a request for this task, as callbacks are signed; null when no secret is set. */
-  readonly sign: (content: SignedContent) => string | null;
+  /**
+   * The `webhook-signature` of a request for this task, as callbacks of its tenant are signed; null when its tenant has no
+   * secret.
+   */
+  readonly sign: (content: SignedContent, options?: SignOptions) => string | null;
+}
+
+export interface SignOptions {
+  /**
+   * Not by the secret of the configuration, which signs for tenants from before they had their own. A receiver that a tenant
+   * has named could send it on as a request of another tenant.
+   */
+  readonly ownSecretOnly?: boolean;
 }
 
 export interface ReadSessionParams {

@@ -1,10 +1,7 @@
 import type { ExecutorHeaders } from "../model/executor-config.ts";
+import { hideValues } from "../model/mask.ts";
 import type { Executor } from "./executor.ts";
 
-/** What stands where a secret was. */
-const MASK = "…";
-/** Shorter words are no secrets, and stand in many a sentence. */
-const SECRET_LENGTH_MIN = 8;
 /** Header fields that say nothing of who is calling. */
 const HARMLESS: readonly string[] = ["accept", "content-type", "user-agent"];
 
@@ -22,7 +19,7 @@ export function hideSecrets(
     try {
       return await executor(task, context);
     } catch (error) {
-      if (error instanceof Error) error.message = hidden(error.message, secrets);
+      if (error instanceof Error) error.message = hideValues(error.message, secrets);
       throw error;
     }
   };
@@ -34,14 +31,7 @@ function headerValues(headers: ExecutorHeaders): string[] {
     .map(([, value]) => value);
 }
 
-/** Whole, and word by word, since a server may say the token of `Bearer …` alone; the longest first. */
+/** Whole, and word by word, since a server may say the token of `Bearer …` alone. */
 function secretsIn(values: readonly string[]): string[] {
-  const words = values.flatMap((value) => [value, ...value.split(/\s+/)]);
-  return [...new Set(words)]
-    .filter((word) => word.length >= SECRET_LENGTH_MIN)
-    .sort((a, b) => b.length - a.length);
-}
-
-function hidden(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((rest, secret) => rest.replaceAll(secret, MASK), text);
+  return values.flatMap((value) => [value, ...value.split(/\s+/)]).filter((value) => value !== "");
 }

@@ -8,6 +8,7 @@ import { TargetGuard } from "../outbound/target-guard.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { VERSION } from "../version.ts";
 import { signature } from "../webhooks/signature.ts";
+import type { SignedContent, SignOptions } from "./executor.ts";
 
 const task = {
   taskId: "tsk_1",
@@ -39,7 +40,7 @@ test("posts the task as JSON", async () => {
     path: "/hook",
     type: "application/json",
     key: "k",
-    body: task,
+    body: { tenantId: "default", ...task },
   });
 });
 
@@ -166,23 +167,33 @@ test("the configuration may say who calls, but not whose task it is", async () =
 test("is signed as callbacks are, so that libraries for those verify it", async () => {
   const { url, seen, bodies } = await serveHeaders();
   const key = Buffer.from("0123456789abcdef0123456789abcdef");
-  const executor = runnable({ type: "http", url }, { sign: (content) => signature(key, content) });
+  const executor = runnable({ type: "http", url }, { sign: (content) => signature([key], content) });
   await executor.clock.advance(Date.now() - executor.clock.now());
   await executor.run(task);
   const webhook = new Webhook(`whsec_${key.toString("base64")}`);
   expect(seen[0]?.["webhook-id"]).toBe("tsk_1_1");
-  expect(webhook.verify(bodies[0] ?? "", seen[0] as Record<string, string>)).toEqual(task);
+  expect(webhook.verify(bodies[0] ?? "", seen[0] as Record<string, string>)).toEqual({
+    tenantId: "default",
+    ...task,
+  });
 });
 
-test("where another tenant says where to call, the secret of the default one does not sign", async () => {
-  const { url, seen } = await serveHeaders();
+test("names the tenant in the signed body, and asks for the tenant's own secret where a user says where to call", async () => {
+  const { url, bodies } = await serveHeaders();
   const guard = new TargetGuard({ allow: ["127.0.0.1"], clock: new ManualClock() });
   const config = { type: "http", url } as const;
-  const sign = () => "v1,x";
+  const asked: unknown[] = [];
+  const sign = (content: SignedContent, options?: SignOptions) => {
+    asked.push([JSON.parse(content.body).tenantId, options?.ownSecretOnly]);
+    return "v1,x";
+  };
   await runnable(config, { guard, sign }).run(task, undefined, "ten_1");
-  await runnable(config, { guard, sign }).run(task);
   await runnable(config, { sign }).run(task, undefined, "ten_1");
-  expect(seen.map((headers) => headers["webhook-signature"])).toEqual([undefined, "v1,x", "v1,x"]);
+  expect(asked).toEqual([
+    ["ten_1", true],
+    ["ten_1", false],
+  ]);
+  expect(bodies.map((body) => JSON.parse(body).tenantId)).toEqual(["ten_1", "ten_1"]);
 });
 
 // --------------------------------------------------------------------------------------------------------- its usage

@@ -1,5 +1,5 @@
 import { taskJson } from "../model/dependency-result.ts";
-import { DEFAULT_TENANT, type Task } from "../model/task.ts";
+import type { Task } from "../model/task.ts";
 import { ANSWER_BYTES_MAX } from "./answer-text.ts";
 import { attemptOf, callHeaders, headerText, traceparent } from "./call-headers.ts";
 import { type CallOptions, callOut } from "./call-out.ts";
@@ -15,7 +15,7 @@ export interface HttpExecutorOptions extends CallOptions {
 export function httpExecutor(options: HttpExecutorOptions): Executor {
   const usage = new ReportedUsage();
   return async (task, context) => {
-    const body = taskJson(task);
+    const body = taskJson({ tenantId: context.tenantId, ...task });
     const headers = callHeaders({
       own: { "content-type": "application/json" },
       configured: options.headers,
@@ -49,15 +49,15 @@ interface SignatureParams {
   readonly options: CallOptions;
 }
 
-/**
- * As callbacks are signed. The secret is that of the default tenant: what another tenant says where to send is not signed with
- * it, or its receiver could send it on as a request of the default tenant.
- */
+/** As callbacks of the tenant are signed. */
 function signatureOf({ task, body, context, options }: SignatureParams): Record<string, string> {
-  if (options.guard !== undefined && context.tenantId !== DEFAULT_TENANT) return {};
   const id = `${task.taskId}_${attemptOf(task)}`;
   const timestamp = Math.floor(options.clock.now() / 1_000);
-  const signature = context.sign({ id, timestamp, body });
+  const signature = context.sign(
+    { id, timestamp, body },
+    // A URL that a user has named.
+    { ownSecretOnly: options.guard !== undefined },
+  );
   if (signature === null) return {};
   return { "webhook-id": id, "webhook-timestamp": String(timestamp), "webhook-signature": signature };
 }

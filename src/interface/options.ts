@@ -27,6 +27,11 @@ export interface RotaOptions {
   readonly executors?: Readonly<Partial<Record<TaskKind, Executor | ExecutorConfig>>>;
   readonly outbound?: OutboundOptions;
   readonly webhooks?: WebhookOptions;
+  /**
+   * Names of fields whose values are masked as `…` wherever they are shown, in any case and at any depth of `params`, `payload`,
+   * `metadata`, `llmConfig`, results and errors. `apiKey`, `secretAccessKey` and `sessionToken` in `llmConfig` always are.
+   */
+  readonly redact?: readonly string[];
   readonly audit?: AuditOptions;
   /** How long running work may go on after `stop()` or `drain()`. */
   readonly shutdownGraceSec?: number;

@@ -12,6 +12,20 @@ export interface Tenants {
   enable(id: string): Promise<Tenant>;
   /** All that it owns goes with it. Throws `conflict` for `default`. */
   delete(id: string): Promise<{ readonly deleted: true }>;
+  /**
+   * Makes a new secret that signs the tenant's callbacks, on all nodes within a second. The one before it signs too for 24 hours.
+   *
+   * @example
+   * const { secret } = await rota.tenants.rotateWebhookSecret("ten_acme"); // whsec_…
+   */
+  rotateWebhookSecret(id: string): Promise<RotatedWebhookSecret>;
+}
+
+export interface RotatedWebhookSecret {
+  /** Shown only here. */
+  readonly secret: string;
+  /** Until when the secret before it signs as well, RFC 3339; null: there was none. */
+  readonly previousUntil: string | null;
 }
 
 export interface TenantInput {

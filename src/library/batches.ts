@@ -1,5 +1,6 @@
 import type { Batch, BatchTask } from "../model/batch.ts";
 import { RotaError } from "../model/errors.ts";
+import type { Redactor } from "../model/redactor.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import { isTerminal, type TaskState } from "../model/task-state.ts";
@@ -42,7 +43,7 @@ export async function storedBatchId(
   return inserted.every(({ id }) => ids.has(id)) ? first.batch : meant;
 }
 
-export function toBatch({ batch, tasks }: StoredBatch): Batch {
+export function toBatch({ batch, tasks }: StoredBatch, redactor: Redactor): Batch {
   const counts: Partial<Record<TaskState, number>> = {};
   for (const { state } of tasks) counts[state] = (counts[state] ?? 0) + 1;
   const ids = new Set(tasks.map(({ id }) => id));
@@ -52,7 +53,7 @@ export function toBatch({ batch, tasks }: StoredBatch): Batch {
     createdAt: rfc3339(batch.createdAt),
     ...(batch.completedAt === null ? {} : { completedAt: rfc3339(batch.completedAt) }),
     counts,
-    tasks: tasks.map(toBatchTask),
+    tasks: tasks.map((task) => toBatchTask(task, redactor)),
     edges: tasks.flatMap(({ id: to, dependsOn }) =>
       dependsOn.filter((from) => ids.has(from)).map((from) => ({ from, to })),
     ),
@@ -64,12 +65,12 @@ export function stillOpen({ tasks }: StoredBatch): string[] {
   return tasks.filter(({ state }) => !isTerminal(state)).map(({ id }) => id);
 }
 
-function toBatchTask({ id, agent, state, error, key }: BatchTaskRecord): BatchTask {
+function toBatchTask({ id, agent, state, error, key }: BatchTaskRecord, redactor: Redactor): BatchTask {
   return {
     taskId: id,
     ...(key === null ? {} : { key }),
     agentId: agent,
     state,
-    ...(error === null ? {} : { error }),
+    ...(error === null ? {} : { error: redactor.text(error) }),
   };
 }

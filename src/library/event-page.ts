@@ -1,21 +1,28 @@
 import { toEvent } from "../events/to-event.ts";
 import type { EventPage, EventPageFilter } from "../interface/rota.ts";
 import { parseEventPageFilter } from "../model/events-options.ts";
+import type { Redactor } from "../model/redactor.ts";
 import { looksLikeTaskId } from "../model/task-id.ts";
 import type { Storage } from "../storage/storage.ts";
 
 /** What the events of one page may take together, about: results take up to a mebibyte each. */
 const PAGE_BYTES_MAX = 4 * 1_048_576;
 
+interface EventPageParams {
+  readonly storage: Storage;
+  readonly tenant: string;
+  readonly redactor: Redactor;
+}
+
 /** A page of what has happened to the tasks of a tenant. */
 export async function eventPage(
-  { storage, tenant }: { readonly storage: Storage; readonly tenant: string },
+  { storage, tenant, redactor }: EventPageParams,
   filter: EventPageFilter,
 ): Promise<EventPage> {
   const parsed = parseEventPageFilter(filter);
   if (parsed.taskId !== undefined && !looksLikeTaskId(parsed.taskId)) return NOTHING;
   const { events, next } = await storage.events.page({ ...parsed, tenant, bytesMax: PAGE_BYTES_MAX });
-  return { events: events.map(toEvent), count: events.length, next };
+  return { events: events.map((event) => toEvent(event, redactor)), count: events.length, next };
 }
 
 const NOTHING: EventPage = { events: [], count: 0, next: null };

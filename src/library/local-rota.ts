@@ -201,6 +201,7 @@ export class LocalRota implements Rota {
       storage,
       catalogue: tenants,
       newTenantId: idMaker("ten_", clock),
+      hasConfiguredSecret: () => parts.current.value.webhookKey !== null,
       bounded: () => parts.bounds.settled(),
       takenIn: () => engine.intake.written(),
       lockedElsewhere: () => this.#lockedElsewhere(),
@@ -220,6 +221,7 @@ export class LocalRota implements Rota {
       log: parts.log,
       random: parts.random,
       storage,
+      source: eventLog.source,
       onRestored: () => this.storageRestored(),
     });
     storage.subscribe((signal) => this.#onSignal(signal));

@@ -2,9 +2,12 @@ import { expect, onTestFinished, test } from "vitest";
 import { newTask, ROOMY } from "../../test/support/engine.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { openMemory } from "../../test/support/storages.ts";
+import { eventSource } from "../events/event-log.ts";
+import { Redactor } from "../model/redactor.ts";
 import type { Storage, TenantRecord } from "../storage/storage.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { RestoreWatch } from "./restore-watch.ts";
+import { SecretBox } from "./secret-box.ts";
 import { TenantCatalogue } from "./tenant-catalogue.ts";
 
 async function open(clock: ManualClock): Promise<Storage> {
@@ -29,11 +32,13 @@ async function watch() {
   const events = new Proxy(lost.events, { get: (_group, name) => Reflect.get(current.events, name) });
   let restores = 0;
   const log = new RecordingLog();
+  const storage = { ...lost, events };
   const watching = new RestoreWatch({
     clock,
     log,
     random: () => 0.5,
-    storage: { ...lost, events },
+    storage,
+    source: eventSource({ storage, redactor: () => new Redactor([]) }),
     onRestored: () => {
       restores += 1;
     },
@@ -92,6 +97,7 @@ test("a tenant whose deletion was taken back is there again", async () => {
     log: new RecordingLog(),
     random: () => 0.5,
     storage: { ...storage, tenants: { ...storage.tenants, list: async () => tenants } },
+    box: new SecretBox(undefined),
     onAdded: () => {},
     onGone: () => {},
   });

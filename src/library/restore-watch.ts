@@ -1,4 +1,4 @@
-import { eventSource } from "../events/event-log.ts";
+import type { LogSource } from "../events/followed-log.ts";
 import { LogCursor } from "../events/log-cursor.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -8,6 +8,8 @@ const LOOK_MS = 1_000;
 
 export interface RestoreWatchOptions extends ServiceOptions {
   readonly storage: Storage;
+  /** The log of events, whose end it watches. */
+  readonly source: LogSource<unknown>;
   /** Called when the database turns out to have been restored to an earlier state. */
   readonly onRestored: () => void;
 }
@@ -25,7 +27,7 @@ export class RestoreWatch extends Service {
   constructor(options: RestoreWatchOptions) {
     super(options);
     this.#options = options;
-    this.#cursor = new LogCursor(eventSource(options.storage));
+    this.#cursor = new LogCursor(options.source);
   }
 
   async tick(): Promise<number> {

@@ -1,10 +1,11 @@
 import type { Run, ScheduledTask } from "../interface/schedules.ts";
 import { toSeconds } from "../model/epoch-seconds.ts";
+import type { Redactor } from "../model/redactor.ts";
 import { scheduleKind } from "../model/rule.ts";
 import type { RunRecord, ScheduleRecord } from "../storage/storage.ts";
 
-/** What users see of a schedule. */
-export function toScheduledTask(record: ScheduleRecord): ScheduledTask {
+/** What users see of a schedule: its secrets are masked. */
+export function toScheduledTask(record: ScheduleRecord, redactor: Redactor): ScheduledTask {
   const { rule, retryPolicy, status, usefulForMs, work } = record;
   return {
     id: record.id,
@@ -14,7 +15,7 @@ export function toScheduledTask(record: ScheduleRecord): ScheduledTask {
     session_key: record.sessionKey,
     message: work.kind === "message" ? work.message : null,
     ...(work.kind === "instruction" ? { instruction: work.instruction } : {}),
-    ...(work.kind === "custom" ? { payload: work.payload } : {}),
+    ...(work.kind === "custom" ? { payload: redactor.json(work.payload) } : {}),
     schedule_phrase: record.phrase,
     schedule_kind: scheduleKind(rule),
     fire_at: rule.kind === "once" ? toSeconds(rule.atMs) : 0,
@@ -35,7 +36,7 @@ export function toScheduledTask(record: ScheduleRecord): ScheduledTask {
     timeout: record.timeoutMs,
     ...(record.lane === null ? {} : { lane: record.lane }),
     ...(record.priority === null ? {} : { priority: record.priority }),
-    ...(record.metadata === null ? {} : { metadata: record.metadata }),
+    ...(record.metadata === null ? {} : { metadata: redactor.json(record.metadata) }),
     ...(record.callbackUrl === null ? {} : { callback_url: record.callbackUrl }),
     ...(record.maxRuns === null ? {} : { max_runs: record.maxRuns }),
     ...(record.untilAt === null ? {} : { until: toSeconds(record.untilAt) }),
@@ -46,14 +47,14 @@ export function toScheduledTask(record: ScheduleRecord): ScheduledTask {
     last_run_id: record.lastRunId ?? 0,
     run_count: record.runCount,
     last_status: record.lastStatus,
-    last_error: record.lastError,
+    last_error: record.lastError === null ? null : redactor.text(record.lastError),
     consecutive_failures: record.consecutiveFailures,
     paused_reason: record.pausedReason,
   };
 }
 
 /** What users see of a run. */
-export function toRun(record: RunRecord): Run {
+export function toRun(record: RunRecord, redactor: Redactor): Run {
   return {
     id: record.id,
     task_id: record.scheduleId,
@@ -66,8 +67,8 @@ export function toRun(record: RunRecord): Run {
     started_at: toSeconds(record.startedAt),
     completed_at: toSeconds(record.completedAt),
     request_id: record.requestId,
-    result_summary: record.resultSummary,
-    error_message: record.error,
+    result_summary: record.resultSummary === null ? null : redactor.text(record.resultSummary),
+    error_message: record.error === null ? null : redactor.text(record.error),
     input_tokens: record.inputTokens,
     output_tokens: record.outputTokens,
     attempt: record.attempt,

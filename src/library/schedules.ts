@@ -5,7 +5,9 @@ import type { CreatedSchedule, NewScheduleInput, Schedules } from "../interface/
 import { toSeconds } from "../model/epoch-seconds.ts";
 import { RotaError } from "../model/errors.ts";
 import { shown } from "../model/field-checks.ts";
+import { refuseMasks } from "../model/masked-input.ts";
 import { nearestName } from "../model/nearest-name.ts";
+import type { Redactor } from "../model/redactor.ts";
 import { isSerialId } from "../model/serial-id.ts";
 import { canonicalForm } from "../schedules/canonical-form.ts";
 import { nextMoment } from "../schedules/moments.ts";
@@ -58,6 +60,7 @@ export interface SchedulesOptions {
   /** The ids of those that are known here. */
   readonly agentIds: () => readonly string[];
   readonly timeoutMaxMs: () => number;
+  readonly redactor: () => Redactor;
   /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
   readonly checkCallback: (url: string, field: "callback_url") => Promise<void>;
   /** How many may be active or paused; null: any number. */
@@ -81,7 +84,8 @@ export interface WrittenSchedules extends Schedules {
 /** One tenant's schedules, as its users handle them. */
 export function createSchedules(options: SchedulesOptions): WrittenSchedules {
   const { tenant, storage, storageClock, runner, eventLog, notificationLog, ended } = options;
-  const { isKnown, agentIds, timeoutMaxMs, checkCallback, maxSchedules, quota, work, checkOpen } = options;
+  const { isKnown, agentIds, timeoutMaxMs, redactor, checkCallback, maxSchedules, quota, work, checkOpen } =
+    options;
 
   async function find(id: number): Promise<ScheduleRecord> {
     const record = isSerialId(id) ? await storage.schedules.get({ tenant, id }) : null;
@@ -148,6 +152,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       await storageClock.sync();
       const now = storageClock.now();
       const parsed = parseNewSchedule(input, { now, tz: localZone(), timeoutMaxMs: timeoutMaxMs() });
+      refuseMasks(parsed, redactor());
       const { enabled, ...definition } = parsed;
       await letOthersThrough(input);
       await checkAgent(definition.agent);
@@ -161,7 +166,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       });
       expectNext(record);
       await letOthersThrough(input);
-      return { scheduled_task: toScheduledTask(record), normalized: canonicalForm(record.rule) };
+      return { scheduled_task: toScheduledTask(record, redactor()), normalized: canonicalForm(record.rule) };
     },
 
     async preview(input) {
@@ -172,20 +177,21 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     async list(filter = {}) {
       const { found, next } = await schedulePage(storage, tenant, parseScheduleFilter({ ...filter }));
       return {
-        schedules: found.map(toScheduledTask),
+        schedules: found.map((record) => toScheduledTask(record, redactor())),
         count: found.length,
         next_cursor: next === null ? null : scheduleCursorText(next),
       };
     },
 
     async get(id) {
-      return toScheduledTask(await find(id));
+      return toScheduledTask(await find(id), redactor());
     },
 
     async update(id, changes) {
       checkOpen();
       const wanted = parseScheduleChanges(changes, { timeoutMaxMs: timeoutMaxMs() });
       await letOthersThrough(changes);
+      refuseMasks(wanted.fields, redactor());
       const { agent, callbackUrl = null } = wanted.fields;
       if (agent !== undefined) {
         await find(id);
@@ -195,7 +201,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
       await notificationLog.tried;
       const record = await edit(id, wanted);
       expectNext(record);
-      return toScheduledTask(record);
+      return toScheduledTask(record, redactor());
     },
 
     async delete(id, { sparesRunning = false } = {}) {
@@ -227,7 +233,7 @@ export function createSchedules(options: SchedulesOptions): WrittenSchedules {
     async runs(id, filter = {}) {
       const params = parseRunFilter({ ...filter });
       await find(id);
-      return toRunPage(await storage.schedules.listRuns({ tenant, schedule: id, ...params }));
+      return toRunPage(await storage.schedules.listRuns({ tenant, schedule: id, ...params }), redactor());
     },
 
     async status() {

@@ -8,6 +8,7 @@ import { webhookOptions } from "../config/webhooks-schema.ts";
 import type { ReloadOptions, RotaOptions } from "../interface/options.ts";
 import { isObject } from "../model/field-checks.ts";
 import { DEFAULT_LANES, type Lane, slotsPerTenant, TASKS_LANE } from "../model/lane.ts";
+import { Redactor } from "../model/redactor.ts";
 import type { RetryPolicy } from "../model/retry-policy.ts";
 import type { SessionSettings } from "../model/session.ts";
 import type { TaskKind } from "../model/task.ts";
@@ -44,6 +45,8 @@ export interface Settings {
   readonly outbound: OutboundTargets;
   /** Signs callbacks; null: they are not signed. */
   readonly webhookKey: Uint8Array | null;
+  /** Masks what is secret in whatever is read. */
+  readonly redactor: Redactor;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly executors: ReadonlyMap<TaskKind, MadeExecutor>;
 }
@@ -124,6 +127,7 @@ function toSettings(options: SharedOptions): Omit<Settings, "agents" | "executor
     auditRetentionMs: audit.retentionDays * DAY_MS,
     outbound: { allow: [...outbound.allow, ...webhooks.allow], deny: outbound.deny },
     webhookKey: webhooks.secret === undefined ? null : webhookKey(webhooks.secret),
+    redactor: new Redactor(options.redact),
     resultTTLSec: ({ durable }) => scheduler.resultTTLSec ?? DEFAULT_TTL_SEC[durable ? "durable" : "memory"],
   };
 }

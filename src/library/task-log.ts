@@ -1,5 +1,6 @@
 import type { TaskLog } from "../interface/task-logs.ts";
 import { checkKnown, type Fields, optionalNumber } from "../model/field-checks.ts";
+import type { Redactor } from "../model/redactor.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import { TASK_LOG_MAX } from "../model/task-log.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -7,9 +8,15 @@ import type { Storage } from "../storage/storage.ts";
 const LIMIT_DEFAULT = 500;
 const NUMBERS = { min: 1, max: 2_147_483_647 } as const;
 
+interface TaskLogParams {
+  readonly storage: Storage;
+  readonly tenant: string;
+  readonly redactor: Redactor;
+}
+
 /** What was logged while a task was worked on; null: there is no such task. Throws `invalid_field`. */
 export async function readTaskLog(
-  { storage, tenant }: { readonly storage: Storage; readonly tenant: string },
+  { storage, tenant, redactor }: TaskLogParams,
   taskId: string,
   filter: Fields,
 ): Promise<TaskLog | null> {
@@ -26,7 +33,7 @@ export async function readTaskLog(
   return {
     taskId,
     attempt,
-    lines: lines.map(({ n, at, level, text }) => ({ n, at: rfc3339(at), level, text })),
+    lines: lines.map(({ n, at, level, text }) => ({ n, at: rfc3339(at), level, text: redactor.text(text) })),
     count: lines.length,
     dropped,
     next: more ? (lines.at(-1)?.n ?? null) : null,

@@ -8,6 +8,7 @@ import { atIndex, parseBatchSteps, parseTaskInputs } from "../model/batch-input.
 import { canonicalJson, canonicalSteps } from "../model/canonical-json.ts";
 import { RotaError } from "../model/errors.ts";
 import { type Fields, invalidField, optionalBoolean } from "../model/field-checks.ts";
+import type { Redactor } from "../model/redactor.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
 import type { SubmitInput, SubmittedTask } from "../model/submit-input.ts";
 import { NO_QUEUE_LIMIT } from "../model/task.ts";
@@ -37,6 +38,7 @@ import type { EndedTasks } from "./ended-tasks.ts";
 import { explainTask, type ProcessSituation } from "./explain-task.ts";
 import { type ListedPage, listPage, listRowPage } from "./list-page.ts";
 import type { StoredQuota } from "./stored-quota.ts";
+import { inputAgain } from "./submit-again.ts";
 import { submitWarnings } from "./submit-warnings.ts";
 import { parentsFirst, withDependencies } from "./task-graph.ts";
 import { readTaskLog } from "./task-log.ts";
@@ -59,6 +61,9 @@ export interface TasksOptions {
   /** Where long computations let other work through. */
   readonly work: WorkTurns;
   readonly parse: TaskParser;
+  /** Masks what is secret in what is read, by the configuration as it is now. */
+  readonly redactor: () => Redactor;
+  readonly storageNow: () => number;
   readonly newTaskId: () => string;
   readonly newBatchId: () => string;
   /** Throws `invalid_field`, naming the field, for a URL that must not be called. */
@@ -82,7 +87,7 @@ const NO_TEXTS: RequestTexts = new Map();
 export function createTasks(options: TasksOptions): LocalTasks {
   const { tenant, storage, engine, eventLog, waiter, limits, maxQueued, quota, work, parse, checkOpen } =
     options;
-  const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation } = options;
+  const { newTaskId, newBatchId, checkCallback, checkNotGone, ended, processSituation, redactor } = options;
 
   async function submit(input: SubmitInput): Promise<SubmittedTask> {
     checkOpen();
@@ -233,7 +238,7 @@ export function createTasks(options: TasksOptions): LocalTasks {
       checkId(taskId);
       const record = await storage.tasks.get({ tenant, id: taskId });
       if (record === null) throw notFound();
-      return toTask(record);
+      return toTask(record, redactor());
     },
 
     async explain(taskId) {
@@ -245,23 +250,27 @@ export function createTasks(options: TasksOptions): LocalTasks {
 
     async logs(taskId, filter = {}) {
       checkId(taskId);
-      const log = await readTaskLog({ storage, tenant }, taskId, { ...filter });
+      const log = await readTaskLog({ storage, tenant, redactor: redactor() }, taskId, { ...filter });
       if (log === null) throw notFound();
       return log;
     },
 
     async list(filter: TaskFilter = {}, { onLooked } = {}) {
       const params = parseTaskFilter({ ...filter });
-      return toPage(await listPage(storage, { tenant, ...params, onLooked }), params.order, toTask);
+      const shown = redactor();
+      const page = await listPage(storage, { tenant, ...params, onLooked });
+      return toPage(page, params.order, (record) => toTask(record, shown));
     },
 
     async listRows(filter: TaskFilter = {}, { onLooked } = {}) {
       const params = parseTaskFilter({ ...filter });
-      return toPage(await listRowPage(storage, { tenant, ...params, onLooked }), params.order, toTaskRow);
+      const shown = redactor();
+      const page = await listRowPage(storage, { tenant, ...params, onLooked });
+      return toPage(page, params.order, (row) => toTaskRow(row, shown));
     },
 
     async getBatch(batchId) {
-      return toBatch(await readBatch(storage, tenant, batchId));
+      return toBatch(await readBatch(storage, tenant, batchId), redactor());
     },
 
     async cancelBatch(batchId) {
@@ -300,10 +309,18 @@ export function createTasks(options: TasksOptions): LocalTasks {
       return { ...toSubmitted(retried.task), ...warnings };
     },
 
+    async submitAgain(taskId, input) {
+      checkOpen();
+      checkId(taskId);
+      const record = await storage.tasks.get({ tenant, id: taskId });
+      if (record === null) throw notFound();
+      return submit(inputAgain(record, input, { redactor: redactor(), now: options.storageNow() }));
+    },
+
     async wait(taskId, waitOptions = {}) {
       checkId(taskId);
       checkWait(waitOptions);
-      return toTask(await waiter.wait(tenant, taskId, waitOptions));
+      return toTask(await waiter.wait(tenant, taskId, waitOptions), redactor());
     },
 
     async counts() {
@@ -389,7 +406,7 @@ function hashed(idempotency: ParsedTask["idempotency"], texts: RequestTexts): Ne
 function idempotencyConflict({ id }: InsertedTask): RotaError {
   return new RotaError(
     "idempotency_conflict",
-    `\`idempotencyKey\` was used within 24 hours for another request, which made ${id}: take a new key`,
+    `\`idempotencyKey\` was used within 24 hours for another request, which made the task ${id}: take a new key`,
     { details: { field: "idempotencyKey", taskId: id } },
   );
 }

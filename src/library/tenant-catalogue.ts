@@ -2,7 +2,14 @@ import { RotaError } from "../model/errors.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import { FreshRead } from "../services/fresh-read.ts";
 import { Service, type ServiceOptions } from "../services/service.ts";
-import type { Storage, StorageSignal, TenantLimits, TenantRecord } from "../storage/storage.ts";
+import type {
+  Storage,
+  StorageSignal,
+  TenantLimits,
+  TenantRecord,
+  WebhookSecretRecord,
+} from "../storage/storage.ts";
+import { SECRET_KEY_VARIABLE, type SecretBox } from "./secret-box.ts";
 
 /** Signals can be lost: other nodes' changes are seen at least this often. */
 const POLL_MS = 30_000;
@@ -11,6 +18,8 @@ const GONE_MAX = 10_000;
 
 export interface TenantCatalogueOptions extends ServiceOptions {
   readonly storage: Storage;
+  /** Seals and opens the secrets of webhooks. */
+  readonly box: SecretBox;
   /** Told of each tenant that is there and was not before. */
   readonly onAdded: (id: string) => void;
   /** Told of each that was there and is not any more. */
@@ -25,8 +34,11 @@ export class TenantCatalogue extends Service {
   readonly name = "tenant catalogue";
   readonly #options: TenantCatalogueOptions;
   #tenants: ReadonlyMap<string, TenantRecord> = new Map();
+  #webhookSecrets: ReadonlyMap<string, readonly WebhookSecretRecord[]> = new Map();
   #hasSecond = false;
   readonly #gone = new Set<string>();
+  /** Those of which a secret could not be opened, and that was said. */
+  readonly #locked = new Set<string>();
   readonly #reads = new FreshRead(() => this.#read());
 
   constructor(options: TenantCatalogueOptions) {
@@ -66,6 +78,16 @@ export class TenantCatalogue extends Service {
     return this.#tenants.get(id)?.limits;
   }
 
+  /** What signs its callbacks, the newest first; expired ones may be among them. Empty before its first rotation. */
+  webhookSecretsOf(id: string): readonly WebhookSecretRecord[] {
+    return this.#webhookSecrets.get(id) ?? [];
+  }
+
+  /** A secret that signs its callbacks, as it is stored. */
+  sealWebhookSecret(id: string, secret: string): string {
+    return this.#options.box.seal(secret, ownerOf(id));
+  }
+
   /** Whether it is disabled, also if another node did that a moment ago. */
   async isDisabled(id: string): Promise<boolean> {
     const { storage } = this.#options;
@@ -96,7 +118,10 @@ export class TenantCatalogue extends Service {
   async #read(): Promise<void> {
     const { storage, onAdded, onGone } = this.#options;
     const before = this.#tenants;
-    this.#tenants = new Map((await storage.tenants.list()).map((tenant) => [tenant.id, tenant]));
+    const [tenants, secrets] = await Promise.all([storage.tenants.list(), storage.tenants.webhookSecrets()]);
+    this.#tenants = new Map(tenants.map((tenant) => [tenant.id, tenant]));
+    const opened = secrets.flatMap((record) => this.#openSecret(record) ?? []);
+    this.#webhookSecrets = Map.groupBy(opened, ({ tenant }) => tenant);
     this.#hasSecond = [...this.#tenants.values()].filter(({ disabled }) => !disabled).length > 1;
     for (const id of this.#tenants.keys()) {
       if (before.has(id)) continue;
@@ -110,6 +135,25 @@ export class TenantCatalogue extends Service {
       onGone(id);
     }
   }
+
+  /** Null, and a warning, where it was sealed with a key that this process does not have: nothing signs in its place. */
+  #openSecret(record: WebhookSecretRecord): WebhookSecretRecord | null {
+    const { tenant, secret: stored } = record;
+    if (stored === null) return record;
+    const secret = this.#options.box.open(stored, ownerOf(tenant));
+    if (secret !== null) return { ...record, secret };
+    if (!this.#locked.has(tenant))
+      this.log.warn(
+        { tenant },
+        `the webhook secret of a tenant was encrypted with a key that this node does not have, so its callbacks are not signed with it: give the node that ${SECRET_KEY_VARIABLE}`,
+      );
+    this.#locked.add(tenant);
+    return null;
+  }
+}
+
+function ownerOf(tenant: string): string {
+  return `webhook secret\n${tenant}`;
 }
 
 export function tenantNotFound(): RotaError {

@@ -131,6 +131,7 @@ export class TenantRota implements LocalTenant {
       parts.checkOpen();
       checkNotGone();
     };
+    const redactor = () => current.value.redactor;
     const defaults = () => this.#taskDefaults();
     const parse = taskParser({ defaults, lanes: laneCatalogue, checkOpen });
     const ended = new EndedTasks({ tenant, engine, onEnded: () => deliverer.wake() });
@@ -162,6 +163,8 @@ export class TenantRota implements LocalTenant {
       quota: parts.quota,
       work: parts.work,
       parse,
+      redactor,
+      storageNow: () => storageClock.now(),
       newTaskId,
       newBatchId,
       checkCallback: (url, field) => guard.value.check(url, field),
@@ -204,6 +207,7 @@ export class TenantRota implements LocalTenant {
       isKnown,
       agentIds,
       timeoutMaxMs: () => current.value.timeoutMaxMs,
+      redactor,
       checkCallback: (url: string, field: "callback_url") => guard.value.check(url, field),
       maxSchedules: async () => {
         const record = await storage.tenants.get({ id: tenant });
@@ -230,7 +234,7 @@ export class TenantRota implements LocalTenant {
         schedules: createSchedules({ ...scheduling, checkOpen: () => tenants.checkNotGone(tenant) }),
       }),
     });
-    this.runs = createRuns({ tenant, storage });
+    this.runs = createRuns({ tenant, storage, redactor });
     this.bulks = createBulks({ tenant, storage, newBulkId: parts.newBulkId, checkOpen });
     this.lanes = createLanes({
       tenant,
@@ -259,7 +263,8 @@ export class TenantRota implements LocalTenant {
   }
 
   eventPage(filter: EventPageFilter = {}): Promise<EventPage> {
-    return eventPage({ storage: this.#parts.storage, tenant: this.tenant }, filter);
+    const { storage, current } = this.#parts;
+    return eventPage({ storage, tenant: this.tenant, redactor: current.value.redactor }, filter);
   }
 
   notifications(options: NotificationsOptions & LocalReading = {}): NotificationReader {
@@ -329,6 +334,7 @@ export class TenantRota implements LocalTenant {
       laneOf: (agent) => agents.laneOf({ tenant, agent }),
       maxQueuedOf: (agent) => agents.maxQueued({ tenant, agent }),
       sessionMaxConcurrent: settings.sessions.maxConcurrent,
+      redactor: settings.redactor,
     };
   }
 }

@@ -6,12 +6,15 @@ import { rfc3339 } from "../model/rfc3339.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import { isTenantId, parseTenantChanges, parseTenantInput } from "../model/tenant-input.ts";
 import type { Storage, TenantRecord } from "../storage/storage.ts";
+import { newWebhookSecret } from "../webhooks/new-secret.ts";
 import { type TenantCatalogue, tenantNotFound } from "./tenant-catalogue.ts";
 
 /** How many there are at most: all of them are read whenever one changes. */
 const TENANTS_MAX = 10_000;
 /** What is deleted in one transaction, so that a tenant that owns much holds up nobody for long. */
 const DELETE_SLICE = 500;
+/** How long the secret before goes on signing after a rotation. */
+const SECRET_OVERLAP_MS = 24 * 3_600_000;
 /** Tasks that are counted in one transaction. */
 const COUNT_SLICE = 1_000;
 
@@ -19,6 +22,8 @@ export interface TenantsOptions {
   readonly storage: Storage;
   readonly catalogue: TenantCatalogue;
   readonly newTenantId: () => string;
+  /** Whether the configuration has a secret for webhooks. */
+  readonly hasConfiguredSecret: () => boolean;
   /** Resolves once what bounds the agents of all tenants bounds those of a new one, too. */
   readonly bounded: () => Promise<void>;
   /** Resolves once everything is stored that was taken in before. */
@@ -31,7 +36,8 @@ export interface TenantsOptions {
 
 /** The tenants, as admins handle them. */
 export function createTenants(options: TenantsOptions): Tenants {
-  const { storage, catalogue, newTenantId, bounded, takenIn, lockedElsewhere, resume } = options;
+  const { storage, catalogue, newTenantId, hasConfiguredSecret, bounded, takenIn, lockedElsewhere, resume } =
+    options;
 
   /** What was stored is stored, also when it cannot be read just now: a signal or a look now and then makes up for it. */
   async function learn(): Promise<void> {
@@ -113,6 +119,23 @@ export function createTenants(options: TenantsOptions): Tenants {
       }
       await learn();
       return { deleted: true };
+    },
+
+    async rotateWebhookSecret(id) {
+      const secret = newWebhookSecret();
+      const rotated = isTenantId(id)
+        ? await storage.tenants.rotateWebhookSecret({
+            id,
+            secret: catalogue.sealWebhookSecret(id, secret),
+            overlapMs: SECRET_OVERLAP_MS,
+          })
+        : NOT_FOUND;
+      if (!rotated.found) throw tenantNotFound();
+      await learn();
+      const { previous } = rotated;
+      const isSigning = previous !== null && (previous.secret !== null || hasConfiguredSecret());
+      const until = isSigning ? previous.expiresAt : null;
+      return { secret, previousUntil: until === null ? null : rfc3339(until) };
     },
   };
 }

@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 import { serve } from "../../test/support/http-server.ts";
@@ -104,6 +105,7 @@ test("a batch tells once that all have ended, and how, whatever is retried later
     responseStatus: 204,
   });
   const told = {
+    tenantId: "default",
     type: "batch.completed",
     batchId,
     parallelism: 1,
@@ -363,4 +365,84 @@ test.each([
   const waits = Map.groupBy(deliveries, ({ waitsFor }) => waitsFor);
   expect([waits.get("host")?.length, waits.get(undefined)?.length]).toEqual([times - 1, 1]);
   expect(await rota.metrics()).toContain('rota_webhook_inflight_deliveries{host="unproven"} 1');
+});
+
+// ------------------------------------------------------------------------------------------------------- whose secret
+
+const DAY_MS = 24 * 3_600_000;
+
+/** A Rota with a configured secret and a second tenant, whose callbacks can be asked who signed them. */
+async function openSigned({ environment = {} }: Pick<TestRotaParams, "environment"> = {}) {
+  const clock = new ManualClock(Date.now());
+  const webhooks = { allow: ["127.0.0.1"], secret: SECRET };
+  const parts = await open({ clock, environment, options: { webhooks } });
+  const { rota, url, received } = parts;
+  await rota.start();
+  const { id: acme } = await rota.tenants.create({ name: "Acme" });
+
+  /** Which of these secrets have signed the callback of a task that ends now. */
+  async function signers(tenant: string, secrets: Readonly<Record<string, string>>): Promise<string[]> {
+    const before = received.length;
+    await rota.tenant(tenant).tasks.submit({ message: "hello", callbackUrl: url });
+    await until(() => received.length > before, "a callback");
+    const { body, headers } = received.at(-1) ?? { body: {}, headers: {} };
+    expect(body).toMatchObject({ tenantId: tenant });
+    const given = String(headers["webhook-signature"] ?? "")
+      .split(" ")
+      .filter((text) => text !== "");
+    const content = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${JSON.stringify(body)}`;
+    const names = given.map((signature) =>
+      Object.keys(secrets).find((name) => {
+        const key = Buffer.from((secrets[name] ?? "").replace("whsec_", ""), "base64");
+        return signature === `v1,${createHmac("sha256", key).update(content).digest("base64")}`;
+      }),
+    );
+    return names.map((name) => name ?? "unknown");
+  }
+  return { ...parts, clock, acme, signers };
+}
+
+test("the configured secret signs for the default tenant alone, and for it 24 hours beside its own", async () => {
+  const { rota, acme, signers, clock } = await openSigned();
+  const configured = SECRET;
+  expect(await signers("default", { configured })).toEqual(["configured"]);
+  expect(await signers(acme, { configured })).toEqual([]);
+  const { secret: own, previousUntil } = await rota.tenants.rotateWebhookSecret("default");
+  expect(own).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  expect(previousUntil).toBe(new Date(clock.now() + DAY_MS).toISOString());
+  expect(await signers("default", { own, configured })).toEqual(["own", "configured"]);
+  expect(await signers(acme, { own, configured })).toEqual([]);
+  clock.set(clock.now() + DAY_MS);
+  expect(await signers("default", { own, configured })).toEqual(["own"]);
+});
+
+test("a tenant's secret is encrypted in the storage where there is a key, and signs all the same", async () => {
+  const environment = { ROTA_SECRET_KEY: Buffer.alloc(32, 1).toString("base64") };
+  const { rota, acme, signers, storage } = await openSigned({ environment });
+  const { secret: own } = await rota.tenants.rotateWebhookSecret(acme);
+  expect(await signers(acme, { own })).toEqual(["own"]);
+  const stored = (await storage.tenants.webhookSecrets()).map(({ secret }) => secret);
+  expect(stored).toEqual([expect.stringMatching(/^sealed:1:/)]);
+});
+
+test("a tenant's secret is made at its first rotation; two sign at most, the older for 24 hours", async () => {
+  const { rota, acme, signers, clock } = await openSigned();
+  const rotate = () => rota.tenants.rotateWebhookSecret(acme);
+  const { secret: first, previousUntil } = await rotate();
+  expect(previousUntil).toBeNull();
+  const { secret: second } = await rotate();
+  expect(await signers(acme, { first, second, configured: SECRET })).toEqual(["second", "first"]);
+  const { secret: third } = await rotate();
+  const secrets = { first, second, third, configured: SECRET };
+  expect(await signers(acme, secrets)).toEqual(["third", "second"]);
+  clock.set(clock.now() + DAY_MS - 1_000);
+  expect(await signers(acme, secrets)).toEqual(["third", "second"]);
+  clock.set(clock.now() + 1_000);
+  expect(await signers(acme, secrets)).toEqual(["third"]);
+  expect(await signers("default", secrets)).toEqual(["configured"]);
+});
+
+test("without a configured secret no previous one signs after the first rotation", async () => {
+  const { rota } = await open();
+  expect(await rota.tenants.rotateWebhookSecret("default")).toMatchObject({ previousUntil: null });
 });

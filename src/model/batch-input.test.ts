@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { finished } from "../../test/support/finished.ts";
 import { parseBatchSteps } from "./batch-input.ts";
 import { RotaError } from "./errors.ts";
+import { Redactor } from "./redactor.ts";
 import { DEFAULT_RETRY_POLICY } from "./retry-policy.ts";
 import { parseTaskInput, type TaskDefaults } from "./task-input.ts";
 
@@ -13,6 +14,7 @@ const defaults: TaskDefaults = {
   hasLane: () => true,
   maxQueuedOf: () => null,
   sessionMaxConcurrent: 1,
+  redactor: new Redactor([]),
   laneOf: () => undefined,
 };
 const tasks = [{ payload: 1 }];

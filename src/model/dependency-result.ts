@@ -19,7 +19,7 @@ export function dependencyResult(taskId: string, text: string): DependencyResult
  * What `JSON.stringify` makes of a task that an executor was given. The results of its dependencies, megabytes of them, are
  * taken as they are stored rather than parsed and written again.
  */
-export function taskJson(task: Task): string {
+export function taskJson(task: Task & { readonly tenantId?: string }): string {
   const { dependencies, ...others } = task;
   if (dependencies === undefined) return JSON.stringify(task);
   const items = dependencies.map((dependency) => {

@@ -1,5 +1,11 @@
 import { executorHeadersFault } from "./executor-headers.ts";
-import { folderFault, programFault, variableNameFault, variablesFault } from "./executor-program.ts";
+import {
+  folderFault,
+  programFault,
+  variableNameFault,
+  variableNamesFault,
+  variablesFault,
+} from "./executor-program.ts";
 import { executorBaseUrlFault, executorUrlFault } from "./executor-url.ts";
 import { checkKnown, invalidField, isObject, quoted } from "./field-checks.ts";
 import { TURNS_MAX } from "./turn.ts";
@@ -66,8 +72,10 @@ export type ExecutorConfig =
       readonly command: readonly string[];
       /** The folder it runs in; left out: that of Rota. */
       readonly cwd?: string;
-      /** Variables that it is handed besides those of Rota. */
+      /** Variables that it is handed, with their values. */
       readonly env?: Readonly<Record<string, string>>;
+      /** Names of variables of Rota that it is handed besides `PASSED_VARIABLES`, as far as they are set. */
+      readonly passEnv?: readonly string[];
       /** `auto` (default): JSON if it is that, else text. `json`: anything else fails. */
       readonly result?: ProgramResult;
     };
@@ -122,6 +130,7 @@ export const EXECUTOR_FIELDS: {
     command: { required: true, fault: programFault },
     cwd: { fault: folderFault },
     env: { fault: variablesFault },
+    passEnv: { fault: variableNamesFault },
     result: { fault: (value) => choiceFault(value, PROGRAM_RESULTS) },
   },
 };

@@ -3,6 +3,9 @@ import { isObject, quoted, shown } from "./field-checks.ts";
 /** No system takes a NUL in what it hands to a program: there it is the end of the text. */
 const NUL = "\0";
 
+/** The variables of Rota that every program is handed: what it takes to run at all, and nothing secret. */
+export const PASSED_VARIABLES = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"] as const;
+
 /** What is wrong with a program and its arguments, as the rest of "`command` must …"; null when nothing is. */
 export function programFault(command: unknown): string | null {
   const isList = Array.isArray(command) && command.every((part) => typeof part === "string");
@@ -36,4 +39,10 @@ export function variablesFault(variables: unknown): string | null {
 export function variableNameFault(name: unknown): string | null {
   if (typeof name === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return null;
   return "be the name of an environment variable, like `OPENAI_API_KEY`";
+}
+
+/** The same for the names of several. */
+export function variableNamesFault(names: unknown): string | null {
+  if (Array.isArray(names) && names.every((name) => variableNameFault(name) === null)) return null;
+  return 'be an array of names of environment variables, like ["OPENAI_API_KEY"]';
 }

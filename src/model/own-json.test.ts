@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { isObject, withoutNulls } from "./field-checks.ts";
 import { jsonValue } from "./json-value.ts";
 import { keepOwn, ownLength, parseOwnJson } from "./own-json.ts";
+import { Redactor } from "./redactor.ts";
 import { JSON_DEPTH_MAX, parseTaskInput, TASK_BYTES_MAX, type TaskDefaults } from "./task-input.ts";
 
 const DEFAULTS: TaskDefaults = {
@@ -13,6 +14,7 @@ const DEFAULTS: TaskDefaults = {
   laneOf: () => undefined,
   maxQueuedOf: () => null,
   sessionMaxConcurrent: 1,
+  redactor: new Redactor([]),
 };
 
 function own(text: string): Readonly<Record<string, unknown>> {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { RotaError } from "./errors.ts";
+import { Redactor } from "./redactor.ts";
 import { DEFAULT_RETRY_POLICY } from "./retry-policy.ts";
 import { type ParsedTask, parseTaskInput, type TaskDefaults } from "./task-input.ts";
 
@@ -14,6 +15,7 @@ const defaults: TaskDefaults = {
   hasLane: (lane) => LANES.includes(lane),
   maxQueuedOf: () => null,
   sessionMaxConcurrent: 1,
+  redactor: new Redactor([]),
   laneOf: (agent) => (agent === "crawler" ? "subagent" : undefined),
 };
 

@@ -19,10 +19,12 @@ import {
 import { isDeeperThan } from "./json-depth.ts";
 import { jsonText } from "./json-text.ts";
 import { FALLBACK_LANE, LANE_NAME_FORM, TASKS_LANE } from "./lane.ts";
+import { refuseMasks } from "./masked-input.ts";
 import { keepOwn, ownLength } from "./own-json.ts";
 import { copyPlainJson } from "./plain-json.ts";
 import { DEFAULT_PRIORITY } from "./priority.ts";
 import { optionalPriority } from "./priority-input.ts";
+import type { Redactor } from "./redactor.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 import { checkRetryPolicy } from "./retry-policy-input.ts";
 import { optionalSessionKey } from "./session-key.ts";
@@ -78,6 +80,8 @@ export interface TaskDefaults {
   readonly maxQueuedOf: (agent: string) => number | null;
   /** How many tasks of a session run at once when it does not say. */
   readonly sessionMaxConcurrent: number;
+  /** Knows what is secret. */
+  readonly redactor: Redactor;
 }
 
 const KIND_FIELDS = {
@@ -132,6 +136,7 @@ export function parseTaskInput(
   const key = parseKey(input);
   const preemptible = optionalBoolean(input, "preemptible") ?? false;
   const work = parseWork(input, kind);
+  refuseMasks({ work, metadata }, defaults.redactor);
   const spec = {
     work,
     ...(metadata === undefined ? {} : { metadata }),

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { claimedTask } from "../../test/support/records.ts";
+import { Redactor } from "./redactor.ts";
 import { toTask } from "./task-record.ts";
 
 function ended(startedAt: number, endedAt: number) {
   const { task } = claimedTask();
   const attempts = task.attempts.map((attempt) => ({ ...attempt, startedAt, endedAt }));
-  return toTask({ ...task, state: "done", startedAt, completedAt: endedAt, attempts });
+  return toTask({ ...task, state: "done", startedAt, completedAt: endedAt, attempts }, new Redactor([]));
 }
 
 test("a task that ended tells how long it took", () => {

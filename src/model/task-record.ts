@@ -1,5 +1,6 @@
+import type { Redactor } from "./redactor.ts";
 import { rfc3339 } from "./rfc3339.ts";
-import type { Attempt, AttemptOutcome, Task, TaskRow, TaskSpec, TaskUsage } from "./task.ts";
+import type { Attempt, AttemptOutcome, Task, TaskRow, TaskSpec, TaskUsage, TaskWork } from "./task.ts";
 import type { TaskState } from "./task-state.ts";
 
 /** One execution as the storage keeps it. Times are milliseconds since 1970. */
@@ -68,10 +69,10 @@ export interface TaskRowRecord {
   readonly error: string | null;
 }
 
-export function toTaskRow(record: TaskRowRecord): TaskRow {
+export function toTaskRow(record: TaskRowRecord, redactor: Redactor): TaskRow {
   return {
     taskId: record.id,
-    ...(record.title === null ? {} : { title: record.title }),
+    ...(record.title === null ? {} : { title: shownTitle(record.title, redactor) }),
     state: record.state,
     agentId: record.agent,
     lane: record.lane,
@@ -81,12 +82,55 @@ export function toTaskRow(record: TaskRowRecord): TaskRow {
     ...(record.completedAt === null ? {} : { completedAt: rfc3339(record.completedAt) }),
     attempts: record.attempts,
     ...(record.tokens === null ? {} : { tokens: record.tokens }),
-    ...(record.error === null ? {} : { error: record.error }),
+    ...(record.error === null ? {} : { error: redactor.text(record.error) }),
   };
 }
 
-/** What users see of a record. */
-export function toTask(record: TaskRecord): Task {
+/** Of a payload it is the start of its JSON; other titles are words of a user. */
+function shownTitle(title: string, redactor: Redactor): string {
+  return /^[{[]/.test(title) ? redactor.text(title) : title;
+}
+
+/** What users see of a record: its secrets are masked. */
+export function toTask(record: TaskRecord, redactor: Redactor): Task {
+  return toExecutorTask(redacted(record, redactor));
+}
+
+/** Costs nothing where there is nothing to mask. */
+function redacted(record: TaskRecord, redactor: Redactor): TaskRecord {
+  const { spec, result, error, attempts } = record;
+  const { work, metadata } = spec;
+  if (redactor.isEmpty && (work.kind !== "instruction" || work.llmConfig === undefined)) return record;
+  return {
+    ...record,
+    spec: {
+      ...spec,
+      work: redactedWork(work, redactor),
+      ...(metadata === undefined ? {} : { metadata: redactor.json(metadata) }),
+    },
+    result: redactor.json(result),
+    error: error === null ? null : redactor.text(error),
+    attempts: attempts.map((attempt) =>
+      attempt.error === null ? attempt : { ...attempt, error: redactor.text(attempt.error) },
+    ),
+  };
+}
+
+function redactedWork(work: TaskWork, redactor: Redactor): TaskWork {
+  switch (work.kind) {
+    case "action":
+      return work.params === undefined ? work : { ...work, params: redactor.json(work.params) };
+    case "instruction":
+      return work.llmConfig === undefined ? work : { ...work, llmConfig: redactor.llmConfig(work.llmConfig) };
+    case "message":
+      return work;
+    case "custom":
+      return { ...work, payload: redactor.json(work.payload) };
+  }
+}
+
+/** What the executor of a task is handed: all of it as it is stored. */
+export function toExecutorTask(record: TaskRecord): Task {
   const { work, metadata, conversationId, requestId, retryPolicy, timeoutMs } = record.spec;
   const { key, dependsOn, preemptible } = record.spec;
   const last = record.attempts.at(-1);

@@ -52,6 +52,18 @@ describe("a key of the role agent", () => {
     expect((await rota.tasks.counts()).total).toBe(before);
   });
 
+  test("submits tasks of its own agent again, and nobody else's", async () => {
+    const { ask, rota, tasks } = await openForScout();
+    const again = (taskId: string, json?: object) =>
+      ask(`/tasks/${taskId}/submit-again`, { method: "POST", ...(json && { json }) });
+    const { status, body } = await again(tasks.own);
+    expect([status, (await rota.tasks.get(body.taskId)).agentId]).toEqual([202, "scout"]);
+    expect((await again(tasks.own, { message: "hi" })).status).toBe(202);
+    expect((await again(tasks.own, { message: "hi", agentId: "writer" })).status).toBe(403);
+    expect((await again(tasks.others)).status).toBe(404);
+    expect((await again(tasks.others, { message: "hi" })).status).toBe(404);
+  });
+
   test("is told what is wrong with what it hands in, as everybody is", async () => {
     const { ask } = await openForScout();
     for (const json of [{}, [], null, "text", { message: 5 }]) {

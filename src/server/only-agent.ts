@@ -111,6 +111,12 @@ function ownTasks(rota: LocalTenant, agent: string): LocalTasks {
       await checkNeighbours([own], isObject(own) ? parseDependsOn(own) : []);
       return tasks.submit(own).catch(hideOthers);
     },
+    async submitAgain(taskId, input) {
+      await get(taskId);
+      const own = input === undefined ? undefined : forAgent(input, agent, "agentId");
+      if (own !== undefined) await checkNeighbours([own], isObject(own) ? parseDependsOn(own) : []);
+      return tasks.submitAgain(taskId, own).catch(hideOthers);
+    },
     async submitBatch(input) {
       const own = batchForAgent(input, agent);
       if (isObject(own)) await checkNeighbours(checkTasks(own.tasks), parentsIn(own.tasks));

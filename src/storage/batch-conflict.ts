@@ -4,7 +4,7 @@ import { RotaError } from "../model/errors.ts";
 export function batchConflict(conflict: { readonly taskId: string; readonly refused: string }): RotaError {
   return new RotaError(
     "idempotency_conflict",
-    `\`idempotencyKey\` was used within 24 hours for another request, which made ${conflict.taskId}: take a new key`,
+    `\`idempotencyKey\` was used within 24 hours for another request, which made the task ${conflict.taskId}: take a new key`,
     { details: { field: "idempotencyKey", ...conflict } },
   );
 }

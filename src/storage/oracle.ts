@@ -87,6 +87,7 @@ import {
   setTenantDisabled,
   updateTenant,
 } from "./oracle/tenants.ts";
+import { listWebhookSecrets, rotateWebhookSecret } from "./oracle/webhook-secrets.ts";
 import type { CounterFault, RecountParams, Storage } from "./storage.ts";
 
 export function openOracle({ clock }: { clock: Clock }): Storage {
@@ -214,6 +215,8 @@ export function openOracle({ clock }: { clock: Clock }): Storage {
       setDisabled: on(setTenantDisabled),
       delete: on(deleteTenant),
       countStored: on(countStored),
+      rotateWebhookSecret: on(rotateWebhookSecret),
+      webhookSecrets: on<void, ReturnType<typeof listWebhookSecrets>>(listWebhookSecrets),
     },
     keys: {
       create: on(createKey),

@@ -25,6 +25,32 @@ export interface TenantStorage {
    * tenant. Until all are counted, `storedBytes` says less than there is. `more`: call again.
    */
   countStored(params: { limit: number }): Promise<{ readonly more: boolean }>;
+  /**
+   * Makes `secret` the one that signs a tenant's callbacks. The one before it goes on signing for `overlapMs`, any older one stops
+   * at once. Before the first rotation of the default tenant that is the configured one; other tenants have none.
+   */
+  rotateWebhookSecret(params: RotateWebhookSecretParams): Promise<RotatedWebhookSecret>;
+  /** The secrets of all tenants, by tenant, the newest first. Expired ones may be among them. */
+  webhookSecrets(): Promise<WebhookSecretRecord[]>;
+}
+
+export interface RotateWebhookSecretParams {
+  readonly id: string;
+  readonly secret: string;
+  readonly overlapMs: number;
+}
+
+export type RotatedWebhookSecret =
+  | { readonly found: false }
+  /** `previous`: what goes on signing for a while; null: nothing signed before. */
+  | { readonly found: true; readonly previous: WebhookSecretRecord | null };
+
+export interface WebhookSecretRecord {
+  readonly tenant: string;
+  /** Null: the one of the configuration. */
+  readonly secret: string | null;
+  /** Null: it signs until the next rotation. */
+  readonly expiresAt: number | null;
 }
 
 /** What a task takes beside its texts: its row, its attempts and its events, about. */

@@ -1,7 +1,8 @@
+import type { Redactor } from "../model/redactor.ts";
 import type { ClaimedDelivery } from "../storage/storage.ts";
 import { batchCompleted } from "./batch-completed.ts";
 import { deliveryId } from "./delivery-id.ts";
-import { signature } from "./signature.ts";
+import type { SignedContent } from "./signature.ts";
 import { snapshotAt } from "./snapshot.ts";
 import { deliveryEvent } from "./to-delivery.ts";
 
@@ -10,15 +11,24 @@ export interface CallbackRequest {
   readonly body: string;
 }
 
+export interface CallbackParams {
+  readonly now: number;
+  readonly version: string;
+  readonly redactor: Redactor;
+  /** The `webhook-signature` of what is sent for a tenant; null: it is not signed. */
+  readonly sign: (tenant: string, content: SignedContent) => string | null;
+}
+
 /** What is sent to tell of an end, with the headers of PinchTab and of Standard Webhooks. */
 export function callbackRequest(
   claimed: ClaimedDelivery,
-  { now, key, version }: { now: number; key: Uint8Array | null; version: string },
+  { now, sign, version, redactor }: CallbackParams,
 ): CallbackRequest {
   const { delivery } = claimed;
   const id = deliveryId(delivery);
   const timestamp = Math.floor(now / 1_000);
-  const body = JSON.stringify(told(claimed));
+  const body = JSON.stringify({ tenantId: delivery.tenant, ...told(claimed, redactor) });
+  const signature = sign(delivery.tenant, { id, timestamp, body });
   return {
     body,
     headers: {
@@ -28,14 +38,14 @@ export function callbackRequest(
       ...(delivery.batch === null ? { "X-PinchTab-Task-ID": delivery.taskId } : {}),
       "webhook-id": id,
       "webhook-timestamp": String(timestamp),
-      ...(key === null ? {} : { "webhook-signature": signature(key, { id, timestamp, body }) }),
+      ...(signature === null ? {} : { "webhook-signature": signature }),
     },
   };
 }
 
 /** The batch in numbers, or the task as it had ended. */
-function told({ delivery: { batch, end }, task }: ClaimedDelivery): object {
+function told({ delivery: { batch, end }, task }: ClaimedDelivery, redactor: Redactor): object {
   if (batch !== null) return batchCompleted(batch);
   if (end === null) throw new Error("A delivery tells of a task or of a batch.");
-  return snapshotAt(end, task);
+  return snapshotAt(end, task, redactor);
 }

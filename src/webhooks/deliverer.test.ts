@@ -5,7 +5,7 @@ import { newTask, ROOMY } from "../../test/support/engine.ts";
 import { serve } from "../../test/support/http-server.ts";
 import { RecordingLog } from "../../test/support/recording-log.ts";
 import { asSharedStorage, away, type Meddler, meddle, openMemory } from "../../test/support/storages.ts";
-import { webhookKey } from "../model/webhook-secret.ts";
+import { Redactor } from "../model/redactor.ts";
 import type { Lookup } from "../outbound/name-lookup.ts";
 import { TargetGuard } from "../outbound/target-guard.ts";
 import { StorageClock } from "../services/storage-clock.ts";
@@ -14,6 +14,7 @@ import { ManualClock, settle } from "../testing/manual-clock.ts";
 import { Gate, until } from "../testing/signals.ts";
 import { Deliverer, type DeliveryResult } from "./deliverer.ts";
 import { deliveryId } from "./delivery-id.ts";
+import { signature } from "./signature.ts";
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -53,7 +54,8 @@ async function makeDeliverer(params: DelivererParams = {}) {
     log,
     random: () => 0.5,
     guard: () => guard,
-    key: () => (secret === undefined ? null : webhookKey(secret)),
+    sign: (_tenant, content) => (secret === undefined ? null : signature([keyOf(secret)], content)),
+    redactor: () => new Redactor([]),
     version: "1.2.3",
     onResult: (result) => results.push(result),
   });
@@ -97,6 +99,10 @@ async function makeDeliverer(params: DelivererParams = {}) {
       return found[0] as DeliveryRecord;
     },
   };
+}
+
+function keyOf(secret: string): Buffer {
+  return Buffer.from(secret.replace("whsec_", ""), "base64");
 }
 
 /** Every name leads to this machine. */

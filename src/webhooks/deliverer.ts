@@ -1,4 +1,5 @@
 import type { DeliveryShares, HeldDelivery } from "../model/delivery-shares.ts";
+import type { Redactor } from "../model/redactor.ts";
 import { fetchAnswer } from "../outbound/fetch-answer.ts";
 import { TargetRefused } from "../outbound/guarded-agent.ts";
 import type { TargetGuard } from "../outbound/target-guard.ts";
@@ -6,7 +7,7 @@ import { Service, type ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { ClaimedDelivery, PutBackClaim, Storage } from "../storage/storage.ts";
 import { AnswerRests } from "./answer-rests.ts";
-import { callbackRequest } from "./callback-request.ts";
+import { type CallbackParams, callbackRequest } from "./callback-request.ts";
 import { deliveryId } from "./delivery-id.ts";
 import { settleTry, type TryOutcome } from "./try-outcome.ts";
 
@@ -46,8 +47,10 @@ export interface DelivererOptions extends ServiceOptions {
   readonly storageClock: StorageClock;
   /** What may be called, by the configuration as it is now. */
   readonly guard: () => TargetGuard;
-  /** Signs what is sent; null: it is not signed. */
-  readonly key: () => Uint8Array | null;
+  /** Signs what is sent for a tenant; null: it is not signed. */
+  readonly sign: CallbackParams["sign"];
+  /** Masks what is secret in what is sent, by the configuration as it is now. */
+  readonly redactor: () => Redactor;
   readonly version: string;
   /** Told of each try. */
   readonly onResult?: (result: DeliveryResult) => void;
@@ -165,11 +168,11 @@ export class Deliverer extends Service {
   }
 
   async #call({ claimed, exchange }: Try): Promise<TryOutcome> {
-    const { guard, key, version, storageClock } = this.#options;
+    const { guard, sign, redactor, version, storageClock } = this.#options;
     const now = storageClock.now();
     const { status, retryAfterMs, body } = await fetchAnswer(claimed.delivery.url, {
       method: "POST",
-      ...callbackRequest(claimed, { now, key: key(), version }),
+      ...callbackRequest(claimed, { now, sign, version, redactor: redactor() }),
       signal: exchange.signal,
       now,
       guard: guard(),

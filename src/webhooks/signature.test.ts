@@ -14,7 +14,7 @@ function signed(secret: string) {
     headers: {
       "webhook-id": content.id,
       "webhook-timestamp": String(timestamp),
-      "webhook-signature": signature(key, content),
+      "webhook-signature": signature([key], content) ?? "",
     },
   };
 }
@@ -38,4 +38,19 @@ test("it refuses another body, another id and another secret", () => {
   expect(() => webhook.verify(BODY.replace("tsk_1", "tsk_2"), headers)).toThrow();
   expect(() => webhook.verify(BODY, { ...headers, "webhook-id": "whd_1_3" })).toThrow();
   expect(() => new Webhook("whsec_c2VjcmV0").verify(BODY, headers)).toThrow();
+});
+
+test("with two keys a receiver verifies it that has one of them, and without a key there is none", () => {
+  const keys = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+  const timestamp = Math.floor(Date.now() / 1_000);
+  const content = { id: "whd_1_2", timestamp, body: BODY };
+  const headers = {
+    "webhook-id": content.id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": signature(keys, content) ?? "",
+  };
+  for (const key of keys) {
+    expect(() => new Webhook(`whsec_${key.toString("base64")}`).verify(BODY, headers)).not.toThrow();
+  }
+  expect(signature([], content)).toBeNull();
 });

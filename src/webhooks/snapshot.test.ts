@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import { claimedTask } from "../../test/support/records.ts";
+import { Redactor } from "../model/redactor.ts";
 import { type AttemptRecord, toTask } from "../model/task-record.ts";
 import type { TaskEnd } from "../storage/storage.ts";
 import { snapshotAt } from "./snapshot.ts";
+
+const REDACTOR = new Redactor([]);
 
 function attempt(
   number: number,
@@ -25,7 +28,7 @@ test("a task that nothing happened to since is told as it is", () => {
     attempts: [attempt(1, "done")],
   });
   const end = endOf({ state: "done", completedAt: 15, attempts: 1 });
-  expect(snapshotAt(end, task)).toEqual(toTask(task));
+  expect(snapshotAt(end, task, REDACTOR)).toEqual(toTask(task, REDACTOR));
 });
 
 test("a task that was retried since, and is done by now, is told as it had failed", () => {
@@ -38,7 +41,7 @@ test("a task that was retried since, and is done by now, is told as it had faile
     attempts: [attempt(1, "failed", "first"), attempt(2, "failed", "second"), attempt(9, "done")],
   });
   const end = endOf({ error: "second", retryCount: 1, attempts: 2 });
-  const snapshot = snapshotAt(end, task);
+  const snapshot = snapshotAt(end, task, REDACTOR);
   expect(snapshot).toMatchObject({
     state: "failed",
     error: "second",
@@ -54,7 +57,7 @@ test("a task that was retried since, and is done by now, is told as it had faile
 
 test("a task that was cancelled before it started, and runs by now, is told as never started", () => {
   const { task } = claimedTask({ state: "running", startedAt: 90 });
-  const snapshot = snapshotAt(endOf({ state: "cancelled" }), task);
+  const snapshot = snapshotAt(endOf({ state: "cancelled" }), task, REDACTOR);
   expect(snapshot).toMatchObject({ state: "cancelled", attempts: [] });
   for (const field of ["startedAt", "latencyMs", "executionTimeMs", "result", "error"]) {
     expect(snapshot).not.toHaveProperty(field);

@@ -1,11 +1,12 @@
+import type { Redactor } from "../model/redactor.ts";
 import type { Task } from "../model/task.ts";
 import { type TaskRecord, toTask } from "../model/task-record.ts";
 import type { TaskEnd } from "../storage/storage.ts";
 
 /** The task as it was when it ended so: it may have been retried since, and even have ended once more. */
-export function snapshotAt(end: TaskEnd, record: TaskRecord): Task {
+export function snapshotAt(end: TaskEnd, record: TaskRecord, redactor: Redactor): Task {
   const { state, completedAt, error, retryCount } = end;
-  return toTask({
+  const ended: TaskRecord = {
     ...record,
     state,
     completedAt,
@@ -15,5 +16,6 @@ export function snapshotAt(end: TaskEnd, record: TaskRecord): Task {
     startedAt: end.attempts === 0 ? null : record.startedAt,
     // What is done is never retried: the result is the one of this end or of a later one.
     result: state === "done" ? record.result : undefined,
-  });
+  };
+  return toTask(ended, redactor);
 }

@@ -4,7 +4,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import type { Chance } from "./chance.ts";
 import type { Callback, Mutable } from "./history.ts";
-import { WEBHOOK_SECRET } from "./settings.ts";
 
 /** How receivers take it when they are called back, and how often next to the others. */
 const RECEIVERS = {
@@ -55,6 +54,8 @@ export interface Receivers {
   readonly callbacks: readonly Callback[];
   /** The place that comes next in the order of what they are told. */
   readonly now: number;
+  /** They verify what is sent for a tenant with its secret. */
+  trust(tenantId: string, secret: string): void;
   /** From now on they answer, and whoever hangs hangs up. */
   behave(): void;
   close(): void;
@@ -65,7 +66,7 @@ export interface Receivers {
  * `patienceTries`: how many tries of a callback may go wrong.
  */
 export async function startReceivers(chance: Chance, patienceTries: number): Promise<Receivers> {
-  const webhook = new Webhook(WEBHOOK_SECRET);
+  const webhooks = new Map<unknown, Webhook>();
   const callbacks: Mutable<Callback>[] = [];
   const hanging = new Set<ServerResponse>();
   let behaves = false;
@@ -95,8 +96,9 @@ export async function startReceivers(chance: Chance, patienceTries: number): Pro
 
   function isGenuine(text: string, headers: IncomingMessage["headers"]): boolean {
     try {
-      webhook.verify(text, headers as Record<string, string>);
-      return true;
+      const webhook = webhooks.get(JSON.parse(text).tenantId);
+      webhook?.verify(text, headers as Record<string, string>);
+      return webhook !== undefined;
     } catch {
       return false;
     }
@@ -161,6 +163,9 @@ export async function startReceivers(chance: Chance, patienceTries: number): Pro
     },
     get now() {
       return callbacks.length;
+    },
+    trust(tenantId, secret) {
+      webhooks.set(tenantId, new Webhook(secret));
     },
     behave() {
       behaves = true;

@@ -78,6 +78,7 @@ async function live(params: LifeParams): Promise<{ history: History; ledgers: Le
   const urls = world.nodes.map(({ url }) => url);
   const [first = ""] = urls;
   const tenancies = await makeTenants(first, TENANTS_COUNT[brief ? "brief" : "long"]);
+  for (const { id, webhookSecret } of tenancies) receivers.trust(id, webhookSecret);
   const followers = urls.flatMap((url) => tenancies.map((tenancy) => follow(url, tenancy)));
 
   const strikes: Strike[] = [];

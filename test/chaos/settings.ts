@@ -19,7 +19,7 @@ export const SESSIONS: Readonly<Record<string, Readonly<Record<string, unknown>>
   hasty: { debounceMs: 60, cap: 4, drop: "new" },
 };
 
-/** What callbacks are signed with. */
+/** What the callbacks of the tenant `default` are signed with. */
 export const WEBHOOK_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /** Those who share a Rota, and what bounds them; the first is always there. */

@@ -1,7 +1,7 @@
 import { RotaClient } from "../../src/client/index.ts";
 import type { TenantBounds } from "./history.ts";
 import { Ledger } from "./ledger.ts";
-import { SESSIONS, TENANTS } from "./settings.ts";
+import { SESSIONS, TENANTS, WEBHOOK_SECRET } from "./settings.ts";
 
 /** One of those who share a Rota. */
 export interface Tenancy {
@@ -11,6 +11,8 @@ export interface Tenancy {
   /** What its users are let in with, and who looks after it. */
   readonly key: string;
   readonly adminKey: string;
+  /** What its callbacks are signed with. */
+  readonly webhookSecret: string;
   /** What its users know. */
   readonly ledger: Ledger;
 }
@@ -29,7 +31,9 @@ export async function makeTenants(url: string, count: number): Promise<Tenancy[]
     const { key: adminKey } = await root.keys.create({ role: "admin", name: "owner", tenantId: id });
     const owner = new RotaClient({ url, key: adminKey });
     for (const [session, changes] of Object.entries(SESSIONS)) await owner.sessions.update(session, changes);
-    tenancies.push({ id, name, bounds, key, adminKey, ledger: new Ledger(isDefault ? "" : `${name}-`) });
+    const webhookSecret = isDefault ? WEBHOOK_SECRET : (await root.tenants.rotateWebhookSecret(id)).secret;
+    const ledger = new Ledger(isDefault ? "" : `${name}-`);
+    tenancies.push({ id, name, bounds, key, adminKey, webhookSecret, ledger });
   }
   return tenancies;
 }

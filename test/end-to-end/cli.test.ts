@@ -42,6 +42,27 @@ describe("rota submit", () => {
     expect((await rota(["submit", "--file", "-", "--wait"], { input })).stdout).toBe('{\n  "n": 1\n}\n');
   });
 
+  test("submits a task again, with its secrets, and with what flags say over it", async () => {
+    const { rota, server } = await withServer();
+    const json = { instruction: "go", llmConfig: { apiKey: "sk-1234567890" }, runAt: "2100-01-01T00:00:00Z" };
+    const { taskId } = (await server.ask("/tasks", { json })).body;
+    const same = (await rota(["submit", "--again", taskId])).stdout.trim();
+    const other = (await rota(["submit", "--again", taskId, "--priority", "high"])).stdout.trim();
+    expect((await server.ask(`/tasks/${same}`)).body).toMatchObject({
+      priority: 2,
+      llmConfig: { apiKey: "…" },
+    });
+    expect((await server.ask(`/tasks/${other}`)).body).toMatchObject({
+      priority: 1,
+      llmConfig: { apiKey: "…" },
+    });
+    const elsewhere = await rota(["submit", "--again", taskId, "--agent", "other"]);
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([
+      2,
+      "error: `llmConfig.apiKey` is masked: write the value\n",
+    ]);
+  });
+
   test("with --wait tells on stderr how it goes, answers with the result, and ends as the task does", async () => {
     const { rota } = await withServer({ environment: FAIL_AT_ONCE });
     const done = await rota(["submit", "--message", "hello", "--wait"]);

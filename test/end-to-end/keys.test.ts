@@ -127,6 +127,24 @@ describe("rota keys", () => {
 });
 
 describe("rota tenants", () => {
+  test("makes webhook secrets, which are shown once and not in the audit log", async () => {
+    const server = await startServer();
+    const rota = (...args: string[]) => run(args, { environment: { ROTA_URL: server.url } });
+    const { id } = (await server.ask("/v1/tenants", { json: { name: "acme" } })).body;
+    const first = await rota("tenants", "rotate-secret", id);
+    expect(first.stdout).toMatch(/^whsec_\S{44}\n$/);
+    expect(first.stderr).toMatch(/^It is shown this once: .* webhooks\.\n$/);
+    expect((await rota("tenants", "rotate-secret", id)).stderr).toContain(
+      "The one before it signs too until ",
+    );
+    const { body: audit } = await server.ask("/v1/audit");
+    expect(audit.entries[0]).toMatchObject({
+      route: "POST /v1/tenants/{id}/webhook-secret",
+      subject: id,
+    });
+    expect(JSON.stringify(audit)).not.toContain("whsec_");
+  });
+
   test("creates, lists, shows, changes, disables, enables and deletes them, and keys are made for them", async () => {
     const server = await startServer();
     const environment: Record<string, string> = { ROTA_URL: server.url };

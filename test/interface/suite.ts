@@ -13,6 +13,7 @@ import { describeRuns } from "./runs.ts";
 import { describeScheduleLimits } from "./schedule-limits.ts";
 import { describeSchedulePreview } from "./schedule-preview.ts";
 import { describeSchedules } from "./schedules.ts";
+import { describeSecrets } from "./secrets.ts";
 import { describeSessionStops } from "./session-stops.ts";
 import { describeSessions } from "./sessions.ts";
 import { describeStatus } from "./status.ts";
@@ -42,6 +43,7 @@ export function describeRotaApi(name: string, open: Open): void {
     describeAgents(open);
     describeWebhooks(open);
     describeTenants(open);
+    describeSecrets(open);
     describeKeys(open);
     describeStatus(open);
   });

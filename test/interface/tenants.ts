@@ -108,7 +108,18 @@ export function describeTenants(open: Open): void {
       expect(await errorOf(api.tenants.delete("default"))).toMatchObject({ code: "conflict" });
     });
 
-    test.each(["get", "disable", "enable", "delete"] as const)(
+    test("get a new webhook secret, which is shown this once", async () => {
+      const { api } = await open();
+      const { id } = await api.tenants.create({ name: "Acme" });
+      const first = await api.tenants.rotateWebhookSecret(id);
+      expect(first).toEqual({ secret: expect.stringMatching(/^whsec_/), previousUntil: null });
+      const second = await api.tenants.rotateWebhookSecret(id);
+      expect(second.secret).not.toBe(first.secret);
+      expect(second.previousUntil).toMatch(/^\d{4}-.*Z$/);
+      expect(JSON.stringify(await api.tenants.get(id))).not.toContain("whsec_");
+    });
+
+    test.each(["get", "disable", "enable", "delete", "rotateWebhookSecret"] as const)(
       "are not found where there are none: %s",
       async (method) => {
         const { api } = await open();

@@ -33,7 +33,7 @@ export function describeWebhooks(open: Open): void {
         tries: 1,
       });
       expect(await api.webhooks.get(delivery?.deliveryId as string)).toEqual(delivery);
-      expect(bodies).toEqual([await rota.tasks.get(taskId)]);
+      expect(bodies).toEqual([{ tenantId: "default", ...(await rota.tasks.get(taskId)) }]);
       expect(await api.webhooks.deliveries({ status: "failed" })).toEqual({
         deliveries: [],
         count: 0,

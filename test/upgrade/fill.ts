@@ -59,6 +59,7 @@ async function fillTenants(rota: Rota): Promise<Record<string, string>> {
     await theirs.tasks.submit({ payload: "later", runAt: soon() });
   }
   await rota.tenants.disable(still.id);
+  for (const id of [acme.id, acme.id, "default"]) await rota.tenants.rotateWebhookSecret(id);
   const keys: Record<string, string> = {};
   for (const role of ["admin", "operator", "viewer"] as const)
     keys[role] = (await rota.keys.create({ role, name: `a key for the ${role}` })).key;

@@ -88,6 +88,27 @@ for (const driver of DRIVERS) {
       });
     });
 
+    test("keeps what signs webhooks, or the configured secret for 7 days where tenants had none of their own", async () => {
+      const { dump, contents } = fixture;
+      const storage = await load(fixture, clockOf(fixture));
+      onTestFinished(() => storage.close());
+      const ids = contents.everything.tenants.map((tenant) => (tenant as Tenant).id);
+      const secrets = await storage.tenants.webhookSecrets();
+      if (dump.includes("\ninsert into webhook_secret (")) {
+        expect(secrets.filter(({ secret, expiresAt }) => secret !== null && expiresAt === null)).toHaveLength(
+          2,
+        );
+        return;
+      }
+      expect(secrets.map(({ tenant, secret }) => [tenant, secret])).toEqual(
+        ids.filter((id) => id !== "default").map((id) => [id, null]),
+      );
+      for (const { expiresAt } of secrets) {
+        expect((expiresAt ?? 0) - Date.now()).toBeGreaterThan(7 * 24 * 3_600_000 - 600_000);
+        expect((expiresAt ?? 0) - Date.now()).toBeLessThanOrEqual(7 * 24 * 3_600_000 + 1_000);
+      }
+    });
+
     test("lets in whoever had a key", async () => {
       const rota = await open(fixture);
       for (const [role, key] of Object.entries(fixture.contents.keys))

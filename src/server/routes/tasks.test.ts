@@ -362,3 +362,25 @@ test("what is free-form comes back as it was sent, also a key that JavaScript gi
   expect(JSON.stringify(shown.body.metadata)).toBe('{"__proto__":[]}');
   expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
 });
+
+test("a task is submitted again as it was, or as the body says", async () => {
+  const { ask } = await openTestServer({ start: false });
+  const json = { instruction: "go", llmConfig: { apiKey: "sk-1234567890" }, priority: 1 };
+  const { body: first } = await ask("/tasks", { json });
+  const path = `/tasks/${first.taskId}/submit-again`;
+  const same = await ask(path, { method: "POST" });
+  expect([same.status, same.body.state]).toEqual([202, "queued"]);
+  const shown = (await ask(`/tasks/${same.body.taskId}`)).body;
+  expect(shown).toMatchObject({ instruction: "go", llmConfig: { apiKey: "…" }, priority: 1 });
+  const edited = await ask(`/v1${path}`, { json: { instruction: "stop", llmConfig: { apiKey: "…" } } });
+  expect(edited.status).toBe(202);
+  expect((await ask(`/tasks/${edited.body.taskId}`)).body).toMatchObject({
+    instruction: "stop",
+    priority: 2,
+  });
+  const masked = await ask("/tasks", { json: { instruction: "go", llmConfig: shown.llmConfig } });
+  expect([masked.status, masked.body.error]).toEqual([400, "`llmConfig.apiKey` is masked: write the value"]);
+  const keyed = await ask(path, { method: "POST", headers: { "idempotency-key": "x" } });
+  expect([keyed.status, keyed.body.details.field]).toEqual([400, "Idempotency-Key"]);
+  expect((await ask("/tasks/tsk_gone/submit-again", { method: "POST" })).status).toBe(404);
+});

@@ -10,6 +10,7 @@ import {
   listTasks,
   retryTask,
   submitTask,
+  submitTaskAgain,
 } from "../../api/tasks.ts";
 import type { TaskLogFilter } from "../../interface/task-logs.ts";
 import type { TaskFilter, TaskRetryOptions } from "../../interface/tasks.ts";
@@ -94,6 +95,13 @@ export const taskRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { waits
     reply.code(202);
     const options = query.dependants === undefined ? {} : { dependants: toBoolean(query.dependants) };
     return rota.tasks.retry(params.id, options as TaskRetryOptions);
+  });
+
+  app.post("/tasks/:id/submit-again", may("submit", submitTaskAgain), async (request, reply) => {
+    reply.code(202);
+    const { rota, params, body, headers } = request;
+    refuseKey(headers["idempotency-key"], "write `idempotencyKey` into the task that you send");
+    return rota.tasks.submitAgain(params.id, (body ?? undefined) as SubmitInput | undefined);
   });
 };
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { openTestServer } from "../../../test/support/http.ts";
-import { deletedTenant, tenant, tenantList } from "../../api/tenants.ts";
+import { deletedTenant, rotatedWebhookSecret, tenant, tenantList } from "../../api/tenants.ts";
 
 test("a tenant is made, listed, shown, changed, disabled, enabled and deleted", async () => {
   const { ask } = await openTestServer();
@@ -38,6 +38,20 @@ test("a tenant is made, listed, shown, changed, disabled, enabled and deleted", 
   const deleted = await ask(path, { method: "DELETE" });
   expect([deleted.status, deletedTenant.parse(deleted.body)]).toEqual([200, { deleted: true }]);
   expect((await ask(path)).body).toEqual({ code: "not_found", error: "tenant not found" });
+});
+
+test("a webhook secret is rotated", async () => {
+  const { ask } = await openTestServer({ start: false });
+  const { id } = (await ask("/v1/tenants", { json: { name: "acme" } })).body;
+  const rotate = () => ask(`/v1/tenants/${id}/webhook-secret`, { method: "POST" });
+  const first = await rotate();
+  expect([first.status, rotatedWebhookSecret.parse(first.body)]).toMatchObject([
+    200,
+    { previousUntil: null },
+  ]);
+  expect(rotatedWebhookSecret.parse((await rotate()).body).previousUntil).not.toBeNull();
+  const missing = await ask("/v1/tenants/nobody/webhook-secret", { method: "POST" });
+  expect([missing.status, missing.body.code]).toEqual([404, "not_found"]);
 });
 
 test("two of one name cannot be, and the default tenant stays", async () => {

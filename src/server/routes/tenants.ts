@@ -6,6 +6,7 @@ import {
   enableTenant,
   getTenant,
   listTenants,
+  rotateWebhookSecret,
   updateTenant,
 } from "../../api/tenants.ts";
 import type { TenantChanges, TenantInput } from "../../interface/tenants.ts";
@@ -37,5 +38,9 @@ export const tenantRoutes: FastifyPluginAsyncZod<RouteParts> = async (app, { ins
 
   app.delete("/tenants/:id", may("administer", deleteTenant), async ({ params }) =>
     tenants.delete(params.id),
+  );
+
+  app.post("/tenants/:id/webhook-secret", may("administer", rotateWebhookSecret), async ({ params }) =>
+    tenants.rotateWebhookSecret(params.id),
   );
 };

@@ -55,6 +55,7 @@ import { describeTenants } from "./tenants.ts";
 import { describeText } from "./text.ts";
 import { describeWaiting } from "./waiting.ts";
 import { describeWaitingRuns } from "./waiting-runs.ts";
+import { describeWebhookSecrets } from "./webhook-secrets.ts";
 import { type StorageHarness, worldOpener } from "./world.ts";
 
 /** Every promise of the storage contract, kept by one driver. */
@@ -105,6 +106,7 @@ export function describeStorage(name: string, harness: StorageHarness): void {
     describeTenantFairness(open);
     describeTenantShares(open);
     describeTenantRecords(open);
+    describeWebhookSecrets(open);
     describeKeys(open);
     describeAudit(open);
     describeBulks(open);

@@ -34,6 +34,7 @@ import type {
   StoredNotification,
   TaskOrigin,
   TenantRecord,
+  WebhookSecretRecord,
 } from "../storage.ts";
 import { refreshReceiver } from "./receivers.ts";
 import type { OracleRollup } from "./rollups.ts";
@@ -70,6 +71,8 @@ export interface OracleState {
   lastAgentChange: number;
   /** Those that were created. */
   readonly tenants: Map<string, Mutable<TenantRecord>>;
+  /** By tenant, the newest first. */
+  readonly webhookSecrets: Map<string, readonly WebhookSecretRecord[]>;
   apiKeys: Mutable<KeyRecord>[];
   /** In the order of `seq`. */
   audit: AuditEntry[];
@@ -228,6 +231,7 @@ export function emptyState(clock: Clock): OracleState {
     agentChanges: [],
     lastAgentChange: 0,
     tenants: new Map([[DEFAULT_TENANT, defaultTenant(clock.now())]]),
+    webhookSecrets: new Map(),
     apiKeys: [],
     audit: [],
     bulks: [],

@@ -121,6 +121,7 @@ function forget(state: OracleState, id: string): void {
   }
   state.receivers = state.receivers.filter(({ tenant }) => tenant !== id);
   state.deliveryTurns = state.deliveryTurns.filter(({ tenant }) => tenant !== id);
+  state.webhookSecrets.delete(id);
   state.tenants.delete(id);
   tell(state, { kind: "tenants" }, { kind: "agents" });
 }

@@ -49,6 +49,7 @@ import { TURN_FUNCTIONS } from "./take-turns.ts";
 import { TASK_LOG_FUNCTIONS } from "./task-logs.ts";
 import { TENANT_SHARE_FUNCTIONS } from "./tenant-shares.ts";
 import { TENANT_FUNCTIONS } from "./tenants.ts";
+import { WEBHOOK_SECRET_FUNCTIONS } from "./webhook-secrets.ts";
 import { WRITE_RUN_FUNCTIONS } from "./write-runs.ts";
 
 const SOURCE = [
@@ -99,6 +100,7 @@ const SOURCE = [
   LANE_FUNCTIONS,
   AGENT_FUNCTIONS,
   TENANT_FUNCTIONS,
+  WEBHOOK_SECRET_FUNCTIONS,
   STORED_BYTES_FUNCTIONS,
   RECOUNT_FUNCTIONS,
   SKIP_FUNCTIONS,

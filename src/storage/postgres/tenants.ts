@@ -4,6 +4,7 @@ import { type CancelledJson, signalCancelled } from "./cancel-these.ts";
 import type { PostgresDatabase } from "./database.ts";
 import { PREEMPT, preemptAt } from "./preempt-tasks.ts";
 import { RELEASED_MAX } from "./settle-moves.ts";
+import { listWebhookSecrets, rotateWebhookSecret } from "./webhook-secrets.ts";
 
 export function postgresTenants(db: PostgresDatabase): TenantStorage {
   return {
@@ -73,6 +74,8 @@ export function postgresTenants(db: PostgresDatabase): TenantStorage {
       });
       return { more: row?.more === true };
     },
+    rotateWebhookSecret: (params) => rotateWebhookSecret(db, params),
+    webhookSecrets: () => listWebhookSecrets(db),
   };
 }
 
@@ -246,6 +249,7 @@ begin
     delete from line where tenant = p_id;
     perform forget_empty_tenants(array[p_id]);
     delete from tally where tenant = p_id;
+    delete from webhook_secret where tenant = p_id;
     delete from receiver where tenant = p_id;
     delete from delivery_turn where tenant = p_id;
     delete from tenant where id = p_id;

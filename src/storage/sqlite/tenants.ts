@@ -19,6 +19,7 @@ import { forgetReceivers, refreshTurns } from "./receivers.ts";
 import { settleMoves } from "./settle-moves.ts";
 import { countStored, isCounting, keepStoredBytes } from "./stored-bytes.ts";
 import { followSecondTenant } from "./tenant-shares.ts";
+import { listWebhookSecrets, rotateWebhookSecret } from "./webhook-secrets.ts";
 
 export function sqliteTenants(db: SqliteDatabase): TenantStorage {
   return {
@@ -72,6 +73,11 @@ export function sqliteTenants(db: SqliteDatabase): TenantStorage {
       }),
     countStored: async ({ limit }) =>
       isCounting(db) ? written(db, () => countStored(db, limit)) : { more: false },
+    rotateWebhookSecret: (params) =>
+      written(db, (now) =>
+        find(db, params.id) === undefined ? { found: false } : rotateWebhookSecret(db, params, now),
+      ),
+    webhookSecrets: () => db.read(() => listWebhookSecrets(db)),
   };
 }
 
@@ -172,7 +178,7 @@ function tasksOf(db: SqliteDatabase, tenant: string, limit: number): number[] {
 
 /** Of a tenant that owns nothing any more. */
 function forget(db: SqliteDatabase, id: string): void {
-  for (const table of ["agent", "line", "tenant_line", "tally"]) {
+  for (const table of ["agent", "line", "tenant_line", "tally", "webhook_secret"]) {
     db.prepare(`delete from ${table} where tenant = ?`).run(id);
   }
   forgetReceivers(db, id);

@@ -1,13 +1,12 @@
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useId } from "react";
 import { useLocation } from "wouter";
-import type { SubmitInput, Task } from "../../../../src/client/index.ts";
+import { inputOfTask, type SubmitInput, type Task } from "../../../../src/client/index.ts";
 import { sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useToast } from "../../parts/toast.tsx";
-import { inputOf } from "./task-input.ts";
 
 /** The input of a task, to be changed and submitted as a new one. */
 export default function SubmitAgain({
@@ -22,7 +21,8 @@ export default function SubmitAgain({
   const toast = useToast();
   const formId = useId();
   const { mutate, isPending, error } = useMutation({
-    mutationFn: async (text: string) => client.tasks.submit(JSON.parse(text) as SubmitInput),
+    mutationFn: async (text: string) =>
+      client.tasks.submitAgain(task.taskId, JSON.parse(text) as SubmitInput),
     onSuccess: ({ taskId }) => {
       onClose();
       navigate(`/tasks/${taskId}`);
@@ -59,7 +59,7 @@ export default function SubmitAgain({
             rows={18}
             spellCheck={false}
             data-focus
-            defaultValue={JSON.stringify(inputOf(task), null, 2)}
+            defaultValue={JSON.stringify(inputOfTask(task, Date.now()), null, 2)}
             aria-invalid={error !== null}
             aria-describedby={error === null ? undefined : `${formId}-fault`}
           />

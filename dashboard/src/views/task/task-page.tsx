@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useCallback, useState } from "react";
 import { Link } from "wouter";
-import type { RotaEvent, Task } from "../../../../src/client/index.ts";
+import { inputOfTask, type RotaEvent, type Task, workOfTask } from "../../../../src/client/index.ts";
 import { hasCode, sentenceOf } from "../../api/errors.ts";
 import { useSession } from "../../api/session.tsx";
 import { Page } from "../../frame/page.tsx";
@@ -20,7 +20,7 @@ import { patchTask } from "../tasks/patch-rows.ts";
 import { Deliveries } from "./deliveries.tsx";
 import { Details } from "./details.tsx";
 import { TasksLink } from "./reason-text.tsx";
-import { curlOf, inputOf, workOf } from "./task-input.ts";
+import { curlOf } from "./task-input.ts";
 import { TaskLog } from "./task-log.tsx";
 import { Timeline } from "./timeline.tsx";
 import { WhyBox } from "./why-box.tsx";
@@ -191,7 +191,12 @@ function Actions({ task }: { readonly task: Task }) {
       <button
         type="button"
         className="btn"
-        onClick={() => copy(curlOf(inputOf(task), { url: client.url, hasKey: key !== undefined }), "as curl")}
+        onClick={() =>
+          copy(
+            curlOf(inputOfTask(task, Date.now()), { url: client.url, hasKey: key !== undefined }),
+            "as curl",
+          )
+        }
       >
         <Icon name="terminal" />
         Copy as curl
@@ -237,7 +242,7 @@ function Progress({ task }: { readonly task: Task }) {
 }
 
 function Data({ task }: { readonly task: Task }) {
-  const work = workOf(task);
+  const work = workOfTask(task);
   const { metadata, result } = task;
   const texts = Object.values(work);
   const isText = texts.length === 1 && typeof texts[0] === "string" && metadata === undefined;

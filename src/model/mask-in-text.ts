@@ -1,0 +1,62 @@
+import { MASK } from "./mask.ts";
+
+/** A value in words: up to what ends a word. */
+const WORD = /(?:(?:bearer|basic)\s+)?[^\s,;&)}\]"']+/iy;
+
+/**
+ * A text with masks in place of the values behind names: quoted ones, objects and lists whole, and words. `names` matches a
+ * name, the quote that closes it as its first group, and what stands between it and its value. The end of a text that was cut
+ * short may be missing.
+ */
+export function maskInText(text: string, names: RegExp): string {
+  let shown = "";
+  let from = 0;
+  names.lastIndex = 0;
+  for (let found = names.exec(text); found !== null; found = names.exec(text)) {
+    const begin = found.index + found[0].length;
+    const { end, quote } = valueAt(text, begin);
+    if (end > begin && text.slice(begin, end) !== "null") {
+      // Where names are quoted, so are values: what was JSON stays JSON.
+      const around = quote || (found[1] ?? "");
+      shown += `${text.slice(from, begin)}${around}${MASK}${around}`;
+      from = end;
+    }
+    names.lastIndex = Math.max(end, begin);
+  }
+  return shown + text.slice(from);
+}
+
+/** Where the value ends that begins here, and what quotes it, if anything does. */
+function valueAt(text: string, begin: number): { end: number; quote: string } {
+  const quote = /\\?["']/y;
+  quote.lastIndex = begin;
+  const opening = quote.exec(text)?.[0] ?? "";
+  if (opening.startsWith("\\")) {
+    const close = text.indexOf(opening, begin + opening.length);
+    return { end: close === -1 ? text.length : close + opening.length, quote: opening };
+  }
+  if (opening !== "") return { end: quotedEnd(text, begin), quote: opening };
+  if (text[begin] === "{" || text[begin] === "[") return { end: nestedEnd(text, begin), quote: "" };
+  WORD.lastIndex = begin;
+  return { end: begin + (WORD.exec(text)?.[0].length ?? 0), quote: "" };
+}
+
+function quotedEnd(text: string, begin: number): number {
+  for (let at = begin + 1; at < text.length; at += 1) {
+    if (text[at] === "\\") at += 1;
+    else if (text[at] === text[begin]) return at + 1;
+  }
+  return text.length;
+}
+
+function nestedEnd(text: string, begin: number): number {
+  let depth = 0;
+  for (let at = begin; at < text.length; at += 1) {
+    const char = text[at];
+    if (char === '"') at = quotedEnd(text, at) - 1;
+    else if (char === "{" || char === "[") depth += 1;
+    else if (char === "}" || char === "]") depth -= 1;
+    if (depth === 0) return at + 1;
+  }
+  return text.length;
+}

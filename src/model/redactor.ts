@@ -1,0 +1,121 @@
+import { isObject } from "./field-checks.ts";
+import { MASK } from "./mask.ts";
+import { maskInText } from "./mask-in-text.ts";
+
+/** What is secret inside of `llmConfig`, however deep, whatever the configuration says. */
+const LLM_SECRETS = ["apiKey", "secretAccessKey", "sessionToken"];
+
+type Names = ReadonlySet<string>;
+
+/**
+ * Puts a mask in place of values whose name is listed in `redact`, in any case. What has nothing to mask is returned as it is,
+ * and with an empty list nothing is looked at.
+ */
+export class Redactor {
+  readonly #names: Names;
+  readonly #llmNames: Names;
+  readonly #inText: RegExp | null;
+
+  constructor(names: readonly string[]) {
+    this.#names = lowerCase(names);
+    this.#llmNames = lowerCase([...names, ...LLM_SECRETS]);
+    this.#inText = names.length === 0 ? null : namesInText(names);
+  }
+
+  /** Whether `redact` lists nothing: then only `llmConfig` has something to mask. */
+  get isEmpty(): boolean {
+    return this.#names.size === 0;
+  }
+
+  /** Any JSON; of a text what it quotes. */
+  json<Value>(value: Value): Value {
+    if (this.isEmpty) return value;
+    return (typeof value === "string" ? this.text(value) : masked(value, this.#names)) as Value;
+  }
+
+  llmConfig<Value>(config: Value): Value {
+    return masked(config, this.#llmNames) as Value;
+  }
+
+  /** A free-form field of a task. */
+  field<Value>(name: string, value: Value): Value {
+    return name === "llmConfig" ? this.llmConfig(value) : this.json(value);
+  }
+
+  /** An error, or whatever else is made for people: `"name": value`, `name=value` and `name: value` in it. */
+  text(text: string): string {
+    return this.#inText === null ? text : maskInText(text, this.#inText);
+  }
+
+  /** Where in this field a mask stands in place of a secret, like `llmConfig.apiKey`; undefined: nowhere. */
+  findMask(field: string, value: unknown): string | undefined {
+    const names = field === "llmConfig" ? this.#llmNames : this.#names;
+    return names.size === 0 ? undefined : maskIn(value, names, field);
+  }
+
+  /** The secrets in this field, as far as they are texts. */
+  secretsIn(field: string, value: unknown): string[] {
+    const names = field === "llmConfig" ? this.#llmNames : this.#names;
+    return names.size === 0 ? [] : secrets(value, names);
+  }
+}
+
+function lowerCase(names: readonly string[]): Names {
+  return new Set(names.map((name) => name.toLowerCase()));
+}
+
+/** A name as it stands before its value, in JSON or in words. */
+function namesInText(names: readonly string[]): RegExp {
+  const either = names.map((name) => name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|");
+  return new RegExp(`(?<![\\p{L}\\p{N}_])(?:${either})(\\\\?["'])?\\s*[:=]\\s*`, "giu");
+}
+
+function isSecret(name: string, value: unknown, names: Names): boolean {
+  return value !== null && names.has(name.toLowerCase());
+}
+
+/** Copies no more than what leads to a mask. */
+function masked(value: unknown, names: Names): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map((item) => masked(item, names));
+    return items.some((item, index) => item !== value[index]) ? items : value;
+  }
+  if (!isObject(value)) return value;
+  let copy: Record<string, unknown> | null = null;
+  for (const [name, inner] of Object.entries(value)) {
+    const shown = isSecret(name, inner, names) ? MASK : masked(inner, names);
+    if (shown === inner) continue;
+    copy ??= { ...value };
+    // Not by assignment, which a field called `__proto__` would survive.
+    Object.defineProperty(copy, name, { value: shown, enumerable: true, configurable: true, writable: true });
+  }
+  return copy ?? value;
+}
+
+function maskIn(value: unknown, names: Names, path: string): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const place = Array.isArray(value) ? `${path}[${name}]` : `${path}.${name}`;
+    const found =
+      !Array.isArray(value) && isSecret(name, inner, names)
+        ? inner === MASK
+          ? place
+          : undefined
+        : maskIn(inner, names, place);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function secrets(value: unknown, names: Names): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => secrets(item, names));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    isSecret(name, inner, names) ? textsIn(inner) : secrets(inner, names),
+  );
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
