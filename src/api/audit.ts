@@ -33,6 +33,10 @@ export const auditPage = z
 const auditQuery = z.strictObject({
   since: z.string().exactOptional().describe("Not before: seconds since 1970, or RFC 3339."),
   keyId: z.string().exactOptional().describe("With this key."),
+  tenantId: z
+    .string()
+    .exactOptional()
+    .describe("The log of this tenant, also of a deleted one; left out: of the caller's own."),
   limit: z.string().exactOptional().describe("How many at most: 1 to 1000, 100 unless given."),
   cursor: z.string().exactOptional().describe("`nextCursor` of the page before."),
 });
@@ -42,7 +46,7 @@ export const listAudit = {
   tags: ["audit"],
   summary: "List who did what",
   description:
-    "Everything that was changed with the keys of the tenant of whoever asks, newest first. Kept for 90 days (`audit.retentionDays`).",
+    "Everything that was changed with the keys of a tenant, newest first. Kept for 90 days (`audit.retentionDays`).",
   querystring: auditQuery,
   response: { 200: auditPage, ...errorAnswers("storage_unavailable") },
 };

@@ -6,7 +6,6 @@ export interface Audit {
 
 /** For whoever does something in this process for others. */
 export interface LocalAudit extends Audit {
-  list(filter?: AuditFilter & { readonly tenantId?: string }): Promise<AuditPage>;
   /** What was done is written down soon, together with what else was, and in any case before `stop()` has ended. */
   note(entry: AuditNote): void;
   /** The same, durable once this answers. */
@@ -26,6 +25,8 @@ export interface AuditFilter {
   /** RFC 3339, or seconds since 1970: not before. */
   readonly since?: string | number;
   readonly keyId?: string;
+  /** The log of this tenant, also of a deleted one; left out: of the caller's own. */
+  readonly tenantId?: string;
   /** 100 unless told, at most 1000. */
   readonly limit?: number;
   /** `nextCursor` of the page before. */

@@ -3,7 +3,7 @@ import type { AuditNote, AuditRecord, LocalAudit } from "../interface/audit.ts";
 import type { KeyInfo, LocalKeys } from "../interface/keys.ts";
 import { RotaError } from "../model/errors.ts";
 import { rfc3339 } from "../model/rfc3339.ts";
-import type { Role } from "../model/role.ts";
+import { roleIn } from "../model/role.ts";
 import { DEFAULT_TENANT } from "../model/task.ts";
 import type { ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
@@ -14,6 +14,9 @@ import { AuditLog } from "../tenants/audit-log.ts";
 import { parseKeyInput, parseKeyOwner } from "../tenants/key-input.ts";
 import { KeyRing } from "../tenants/key-ring.ts";
 import { KeyUses } from "../tenants/key-uses.ts";
+
+/** Of one tenant: tenants make their own, and a list shows all of them. */
+const KEYS_MAX = 1_000;
 
 export interface AccessOptions extends ServiceOptions {
   readonly storage: Storage;
@@ -64,6 +67,13 @@ export class Access {
     return {
       create: async (input) => {
         const { tenant = DEFAULT_TENANT, ...parsed } = parseKeyInput(input, { now: storageClock.now() });
+        const { length } = await storage.keys.list({ tenant });
+        if (length >= KEYS_MAX) {
+          throw new RotaError(
+            "conflict",
+            `the tenant has ${length} keys, which is the limit: delete one first`,
+          );
+        }
         const key = newApiKey();
         const created = await storage.keys.create({ id: newId(), tenant, ...parsed, hash: hashOf(key) });
         if (created === null) throw new RotaError("not_found", "tenant not found");
@@ -122,7 +132,7 @@ function toKeyInfo({ id, name, role, tenant, agent, createdAt, expiresAt, lastUs
   return {
     id,
     name,
-    role: role as Role,
+    role: roleIn(tenant, role),
     tenantId: tenant,
     ...(agent === null ? {} : { agentId: agent }),
     createdAt: rfc3339(createdAt),
