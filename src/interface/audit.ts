@@ -19,6 +19,8 @@ export interface AuditNote {
   readonly keyId?: string | null;
   readonly route: string;
   readonly subject?: string | null;
+  /** Whether a caller chose the name of the subject, which then goes with its tenant; left out: it is an id. */
+  readonly isChosen?: boolean;
 }
 
 export interface AuditFilter {

@@ -10,7 +10,7 @@ import type { StorageClock } from "../services/storage-clock.ts";
 import type { AuditEntry, KeyRecord, Storage, StorageSignal } from "../storage/storage.ts";
 import { hashOf, newApiKey } from "../tenants/api-key.ts";
 import { parseAuditFilter } from "../tenants/audit-filter-input.ts";
-import { AuditLog } from "../tenants/audit-log.ts";
+import { AuditLog, digestOf } from "../tenants/audit-log.ts";
 import { parseKeyInput, parseKeyOwner } from "../tenants/key-input.ts";
 import { KeyRing } from "../tenants/key-ring.ts";
 import { KeyUses } from "../tenants/key-uses.ts";
@@ -103,14 +103,12 @@ export class Access {
 
   #createAudit(): LocalAudit {
     const { storage, storageClock } = this.#options;
-    const toEntry = ({ tenantId = DEFAULT_TENANT, keyId = null, route, subject = null }: AuditNote) => ({
-      at: storageClock.now(),
-      tenant: tenantId,
-      keyId,
-      route,
+    const toEntry = ({ tenantId = DEFAULT_TENANT, keyId = null, route, ...about }: AuditNote) => {
       // PostgreSQL would refuse it, and all that is written together with it.
-      subject: subject?.replaceAll("\0", "") ?? null,
-    });
+      const subject = about.subject?.replaceAll("\0", "") ?? null;
+      const subjectDigest = about.isChosen === true && subject !== null ? digestOf(subject) : null;
+      return { at: storageClock.now(), tenant: tenantId, keyId, route, subject, subjectDigest };
+    };
     return {
       list: async (filter = {}) => {
         const { tenant = DEFAULT_TENANT, ...params } = parseAuditFilter({ ...filter });

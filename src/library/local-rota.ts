@@ -57,6 +57,7 @@ import { SharedExamination } from "./shared-examination.ts";
 import { StorageHealth } from "./storage-health.ts";
 import type { StoredQuota } from "./stored-quota.ts";
 import type { TenantCatalogue } from "./tenant-catalogue.ts";
+import { TenantEraser } from "./tenant-eraser.ts";
 import type { TenantRota } from "./tenant-rota.ts";
 import { TenantRotas } from "./tenant-rotas.ts";
 import { createTenants } from "./tenants.ts";
@@ -126,6 +127,7 @@ export class LocalRota implements Rota {
   readonly #storageHealth: StorageHealth;
   readonly #estimates: TokenEstimates;
   readonly #restoreWatch: RestoreWatch;
+  readonly #eraser: TenantEraser;
   readonly #tenants: TenantRotas;
   /** What stands directly on this object. */
   readonly #own: TenantRota;
@@ -180,13 +182,22 @@ export class LocalRota implements Rota {
       checkNotDraining: () => this.#checkNotDraining(),
     });
     this.#own = this.#tenants.of(DEFAULT_TENANT);
+    this.#eraser = new TenantEraser({
+      storage,
+      storageClock: parts.storageClock,
+      catalogue: tenants,
+      takenIn: () => engine.intake.written(),
+      lockedElsewhere: () => this.#lockedElsewhere(),
+      clock,
+      log: parts.log,
+      random: parts.random,
+    });
     this.tenants = createTenants({
       storage,
       catalogue: tenants,
       newTenantId: idMaker("ten_", clock),
       bounded: () => parts.bounds.settled(),
-      takenIn: () => engine.intake.written(),
-      lockedElsewhere: () => this.#lockedElsewhere(),
+      erase: (tenant) => this.#eraser.erase(tenant),
       resume: (tenant) => engine.firer.resumeTenant(tenant),
     });
     this.tasks = this.#own.tasks;
@@ -394,6 +405,7 @@ export class LocalRota implements Rota {
     // Tasks that ended before are still to be told of, whether or not any more are run.
     deliverer.start();
     access.start();
+    this.#eraser.start();
     this.#estimates.start();
     this.#keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
     if (this.#draining === null) this.#state = "running";
@@ -422,7 +434,8 @@ export class LocalRota implements Rota {
     await this.drain(options);
     await endingPrograms();
     await turns.idle();
-    await Promise.all([...this.#watchers().map((each) => each.stop()), access.close()]);
+    await Promise.all([...this.#watchers(), this.#eraser].map((each) => each.stop()));
+    await access.close();
     await guard.close();
     this.#estimates.stop();
     await Promise.all([eventLog.close(), notificationLog.close()]);

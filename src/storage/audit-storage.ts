@@ -1,4 +1,4 @@
-/** Who did what, and when: one part of the contract in storage.ts. */
+/** Who did what, and when: one part of the contract in storage.ts. Entries outlive the tenant that they are of. */
 
 export interface AuditStorage {
   /** Writes down what was done, in this order. */
@@ -17,8 +17,13 @@ export interface NewAuditEntry {
   readonly keyId: string | null;
   /** What was done, as the route says it. */
   readonly route: string;
-  /** What it was done to; null: nothing in particular. */
+  /** What it was done to; null: nothing in particular, or erased with its tenant. */
   readonly subject: string | null;
+  /**
+   * Where the caller chose the name of the subject, a digest of it: when the tenant is deleted, the subject is erased and this
+   * stays. Null: the subject is an id that Rota made.
+   */
+  readonly subjectDigest: string | null;
 }
 
 export interface AuditEntry extends NewAuditEntry {

@@ -62,6 +62,7 @@ test("it is kept as long as the configuration says", async () => {
     keyId: null,
     route: "POST /tasks",
     subject,
+    subjectDigest: null,
   });
   await storage.audit.append({ entries: [done(3, "older"), done(2.1, "old"), done(1.9, "new")] });
   await rota.start();

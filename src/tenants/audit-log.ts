@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { Service, type ServiceOptions } from "../services/service.ts";
 import type { NewAuditEntry, Storage } from "../storage/storage.ts";
 
@@ -87,4 +88,9 @@ export class AuditLog extends Service {
     }
     this.#prunedAt = this.clock.monotonic();
   }
+}
+
+/** What stays of a name in the log after its tenant is gone. */
+export function digestOf(subject: string): string {
+  return createHash("sha256").update(subject).digest("base64url");
 }

@@ -14,6 +14,8 @@ const MANAGES: readonly unknown[] = ["manage", "administer"] satisfies Permissio
 const NAMES_IN_PATH = ["id", "key", "name"];
 const NAMES_IN_ANSWER = ["taskId", "batchId", "bulkId", "id"];
 const SUBJECT_LENGTH_MAX = 256;
+/** Routes about what callers give names to, such as sessions. Everywhere else the subject is an id that Rota made. */
+const ABOUT_NAMES = /\{key\}|\{name\}|^\S+ \/v1\/(?:agents|writs)/;
 
 /** Those that are in it already, when they are answered. */
 const written = new WeakSet<FastifyRequest>();
@@ -48,11 +50,9 @@ export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Pr
   const manages = MANAGES.includes(access);
   if (keyId === null && !manages) return;
   written.add(request);
-  const entry = {
-    keyId,
-    route: `${method} ${routeOptions.url?.replaceAll(/:(\w+)/g, "{$1}")}`,
-    subject: request.subject ?? subjectOf(request, undefined),
-  };
+  const route = `${method} ${routeOptions.url?.replaceAll(/:(\w+)/g, "{$1}")}`;
+  const subject = request.subject ?? subjectOf(request, undefined);
+  const entry = { keyId, route, subject, isChosen: ABOUT_NAMES.test(route) };
   if (!manages) audit.note({ ...entry, tenantId: visitor.caller.tenant });
   else for (const tenantId of tenantsOf(request, entry.subject)) await audit.write({ ...entry, tenantId });
 }

@@ -4,7 +4,8 @@ import type { OpenWorld, World } from "./world.ts";
 
 export function describeAudit(open: OpenWorld): void {
   function entry(at: number, more: Partial<NewAuditEntry> = {}): NewAuditEntry {
-    return { at, tenant: "acme", keyId: "key_1", route: "POST /tasks", subject: `tsk_${at}`, ...more };
+    const about = { subject: `tsk_${at}`, subjectDigest: null };
+    return { at, tenant: "acme", keyId: "key_1", route: "POST /tasks", ...about, ...more };
   }
 
   async function moments(

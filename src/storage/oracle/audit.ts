@@ -2,9 +2,9 @@ import type { AuditEntry, ListAuditParams, NewAuditEntry } from "../storage.ts";
 import type { OracleState } from "./state.ts";
 
 export function appendAudit(state: OracleState, { entries }: { entries: readonly NewAuditEntry[] }): void {
-  for (const { at, tenant, keyId, route, subject } of entries) {
+  for (const { at, tenant, keyId, route, subject, subjectDigest } of entries) {
     state.lastAuditSeq += 1;
-    state.audit.push({ seq: state.lastAuditSeq, at, tenant, keyId, route, subject });
+    state.audit.push({ seq: state.lastAuditSeq, at, tenant, keyId, route, subject, subjectDigest });
   }
 }
 

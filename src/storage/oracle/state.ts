@@ -36,7 +36,7 @@ import type {
 import { refreshReceiver } from "./receivers.ts";
 import { endRun } from "./runs.ts";
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+export type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 export interface OracleState {
   readonly clock: Clock;
@@ -255,6 +255,7 @@ function defaultTenant(now: number): TenantRecord {
     id: DEFAULT_TENANT,
     name: DEFAULT_TENANT,
     disabled: false,
+    deleting: false,
     limits,
     storedBytes: null,
     createdAt: now,

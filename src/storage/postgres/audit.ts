@@ -9,16 +9,17 @@ export function postgresAudit(db: PostgresDatabase): AuditStorage {
       if (entries.length === 0) return;
       await db.read({
         name: "append_audit",
-        text: `insert into audit_entry (at, tenant, key_id, route, subject)
-               select at, tenant, key_id, route, subject
-                 from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) with ordinality
-                        as u(at, tenant, key_id, route, subject, place) order by place`,
+        text: `insert into audit_entry (at, tenant, key_id, route, subject, subject_digest)
+               select at, tenant, key_id, route, subject, subject_digest
+                 from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) with ordinality
+                        as u(at, tenant, key_id, route, subject, subject_digest, place) order by place`,
         values: [
           entries.map(({ at }) => at),
           entries.map(({ tenant }) => tenant),
           entries.map(({ keyId }) => keyId),
           entries.map(({ route }) => cleanText(route)),
           entries.map(({ subject }) => (subject === null ? null : cleanText(subject))),
+          entries.map(({ subjectDigest }) => subjectDigest),
         ],
       });
     },
@@ -61,8 +62,10 @@ interface AuditRow {
   readonly key_id: string | null;
   readonly route: string;
   readonly subject: string | null;
+  readonly subject_digest: string | null;
 }
 
-function toEntry({ seq, at, tenant, key_id: keyId, route, subject }: AuditRow): AuditEntry {
-  return { seq: Number(seq), at: Number(at), tenant, keyId, route, subject };
+function toEntry({ seq, at, tenant, key_id: keyId, route, subject, ...row }: AuditRow): AuditEntry {
+  const entry = { tenant, keyId, route, subject, subjectDigest: row.subject_digest };
+  return { seq: Number(seq), at: Number(at), ...entry };
 }

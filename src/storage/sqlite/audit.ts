@@ -7,10 +7,10 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
       if (entries.length === 0) return;
       db.write(() => {
         const add = db.prepare(
-          "insert into audit_entry (at, tenant, key_id, route, subject) values (?, ?, ?, ?, ?)",
+          "insert into audit_entry (at, tenant, key_id, route, subject, subject_digest) values (?, ?, ?, ?, ?, ?)",
         );
-        for (const { at, tenant, keyId, route, subject } of entries)
-          add.run(at, tenant, keyId, route, subject);
+        for (const { at, tenant, keyId, route, subject, subjectDigest } of entries)
+          add.run(at, tenant, keyId, route, subject, subjectDigest);
       });
       await db.durable();
     },
@@ -18,7 +18,7 @@ export function sqliteAudit(db: SqliteDatabase): AuditStorage {
       const rows = await db.read(() =>
         db
           .prepare<AuditEntry>(
-            `select seq, at, tenant, key_id as keyId, route, subject from audit_entry
+            `select seq, at, tenant, key_id as keyId, route, subject, subject_digest as subjectDigest from audit_entry
               where tenant = @tenant and at >= @since ${keyId === undefined ? "" : "and key_id = @keyId"}
                 ${cursor === undefined ? "" : BEFORE_CURSOR}
               order by at desc, seq desc limit +@limit`,
