@@ -124,6 +124,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     storage,
     storageClock,
     auditRetentionMs: () => current.value.auditRetentionMs,
+    node: () => engine.node,
   });
   const deliverer = new Deliverer({
     ...service,
@@ -234,7 +235,8 @@ export async function openAccess(url: string): Promise<OpenedAccess> {
   const service = { clock, random: Math.random, log: silentLog };
   // What is too old is for those to delete who were told how long it is kept.
   const auditRetentionMs = () => Number.MAX_SAFE_INTEGER;
-  const access = new Access({ ...service, storage, storageClock, auditRetentionMs });
+  const node = nodeIdMaker(hostname(), process.pid)();
+  const access = new Access({ ...service, storage, storageClock, auditRetentionMs, node: () => node });
   return {
     keys: access.keys,
     audit: access.audit,

@@ -7,6 +7,7 @@ const AUDIT_EXAMPLE = {
   keyId: "key_019a8f6e",
   route: "POST /v1/schedules",
   subject: "17",
+  address: "203.0.113.7",
 };
 
 const auditRecord = z
@@ -14,7 +15,16 @@ const auditRecord = z
     at: time,
     keyId: z.string().nullable().describe("Null: no key was asked for."),
     route: z.string().describe("What was done."),
-    subject: z.string().nullable().describe("What it was done to; null: nothing in particular."),
+    subject: z
+      .string()
+      .nullable()
+      .describe("What it was done to; null: nothing in particular, or erased with its tenant."),
+    address: z.string().exactOptional().describe("Where the request came from; left out: not by HTTP."),
+    status: z
+      .int()
+      .exactOptional()
+      .describe("The status with which it was refused, 401, 403 or 429; left out: it was done."),
+    count: z.int().exactOptional().describe("With `status`: how many requests were refused so."),
   })
   .meta({ id: "AuditRecord", description: "Who did what, and when.", examples: [AUDIT_EXAMPLE] });
 
@@ -46,7 +56,7 @@ export const listAudit = {
   tags: ["audit"],
   summary: "List who did what",
   description:
-    "Everything that was changed with the keys of a tenant, newest first. Kept for 90 days (`audit.retentionDays`).",
+    "Everything that was changed with the keys of a tenant, and a sample of what was refused, newest first. Kept for 90 days (`audit.retentionDays`).",
   querystring: auditQuery,
   response: { 200: auditPage, ...errorAnswers("storage_unavailable") },
 };

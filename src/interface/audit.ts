@@ -21,6 +21,12 @@ export interface AuditNote {
   readonly subject?: string | null;
   /** Whether a caller chose the name of the subject, which then goes with its tenant; left out: it is an id. */
   readonly isChosen?: boolean;
+  /** Where the request came from. */
+  readonly address?: string;
+  /** The status with which it was refused; left out: it was done. */
+  readonly status?: number;
+  /** How many requests it stands for; left out: 1. */
+  readonly count?: number;
 }
 
 export interface AuditFilter {
@@ -41,8 +47,14 @@ export interface AuditRecord {
   readonly keyId: string | null;
   /** What was done: `POST /v1/schedules`. */
   readonly route: string;
-  /** What it was done to; null: nothing in particular. */
+  /** What it was done to; null: nothing in particular, or erased with its tenant. */
   readonly subject: string | null;
+  /** Where the request came from; left out: not by HTTP. */
+  readonly address?: string;
+  /** The status with which it was refused, 401, 403 or 429; left out: it was done. */
+  readonly status?: number;
+  /** With `status`: how many requests were refused so. Beyond the first few of a minute one entry stands for the rest. */
+  readonly count?: number;
 }
 
 export interface AuditPage {

@@ -9,8 +9,9 @@ import type { ServiceOptions } from "../services/service.ts";
 import type { StorageClock } from "../services/storage-clock.ts";
 import type { AuditEntry, KeyRecord, Storage, StorageSignal } from "../storage/storage.ts";
 import { hashOf, newApiKey } from "../tenants/api-key.ts";
+import { digestOf } from "../tenants/audit-chain.ts";
 import { parseAuditFilter } from "../tenants/audit-filter-input.ts";
-import { AuditLog, digestOf } from "../tenants/audit-log.ts";
+import { AuditLog } from "../tenants/audit-log.ts";
 import { parseKeyInput, parseKeyOwner } from "../tenants/key-input.ts";
 import { KeyRing } from "../tenants/key-ring.ts";
 import { KeyUses } from "../tenants/key-uses.ts";
@@ -22,6 +23,8 @@ export interface AccessOptions extends ServiceOptions {
   readonly storage: Storage;
   readonly storageClock: StorageClock;
   readonly auditRetentionMs: () => number;
+  /** The node membership, in whose name this process writes into the audit log. */
+  readonly node: () => string;
 }
 
 /** Who may ask this process, and what they did. */
@@ -37,13 +40,18 @@ export class Access {
     this.#options = options;
     this.#uses = new KeyUses(options);
     this.#ring = new KeyRing({ ...options, uses: this.#uses });
-    this.#log = new AuditLog({ ...options, retentionMs: options.auditRetentionMs });
+    this.#log = new AuditLog({ ...options, retentionMs: options.auditRetentionMs, chain: options.node });
     this.keys = this.#createKeys();
     this.audit = this.#createAudit();
   }
 
   onSignal(signal: StorageSignal): void {
     this.#ring.onSignal(signal);
+  }
+
+  /** The storage was put back to an earlier state. */
+  restored(): void {
+    this.#log.restored();
   }
 
   /** What is too old in the audit log goes from now on. */
@@ -104,10 +112,12 @@ export class Access {
   #createAudit(): LocalAudit {
     const { storage, storageClock } = this.#options;
     const toEntry = ({ tenantId = DEFAULT_TENANT, keyId = null, route, ...about }: AuditNote) => {
-      // PostgreSQL would refuse it, and all that is written together with it.
-      const subject = about.subject?.replaceAll("\0", "") ?? null;
+      // As every storage keeps it: PostgreSQL would refuse a zero, and the hash is over what is read later.
+      const subject = about.subject?.replaceAll("\0", "").toWellFormed() ?? null;
       const subjectDigest = about.isChosen === true && subject !== null ? digestOf(subject) : null;
-      return { at: storageClock.now(), tenant: tenantId, keyId, route, subject, subjectDigest };
+      const { address = null, status = null, count = 1 } = about;
+      const who = { at: storageClock.now(), tenant: tenantId, keyId, address };
+      return { ...who, route, subject, subjectDigest, status, count };
     };
     return {
       list: async (filter = {}) => {
@@ -139,6 +149,7 @@ function toKeyInfo({ id, name, role, tenant, agent, createdAt, expiresAt, lastUs
   };
 }
 
-function toAuditRecord({ at, keyId, route, subject }: AuditEntry): AuditRecord {
-  return { at: rfc3339(at), keyId, route, subject };
+function toAuditRecord({ at, keyId, route, subject, address, status, count }: AuditEntry): AuditRecord {
+  const refused = status === null ? {} : { status, count };
+  return { at: rfc3339(at), keyId, route, subject, ...(address === null ? {} : { address }), ...refused };
 }

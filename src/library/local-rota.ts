@@ -246,7 +246,8 @@ export class LocalRota implements Rota {
    * wrote into it for others to go by is written again.
    */
   storageRestored(): void {
-    const { engine, bounds, catalogue, laneCatalogue } = this.#parts;
+    const { engine, bounds, catalogue, laneCatalogue, access } = this.#parts;
+    access.restored();
     engine.restored();
     catalogue.restored();
     laneCatalogue.restored();

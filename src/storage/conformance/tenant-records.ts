@@ -233,8 +233,23 @@ export function describeTenantRecords(open: OpenWorld): void {
       return claimed;
     }
 
+    let auditNumber = 0;
+
     function auditEntry(tenant: string, about: Partial<NewAuditEntry>): NewAuditEntry {
-      return { at: 5, tenant, keyId: null, route: "POST /x", subject: null, subjectDigest: null, ...about };
+      auditNumber += 1;
+      return {
+        ...{
+          at: 5,
+          tenant,
+          keyId: null,
+          route: "POST /x",
+          subject: null,
+          subjectDigest: null,
+          address: null,
+        },
+        ...{ status: null, count: 1, chain: "node-1", number: auditNumber, previousHash: "", hash: "h" },
+        ...about,
+      };
     }
 
     /** One schedule with a run that goes and one that is over, and one with a moment to come. */

@@ -12,6 +12,7 @@ import { type ComeBack, dependencyError } from "../dependency-error.ts";
 import type {
   Abilities,
   AgentRecord,
+  AuditChainPoint,
   AuditEntry,
   BatchEnd,
   BatchRecord,
@@ -64,6 +65,8 @@ export interface OracleState {
   apiKeys: Mutable<KeyRecord>[];
   /** In the order of `seq`. */
   audit: AuditEntry[];
+  /** By chain: the last entry that was deleted for its age. */
+  readonly auditAnchors: Map<string, AuditChainPoint>;
   bulks: OracleBulk[];
   deliveries: Mutable<OracleDelivery>[];
   /** What is known of the hosts that deliveries go to, by tenant and host. */
@@ -216,6 +219,7 @@ export function emptyState(clock: Clock): OracleState {
     tenants: new Map([[DEFAULT_TENANT, defaultTenant(clock.now())]]),
     apiKeys: [],
     audit: [],
+    auditAnchors: new Map(),
     bulks: [],
     deliveries: [],
     receivers: [],
