@@ -101,11 +101,15 @@ export async function joinRota({ options, settings, storage, environment = {} }:
   const withWrits = (executor: Executor, tenant: string) => rota.tenant(tenant).writAnswers.after(executor);
   const withoutWrits = refusingWrits(log);
   const agents = new AgentTable({ current, surroundings, withWrits, withoutWrits });
+  const requestMetrics = new RequestMetrics();
   const tenants = new TenantCatalogue({
     ...service,
     storage,
     onAdded: (id) => bounds.tenantAdded(id),
-    onGone: (id) => engine.metrics.forget(id),
+    onGone: (id) => {
+      engine.metrics.forget(id);
+      requestMetrics.forget(id);
+    },
   });
   const bounds = new AgentBounds({ storage, agents, tenants: () => tenants.ids(), turns, log });
   await tenants.read();
@@ -209,7 +213,7 @@ export async function joinRota({ options, settings, storage, environment = {} }:
     notificationLog,
     deliverer,
     webhookMetrics,
-    requestMetrics: new RequestMetrics(),
+    requestMetrics,
     work: new WorkTurns(),
     quota,
     access,

@@ -332,6 +332,10 @@ export class LocalRota implements Rota {
     this.#parts.requestMetrics.refused(reason);
   }
 
+  noteDenied(request: { readonly tenantId: string; readonly status: number; readonly access: string }): void {
+    this.#parts.requestMetrics.denied(request);
+  }
+
   async reload(options: ReloadOptions): Promise<Reloaded> {
     if (this.#stopping !== null) throw new RotaError("draining", "this Rota was stopped: create a new one");
     try {

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { LocalAudit } from "../../interface/audit.ts";
 import { isObject } from "../../model/field-checks.ts";
 import type { Permission } from "../../tenants/permissions.ts";
+import { addressOf } from "../address.ts";
 
 const READS = ["GET", "HEAD"];
 
@@ -36,6 +37,12 @@ export function auditWrites(app: FastifyInstance, audit: LocalAudit): void {
   });
 }
 
+/** `POST /v1/schedules/{id}/run`: never what a caller wrote. */
+export function routeOf({ method, routeOptions }: FastifyRequest): string {
+  const path = routeOptions.url?.replaceAll(/:(\w+)/g, "{$1}");
+  return path === undefined ? "no such route" : `${method} ${path}`;
+}
+
 /** For a request that turned out to change nothing. */
 export function skipAudit(request: FastifyRequest): void {
   written.add(request);
@@ -50,9 +57,9 @@ export async function auditWrite(request: FastifyRequest, audit: LocalAudit): Pr
   const manages = MANAGES.includes(access);
   if (keyId === null && !manages) return;
   written.add(request);
-  const route = `${method} ${routeOptions.url?.replaceAll(/:(\w+)/g, "{$1}")}`;
+  const route = routeOf(request);
   const subject = request.subject ?? subjectOf(request, undefined);
-  const entry = { keyId, route, subject, isChosen: ABOUT_NAMES.test(route) };
+  const entry = { keyId, route, subject, isChosen: ABOUT_NAMES.test(route), address: addressOf(request) };
   if (!manages) audit.note({ ...entry, tenantId: visitor.caller.tenant });
   else for (const tenantId of tenantsOf(request, entry.subject)) await audit.write({ ...entry, tenantId });
 }
