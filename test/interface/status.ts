@@ -44,6 +44,7 @@ export function describeStatus(open: Open): void {
         ["clock", true, []],
         ["counters", true, []],
         ["schedules", true, []],
+        ["audit", true, []],
         ["config", true, []],
       ]);
       expect(report.ok).toBe(true);
